@@ -8,7 +8,7 @@ import { followTour } from './support/tour.ts';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 
-test('the SQL that it shows is what the sample becomes', () => {
+test('the README shows the SQL of the sample', () => {
   const { schema } = loadSchema({ file: fileURLToPath(new URL('../bylaw.yaml', import.meta.url)), env: {} });
   const id = '01900000-0000-7000-8000-000000000001';
   const request = { auth: { id, roles: ['member'] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
@@ -18,9 +18,9 @@ test('the SQL that it shows is what the sample becomes', () => {
 });
 
 describeOnBoth('the tour of the README', (service) => {
-  test('every line answers what it promises, in order', () => followTour(service.url));
+  test('every line of the tour answers as promised, in order', () => followTour(service.url));
 });
 
-test('it is short', () => {
+test('the tour is short', () => {
   expect(readme.split('\n').length).toBeLessThanOrEqual(121);
 });

@@ -40,7 +40,7 @@ describeOnBoth(
       ['a field of the schema', { level: 9 }],
       ['disabled', { disabled: false }],
       ['__proto__', JSON.parse('{ "__proto__": { "roles": ["admin"] } }')],
-    ])('%s in the body of a registration is refused, and no account is made', async (_, more) => {
+    ])('a registration rejects %s in its body, and makes no account', async (_, more) => {
       const email = newEmail();
       const answer = await service.anonymous.post('/api/auth/register', { email, password: PASSWORD, ...more });
       const raw = await service.anonymous.send('POST', '/api/auth/register', {
@@ -57,7 +57,7 @@ describeOnBoth(
       );
     });
 
-    test('all errors of a body are reported at once', async () => {
+    test('a registration reports all errors of a body at once', async () => {
       const answer = await service.anonymous.post('/api/auth/register', { email: 'nobody', name: 'x' });
       expect(codeOf(answer)).toBe('422 validation_failed');
       expect(
@@ -71,7 +71,7 @@ describeOnBoth(
       ).toMatchObject([{ pointer: '/email', code: 'wrong_type' }]);
     });
 
-    test('an address is registered once, in any letter case, also by twenty at the same time', async () => {
+    test('an address registers once, in any letter case, also for twenty concurrent requests', async () => {
       const email = newEmail();
       const body = (i: number) => ({ email: i % 2 ? email.toUpperCase() : email, password: PASSWORD });
       const answers = await Promise.all(
@@ -102,7 +102,7 @@ describeOnBoth(
       ]);
     });
 
-    test('the same user is shown by register, login, me and the collection', async () => {
+    test('register, login, me and the collection show the same user', async () => {
       const email = newEmail();
       const registered = await service.anonymous.post('/api/auth/register', { email, password: PASSWORD });
       const answer = await service.anonymous.post('/api/auth/login', { email, password: PASSWORD });
@@ -113,7 +113,7 @@ describeOnBoth(
       expect((await client.get(`/api/users/${user.id}`)).body).toEqual({ data: user });
     });
 
-    test('no answer and no table has a password in it', async () => {
+    test('no answer and no table holds a password', async () => {
       const { client, id } = await newPerson(service.anonymous);
       const answers = await Promise.all(
         ['/api/auth/me', '/api/users', `/api/users/${id}`].map((path) => client.get(path)),
@@ -131,7 +131,7 @@ describeOnBoth(
       ['a password that cannot be one', { password: '\ud800' }],
       ['a password that is too long', { password: 'x'.repeat(10_000) }],
       ['no password', { password: '' }],
-    ])('%s gets the one refusal', async (_, wrong) => {
+    ])('a login with %s gets the one error', async (_, wrong) => {
       const { email } = await register(service.anonymous);
       const answer = await service.anonymous.send('POST', '/api/auth/login', {
         headers: { 'X-Request-Id': 'the-same', 'Content-Type': 'application/json' },
@@ -191,7 +191,7 @@ describeOnBoth(
       expect((await back()).status).toBe(200);
     });
 
-    test('the first admin is made once', async () => {
+    test('a start makes the first admin once', async () => {
       const email = newEmail('root');
       const { admin } = service.app.auth;
       const made = await Promise.all([1, 2, 3].map(() => admin.ensureAdmin(email, PASSWORD)));

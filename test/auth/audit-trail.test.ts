@@ -9,7 +9,7 @@ import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const DAY = 86_400;
 
-it.each(KINDS)('%s: old events are deleted, the rest is kept', async (kind) => {
+it.each(KINDS)('%s: pruning deletes old events and keeps the rest', async (kind) => {
   const db = await openKind(kind);
   try {
     const schema = schemaOf('audit: { keep: 30d }\n');

@@ -31,13 +31,13 @@ describeOnBoth(
       ],
     ] as const;
 
-    test.each(allowed)('a change with the cookie is taken from: %s', async (_, headers) => {
+    test.each(allowed)('a write with the cookie passes from: %s', async (_, headers) => {
       const { cookieClient } = await newPerson(service.anonymous);
       expect((await cookieClient.post('/api/notes', { data: { text: 'a' } }, headers())).status).toBe(201);
       expect((await cookieClient.post('/api/auth/logout', undefined, headers())).status).toBe(204);
     });
 
-    test.each(refused)('a change with the cookie is refused from: %s', async (_, headers) => {
+    test.each(refused)('a write with the cookie fails from: %s', async (_, headers) => {
       const { cookieClient, client } = await newPerson(service.anonymous);
       const { id } = (await client.post('/api/notes', { data: { text: 'a' } })).body.data;
       const answers = [
@@ -52,7 +52,7 @@ describeOnBoth(
       expect((await client.post('/api/notes', { data: { text: 'a' } }, headers())).status).toBe(201);
     });
 
-    test.each(refused)('login CSRF, from: %s', async (_, headers) => {
+    test.each(refused)('a login fails from (login CSRF): %s', async (_, headers) => {
       const { email } = await register(service.anonymous);
       const attacker = await login(service.anonymous, email);
       const answers = [
@@ -64,7 +64,7 @@ describeOnBoth(
     });
 
     test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-      'what a form can send without asking first is no login: %s',
+      'a login rejects the types that a form can send: %s',
       async (type) => {
         const { email } = await register(service.anonymous);
         const answer = await service.anonymous.send('POST', '/api/auth/login', {
@@ -75,7 +75,7 @@ describeOnBoth(
       },
     );
 
-    test('browsers of other sites are shown nothing; of a configured origin, what they asked, by its name', async () => {
+    test('browsers of other sites see nothing, and those of a configured origin see the answer', async () => {
       const { cookieClient } = await newPerson(service.anonymous);
       const evil = await cookieClient.get('/api/auth/me', { Origin: 'https://evil.example' });
       expect(evil.headers.get('access-control-allow-origin')).toBeNull();
@@ -109,7 +109,7 @@ describeOnBoth(
 describeOnBoth(
   'a service that the world reaches by http',
   (service) => {
-    test('sets its cookies for https even so: only loopback is exempt', async () => {
+    test('sets its cookies for https as well: only loopback is exempt', async () => {
       const { email } = await register(service.anonymous);
       const answer = await service.anonymous.post('/api/auth/login', { email, password: PASSWORD });
       expect(answer.headers.getSetCookie()[0]).toMatch(/; HttpOnly; SameSite=Lax; Secure$/);

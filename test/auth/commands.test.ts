@@ -37,7 +37,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
   const bylaw = (args: readonly string[], stdin?: string) =>
     run({ args: [...args, '--schema', SCHEMA, ...where], ...(stdin === undefined ? {} : { stdin }) });
 
-  test.skipIf(skip)('user add, roles, disable and enable', { timeout: 120_000 }, async () => {
+  test.skipIf(skip)('the user commands add, assign roles, disable and enable', { timeout: 120_000 }, async () => {
     const email = newEmail('operator');
     const added = await bylaw(
       ['user', 'add', email, '--role', 'editor', '--role', 'member', '--password-stdin'],
@@ -81,7 +81,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
   });
 
   test.skipIf(skip)(
-    'keys rotate: the running server signs with the new key, and takes both',
+    'keys rotate lets the running server sign with the new key, and take both',
     { timeout: 60_000 },
     async () => {
       const { email } = await register(client);
@@ -100,7 +100,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
   );
 
   test.skipIf(skip)(
-    'audit shows who logged in, from where, what failed and what changed, and no secret',
+    'audit shows logins, addresses, failures and changes, and no secret',
     { timeout: 60_000 },
     async () => {
       const { email } = await register(client.with({ 'User-Agent': 'a browser of tests' }));

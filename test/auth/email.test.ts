@@ -36,7 +36,7 @@ describeOnBoth(
     const ask = (email: string) => send('password/reset/request', { email });
     const confirm = (token: string, password = NEXT) => send('password/reset/confirm', { token, password });
 
-    test('an address is confirmed by the token of a mail, once', async () => {
+    test('the token of a mail confirms an address, once', async () => {
       const person = await newPerson(service.anonymous);
       const asked = await person.client.post('/api/auth/email/verify/request');
       expect([asked.status, asked.text]).toEqual([202, '']);
@@ -70,7 +70,7 @@ describeOnBoth(
       expect(codeOf(await confirm(token))).toBe('422 validation_failed');
     });
 
-    test('of ten that use a token at once, one has its way', async () => {
+    test('the token of a mail serves one of ten concurrent requests', async () => {
       const { email } = await register(service.anonymous);
       await ask(email);
       const token = await tokenFor(email);
@@ -80,7 +80,7 @@ describeOnBoth(
       expect(codes.sort()).toEqual(['204 undefined', ...Array(9).fill('422 validation_failed')]);
     });
 
-    test('an unknown address gets the same answer, and no mail is sent', async () => {
+    test('an unknown address gets the same answer and no mail', async () => {
       const { email } = await register(service.anonymous);
       const stranger = newEmail('nobody');
       const [known, unknown] = [await ask(email), await ask(stranger)];
@@ -94,7 +94,7 @@ describeOnBoth(
       expect(await mails(stranger)).toEqual([]);
     });
 
-    test('a token is good for an hour, for its purpose, for the address it was sent to, and for a user who is not disabled', async () => {
+    test('a token works for an hour, for its purpose, for its address, and for an enabled user', async () => {
       const { db, auth } = service.app;
       const make = async () => {
         const { email } = await register(service.anonymous);
@@ -117,7 +117,7 @@ describeOnBoth(
         expect(codeOf(await confirm(token))).toBe('422 validation_failed');
     });
 
-    test('a password that was changed meanwhile makes the mail worthless', async () => {
+    test('a password change voids the token of a mail', async () => {
       const person = await newPerson(service.anonymous);
       await ask(person.email);
       const token = await tokenFor(person.email);
@@ -127,7 +127,7 @@ describeOnBoth(
       expect(codeOf(await confirm(token, 'quite another phrase'))).toBe('422 validation_failed');
     });
 
-    test('the tables hold no token, and the files are for their owner only', async () => {
+    test('the tables hold no token, and only the owner can read the files', async () => {
       const { email } = await register(service.anonymous);
       await ask(email);
       const token = await tokenFor(email);
@@ -167,7 +167,7 @@ describe('SMTP', () => {
   });
   afterAll(() => server.close());
 
-  test('mails go to the server; a failure is logged and does not stop the next mail', async () => {
+  test('the mailer sends to the server, logs a failure, and sends the next mail', async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as { port: number };
     const failures: string[] = [];
@@ -192,7 +192,7 @@ describe('SMTP', () => {
     expect(mailer.to).toBe('SMTP');
   });
 
-  test('an unreachable server is logged without the address; without a server, the folder of mails is logged once', async () => {
+  test('the mailer logs an unreachable server without the address, and the folder of mails once', async () => {
     const said: string[] = [];
     const settings = {
       dataDir: data,
@@ -213,7 +213,7 @@ describe('SMTP', () => {
     ]);
   });
 
-  test('the service takes it from its settings', async () => {
+  test('the service takes the mail server from its settings', async () => {
     const service = new TestService('embedded');
     await service.start({ schema: SCHEMA, env: { SMTP_URL: 'smtp://127.0.0.1:1' } });
     expect(service.app.auth.mailTo).toBe('SMTP');

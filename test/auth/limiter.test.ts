@@ -43,7 +43,7 @@ const person = async (service: TestService) => {
 describeOnBoth(
   'limits',
   (service) => {
-    test('the eleventh failed login of an account is refused, with the time to wait, and the right password then as well', async () => {
+    test('the eleventh failed login of an account gets the time to wait, and so does the right password', async () => {
       const email = await person(service);
       expect(await times(11, () => wrong(service, somewhere(), email))).toEqual([...Array(10).fill(BAD), LIMIT]);
       const answer = await from(service, somewhere()).post('/api/auth/login', {
@@ -59,12 +59,12 @@ describeOnBoth(
       expect(answer.headers.getSetCookie()).toEqual([]);
     });
 
-    test('an account that is not there is limited alike', async () => {
+    test('an unknown account has the same limit', async () => {
       const email = newEmail('nobody');
       expect(await times(11, () => wrong(service, somewhere(), email))).toEqual([...Array(10).fill(BAD), LIMIT]);
     });
 
-    test('of many attempts at once, no more than the limit learn anything, not even with the right password', {
+    test('concurrent attempts learn no more than the limit, not even with the right password', {
       timeout: 60_000,
     }, async () => {
       const email = await person(service);
@@ -93,7 +93,7 @@ describeOnBoth(
       expect(await times(11, () => wrong(service, home, email))).toEqual([...Array(10).fill(BAD), LIMIT]);
     });
 
-    test('an address that failed fifty times is refused for every account, and for itself only', {
+    test('an address that failed fifty times fails for every account, and other addresses do not', {
       timeout: 60_000,
     }, async () => {
       const email = await person(service);
@@ -111,7 +111,7 @@ describeOnBoth(
     });
 
     const many = 2_000;
-    test(`${many} failed logins: fifty are answered, the rest cost no password check`, {
+    test(`${many} failed logins cost fifty password checks, and the rest none`, {
       timeout: 120_000,
     }, async () => {
       const email = await person(service);
@@ -135,7 +135,7 @@ describeOnBoth(
       await login(from(service, somewhere()), await person(service));
     });
 
-    test('registrations of an address', { timeout: 60_000 }, async () => {
+    test('an address has a limit of registrations', { timeout: 60_000 }, async () => {
       const crowd = somewhere();
       const codes = await times(31, () =>
         from(service, crowd).post('/api/auth/register', { email: newEmail(), password: PASSWORD }),
@@ -144,13 +144,13 @@ describeOnBoth(
       await register(from(service, somewhere()));
     });
 
-    test('refreshes of an address', async () => {
+    test('an address has a limit of refreshes', async () => {
       const place = somewhere();
       const codes = await times(21, () => refresh(from(service, place), 'A'.repeat(43)));
       expect(codes).toEqual([...Array(20).fill('401 invalid_token'), LIMIT]);
     });
 
-    test('reset mails: of an address that asks, and of an address that they go to', async () => {
+    test('reset mails have a limit for the sender and for the mailbox', async () => {
       const place = somewhere();
       const ask = (address: string, email: string) =>
         from(service, address).post('/api/auth/password/reset/request', { email });
@@ -160,7 +160,7 @@ describeOnBoth(
       expect(await times(6, () => ask(somewhere(), newEmail('nobody')))).toEqual(Array(6).fill('202 undefined'));
     });
 
-    test('an address is only believed from a proxy that is configured', async () => {
+    test('the limiter trusts the addresses of configured proxies only', async () => {
       // The test's proxy is 127.0.0.1 itself; what it adds at the end counts, not what the client wrote before.
       const email = newEmail('nobody');
       const place = somewhere();
@@ -187,7 +187,7 @@ describeOnBoth(
 describeOnBoth(
   'changing a password',
   (service) => {
-    test('is limited like logging in: a stolen session cannot guess', async () => {
+    test('a password change has the limit of a login: a stolen session cannot guess', async () => {
       const { client } = await newPerson(service.anonymous);
       const guess = () =>
         client.post('/api/auth/password', { password: 'wrong password', new_password: 'a fine new phrase' });

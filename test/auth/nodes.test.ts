@@ -60,7 +60,7 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
   });
   const at = (node: Client, access: string) => node.get('/api/auth/me', { Authorization: `Bearer ${access}` });
 
-  test('a token of one is good on the other, and both sign with one key', async () => {
+  test('a token of one node works on the other, and both sign with one key', async () => {
     const person = await newPerson(here!);
     expect((await at(there!, person.access)).body.user.id).toBe(person.id);
     const other = await login(there!, person.email);
@@ -82,7 +82,7 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
     ['hears', () => there!],
     ['lost its channel and knows', () => deafNode!],
     ['gets no notification and does not know', () => lostNode!],
-  ])('a logout on one ends the session within a second on one that %s', async (_, node) => {
+  ])('a logout on one node ends the session within a second on a node that %s', async (_, node) => {
     for (const age of [0, 150, 600]) {
       const person = await newPerson(here!);
       // Keeps the session in the other's memory until the end.
@@ -100,7 +100,7 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
     }
   });
 
-  test('a disabled user, a taken role and a changed password act on all', async () => {
+  test('a disabled user, a removed role and a changed password act on all nodes', async () => {
     const [admin] = nodes.map((node) => node.app.auth.admin);
     const person = await newPerson(here!);
     for (const node of [there!, lostNode!, deafNode!]) {
@@ -118,7 +118,7 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
     }
   });
 
-  test('a key that one makes is known to all without a restart, also to those who did not hear of it', async () => {
+  test('a new key reaches all nodes without a restart, also nodes that missed its announcement', async () => {
     const person = await newPerson(here!);
     const kid = await rotateKeys(nodes[0]!.app.db, { keySecret: undefined, tokenLifetime: 900, now: false });
     let fresh = person.access;
@@ -140,7 +140,7 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
     expect((await at(there!, person.access)).status).toBe(200);
   });
 
-  test('a session that the database loses by another hand is over as soon', async () => {
+  test('a session that another program deletes is over as soon', async () => {
     const person = await newPerson(here!);
     expect((await at(there!, person.access)).status).toBe(200);
     await nodes[0]!.app.db.run(raw(`DELETE FROM users WHERE email = '${person.email}'`));

@@ -52,14 +52,11 @@ async function toCallback(service: TestService, browser: Browser, from = start(s
   return new URL(page.url);
 }
 
-test.each(['nothing', 'twitter', 'auth0', '__proto__', 'disqus-'])(
-  'the preset %s cannot be used, which is said at the start',
-  (preset) => {
-    const provider = { name: 'x', preset, clientId: 'a', clientSecret: 'b', scopes: [], clientAuth: 'basic' as const };
-    expect(() => checkPreset(provider)).toThrow(`oauth.x: \`${preset}\` is not a preset`);
-    expect(() => checkPreset({ ...provider, preset: 'google' })).not.toThrow();
-  },
-);
+test.each(['nothing', 'twitter', 'auth0', '__proto__', 'disqus-'])('the start rejects the preset %s', (preset) => {
+  const provider = { name: 'x', preset, clientId: 'a', clientSecret: 'b', scopes: [], clientAuth: 'basic' as const };
+  expect(() => checkPreset(provider)).toThrow(`oauth.x: \`${preset}\` is not a preset`);
+  expect(() => checkPreset({ ...provider, preset: 'google' })).not.toThrow();
+});
 
 describeOnBoth(
   'oauth',
@@ -95,7 +92,7 @@ describeOnBoth(
     });
 
     test.each(['idp', 'posting'])(
-      'the whole way: a new user, signed in, without redirect_to as by a login (%s)',
+      'a new user signs in, and gets tokens as by a login without redirect_to (%s)',
       async (provider) => {
         const browser = new Browser();
         const page = await browser.follow(start(service, '', provider));
@@ -145,19 +142,19 @@ describeOnBoth(
       '',
       '/a\r\nSet-Cookie: x=y',
       '/\u00e9',
-    ])('an open redirect: %j', async (target) => {
+    ])('redirect_to rejects an open redirect: %j', async (target) => {
       const page = await new Browser().visit(start(service, `?redirect_to=${encodeURIComponent(target)}`));
       expect(problem(page)).toBe('400 invalid_parameter');
       expect(json(page).errors[0].parameter).toBe('redirect_to');
       expect([page.headers.get('location'), page.headers.getSetCookie()]).toEqual([null, []]);
     });
-    test('redirect_to twice', async () => {
+    test('the start rejects redirect_to twice', async () => {
       expect(problem(await new Browser().visit(start(service, '?redirect_to=/a&redirect_to=/b')))).toBe(
         '400 invalid_parameter',
       );
     });
 
-    test('a preset that grant knows, without asking it anything', async () => {
+    test('a preset of grant needs no discovery', async () => {
       const google = new URL((await new Browser().visit(start(service, '', 'google'))).headers.get('location')!);
       expect([google.origin, google.pathname]).toEqual(['https://accounts.google.com', '/o/oauth2/v2/auth']);
       expect([...google.searchParams.keys()].sort()).toEqual([
@@ -180,7 +177,7 @@ describeOnBoth(
       expect(hub.searchParams.get('redirect_uri')).toBe(`${service.url}/api/auth/oauth/hub/callback`);
     });
 
-    test('a provider that is not there', async () => {
+    test('an unknown provider gets 404', async () => {
       for (const name of ['nobody', '__proto__', 'constructor']) {
         expect(problem(await new Browser().visit(start(service, '', name)))).toBe('404 not_found');
         expect(
@@ -189,7 +186,7 @@ describeOnBoth(
       }
     });
 
-    test('a callback that is replayed', async () => {
+    test('a replayed callback fails', async () => {
       const browser = new Browser();
       const callback = await toCallback(service, browser);
       const flow = browser.cookie(service.url, 'svc_oauth')!;
@@ -199,7 +196,7 @@ describeOnBoth(
       expect(problem(await browser.visit(callback.href))).toBe('400 oauth_failed');
     });
 
-    test('a code that is used twice, in two flows', async () => {
+    test('a code works once, also in two flows', async () => {
       const [one, two] = [new Browser(), new Browser()];
       const callback = await toCallback(service, one);
       expect((await one.visit(callback.href)).status).toBe(200);
@@ -208,7 +205,7 @@ describeOnBoth(
       expect(problem(await two.visit(other.href))).toBe('400 oauth_failed');
     });
 
-    test("login CSRF: a victim's browser with the attacker's callback, with and without its own flow", async () => {
+    test("a victim's browser rejects the attacker's callback, with and without its own flow (login CSRF)", async () => {
       const attacker = await toCallback(service, new Browser());
       expect(problem(await new Browser().visit(attacker.href))).toBe('400 oauth_failed');
       const victim = new Browser();
@@ -218,7 +215,7 @@ describeOnBoth(
       expect(victim.cookie(service.url, 'svc_session')).toBeUndefined();
     });
 
-    test('state swapped, missing, and given twice', async () => {
+    test('a callback rejects a state that is swapped, missing or given twice', async () => {
       for (const spoil of [
         (url: URL) => url.searchParams.set('state', 'f'.repeat(40)),
         (url: URL) => url.searchParams.delete('state'),
@@ -233,7 +230,7 @@ describeOnBoth(
       }
     });
 
-    test("a flow of one provider at another's callback, and an answer of another issuer", async () => {
+    test('a callback rejects the flow of another provider, and the answer of another issuer', async () => {
       const browser = new Browser();
       const callback = await toCallback(service, browser);
       expect(problem(await browser.visit(callback.href.replace('/idp/', '/posting/')))).toBe('400 oauth_failed');
@@ -243,7 +240,7 @@ describeOnBoth(
       expect(problem(await second.visit(mixed.href))).toBe('400 oauth_failed');
     });
 
-    test('a declined sign-in is reported, here or at redirect_to', async () => {
+    test('a declined sign-in reports its error, here or at redirect_to', async () => {
       idp.next = undefined;
       expect(problem(await new Browser().follow(start(service)))).toBe('403 oauth_denied');
       const callback = await toCallback(service, new Browser(), start(service, '?redirect_to=/after'));
@@ -287,17 +284,17 @@ describeOnBoth(
       idp.spoiled.set('/me', answerJson(200, { sub: 'x', email: newEmail(), email_verified: true }));
       return browser.visit(callback.href);
     }
-    test('an identity token that is right is taken: the forgeries fail for what they claim', async () => {
+    test('a correct identity token passes: the forgeries fail for their claims', async () => {
       expect((await withToken((nonce) => idp.idToken({ sub: 'x', nonce }))).status).toBe(200);
     });
-    test.each(forgeries)('an identity token with %s', async (_, token) => {
+    test.each(forgeries)('a callback rejects an identity token with %s', async (_, token) => {
       expect(problem(await withToken(token))).toBe('400 oauth_failed');
     });
-    test("a profile of another user than the identity token's", async () => {
+    test("a callback rejects a profile of another user than the identity token's", async () => {
       expect(problem(await withToken((nonce) => idp.idToken({ sub: 'z', nonce })))).toBe('400 oauth_failed');
     });
 
-    test('no identity token at all', async () => {
+    test('a callback rejects an answer without an identity token', async () => {
       const browser = new Browser();
       const callback = await toCallback(service, browser);
       idp.spoiled.set('/token', answerJson(200, { access_token: 'a', token_type: 'Bearer' }));
@@ -306,7 +303,7 @@ describeOnBoth(
 
     // Until the service gives up, five seconds each; no database plays a part in it.
     const waits = service.kind === 'embedded';
-    test('a provider that is down, lies about itself, or does not answer: 503, and no hanging', async () => {
+    test('a provider that is down, lies about itself, or does not answer causes 503 in time', async () => {
       idp.spoiled.set(
         '/liar/.well-known/openid-configuration',
         answerJson(200, {
@@ -339,7 +336,7 @@ describeOnBoth(
       ['profile: 503', '/me', (_, response) => void response.writeHead(503).end()],
       ['profile: the line is cut', '/me', (request) => void request.socket.destroy()],
     ])(
-      'a provider that goes down in the middle (%s): 503, reported at redirect_to if there is one',
+      'a provider that goes down in the middle (%s) causes 503, at redirect_to if there is one',
       async (_, path, handler) => {
         const [plain, redirected] = [new Browser(), new Browser()];
         const callback = await toCallback(service, plain);
@@ -352,7 +349,7 @@ describeOnBoth(
       },
     );
 
-    test('a local account is joined only where both sides have proved the address', async () => {
+    test('an identity joins an account only if both sides have proved the address', async () => {
       const verified = newEmail('verified');
       const { id } = await service.app.auth.admin.addUser({ email: verified, password: PASSWORD, roles: ['member'] });
       const unproved = await register(service.anonymous);
@@ -378,7 +375,7 @@ describeOnBoth(
       await login(service.anonymous, verified);
     });
 
-    test('pre-hijacking: an account that a stranger made with an address never becomes its owner’s, nor stays open to the stranger', async () => {
+    test('an account that a stranger made never becomes its owner’s, nor stays open to the stranger (pre-hijacking)', async () => {
       const stranger = await register(service.anonymous, newEmail('victim'));
       const held = await login(service.anonymous, stranger.email);
       idp.next = person({ email: stranger.email, email_verified: true });
@@ -399,20 +396,20 @@ describeOnBoth(
       expect(problem(await new Browser().follow(start(service)))).toBe('409 account_exists');
     });
 
-    test('a user who is disabled does not get in', async () => {
+    test('a disabled user does not get in', async () => {
       const { user } = json(await new Browser().follow(start(service)));
       await service.app.auth.admin.setDisabled(user.email, true);
       expect(problem(await new Browser().follow(start(service)))).toBe('403 oauth_denied');
     });
 
-    test('a provider that sends no address, or an invalid one', async () => {
+    test('a sign-in fails without an address, and with an invalid one', async () => {
       for (const email of [undefined, '', 'nobody', 'a b@example.org', 7, `${'x'.repeat(300)}@example.org`]) {
         idp.next = person({ email: email as string });
         expect(problem(await new Browser().follow(start(service)))).toBe('400 oauth_failed');
       }
     });
 
-    test('it is in the audit trail, without secrets', async () => {
+    test('the audit trail records sign-ins, without secrets', async () => {
       const page = await new Browser().follow(start(service));
       const rows = await service.app.auth.admin.audit({ limit: 1000 });
       const events = rows.filter((row) => row.user_id === json(page).user.id).map(({ event }) => event);

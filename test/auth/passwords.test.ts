@@ -72,7 +72,7 @@ describeOnBoth(
       expect(codeOf(other)).toBe('401 invalid_credentials');
     });
 
-    test('they are stored as argon2id, each with its own salt', async () => {
+    test('the accounts store argon2id hashes, each with its own salt', async () => {
       const [one, two] = [await register(service.anonymous), await register(service.anonymous)];
       const hashes = await Promise.all([one, two].map(({ id }) => storedHash(service, id)));
       expect(hashes[0]).not.toBe(hashes[1]);
@@ -88,7 +88,7 @@ describeOnBoth(
       }
     });
 
-    test('a hash of weaker parameters is made anew by the next login, one of today stays', async () => {
+    test('a login replaces a hash of weaker parameters, and keeps a present one', async () => {
       const { id, email } = await register(service.anonymous);
       const weak = await hash(PASSWORD, { memoryCost: 8_192, timeCost: 1 });
       await service.app.db.run(
@@ -105,7 +105,7 @@ describeOnBoth(
       expect(await storedHash(service, id)).toBe(strong);
     });
 
-    test('an unknown email takes as long as a wrong password: within 10 %', async () => {
+    test('an unknown email takes as long as a wrong password, within 10 %', async () => {
       const { email } = await register(service.anonymous);
       const costOf = async (name: string): Promise<Cost> => {
         const [began, before] = [performance.now(), process.cpuUsage()];
@@ -129,7 +129,7 @@ describeOnBoth(
       expect(least).toBeLessThan(Math.log(1.1));
     });
 
-    test('a flood of logins: the excess gets Retry-After, and lists are served meanwhile', async () => {
+    test('a flood of logins gets Retry-After for the excess, and lists are served meanwhile', async () => {
       const person = await newPerson(service.anonymous);
       let running = true;
       let lists = 0;
@@ -156,7 +156,7 @@ describeOnBoth(
 );
 
 describe('the pool', () => {
-  test('runs so many at once, lets so many wait, refuses the rest at once, and goes on afterwards', async () => {
+  test('the pool runs and queues a bounded number, rejects the rest at once, and goes on afterwards', async () => {
     const pool = createPasswordPool({ running: 1, waiting: 3 });
     await pool.verify('a', undefined);
     const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => pool.hash('a password')));

@@ -7,7 +7,7 @@ import { codeOf, newPerson, SCHEMA } from './people.ts';
 describeOnBoth(
   'roles',
   (service) => {
-    test('a role gives what it includes, transitively, and is shown as what was assigned', async () => {
+    test('a role gives its included roles, transitively, and appears as assigned', async () => {
       const lead = await service.user('lead');
       expect((await lead.client.get('/api/auth/me')).body.user.roles).toEqual(['lead']);
       expect((await lead.client.post('/api/notes', { data: { text: 'guests may' } })).status).toBe(201);
@@ -56,7 +56,7 @@ describeOnBoth(
       }
     });
 
-    test('a field that policies trust is not the subject’s to write, at registration or later', async () => {
+    test('a subject cannot write a field that policies trust, at registration or later', async () => {
       const person = await newPerson(service.anonymous);
       expect(codeOf(await person.client.get('/api/ranked'))).toBe('403 forbidden');
       const before = (await person.client.get('/api/auth/me')).body.user;
@@ -78,7 +78,7 @@ describeOnBoth(
       expect(codeOf(await person.client.get('/api/ranked'))).toBe('403 forbidden');
     });
 
-    test('role changes are in the audit trail', async () => {
+    test('the audit trail records role changes', async () => {
       const person = await service.user();
       await service.app.auth.admin.changeRoles(person.email, { add: ['lead'], remove: ['member'] });
       const [row] = await service.app.auth.admin.audit({ email: person.email, event: 'roles_changed', limit: 1 });
@@ -109,7 +109,7 @@ describeOnBoth(
 describeOnBoth(
   'a schema that lets users write a field',
   (service) => {
-    test('takes effect within a second on rules that read the field', async () => {
+    test('a write takes effect within a second on rules that read the field', async () => {
       const person = await newPerson(service.anonymous);
       expect(codeOf(await person.client.get('/api/ranked'))).toBe('403 forbidden');
       expect((await person.client.patch(`/api/users/${person.id}`, { data: { level: 7 } })).status).toBe(200);

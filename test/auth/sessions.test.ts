@@ -7,7 +7,7 @@ import { codeOf, cookieOf, login, newPerson, PASSWORD, refresh, SCHEMA, TOKEN_KE
 describeOnBoth(
   'refreshing',
   (service) => {
-    test('gives new tokens for the same session, and the same cookie with a new age', async () => {
+    test('a refresh gives new tokens for the same session, and the same cookie with a new age', async () => {
       const person = await newPerson(service.anonymous);
       const answer = await refresh(service.anonymous, person.refresh);
       expect(Object.keys(answer.body)).toEqual(TOKEN_KEYS);
@@ -52,7 +52,7 @@ describeOnBoth(
       expect(codeOf(await next.client.get('/api/auth/me'))).toBe('401 invalid_token');
     });
 
-    test('of twenty clients that race with one token, one line goes on, and the second that shows up ends it', async () => {
+    test('a single line of tokens survives a race of twenty clients, and a token of another line ends the session', async () => {
       const person = await newPerson(service.anonymous);
       const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(service.anonymous, person.refresh)));
       expect(new Set(answers.map(codeOf))).toEqual(new Set(['200 undefined']));
@@ -64,7 +64,7 @@ describeOnBoth(
       expect(codeOf(await winner.client.get('/api/auth/me'))).toBe('401 invalid_token');
     });
 
-    test('twenty that race with siblings: the session does not outlive it with two lines', async () => {
+    test('twenty clients that race with siblings leave one line of tokens at most', async () => {
       const person = await newPerson(service.anonymous);
       const siblings = await Promise.all(
         Array.from({ length: 20 }, async () =>
@@ -86,7 +86,7 @@ describeOnBoth(
     ])('%s', async (_, token) => {
       expect(codeOf(await refresh(service.anonymous, token))).toBe('401 invalid_token');
     });
-    test('the body is read strictly', async () => {
+    test('a refresh reads its body strictly', async () => {
       expect(codeOf(await service.anonymous.post('/api/auth/token/refresh', {}))).toBe('422 validation_failed');
       expect(codeOf(await service.anonymous.post('/api/auth/token/refresh', { refresh_token: 1 }))).toBe(
         '422 validation_failed',
@@ -121,7 +121,7 @@ describeOnBoth(
 describeOnBoth(
   'the list of sessions',
   (service) => {
-    test('shows the own ones, newest first, and ends one of them', async () => {
+    test('the list shows the own sessions, newest first, and ends one of them', async () => {
       const person = await newPerson(service.anonymous.with({ 'User-Agent': 'first browser' }));
       const second = await login(service.anonymous.with({ 'User-Agent': 'second browser' }), person.email);
       await newPerson(service.anonymous);
@@ -210,7 +210,7 @@ describeOnBoth(
         '401 unauthenticated',
       );
     });
-    test('a session that is not used is over', async () => {
+    test('a session without use is over', async () => {
       const idle = await newPerson(service.anonymous);
       const used = await newPerson(service.anonymous);
       for (let i = 0; i < 6; i++) {

@@ -84,7 +84,7 @@ const ATTACKS: readonly (readonly [string, Forge])[] = [
 describeOnBoth(
   'access tokens',
   (service) => {
-    test('a token made by hand with the right key and claims is good: the attacks fail for what they claim', async () => {
+    test('a token made by hand with the right key and claims passes: the attacks fail for their claims', async () => {
       const person = await newPerson(service.anonymous);
       const made = await signed(() => ({ payload: { iat: now() - 1, exp: now() + 60 } }))(
         partsOf(person.access),
@@ -93,7 +93,7 @@ describeOnBoth(
       expect((await me(service, made)).status).toBe(200);
     });
 
-    test('holds the user and the session only', async () => {
+    test('an access token holds the user and the session only', async () => {
       const person = await newPerson(service.anonymous);
       const { header, payload } = partsOf(person.access);
       const [key] = (await service.anonymous.get('/.well-known/jwks.json')).body.keys;
@@ -140,7 +140,7 @@ describeOnBoth(
         (token: string) => token.replace(/(.)(.{20})$/, (_, c, rest) => (c === 'A' ? 'B' : 'A') + rest),
       ],
       ['very long', `${'a'.repeat(6_000)}.b.c`],
-    ])('text that is no token: %s', async (_, change) => {
+    ])('the gate rejects text that is not a token: %s', async (_, change) => {
       const person = await newPerson(service.anonymous);
       const text = typeof change === 'string' ? change : change(person.access);
       expect(codeOf(await me(service, text))).toBe('401 invalid_token');
@@ -157,7 +157,7 @@ describeOnBoth(
       expect((await both('Basic eDp5')).body.user.id).toBe(other.id);
     });
 
-    test('without a credential, and with a bad cookie', async () => {
+    test('a request fails without a credential, and with a bad cookie', async () => {
       const answer = await service.anonymous.get('/api/auth/me');
       expect([codeOf(answer), answer.headers.get('www-authenticate')]).toEqual(['401 unauthenticated', 'Bearer']);
       for (const cookie of [

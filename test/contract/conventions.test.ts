@@ -69,7 +69,8 @@ describeOnBoth(
         'Application/JSON',
         'application/json;charset="UTF-8"',
       ])
-        test(`${type} is JSON`, async () => expect((await raw(good, { 'Content-Type': type })).status).toBe(201));
+        test(`the type ${type} is JSON`, async () =>
+          expect((await raw(good, { 'Content-Type': type })).status).toBe(201));
       for (const type of [
         'text/plain',
         'application/xml',
@@ -79,12 +80,12 @@ describeOnBoth(
         'application/json, text/plain',
         'json',
       ])
-        test(`${type} is not`, async () =>
+        test(`the type ${type} is not JSON`, async () =>
           expect(outcomeOf(await raw(good, { 'Content-Type': type }))).toEqual([415, 'unsupported_media_type']));
-      test('no type is not', async () =>
+      test('a missing type is not JSON', async () =>
         expect(outcomeOf(await raw(bytes(good), {}))).toEqual([415, 'unsupported_media_type']));
       for (const encoding of ['gzip', 'identity', 'br', 'deflate'])
-        test(`${encoding} is refused`, async () =>
+        test(`the encoding ${encoding} is rejected`, async () =>
           expect(
             outcomeOf(await raw(good, { 'Content-Type': 'application/json', 'Content-Encoding': encoding })),
           ).toEqual([415, 'unsupported_media_type']));
@@ -96,10 +97,10 @@ describeOnBoth(
         'application/problem+json, application/json',
         '',
       ])
-        test(`Accept: ${accept}`, async () =>
+        test(`the header Accept: ${accept} includes JSON`, async () =>
           expect((await ann.client.get(at(), { Accept: accept })).status).toBe(200));
       for (const accept of ['text/html', 'application/json;q=0', 'image/*, text/*', 'application/json;q=0, text/html'])
-        test(`Accept: ${accept} excludes JSON`, async () =>
+        test(`the header Accept: ${accept} excludes JSON`, async () =>
           expect(outcomeOf(await ann.client.get(at(), { Accept: accept }))).toEqual([406, 'not_acceptable']));
     });
 
@@ -128,7 +129,8 @@ describeOnBoth(
         'depth 10,000': nested(10_000),
       };
       for (const [name, body] of Object.entries(malformed))
-        test(`${name} is malformed`, async () => expect(outcomeOf(await raw(body))).toEqual([400, 'malformed_json']));
+        test(`a body with ${name} is malformed`, async () =>
+          expect(outcomeOf(await raw(body))).toEqual([400, 'malformed_json']));
 
       const invalid: readonly (readonly [body: string, ...errors: string[]])[] = [
         [`{"data":{"title":${nested(30)}}}`, '/data/title type'],
@@ -153,7 +155,7 @@ describeOnBoth(
         ['{"data":{"title":"a","":1}}', '/data/ unknown'],
       ];
       for (const [body, ...expected] of invalid)
-        test(`${body.slice(0, 60)} is invalid`, async () => {
+        test(`the body ${body.slice(0, 60)} is invalid`, async () => {
           const answer = await raw(body);
           expect([
             answer.status,
@@ -162,7 +164,7 @@ describeOnBoth(
           ]).toEqual([422, 'validation_failed', expected.map((each) => each.split(' ')[0])]);
         });
 
-      test('over 1 MiB is too large, exactly 1 MiB is not', async () => {
+      test('a body over 1 MiB is too large, exactly 1 MiB is not', async () => {
         const filled = (size: number) => `{"data":{"title":"a"}${' '.repeat(size - good.length)}}`;
         expect((await raw(filled(1024 * 1024))).status).toBe(201);
         expect(outcomeOf(await raw(filled(1024 * 1024 + 1)))).toEqual([413, 'too_large']);
@@ -204,7 +206,7 @@ describeOnBoth(
         `${NOBODY}%0A`,
         `%20${NOBODY}`,
       ])
-        test(`/api/things/${segment}`, missing(`/api/things/${segment}`));
+        test(`the path /api/things/${segment} has no record`, missing(`the path /api/things/${segment} has no record`));
       for (const name of [
         '__proto__',
         'constructor',
@@ -219,8 +221,8 @@ describeOnBoth(
         'things%2F',
         "things'",
       ]) {
-        test(`/api/${name}`, missing(`/api/${name}`));
-        test(`/api/${name}/id`, missing(`/api/${name}/${NOBODY}`));
+        test(`the path /api/${name} has no collection`, missing(`the path /api/${name} has no collection`));
+        test(`the path /api/${name}/id has no collection`, missing(`/api/${name}/${NOBODY}`));
       }
       for (const path of [
         '/api',
@@ -234,11 +236,11 @@ describeOnBoth(
         '/API/things',
       ])
         test(path, missing(path));
-      test('a deeper path is none', async () => {
+      test('a deeper path is unknown', async () => {
         await missing(`${at()}/`)();
         await missing(`${at()}/title`)();
       });
-      test('a percent-encoded letter is that letter', async () => {
+      test('a percent-encoded letter counts as that letter', async () => {
         const answer = await exactly(service.url, 'GET', `/api/%74hings/${id}`, {
           Authorization: `Bearer ${ann.token}`,
         });
@@ -252,20 +254,20 @@ describeOnBoth(
         const answer = await exactly(service.url, method, path, auth());
         return [answer.status, answer.body?.code, answer.headers.get('allow')?.split(', ').sort().join(', ')];
       };
-      test('the collection', async () => {
+      test('the collection takes GET and POST', async () => {
         for (const method of ['PUT', 'PATCH', 'DELETE'])
           expect(await allow(method, '/api/things')).toEqual([405, 'method_not_allowed', 'GET, HEAD, POST']);
       });
-      test('the record', async () => {
+      test('the record takes GET, PATCH and DELETE', async () => {
         for (const method of ['PUT', 'POST'])
           expect(await allow(method, at())).toEqual([405, 'method_not_allowed', 'DELETE, GET, HEAD, PATCH']);
       });
-      test('auth', async () => {
+      test('the routes of auth take one method each', async () => {
         expect(await allow('GET', '/api/auth/login')).toEqual([405, 'method_not_allowed', 'POST']);
         expect(await allow('POST', '/api/auth/me')).toEqual([405, 'method_not_allowed', 'GET, HEAD']);
         expect((await allow('POST', '/api/users')).slice(0, 2)).toEqual([405, 'method_not_allowed']);
       });
-      test('HEAD is GET without the body', async () => {
+      test('HEAD gives GET without the body', async () => {
         for (const path of ['/api/things', at(), '/api/auth/me']) {
           const [get, head] = await Promise.all([ann.client.get(path), ann.client.send('HEAD', path)]);
           expect([head.status, head.text, head.headers.get('content-type'), head.headers.get('etag')]).toEqual([
@@ -280,7 +282,7 @@ describeOnBoth(
     });
 
     describe('every answer', () => {
-      test('carries the request id of the caller, when it is plain', async () => {
+      test('an answer carries the request id of the caller, when it is plain', async () => {
         for (const given of ['abc', 'a'.repeat(128), '!~#$']) {
           for (const path of [at(), '/api/nothing', '/healthz', '/nothing'])
             expect((await ann.client.get(path, { 'X-Request-Id': given })).headers.get('x-request-id')).toBe(given);
@@ -292,7 +294,7 @@ describeOnBoth(
           expect(answer.body.request_id).toBe(answer.headers.get('x-request-id'));
         }
       });
-      test('of an error is a complete problem document', async () => {
+      test('an error is a complete problem document', async () => {
         const { status, headers, body } = await ann.client.get('/api/things?limit=0', { 'X-Request-Id': 'mine' });
         expect(status).toBe(400);
         expect(headers.get('content-type')).toMatch(/^application\/problem\+json(; charset=utf-8)?$/);
@@ -306,11 +308,11 @@ describeOnBoth(
           errors: [{ parameter: 'limit', code: expect.any(String), detail: expect.any(String) }],
         });
       });
-      test('of success is JSON', async () =>
+      test('a success is JSON', async () =>
         expect((await ann.client.get(at())).headers.get('content-type')).toMatch(
           /^application\/json(; charset=utf-8)?$/,
         ));
-      test('with tokens is not stored', async () => {
+      test('an answer with tokens is not stored', async () => {
         const login = await service.anonymous.post('/api/auth/login', { email: ann.email, password: ann.password });
         const refreshed = await service.anonymous.post('/api/auth/token/refresh', {
           refresh_token: login.body.refresh_token,

@@ -31,7 +31,7 @@ describeOnBoth(
     });
 
     describe('register', () => {
-      test('makes a user, and no session', async () => {
+      test('register makes a user, and no session', async () => {
         const email = `Some.ONE.${service.kind}@Example.ORG`;
         const { status, headers, body } = await register({ email, password });
         const user = {
@@ -98,7 +98,7 @@ describeOnBoth(
             pointers,
           ]);
         });
-      test('is read as any body', async () => {
+      test('register reads its body like other routes', async () => {
         const send = async (raw: string, type?: string) =>
           outcomeOf(
             await service.anonymous.send('POST', '/api/auth/register', {
@@ -122,7 +122,7 @@ describeOnBoth(
           expect((await login({ email, password: said })).status).toBe(200);
         }
       });
-      test('one of two at once succeeds', async () => {
+      test('a single registration of two concurrent ones succeeds', async () => {
         const email = freshEmail();
         const both = await Promise.all([register({ email, password }), register({ email, password })]);
         expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
@@ -130,7 +130,7 @@ describeOnBoth(
     });
 
     describe('login', () => {
-      test('says the same of an unknown email and a wrong password', async () => {
+      test('login answers alike for an unknown email and a wrong password', async () => {
         const [wrong, unknown] = await Promise.all([
           login({ email: ann.email, password: 'not the one' }),
           login({ email: freshEmail(), password: 'not the one' }),
@@ -154,7 +154,7 @@ describeOnBoth(
 
     describe('refresh', () => {
       const refresh = (json: unknown) => service.anonymous.post('/api/auth/token/refresh', json);
-      test('rotates; a retry of the newest gets a successor, an older one ends the session', async () => {
+      test('refresh rotates; a retry of the newest token gets a successor, an older token ends the session', async () => {
         const first = (await login({ email: ann.email, password: ann.password })).body;
         const second = await refresh({ refresh_token: first.refresh_token });
         expect([second.status, second.body.user, second.body.refresh_token === first.refresh_token]).toEqual([
@@ -185,7 +185,7 @@ describeOnBoth(
     });
 
     describe('sessions and passwords', () => {
-      test('list and end only the caller’s own', async () => {
+      test('the list shows and ends only the caller’s own sessions', async () => {
         const eve = await service.user();
         const other = (await login({ email: eve.email, password: eve.password })).body.access_token;
         const { status, body } = await eve.client.get('/api/auth/sessions');
@@ -209,7 +209,7 @@ describeOnBoth(
         ]);
         expect((await eve.client.get('/api/auth/me')).status).toBe(200);
       });
-      test('a changed password ends all others', async () => {
+      test('a changed password ends all other sessions', async () => {
         const eve = await service.user();
         const other = (await login({ email: eve.email, password: eve.password })).body.access_token;
         const change = (json: unknown) => eve.client.post('/api/auth/password', json);
@@ -227,7 +227,7 @@ describeOnBoth(
         expect((await service.anonymous.get('/api/auth/me', { Authorization: `Bearer ${other}` })).status).toBe(401);
         expect((await login({ email: eve.email, password: eve.password })).status).toBe(401);
       });
-      test('anyone may request a reset; confirming it takes the token', async () => {
+      test('any client may request a reset; the token confirms it', async () => {
         const ask = (email: unknown) => service.anonymous.post('/api/auth/password/reset/request', { email });
         const [known, unknown] = await Promise.all([ask(ann.email), ask(freshEmail())]);
         expect([known.status, known.text]).toEqual([202, unknown.text]);
@@ -239,7 +239,7 @@ describeOnBoth(
 
     describe('the collection of users', () => {
       const patch = (who: User, whom: User, data: object) => who.client.patch(`/api/users/${whom.id}`, { data });
-      test('reads and lists itself, an admin all', async () => {
+      test('a user reads and lists itself, an admin all users', async () => {
         const me = (await ann.client.get('/api/auth/me')).body.user;
         expect((await ann.client.get(`/api/users/${ann.id}`)).body).toEqual({ data: me });
         expect((await ann.client.get('/api/users', { Prefer: 'count=exact' })).body).toEqual({
@@ -270,7 +270,7 @@ describeOnBoth(
             'unknown_expand',
           ]);
       });
-      test('patches its own fields and nothing else', async () => {
+      test('a user patches its own fields and nothing else', async () => {
         const thing = (await ann.client.post('/api/things', { data: { title: 'u' } })).body.data;
         const changed = await ann.client.patch(`/api/users/${ann.id}?expand=best`, {
           data: { nickname: 'annie', karma: null, best: thing.id },
@@ -305,7 +305,7 @@ describeOnBoth(
         for (const who of [ann, root])
           expect(outcomeOf(await who.client.delete(`/api/users/${ann.id}`))).toEqual([403, 'forbidden']);
       });
-      test('only those who may assign roles do', async () => {
+      test('only users who may assign roles do', async () => {
         const eve = await service.user();
         const rolesOf = async () => (await eve.client.get('/api/auth/me')).body.user.roles;
         expect(outcomeOf(await patch(eve, eve, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);

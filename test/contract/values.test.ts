@@ -51,7 +51,7 @@ describeOnBoth(
       ['at', '"1969-12-31T23:59:59.999999Z"', '1969-12-31T23:59:59.999999Z'],
     ];
     for (const [field, text, value] of taken)
-      test(`${field}: ${text}`, async () => {
+      test(`the field ${field} takes ${text}`, async () => {
         const made = await create(`"${field}":${text}`);
         expect([made.status, made.body.data?.[field]]).toEqual([201, value]);
         expect(Object.is(made.body.data[field], -0)).toBe(false);
@@ -137,7 +137,7 @@ describeOnBoth(
       ['expand', '{}'],
     ];
     for (const [field, text] of refused)
-      test(`${field}: ${text} is refused`, async () => {
+      test(`the field ${field} rejects ${text}`, async () => {
         const { status, body } = await create(`"${field}":${text}`);
         expect([
           status,
@@ -153,7 +153,7 @@ describeOnBoth(
       expect((await title('e\u0301e\u0301e')).status).toBe(201);
       expect((await title('')).status).toBe(422);
     });
-    test('all errors are reported at once', async () => {
+    test('a write reports all errors at once', async () => {
       const { status, body } = await ann.client.post('/api/things', {
         data: { title: '', n: 'x', x: true, at: 1, ok: null, nothing: 1, owner: 2, marks: { add: ['x', NOBODY] } },
       });
@@ -226,7 +226,7 @@ describeOnBoth(
         'title=a%00b',
       ];
       for (const query of invalid)
-        test(`${query} is invalid`, async () =>
+        test(`the filter ${query} is invalid`, async () =>
           expect(await filter(query)).toEqual([400, 'filter_invalid_value', query.split('=')[0]]));
       const unknown = [
         'nothing=1',
@@ -252,7 +252,7 @@ describeOnBoth(
         'title%27=a',
       ];
       for (const query of unknown)
-        test(`${query} is unknown`, async () =>
+        test(`the filter ${query} is unknown`, async () =>
           expect(await filter(query)).toEqual([400, 'filter_unknown_key', decodeURIComponent(query.split('=')[0]!)]));
       for (const query of [
         'title=a&title=a',
@@ -261,7 +261,7 @@ describeOnBoth(
         `marks_any=${NOBODY}&marks_any=${NOBODY}`,
         'title=a&t%69tle=b',
       ])
-        test(`${query} is a duplicate`, async () =>
+        test(`the filter ${query} is a duplicate`, async () =>
           expect((await filter(query)).slice(0, 3)).toEqual([400, 'filter_duplicate_key', query.split('=')[0]]));
       for (const query of [
         'n=-0',
@@ -286,8 +286,8 @@ describeOnBoth(
         'code=%25',
         'code=a%2Bb',
       ])
-        test(`${query} is one`, async () => expect(await filter(query)).toEqual([200, 'ok']));
-      test('the nearest name is offered', async () => {
+        test(`the filter ${query} is valid`, async () => expect(await filter(query)).toEqual([200, 'ok']));
+      test('an error suggests the nearest name', async () => {
         const { body } = await ann.client.get('/api/things?titel=a');
         expect(JSON.stringify(body)).toContain('title');
       });
@@ -382,7 +382,7 @@ describeOnBoth(
           expect((await ann.client.get(`/api/things/${one.data.id}`)).body).toEqual(one);
           expect((await ann.client.get('/api/things?limit=1', { Prefer: 'count=exact' })).body.page.total).toBe(before);
         });
-      test('pages in id order, and counts when asked', async () => {
+      test('a list pages in id order, and counts on request', async () => {
         const bob = await service.user();
         const made: string[] = [];
         for (let i = 0; i < 5; i++)

@@ -9,7 +9,7 @@ import { describeOnBoth, type User } from '../support/service.ts';
 const SCHEMA = readFileSync(join(import.meta.dirname, 'bylaw.yaml'), 'utf8');
 
 describeOnBoth(
-  'who may',
+  'permitted callers',
   (service) => {
     let ann: User;
     let bob: User;
@@ -96,20 +96,22 @@ describeOnBoth(
           await service.anonymous.post('/api/things', { data: { title: 'c' } }, { Cookie: ann.cookie, ...headers }),
         );
       const refused = [403, 'cross_origin'];
-      test('works among others', async () => {
+      test('a cookie works among others', async () => {
         expect((await service.anonymous.get('/api/things', { Cookie: `a=b; ${ann.cookie}; c=d` })).status).toBe(200);
         expect(await write({})).toEqual([201, undefined]);
       });
       for (const site of ['cross-site', 'same-site', 'nonsense'])
-        test(`from ${site} writes nothing`, async () =>
+        test(`a cookie from ${site} writes nothing`, async () =>
           expect(await write({ 'Sec-Fetch-Site': site })).toEqual(refused));
       for (const site of ['same-origin', 'none'])
-        test(`from ${site} writes, whatever the origin says`, async () =>
+        test(`a cookie from ${site} writes, with any Origin`, async () =>
           expect((await write({ 'Sec-Fetch-Site': site, Origin: 'http://evil.example' }))[0]).toBe(201));
       for (const origin of ['http://evil.example', 'null', 'https://127.0.0.1', 'http://127.0.0.1'])
-        test(`with ${origin} writes nothing`, async () => expect(await write({ Origin: origin })).toEqual(refused));
-      test('with its own origin writes', async () => expect((await write({ Origin: service.url }))[0]).toBe(201));
-      test('reads from anywhere; a bearer token writes from anywhere', async () => {
+        test(`a cookie with ${origin} writes nothing`, async () =>
+          expect(await write({ Origin: origin })).toEqual(refused));
+      test('a cookie with its own origin writes', async () =>
+        expect((await write({ Origin: service.url }))[0]).toBe(201));
+      test('a cookie reads from anywhere; a bearer token writes from anywhere', async () => {
         expect(
           (await service.anonymous.get('/api/things', { Cookie: ann.cookie, 'Sec-Fetch-Site': 'cross-site' })).status,
         ).toBe(200);
@@ -123,14 +125,14 @@ describeOnBoth(
           ).status,
         ).toBe(201);
       });
-      test('beside a bearer token does not decide', async () => {
+      test('a cookie does not decide beside a bearer token', async () => {
         const me = await service.anonymous.get('/api/auth/me', {
           Authorization: `Bearer ${ann.token}`,
           Cookie: bob.cookie,
         });
         expect(me.body.user.id).toBe(ann.id);
       });
-      test('logs out from its own site only', async () => {
+      test('a cookie logs out from its own site only', async () => {
         const eve = await service.user();
         expect(
           outcomeOf(
@@ -185,7 +187,7 @@ describeOnBoth(
           );
           expect(saidBy(there!)).toEqual(saidBy(not!));
         });
-      test('as a relation', async () => {
+      test('a hidden record is missing as a relation', async () => {
         const secret = await make(bob, 'marks', { secret: true });
         const thing = await make(ann, 'things', { title: 'r' });
         const badge = await make(bob, 'badges', { secret: true });
@@ -209,8 +211,8 @@ describeOnBoth(
       });
     });
 
-    describe('depends on the record', () => {
-      test('lists omit it, reads are 404, a readable record is 403', async () => {
+    describe('rules that depend on the record', () => {
+      test('lists omit a hidden record, reads are 404, a readable record is 403', async () => {
         const [open, draft] = [await note(bob, { state: 'open' }), await note(bob)];
         const listed = idsOf((await ann.client.get(`/api/notes?owner=${bob.id}&limit=100`)).body.data);
         expect([listed.includes(open), listed.includes(draft)]).toEqual([true, false]);
@@ -237,7 +239,7 @@ describeOnBoth(
           'forbidden',
         ]);
       });
-      test('a create is rejected for what it would store, after its errors', async () => {
+      test('the rules reject a create by its values, after its errors', async () => {
         expect(outcomeOf(await ann.client.post('/api/notes', { data: { text: 'x', owner: ann.id } }))).toEqual([
           201,
           undefined,
@@ -252,7 +254,7 @@ describeOnBoth(
         ]);
         expect(outcomeOf(await root.client.post('/api/notes', { data: { text: 'x', owner: null } }))[0]).toBe(422);
       });
-      test('a record is not given away, and an answer shows it only where it may be read', async () => {
+      test('an update cannot give a record away, and the answer shows it only to readers', async () => {
         const mine = await note(root, { state: 'open' });
         expect(outcomeOf(await root.client.patch(`/api/notes/${mine}`, { data: { owner: ann.id } }))).toEqual([
           403,
@@ -266,7 +268,7 @@ describeOnBoth(
           `/api/mine/${given.body.data.id}`,
         ]);
       });
-      test('@next and @request.data', async () => {
+      test('rules read @next and @request.data', async () => {
         const id = await make(ann, 'flows', {});
         const patch = async (data: object) => outcomeOf(await ann.client.patch(`/api/flows/${id}`, { data }));
         expect(outcomeOf(await ann.client.post('/api/flows', { data: { state: 'open' } }))).toEqual([403, 'forbidden']);
@@ -277,7 +279,7 @@ describeOnBoth(
         expect((await ann.client.get(`/api/flows/${id}`)).body.data.state).toBe('shut');
         expect(outcomeOf(await ann.client.delete(`/api/flows/${id}`))).toEqual([403, 'forbidden']);
       });
-      test('the query of a list', async () => {
+      test('rules read the query of a list', async () => {
         const ann = await service.user();
         const id = await make(ann, 'mine', { text: 'a' });
         await make(bob, 'mine', {});
@@ -294,7 +296,7 @@ describeOnBoth(
       const text = { raw: '{', headers: { 'Content-Type': 'text/plain' } };
       const broken = { raw: '{', headers: { 'Content-Type': 'application/json' } };
       const huge = { raw: 'x'.repeat(1_048_577), headers: { 'Content-Type': 'application/json' } };
-      test('is that of the interface', async () => {
+      test('the order of checks equals that of the interface', async () => {
         expect(await said('PUT', '/api/nothing')).toEqual([404, 'not_found']);
         expect(await said('PUT', '/api/closed')).toEqual([405, 'method_not_allowed']);
         for (const sending of [text, broken, huge]) {

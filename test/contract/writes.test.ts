@@ -26,7 +26,7 @@ describeOnBoth(
       [ann, bob] = await Promise.all([service.user(), service.user()]);
     });
 
-    test('a record is flat, and the same everywhere', async () => {
+    test('a record is flat, and the same in every answer', async () => {
       const made = await ann.client.post('/api/things?expand=marks,badge,parts,owner', { data: { title: 't' } });
       const record = {
         id: expect.any(String),
@@ -72,7 +72,7 @@ describeOnBoth(
         expect(outcomeOf(again)).toEqual([404, 'not_found']);
     });
 
-    test('required, default and unique with null', async () => {
+    test('required, default and unique treat null alike', async () => {
       expect(outcomeOf(await ann.client.post('/api/things', { data: {} })).slice(0, 2)).toEqual([
         422,
         'validation_failed',
@@ -97,7 +97,7 @@ describeOnBoth(
       expect(race.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
     });
 
-    test('a patch with nothing', async () => {
+    test('a patch with nothing fails', async () => {
       const id = await thing();
       expect(outcomeOf(await patch(id, {}))).toEqual([400, 'patch_empty']);
       for (const data of [
@@ -114,7 +114,7 @@ describeOnBoth(
     });
 
     describe('many_to_many', () => {
-      test('set, add and remove, in that order', async () => {
+      test('a write applies set, add and remove, in that order', async () => {
         const [a, b, c, secret] = [
           await make(ann, 'marks'),
           await make(ann, 'marks'),
@@ -165,12 +165,12 @@ describeOnBoth(
           ]);
         });
       for (const operation of [{ set: [] }, { add: [] }, { remove: [] }, { set: [], add: [], remove: [] }])
-        test(`${JSON.stringify(operation)} is none`, async () =>
+        test(`the operation ${JSON.stringify(operation)} is invalid`, async () =>
           expect((await patch(await thing(), { marks: operation })).status).toBe(200));
     });
 
     describe('has_one', () => {
-      test('moves, on create too, and can be cleared', async () => {
+      test('a has_one moves, on create too, and can be cleared', async () => {
         const [x, y] = [await make(ann, 'badges'), await make(ann, 'badges')];
         const [one, two] = [await thing({ badge: x }), await thing()];
         const badge = async (id: string) => (await ann.client.get(`/api/things/${id}`)).body.data.badge;
@@ -184,7 +184,7 @@ describeOnBoth(
         expect(await thingOf(y)).toBe(null);
         expect((await patch(two, { badge: null })).status).toBe(200);
       });
-      test('requires permission to update what changes, and shows only readable records', async () => {
+      test('a has_one requires permission to update the changed records, and shows readable ones', async () => {
         const [bobs, secret, mine] = [
           await make(bob, 'badges'),
           await make(bob, 'badges', { secret: true }),
@@ -206,7 +206,7 @@ describeOnBoth(
         expect((await bob.client.get(`/api/things/${id}`)).body.data.badge).toBe(secret);
         expect((await ann.client.get(`/api/badges/${mine}`)).body.data.thing).toBe(null);
       });
-      test('a second reference is taken', async () => {
+      test('a second reference is reported as taken', async () => {
         const id = await thing();
         await make(ann, 'badges', { thing: id });
         expect(outcomeOf(await ann.client.post('/api/badges', { data: { thing: id } })).slice(0, 2)).toEqual([
@@ -216,7 +216,7 @@ describeOnBoth(
       });
     });
 
-    test('on_delete', async () => {
+    test('a delete follows on_delete', async () => {
       const [id, keeper] = [await thing(), await make(ann, 'marks')];
       const [part, kept, badge] = [
         await make(ann, 'parts', { thing: id }),
@@ -231,7 +231,7 @@ describeOnBoth(
       expect((await ann.client.delete(`/api/marks/${keeper}`)).status).toBe(204);
     });
 
-    test('expands only what may be read, in id order', async () => {
+    test('a record expands readable records only, in id order', async () => {
       const id = await thing();
       const [p, q] = [await make(ann, 'parts', { thing: id }), await make(bob, 'parts', { thing: id })];
       const hidden = await make(bob, 'parts', { thing: id, secret: true });
@@ -258,7 +258,7 @@ describeOnBoth(
           ...(method === 'PATCH' ? { json: { data: { title: 'w' } } } : {}),
         });
       const tagOf = async (id: string) => (await ann.client.get(`/api/things/${id}`)).headers.get('etag')!;
-      test('If-Match', async () => {
+      test('If-Match compares versions', async () => {
         const id = await thing();
         const old = await tagOf(id);
         for (const make of [
@@ -277,7 +277,7 @@ describeOnBoth(
         expect(outcomeOf(await send('PATCH', NOBODY, { 'If-Match': '*' }))).toEqual([404, 'not_found']);
         expect((await send('DELETE', id, { 'If-Match': now })).status).toBe(204);
       });
-      test('If-None-Match', async () => {
+      test('If-None-Match compares tags', async () => {
         const id = await thing();
         const tag = await tagOf(id);
         for (const given of [tag, `W/${tag}`, `"x", ${tag}`, '*'])
@@ -288,7 +288,7 @@ describeOnBoth(
         for (const given of ['"x"', tag.replaceAll('"', '')])
           expect((await send('GET', id, { 'If-None-Match': given })).status).toBe(200);
       });
-      test('one of two writers with the same tag wins', async () => {
+      test('the first writer wins of two with the same tag', async () => {
         const id = await thing();
         const tag = await tagOf(id);
         expect(
@@ -302,7 +302,7 @@ describeOnBoth(
     describe('Idempotency-Key', () => {
       const post = (key: string, title = 'i', who = ann, path = '/api/things') =>
         who.client.post(path, { data: { title } }, { 'Idempotency-Key': key });
-      test('creates one record, for concurrent requests too', async () => {
+      test('a key creates one record, for concurrent requests too', async () => {
         const answers = await Promise.all([1, 2, 3, 4].map(() => post('k1')));
         for (const { status, text, headers } of answers)
           expect([status, text, headers.get('location')]).toEqual([
@@ -313,14 +313,14 @@ describeOnBoth(
         expect(outcomeOf(await post('k1', 'j')).slice(0, 2)).toEqual([422, 'idempotency_mismatch']);
         expect((await post('k1', 'i', bob)).body.data.id).not.toBe(answers[0]!.body.data.id);
       });
-      test('does not keep errors', async () => {
+      test('a key does not keep errors', async () => {
         expect((await post('k2', '')).status).toBe(422);
         expect((await post('k2')).status).toBe(201);
       });
       for (const key of ['', 'a b', 'a'.repeat(256), 'ä'])
-        test(`${key.slice(0, 5)} is no key`, async () =>
+        test(`the key ${key.slice(0, 5)} is invalid`, async () =>
           expect(outcomeOf(await post(key)).slice(0, 2)).toEqual([400, 'invalid_parameter']));
-      test('255 characters are a key', async () => expect((await post('~'.repeat(255))).status).toBe(201));
+      test('a key may have 255 characters', async () => expect((await post('~'.repeat(255))).status).toBe(201));
     });
   },
   { schema: SCHEMA },

@@ -30,7 +30,7 @@ async function prepared(q: Queryable): Promise<readonly string[]> {
 }
 
 describe.each(KINDS)('S11 on %s', (kind) => {
-  it('keeps the statements used last, closes the others, and answers all of them right', async () => {
+  it('a connection keeps the statements used last, closes others, and answers all correctly', async () => {
     const db = await open(kind);
     const ask = (i: number) => db.rows(shape(i, 1_000)).then(([row]) => Number(row![0]));
     for (let round = 0; round < 3; round++) {
@@ -42,7 +42,7 @@ describe.each(KINDS)('S11 on %s', (kind) => {
     expect(kept).toContain(shape(39, 0).text);
   });
 
-  it('goes on naming new statements after any number of shapes', async () => {
+  it('a connection names new statements after any number of shapes', async () => {
     const db = await open(kind);
     const shapes = Array.from({ length: 1_050 }, (_, i) => shape(i, 0));
     for (let round = 0; round < 2; round++) await Promise.all(shapes.map((each) => db.rows(each)));
@@ -51,7 +51,7 @@ describe.each(KINDS)('S11 on %s', (kind) => {
     expect((await prepared(db)).length).toBeLessThanOrEqual(MOST);
   });
 
-  it('does so in transactions, after errors in them too', async () => {
+  it('a connection names statements in transactions, after errors too', async () => {
     const db = await open(kind);
     const divide = (i: number, by: number): Sql =>
       sql`SELECT ${param('int8', 10)} / ${param('int8', by)} + ${raw(String(i))}`;
@@ -74,7 +74,7 @@ describe.each(KINDS)('S11 on %s', (kind) => {
     expect((await db.transaction(prepared)).length).toBeLessThanOrEqual(MOST);
   });
 
-  it('mixes errors and evictions in flight without an answer to another question', async () => {
+  it('a connection mixes errors and evictions in flight, and each statement gets its own answer', async () => {
     const db = await open(kind, 3);
     let seed = 7;
     const random = (below: number): number => {
@@ -93,7 +93,7 @@ describe.each(KINDS)('S11 on %s', (kind) => {
     expect(answers).toEqual(asked.map(({ i, by }) => (by === 0 ? '22012' : 60 / by + i)));
   });
 
-  it('prints one text for any order of the filters of a list, and of the fields of a body', async () => {
+  it('the printer prints one text for any order of filters and of fields', async () => {
     const texts = new Set<string>();
     const db = await openKind(kind);
     opened.push(db);

@@ -18,7 +18,7 @@ import { MiB, startUpload, until } from './streaming.ts';
 const SCHEMA = 'roles: { admin: {} }\n';
 const admin = { email: 'admin@example.org', password: 'a password of tests' };
 
-test('after kill -9', { timeout: 90_000 }, async () => {
+test('a bucket holds acknowledged uploads only after kill -9', { timeout: 90_000 }, async () => {
   Object.assign(process.env, CREDENTIALS);
   const bucket = await ProtocolServer.start();
   onTestFinished(() => bucket.close());

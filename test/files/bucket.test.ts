@@ -69,7 +69,7 @@ describeOnBoth(
       bucket.pageSize = 1000;
     });
 
-    test('an upload is a record and an object of the same bytes', async () => {
+    test('an upload makes a record, and an object of the same bytes', async () => {
       const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7919) % 251));
       const { status, body } = await upload(ann.client, { bytes, type: 'application/octet-stream' });
       expect([status, body.data.size, body.data.sha256]).toEqual([201, 70_000, sha256(bytes)]);
@@ -78,7 +78,7 @@ describeOnBoth(
       expect((await bucket.bytes(key!)).equals(bytes)).toBe(true);
     });
 
-    test('a large one comes in parts, and leaves as it came', async () => {
+    test('a large upload is stored in parts, and is read back unchanged', async () => {
       const bytes = Buffer.alloc(9 * MiB, 'a large file ');
       let id = '';
       const operations = await asked(async () => {
@@ -101,7 +101,7 @@ describeOnBoth(
         path = `/api/files/${await make({ bytes: BYTES, name: 'a.bin', type: 'application/octet-stream' })}/content`;
       });
 
-      test('comes whole, and HEAD has the same headers without a request to the bucket', async () => {
+      test('content comes whole, and HEAD has the same headers without a request to the bucket', async () => {
         const { status, headers, bytes } = await bytesOf(ann.client, path);
         expect([status, bytes.equals(BYTES), headers.get('content-length')]).toEqual([200, true, '1000']);
         const own = (of: Headers) =>
@@ -114,7 +114,7 @@ describeOnBoth(
         ).toEqual([]);
       });
 
-      test('comes in ranges: one, several, none that fits', async () => {
+      test('content comes in one range, in several, and in none that fits', async () => {
         const one = await bytesOf(ann.client, path, { Range: 'bytes=10-19' });
         expect([one.status, one.headers.get('content-range'), one.bytes.equals(BYTES.subarray(10, 20))]).toEqual([
           206,
@@ -133,7 +133,7 @@ describeOnBoth(
         expect(outcomeOf(await ann.client.get(path, { Range: 'bytes=1000-' }))).toEqual([416, 'range_not_satisfiable']);
       });
 
-      test('has an ETag, and is not sent again to a client that has it', async () => {
+      test('content has an ETag, and is not sent again to a client that has it', async () => {
         const etag = (await bytesOf(ann.client, path)).headers.get('etag')!;
         expect(etag).toBe(`"${sha256(BYTES)}"`);
         expect(
@@ -147,7 +147,7 @@ describeOnBoth(
 
     describeDownloads(service);
 
-    test('variants are made once and kept beside the original; all go with it', async () => {
+    test('the variants of a file are rendered once, kept, and deleted with it', async () => {
       const bytes = await sharp({ create: { width: 100, height: 50, channels: 3, background: '#a04020' } })
         .png()
         .toBuffer();
@@ -164,7 +164,7 @@ describeOnBoth(
       expect((await ann.client.get(`/api/files/${id}/content`)).status).toBe(404);
     });
 
-    test('50 uploads at once at the edge of a quota: as many as fit, and objects for no others', async () => {
+    test('50 concurrent uploads at the edge of a quota leave objects for those that fit', async () => {
       const user = await service.user('small');
       const before = await bucket.keys();
       const answers = await Promise.all(
@@ -179,7 +179,7 @@ describeOnBoth(
     });
 
     describe('an upload that comes to nothing leaves nothing:', () => {
-      test('cut off in the middle, in a part and in parts', async () => {
+      test('an upload that is cut off leaves nothing, in a part and in parts', async () => {
         await leavesNothing(async () => {
           const operations = await asked(async () => {
             for (const length of [MiB, 9 * MiB]) {
@@ -194,14 +194,14 @@ describeOnBoth(
         });
       });
 
-      test('too large, which only its bytes reveal', async () => {
+      test('an upload that is too large without announcing it leaves nothing', async () => {
         await leavesNothing(async () => {
           const { answer } = startUpload(ann.client, { length: 16 * MiB + 1, isWhole: true });
           expect((await answer).status).toBe(413);
         });
       });
 
-      test('refused by the quota, when all of it is in the bucket', async () => {
+      test('an upload beyond the quota leaves nothing, when all of it is in the bucket', async () => {
         const user = await service.user('small');
         await leavesNothing(async () => {
           expect(outcomeOf(await upload(user.client, { bytes: Buffer.alloc(11 * 1024, 97) }))).toEqual([
@@ -212,18 +212,21 @@ describeOnBoth(
         });
       });
 
-      test.each(['PutObject', 'UploadPart', 'CompleteMultipartUpload'])('the bucket fails at %s', async (operation) => {
-        await leavesNothing(async () => {
-          bucket.treat = (seen) => (seen.operation === operation ? 503 : undefined);
-          const length = operation === 'PutObject' ? MiB : 9 * MiB;
-          const { status, body } = await startUpload(ann.client, { length, isWhole: true }).answer;
-          expect([status, JSON.parse(body).code]).toEqual([503, 'unavailable']);
-          bucket.treat = () => undefined;
-        });
-      });
+      test.each(['PutObject', 'UploadPart', 'CompleteMultipartUpload'])(
+        'an upload leaves nothing if the bucket fails at %s',
+        async (operation) => {
+          await leavesNothing(async () => {
+            bucket.treat = (seen) => (seen.operation === operation ? 503 : undefined);
+            const length = operation === 'PutObject' ? MiB : 9 * MiB;
+            const { status, body } = await startUpload(ann.client, { length, isWhole: true }).answer;
+            expect([status, JSON.parse(body).code]).toEqual([503, 'unavailable']);
+            bucket.treat = () => undefined;
+          });
+        },
+      );
     });
 
-    test('an unreadable bucket is reported as unavailable, and nothing is lost', async () => {
+    test('the service reports an unreadable bucket as unavailable, and loses nothing', async () => {
       const id = await make();
       bucket.treat = ({ operation }) => (operation === 'GetObject' ? 503 : undefined);
       expect(outcomeOf(await ann.client.get(`/api/files/${id}/content`))).toEqual([503, 'unavailable']);
@@ -231,7 +234,7 @@ describeOnBoth(
       expect((await bytesOf(ann.client, `/api/files/${id}/content`)).bytes.toString()).toBe('x');
     });
 
-    test('bytes that a bucket will not let go of are left to the sweep', async () => {
+    test('the sweep deletes bytes that a bucket would not delete before', async () => {
       const id = await make();
       bucket.treat = ({ operation }) => (operation === 'DeleteObjects' ? 503 : undefined);
       expect((await ann.client.delete(`/api/files/${id}`)).status).toBe(204);
@@ -260,7 +263,7 @@ describeOnBoth(
       };
       const idOf = (n: number): string => `01900000-0000-7000-8000-00000000000${n}`;
 
-      test('takes objects without a record, and leaves those that have one or are young', async () => {
+      test('the sweep takes objects without a record, and leaves young ones and those with a record', async () => {
         const kept = await make();
         await orphan(idOf(1));
         await orphan(`${idOf(1)}.w64hcover`);
@@ -270,7 +273,7 @@ describeOnBoth(
         expect([await keptFor(idOf(1)), await keptFor(kept)]).toEqual([[], [kept]]);
       });
 
-      test('aborts unfinished multipart uploads, page by page, and leaves those of today', async () => {
+      test('the sweep aborts unfinished uploads, page by page, and leaves those of today', async () => {
         const discards = [await begin(idOf(2)), await begin(idOf(3))];
         bucket.pageSize = 1;
         expect(await service.app.files.sweep(60_000)).toBe(0);
@@ -285,7 +288,7 @@ describeOnBoth(
         for (const discard of discards) await discard();
       });
 
-      test('goes on where an upload ended meanwhile, or the server cannot list them', async () => {
+      test('the sweep goes on if an upload ended meanwhile, or the server cannot list them', async () => {
         const discard = await begin(idOf(5));
         const [upload] = [...bucket.uploads.values()];
         bucket.treat = ({ operation, key }) => {
@@ -304,7 +307,7 @@ describeOnBoth(
         bucket.uploads.clear();
       });
 
-      test("leaves another database's bytes alone", async () => {
+      test("the sweep leaves another database's bytes alone", async () => {
         const key = 'some/folder/another-store/01900000-0000-7000-8000-000000000009';
         await bucket.put(key, 'theirs');
         await service.app.files.sweep(0);

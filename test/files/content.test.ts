@@ -46,7 +46,7 @@ describeOnBoth(
       path = `/api/files/${id}/content`;
     });
 
-    test('comes whole, with every header that keeps it harmless', async () => {
+    test('content comes whole, with every header that keeps it harmless', async () => {
       const { status, headers, bytes } = await bytesOf(ann.client, path);
       expect([status, bytes.equals(BYTES)]).toEqual([200, true]);
       const names = [
@@ -70,7 +70,7 @@ describeOnBoth(
       expect(headers.get('etag')).toBe(`"${(await ann.client.get(`/api/files/${id}`)).body.data.sha256}"`);
     });
 
-    test('HEAD answers the same headers, and no bytes', async () => {
+    test('HEAD sends the same headers, and no bytes', async () => {
       const head = await ann.client.send('HEAD', path);
       const get = await bytesOf(ann.client, path);
       const own = (headers: Headers) =>
@@ -80,7 +80,7 @@ describeOnBoth(
       expect([head.status, head.text, own(head.headers)]).toEqual([200, '', own(get.headers)]);
     });
 
-    test('If-None-Match: 304, before a range is looked at', async () => {
+    test('If-None-Match gives 304 before a range counts', async () => {
       const etag = (await bytesOf(ann.client, path)).headers.get('etag')!;
       for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
         const { status, bytes, headers } = await bytesOf(ann.client, path, {
@@ -104,7 +104,7 @@ describeOnBoth(
         ['bytes=5-9, 0-4', 0, 9],
         ['BYTES=1-2', 1, 2],
         ['bytes=0-1,2000-', 0, 1],
-      ])('%s is one part', async (range, start, end) => {
+      ])('the range %s gives one part', async (range, start, end) => {
         const { status, headers, bytes } = await bytesOf(ann.client, path, { Range: range });
         expect([status, headers.get('content-range'), headers.get('content-length')]).toEqual([
           206,
@@ -122,19 +122,19 @@ describeOnBoth(
         ['nothing', 'bytes='],
         ['hundreds', `bytes=${Array.from({ length: 400 }, (_, i) => `${i * 2}-${i * 2}`).join(',')}`],
         ['a sign', 'bytes=+1-2'],
-      ])('%s: the whole', async (_, range) => {
+      ])('the header %s gives the whole content', async (_, range) => {
         const { status, headers, bytes } = await bytesOf(ann.client, path, { Range: range });
         expect([status, headers.get('content-range'), bytes.length]).toEqual([200, null, 1000]);
       });
 
-      test('thousands, as many as a header holds: the whole', async () => {
+      test('a header full of ranges gives the whole content', async () => {
         const range = `bytes=${Array.from({ length: 3_900 }, () => '0-0').join(',')}`;
         expect(range.length).toBeGreaterThan(15_000);
         const { status, headers, bytes } = await bytesOf(ann.client, path, { Range: range });
         expect([status, headers.get('content-range'), bytes.equals(BYTES)]).toEqual([200, null, true]);
       });
 
-      test('10,000, in the shortest spelling: more than a header holds', async () => {
+      test('10,000 ranges do not fit into a header', async () => {
         const range = `bytes=${Array.from({ length: 10_000 }, () => '0-').join(',')}`;
         const { status, bytes } = await bytesOf(ann.client, path, { Range: range });
         // To headers of more than 16 KiB (RFC 6585).
@@ -142,18 +142,21 @@ describeOnBoth(
         expect((await bytesOf(ann.client, path)).status).toBe(200);
       });
 
-      test.each(['bytes=1000-', 'bytes=5000-6000', 'bytes=-0', 'bytes=1000-,2000-3000'])('%s: 416', async (range) => {
-        const { status, headers, body } = await ann.client.get(path, { Range: range });
-        expect([
-          status,
-          body.code,
-          headers.get('content-range'),
-          headers.get('content-disposition'),
-          headers.get('etag'),
-        ]).toEqual([416, 'range_not_satisfiable', 'bytes */1000', null, null]);
-      });
+      test.each(['bytes=1000-', 'bytes=5000-6000', 'bytes=-0', 'bytes=1000-,2000-3000'])(
+        'the range %s gives 416',
+        async (range) => {
+          const { status, headers, body } = await ann.client.get(path, { Range: range });
+          expect([
+            status,
+            body.code,
+            headers.get('content-range'),
+            headers.get('content-disposition'),
+            headers.get('etag'),
+          ]).toEqual([416, 'range_not_satisfiable', 'bytes */1000', null, null]);
+        },
+      );
 
-      test('several parts', async () => {
+      test('several ranges give several parts', async () => {
         const { status, headers, bytes } = await bytesOf(ann.client, path, { Range: 'bytes=0-1,10-12,-2' });
         const boundary = /^multipart\/byteranges; boundary=([0-9a-f]+)$/.exec(headers.get('content-type')!)![1]!;
         const part = (start: number, end: number) =>
@@ -176,7 +179,7 @@ describeOnBoth(
         ]);
       });
 
-      test('If-Range: the range only of the same content', async () => {
+      test('If-Range gives the range of the same content only', async () => {
         const etag = (await bytesOf(ann.client, path)).headers.get('etag')!;
         const statusFor = async (ifRange: string) =>
           (await bytesOf(ann.client, path, { Range: 'bytes=0-1', 'If-Range': ifRange })).status;
@@ -188,7 +191,7 @@ describeOnBoth(
         ]).toEqual([206, 200, 200, 200]);
       });
 
-      test('of nothing', async () => {
+      test('an empty file has no range', async () => {
         const empty = await make({ bytes: '' });
         expect((await bytesOf(ann.client, `/api/files/${empty}/content`)).bytes.length).toBe(0);
         expect((await bytesOf(ann.client, `/api/files/${empty}/content`, { Range: 'bytes=0-' })).status).toBe(416);
@@ -197,7 +200,7 @@ describeOnBoth(
 
     describeDownloads(service);
 
-    describe('what could run script', () => {
+    describe('files that could run script', () => {
       const shown = async (bytes: string | Buffer, type: string): Promise<readonly (string | null | undefined)[]> => {
         const { headers } = await bytesOf(ann.client, `/api/files/${await make({ bytes, type, name: 'x' })}/content`);
         return [
@@ -206,7 +209,7 @@ describeOnBoth(
           headers.get('x-content-type-options'),
         ];
       };
-      test('an SVG with script, and HTML, are attachments', async () => {
+      test('an SVG with script, and HTML, become attachments', async () => {
         expect(
           await shown('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>', 'image/svg+xml'),
         ).toEqual(['image/svg+xml', 'attachment', 'nosniff']);
@@ -221,7 +224,7 @@ describeOnBoth(
           'nosniff',
         ]);
       });
-      test('a JPEG that is HTML too is a picture and nothing else', async () => {
+      test('a JPEG that is HTML too is sent as a picture only', async () => {
         const polyglot = Buffer.concat([
           Buffer.from([0xff, 0xd8, 0xff, 0xfe, 0, 64]),
           Buffer.from('<html><script>alert(1)</script></html>'),
@@ -231,7 +234,7 @@ describeOnBoth(
       });
     });
 
-    describe('of many chunks', () => {
+    describe('large content', () => {
       const large = randomBytes(12 * 1024 * 1024 + 17);
       const makeLarge = () => make({ bytes: large, name: 'large.bin', type: 'application/octet-stream' });
       const ask = (of: string): Promise<IncomingMessage> =>
@@ -247,7 +250,7 @@ describeOnBoth(
         return Buffer.concat(chunks);
       };
 
-      test('reaches several clients at once, fast and slow', async () => {
+      test('content reaches several clients at once, fast and slow', async () => {
         const made = await makeLarge();
         const came = await Promise.all([0, 0, 3, 7].map((pause) => read(made, pause)));
         expect(came.map((bytes) => bytes.equals(large))).toEqual([true, true, true, true]);
@@ -256,7 +259,7 @@ describeOnBoth(
         expect([status, bytes.equals(large.subarray(-800_000))]).toEqual([206, true]);
       });
 
-      test('is let go of when its reader leaves, also one who asked for more before the first answer', async () => {
+      test('content is closed when its reader leaves, also after a second request', async () => {
         const made = await makeLarge();
         const countOpen = (): number => readdirSync('/proc/self/fd').filter((fd) => targetOf(fd).includes(made)).length;
         const { hostname, port } = new URL(service.url);
@@ -271,15 +274,15 @@ describeOnBoth(
         expect((await read(made, 0)).equals(large)).toBe(true);
       });
 
-      test('that lost its end on the disk ends with the connection', async () => {
+      test('content that lost its end on the disk ends with the connection', async () => {
         const made = await makeLarge();
         truncateSync(join(FOLDER, globSync(`**/${made}`, { cwd: FOLDER })[0]!), large.length - 1000);
         await expect(read(made, 0)).rejects.toThrow('aborted');
       });
     });
 
-    describe('for callers who may not read it', () => {
-      test('metadata, content, HEAD, ranges, variants and links answer as for what does not exist', async () => {
+    describe('content for callers who may not read it', () => {
+      test('metadata, content, HEAD, ranges, variants and links answer as for a missing file', async () => {
         const hidden = await make({ bytes: BYTES, type: 'application/octet-stream' });
         await expectHidden(bob.client, hidden);
         const note = (await ann.client.post('/api/notes', { data: { file: hidden } })).body.data.id;
@@ -287,7 +290,7 @@ describeOnBoth(
         expect((await ann.client.get(`/api/notes/${note}?expand=file`)).body.data.expand.file.id).toBe(hidden);
       });
 
-      test('without a credential: 401', async () => {
+      test('a request without a credential gets 401', async () => {
         for (const rest of ['', '/content', '/content?width=64'])
           expect((await service.anonymous.get(`/api/files/${id}${rest}`)).status).toBe(401);
         expect((await service.anonymous.post(`/api/files/${id}/link`)).status).toBe(401);
@@ -304,7 +307,7 @@ describeOnBoth(
       const follow = (url: string, init: RequestInit = {}) =>
         fetch(url, init).then(async (response) => ({ status: response.status, text: await response.text() }));
 
-      test('give the content without a header, for a few minutes, and nothing else', async () => {
+      test('a link gives the content without a header, for a few minutes, and nothing else', async () => {
         const { url, expires_at } = await linkFor(ann);
         expect(Date.parse(expires_at) - Date.now()).toBeLessThanOrEqual(300_000);
         expect(Date.parse(expires_at) - Date.now()).toBeGreaterThan(200_000);
@@ -328,7 +331,7 @@ describeOnBoth(
         }
       });
 
-      test('expire, to the second, and then are answered as a token that was never one', async () => {
+      test('a link expires to the second, and then answers like a false token', async () => {
         const { url, expires_at } = await linkFor(ann);
         const at = async (instant: number): Promise<readonly unknown[]> => {
           vi.useFakeTimers({ toFake: ['Date'], now: instant });
@@ -345,7 +348,7 @@ describeOnBoth(
         expect((await follow((await linkFor(ann)).url)).status).toBe(200);
       });
 
-      test('end with the session of their creator, and with the right to read', async () => {
+      test('a link ends with the session of its creator, and with the right to read', async () => {
         const cat = await service.user('member');
         const shared = await make({ bytes: 'shared', data: { shared: true } });
         const { url } = await linkFor(cat, shared);

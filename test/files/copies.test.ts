@@ -51,7 +51,7 @@ describe.each(Object.keys(STORAGES))('%s', (name) => {
     storage = await STORAGES[name]!();
   });
 
-  test('remembers the mark of its database, and never sweeps it', async () => {
+  test('a storage keeps the mark of its database, and never sweeps it', async () => {
     expect(await storage.mark()).toBeUndefined();
     await storage.setMark(ID);
     await storage.setMark(OTHER);
@@ -59,7 +59,7 @@ describe.each(Object.keys(STORAGES))('%s', (name) => {
     expect(await storage.mark()).toBe(OTHER);
   });
 
-  test('has what was swept back where a record comes for it', async () => {
+  test('a storage restores swept bytes when a record comes for them', async () => {
     await put(storage, ID);
     await put(storage, `${ID}.w16hcover`);
     await put(storage, OTHER);
@@ -72,7 +72,7 @@ describe.each(Object.keys(STORAGES))('%s', (name) => {
   });
 });
 
-test('the trash of a local folder is kept for a week', async () => {
+test('a local folder keeps its trash for a week', async () => {
   const folder = await localFolder();
   const storage = new LocalStorage(folder);
   for (const key of [ID, OTHER]) await put(storage, key);
@@ -106,7 +106,7 @@ describe('the mark', () => {
     return copy;
   };
 
-  test('tells the database that claimed last from its copies, until one adopts', async () => {
+  test('the mark distinguishes the database that claimed last from its copies, until one adopts', async () => {
     const storage = new LocalStorage(await localFolder());
     const original = await open();
     const owner = new Ownership(original, storage);
@@ -119,7 +119,7 @@ describe('the mark', () => {
     expect([await owner.holds(), await copy.holds()]).toEqual([false, true]);
   });
 
-  test('stays known when nodes claim at once, and after many claims', async () => {
+  test('the mark stays known when nodes claim at once, and after many claims', async () => {
     const storage = new LocalStorage(await localFolder());
     const db = await open();
     const nodes = [1, 2, 3].map(() => new Ownership(db, storage));
@@ -128,7 +128,7 @@ describe('the mark', () => {
     expect(await db.rows(raw('SELECT count(*) FROM "_files_marks"'))).toEqual([['64']]);
   });
 
-  test('of another program is not ours', async () => {
+  test('the mark of another program is not ours', async () => {
     const folder = await localFolder();
     const storage = new LocalStorage(folder);
     await storage.setMark("nonsense' OR true");
@@ -139,7 +139,7 @@ describe('the mark', () => {
   });
 });
 
-test('a folder that cannot be written is a storage that is unavailable', async () => {
+test('a folder that cannot be written makes the storage unavailable', async () => {
   const folder = await localFolder();
   const file = join(folder, 'a file');
   await new LocalStorage(folder).setMark(ID);

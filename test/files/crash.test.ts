@@ -13,7 +13,7 @@ const ROUNDS = 3;
 const admin = { email: 'admin@example.org', password: 'a password of tests' };
 const env = { BYLAW_ADMIN_EMAIL: admin.email, BYLAW_ADMIN_PASSWORD: admin.password };
 
-test('after kill -9', { timeout: 120_000 }, async () => {
+test('a folder holds acknowledged uploads only after kill -9', { timeout: 120_000 }, async () => {
   const folder = temporaryFolder();
   const schema = join(folder, 'bylaw.yaml');
   writeFileSync(schema, 'roles: { admin: {} }\n');

@@ -54,7 +54,7 @@ function downloadsOf(service: TestService): void {
     await make();
   });
 
-  test('a record that is changed during a download changes nothing about its bytes', async () => {
+  test('an update during a download does not change the bytes', async () => {
     const download = await beginDownload(ann, path);
     const changed = await ann.client.patch(`/api/files/${id}`, { data: { name: 'other.txt', note: 'n' } });
     expect(changed.status).toBe(200);
@@ -62,7 +62,7 @@ function downloadsOf(service: TestService): void {
     expect([download.status, isWhole, bytes.equals(BYTES)]).toEqual([200, true, true]);
   });
 
-  test('a file that is deleted during downloads: they are whole, or visibly cut, and the next finds nothing', async () => {
+  test('a delete during downloads leaves them whole or visibly cut, and the next finds nothing', async () => {
     const [whole, part, parts] = await Promise.all([
       beginDownload(ann, path),
       beginDownload(ann, path, { Range: 'bytes=100-' }),

@@ -52,7 +52,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     return found;
   };
 
-  test('a record: bytes and variants are gone with the answer, and those of no other', async () => {
+  test('a deleted record takes its bytes and variants with the answer, and no others', async () => {
     const outer = await album();
     const inner = await album({ parent: outer });
     const picture = await sharp({ create: { width: 40, height: 20, channels: 3, background: '#a04020' } })
@@ -70,7 +70,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     expect(await kept(image, thumbnail, direct, other, lettingGo)).toEqual([false, false, false, true, true]);
   });
 
-  test('a user', async () => {
+  test('a deleted user takes the files', async () => {
     const bob = await service.user('member');
     const ofBob = await make({ of: bob.id });
     const inAlbum = await make({ album: await album({ person: bob.id }) });
@@ -78,7 +78,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     expect(await kept(ofBob, inAlbum)).toEqual([false, false]);
   });
 
-  test('many at once', async () => {
+  test('a delete takes many files at once', async () => {
     const full = await album();
     const ids = await Promise.all(Array.from({ length: 40 }, () => make({ album: full })));
     expect(ids.flatMap(bytesFor).length).toBe(40);
@@ -86,7 +86,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     expect(ids.flatMap(bytesFor)).toEqual([]);
   });
 
-  test('nothing goes where the delete is refused and rolled back', async () => {
+  test('a delete that is refused and rolled back takes nothing', async () => {
     const held = await album();
     const ids = [await make({ album: held }), await make({ album: held })];
     const strict = (await admin.client.post('/api/strict', { data: { file: ids[1] } })).body.data.id;
@@ -101,7 +101,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     expect(await kept(...ids)).toEqual([false, false]);
   });
 
-  test('what they took of a quota is free again', async () => {
+  test('the quota of deleted files is free again', async () => {
     const cat = await service.user('member');
     const full = await album();
     const five = { bytes: Buffer.alloc(5 * 1024, 97) };
@@ -114,7 +114,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     await isFull();
   });
 
-  test('with records that reference one another in a ring, and a file that references two of them', async () => {
+  test('a cascade takes records in a ring, and a file that references two of them', async () => {
     const one = await album();
     const other = await album({ parent: one });
     await admin.client.patch(`/api/albums/${one}`, { data: { parent: other } });
@@ -124,7 +124,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     expect(await kept(first, second)).toEqual([false, false]);
   });
 
-  test('also a file that was added while the delete waited', async () => {
+  test('a delete takes a file that was added while it waited', async () => {
     const { db } = service.app;
     // The one that is deleted is not the one that is being written to.
     const outer = await album();

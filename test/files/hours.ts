@@ -66,7 +66,7 @@ function hoursOf(service: TestService): void {
     vi.useRealTimers();
   });
 
-  test('at the start, without grace if no other process can be running, and then every hour with grace', async () => {
+  test('the sweep runs at the start, without grace if no other process can run, and every hour with grace', async () => {
     const atStart = service.kind === 'embedded' ? 0 : 900_000;
     expect(storage.sweeps.map(({ grace }) => grace)).toEqual([atStart]);
     await pass(HOUR - 1);
@@ -79,7 +79,7 @@ function hoursOf(service: TestService): void {
     expect(errors).toEqual([]);
   });
 
-  test('never runs twice at a time, not even when it is asked for', async () => {
+  test('the sweep never runs twice at a time, not even on request', async () => {
     await pass(HOUR);
     await pass(3 * HOUR);
     expect(storage.sweeps).toHaveLength(2);
@@ -95,7 +95,7 @@ function hoursOf(service: TestService): void {
     await end(0);
   });
 
-  test('reports a failure, and tries again an hour later', async () => {
+  test('the sweep reports a failure, and tries again an hour later', async () => {
     await pass(HOUR);
     await end(new Error('no bucket'));
     expect(errors).toEqual([['the sweep of the files failed', 'no bucket']]);
@@ -105,7 +105,7 @@ function hoursOf(service: TestService): void {
     expect(errors).toHaveLength(1);
   });
 
-  test('ends with the service, also in the middle, and without an error', async () => {
+  test('the sweep ends with the service, also in the middle, and without an error', async () => {
     await pass(HOUR);
     const { alive } = storage.sweeps.at(-1)!;
     expect(await alive(['01900000-0000-7000-8000-000000000001', 'nonsense'])).toEqual(new Set());
@@ -118,7 +118,7 @@ function hoursOf(service: TestService): void {
     expect(errors).toEqual([]);
   });
 
-  test('bytes that cannot be removed are reported, and delay neither the others nor, for long, a response', async () => {
+  test('bytes that cannot be deleted are reported, and delay neither other bytes nor a response', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const removed: string[] = [];
     storage.remove = async (id) => {

@@ -40,7 +40,7 @@ const stored = (): readonly string[] =>
 const bytesFor = (id: string): readonly string[] => stored().filter((place) => place.includes(id));
 
 describeOnBoth(
-  'what is kept',
+  'kept files',
   (service) => {
     let admin: User;
     beforeAll(async () => {
@@ -53,7 +53,7 @@ describeOnBoth(
     };
 
     describe('quotas', () => {
-      test('50 uploads at once at the edge of it: as many as fit, and no more', async () => {
+      test('50 concurrent uploads at the edge of a quota leave as many as fit', async () => {
         const user = await service.user('member');
         const bytes = Buffer.alloc(1000, 97);
         const answers = await Promise.all(Array.from({ length: 50 }, () => upload(user.client, { bytes })));
@@ -73,7 +73,7 @@ describeOnBoth(
         expect((await upload(user.client, { bytes })).status).toBe(201);
       });
 
-      test('the largest of the roles counts', async () => {
+      test('the largest quota of the roles counts', async () => {
         const user = await service.user('member', 'big');
         expect((await upload(user.client, { bytes: Buffer.alloc(190 * 1024, 97) })).status).toBe(201);
         expect((await upload(user.client, { bytes: Buffer.alloc(20 * 1024, 97) })).status).toBe(413);
@@ -81,7 +81,7 @@ describeOnBoth(
     });
 
     describe('relations', () => {
-      test('a file that a record needs stays; others let go of it, or go with it', async () => {
+      test('a file that a record needs stays; other relations are nulled, or cascade', async () => {
         const file = await make();
         const strict = (await admin.client.post('/api/strict', { data: { file } })).body.data.id;
         const loose = (await admin.client.post('/api/loose', { data: { file } })).body.data.id;
@@ -97,7 +97,7 @@ describeOnBoth(
         expect((await admin.client.get(`/api/linked/${linked}?expand=files`)).body.data.expand).toEqual({ files: [] });
       });
 
-      test('deleting a record leaves its files, unless the relation cascades', async () => {
+      test('a deleted record leaves its files, unless the relation cascades', async () => {
         const file = await make();
         const album = (await admin.client.post('/api/albums', { data: { name: 'a' } })).body.data.id;
         const member = await make({ data: { album } });
@@ -113,7 +113,7 @@ describeOnBoth(
     describeGoing(service, bytesFor);
     describeHours(service);
 
-    test('a sweep takes what has no record, and leaves what is young or has one', async () => {
+    test('a sweep takes bytes without a record, and leaves young ones and those with a record', async () => {
       const kept = await make();
       const { storage } = service.app.files;
       const orphan = '01900000-0000-7000-8000-000000000001';
@@ -140,36 +140,39 @@ describeOnBoth(
         ['webp', 'webp'],
         ['gif', 'png'],
         ['avif', 'webp'],
-      ] as const)('of a %s in the sizes of the schema, as %s, made once and kept beside it', async (format, made) => {
-        const id = await make({ bytes: await picture(format), type: `image/${format}`, name: 'p' });
-        const measured = async (query: string) => {
-          const { status, bytes } = await bytesOf(admin.client, `/api/files/${id}/content?${query}`);
-          const { width, height } = await sharp(bytes).metadata();
-          return [status, width, height];
-        };
-        expect(await measured('width=32')).toEqual([200, 32, 16]);
-        expect(await measured('width=16&height=16')).toEqual([200, 16, 16]);
-        expect(await measured('width=32&height=16&fit=contain')).toEqual([200, 32, 16]);
-        expect(await measured('width=16&height=16&fit=inside')).toEqual([200, 16, 8]);
-        expect(bytesFor(id).length).toBe(5);
-        const first = await bytesOf(admin.client, `/api/files/${id}/content?width=32`);
-        expect(bytesFor(id).length).toBe(5);
-        expect([first.headers.get('content-type'), (await sharp(first.bytes).metadata()).format]).toEqual([
-          `image/${made}`,
-          made,
-        ]);
-        const again = await bytesOf(admin.client, `/api/files/${id}/content?width=32`, {
-          'If-None-Match': first.headers.get('etag')!,
-        });
-        expect(again.status).toBe(304);
-        expect(first.headers.get('etag')).not.toBe(
-          (await bytesOf(admin.client, `/api/files/${id}/content`)).headers.get('etag'),
-        );
-        await admin.client.delete(`/api/files/${id}`);
-        expect(bytesFor(id)).toEqual([]);
-      });
+      ] as const)(
+        'a %s has variants in the sizes of the schema, as %s, rendered once and kept',
+        async (format, made) => {
+          const id = await make({ bytes: await picture(format), type: `image/${format}`, name: 'p' });
+          const measured = async (query: string) => {
+            const { status, bytes } = await bytesOf(admin.client, `/api/files/${id}/content?${query}`);
+            const { width, height } = await sharp(bytes).metadata();
+            return [status, width, height];
+          };
+          expect(await measured('width=32')).toEqual([200, 32, 16]);
+          expect(await measured('width=16&height=16')).toEqual([200, 16, 16]);
+          expect(await measured('width=32&height=16&fit=contain')).toEqual([200, 32, 16]);
+          expect(await measured('width=16&height=16&fit=inside')).toEqual([200, 16, 8]);
+          expect(bytesFor(id).length).toBe(5);
+          const first = await bytesOf(admin.client, `/api/files/${id}/content?width=32`);
+          expect(bytesFor(id).length).toBe(5);
+          expect([first.headers.get('content-type'), (await sharp(first.bytes).metadata()).format]).toEqual([
+            `image/${made}`,
+            made,
+          ]);
+          const again = await bytesOf(admin.client, `/api/files/${id}/content?width=32`, {
+            'If-None-Match': first.headers.get('etag')!,
+          });
+          expect(again.status).toBe(304);
+          expect(first.headers.get('etag')).not.toBe(
+            (await bytesOf(admin.client, `/api/files/${id}/content`)).headers.get('etag'),
+          );
+          await admin.client.delete(`/api/files/${id}`);
+          expect(bytesFor(id)).toEqual([]);
+        },
+      );
 
-      test('asked for at once are made once, and all answered', async () => {
+      test('concurrent requests for a variant render it once', async () => {
         const id = await make({ bytes: await picture('png'), type: 'image/png' });
         const answers = await Promise.all(
           Array.from({ length: 12 }, () => bytesOf(admin.client, `/api/files/${id}/content?width=16`)),
@@ -187,12 +190,12 @@ describeOnBoth(
         'width=16&fit=fill',
         'fit=cover',
         'width=',
-      ])('%s is no size', async (query) => {
+      ])('the size %s is rejected', async (query) => {
         const id = await make({ bytes: await picture('png', 4, 4), type: 'image/png' });
         expect((await admin.client.get(`/api/files/${id}/content?${query}`)).body.code).toBe('invalid_parameter');
       });
 
-      test('of a file that is not an image, is damaged, or is a decompression bomb: 422', async () => {
+      test('a file that is not an image, is damaged, or is a decompression bomb gets 422', async () => {
         const bomb = await sharp({ create: { width: 5000, height: 5000, channels: 3, background: '#000' } })
           .png({ compressionLevel: 9 })
           .toBuffer();

@@ -51,7 +51,7 @@ describeOnOne(
       path = `/api/files/${id}/content`;
     });
 
-    test('lead to the bytes, under the type and the name that the record has', async () => {
+    test('a redirect leads to the bytes, under the type and the name of the record', async () => {
       const address = await addressOf(path);
       expect(address.startsWith(`${bucket.endpoint}/files/some/folder/`)).toBe(true);
       // Without any credential of this service.
@@ -66,7 +66,7 @@ describeOnOne(
       );
     });
 
-    test('are followed by clients as they are, with their ranges', async () => {
+    test('clients follow a redirect with their ranges', async () => {
       const follow = (headers: Record<string, string>) =>
         fetch(service.url + path, { headers: { ...ann.client.headers, ...headers } });
       const whole = await follow({});
@@ -85,7 +85,7 @@ describeOnOne(
       expect((await follow({ Range: 'bytes=1000-' })).status).toBe(416);
     });
 
-    test('are good for a minute, for one object and as they were signed', async () => {
+    test('a redirect works for a minute, for one object, as it was signed', async () => {
       const address = new URL(await addressOf(path));
       expect(address.searchParams.get('X-Amz-Expires')).toBe('60');
       const other = await make({ bytes: 'other' });
@@ -101,7 +101,7 @@ describeOnOne(
       }
     });
 
-    test('lead to variants too', async () => {
+    test('a redirect leads to variants too', async () => {
       const bytes = await sharp({ create: { width: 100, height: 50, channels: 3, background: '#a04020' } })
         .avif()
         .toBuffer();
@@ -112,14 +112,14 @@ describeOnOne(
       expect(response.headers.get('content-disposition')).toMatch(/^inline; filename="p.avif"/);
     });
 
-    test('are given for links, while these are good', async () => {
+    test('a valid link gives a redirect', async () => {
       const { url } = (await ann.client.post(`/api/files/${id}/link`)).body;
       const response = await fetch(url);
       expect([response.redirected, Buffer.from(await response.arrayBuffer()).equals(BYTES)]).toEqual([true, true]);
       expect((await fetch(`${url}x`, { redirect: 'manual' })).status).toBe(401);
     });
 
-    test('are not given for HEAD, nor for what the client has already', async () => {
+    test('HEAD gives no redirect, nor does content that the client has already', async () => {
       const head = await ann.client.send('HEAD', path);
       expect([head.status, head.headers.get('location'), head.headers.get('content-length')]).toEqual([
         200,
@@ -131,7 +131,7 @@ describeOnOne(
       expect([same.status, same.headers.get('location')]).toEqual([304, null]);
     });
 
-    test('are not given to callers who may not read: they get the answers of a missing file', async () => {
+    test('callers who may not read get the answers of a missing file, and no redirect', async () => {
       await expectHidden(bob.client, id);
       expect((await service.anonymous.get(path)).status).toBe(401);
       await ann.client.patch(`/api/files/${id}`, { data: { shared: true } });
@@ -143,7 +143,7 @@ describeOnOne(
       expect([gone.status, gone.headers.get('location')]).toEqual([404, null]);
     });
 
-    test('end with the file', async () => {
+    test('a redirect ends with the file', async () => {
       const short = await make();
       const address = await addressOf(`/api/files/${short}/content`);
       await ann.client.delete(`/api/files/${short}`);

@@ -45,15 +45,18 @@ describe('a bucket', () => {
     return Buffer.concat(chunks);
   };
 
-  test.each([0, 1, 100_000, 20 * 1024 * 1024 + 7])('keeps %i bytes, in parts where they are many', async (length) => {
-    const bytes = randomBytes(length);
-    await put(ID, bytes);
-    expect((await get(ID))!.equals(bytes)).toBe(true);
-    expect(await storage.size(ID)).toBe(length);
-    if (length > 10) expect((await get(ID, { start: 3, end: 9 }))!.equals(bytes.subarray(3, 10))).toBe(true);
-  });
+  test.each([0, 1, 100_000, 20 * 1024 * 1024 + 7])(
+    'a bucket keeps %i bytes, large objects in parts',
+    async (length) => {
+      const bytes = randomBytes(length);
+      await put(ID, bytes);
+      expect((await get(ID))!.equals(bytes)).toBe(true);
+      expect(await storage.size(ID)).toBe(length);
+      if (length > 10) expect((await get(ID, { start: 3, end: 9 }))!.equals(bytes.subarray(3, 10))).toBe(true);
+    },
+  );
 
-  test('has nothing of an upload that was given up, published or not', async () => {
+  test('a bucket keeps nothing of a discarded upload, published or not', async () => {
     const incoming = await storage.incoming(OTHER);
     for (let i = 0; i < 200; i++) await incoming.write(Buffer.alloc(65_536));
     await incoming.discard();
@@ -67,7 +70,7 @@ describe('a bucket', () => {
     expect(await storage.size(OTHER)).toBeUndefined();
   });
 
-  test('reports a failure, also to a sender that waits for room', async () => {
+  test('a bucket reports a failure, also to a sender that waits for room', async () => {
     server.treat = ({ operation }) => (operation === 'CreateMultipartUpload' ? 500 : undefined);
     const incoming = await storage.incoming(OTHER);
     const chunk = Buffer.alloc(MiB);
@@ -81,13 +84,13 @@ describe('a bucket', () => {
     expect(await storage.size(OTHER)).toBeUndefined();
   });
 
-  test('reports where a credential must be set, if there is none', async () => {
+  test('a bucket without a credential reports the settings for one', async () => {
     await expect(openStorage({ data: '', files: 's3://files?endpoint=nonsense' }, ID)).rejects.toThrow(
       'BYLAW_FILES: expected a place such as s3://bucket/prefix?region=eu-central-1',
     );
   });
 
-  test('removes a file with its variants, and sweeps what has no record', async () => {
+  test('a bucket removes a file with its variants, and sweeps bytes without a record', async () => {
     await put(ID, Buffer.from('a'));
     await put(`${ID}.w16hcover`, Buffer.from('b'));
     await put(OTHER, Buffer.from('c'));
@@ -102,7 +105,7 @@ describe('a bucket', () => {
     expect([await storage.size(ID), await storage.size(`${ID}.w16hcover`)]).toEqual([undefined, undefined]);
   });
 
-  test('redirects, where that is configured, to an address that works without a credential', async () => {
+  test('a configured bucket redirects to an address that works without a credential', async () => {
     await put(ID, Buffer.from('elsewhere'));
     expect(await storage.redirect(ID, { contentType: 'text/plain', disposition: 'inline' })).toBeUndefined();
     const redirecting = new S3Storage(readS3Place(server.place('&redirects=true'))!);
@@ -129,7 +132,7 @@ describe('a bucket', () => {
     afterEach(() => vi.unstubAllEnvs());
     afterAll(() => rmSync(folder, { recursive: true }));
 
-    test('come from the profile that AWS_PROFILE names', async () => {
+    test('the credentials come from the profile that AWS_PROFILE names', async () => {
       const file = join(folder, 'credentials');
       const profile = (name: string, secret: string): string =>
         `[${name}]\naws_access_key_id = S3RVER\naws_secret_access_key = ${secret}\n`;
@@ -141,7 +144,7 @@ describe('a bucket', () => {
       expect(await new S3Storage(readS3Place(server.place())!).size(ID)).toBe(4);
     });
 
-    test('come from the container, and are asked for again when they end', async () => {
+    test('the credentials come from the container, and are read again when they end', async () => {
       const given: string[] = [];
       const container = createServer((request, response) => {
         given.push(String(request.headers.authorization));
@@ -169,7 +172,7 @@ describe('a bucket', () => {
   });
 
   test.each(['s3:///folder', 'http://x', 's3://b?unknown=1', 's3://b?redirects=yes', 's3://b?endpoint=nonsense'])(
-    '%s is no place',
+    'the place %s is rejected',
     (text) => {
       expect(readS3Place(text)).toBeUndefined();
     },

@@ -58,7 +58,7 @@ describeOnOne(
       });
     });
 
-    it('all sizes of an image are kept in no more bytes than the image has', async () => {
+    it('all kept sizes of an image take no more bytes than the image', async () => {
       const bytes = await noise(48, 48);
       const id = await make(bytes, 'image/png');
       const lengths = ['', '16', '64', '512', '2048'];
@@ -126,7 +126,7 @@ describe('S7: the queue of renders', () => {
     return { started, add, end, settle };
   }
 
-  it('gives each user one place at most, and the next free one to the user who waited longest', async () => {
+  it('the queue gives each user one place at most, and the next to the user who waited longest', async () => {
     const { started, add, end, settle } = manual();
     for (const name of ['a1', 'a2', 'a3']) void add('a', name);
     void add('b', 'b1');
@@ -142,7 +142,7 @@ describe('S7: the queue of renders', () => {
     expect(started.slice(4).toSorted()).toEqual(['a3', 'c2']);
   });
 
-  it('is bounded for each user and for all, and goes on afterwards', async () => {
+  it('the queue is bounded for each user and for all, and goes on afterwards', async () => {
     const { started, add, end, settle } = manual();
     for (let i = 0; i < 4; i++) void add('a', `a${i}`);
     const unavailable = { code: 'unavailable', status: 503 } satisfies Partial<Problem>;
@@ -160,7 +160,7 @@ describe('S7: the queue of renders', () => {
     expect(started.slice(4).toSorted()).toEqual(['a2', 'c1']);
   });
 
-  it('takes no place for work that failed', async () => {
+  it('the queue frees the place of work that failed', async () => {
     const queue = new FairQueue(limits);
     const failing = Array.from({ length: 3 }, () => queue.run('a', () => Promise.reject(new Error('broken'))));
     expect((await Promise.allSettled(failing)).map(({ status }) => status)).toEqual(Array(3).fill('rejected'));

@@ -44,7 +44,7 @@ describeOnBoth(
       expect([stored(), (await ann.client.get('/api/files?limit=100')).body.data.length]).toEqual(before);
     };
 
-    test('answer the record, and give back the same bytes', async () => {
+    test('an upload answers with the record, and keeps the bytes unchanged', async () => {
       const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7919) % 251));
       const { status, headers, body } = await upload(ann.client, {
         bytes,
@@ -139,7 +139,7 @@ describeOnBoth(
         ['trailing. . ', 'trailing'],
         ['%22quoted%22.txt', '_quoted_.txt'],
         ['日本語 💾.txt', '日本語 💾.txt'],
-      ])('%j is kept as %j', async (given, kept) => {
+      ])('the name %j is kept as %j', async (given, kept) => {
         const { status, body } = await upload(ann.client, { bytes: 'x', name: given });
         expect([status, body.data.name]).toEqual([201, kept]);
         const { headers } = await bytesOf(ann.client, `/api/files/${body.data.id}/content`);
@@ -148,7 +148,7 @@ describeOnBoth(
         );
       });
 
-      test('that `data` gives are checked as fields are', async () => {
+      test('a name in `data` is checked like a field', async () => {
         await leavesNothing(async () => {
           expect(outcomeOf(await upload(ann.client, { bytes: 'x', data: { name: 'a\0b' } }))).toEqual([
             422,
@@ -163,7 +163,7 @@ describeOnBoth(
     });
 
     describe('refusals leave nothing behind:', () => {
-      test('too large, announced and not', async () => {
+      test('an upload that is too large leaves nothing, announced or not', async () => {
         await leavesNothing(async () => {
           expect(outcomeOf(await upload(ann.client, { bytes: Buffer.alloc(102_401) }))).toEqual([413, 'too_large']);
           expect(outcomeOf(await upload(ann.client, { bytes: Buffer.alloc(4_000_000) }))).toEqual([413, 'too_large']);
@@ -173,7 +173,7 @@ describeOnBoth(
         ).toBe(201);
       });
 
-      test('types that are not on the list, or that the bytes belie', async () => {
+      test('an upload of a type off the list, or that the bytes contradict, leaves nothing', async () => {
         await leavesNothing(async () => {
           expect(outcomeOf(await upload(ann.client, { bytes: 'x', type: 'application/zip' }))).toEqual([
             415,
@@ -200,7 +200,7 @@ describeOnBoth(
         });
       });
 
-      test('bodies that are not a form, or another kind of form', async () => {
+      test('a body that is not a form, or another kind of form, leaves nothing', async () => {
         const send = (raw: string | Buffer<ArrayBuffer>, type = FORM_TYPE['Content-Type']) =>
           ann.client.send('POST', '/api/files', { headers: { 'Content-Type': type }, raw });
         await leavesNothing(async () => {
@@ -235,7 +235,7 @@ describeOnBoth(
         });
       });
 
-      test('a body that is cut off in the middle, and lengths that are wrong', async () => {
+      test('a body that is cut off, or has a wrong length, leaves nothing', async () => {
         const form = formOf({ bytes: Buffer.alloc(50_000, 97) });
         const head = (length: number) =>
           `POST /api/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ann.token}\r\n` +
@@ -251,7 +251,7 @@ describeOnBoth(
         });
       });
 
-      test('what the create rule does not allow: before the body where it can be known', async () => {
+      test('a denied upload fails before its body where the rule can decide, and leaves nothing', async () => {
         const guest = await service.user('guest');
         await leavesNothing(async () => {
           expect(outcomeOf(await upload(ann.client, { bytes: 'x', data: { kind: 'never' } }))).toEqual([
@@ -267,7 +267,7 @@ describeOnBoth(
       });
     });
 
-    test('a file that its owner may not read afterwards is answered by its id alone', async () => {
+    test('an upload that its owner may not read afterwards answers with its id alone', async () => {
       const { status, body } = await upload(ann.client, { bytes: 'x', data: { kind: 'secret' } });
       expect([status, Object.keys(body.data)]).toEqual([201, ['id']]);
     });

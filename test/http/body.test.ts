@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readJsonBody } from '../../src/http/body.ts';
 
-test('reads any value as JSON.parse does', () => {
+test('the reader reads any value as JSON.parse does', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), (text) => {
       expect(readJsonBody(Buffer.from(text))).toEqual(JSON.parse(text));
@@ -12,7 +12,7 @@ test('reads any value as JSON.parse does', () => {
   );
 });
 
-test('finds a duplicate key at any depth and with any escapes', () => {
+test('the reader finds a duplicate key at any depth and with any escapes', () => {
   const escaped = (key: string): string =>
     [...key].map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
   const key = fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 5 });
@@ -26,7 +26,7 @@ test('finds a duplicate key at any depth and with any escapes', () => {
   );
 });
 
-test('a body of the greatest size is read in time that grows with its length alone', () => {
+test('the reader takes time that grows with the length of the body alone', () => {
   const megabyte = 1 << 20;
   for (const text of [
     `"${'\\"'.repeat(megabyte / 2)}"`,

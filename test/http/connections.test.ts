@@ -59,7 +59,7 @@ async function open(...sent: readonly string[]): Promise<readonly Socket[]> {
 
 const areOpen = (opened: readonly Socket[]): readonly boolean[] => opened.map(({ destroyed }) => !destroyed);
 
-test('the one that has waited longest for its first request goes', async () => {
+test('the connection that has waited longest for its first request is closed', async () => {
   const [silent, slow, other] = await open('', 'GET / HTTP/1.1\r\nX-Never: ', '');
   await open(REQUEST);
   await until('the first is closed', () => silent!.destroyed);
@@ -68,17 +68,17 @@ test('the one that has waited longest for its first request goes', async () => {
   expect(areOpen([other!])).toEqual([true]);
 });
 
-test('one that is served stays, and waits again after its answer', async () => {
+test('a served connection stays, and waits again after its answer', async () => {
   const [served, silent] = await open(REQUEST, '', REQUEST);
   await open(REQUEST);
-  await until('who asked nothing is closed', () => silent!.destroyed);
+  await until('a connection without a request is closed', () => silent!.destroyed);
   held.shift()!.end('done');
   await once(served!, 'data');
   await open(REQUEST);
-  await until('who waits for its next request is closed', () => served!.destroyed);
+  await until('a connection that waits for its next request is closed', () => served!.destroyed);
 });
 
-test('where all are served, the new one is closed', async () => {
+test('a new connection is closed if all others are served', async () => {
   const served = await open(REQUEST, REQUEST, REQUEST);
   const [late] = await open('');
   await until('the new one is closed', () => late!.destroyed);
@@ -95,7 +95,7 @@ test('requests behind each other on one connection count as long as one of them 
   held.shift()!.end('first');
   await once(pipelined!, 'data');
   const [silent] = await open('', '', '');
-  await until('who asked nothing is closed', () => silent!.destroyed);
+  await until('a connection without a request is closed', () => silent!.destroyed);
   expect(areOpen([pipelined!])).toEqual([true]);
 });
 
@@ -109,7 +109,7 @@ async function openIdle(count: number): Promise<readonly Socket[]> {
   return idle;
 }
 
-test('who keeps a connection is not cut off by those who send nothing', async () => {
+test('silent clients do not cut off a client that keeps its connection', async () => {
   const kept = await openIdle(2);
   const silent = await open('', 'GET / HTTP/1.1\r\nX-Never: ', '', '', '');
   await until('all but the last that are silent are closed', () =>
@@ -120,7 +120,7 @@ test('who keeps a connection is not cut off by those who send nothing', async ()
   await until('the next request is asked', () => held.length === 1);
 });
 
-test('new clients have the time to send their request where the others are idle', async () => {
+test('new clients have the time to send their request while others are idle', async () => {
   end();
   await serve(16);
   const idle = await openIdle(16);

@@ -43,7 +43,7 @@ function withoutRules(schema: Schema): Schema {
   return { ...schema, collections: new Map([...schema.collections].map(([name, each]) => [name, bare(each)])) };
 }
 
-test('what is open is known to be', () => {
+test('a list names every open route', () => {
   const open = routesWithPublicFiles.filter(({ door }) => door === 'public' || door === 'optional').map(nameOf);
   expect(open.filter((name) => !OPEN.includes(name))).toEqual([]);
 });
@@ -72,7 +72,7 @@ describeOnBoth(
     });
 
     test.each(guarded.map((route) => [nameOf(route), route] as const))(
-      '%s is shut without a credential',
+      'the gate shuts %s without a credential',
       async (_, route) => {
         for (const headers of [{}, { Authorization: 'Bearer x' }, { Cookie: 'svc_session=x' }] as Record<
           string,
@@ -85,7 +85,7 @@ describeOnBoth(
 
     describe('without rules', () => {
       test.each(actions.map((route) => [nameOf(route), route] as const))(
-        '%s is shut to everybody',
+        'the gate shuts %s to every caller',
         async (_, route) => {
           for (const { client } of users) {
             expect(outcomeOf(await client.send(route.method, pathOf(route)))).toEqual([403, 'forbidden']);

@@ -19,7 +19,7 @@ function linesOf(level: string, work: (log: ReturnType<typeof openLog>) => void)
 }
 
 describe('the line of a request', () => {
-  test.each(['/api/posts', '/"\\\n\u0000\u2028é😀'])('%j is as pino writes it', (path) => {
+  test.each(['/api/posts', '/"\\\n\u0000\u2028é😀'])('the line of %j equals the line of pino', (path) => {
     const ctx = contextOf(path);
     const [own, pinos] = linesOf('info', ({ logger }) => {
       logRequest(logger, ctx, 1.26);
@@ -31,7 +31,7 @@ describe('the line of a request', () => {
     expect(own!.endsWith('}\n')).toBe(true);
     expect(own!.slice(0, -1)).not.toContain('\n');
   });
-  test('names no user where there is none, and no status where no head was sent', () => {
+  test('the line names no user without a caller, and 499 without a sent head', () => {
     const ctx = contextOf('/', {
       res: { headersSent: false, statusCode: 404 },
       state: { requestId: 'r', address: '' },
@@ -50,7 +50,7 @@ describe('the line of a request', () => {
     });
     expect([Date.parse(time) <= Date.now(), pid]).toEqual([true, process.pid]);
   });
-  test('is left out above its level', () => {
+  test('the line is left out above its level', () => {
     expect(linesOf('warn', ({ logger }) => logRequest(logger, contextOf('/'), 1))).toEqual([]);
   });
 });

@@ -104,12 +104,12 @@ describe('malformed requests', () => {
     expect([said.slice(0, 12), said.slice(said.indexOf('\r\n\r\n'))]).toEqual(['HTTP/1.1 431', '\r\n\r\n']);
   });
 
-  test('an old client needs no Host, and is not asked what it expects', async () => {
+  test('an old client needs no Host, and its Expect is ignored', async () => {
     const [answer] = await send(service.url, 'GET /healthz HTTP/1.0\r\nExpect: nothing\r\n\r\n');
     expect([answer!.status, answer!.body]).toEqual([200, '{"status":"alive"}']);
   });
 
-  test('100-continue is met', async () => {
+  test('the server meets 100-continue', async () => {
     const socket = open(service.url);
     socket.write(
       'POST /api/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-Continue\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n',
@@ -120,7 +120,7 @@ describe('malformed requests', () => {
     expect(readAnswers(await text(socket))[0]!.status).toBe(422);
   });
 
-  test('one after a valid request is answered after that', async () => {
+  test('a malformed request after a valid one is answered after it', async () => {
     const answers = await send(service.url, `GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n${MARK}\r\n\r\n`);
     expect(answers.map(({ status, body }) => [status, JSON.parse(body).code])).toEqual([
       [200, undefined],
@@ -160,7 +160,7 @@ function answerAlone(server: Server): void {
   answerMalformedRequests(server, connections, openLog('silent').logger);
 }
 
-test('a head that does not come in time', async () => {
+test('a head that does not arrive in time gets 408', async () => {
   const server = createServer({ headersTimeout: 50, connectionsCheckingInterval: 20 });
   answerAlone(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -4,7 +4,7 @@ import { RequestDurations } from '../../src/http/observe/metrics.ts';
 
 const NAME = 'bylaw_http_request_duration_seconds';
 
-test('counts by route, method and status, each bucket with those below it', async () => {
+test('the histogram counts by route, method and status, each bucket with those below it', async () => {
   const registry = new Registry();
   const durations = new RequestDurations();
   registry.registerMetric(durations as never);

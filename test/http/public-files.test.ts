@@ -89,7 +89,7 @@ describeOnOne(
       expect([head.status, head.headers['content-length'], head.body]).toEqual([200, String(body.length), '']);
     });
 
-    test('an unknown path is its index.html for who asks for a page, and 404 for others', async () => {
+    test('an unknown path gives index.html to a request for a page, and 404 to others', async () => {
       expect((await get(service.url, '/orders/7', HTML)).body).toBe(PAGE);
       expect((await get(service.url, '/orders/7', { Accept: '*/*' })).status).toBe(404);
       expect((await get(service.url, '/assets/gone.js')).status).toBe(404);
@@ -114,7 +114,7 @@ describeOnOne(
       '//theme.css',
       '/assets',
       '/assets/',
-    ])('%s is not served', async (path) => {
+    ])('the front end does not serve %s', async (path) => {
       const { status, body } = await get(service.url, path);
       expect([status, body.includes('SECRET')]).toEqual([404, false]);
       expect((await get(service.url, path, HTML)).body).not.toContain('SECRET');
@@ -128,7 +128,7 @@ describeOnOne(
       ['/docs/theme.css', 404],
       ['/healthz/x', 404],
       ['/.well-known/x', 404],
-    ])('%s stays with the service', async (path, status) => {
+    ])('the service keeps the path %s', async (path, status) => {
       const answer = await get(service.url, path, HTML);
       expect([answer.status, answer.headers['content-type']]).toEqual([status, 'application/problem+json']);
     });
@@ -144,7 +144,7 @@ describeOnOne(
 );
 
 describeOnOne('without a front end', (service: TestService) => {
-  test('/ says what this is, and leads on', async () => {
+  test('the start page describes the service, and links to its pages', async () => {
     const { status, headers, body } = await get(service.url, '/', HTML);
     expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(body).toMatch(/<a href="\/docs">[\s\S]*<a href="\/openapi\.json">/);

@@ -11,7 +11,7 @@ import { ROUTES_SCHEMA, TestService } from '../support/service.ts';
 const response = (): ServerResponse => new EventEmitter() as unknown as ServerResponse;
 
 describe('the requests of a caller', () => {
-  it('are 128 at a time, and others have their own', () => {
+  it('a caller has 128 requests at a time, and other callers have their own', () => {
     const inFlight = new InFlight();
     const responses = Array.from({ length: 128 }, response);
     for (const each of responses) inFlight.enter('ann', each);
@@ -24,7 +24,7 @@ describe('the requests of a caller', () => {
 });
 
 describe('a client that left before its session was read', () => {
-  it('takes no place', () => {
+  it('a client that left takes no place', () => {
     const inFlight = new InFlight();
     const closed = (): ServerResponse => Object.assign(response(), { closed: true });
     for (let i = 0; i < 200; i++) inFlight.enter('ann', closed());
@@ -37,7 +37,7 @@ describe('a caller with 128 pending requests', () => {
   const answers = Promise.withResolvers<void>();
   afterAll(() => service.stop());
 
-  it('gets 429 for the next request, and other callers are served', async () => {
+  it('the caller gets 429 for the next request, and other callers are served', async () => {
     await service.start({ schema: ROUTES_SCHEMA, watch: async (db) => holdingPosts(db, answers.promise) });
     const [ann, bob] = [(await service.user()).client, (await service.user()).client];
     const entered = vi.spyOn(service.app.inFlight, 'enter');

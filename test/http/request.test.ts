@@ -24,6 +24,9 @@ test.each([
   [['10.0.0.0/8'], '10.1.2.3', '203.0.113.9, ', '203.0.113.9'],
   [['2001:db8::/32', '127.0.0.1'], '2001:db8::1', '2001:db9::5', '2001:db9::5'],
   [['127.0.0.1'], '127.0.0.1', '::ffff:203.0.113.9', '203.0.113.9'],
-] as const)('behind %j, %s saying %j is %s', (proxies, peer, header, expected) => {
-  expect(addressReader(proxies)(from(peer, header))).toBe(expected);
-});
+] as const)(
+  'the client behind %j, with the peer %s and the header %j, has the address %s',
+  (proxies, peer, header, expected) => {
+    expect(addressReader(proxies)(from(peer, header))).toBe(expected);
+  },
+);

@@ -103,14 +103,14 @@ describeOnOne(
     describe('S6: the first 100 errors and a count', () => {
       const keys = (count: number, name: (i: number) => string) =>
         Object.fromEntries(Array.from({ length: count }, (_, i) => [name(i), 0]));
-      test('of a body with 60,000 unknown fields', async () => {
+      test('a body with 60,000 unknown fields gets 100 errors and a count', async () => {
         const { status, text, body } = await ann.client.post('/api/posts', { data: keys(60_000, (i) => `titl${i}`) });
         expect([status, body.errors.length, body.error_count]).toEqual([422, 100, 60_001]);
         expect(text.length).toBeLessThan(20_000);
         const suggestions = body.errors.filter(({ detail }: { detail: string }) => detail.includes('did you mean'));
         expect(suggestions).toHaveLength(10);
       });
-      test('of a body with 60,000 keys beside `data`', async () => {
+      test('a body with 60,000 keys beside `data` gets 100 errors and a count', async () => {
         const { status, text, body } = await ann.client.post(
           '/api/posts',
           keys(60_000, (i) => `k${i}`),
@@ -118,17 +118,17 @@ describeOnOne(
         expect([status, body.errors.length, body.error_count]).toEqual([422, 100, 60_001]);
         expect(text.length).toBeLessThan(20_000);
       });
-      test('of many unknown filters', async () => {
+      test('many unknown filters get 100 errors and a count', async () => {
         const query = Array.from({ length: 2_000 }, (_, i) => `k${i}=`).join('&');
         const { status, text, body } = await ann.client.get(`/api/posts?${query}`);
         expect([status, body.errors.length, body.error_count]).toEqual([400, 100, 2_000]);
         expect(text.length).toBeLessThan(20_000);
       });
-      test('of a long `expand`: the first error alone', async () => {
+      test('a long `expand` gets the first error alone', async () => {
         const { status, text } = await ann.client.get(`/api/posts?expand=${'x'.repeat(7_000)},${','.repeat(7_000)}`);
         expect([status, text.length < 1_000]).toEqual([400, true]);
       });
-      test('a field with a long name is repeated once', async () => {
+      test('an error repeats a long name once', async () => {
         const { status, text } = await ann.client.post('/api/posts', { data: { ['x'.repeat(900_000)]: 1 } });
         expect([status, text.length < 901_000]).toEqual([422, true]);
       });
@@ -138,14 +138,14 @@ describeOnOne(
     });
 
     describe('L1: /metrics', () => {
-      test('are read on this machine, not through a proxy', async () => {
+      test('the metrics can be read on this machine, not through a proxy', async () => {
         const local = await service.anonymous.get('/metrics', { Accept: 'text/plain' });
         expect(local.status).toBe(200);
         for (const name of ['X-Forwarded-For', 'Forwarded', 'Via', 'X-Real-IP']) {
           expect((await service.anonymous.get('/metrics', { [name]: '127.0.0.1' })).status).toBe(404);
         }
       });
-      test('are made once a second', async () => {
+      test('the metrics are collected once a second', async () => {
         const read = async () => (await service.anonymous.get('/metrics', { Accept: 'text/plain' })).text;
         const [first, second] = [await read(), await read()];
         const third = sleep(1_100).then(read);
@@ -153,14 +153,14 @@ describeOnOne(
       });
     });
 
-    test('L3: two Host headers', async () => {
+    test('L3: a request with two Host headers gets 400', async () => {
       for (const version of ['1.0', '1.1']) {
         const answer = await sendRaw(service.url, `GET /healthz HTTP/${version}\r\nHost: a\r\nhOST: a\r\n\r\n`);
         expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"malformed_request"/);
       }
     });
 
-    test('L4: a client that hangs up is no defect, and its address is known', async () => {
+    test('L4: a client that hangs up is not a defect, and its address is logged', async () => {
       const mark = `hang-up-${Date.now()}`;
       for (const sent of ['', '{', '{"data":']) {
         const socket = openSocket(service.url);
@@ -187,7 +187,7 @@ describeOnOne(
 describeOnOne(
   'under an https base URL',
   (service) => {
-    test('L1: metrics that are public', async () => {
+    test('L1: a setting makes the metrics public', async () => {
       const { status } = await service.anonymous.get('/metrics', {
         'X-Forwarded-For': '8.8.8.8',
         Accept: 'text/plain',
@@ -208,7 +208,7 @@ describeOnOne(
         ]).toEqual(['max-age=31536000', 'same-origin']);
       }
     });
-    test('L2: what a signed link opens may be embedded', async () => {
+    test('L2: any site may embed the content of a signed link', async () => {
       const ann = await service.user();
       const { id } = (await upload(ann.client, { bytes: 'x' })).body.data;
       const { url } = (await ann.client.post(`/api/files/${id}/link`)).body;

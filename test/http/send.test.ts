@@ -20,7 +20,7 @@ describe('If-Match', () => {
     [`W/${TAG}`, []],
     ['7.ab', []],
     ['', []],
-  ] as const)('%j allows %j', (header, versions) => {
+  ] as const)('the header %j allows the versions %j', (header, versions) => {
     expect(versionsOf(header)).toEqual(versions);
   });
 });
@@ -33,5 +33,7 @@ describe('If-None-Match', () => {
     [`W/${TAG}`, true],
     [`"x", ${TAG}`, true],
     ['"7.ab.0000000000000000"', false],
-  ] as const)('%j: unchanged is %j', (header, unchanged) => expect(isUnchanged(header, TAG)).toBe(unchanged));
+  ] as const)('the header %j gives unchanged %j', (header, unchanged) =>
+    expect(isUnchanged(header, TAG)).toBe(unchanged),
+  );
 });

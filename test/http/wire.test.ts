@@ -30,33 +30,33 @@ describeOnBoth(
         ['{"data":{"title":"x","\\u0074itle":"y"}}', 'a key twice, once escaped'],
         ['{"data":{"title":"x"},"data":{"title":"y"}}', 'data twice'],
         [`{"data":{"title":${'['.repeat(31)}${']'.repeat(31)}}}`, 'depth 33'],
-      ])('%j is malformed (%s)', async (raw) => {
+      ])('the body %j is malformed (%s)', async (raw) => {
         expect(outcomeOf(await send(raw))).toEqual([400, 'malformed_json']);
       });
-      test('bytes that are not UTF-8', async () => {
+      test('bytes that are not UTF-8 are malformed', async () => {
         for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
           const raw = Uint8Array.from([...Buffer.from('{"data":{"title":"'), ...bytes, ...Buffer.from('"}}')]);
           expect(outcomeOf(await send(raw))).toEqual([400, 'malformed_json']);
         }
       });
-      test('UTF-8 of every length', async () => {
+      test('characters of every length in UTF-8 are read', async () => {
         const title = 'aé€😀';
         expect((await send(Buffer.from(JSON.stringify({ data: { title } })))).body.data.title).toBe(title);
       });
-      test('depth 32 is read', async () => {
+      test('a body of depth 32 is read', async () => {
         expect(outcomeOf(await send(`{"data":{"title":${'['.repeat(30)}${']'.repeat(30)}}}`))).toEqual([
           422,
           'validation_failed',
           '/data/title wrong_type',
         ]);
       });
-      test('the size that is allowed, to the byte', async () => {
+      test('a body may have the allowed size, to the byte', async () => {
         const of = (bytes: number) => `{"data":{"nope":"${'x'.repeat(bytes - 20)}"}}`;
         expect(of(1 << 20)).toHaveLength(1 << 20);
         expect((await send(of(1 << 20))).status).toBe(422);
         expect(outcomeOf(await send(of((1 << 20) + 1)))).toEqual([413, 'too_large']);
       });
-      test('one that does not say how long it is', async () => {
+      test('a body without a length is read', async () => {
         const stream = (count: number) =>
           fetch(`${service.url}/api/posts`, {
             method: 'POST',
@@ -74,7 +74,7 @@ describeOnBoth(
         expect((await stream(4)).status).toBe(422);
         expect((await stream(17)).status).toBe(413);
       });
-      test('with its head, after it, in pieces, and none, all on one connection', async () => {
+      test('bodies with the head, after it, in pieces, and absent share one connection', async () => {
         const { hostname, port } = new URL(service.url);
         const headOf = (path: string, headers: string) =>
           `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ann.token}\r\n${headers}\r\n`;
@@ -107,14 +107,14 @@ describeOnBoth(
         [{ ...JSON_TYPE, 'Content-Encoding': 'gzip' }],
         [{ ...JSON_TYPE, 'Content-Encoding': 'identity' }],
         [{ 'Content-Type': 'application/json; charset=latin1' }],
-      ] as [Record<string, string>][])('%j is not supported', async (headers) => {
+      ] as [Record<string, string>][])('the type %j is not supported', async (headers) => {
         expect(outcomeOf(await send('{"data":{"title":"x"}}', { 'Content-Type': '', ...headers }))).toEqual([
           415,
           'unsupported_media_type',
         ]);
       });
       test.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset="UTF-8"'])(
-        '%s is',
+        'the type %s is supported',
         async (type) => {
           expect((await send('{"data":{"title":"x"}}', { 'Content-Type': type })).status).toBe(201);
         },
@@ -127,7 +127,7 @@ describeOnBoth(
         ['{"data":null}', '/data'],
         ['{"data":[]}', '/data'],
         ['{"data":{"title":"x"},"a/b":1}', '/a~1b'],
-      ])('%s is valid JSON but no write', async (raw, pointer) => {
+      ])('the body %s is valid JSON but not a write', async (raw, pointer) => {
         const { status, body } = await send(raw);
         expect([status, body.code, body.errors[0].pointer]).toEqual([422, 'validation_failed', pointer]);
       });
@@ -142,7 +142,7 @@ describeOnBoth(
     });
 
     describe('every answer', () => {
-      test('carries a request id: the caller’s where it is harmless', async () => {
+      test('an answer carries a request id: the caller’s if it is harmless', async () => {
         const idOf = async (given?: string) =>
           (await service.anonymous.get('/api/posts', given === undefined ? {} : { 'X-Request-Id': given })).headers.get(
             'x-request-id',
@@ -154,7 +154,7 @@ describeOnBoth(
         const { body } = await service.anonymous.get('/api/posts', { 'X-Request-Id': 'mine' });
         expect(body.request_id).toBe('mine');
       });
-      test('that refuses is problem details', async () => {
+      test('an error is problem details', async () => {
         const { headers, body } = await ann.client.get('/api/posts?nope=1');
         expect(headers.get('content-type')).toBe('application/problem+json');
         expect(body).toEqual({
@@ -167,7 +167,7 @@ describeOnBoth(
           errors: [{ parameter: 'nope', code: 'filter_unknown_key', detail: expect.any(String) }],
         });
       });
-      test('keeps browsers from guessing and framing', async () => {
+      test('an answer keeps browsers from guessing and framing', async () => {
         const { headers } = await ann.client.get('/api/posts');
         expect([
           headers.get('x-content-type-options'),
@@ -180,13 +180,13 @@ describeOnBoth(
 
     describe('Accept', () => {
       test.each(['text/html', 'application/xml', 'application/json;q=0', 'image/*'])(
-        '%s excludes JSON',
+        'the header %s excludes JSON',
         async (accept) => {
           expect(outcomeOf(await ann.client.get('/api/posts', { Accept: accept }))).toEqual([406, 'not_acceptable']);
         },
       );
       test.each(['*/*', 'application/*', 'text/html, application/json;q=0.1', 'application/json'])(
-        '%s does not',
+        'the header %s includes JSON',
         async (accept) => {
           expect((await ann.client.get('/api/posts', { Accept: accept })).status).toBe(200);
         },
@@ -202,11 +202,11 @@ describeOnBoth(
         ['GET', '/api/auth/login', 'POST'],
         ['POST', '/api/auth/me', 'GET, HEAD'],
         ['POST', '/healthz', 'GET, HEAD'],
-      ])('%s %s is not allowed', async (method, path, allow) => {
+      ])('the method %s %s is not allowed', async (method, path, allow) => {
         const answer = await ann.client.send(method, path);
         expect([...outcomeOf(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', allow]);
       });
-      test('HEAD is GET without the body', async () => {
+      test('HEAD gives GET without the body', async () => {
         const { status, headers, text } = await ann.client.send('HEAD', '/api/posts');
         expect([status, text]).toEqual([200, '']);
         expect(Number(headers.get('content-length'))).toBe(
@@ -224,7 +224,7 @@ describeOnBoth(
         '//api/posts',
         '/api/posts/x/y',
         '/healthz/',
-      ])('%s is nowhere', async (path) => {
+      ])('the path %s is unknown', async (path) => {
         expect((await ann.client.get(path)).status).toBe(404);
       });
     });
@@ -263,7 +263,7 @@ describeOnBoth(
       });
     });
 
-    test('what HTTP itself forbids is answered, and the server lives', async () => {
+    test('a request that HTTP forbids gets an answer, and the server lives', async () => {
       const { hostname, port } = new URL(service.url);
       for (const raw of [
         'nonsense\r\n\r\n',
@@ -279,7 +279,7 @@ describeOnBoth(
     });
 
     describe('outside /api', () => {
-      test('health, readiness, metrics', async () => {
+      test('health, readiness and metrics answer', async () => {
         expect((await service.anonymous.get('/healthz')).body).toEqual({ status: 'alive' });
         expect((await service.anonymous.get('/readyz')).body).toEqual({ status: 'ready' });
         await ann.client.get('/api/posts');
@@ -290,7 +290,7 @@ describeOnBoth(
         );
         expect(text).not.toContain(ann.id);
       });
-      test('the document and the page made of it', async () => {
+      test('the document and its page answer', async () => {
         const { body } = await service.anonymous.get('/openapi.json');
         expect(body.openapi).toMatch(/^3\.1\./);
         expect(Object.keys(body.paths)).toContain('/api/posts/{id}');

@@ -77,7 +77,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
   }, 60_000);
   afterAll(() => db?.close());
 
-  it('shows the first 100 that the caller may read, in id order, and names what it cut', async () => {
+  it('an expand shows the first 100 readable records, in id order, and names the cut relations', async () => {
     const { id, shown } = await fill('crowded', { shown: 150, hidden: 120 });
     const record = await ann.read('boxes', id, ['tags', 'owner', 'things']);
     expect(numbers(record.expand.things)).toEqual(shown.slice(0, 100));
@@ -86,7 +86,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     expect(Object.keys(record).slice(-2)).toEqual(['expand', 'expand_more']);
   });
 
-  it('cuts nothing, and says nothing, at exactly 100: hidden records do not count', async () => {
+  it('an expand cuts nothing at exactly 100: hidden records do not count', async () => {
     const { id, shown } = await fill('full', { shown: 100, hidden: 60 });
     const record = await ann.read('boxes', id, ['things', 'tags']);
     expect(numbers(record.expand.things)).toEqual(shown);
@@ -94,7 +94,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     expect('expand_more' in record).toBe(false);
   });
 
-  it('names only the relations that were cut, of each record of a page', async () => {
+  it('an expand names only the cut relations, of each record of a page', async () => {
     const { id } = await fill('one over', { shown: 101, hidden: 0 });
     await db.run(
       sql`DELETE FROM boxes__tags WHERE record_id = ${param('uuid', id)} AND member_id <> ${param('uuid', idOf(next - 1))}`,
@@ -115,7 +115,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     ]);
   });
 
-  it('behaves the same in the responses to a create and to an update', async () => {
+  it('an expand behaves the same in the responses to a create and to an update', async () => {
     const tags = { set: range(101, 120).map(idOf) };
     const made = await ann.create('boxes', { name: 'new', tags }, { expand: ['tags'] });
     expect([made.expand.tags.length, made.expand_more]).toEqual([100, ['tags']]);
@@ -124,7 +124,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     expect([changed.expand.tags.length, changed.expand_more]).toEqual([100, undefined]);
   });
 
-  it('reads at most 101 related rows per record', async () => {
+  it('an expand reads at most 101 related rows per record', async () => {
     const { id } = await fill('huge', { shown: 5_000, hidden: 0 });
     counts.length = 0;
     await ann.read('boxes', id, ['things', 'tags']);
@@ -135,7 +135,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
   });
 
   it.skipIf(kind === 'embedded' || hasPartitions)(
-    'reads them in the order of an index and stops: no scan of all, no sort of all',
+    'an expand reads rows in the order of an index and stops: no full scan, no full sort',
     async () => {
       await db.run(raw('ANALYZE things'));
       await db.run(raw('ANALYZE boxes__tags'));

@@ -171,7 +171,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
   const subject = (of: Step['of'], { document, cover, user }: Scene): readonly [string, string] =>
     of === 'covers' ? [of, cover] : of === 'users' ? [of, user] : ['documents', document];
 
-  it.each(CHANGES)('change with $name, and an old If-Match is refused', async ({ of, act }) => {
+  it.each(CHANGES)('a version changes with $name, and an old If-Match fails', async ({ of, act }) => {
     const made = await scene();
     const [collection, id] = subject(of, made);
     const version = await ann.version(collection, id);
@@ -180,7 +180,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     expect(await refusal(ann.remove(collection, id, [version]))).toBe('changed');
   });
 
-  it.each(NO_CHANGES)('stay with $name', async ({ of, act }) => {
+  it.each(NO_CHANGES)('a version stays with $name', async ({ of, act }) => {
     const made = await scene();
     const [collection, id] = subject(of, made);
     const version = await ann.version(collection, id);
@@ -189,7 +189,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     await ann.remove(collection, id, [version]);
   });
 
-  it('clear a reference, and set the time, of what loses it by a cascade', async () => {
+  it('a cascade that clears a reference sets the time and changes the version', async () => {
     const { document, shelf } = await scene();
     const later = '2027-01-01T00:00:00.000000Z';
     await world.records.remove(ann.ask('shelves', { now: later }), { id: shelf });
@@ -200,7 +200,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     });
   });
 
-  it('hold no digest of a hidden member, of the record, or of its version that a reader could compute', async () => {
+  it('a version holds no digest that a reader could compute', async () => {
     const { document, loose } = await scene();
     await ann.update('documents', document, { tags: { set: [loose] } });
     await ann.update('tags', loose, { hidden: true });
@@ -237,7 +237,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     }
   });
 
-  it('are the same after a dump and a restore, and on another node', async () => {
+  it('a version is the same after a dump and a restore, and on another node', async () => {
     const { document } = await scene();
     await ann.update('documents', document, { title: 'b' });
     const version = await ann.version('documents', document);
@@ -255,7 +255,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     await reader.remove('documents', document, [version]);
   });
 
-  it('come to a database of before without a rewrite of its tables, and work at once', async () => {
+  it('an older database gets versions without a rewrite of its tables, and at once', async () => {
     const { document } = await scene();
     await db.run(raw('DROP TABLE bylaw_version_key'));
     for (const { table } of world.schema.collections.values())

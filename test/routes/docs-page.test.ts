@@ -8,7 +8,7 @@ import { describeOnOne, type TestService } from '../support/service.ts';
 const HTML = { Accept: 'text/html' };
 
 describeOnOne('the page', (service) => {
-  test('has every operation with its parameters, an example, its error codes and a curl line', async () => {
+  test('the page has every operation with parameters, an example, error codes and a curl line', async () => {
     const { text } = await service.anonymous.get('/docs', HTML);
     const { paths } = (await service.anonymous.get('/openapi.json')).body;
     const operations = Object.values<object>(paths).flatMap((item) =>
@@ -25,7 +25,7 @@ describeOnOne('the page', (service) => {
     expect(create).not.toContain('&quot;type&quot;');
   });
 
-  test('loads only its own two files, and runs no script that it holds', async () => {
+  test('the page loads only its own two files, and runs no inline script', async () => {
     const { text, headers } = await service.anonymous.get('/docs', HTML);
     expect(headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; .*require-trusted-types-for 'script'/,
@@ -79,7 +79,7 @@ function inBrowser(service: TestService): void {
     const shown = (id: string, selector: string): Promise<string> =>
       page.evaluate(`document.querySelector('#op-${id} ${selector}').textContent`);
 
-    test('sends requests with the token of a login, and shows the curl line', async () => {
+    test('the page sends requests with the token of a login, and shows the curl line', async () => {
       const { email, password } = await service.user();
       expect(await send('login', { body: JSON.stringify({ email, password }) })).toMatch(/^200 /);
       expect(await page.evaluate('document.getElementById("token").value')).toMatch(/^eyJ/);
@@ -101,7 +101,7 @@ function inBrowser(service: TestService): void {
       expect(await send('read_documents', { 'id (path)': 'no-id' })).toMatch(/^404 /);
     });
 
-    test('finds operations by words', async () => {
+    test('the page finds operations by words', async () => {
       const visible = await page.evaluate(`(() => {
         const search = document.getElementById('search');
         search.value = 'patch documents';
@@ -114,7 +114,7 @@ function inBrowser(service: TestService): void {
       expect(visible).toEqual([['op-update_documents'], 0]);
     });
 
-    test('fits a screen of 360 pixels with everything open', async () => {
+    test('the page fits a screen of 360 pixels with everything open', async () => {
       const metrics = { width: 360, height: 800, deviceScaleFactor: 1, mobile: true };
       await page.send('Emulation.setDeviceMetricsOverride', metrics);
       await page.evaluate(`document.querySelectorAll('details').forEach((each) => { each.open = true; })`);
@@ -126,7 +126,7 @@ function inBrowser(service: TestService): void {
 
 describe('the text of a schema', () => {
   const EVIL = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`;
-  test('stays text everywhere', () => {
+  test('the text of a schema stays text everywhere', () => {
     const schema = {
       type: 'object',
       description: EVIL,

@@ -17,7 +17,7 @@ const SCHEMA = readFileSync(join(import.meta.dirname, '../support/bylaw.yaml'), 
 const skip = inject('postgresUrl') === '' || process.env.TEST_DATABASE_URL !== undefined;
 
 test.skipIf(skip)(
-  '503 with Retry-After while it is away; the process stays alive',
+  'an outage of the database gives 503 with Retry-After; the process stays alive',
   async () => {
     const postgres = (await startPostgres())!;
     const password = 'a password of tests';

@@ -34,18 +34,18 @@ describe('inventory', () => {
   const numbered = (letter: string, count: number) =>
     Array.from({ length: count }, (_, i) => letter + String(i + 1).padStart(letter === 'A' ? 2 : 1, '0'));
 
-  test('every attack is tried here, proved elsewhere, or has nothing to be tried on; none is two of these', () => {
+  test('every attack is tried here, proved elsewhere, or has no target; none is two of these', () => {
     const tried = ATTACKS.flatMap(({ attacks }) => attacks);
     const all = [...tried, ...PROVED_ELSEWHERE, ...NOT_TRIED].map(({ id }) => id);
     expect(all.sort()).toEqual(numbered('A', 65));
   });
   test.each(PROVED_ELSEWHERE.map((proof) => [`${proof.id} ${proof.name}`, proof] as const))(
-    '%s: the test is there',
+    'the test of %s exists',
     (_, { file, title }) => {
       expect(read(file)).toContain(title);
     },
   );
-  test('every test that SECURITY.md links to is there', () => {
+  test('every test that SECURITY.md links to exists', () => {
     const links = [...read('SECURITY.md').matchAll(/\]\(([^)#]+)\)/g)].map(([, target]) => target!);
     expect(links.length).toBeGreaterThan(20);
     expect(links.filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);

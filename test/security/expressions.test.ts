@@ -111,21 +111,21 @@ describe('regular expressions take linear time on hostile text', () => {
 });
 
 describe('the list of exemptions is honest', () => {
-  test('each is in the sources, and each is slower than linear', () => {
+  test('each exemption occurs in the sources, and is slower than linear', () => {
     const stale = NEVER_MEET_OUTSIDE_TEXT.filter(({ file, source }) => {
       const literal = literals.find((each) => each.file === file && each.expression.source === source);
       return literal === undefined || !isSlow(literal.expression);
     });
     expect(stale).toEqual([]);
   });
-  test('every construction is known', () => {
+  test('the list names every construction', () => {
     const places = (all: readonly Pick<Construction, 'file' | 'text'>[]) =>
       all.map(({ file, text }) => `${file}: ${text}`).sort();
     expect(places(constructions)).toEqual(places(CONSTRUCTIONS));
   });
 });
 
-describe('the search finds what it is for', () => {
+describe('the search finds slow expressions', () => {
   test.each([
     ['S2', /;\s*filename=(?:"((?:\\.|[^"\\])*(?:\\[^"]*)*)"|([^\s;"]+))/i],
     ['S3', /^\s*count\s*=\s*"?([^";]*?)"?\s*(?:;|$)/i],
@@ -138,7 +138,7 @@ describe('the search finds what it is for', () => {
   ])('%s', (_, expression) => {
     expect(slowness(expression)).toEqual({ attack: expect.anything(), reason: expect.any(String) });
   });
-  test('in every place of a source', () => {
+  test('the search finds expressions in every place of a source', () => {
     const text =
       'const a = [/x/g, s.split(/y/), `${t.replace(/z/u, "/no/")}`];\nnew RegExp(a); s.match("b+"); s.match(/c/) / 2 / 3;';
     const found = findIn('a.ts', text);

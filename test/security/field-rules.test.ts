@@ -129,7 +129,7 @@ describeOnBoth(
       return said;
     };
 
-    test('changes no answer to a caller who may not read it', async () => {
+    test('a hidden value changes no answer to a caller who may not read it', async () => {
       await world(sql`salary = 1, note = 'x', level = 1`, ids.mentor);
       const [before, seen] = [await answers(bob), await answers(hr, isRead)];
       await world(sql`salary = 2, note = 'y', level = 5`, ids.other);
@@ -147,7 +147,7 @@ describeOnBoth(
       expect(differing.length).toBeGreaterThan(30);
     }, 60_000);
 
-    test('the operations of a batch tell hidden records from missing ones as little as requests do', async () => {
+    test('the operations of a batch do not distinguish hidden records from missing ones', async () => {
       const hidden = await make('people', { name: 'hidden', public: false });
       const told = async (id: string, operation: object) => {
         const body = { operations: [{ collection: 'people', id, ...operation }] };
@@ -170,7 +170,7 @@ describeOnBoth(
       expect(await teamed(hidden)).toEqual(await teamed(NOBODY));
     });
 
-    test('of a file: in what an upload, a list and a patch answer', async () => {
+    test('a hidden value of a file is absent from the answers to upload, list and patch', async () => {
       const form = new FormData();
       form.set('file', new Blob(['x'], { type: 'text/plain' }), 'a.txt');
       form.set('data', new Blob([JSON.stringify({ label: 'seen' })], { type: 'application/json' }));
@@ -190,15 +190,15 @@ describeOnBoth(
       expect((await upload(hr)).data).toHaveProperty('verdict', 'unknown');
     });
 
-    test('null is as hidden as any', async () => {
+    test('null is hidden like other values', async () => {
       await world(sql`salary = NULL, note = NULL, level = 1`, ids.mentor);
       const before = (await bob.client.get(`/api/people/${ids.pupil}`)).text;
       await world(sql`salary = 0, note = '', level = 1`, ids.mentor);
       expect((await bob.client.get(`/api/people/${ids.pupil}`)).text).toBe(before);
     });
 
-    describe('that is unique', () => {
-      test('is told as taken, and no more', async () => {
+    describe('a hidden unique value', () => {
+      test('a hidden unique value is reported as taken, and no more', async () => {
         const id = await make('people', { name: 'holder', public: false });
         await hr.client.patch(`/api/people/${id}`, { data: { code: 'taken' } });
         await service.app.db.run(sql`UPDATE people SET code = 'taken' WHERE id = ${uuid(id)}`);

@@ -113,7 +113,7 @@ describeOnBoth(
       expect(texts[1]!.sort()).toEqual(texts[0]!.sort());
     });
 
-    test('find what they name', async () => {
+    test('a literal finds the records that it names', async () => {
       for (const title of TEXTS) {
         const { body } = await user.client.post('/api/notes/query', { filter: `title = ${JSON.stringify(title)}` });
         expect(body.data.map((note: { readonly title: string }) => note.title)).toEqual([title]);
@@ -124,7 +124,7 @@ describeOnBoth(
       expect(body.data).toHaveLength(2);
     });
 
-    test('those of rules, and params, leave a statement its name', async () => {
+    test('literals of rules, and params, leave a statement its name', async () => {
       const body = { filter: 'score < $n', params: { n: WHOLE[0] } };
       await ask('query', body);
       for (const { text, name, values } of await ask('query', body)) {

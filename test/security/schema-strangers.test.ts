@@ -60,7 +60,7 @@ describe('S13: a place that strangers may occupy', () => {
     expect(unique(given)).toEqual(expected);
   });
 
-  it('a has_one makes its place unique too, and the message shows what to write', () => {
+  it('a has_one makes its place unique too, and the message shows the remedy', () => {
     const { issues } = parseSchema(`
 collections:
   pages:
@@ -99,7 +99,7 @@ it('the sample has no such place', () => {
 });
 
 describeOnOne('L8: users of the sample', (service) => {
-  it('find themselves and the members of their teams, and nobody else', async () => {
+  it('users find themselves and the members of their teams, and no other user', async () => {
     const [ann, bob, eve] = await Promise.all([service.user(), service.user(), service.user()]);
     const emails = async ({ client }: typeof ann): Promise<readonly string[]> =>
       (await client.get('/api/users')).body.data.map(({ email }: { email: string }) => email);

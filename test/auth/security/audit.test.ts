@@ -23,7 +23,7 @@ describeOnBoth(
       (await service.app.auth.admin.audit({ email, limit: 100 })).toReversed().map(({ event }) => event);
     const last = async (event: string) => (await service.app.auth.admin.audit({ event, limit: 1 }))[0]!;
 
-    test('a limit that is reached, once and not for every attempt', async () => {
+    test('the trail records a reached limit once, not for every attempt', async () => {
       const { email, id } = await newPerson(service.anonymous.with({ 'X-Forwarded-For': '10.0.0.1' }));
       // Known from its login, the address is counted apart; so is each guess at an account that it never came from.
       for (let i = 0; i < 6; i++) {
@@ -45,7 +45,7 @@ describeOnBoth(
       });
     });
 
-    test('a user who is deleted, with who did it', async () => {
+    test('the trail records a deleted user, and the user who deleted it', async () => {
       const [victim, actor] = [await newPerson(service.anonymous), await newPerson(service.anonymous)];
       const answer = await actor.client.delete(`/api/users/${victim.id}`, { 'X-Request-Id': 'the-delete' });
       expect(answer.status).toBe(204);
@@ -61,7 +61,7 @@ describeOnBoth(
       expect(codeOf(await victim.client.get('/api/auth/me'))).toBe('401 invalid_token');
     });
 
-    test('users who are deleted with what they belong to, and whose sessions end at once', async () => {
+    test('the trail records users that a cascade deletes, and their sessions end at once', async () => {
       const [victim, actor] = [await newPerson(service.anonymous), await newPerson(service.anonymous)];
       const team = (await actor.client.post('/api/teams', { data: { name: 'core' } })).body.data;
       expect((await victim.client.patch(`/api/users/${victim.id}`, { data: { team: team.id } })).status).toBe(200);
@@ -74,7 +74,7 @@ describeOnBoth(
       expect(codeOf(await victim.client.get('/api/auth/me'))).toBe('401 invalid_token');
     });
 
-    test('roles that change, in the transaction that changes them', async () => {
+    test('the trail records changed roles, in the transaction that changes them', async () => {
       const { email } = await newPerson(service.anonymous);
       const root = { email: newEmail('root'), password: PASSWORD };
       await service.app.auth.admin.addUser({ ...root, roles: ['admin'] });
@@ -88,7 +88,7 @@ describeOnBoth(
       });
     });
 
-    test('a verification that was asked for, and a link to a file', async () => {
+    test('the trail records a requested verification, and a link to a file', async () => {
       const person = await newPerson(service.anonymous);
       expect((await person.client.post('/api/auth/email/verify/request')).status).toBe(202);
       expect(await events(person.email)).toEqual(['register', 'login', 'email_verification_requested']);

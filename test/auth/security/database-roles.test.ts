@@ -53,7 +53,7 @@ describe.skipIf(inject('postgresUrl') === '')('L7: a role of the service', () =>
     await owner?.close();
   });
 
-  test('serves: accounts, sessions, records', async () => {
+  test('the role serves accounts, sessions and records', async () => {
     const person = await newPerson(new Client(service.url));
     expect((await person.client.get('/api/auth/me')).body.user.email).toBe(person.email);
     const made = await person.client.post('/api/notes', { data: { text: 'mine' } });
@@ -71,7 +71,7 @@ describe.skipIf(inject('postgresUrl') === '')('L7: a role of the service', () =>
     ['add a column', 'ALTER TABLE "users" ADD COLUMN x int'],
     ['make a table', 'CREATE TABLE mine (id int)'],
     ['make a function', `CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'`],
-  ])('cannot %s', async (_, statement) => {
+  ])('the role cannot %s', async (_, statement) => {
     await expect(db.run(raw(statement))).rejects.toThrow(/permission denied|must be owner/);
   });
 });

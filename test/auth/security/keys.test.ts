@@ -49,7 +49,7 @@ describe('S12: signing keys at rest', () => {
     }
   };
 
-  test('are wrapped at the next start with a secret, and sign and verify as before', async () => {
+  test('a start with a secret wraps the keys, which sign and verify as before', async () => {
     const plain = await start();
     const token = await tokenOf(plain);
     expect((await stored()).map((text) => Object.keys(JSON.parse(text)))).toEqual([expect.arrayContaining(['d'])]);
@@ -60,7 +60,7 @@ describe('S12: signing keys at rest', () => {
     expect((await stored()).filter((text) => text.startsWith('A256GCM.'))).toHaveLength(2);
   });
 
-  test('are useless without the secret or with another, and the error says what to do', async () => {
+  test('wrapped keys are useless without their secret, and the error names the remedy', async () => {
     await expect(start()).rejects.toThrow(
       /^the signing key [\w-]{43} is wrapped, and BYLAW_KEY_SECRET is not set; set BYLAW_KEY_SECRET to the secret/,
     );
@@ -69,14 +69,14 @@ describe('S12: signing keys at rest', () => {
     );
   });
 
-  test('can all be replaced when the secret is lost', async () => {
+  test('a rotation replaces all keys after the secret is lost', async () => {
     const next = randomBytes(32);
     const kid = await rotateKeys(db, { keySecret: next, tokenLifetime: 900, now: true });
     expect(await stored()).toHaveLength(1);
     expect((await (await start(next)).tokens.jwks()).keys.map((key) => key.kid)).toEqual([kid]);
   });
 
-  test('cannot be moved to another row or changed', () => {
+  test('a wrapped key cannot be moved to another row or changed', () => {
     const wrapped = wrapKey('one', '{"d":"secret"}', SECRET);
     expect(unwrapKey('one', wrapped, SECRET)).toBe('{"d":"secret"}');
     expect(wrapped).not.toContain(Buffer.from('secret').toString('base64url'));
@@ -94,12 +94,12 @@ describe('S12: signing keys at rest', () => {
 
 describe('S12: BYLAW_KEY_SECRET', () => {
   const bytes = Buffer.alloc(32, 0xfb);
-  test.each(['base64', 'base64url', 'hex'] as const)('is 32 bytes in %s', (encoding) => {
+  test.each(['base64', 'base64url', 'hex'] as const)('the secret has 32 bytes in %s', (encoding) => {
     expect(readConfig({}, { BYLAW_KEY_SECRET: bytes.toString(encoding) }).keySecret).toEqual(bytes);
   });
 
   test.each(['secret', bytes.subarray(1).toString('base64'), `${bytes.toString('hex')}00`, 'a passphrase '.repeat(4)])(
-    'is nothing else: %s',
+    'the settings reject another secret: %s',
     (given) => {
       const expected = 'BYLAW_KEY_SECRET: expected 32 bytes in base64 or hex, as by `openssl rand -base64 32`';
       expect(() => readConfig({}, { BYLAW_KEY_SECRET: given })).toThrow(new ConfigError([expected]));
@@ -110,7 +110,7 @@ describe('S12: BYLAW_KEY_SECRET', () => {
 describeOnBoth(
   'S12: a key that leaked',
   (service) => {
-    test('is revoked at once: its tokens, remembered ones too, are invalid, and clients refresh', async () => {
+    test('a revocation voids all tokens of the key at once, remembered ones too, and clients refresh', async () => {
       const person = await newPerson(service.anonymous);
       expect((await person.client.get('/api/auth/me')).status).toBe(200);
       const kid = await rotateKeys(service.app.db, { keySecret: undefined, tokenLifetime: 900, now: true });

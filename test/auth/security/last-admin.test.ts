@@ -33,7 +33,7 @@ describeOnBoth(
     };
     const LAST = '409 last_admin';
 
-    test('cannot give up the role, by itself or beside fields; with another admin it can', async () => {
+    test('the last admin cannot give up the role, alone or with fields; with another admin it can', async () => {
       const root = await person('admin', 'member');
       await onlyAdmins(root.id);
       for (const roles of [{ set: [] }, { remove: ['admin'] }, { set: ['member'] }]) {
@@ -52,7 +52,7 @@ describeOnBoth(
       expect((await root.client.patch(root.path, { data: { roles: { set: ['member'] } } })).status).toBe(200);
     });
 
-    test('is counted among enabled users', async () => {
+    test('the last admin is the last of the enabled users', async () => {
       const root = await person('admin');
       const disabled = await person('admin');
       await onlyAdmins(root.id, disabled.id);
@@ -61,7 +61,7 @@ describeOnBoth(
       expect((await root.client.patch(disabled.path, { data: { roles: { set: [] } } })).status).toBe(200);
     });
 
-    test('cannot be deleted, by itself or with what it belongs to', async () => {
+    test('the last admin cannot be deleted, directly or by a cascade', async () => {
       const root = await person('admin');
       await onlyAdmins(root.id);
       expect(codeOf(await root.client.delete(root.path))).toBe(LAST);
@@ -73,7 +73,7 @@ describeOnBoth(
       expect(codeOf(await heir.client.get(root.path))).toBe('404 not_found');
     });
 
-    test('of two who demote or delete each other at once, one stays', async () => {
+    test('two admins who demote or delete each other at once leave one admin', async () => {
       for (let round = 0; round < 5; round++) {
         const [one, two] = [await person('admin'), await person('admin')];
         await onlyAdmins(one.id, two.id);
@@ -89,7 +89,7 @@ describeOnBoth(
       }
     });
 
-    test('can be demoted by the command line', async () => {
+    test('the command line can demote the last admin', async () => {
       const root = await person('admin');
       await onlyAdmins(root.id);
       const { roles } = await service.app.auth.admin.changeRoles(root.email, { add: [], remove: ['admin'] });

@@ -31,7 +31,7 @@ describe('L10: queues', () => {
   const gate = () => Promise.withResolvers<void>();
   const full = () => new Error('full');
 
-  test('run as many tasks as they may, in order, and reject what does not fit', async () => {
+  test('a queue runs its number of tasks, in order, and rejects the excess', async () => {
     const queue = new BoundedQueue({ running: 1, waiting: 1 }, full);
     const first = gate();
     const done: string[] = [];
@@ -43,7 +43,7 @@ describe('L10: queues', () => {
     expect([done, queue.isIdle]).toEqual([['one', 'two'], true]);
   });
 
-  test('of one key do not hold up another, also when a task fails', async () => {
+  test('a queue of one key does not hold up another, also when a task fails', async () => {
     const queues = new QueuePerKey({ running: 1, waiting: 0 }, full);
     const first = gate();
     const failing = queues.run('a', () => first.promise.then(() => Promise.reject(new Error('a task'))));
@@ -89,7 +89,7 @@ describeOnOne(
       return email;
     };
 
-    test('L10: of 150 logins at once from one address, four are under way; an owner elsewhere gets in among them', async () => {
+    test('L10: one address has four of 150 logins under way, and an owner elsewhere gets in among them', async () => {
       const email = await person();
       const attack = from(service, somewhere());
       most = 0;
@@ -125,7 +125,7 @@ describeOnOne(
       expect(await askFor(email, home)).toBe('202 undefined');
     });
 
-    test('L9: registrations of one address are limited, wherever they come from', async () => {
+    test('L9: registrations of one address have one limit for all networks', async () => {
       const email = newEmail();
       const codes: string[] = [];
       for (let i = 0; i < 6; i++) {

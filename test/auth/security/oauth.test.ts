@@ -49,13 +49,13 @@ describeOnOne(
       return { id, email };
     };
 
-    test('S4: an email of the userinfo is not verified by an identity token that speaks of another', async () => {
+    test('S4: an identity token does not verify another email of the userinfo', async () => {
       const { email } = await account();
       const page = await signIn({ email: newEmail('mine'), email_verified: true }, { email });
       expect(outcomeOf(page)).toBe('409 account_exists');
     });
 
-    test('S4: an email of the identity token is not verified by a userinfo without one', async () => {
+    test('S4: a userinfo without an email does not verify the email of the identity token', async () => {
       const { email } = await account();
       expect(outcomeOf(await signIn({ email }, { email_verified: true }))).toBe('409 account_exists');
     });
@@ -63,7 +63,7 @@ describeOnOne(
     test.each([
       ['the identity token', true, false],
       ['the userinfo', false, true],
-    ])('S4: email and verification in one document are taken: %s', async (_, inToken, inUserinfo) => {
+    ])('S4: an identity takes email and verification from one document: %s', async (_, inToken, inUserinfo) => {
       const { id, email } = await account();
       const both = { email, email_verified: true };
       const page = await signIn(inToken ? both : {}, inUserinfo ? both : {});
@@ -79,20 +79,20 @@ describeOnOne(
     });
 
     test.each(['"a"<x@example.org', 'a,b@example.org', 'a@example.org,b@example.org', 'a@localhost', 'ä@example.org'])(
-      'S4: an address that the routes do not accept is not accepted from a provider: %s',
+      'S4: an identity rejects the addresses that the routes reject: %s',
       async (email) => {
         expect(outcomeOf(await signIn({}, { email, email_verified: true }))).toBe('400 oauth_failed');
       },
     );
 
-    test('L11: an admin is not joined by a provider that asserts its address', async () => {
+    test('L11: a provider that asserts the address of an admin does not join the admin', async () => {
       const { email } = await account(['admin']);
       const page = await signIn({}, { email, email_verified: true });
       expect(outcomeOf(page)).toBe('409 account_exists');
       expect(json(page).detail).toContain('an admin has this email');
     });
 
-    test('L11: an admin is joined from a session of its own, not from that of another, nor when another site sent it', async () => {
+    test('L11: an admin joins from its own session only, not from another user or another site', async () => {
       const admin = await account(['admin']);
       const other = await account();
       const verified = { email: admin.email, email_verified: true };
@@ -121,7 +121,7 @@ describe('S4: the subject of a provider', () => {
     ['a string', { sub: 'abc' }, 'abc'],
     ['a number', { id: 42 }, '42'],
     ['the largest number that has no neighbour', { id: Number.MAX_SAFE_INTEGER }, '9007199254740991'],
-  ])('%s is taken', (_, profile, subject) => {
+  ])('the subject %s passes', (_, profile, subject) => {
     expect(profileIdentity('preset:x', profile).subject).toBe(subject);
   });
 
@@ -131,12 +131,12 @@ describe('S4: the subject of a provider', () => {
     ['nothing', {}],
     ['an empty string', { sub: '' }],
     ['a list', { id: [1] }],
-  ])('%s is rejected', (_, profile) => {
+  ])('the subject %s fails', (_, profile) => {
     expect(() => profileIdentity('preset:x', profile)).toThrow('the provider did not say who signed in');
   });
 });
 
-test('S4: an address that could be read as two is one recipient', async () => {
+test('S4: an address that could be read as two has one recipient', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'bylaw-mail-'));
   const mailer = new Mailer({ dataDir, baseUrl: () => 'http://localhost', warn: () => {} });
   mailer.later(async () => ({ to: 'a@example.org,b@example.org', subject: 'x', text: 'y' }));

@@ -19,7 +19,7 @@ function twinOf(token: string): string {
 describeOnOne(
   'L5: malleable signatures',
   (service) => {
-    test('the twin of a token is the same session, and a logout ends both', async () => {
+    test('the twin of a token names the same session, and a logout ends both', async () => {
       const { access, client } = await newPerson(service.anonymous);
       const twin = twinOf(access);
       expect(twin).not.toBe(access);
@@ -33,7 +33,7 @@ describeOnOne(
 );
 
 describe('a bounded map', () => {
-  test('drops the entry that was used least recently, and says which', () => {
+  test('a bounded map drops the least recently used entry, and returns it', () => {
     const map = new BoundedMap<string, number>(2);
     map.set('hot', 1);
     map.set('cold', 2);

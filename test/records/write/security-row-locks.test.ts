@@ -5,7 +5,7 @@ import { makePeople, ROUTES_SCHEMA, TestService } from '../../support/service.ts
 
 type People = Awaited<ReturnType<typeof makePeople>>;
 
-describe.skipIf(inject('postgresUrl') === '')('while another holds the row', () => {
+describe.skipIf(inject('postgresUrl') === '')('a row that another transaction holds', () => {
   const service = new TestService('postgres');
   let people: People;
   let draft: string;
@@ -38,13 +38,13 @@ describe.skipIf(inject('postgresUrl') === '')('while another holds the row', () 
   }
   const change = { data: { title: 'Changed' } };
 
-  test('a record that the caller cannot see is not found at once', async () => {
+  test('a write of an invisible record gets 404 at once', async () => {
     const { client } = people.bob;
     expect(await whileLocked(() => client.patch(`/api/posts/${draft}`, change))).toBe(404);
     expect(await whileLocked(() => client.delete(`/api/posts/${draft}`))).toBe(404);
   });
 
-  test('a record that the caller can see but not write is forbidden at once', async () => {
+  test('a write of a record that the caller may only read gets 403 at once', async () => {
     const { client } = people.bob;
     expect(await whileLocked(() => client.patch(`/api/posts/${published}`, change))).toBe(403);
     expect(await whileLocked(() => client.delete(`/api/posts/${published}`))).toBe(403);
@@ -52,7 +52,7 @@ describe.skipIf(inject('postgresUrl') === '')('while another holds the row', () 
     expect(await whileLocked(() => client.patch(`/api/posts/${published}`, cover))).toBe(403);
   });
 
-  test('whoever may write it waits, and decides on the record as it is then', async () => {
+  test('a permitted writer waits, and the rules judge the record after the wait', async () => {
     expect(await whileLocked(() => people.ann.client.patch(`/api/posts/${draft}`, change))).toBe('waits');
     expect((await people.ann.client.get(`/api/posts/${draft}`)).body.data.title).toBe('Changed');
     const [isLocked, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -91,7 +91,7 @@ describeOnBoth(
     };
 
     describe('create', () => {
-      test('a chief is not made by their own seat, but by a chief', async () => {
+      test('a chief makes a chief, not the own new seat', async () => {
         const place = await room();
         expect(outcomeOf(await post(bob, 'seats', { room: place, kind: 'chief' }))).toEqual([403, 'forbidden']);
         await seated(ann, place);
@@ -106,7 +106,7 @@ describeOnBoth(
         expect(outcomeOf(await post(bob, 'seats', { room: place, kind: 'first' }))).toEqual([403, 'forbidden']);
       });
 
-      test('once each: allowed once, and not twice', async () => {
+      test('a rule of once each allows the first, and not the second', async () => {
         const place = await room();
         expect((await post(bob, 'chairs', { room: place })).status).toBe(201);
         expect((await post(ann, 'chairs', { room: place })).status).toBe(201);
@@ -119,7 +119,7 @@ describeOnBoth(
         expect((await bob.client.get(`/api/passes?room=${place}`)).body.data).toEqual([]);
       });
 
-      test('its own members are new, and theirs are as stored', async () => {
+      test('the rule sees new members of the record, and stored members of others', async () => {
         const [secret, open] = await Promise.all(['secret', 'open'].map((label) => made(post(ann, 'tags', { label }))));
         const hidden = await made(post(ann, 'posts', { title: 'a', tags: { set: [secret] } }));
         const plain = await made(post(ann, 'posts', { title: 'b', tags: { set: [open] } }));
@@ -151,7 +151,7 @@ describeOnBoth(
         expect((await patch(bob, 'desks', desk, { kind: 'chief' })).status).toBe(200);
       });
 
-      test('a record that comes back to itself is met as it was', async () => {
+      test('a path back to the record meets the stored record', async () => {
         const place = await room();
         const desk = await seated(bob, place, 'chief', 'desks');
         // It was a chief's desk before, and is judged by that.
@@ -161,7 +161,7 @@ describeOnBoth(
         expect(outcomeOf(await patch(bob, 'chairs', chair, { kind: 'plain' }))).toEqual([403, 'forbidden']);
       });
 
-      test('a has_one back is the stored one', async () => {
+      test('a has_one back meets the stored record', async () => {
         const [place, other] = [await room(), await room()];
         const at = '2026-01-01T00:00:00.000000Z';
         const values = { holder: 'me', room: place, created_at: at, updated_at: at };
@@ -170,7 +170,7 @@ describeOnBoth(
         expect((await patch(bob, 'passes', key, { room: place })).status).toBe(200);
       });
 
-      test('its new members count, and itself among them has its old ones', async () => {
+      test('the rule counts new members, and meets the stored record among them', async () => {
         const [open, closed] = await Promise.all(['open', 'closed'].map((label) => made(post(ann, 'tags', { label }))));
         const id = await made(post(bob, 'posts', { title: 'p', tags: { set: [closed] } }));
         const itself = { tags: { set: [open] }, twins: { set: [id] } };
@@ -200,13 +200,13 @@ describeOnBoth('the sample', (service) => {
     other = (await post(ben, 'teams', { name: 'Looms' })).body.data.id;
   });
 
-  test('S1: who made the team makes its first owner, and owners make others', async () => {
+  test('S1: the creator of a team makes its first owner, and owners make others', async () => {
     expect((await join(ada, ada, 'owner')).status).toBe(201);
     expect((await join(ada, ben, 'owner')).status).toBe(201);
     expect((await join(ben, eve, 'reader')).status).toBe(201);
   });
 
-  test('S1: nobody is put in twice, a reader does not become an owner', async () => {
+  test('S1: a user joins a team once, and a reader does not become an owner', async () => {
     expect(outcomeOf(await join(ada, eve, 'editor'))).toEqual([403, 'forbidden']);
     expect(outcomeOf(await join(eve, eve, 'owner'))).toEqual([403, 'forbidden']);
     const [membership] = (await eve.client.get(`/api/memberships?user=${eve.id}`)).body.data;
