@@ -2,7 +2,7 @@
 
 import { StoreError, type Violated } from '../database/contract.ts';
 import type { ErrorDetail } from '../problem.ts';
-import { invalid, Refusal } from '../refusal.ts';
+import { invalid, Refusal, type RefusalCode } from '../refusal.ts';
 import type { Collection, Field, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { param, type Sql, sql, uuid } from '../sql.ts';
@@ -61,7 +61,20 @@ export function toRefusal(error: unknown, collection: Collection): unknown {
   return error;
 }
 
-export function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
+/** Another record has a value that must be unique. */
+export const isTaken = (error: unknown): boolean => error instanceof StoreError && error.kind === 'unique';
+
+const BY_PRECEDENCE: readonly RefusalCode[] = ['validation_failed', 'changed', 'unique_violation'];
+
+/**
+ * The error to report of deferred errors: those of a write that the rules of its record allow. They
+ * are deferred, because a later check may find one that takes precedence: 403 and 404 are thrown
+ * where they are found, then come 422, 412 and 409.
+ */
+export const firstOf = (deferred: readonly Refusal[]): Refusal =>
+  deferred.toSorted((a, b) => BY_PRECEDENCE.indexOf(a.code) - BY_PRECEDENCE.indexOf(b.code))[0]!;
+
+function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
   const name = memberOf(collection, violated, 'key');
   const detail =
     name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;

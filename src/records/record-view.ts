@@ -5,7 +5,6 @@
 
 import type { Cells } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
-import { NO_RELATED } from '../policy/types.ts';
 import type { Collection, HasOne } from '../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../sql.ts';
 import { type AccessContext, readableReference, type Store } from './access-context.ts';
@@ -87,18 +86,6 @@ export class RecordView {
       const permits = [this.#access.permit(collection, 'read'), ...(reference === undefined ? [] : [reference])];
       return permits.map((permit) => ({ collection, permit }));
     });
-  }
-
-  /** Whether the cells of a row can be completed without other rows. */
-  get isPlain(): boolean {
-    return this.#masks.every(({ permit }) => !permit.consultsOthers);
-  }
-
-  /** The cells of a record without a has_one, given its stored columns, which begin at `from`. */
-  completed(cells: Cells, from: number): Cells {
-    const row = this.#shape.row(cells, from);
-    const flags = this.#masks.map(({ permit }) => (permit.test(row, NO_RELATED) ? 't' : 'f'));
-    return [...cells, ...this.#shape.hasOnes.map(() => null), ...flags];
   }
 
   json(cells: Cells, from = 0): string {

@@ -25,11 +25,6 @@ type Collections = Pick<Schema, 'collections'>;
 /** Marks the statements about the records of all tenants, for those who look for statements without a tenant. */
 const EVERY_TENANT = raw('/* every tenant */ ');
 
-const tableOf = (schema: Collections, name: string, alias?: string): Sql => {
-  const { table } = schema.collections.get(name)!;
-  return alias === undefined ? ident(table) : sql`${ident(table)} AS ${ident(alias)}`;
-};
-
 /** Reaches the records of one tenant, and records without a tenant. */
 export class Scope {
   readonly #schema: Collections;
@@ -45,26 +40,25 @@ export class Scope {
 
   /** The records of a collection. */
   from(collection: string, alias: string): ScopedRows {
-    const column = this.#columnOf(collection, alias);
-    const mark = column === undefined ? empty : this.#mark;
-    return this.#rows(sql`${mark}${tableOf(this.#schema, collection, alias)}`, column);
-  }
-
-  /** For a subquery named `alias` that gives rows of the collection. */
-  isOfTenant(collection: string, alias: string): readonly Sql[] {
-    return this.#hasTenant(this.#columnOf(collection, alias));
+    const { table, tenantLayout } = this.#schema.collections.get(collection)!;
+    return this.#rows(table, alias, tenantKeyOf({ tenantLayout })?.column);
   }
 
   /** The links of records of `owner`, the collection that has the relation. */
   links({ linkTable }: ManyToMany, owner: string, alias: string): ScopedRows {
-    const member = tenantKeyOf(this.#schema.collections.get(owner)!);
-    const column = member && ident(alias, LINK_TENANT_COLUMN);
-    return this.#rows(sql`${ident(linkTable)} AS ${ident(alias)}`, column);
+    const key = tenantKeyOf(this.#schema.collections.get(owner)!);
+    return this.#rows(linkTable, alias, key && LINK_TENANT_COLUMN);
+  }
+
+  /** For a subquery named `alias` that gives rows of the collection. */
+  isOfTenant(collection: string, alias: string): readonly Sql[] {
+    const key = tenantKeyOf(this.#schema.collections.get(collection)!);
+    return key === undefined || this.#tenant === undefined ? [] : [sql`${ident(alias, key.column)} = ${this.#tenant}`];
   }
 
   /** For INSERT: the tenant is one of the values. */
-  into(collection: string, alias?: string): Sql {
-    return tableOf(this.#schema, collection, alias);
+  into(collection: string, alias: string): Sql {
+    return sql`${ident(this.#schema.collections.get(collection)!.table)} AS ${ident(alias)}`;
   }
 
   /** For INSERT: `"documents__tags" (…) SELECT …`, of a link from `source` to `target`. */
@@ -82,18 +76,14 @@ export class Scope {
     return this.#tenant !== undefined || tenantKeyOf(this.#schema.collections.get(collection)!) === undefined;
   }
 
-  #rows(tables: Sql, column: Sql | undefined): ScopedRows {
-    const related = this.#tenant === undefined && column !== undefined ? new Scope(this.#schema, column) : this;
-    return new ScopedRows(tables, this.#hasTenant(column), related);
-  }
-
-  #columnOf(collection: string, alias: string): Sql | undefined {
-    const member = tenantKeyOf(this.#schema.collections.get(collection)!);
-    return member && ident(alias, member.column);
-  }
-
-  #hasTenant(column: Sql | undefined): readonly Sql[] {
-    return column === undefined || this.#tenant === undefined ? [] : [sql`${column} = ${this.#tenant}`];
+  /** @param column of the tenant; undefined: the rows have none */
+  #rows(table: string, alias: string, column: string | undefined): ScopedRows {
+    const rows = sql`${ident(table)} AS ${ident(alias)}`;
+    if (column === undefined) return new ScopedRows(rows, [], this);
+    const tenant = ident(alias, column);
+    if (this.#tenant === undefined)
+      return new ScopedRows(sql`${this.#mark}${rows}`, [], new Scope(this.#schema, tenant));
+    return new ScopedRows(rows, [sql`${tenant} = ${this.#tenant}`], this);
   }
 }
 

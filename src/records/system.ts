@@ -6,10 +6,11 @@ import { datetimeOf } from '../policy/values.ts';
 import { newRecordId } from '../record-id.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import type { Collection, Default, Field } from '../schema/model/model.ts';
-import { raw, type Sql, sql } from '../sql.ts';
+import { ident, join, param, type Sql, sql } from '../sql.ts';
 import type { Store } from './access-context.ts';
-import { insert } from './write/create.ts';
+import { everyTenant } from './scope.ts';
 import type { ColumnValue } from './write/input.ts';
+import { withFoldedCopies } from './write/written-row.ts';
 
 /**
  * By the names of fields and belongs_to relations, each already of its type; also `id` and, for
@@ -30,11 +31,13 @@ export async function insertSystem(
 ): Promise<string> {
   const { collection } = store.shape(name);
   const id = typeof values.id === 'string' ? values.id : newRecordId();
-  await insert(store, {
-    write: (statement) => tx.rows(statement),
-    collection,
-    values: [{ column: 'id', type: 'uuid', value: id }, ...systemValues(collection, values)],
-  });
+  const own: ColumnValue = { column: 'id', type: 'uuid', value: id };
+  const all = withFoldedCopies(collection, [own, ...systemValues(collection, values)]);
+  const columns = all.map(({ column }) => ident(column));
+  const cells = all.map(({ type, value }) => sql`${param(type, value)}`);
+  await tx.run(sql`
+    INSERT INTO ${everyTenant(store.schema).into(name, 't')} (${join(columns, ', ')})
+    VALUES (${join(cells, ', ')})`);
   return id;
 }
 
@@ -52,8 +55,7 @@ export async function findSystem(
   const shape = store.shape(collection);
   const rows = await q.rows(sql`
     SELECT ${shape.columns('t')}
-      FROM ${store.from(collection, raw('t'))}
-     WHERE ${where}
+      FROM ${everyTenant(store.schema).from(collection, 't').where(where)}
      ORDER BY t.id`);
   return rows.map((cells) => shape.row(cells));
 }

@@ -2,7 +2,7 @@
 
 import type { Database } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
-import { touched } from '../../records/write/touched.ts';
+import { touched } from '../../records/write/written-row.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, uuid } from '../../sql.ts';
@@ -93,7 +93,7 @@ export class Administration {
       await tx.run(sql`
         UPDATE "users"
            SET disabled = ${param('bool', disabled)},
-               ${touched()}
+               ${touched('users')}
          WHERE id = ${uuid(id)}`);
       if (disabled) await sessions.endAll(tx, id);
       await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });

@@ -9,7 +9,7 @@ import { Problem } from '../../problem.ts';
 import { Store } from '../../records/access-context.ts';
 import type { RecordShape } from '../../records/record-shape.ts';
 import { insertSystem } from '../../records/system.ts';
-import { touched } from '../../records/write/touched.ts';
+import { touched } from '../../records/write/written-row.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
@@ -127,7 +127,7 @@ export class Users {
     await db.run(sql`
       UPDATE "users"
          SET roles = ${param('text[]', roles)},
-             ${touched()}
+             ${touched('users')}
        WHERE id = ${uuid(id)}`);
   }
 
@@ -145,7 +145,7 @@ export class Users {
     const changed = await db.run(sql`
       UPDATE "users"
          SET email_verified = true,
-             ${touched()}
+             ${touched('users')}
        WHERE id = ${uuid(id)}
          AND NOT email_verified`);
     return changed > 0;

@@ -8,12 +8,11 @@ import { forbidden, invalid, Refusal } from '../../refusal.ts';
 import type { BelongsTo, HasOne } from '../../schema/model/model.ts';
 import { ident, sql, uuid } from '../../sql.ts';
 import { type Reading, readableReference } from '../access-context.ts';
+import { firstOf, isTaken } from '../constraint-errors.ts';
 import { scopeOf } from '../scope.ts';
-import { GuardedUpdate } from '../write/guarded-update.ts';
-import type { HasOneSetting } from '../write/input.ts';
-import { isTaken, type Objections } from '../write/objections.ts';
+import { forbiddenMembers, type HasOneSetting } from '../write/input.ts';
+import { LockedUpdate } from '../write/locked-row.ts';
 import type { PartnerChange, Writing } from '../write/written-row.ts';
-import { forbiddenMembers } from './member-writes.ts';
 
 /**
  * For a record that this transaction has locked. A partner that the caller may not read cannot be
@@ -30,22 +29,22 @@ export async function partnerChangeOf(reading: Reading, id: string, setting: Has
 /** For a record that does not exist yet. */
 export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
 
-export interface PartnerWrites {
+interface PartnerWrites {
   readonly id: string;
   readonly changes: readonly PartnerChange[];
-  readonly objections: Objections;
+  /** Errors of the record's own write; those of the partners are added. */
+  readonly deferred: Refusal[];
 }
 
 /** After the record's own write: each partner is a separate operation. */
-export async function writePartners(reading: Reading, { id, changes, objections }: PartnerWrites): Promise<void> {
+export async function writePartners(reading: Reading, { id, changes, deferred }: PartnerWrites): Promise<void> {
   for (const change of changes) {
     try {
-      await writePartner(reading, { ...change, of: id }, objections);
+      const held = await writePartner(reading, { ...change, of: id });
+      if (held !== undefined) deferred.push(held);
     } catch (error) {
-      if (!isTaken(error)) throw error;
       // Another write has taken the place meanwhile; the transaction cannot go on.
-      objections.note(heldByHidden(change.pointer));
-      objections.raise();
+      throw isTaken(error) ? firstOf([...deferred, heldByHidden(change.pointer)]) : error;
     }
   }
 }
@@ -54,16 +53,17 @@ interface PartnerWrite extends PartnerChange {
   readonly of: string;
 }
 
-async function writePartner(reading: Reading, change: PartnerWrite, objections: Objections): Promise<void> {
+/** Resolves with what keeps the current holder where it is. */
+async function writePartner(reading: Reading, change: PartnerWrite): Promise<Refusal | undefined> {
   const { relation, partner, pointer, id: wanted, of: id } = change;
   const holder = await holderOf(reading, relation, id);
-  if (holder === partner || (holder === undefined && partner === null)) return;
+  if (holder === partner || (holder === undefined && partner === null)) return undefined;
   const held =
     holder === undefined
       ? undefined
       : await clearHolder(reading, { relation, holder, pointer, isMoved: wanted !== null });
-  if (held !== undefined) objections.note(held);
   if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id, pointer, isFree: held === undefined });
+  return held;
 }
 
 /** The id of the current holder, whose row it locks. */
@@ -101,16 +101,16 @@ async function clearHolder(
   reading: Reading,
   { relation, holder, pointer, isMoved }: Clearing,
 ): Promise<Refusal | undefined> {
-  const guarded = await lockPartner(reading, { relation, holder, pointer });
-  if (guarded === undefined) return undefined;
-  const isSeen = guarded.before.isReadable && (await isReadable(reading, relation, holder));
+  const locked = await lockPartner(reading, { relation, holder, pointer });
+  if (locked === undefined) return undefined;
+  const isSeen = locked.before.isReadable && (await isReadable(reading, relation, holder));
   const refused = (): Refusal => {
     if (isSeen || !isMoved) throw forbidden();
     return heldByHidden(pointer);
   };
-  if (!guarded.isPossible || guarded.impossibleMembers.length > 0) return refused();
+  if (!locked.isPossible || locked.impossibleMembers.length > 0) return refused();
   if (viaOf(reading, relation).required) return isSeen ? cannotLetGo(relation, pointer) : refused();
-  return (await guarded.write(reading, pointingAt(relation, null))) ? undefined : refused();
+  return (await locked.write(reading, pointingAt(relation, null))) ? undefined : refused();
 }
 
 interface Partner {
@@ -125,20 +125,20 @@ interface Taking extends Partner {
 }
 
 /** What changes is its reference, which can have rules of its own. */
-function lockPartner(reading: Reading, { relation, holder, pointer }: Partner): Promise<GuardedUpdate | undefined> {
+function lockPartner(reading: Reading, { relation, holder, pointer }: Partner): Promise<LockedUpdate | undefined> {
   const { collection, via } = relation;
   const permit = reading.access.member(collection, via, 'update');
   const members = permit === undefined ? [] : [{ permit, pointer }];
-  return GuardedUpdate.lock(reading, { collection, id: holder, members });
+  return LockedUpdate.lock(reading, { collection, id: holder, members });
 }
 
 async function setHolder(reading: Reading, taking: Taking): Promise<void> {
-  const guarded = await lockPartner(reading, taking);
-  if (!guarded?.isPossible) throw forbidden();
-  if (guarded.impossibleMembers.length > 0) throw forbiddenMembers(guarded.impossibleMembers);
+  const locked = await lockPartner(reading, taking);
+  if (!locked?.isPossible) throw forbidden();
+  if (locked.impossibleMembers.length > 0) throw forbiddenMembers(locked.impossibleMembers);
   const writing = pointingAt(taking.relation, taking.id);
-  if (await (taking.isFree ? guarded.write(reading, writing) : guarded.allows(reading, writing))) return;
-  const refused = await guarded.refusedMembers(reading, writing);
+  if (await (taking.isFree ? locked.write(reading, writing) : locked.allows(reading, writing))) return;
+  const refused = await locked.refusedMembers(reading, writing);
   throw refused.length > 0 ? forbiddenMembers(refused) : forbidden();
 }
 

@@ -141,7 +141,7 @@ export class Parking {
       .from(collection.name, 'x')
       .beside(sql`unnest(${comma(lists)}) AS n (${comma(names)})`);
     await this.#tx.run(sql`
-      INSERT INTO ${this.#scope.into(collection.name)} (${comma(cells.map(([column]) => column))})
+      INSERT INTO ${this.#scope.into(collection.name, 't')} (${comma(cells.map(([column]) => column))})
       SELECT ${comma(cells.map(([, value]) => value))}
         FROM ${originalRows.where(raw('x.id = n.original'))}`);
     this.#standIns.push({ collection, ids });

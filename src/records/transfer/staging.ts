@@ -268,7 +268,7 @@ export class Staging {
     const parking = new Parking(this.#tx, this.#schema, this.#collection);
     if (this.#upsert !== undefined) await parking.park(this.#members);
     const created = await this.#tx.run(sql`
-      INSERT INTO ${this.#staged.into(this.#collection.name)} (${comma([...columns, ...roles])})
+      INSERT INTO ${this.#staged.into(this.#collection.name, 't')} (${comma([...columns, ...roles])})
       SELECT ${comma([...columns.map((column) => sql`s.${column}`), ...stagedRoles])}
         FROM ${STAGE} AS s
        WHERE NOT s._is_stored

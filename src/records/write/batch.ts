@@ -6,8 +6,8 @@ import type { Transaction } from '../../database/contract.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import type { Written } from '../read.ts';
 import { type CreateRequest, create } from './create.ts';
-import { idsOf, type RemoveRequest, removeWithin } from './remove.ts';
-import { type UpdateRequest, updateWithin } from './update.ts';
+import { idsOf, type RemoveRequest, removeIn } from './remove.ts';
+import { type UpdateRequest, update } from './update.ts';
 import { lockValues, type WantedValues } from './value-locks.ts';
 
 /**
@@ -65,13 +65,13 @@ export class Batch {
   }
 
   async update(access: AccessContext, request: UpdateRequest): Promise<Written> {
-    const written = await updateWithin(this.#store, access, { ...request, tx: this.tx });
+    const written = await update(this.#store, access, { ...request, tx: this.tx });
     if (access.collection.kind === 'users') this.#changedUsers.add(written.id);
     return written;
   }
 
   async remove(access: AccessContext, request: RemoveRequest): Promise<void> {
-    const gone = await removeWithin(this.#store, access, { ...request, tx: this.tx });
+    const gone = await removeIn(this.#store, access, request, this.tx);
     for (const id of idsOf(gone, 'users')) this.#changedUsers.add(id);
     for (const id of idsOf(gone, 'files')) this.#removedFiles.add(id);
   }

@@ -1,17 +1,20 @@
 /**
- * A row that this transaction has locked: its record, whether the caller may read it, and which
- * rules hold for it.
+ * Writes on a row that the transaction has locked: its record, whether the caller may read it,
+ * which rules hold for it, and the update that these rules decide.
  */
 
 import type { Cells } from '../../database/contract.ts';
+import type { UpdatePermit } from '../../policy/access.ts';
 import type { Row } from '../../policy/types.ts';
 import { Refusal } from '../../refusal.ts';
 import { empty, join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
 import { scopeOf } from '../scope.ts';
 import { recordColumns, VERSION_WIDTH, versionColumn } from '../select.ts';
+import type { GuardedMember } from './input.ts';
+import { judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
-export interface Locked {
+export interface LockedRow {
   readonly row: Row;
   readonly version: string;
   readonly isReadable: boolean;
@@ -20,15 +23,16 @@ export interface Locked {
   /** The version, then the record. */
   readonly cells: Cells;
 }
-interface LockedRowQuery {
+interface RowQuestion {
   readonly collection: string;
   readonly id: string;
-  readonly conditions: readonly Sql[];
+  /** Of the row `STORED`. */
+  readonly conditions?: readonly Sql[];
 }
 
-/** `other`: the conditions read other rows than the locked one. */
-export interface Lock extends LockedRowQuery {
-  readonly other: boolean;
+interface Lock extends Required<RowQuestion> {
+  /** The conditions read other rows than the locked one. */
+  readonly consultsOthers: boolean;
   readonly strength: 'UPDATE' | 'NO KEY UPDATE';
   /** The write may be allowed where no condition holds. */
   readonly isOpen: boolean;
@@ -40,51 +44,50 @@ export interface Lock extends LockedRowQuery {
  * A row is not locked if no condition holds: a caller who may not write it must not hold up those
  * who may. Undefined: there is no such row.
  */
-export async function lockRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
-  const { store, q } = reading;
-  const { collection, id, strength, conditions, isOpen } = lock;
+export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow | undefined> {
+  const { collection, id, strength, conditions, isOpen, consultsOthers } = lock;
   const given = isOpen ? [] : [sql`(${join([raw('FALSE'), ...conditions], ' OR ')})`];
-  const { relations } = store.shape(collection).collection;
+  const { relations } = reading.store.shape(collection).collection;
   const hasMore = [...relations.values()].some(({ kind }) => kind === 'has_one' || kind === 'many_to_many');
-  if (!hasMore && !lock.other && !reading.access.permit(collection, 'read').consultsOthers) {
-    return (await look(reading, lock, given, sql` FOR ${raw(strength)}`)) ?? refusedRow(reading, lock);
-  }
-  const found = await q.rows(sql`
+  const forUpdate = sql` FOR ${raw(strength)}`;
+  if (!hasMore && !consultsOthers && !reading.access.permit(collection, 'read').consultsOthers)
+    return (await readRow(reading, lock, given, forUpdate)) ?? refusedRow(reading, lock);
+  const found = await reading.q.rows(sql`
     SELECT 1
       FROM ${scopeOf(reading)
-        .from(collection, 't')
-        .where(sql`t.id = ${uuid(id)}`, ...given)}
-       FOR ${raw(strength)}`);
-  return found.length === 0 ? refusedRow(reading, lock) : lookAt(reading, lock);
+        .from(collection, STORED)
+        .where(hasId(id), ...given)}${forUpdate}`);
+  return found.length === 0 ? refusedRow(reading, lock) : readRow(reading, lock);
 }
 
-/** For the answer alone: no condition held when it was to be locked, whatever has changed since. */
-async function refusedRow(reading: Reading, lock: Lock): Promise<Locked | undefined> {
-  const seen = lock.isOpen ? undefined : await look(reading, lock);
+/** Read without a lock, to build the error. */
+async function refusedRow(reading: Reading, lock: Lock): Promise<LockedRow | undefined> {
+  const seen = lock.isOpen ? undefined : await readRow(reading, lock);
   return seen && { ...seen, holds: seen.holds.map(() => false) };
 }
 
-/** A row that this transaction has locked or written. */
-export async function lookAt(reading: Reading, place: LockedRowQuery): Promise<Locked> {
-  return (await look(reading, place))!;
+const hasId = (id: string): Sql => sql`${raw(STORED)}.id = ${uuid(id)}`;
+
+/** Of a row that this transaction has locked or written. */
+export async function readLocked(reading: Reading, collection: string, id: string): Promise<LockedRow> {
+  return (await readRow(reading, { collection, id }))!;
 }
 
-async function look(
+async function readRow(
   reading: Reading,
-  { collection, id, conditions }: LockedRowQuery,
+  { collection, id, conditions = [] }: RowQuestion,
   given: readonly Sql[] = [],
   lock = empty,
-): Promise<Locked | undefined> {
+): Promise<LockedRow | undefined> {
   const { store, q, access, tenant } = reading;
   const versions = await store.versions(q);
-  const place = { collection, alias: 't', tenant };
-  const questions = [readable(access, collection, 't'), ...conditions].map((condition) => sql`(${condition})`);
-  const columns = join([versionColumn('t'), recordColumns(store, access, place), ...questions], ', ');
+  const questions = [readable(access, collection, STORED), ...conditions].map((condition) => sql`(${condition})`);
+  const record = recordColumns(store, access, { collection, alias: STORED, tenant });
   const [cells] = await q.rows(sql`
-    SELECT ${columns}
+    SELECT ${join([versionColumn(STORED), record, ...questions], ', ')}
       FROM ${scopeOf(reading)
-        .from(collection, 't')
-        .where(sql`t.id = ${uuid(id)}`, ...given)}${lock}`);
+        .from(collection, STORED)
+        .where(hasId(id), ...given)}${lock}`);
   if (cells === undefined) return undefined;
   const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
   return {
@@ -96,9 +99,115 @@ async function look(
   };
 }
 
-/** `allowed`: see `UpdateRequest.ifVersion`. */
-export function assertVersion(version: string, allowed: readonly string[] | undefined): void {
-  if (allowed !== undefined && !allowed.includes(version)) {
-    throw new Refusal('changed', 'the record has changed since it was read; read it again');
+/** @param accepted the versions that the caller accepts; undefined: any */
+export const isAccepted = (version: string, accepted: readonly string[] | undefined): boolean =>
+  accepted?.includes(version) ?? true;
+
+export const changedSince = (): Refusal =>
+  new Refusal('changed', 'the record has changed since it was read; read it again');
+
+// ---------------------------------------------------------------- updates
+
+interface UpdateTarget {
+  readonly collection: string;
+  readonly id: string;
+  /** That the update sets, and that have rules of their own. */
+  readonly members: readonly GuardedMember[];
+}
+
+/** The rules of the record, or of a member of it, as conditions of the stored row. */
+interface StoredRules {
+  readonly permit: UpdatePermit;
+  readonly columns: readonly Sql[];
+}
+
+/** What they decide on the stored row. */
+interface StoredDecision {
+  /** A rule that reads the stored record alone holds. */
+  readonly isOpen: boolean;
+  /** A rule can still come to hold. */
+  readonly isPossible: boolean;
+}
+
+/** An update of a locked row: one and the same rule before and after, or a rule that sees both. */
+export class LockedUpdate {
+  readonly before: LockedRow;
+  /** A rule of the record can still come to hold. */
+  readonly isPossible: boolean;
+  /** A rule that reads the stored record alone holds, so the caller knows that it exists. */
+  readonly isOpen: boolean;
+  /** The members that the caller may not set, whatever their values. */
+  readonly impossibleMembers: readonly GuardedMember[];
+  readonly #target: UpdateTarget;
+  /** Whether the update is permitted: of the record, then of each member. */
+  readonly #conditions: readonly Sql[];
+
+  private constructor(target: UpdateTarget, before: LockedRow, rules: readonly StoredRules[]) {
+    const [record, ...members] = decisionsOf(rules, before.holds);
+    this.before = before;
+    this.isPossible = record!.isPossible;
+    this.isOpen = record!.isOpen;
+    this.impossibleMembers = target.members.filter((_, i) => !members[i]!.isPossible);
+    this.#target = target;
+    this.#conditions = rules.map(({ permit }) => permit.allows(STORED, WRITTEN));
   }
+
+  /** Undefined: there is no such row. */
+  static async lock(reading: Reading, target: UpdateTarget): Promise<LockedUpdate | undefined> {
+    const { collection, id } = target;
+    const permits = [reading.access.permit(collection, 'update'), ...target.members.map(({ permit }) => permit)];
+    const consultsOthers = permits.some((permit) => permit.consultsOthers);
+    const rules = permits.map(({ update }) => ({ permit: update, columns: update.columns(STORED) }));
+    const { permit } = rules[0]!;
+    // A caller who may read a user may perhaps assign roles.
+    const isOpen = permit.verdict === 'allow' || permit.seesBoth || collection === 'users';
+    const conditions = rules.flatMap(({ columns }) => columns);
+    const before = await lockRow(reading, {
+      collection,
+      id,
+      conditions,
+      consultsOthers,
+      strength: 'NO KEY UPDATE',
+      isOpen,
+    });
+    return before && new LockedUpdate(target, before, rules);
+  }
+
+  /**
+   * Writes the row where the rules allow the result; false: nothing was written. Members and
+   * partners are left to the caller.
+   *
+   * @param condition default: that the rules allow the update
+   */
+  async write(reading: Reading, writing: Writing, condition = join(this.#conditions, ' AND ')): Promise<boolean> {
+    const statement = updateStatement(reading, { ...this.#target, writing, condition, returning: raw('id') });
+    return (await reading.q.rows(statement)).length > 0;
+  }
+
+  /** After `write` wrote nothing: the members whose rules refused it; none where the record's own did. */
+  async refusedMembers(reading: Reading, writing: Writing): Promise<readonly GuardedMember[]> {
+    const { members } = this.#target;
+    if (members.length === 0) return [];
+    const [isPermitted, ...holds] = await this.#judge(reading, writing);
+    return isPermitted ? members.filter((_, i) => !holds[i]) : [];
+  }
+
+  /** Whether `write` would write. */
+  async allows(reading: Reading, writing: Writing): Promise<boolean> {
+    return (await this.#judge(reading, writing)).every(Boolean);
+  }
+
+  #judge(reading: Reading, writing: Writing): Promise<readonly boolean[]> {
+    return judgeUpdate(reading, { ...this.#target, writing, conditions: this.#conditions });
+  }
+}
+
+/** @param holds in the order of the columns of all rules */
+function decisionsOf(rules: readonly StoredRules[], holds: readonly boolean[]): readonly StoredDecision[] {
+  let from = 0;
+  return rules.map(({ permit, columns }) => {
+    const isOpen = permit.verdict === 'allow' || holds.slice(from, from + columns.length).includes(true);
+    from += columns.length;
+    return { isOpen, isPossible: isOpen || permit.seesBoth };
+  });
 }

@@ -9,11 +9,9 @@ import type { Collection } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
 import type { Data } from '../data.ts';
-import { firstPartnerOf } from '../relations/has-one.ts';
-import { firstMembersOf } from '../relations/links.ts';
 import { heldBy } from '../relations/related.ts';
-import { proposedRow, withStamps } from './create.ts';
-import { readInput } from './input.ts';
+import { newRecord } from './create.ts';
+import { type ColumnValue, readInput } from './input.ts';
 import { writingOf } from './update.ts';
 import { STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
@@ -25,18 +23,18 @@ export interface PlannedWrite {
 }
 
 export function plannedCreate({ access }: Pick<Reading, 'access'>, id: string, data: Data): PlannedWrite {
-  const { errors, values, links, hasOnes } = readInput(access, { mode: 'create', data });
-  const writing: Writing = {
-    values: withStamps(id, access.now, values),
-    members: links.map(firstMembersOf),
-    partners: hasOnes.map(firstPartnerOf),
-  };
+  const input = readInput(access, { mode: 'create', data });
+  const writing = newRecord(access, id, input);
   const before: Record<string, unknown> = {};
   for (const { kind, name } of access.collection.relations.values()) {
     if (kind === 'has_one') before[name] = null;
     if (kind === 'many_to_many') before[name] = [];
   }
-  return { writing, errors, written: { ...proposedRow(access, writing.values), ...changedBy(before, writing) } };
+  return {
+    writing,
+    errors: input.errors,
+    written: { ...proposedRow(access.collection, writing.values), ...changedBy(before, writing) },
+  };
 }
 
 /** `reading.q` is a transaction: finding the holder of a has_one locks it. */
@@ -75,6 +73,15 @@ function changedBy(held: Row, { members, partners }: Writing): Row {
   return after;
 }
 
+/** The stored members of a new record, as policies see it. */
+function proposedRow({ fields, relations }: Collection, values: readonly ColumnValue[]): Row {
+  const byColumn = new Map(values.map(({ column, value }) => [column, value]));
+  const row: Record<string, unknown> = { id: byColumn.get('id') };
+  for (const member of [...fields.values(), ...relations.values()])
+    if ('column' in member) row[member.name] = byColumn.get(member.column) ?? null;
+  return row;
+}
+
 interface PlannedStatement {
   readonly id: string;
   readonly writing: Writing;
@@ -83,18 +90,9 @@ interface PlannedStatement {
 }
 
 /** The statement that decides and writes an update. */
-export function plannedStatement({ store, access, tenant }: Omit<Reading, 'q'>, planned: PlannedStatement): Sql {
-  const { id, writing, permits } = planned;
+export function plannedStatement(reading: Omit<Reading, 'q'>, { id, writing, permits }: PlannedStatement): Sql {
   const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN));
   const condition = join(conditions, ' AND ');
-  const returning = raw('id');
-  return updateStatement(store, {
-    collection: access.collection.name,
-    id,
-    writing,
-    condition,
-    now: access.now,
-    tenant,
-    returning,
-  });
+  const collection = reading.access.collection.name;
+  return updateStatement(reading, { collection, id, writing, condition, returning: raw('id') });
 }

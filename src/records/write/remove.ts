@@ -6,12 +6,11 @@ import type { BelongsTo, Collection, ManyToMany } from '../../schema/model/model
 import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { stillReferenced } from '../constraint-errors.ts';
-import { isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
+import { isFollowed, isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
 import { everyTenant, inTenantOf, isReadableElsewhere, type ScopedRows, scopeOf, tenantKeyOf } from '../scope.ts';
-import { atOnce } from './at-once.ts';
-import { assertVersion, lockRow } from './locked-row.ts';
-import { removeAtOnce } from './remove-at-once.ts';
-import { touched } from './touched.ts';
+import { changedSince, isAccepted, lockRow } from './locked-row.ts';
+import { type StatementWriter, statementWriter, versionConditions, versionUnchanged } from './single-statement.ts';
+import { STORED, touched } from './written-row.ts';
 
 export interface RemoveRequest {
   readonly id: string;
@@ -20,32 +19,33 @@ export interface RemoveRequest {
 }
 
 export async function remove(store: Store, access: AccessContext, request: RemoveRequest): Promise<void> {
-  const gone = await referenceErrors(async () => {
-    const { id } = request;
-    const within = await inTenantOf(atOnce(store, access), id, 'delete');
-    if (await removeAtOnce(within, request)) return NOTHING_ELSE;
-    const { tenant } = within;
-    return store.db.transaction((tx) => removeIn({ store, q: tx, access, tenant }, tx, request));
-  });
-  const [files, users] = [idsOf(gone, 'files'), idsOf(gone, 'users')];
+  const removed = await removeIn(store, access, request);
+  const [files, users] = [idsOf(removed, 'files'), idsOf(removed, 'users')];
   if (files.length > 0) await store.hooks.onFilesRemoved?.(files);
   if (users.length > 0) await store.hooks.afterUsersChanged?.(users);
 }
 
 /**
- * As one of several writes of a transaction. Returns what was deleted: the caller runs the hooks
- * after the commit.
+ * One statement where it can decide, else a transaction. Returns the removed records that others
+ * must learn of: the caller runs the hooks after the commit.
+ *
+ * @param tx default: a transaction of its own
  */
-export function removeWithin(
+export async function removeIn(
   store: Store,
   access: AccessContext,
-  { tx, ...request }: RemoveRequest & { readonly tx: Transaction },
+  request: RemoveRequest,
+  tx?: Transaction,
 ): Promise<RecordsByCollection> {
-  return referenceErrors(async () => {
-    const within = await inTenantOf(atOnce(store, access, tx), request.id, 'delete');
-    if (await removeAtOnce(within, request)) return NOTHING_ELSE;
-    return removeIn({ store, q: tx, access, tenant: within.tenant }, tx, request);
-  });
+  try {
+    const writer = await inTenantOf(statementWriter(store, access, tx), request.id, 'delete');
+    if (await removeInOneStatement(writer, request)) return NOTHING_ELSE;
+    const inTransaction = (own: Transaction) =>
+      removeInTransaction({ store, q: own, access, tenant: writer.tenant }, own, request);
+    return tx ? await inTransaction(tx) : await store.db.transaction(inTransaction);
+  } catch (error) {
+    throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
+  }
 }
 
 const NOTHING_ELSE: RecordsByCollection = new Map();
@@ -54,16 +54,30 @@ export const idsOf = (records: RecordsByCollection, collection: string): readonl
   ...(records.get(collection) ?? []),
 ];
 
-async function referenceErrors<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
-  }
+/** False: nothing was deleted, or one statement cannot decide; the transaction finds out why. */
+async function removeInOneStatement(writer: StatementWriter, request: RemoveRequest): Promise<boolean> {
+  const { store, access } = writer;
+  const { collection } = access;
+  if (isFollowed(store.schema, collection.name)) return false;
+  const accepted = await versionConditions(writer, request);
+  if (accepted === undefined) return false;
+  const permit = access.permit(collection.name, 'delete');
+  const conditions = [
+    sql`${ident(STORED)}.id = ${uuid(request.id)}`,
+    permit.where(STORED),
+    ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
+    ...accepted,
+  ];
+  const statement = sql`
+    DELETE FROM ${scopeOf(writer)
+      .from(collection.name, STORED)
+      .where(...conditions)}
+    RETURNING id`;
+  const deleted = await writer.write(statement, request.id);
+  return deleted.length > 0;
 }
 
-/** Returns what was deleted. */
-async function removeIn(
+async function removeInTransaction(
   reading: Reading,
   tx: Transaction,
   { id, ifVersion }: RemoveRequest,
@@ -71,18 +85,17 @@ async function removeIn(
   const { store, access } = reading;
   const { name } = access.collection;
   const permit = access.permit(name, 'delete');
-  const conditions = [permit.where('t')];
   const locked = await lockRow(reading, {
     collection: name,
     id,
-    conditions,
-    other: permit.consultsOthers,
+    conditions: [permit.where(STORED)],
+    consultsOthers: permit.consultsOthers,
     strength: 'UPDATE',
     isOpen: false,
   });
   if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden() : notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
-  assertVersion(locked.version, ifVersion);
+  if (!isAccepted(locked.version, ifVersion)) throw changedSince();
   if (tenantKeyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
   const going = await recordsGoingWith(reading, id);
   const users = idsOf(going, 'users');
@@ -90,11 +103,8 @@ async function removeIn(
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
   for (const statement of updatesToReferrers(reading, going)) await tx.run(statement);
-  await tx.run(
-    sql`DELETE FROM ${scopeOf(reading)
-      .from(name, 't')
-      .where(sql`t.id = ${uuid(id)}`)}`,
-  );
+  const isRecord = sql`${ident(STORED)}.id = ${uuid(id)}`;
+  await tx.run(sql`DELETE FROM ${scopeOf(reading).from(name, STORED).where(isRecord)}`);
   return going;
 }
 
@@ -130,10 +140,10 @@ function touchOwners({ rows, collection, targets, now }: Referrers, relation: Ma
   const links = rows.related.links(relation, collection.name, 'l');
   const isLink = sql`l.${ident(sourceColumn)} = t.id`;
   const isGoing = sql`l.${ident(targetColumn)} = ANY(${targets})`;
-  return sql`UPDATE ${rows.set([touched(now)], sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
+  return sql`UPDATE ${rows.set([touched('t', now)], sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
 }
 
 function clearReference({ rows, targets, now }: Referrers, { column }: BelongsTo): Sql {
   const cleared = sql`${ident(column)} = NULL`;
-  return sql`UPDATE ${rows.set([cleared, touched(now)], sql`${ident('t', column)} = ANY(${targets})`)}`;
+  return sql`UPDATE ${rows.set([cleared, touched('t', now)], sql`${ident('t', column)} = ANY(${targets})`)}`;
 }

@@ -9,7 +9,7 @@ import type { ErrorDetail } from '../../problem.ts';
 import { forbidden } from '../../refusal.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { param, sql, uuid } from '../../sql.ts';
-import type { AccessContext } from '../access-context.ts';
+import type { AccessContext, Reading } from '../access-context.ts';
 import type { Data } from '../data.ts';
 
 export interface RolesChange {
@@ -65,18 +65,17 @@ function mayAssign(schema: Schema, access: AccessContext, role: string): boolean
   return rolesOf(access.auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
 }
 
-export interface RoleAssignment {
-  /** The roles of the locked row. */
-  readonly before: readonly string[];
-  readonly change: RolesChange;
-}
-
-/** The roles after the change. Throws `forbidden` if the caller may not assign one that changes. */
+/**
+ * The roles after the change. Throws `forbidden` if the caller may not assign one that changes.
+ *
+ * @param user the locked row
+ */
 export function rolesAfter(
-  schema: Schema,
-  access: AccessContext,
-  { before, change }: RoleAssignment,
+  { store: { schema }, access }: Pick<Reading, 'store' | 'access'>,
+  user: Row,
+  change: RolesChange,
 ): readonly string[] {
+  const before = rolesOf(user);
   const after = new Set([...(change.set ?? before), ...change.add]);
   for (const role of change.remove) after.delete(role);
   const changed = [...after.symmetricDifference(new Set(before))];

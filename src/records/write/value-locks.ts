@@ -6,10 +6,21 @@
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../../database/contract.ts';
-import { type Collection, isTenant } from '../../schema/model/model.ts';
+import { type BelongsTo, type Collection, type Field, isTenant } from '../../schema/model/model.ts';
 import { param, sql } from '../../sql.ts';
 import type { Data } from '../data.ts';
-import { contestedMembers } from './unique-values.ts';
+
+type KeyMember = Field | BelongsTo;
+
+/** In the whole collection, or within a relation. */
+const isUnique = ({ unique, uniqueWithin }: KeyMember): boolean => unique || uniqueWithin !== undefined;
+
+/** The members that another record may have taken: unique ones, and relations with values that are unique within them. */
+function contestedMembers({ fields, relations }: Collection): readonly KeyMember[] {
+  const members = [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
+  const within = new Set(members.filter(isUnique).map(({ uniqueWithin }) => uniqueWithin));
+  return members.filter((member) => isUnique(member) || within.has(member.name));
+}
 
 /** Values that a write sets, as its body has them. */
 export interface WantedValues {

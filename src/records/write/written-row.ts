@@ -4,18 +4,15 @@
  * be evidence for itself.
  */
 
-import type { Queryable } from '../../database/contract.ts';
 import { heldColumn } from '../../policy/condition.ts';
-import { foldedColumn } from '../../policy/fold.ts';
+import { fold, foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Collection, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
-import type { Reading, Store } from '../access-context.ts';
+import type { Reading } from '../access-context.ts';
 import { type Scope, scopeOf } from '../scope.ts';
-import { withFoldedCopies } from './folded-copies.ts';
 import type { ColumnValue, HasOneSetting } from './input.ts';
-import { nextVersion, touchedAt } from './touched.ts';
 
 /**
  * The changes that a write makes to one record. Partners and members that it does not list stay as
@@ -42,9 +39,9 @@ export interface PartnerChange extends HasOneSetting {
 export const STORED = 't';
 export const WRITTEN = 'n';
 
-export interface Insertion {
-  readonly scope: Scope;
-  readonly collection: Collection;
+type Requested = Omit<Reading, 'q'>;
+
+interface Insertion {
   readonly writing: Writing;
   /** Of the row `WRITTEN`. */
   readonly condition: Sql;
@@ -53,32 +50,32 @@ export interface Insertion {
 }
 
 /** Inserts the record and returns a row if the condition holds. */
-export function insertWhere({ scope, collection, writing, condition, returning }: Insertion): Sql {
+export function insertStatement(reading: Requested, { writing, condition, returning }: Insertion): Sql {
+  const { collection } = reading.access;
   const names = withFoldedCopies(collection, writing.values).map(({ column }) => column);
   const columns = names.map((name) => ident(name));
   const written = names.map((name) => ident(WRITTEN, name));
   return sql`
-    INSERT INTO ${scope.into(collection.name, STORED)} (${join(columns, ', ')})
+    INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})
     SELECT ${join(written, ', ')}
       FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}
      WHERE ${condition}
     RETURNING ${returning}`;
 }
 
-interface Judged {
-  readonly writing: Writing;
-  readonly conditions: readonly Sql[];
-}
-
 /** Which conditions hold for a record that would be inserted. */
 export async function judgeInsert(
-  q: Queryable,
-  { collection, writing, conditions }: Judged & Pick<Insertion, 'collection'>,
+  { q, access }: Reading,
+  { writing, conditions }: Pick<Insertion, 'writing'> & Judged,
 ): Promise<readonly boolean[]> {
   const [cells] = await q.rows(sql`
     SELECT ${columnsOf(conditions)}
-      FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}`);
+      FROM (${newRow(access.collection, writing)}) AS ${ident(WRITTEN)}`);
   return cells!.map((cell) => cell === 't');
+}
+
+interface Judged {
+  readonly conditions: readonly Sql[];
 }
 
 const columnsOf = (conditions: readonly Sql[]): Sql =>
@@ -91,14 +88,11 @@ interface RowUpdate {
   readonly collection: string;
   readonly id: string;
   readonly writing: Writing;
-  /** Of the rows `STORED` and `WRITTEN`. */
-  readonly condition: Sql;
-  /** The time of the request. */
-  readonly now: string;
-  readonly tenant?: string | undefined;
 }
 
-interface ReturningUpdate extends RowUpdate {
+interface DecidedUpdate extends RowUpdate {
+  /** Of the rows `STORED` and `WRITTEN`. */
+  readonly condition: Sql;
   /** Of the row `STORED`, as it is after the write. */
   readonly returning: Sql;
 }
@@ -106,60 +100,79 @@ interface ReturningUpdate extends RowUpdate {
 /**
  * Decides and writes; returns a row if the condition holds. INVARIANT: the row that is decided on is
  * the one that is written, also where the statement had to wait for it: PostgreSQL asks the condition
- * of its newest version again. It reads other rows as they were before the wait (see `unmoved`).
+ * of its newest version again. It reads other rows as they were before the wait (see
+ * `versionUnchanged`).
  */
-export function updateStatement(store: Store, { condition, returning, ...update }: ReturningUpdate): Sql {
+export function updateStatement(reading: Requested, { condition, returning, ...update }: DecidedUpdate): Sql {
+  const { store, access } = reading;
   const { collection } = store.shape(update.collection);
   const written = withFoldedCopies(collection, update.writing.values);
   const assignments = written.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
-  const time = sql`${ident(UPDATED_AT)} = ${touchedAt(ident(STORED, UPDATED_AT), update.now)}`;
-  const version = nextVersion(ident(STORED, VERSION_COLUMN));
-  const stored = scopeOf({ store, tenant: update.tenant }).from(update.collection, STORED);
+  const stored = scopeOf(reading).from(update.collection, STORED);
   const isAllowed = sql`EXISTS (
            SELECT 1
-             FROM (${changedRow(stored.related, collection, update)}) AS ${ident(WRITTEN)}
+             FROM (${changedRow(stored.related, collection, update, access.now)}) AS ${ident(WRITTEN)}
             WHERE ${condition})`;
+  const isTarget = sql`${ident(STORED, 'id')} = ${uuid(update.id)}`;
   return sql`
-    UPDATE ${stored.set([...assignments, time, version], sql`${ident(STORED, 'id')} = ${uuid(update.id)}`, isAllowed)}
+    UPDATE ${stored.set([...assignments, touched(STORED, access.now)], isTarget, isAllowed)}
     RETURNING ${returning}`;
-}
-
-/** False: the condition does not hold, and nothing was written. */
-export async function updateWhere(store: Store, q: Queryable, update: RowUpdate): Promise<boolean> {
-  const rows = await q.rows(updateStatement(store, { ...update, returning: raw('id') }));
-  return rows.length > 0;
-}
-
-/**
- * The condition that the row `STORED` is the one that the statement saw when it began. With it, a
- * condition that reads other rows is asked of one state of the database, although the statement may
- * wait for the row.
- */
-export function unmoved(reading: Omit<Reading, 'q'>, id: string): Sql {
-  const { collection } = reading.access;
-  return sql`${ident(STORED, VERSION_COLUMN)} = (
-    SELECT s.${ident(VERSION_COLUMN)}
-      FROM ${scopeOf(reading)
-        .from(collection.name, 's')
-        .where(sql`s.id = ${uuid(id)}`)})`;
 }
 
 /** Which conditions hold for an update that would be made, of a row that this transaction has locked. */
 export async function judgeUpdate(
-  store: Store,
-  q: Queryable,
-  update: Judged & Omit<RowUpdate, 'condition'>,
+  reading: Reading,
+  { conditions, ...update }: RowUpdate & Judged,
 ): Promise<readonly boolean[]> {
+  const { store, q, access } = reading;
   const { collection } = store.shape(update.collection);
-  const stored = scopeOf({ store, tenant: update.tenant }).from(update.collection, STORED);
-  const written = sql`LATERAL (${changedRow(stored.related, collection, update)}) AS ${ident(WRITTEN)}`;
+  const stored = scopeOf(reading).from(update.collection, STORED);
+  const row = changedRow(stored.related, collection, update, access.now);
+  const both = stored.beside(sql`LATERAL (${row}) AS ${ident(WRITTEN)}`);
   const [cells] = await q.rows(sql`
-    SELECT ${columnsOf(update.conditions)}
-      FROM ${stored.beside(written).where(sql`${ident(STORED, 'id')} = ${uuid(update.id)}`)}`);
+    SELECT ${columnsOf(conditions)}
+      FROM ${both.where(sql`${ident(STORED, 'id')} = ${uuid(update.id)}`)}`);
   return cells!.map((cell) => cell === 't');
 }
 
 const UPDATED_AT = 'updated_at';
+
+/**
+ * What every change of a record sets beside its own columns: the time, which never goes back, and
+ * the version that ETags are made from. INVARIANT: each statement that changes a record sets this
+ * once.
+ *
+ * @param alias of the row that changes
+ * @param now canonical; the clock of the database without it.
+ */
+export function touched(alias: string, now?: string): Sql {
+  const version = sql`${ident(VERSION_COLUMN)} = ${ident(alias, VERSION_COLUMN)} + 1`;
+  return sql`${ident(UPDATED_AT)} = ${touchedAt(alias, now)}, ${version}`;
+}
+
+function touchedAt(alias: string, now?: string): Sql {
+  const time = now === undefined ? sql`now()` : sql`${param('timestamptz', now)}`;
+  return sql`greatest(${ident(alias, UPDATED_AT)}, ${time})`;
+}
+
+/** The columns of the fields that `matches` looks in. Process-wide: a memo of a pure function of the collection. */
+const searchColumns = new WeakMap<Collection, ReadonlySet<string>>();
+
+/** With a folded copy after each value of a search field: the copy is written wherever the field is. */
+export function withFoldedCopies(collection: Collection, values: readonly ColumnValue[]): readonly ColumnValue[] {
+  let searched = searchColumns.get(collection);
+  if (searched === undefined) {
+    const fields = [...collection.fields.values()].filter(({ search }) => search);
+    searched = new Set(fields.map(({ column }) => column));
+    searchColumns.set(collection, searched);
+  }
+  if (searched.size === 0) return values;
+  return values.flatMap((each) => (searched.has(each.column) ? [each, foldedCopyOf(each)] : [each]));
+}
+
+function foldedCopyOf({ column, value }: ColumnValue): ColumnValue {
+  return { column: foldedColumn(column), type: 'text', value: typeof value === 'string' ? fold(value) : null };
+}
 
 // ---------------------------------------------------------------- the written row
 
@@ -179,10 +192,10 @@ const NO_VALUES: Otherwise = {
 const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collection, writing, NO_VALUES);
 
 /** @param related the scope of what belongs to the record */
-function changedRow(related: Scope, collection: Collection, { writing, now }: Omit<RowUpdate, 'condition'>): Sql {
+function changedRow(related: Scope, collection: Collection, { writing }: Pick<RowUpdate, 'writing'>, now: string): Sql {
   const id = ident(STORED, 'id');
   return rowOf(collection, writing, {
-    column: (column) => (column === UPDATED_AT ? touchedAt(ident(STORED, UPDATED_AT), now) : ident(STORED, column)),
+    column: (column) => (column === UPDATED_AT ? touchedAt(STORED, now) : ident(STORED, column)),
     partner: ({ collection: target, viaColumn }) => sql`(
       SELECT x.id
         FROM ${related.from(target, 'x').where(sql`x.${ident(viaColumn)} = ${id}`)})`,
@@ -196,28 +209,26 @@ function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): 
   const all = withFoldedCopies(collection, writing.values);
   const values = new Map(all.map(({ column, type, value }) => [column, sql`${param(type, value)}`]));
   const cell = (column: string, type: SqlType): Sql => values.get(column) ?? otherwise.column(column, type);
-  const cells = [named('id', cell('id', 'uuid'))];
+  const cells: [column: string, value: Sql][] = [['id', cell('id', 'uuid')]];
   for (const { column, type, search } of collection.fields.values()) {
-    cells.push(named(column, cell(column, FIELD_KINDS[type].sqlType)));
-    if (search) cells.push(named(foldedColumn(column), cell(foldedColumn(column), 'text')));
+    cells.push([column, cell(column, FIELD_KINDS[type].sqlType)]);
+    if (search) cells.push([foldedColumn(column), cell(foldedColumn(column), 'text')]);
   }
   for (const relation of collection.relations.values()) {
-    if (relation.kind === 'belongs_to') cells.push(named(relation.column, cell(relation.column, 'uuid')));
-    if (relation.kind === 'has_one') cells.push(named(heldColumn(relation), partnerOf(relation, writing, otherwise)));
-    if (relation.kind === 'many_to_many')
-      cells.push(named(heldColumn(relation), linkRows(relation, writing, otherwise)));
+    if (relation.kind === 'belongs_to') cells.push([relation.column, cell(relation.column, 'uuid')]);
+    if (relation.kind === 'has_one') cells.push([heldColumn(relation), partnerOf(relation, writing, otherwise)]);
+    if (relation.kind === 'many_to_many') cells.push([heldColumn(relation), membersOf(relation, writing, otherwise)]);
   }
-  return sql`SELECT ${join(cells, ', ')}`;
+  const named = cells.map(([column, value]) => sql`${value} AS ${ident(column)}`);
+  return sql`SELECT ${join(named, ', ')}`;
 }
-
-const named = (column: string, value: Sql): Sql => sql`${value} AS ${ident(column)}`;
 
 function partnerOf(relation: HasOne, { partners }: Writing, otherwise: Otherwise): Sql {
   const change = partners.find((partner) => partner.relation === relation);
   return change === undefined ? otherwise.partner(relation) : sql`${uuid(change.partner)}`;
 }
 
-function linkRows(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
+function membersOf(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
   const change = members.find((member) => member.relation === relation);
   const before = otherwise.members(relation);
   if (change === undefined) return before;

@@ -1,0 +1,144 @@
+/**
+ * Writes of one statement, which decides, writes and returns the record. Where it writes nothing, a
+ * transaction finds out why, on the locked row.
+ */
+
+import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
+import type { Need } from '../../policy/types.ts';
+import type { Relation } from '../../schema/model/model.ts';
+import { join, param, type Sql, sql, uuid } from '../../sql.ts';
+import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
+import { answerOf, type Written } from '../read.ts';
+import { type Asked, RecordView } from '../record-view.ts';
+import { scopeOf, tenantKeyOf } from '../scope.ts';
+import { versionColumn } from '../select.ts';
+import { STORED } from './written-row.ts';
+
+export interface StatementWriter extends Reading {
+  /** Sends a statement that writes, and resolves with the rows that it returns. `row`: the id of the row that it locks. */
+  write(statement: Sql, row?: string): ReturnType<Queryable['rows']>;
+}
+
+/** Writes in a transaction of its own, or as a part of `tx`. */
+export function statementWriter(store: Store, access: AccessContext, tx?: Transaction): StatementWriter {
+  const { table } = access.collection;
+  const isDivided = tenantKeyOf(access.collection) !== undefined;
+  const write: StatementWriter['write'] = (statement, row) =>
+    tx === undefined ? store.db.write(statement, { table, row, isDivided }) : tx.rows(statement);
+  return { store, access, q: tx ?? store.db, write };
+}
+
+export interface Target {
+  readonly id: string;
+  /** The versions of the record that are accepted; undefined: any. */
+  readonly ifVersion?: readonly string[] | undefined;
+}
+
+/**
+ * The conditions that the row `STORED` still has the version that `ifVersion` accepts; undefined:
+ * the record has another one. A version is opaque, so the database cannot compare it: the row is
+ * read beforehand, without a lock.
+ */
+export async function versionConditions(
+  reading: Reading,
+  { id, ifVersion }: Target,
+): Promise<readonly Sql[] | undefined> {
+  if (ifVersion === undefined) return [];
+  const { store, q, access } = reading;
+  const { name } = access.collection;
+  const [cells] = await q.rows(sql`
+    SELECT ${versionColumn('t')}
+      FROM ${scopeOf(reading)
+        .from(name, 't')
+        .where(sql`t.id = ${uuid(id)}`)}`);
+  if (cells === undefined) return undefined;
+  const count = cells[0]!;
+  const version = (await store.versions(q)).of({ collection: name, id, count });
+  return ifVersion.includes(version) ? [sql`${versionColumn(STORED)} = ${param('int8', count)}`] : undefined;
+}
+
+/**
+ * The condition that the row `STORED` is the one that the statement saw when it began. With it, a
+ * condition that reads other rows is asked of one state of the database, although the statement may
+ * wait for the row.
+ */
+export function versionUnchanged(reading: Omit<Reading, 'q'>, id: string): Sql {
+  const { name } = reading.access.collection;
+  return sql`${versionColumn(STORED)} = (
+    SELECT ${versionColumn('s')}
+      FROM ${scopeOf(reading)
+        .from(name, 's')
+        .where(sql`s.id = ${uuid(id)}`)})`;
+}
+
+/** What the statement returns of the record: its version, its cells, and whether the caller may read it. */
+export class WrittenView {
+  readonly #reading: Reading;
+  readonly #view: RecordView;
+  readonly #asked: readonly Asked[];
+  readonly #isNew: boolean;
+
+  /** `isNew`: of a create without partners. */
+  constructor(reading: Reading, isNew = false) {
+    const { store, access, tenant } = reading;
+    const { name } = access.collection;
+    this.#reading = reading;
+    this.#view = new RecordView(store, access, { collection: name, tenant });
+    this.#isNew = isNew;
+    const shown = isNew ? this.#view.masks : [...this.#view.masks, ...this.#view.partners];
+    this.#asked = [{ collection: name, permit: access.permit(name, 'read') }, ...shown];
+  }
+
+  /**
+   * The statement sees everything as it is after the write. It sees the stored records of the
+   * record's own collection as they were before it, without a new one.
+   */
+  get isExact(): boolean {
+    const { store, access } = this.#reading;
+    const { name } = access.collection;
+    // Nothing refers to a new record yet, so only its own references lead to it.
+    const leads = ({ kind, collection }: Relation): boolean =>
+      collection === name && !(this.#isNew && (kind === 'belongs_to' || kind === 'many_to_many'));
+    // It can be the partner of itself.
+    if (!this.#isNew && store.shape(name).hasOnes.some(({ collection }) => collection === name)) return false;
+    return !this.#asked.some((asked) => reaches(store, asked, { name, leads }));
+  }
+
+  /** It reads other rows than the record's own. */
+  get consultsOthers(): boolean {
+    const { store, access } = this.#reading;
+    const { hasOnes } = store.shape(access.collection.name);
+    return hasOnes.length > 0 || this.#asked.some(({ permit }) => permit.consultsOthers);
+  }
+
+  columns(alias: string): Sql {
+    const { access } = this.#reading;
+    const isReadable = readable(access, access.collection.name, alias);
+    return join([versionColumn(alias), this.#view.columns(alias), sql`(${isReadable})`], ', ');
+  }
+
+  /** @param cells that `columns` selected */
+  async answer(id: string, cells: Cells): Promise<Written> {
+    return cells.at(-1) === 't' ? { id, ...(await answerOf(this.#reading, cells, [])) } : { id };
+  }
+}
+
+interface Destination {
+  readonly name: string;
+  /** A step by the relation can end at the written record. */
+  readonly leads: (relation: Relation) => boolean;
+}
+
+/** Whether the permit can reach the written record through a relation. */
+function reaches(store: Store, { collection, permit }: Asked, { name, leads }: Destination): boolean {
+  const walks = (from: string, needs: readonly Need[]): boolean =>
+    needs.some(({ relation, needs: further }) => {
+      const step = store.shape(from).collection.relations.get(relation)!;
+      return leads(step) || walks(step.collection, further);
+    });
+  return permit.rules.some(
+    ({ residual: { needs } }) =>
+      walks(collection, needs.record) ||
+      needs.requested.some((asked) => asked.collection === name || walks(asked.collection, asked.needs)),
+  );
+}
