@@ -63,7 +63,7 @@ export class Listener {
    * them out before it answers. Those who ask meanwhile share the next round trip. Rejects while
    * the connection is down, and after a second; at once while an earlier answer is overdue.
    */
-  hearAll(): Promise<void> {
+  drainAnnouncements(): Promise<void> {
     if (this.#nextRound === undefined) {
       const round = this.#round.then(() => this.#ask());
       this.#nextRound = round;

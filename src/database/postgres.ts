@@ -5,22 +5,22 @@
  */
 import type pg from 'pg';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
-import { type Database, type Queryable, StoreError } from './contract.ts';
-import { CellClient } from './lanes/cell-client.ts';
-import { Silence } from './lanes/dead-connections.ts';
+import { type Database, inLane, type Queryable, StoreError } from './contract.ts';
+import { isAtWork } from './lanes/dead-connections.ts';
 import { LeasePool } from './lanes/lease-pool.ts';
-import { Pipeline } from './lanes/pipeline.ts';
-import { GRACE_MS, Reads } from './lanes/reads.ts';
-import { SlowShapes } from './lanes/slow-shapes.ts';
-import { StatementLimits } from './lanes/statement-limits.ts';
+import { Reads, URGENT_CONNECTIONS } from './lanes/reads.ts';
+import { SessionSettings } from './lanes/session-settings.ts';
+import { StatementHistory } from './lanes/statement-history.ts';
 import { Statements } from './lanes/statements.ts';
 import { Writes } from './lanes/writes.ts';
 import { Listener } from './listener.ts';
-import { Replica, type ReplicaOptions } from './replica/replica.ts';
-import { readWriters, WRITE_CHANNEL, WriteNews } from './replica/write-announcements.ts';
+import { CellClient } from './pg-internals.ts';
+import { Replica } from './replica/replica.ts';
+import { readWriters, WRITE_CHANNEL, WriteAnnouncements } from './replica/write-announcements.ts';
 import { missingSettings, readServerUrl, SESSION_SETTINGS, TIME_LIMIT_MS, withSetting } from './server-url.ts';
 import { openSession } from './session.ts';
-import { mustNotHoldConnection, transact } from './transaction.ts';
+import { toStoreError } from './to-store-error.ts';
+import { transact } from './transaction.ts';
 
 export interface PostgresOptions {
   readonly url: string;
@@ -46,8 +46,7 @@ const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const primary = new Server(options.url, options);
   const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, options);
-  const writes = new Writes((size, settings) => primary.pool(size, { settings }), options.poolSize);
-  const urgent = primary.urgent();
+  const writes = new Writes((size) => primary.pool(size), primary.history, options.poolSize);
   const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
   // Through a pooler, nothing is heard: what is remembered is asked again within 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
@@ -56,59 +55,50 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     replicaFor: (callerId) => replica?.for(callerId) ?? database,
     async noteWrite(callerId) {
       const end = replica?.beginWrite(callerId);
-      const position = await news?.tell(callerId);
+      const position = await announcements?.announce(callerId);
       if (position !== undefined) end?.(position);
     },
-    async rows(statement, options = {}) {
-      if (options.lane !== 'urgent') return primary.reads.rows(statement, options);
-      mustNotHoldConnection();
-      return urgent.rows(statement);
-    },
+    rows: (statement, more) => primary.reads.rows(statement, more),
     run: (statement) => writes.run(statement),
     write: (statement, target) => writes.write(statement, target),
     transaction: (work, more) => transact(() => writes.lease(more?.unlimited), work, more),
     openSession: direct.isPooled ? undefined : () => openSession(direct.config),
     listen: listener === undefined ? hearNothing : (...request) => listener.listen(...request),
     async notify(channel, payload) {
-      await urgent.rows(notifyStatement(channel, payload));
+      await database.rows(notifyStatement(channel, payload), { lane: 'urgent' });
     },
     async ping() {
-      await urgent.rows(PING);
+      await database.rows(PING, { lane: 'urgent' });
     },
     async close() {
       replica?.close();
-      const lanes = [writes, urgent, standbyProbe, primary, standby, listener];
+      const lanes = [writes, primary, standby, listener];
       await Promise.all(lanes.map((lane) => lane?.close()));
     },
   };
-  const standbyProbe = standby?.urgent();
-  const hearAll = listener && (() => listener.hearAll());
-  const probes = standbyProbe && { standbyProbe, primaryProbe: urgent, hearAll };
-  const replica = standby && probes && replicaOf(standby, database, probes);
-  const news = replica && listener && new WriteNews((ids) => sendWriters(urgent, ids));
+  const urgent = inLane(database, 'urgent');
+  const drainAnnouncements = listener && (() => listener.drainAnnouncements());
+  const replica =
+    standby && new Replica({ standby: standby.reads, primary: database, maxLag: standby.maxLag, drainAnnouncements });
+  const announcements = replica && listener && new WriteAnnouncements((ids) => announceWriters(urgent, ids));
   await checkStart(database, async () => {
     await writes.findTriggers(urgent);
     if (primary.isPooled) await checkPooledSettings(urgent);
   });
-  if (replica !== undefined && listener !== undefined) await hearWriters(replica, listener);
+  if (replica !== undefined && listener !== undefined) await listenToWriters(replica, listener);
   return database;
 }
 
-type Probes = Pick<ReplicaOptions, 'standbyProbe' | 'primaryProbe' | 'hearAll'>;
-
-const replicaOf = ({ reads, maxLag }: Server, primary: Database, probes: Probes): Replica =>
-  new Replica({ standby: reads, primary, maxLag, ...probes });
-
-async function hearWriters(replica: Replica, listener: Listener): Promise<void> {
+async function listenToWriters(replica: Replica, listener: Listener): Promise<void> {
   await listener.listen(
     WRITE_CHANNEL,
     (payload) => replica.noteWriters(readWriters(payload)),
-    (isUp) => replica.hears(isUp),
+    (isUp) => replica.noteListening(isUp),
   );
 }
 
-/** What is committed by now lies before the position. */
-async function sendWriters(q: Pick<Queryable, 'rows'>, ids: string): Promise<bigint> {
+/** Returns a position in the log behind all that is committed so far. */
+async function announceWriters(q: Pick<Queryable, 'rows'>, ids: string): Promise<bigint> {
   const rows = await q.rows(sql`
     SELECT log.position, pg_notify(${text(WRITE_CHANNEL)}, log.position || ':' || ${text(ids)})
       FROM (SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text AS position) AS log`);
@@ -130,76 +120,58 @@ async function checkStart(database: Database, check: () => Promise<void>): Promi
   }
 }
 
-interface PoolKind {
-  /** Of the session, as flags. */
-  readonly settings?: string;
-  /** Whether its holder sends statements without waiting for those before. */
-  readonly pipeline?: boolean;
-}
-
 /** The connections to one server. */
 class Server {
   readonly config: pg.ClientConfig;
   readonly isPooled: boolean;
   readonly maxLag: number;
+  readonly history = new StatementHistory();
   readonly reads: Reads;
   readonly #statements: Statements;
-  /** A pooler makes up the process ids, and there is nothing to look up by them. */
-  readonly #silence: Silence | undefined;
-  readonly #slowPool: LeasePool;
+  readonly #settings: SessionSettings;
 
   constructor(url: string, { searchPath, pipelines = 4, slowReads = 3, preparedStatements }: PostgresOptions) {
     const { config, isPooled, maxLag } = readServerUrl(url, searchPath);
     this.config = config;
     this.isPooled = isPooled;
     this.maxLag = maxLag;
-    const statements = new Statements(isPooled ? 0 : preparedStatements);
-    this.#statements = statements;
-    this.#silence = isPooled ? undefined : new Silence(config);
-    this.#slowPool = this.pool(slowReads, { settings: ONE_PROCESSOR, pipeline: true });
+    this.#statements = new Statements(this.history, isPooled ? 0 : preparedStatements);
+    this.#settings = new SessionSettings({ usual: TIME_LIMIT_MS, isPooled });
     this.reads = new Reads({
-      connect: (settings) => this.#connect(settings),
-      statements,
-      slowPool: this.#slowPool,
-      limits: new StatementLimits({ usual: TIME_LIMIT_MS, isPooled }),
+      connect: () => this.#connect(),
+      statements: this.#statements,
+      history: this.history,
+      settings: this.#settings,
       size: pipelines,
-      mostPrivate: pipelines,
+      pool: this.pool(pipelines),
+      slowPool: this.pool(slowReads, ONE_PROCESSOR),
+      urgentPool: this.pool(URGENT_CONNECTIONS),
       timeLimit: TIME_LIMIT_MS,
     });
   }
 
-  pool(size: number, { settings = '', pipeline = false }: PoolKind = {}): LeasePool {
+  /** @param settings of the sessions, as flags */
+  pool(size: number, settings = ''): LeasePool {
     return new LeasePool({
-      config: { ...withSetting(this.config, settings), pipeline } as pg.ClientConfig,
+      config: withSetting(this.config, settings),
       size,
       statements: this.#statements,
-      onConnect: (client) => this.#silence?.watch(client),
+      settings: this.#settings,
+      isAtWork: this.isPooled ? undefined : (client) => isAtWork(this.config, client),
     });
   }
 
-  urgent(): Pipeline {
-    return new Pipeline({
-      connect: () => this.#connect(),
-      statements: this.#statements,
-      shapes: new SlowShapes(),
-      size: 1,
-      mostPrivate: 1,
-      deadlineMs: TIME_LIMIT_MS + GRACE_MS,
-    });
+  close(): Promise<void> {
+    return this.reads.close();
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.reads.close(), this.#slowPool.close()]);
-    // What is under way may be waiting for a server that is gone.
-    this.#silence?.close();
-  }
-
-  async #connect(settings = ''): Promise<pg.Client> {
-    const client = new CellClient({ ...withSetting(this.config, settings), pipeline: true } as pg.ClientConfig);
-    // Until the pipeline listens.
+  async #connect(): Promise<pg.Client> {
+    const client = new CellClient({ ...this.config, pipeline: true });
+    // The pipeline listens once it has the client.
     client.on('error', () => undefined);
-    await client.connect();
-    this.#silence?.watch(client);
+    await client.connect().catch((error: unknown) => {
+      throw toStoreError(error);
+    });
     return client;
   }
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { invariant } from '../invariant.ts';
 import type { Sql } from '../sql.ts';
 import type { Transaction, TransactionOptions } from './contract.ts';
-import type { Outcome } from './lanes/statements.ts';
+import type { Outcome } from './pg-internals.ts';
 import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 
 const ATTEMPTS = 4;

@@ -44,7 +44,7 @@ describe.skipIf(url === '')('a listener', () => {
   it('has heard all that was sent before', async () => {
     await listen(url);
     await send('one');
-    await listener.hearAll();
+    await listener.drainAnnouncements();
     expect([heard, states]).toEqual([['one'], [true]]);
   });
 
@@ -52,18 +52,18 @@ describe.skipIf(url === '')('a listener', () => {
     await listen(proxy.url);
     const release = proxy.hold();
     const start = performance.now();
-    const both = [listener.hearAll(), turn().then(() => listener.hearAll())];
+    const both = [listener.drainAnnouncements(), turn().then(() => listener.drainAnnouncements())];
     expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     const took = performance.now() - start;
     expect([took > 990, took < 1_900]).toEqual([true, true]);
-    await expect(listener.hearAll()).rejects.toThrow('no notifications are heard');
+    await expect(listener.drainAnnouncements()).rejects.toThrow('no notifications are heard');
     expect(performance.now() - start - took).toBeLessThan(500);
     await send('meanwhile');
     expect(heard).toEqual([]);
     release();
     await until('it is heard', async () => heard.length === 1);
     await until('rounds work again', () =>
-      listener.hearAll().then(
+      listener.drainAnnouncements().then(
         () => true,
         () => false,
       ),
@@ -73,7 +73,7 @@ describe.skipIf(url === '')('a listener', () => {
 
   it('reads what has arrived while the process stood still before it gives up', async () => {
     await listen(url);
-    const round = listener.hearAll();
+    const round = listener.drainAnnouncements();
     await turn();
     const end = performance.now() + 1_100;
     while (performance.now() < end);
@@ -95,7 +95,7 @@ describe.skipIf(url === '')('a listener', () => {
     vi.useRealTimers();
     await until('it hears again', async () => states.length === 3);
     await send('after');
-    await listener.hearAll();
+    await listener.drainAnnouncements();
     expect([heard, states]).toEqual([['after'], [true, false, true]]);
   });
 });

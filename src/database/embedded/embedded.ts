@@ -7,8 +7,10 @@ import { invariant } from '../../invariant.ts';
 import { raw, type Sql } from '../../sql.ts';
 import { type Database, type Queryable, StoreError } from '../contract.ts';
 import { QueueEstimate } from '../lanes/queue-estimate.ts';
-import { type Outcome, Statements } from '../lanes/statements.ts';
-import { GatheredStatements } from '../lanes/write-batcher.ts';
+import { StatementHistory } from '../lanes/statement-history.ts';
+import { Statements } from '../lanes/statements.ts';
+import { WriteBatcher } from '../lanes/write-batcher.ts';
+import type { Outcome } from '../pg-internals.ts';
 import { planOf } from '../planner.ts';
 import { notifyStatement, PING } from '../postgres.ts';
 import { isDivisionByZero } from '../to-store-error.ts';
@@ -18,7 +20,12 @@ import { EmbeddedEngine, type EmbeddedOptions, listenTo } from './embedded-engin
 const MAX_QUEUED = 2_000;
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
-  return databaseOn(await EmbeddedEngine.open(options), new Statements(options.preparedStatements));
+  const history = new StatementHistory();
+  const connection = new Connection(
+    await EmbeddedEngine.open(options),
+    new Statements(history, options.preparedStatements),
+  );
+  return databaseOn(connection, history);
 }
 
 /**
@@ -78,13 +85,13 @@ class Turns {
 
 /** The one connection, for one statement or one transaction at a time. */
 class Connection {
-  readonly #engine: EmbeddedEngine;
+  readonly engine: EmbeddedEngine;
   readonly #statements: Statements;
   readonly #turns = new Turns();
   readonly #slowTurns = new Turns();
 
   constructor(engine: EmbeddedEngine, statements: Statements) {
-    this.#engine = engine;
+    this.engine = engine;
     this.#statements = statements;
   }
 
@@ -92,7 +99,7 @@ class Connection {
   async lease(isStatement = true): Promise<Lease> {
     const release = await this.#turns.take(isStatement);
     try {
-      return this.#leaseOf(await this.#engine.client(), release);
+      return this.#leaseOf(await this.engine.client(), release);
     } catch (error) {
       release();
       throw error;
@@ -132,7 +139,7 @@ class Connection {
   }
 
   async copyFolder(copy: (folder: string) => Promise<void>): Promise<void> {
-    const { folder } = this.#engine;
+    const { folder } = this.engine;
     invariant(folder !== undefined, 'a database in memory has no folder');
     mustNotHoldConnection();
     const { send, release } = await this.lease(false);
@@ -148,16 +155,16 @@ class Connection {
   async close(): Promise<void> {
     await this.#slowTurns.served;
     const release = await this.#turns.take(false);
-    await this.#engine.close();
+    await this.engine.close();
     release();
   }
 }
 
-function databaseOn(engine: EmbeddedEngine, statements: Statements): Database {
-  const connection = new Connection(engine, statements);
+function databaseOn(connection: Connection, history: StatementHistory): Database {
+  const { engine } = connection;
   const lease = () => connection.lease();
   const alone = (statement: Sql): Promise<Outcome> => connection.alone(statement);
-  const gathered = new GatheredStatements({ lease, alone, connections: 1, mostUnanswered: MAX_QUEUED });
+  const gathered = new WriteBatcher({ lease, alone, history, connections: 1, mostUnanswered: MAX_QUEUED });
   const rows = (statement: Sql) => gathered.rows(statement);
   const slowly = async (statement: Sql, limitMs: number | undefined) => {
     if (limitMs !== undefined) await mustBeCheap(rows, statement, limitMs);

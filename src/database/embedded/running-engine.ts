@@ -3,7 +3,7 @@ import { chmod } from 'node:fs/promises';
 import type pg from 'pg';
 import { ident } from '../../sql.ts';
 import { codeOf } from '../../thrown.ts';
-import { CellClient } from '../lanes/cell-client.ts';
+import { CellClient } from '../pg-internals.ts';
 import { damaged, requireSameVersion } from './data-folder.ts';
 import { EngineStream } from './engine-stream.ts';
 import { EngineThread } from './engine-thread.ts';

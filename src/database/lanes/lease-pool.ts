@@ -1,74 +1,76 @@
-/** Connections that one statement or one transaction at a time has for itself. */
+/** Connections that one statement or one transaction at a time has for itself, and the queue for them. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { QueueFull, StoreError } from '../contract.ts';
+import { abandonConnection, CellClient, destroyConnection } from '../pg-internals.ts';
 import { toStoreError } from '../to-store-error.ts';
 import type { Lease } from '../transaction.ts';
-import { CellClient } from './cell-client.ts';
-import { destroyConnection } from './pipelined-connection.ts';
 import { MAX_WAIT_MS, QueueEstimate } from './queue-estimate.ts';
+import type { Plan, SessionSettings } from './session-settings.ts';
 import type { Statements } from './statements.ts';
+
+/** Milliseconds without an answer after which the server is asked whether it is at work on the statement. */
+const SUSPECT_MS = 2_000;
 
 export interface LeasePoolOptions {
   readonly config: pg.ClientConfig;
   readonly size: number;
   readonly statements: Statements;
-  /** Hears of each new connection. */
-  readonly onConnect: (client: pg.PoolClient) => void;
+  readonly settings: SessionSettings;
+  /** Returns false if no process of the server works for the connection any more: a lost host, a cut flow. */
+  readonly isAtWork?: ((client: pg.ClientBase) => Promise<boolean>) | undefined;
 }
 
 export interface PooledLease extends Lease {
-  /** Stands for the connection, which the next lease may have again. */
-  readonly session: object;
+  /** The connection, which the next lease may have again. */
+  readonly client: pg.ClientBase;
 }
 
-interface LeaseOptions {
-  /** Milliseconds after which a statement's connection is destroyed; none if it is not given. */
+export interface LeaseNeeds {
+  /** Milliseconds without an answer after which a statement is given up, and the server cancels it. */
+  readonly silenceMs?: number | undefined;
+  /** Milliseconds after which the connection of a statement is destroyed. */
   readonly deadlineMs?: number | undefined;
-  /** Milliseconds that are waited for a connection at most. */
+  /** Milliseconds to wait for a connection at most. */
   readonly waitMs?: number | undefined;
+  readonly plan?: Plan;
 }
 
 export class LeasePool {
   readonly #pool: pg.Pool;
-  readonly #statements: Statements;
+  readonly #options: LeasePoolOptions;
   readonly #estimate: QueueEstimate;
 
-  constructor({ config, size, statements, onConnect }: LeasePoolOptions) {
+  constructor(options: LeasePoolOptions) {
+    const { config, size } = options;
+    this.#options = options;
     this.#pool = new pg.Pool({
       ...config,
+      pipeline: true,
       Client: CellClient,
       max: size,
       idleTimeoutMillis: 30_000,
       connectionTimeoutMillis: MAX_WAIT_MS,
     });
-    this.#statements = statements;
     this.#estimate = new QueueEstimate(size);
-    // An idle connection that breaks is the pool's own affair: it is replaced at the next use.
+    // The pool replaces an idle connection that breaks at the next use. A connection that breaks in use fails the
+    // statement under way or the next; without a listener, its event would end the process.
     this.#pool.on('error', () => undefined);
-    this.#pool.on('connect', (client) => {
-      // One that breaks in use fails the statement under way or the next; unheard, its event would
-      // end the process.
-      client.on('error', () => undefined);
-      onConnect(client);
-    });
-  }
-
-  /** Whether nobody would have to wait. */
-  get hasRoom(): boolean {
-    const { idleCount, totalCount, waitingCount, options } = this.#pool;
-    return waitingCount === 0 && (idleCount > 0 || totalCount < options.max!);
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** Throws QueueFull where the wait is too long. */
-  async lease({ deadlineMs, waitMs = MAX_WAIT_MS }: LeaseOptions = {}): Promise<PooledLease> {
+  async lease({ waitMs = MAX_WAIT_MS, plan, ...limits }: LeaseNeeds = {}): Promise<PooledLease> {
+    const { settings, statements } = this.#options;
     this.#estimate.admit(this.#pool.waitingCount);
-    const client = waitMs >= MAX_WAIT_MS || this.hasRoom ? await this.#connect() : await this.#connectWithin(waitMs);
+    const client = await this.#connect(waitMs);
     const since = performance.now();
+    settings.setPlan(client, plan);
     return {
-      session: client,
-      command: (text) => within(deadlineMs, client, client.query(text)),
-      send: (statement) => within(deadlineMs, client, this.#statements.send(client, statement)),
-      sendTogether: (all) => within(deadlineMs, client, this.#statements.sendTogether(client, all)),
+      client,
+      command: (text) => this.#watched(client, client.query(text), limits),
+      send: (statement) => this.#watched(client, statements.send(client, statement), limits),
+      sendTogether: (all) => this.#watched(client, statements.sendTogether(client, all), limits),
       release: (destroy) => {
         this.#estimate.note(performance.now() - since);
         client.release(destroy);
@@ -81,42 +83,60 @@ export class LeasePool {
   }
 
   /** A connection that comes too late goes back. */
-  async #connectWithin(ms: number): Promise<pg.PoolClient> {
-    const connecting = this.#connect();
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      reject(new QueueFull(this.#estimate.waitOf(this.#pool.waitingCount)));
+  async #connect(waitMs: number): Promise<pg.PoolClient> {
+    const wasWaiting = this.#pool.waitingCount > 0 || this.#pool.totalCount >= this.#pool.options.max;
+    const connecting = this.#pool.connect();
+    if (!wasWaiting || waitMs >= MAX_WAIT_MS) return connecting.catch((error) => this.#refuse(error, wasWaiting));
+    const ended = new AbortController();
+    const late = sleep(waitMs, undefined, { signal: ended.signal }).then(() => {
       connecting.then(
         (client) => client.release(),
         () => undefined,
       );
-    }, ms);
+      throw new QueueFull(this.#estimate.waitOf(this.#pool.waitingCount));
+    });
+    late.catch(() => undefined);
     try {
-      return await Promise.race([connecting, late]);
+      return await Promise.race([connecting.catch((error) => this.#refuse(error, wasWaiting)), late]);
     } finally {
-      clearTimeout(timer);
+      ended.abort();
     }
   }
 
-  async #connect(): Promise<pg.PoolClient> {
-    const wasWaiting = this.#pool.waitingCount > 0 || this.#pool.totalCount >= (this.#pool.options.max ?? 0);
+  #refuse(error: unknown, wasWaiting: boolean): never {
+    const mapped = toStoreError(error);
+    if (!wasWaiting || !(mapped instanceof StoreError)) throw mapped;
+    throw new QueueFull(Math.max(MAX_WAIT_MS, this.#estimate.waitOf(this.#pool.waitingCount)));
+  }
+
+  /** A statement whose connection is given up fails with the loss of it. */
+  async #watched<T>(
+    client: pg.ClientBase,
+    answer: Promise<T>,
+    { silenceMs, deadlineMs = Number.POSITIVE_INFINITY }: LeaseNeeds,
+  ): Promise<T> {
+    const { isAtWork = async () => true } = this.#options;
+    const deadline = performance.now() + deadlineMs;
+    let isAnswered = false;
+    const look = async (): Promise<void> => {
+      const isLate = performance.now() >= deadline;
+      if (isAnswered) return;
+      if (silenceMs !== undefined) abandonConnection(client);
+      else if (isLate || !(await isAtWork(client))) {
+        if (!isAnswered) destroyConnection(client);
+      } else wait(SUSPECT_MS);
+    };
+    // Timers run before sockets are read, so a look after a stall of the program first lets it read the answers.
+    let timer: NodeJS.Timeout;
+    const wait = (ms: number): void => {
+      timer = setTimeout(() => setImmediate(() => void look()), Math.min(ms, deadline - performance.now()));
+    };
+    wait(silenceMs ?? SUSPECT_MS);
     try {
-      return await this.#pool.connect();
-    } catch (error) {
-      const mapped = toStoreError(error);
-      if (!wasWaiting || !(mapped instanceof StoreError)) throw mapped;
-      throw new QueueFull(Math.max(MAX_WAIT_MS, this.#estimate.waitOf(this.#pool.waitingCount)));
+      return await answer;
+    } finally {
+      isAnswered = true;
+      clearTimeout(timer!);
     }
-  }
-}
-
-/** A connection that does not answer in time is destroyed, and the statement fails with it. */
-async function within<T>(deadlineMs: number | undefined, client: pg.PoolClient, work: Promise<T>): Promise<T> {
-  if (deadlineMs === undefined) return work;
-  const timer = setTimeout(() => destroyConnection(client), deadlineMs);
-  try {
-    return await work;
-  } finally {
-    clearTimeout(timer);
   }
 }

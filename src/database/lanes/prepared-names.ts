@@ -1,67 +1,48 @@
-/** The statements that are prepared on one connection, by their names. */
-
-/** A connection of the driver; its types leave this out. */
-export interface PreparingConnection {
-  readonly parsedStatements: Record<string, string>;
-  readonly submittedNamedStatements: Record<string, string>;
-  close(message: { readonly type: 'S'; readonly name: string }): void;
-}
+import { BoundedMap } from '../../bounded-map.ts';
 
 /**
- * Times that PostgreSQL makes a plan for the values of a prepared statement; afterwards it may keep
- * one for all values (its documentation of PREPARE).
+ * Executions after which PostgreSQL may keep one plan for all values of a prepared statement (its documentation of
+ * PREPARE).
  */
 const PLANNED_TIMES = 5;
 
+interface Prepared {
+  readonly name: string;
+  uses: number;
+}
+
+/** The statements that are prepared on one connection, by their names. */
 export class PreparedNames {
-  readonly #connection: PreparingConnection;
-  readonly #most: number;
-  /** How often each was used; the least recently used first. */
-  readonly #uses = new Map<string, number>();
-  /** Whether they are prepared is unknown. Closing an unknown name is not an error. */
+  readonly #prepared: BoundedMap<string, Prepared>;
+  /** Names that may be prepared or not. Closing an unknown name is not an error. */
   readonly #doubtful = new Set<string>();
 
-  constructor(connection: PreparingConnection, most: number) {
-    this.#connection = connection;
-    this.#most = most;
+  constructor(most: number) {
+    this.#prepared = new BoundedMap(most);
   }
 
   /**
-   * Whether the name is prepared; if not, the next message of `gathering` must prepare it. What it
-   * displaces is closed there. A statement that `isPlannedAnew` is prepared again in time.
+   * Returns undefined if the name is prepared; else the names to close before the caller prepares it, itself among
+   * them. Unlike DEALLOCATE, the message Close works in a failed transaction too. A statement that `isPlannedAnew` is
+   * prepared again every few executions.
    */
-  use(name: string, gathering: PreparingConnection, isPlannedAnew: boolean): boolean {
-    const uses = this.#uses.get(name);
-    const isPrepared = uses !== undefined && !(isPlannedAnew && uses >= PLANNED_TIMES);
-    this.#uses.delete(name);
-    this.#uses.set(name, isPrepared ? uses + 1 : 1);
-    if (isPrepared) return true;
+  use(name: string, isPlannedAnew: boolean): readonly string[] | undefined {
+    const known = this.#prepared.get(name);
+    if (known !== undefined && !(isPlannedAnew && known.uses >= PLANNED_TIMES)) {
+      known.uses++;
+      return undefined;
+    }
     this.#doubtful.add(name);
-    if (this.#uses.size > this.#most) this.#evict();
-    for (const each of this.#doubtful) this.#close(each, gathering);
+    const dropped = this.#prepared.set(name, { name, uses: 1 });
+    if (dropped !== undefined) this.#doubtful.add(dropped.name);
+    const closed = [...this.#doubtful];
     this.#doubtful.clear();
-    return false;
+    return closed;
   }
 
   /** After an error. */
   forget(name: string): void {
-    this.#uses.delete(name);
+    this.#prepared.delete(name);
     this.#doubtful.add(name);
-  }
-
-  #evict(): void {
-    const [oldest] = this.#uses.keys();
-    this.#uses.delete(oldest!);
-    this.#doubtful.add(oldest!);
-  }
-
-  /**
-   * Statements in flight still find it. Unlike DEALLOCATE, the message works in a failed
-   * transaction too.
-   */
-  #close(name: string, gathering: PreparingConnection): void {
-    delete this.#connection.parsedStatements[name];
-    delete this.#connection.submittedNamedStatements[name];
-    gathering.close({ type: 'S', name });
   }
 }

@@ -6,9 +6,10 @@
  */
 import type { Sql } from '../../sql.ts';
 import { type Cells, QueueFull, StoreError, type WriteTarget } from '../contract.ts';
+import { type Outcome, TogetherError } from '../pg-internals.ts';
 import { isStalePlan, toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection } from '../transaction.ts';
-import { type Outcome, TogetherError } from './statements.ts';
+import type { StatementHistory } from './statement-history.ts';
 
 const MOST_TOGETHER = 32;
 /** Statements under way at a time, over all transactions, as long as there are connections. */
@@ -24,14 +25,11 @@ const LONG_MS = 30;
 const RISE = 0.1;
 /** Milliseconds until one that is refused may try again. */
 const RETRY_MS = 1_000;
-/** Milliseconds for which a statement that failed beside others goes alone: the first time, and at most. */
-const FIRST_PENALTY_MS = 50;
-const LAST_PENALTY_MS = 2_000;
-const MOST_PENALTIES = 1_000;
 
-export interface GatheredStatementsOptions {
+export interface WriteBatcherOptions {
   readonly lease: () => Promise<Lease>;
   readonly alone: (statement: Sql) => Promise<Outcome>;
+  readonly history: StatementHistory;
   readonly connections: number;
   /** Statements that may wait for their answers; one more is refused with `QueueFull`. */
   readonly mostUnanswered: number;
@@ -55,13 +53,8 @@ interface Answered {
   readonly hasWritten: boolean;
 }
 
-interface Penalty {
-  readonly ms: number;
-  readonly until: number;
-}
-
-export class GatheredStatements {
-  readonly #options: GatheredStatementsOptions;
+export class WriteBatcher {
+  readonly #options: WriteBatcherOptions;
   #waiting: Asked[] = [];
   /** Transactions. */
   #underWay = 0;
@@ -73,10 +66,8 @@ export class GatheredStatements {
   #unanswered = 0;
   readonly #allAnswered = Promise.withResolvers<void>();
   #isClosed = false;
-  /** By the text of the statement; the oldest first. */
-  readonly #penalties = new Map<string, Penalty>();
 
-  constructor(options: GatheredStatementsOptions) {
+  constructor(options: WriteBatcherOptions) {
     this.#options = options;
   }
 
@@ -86,7 +77,7 @@ export class GatheredStatements {
     if (this.#unanswered >= this.#options.mostUnanswered) throw new QueueFull(RETRY_MS);
     this.#unanswered++;
     try {
-      const { rows } = await (this.#isPenalised(statement)
+      const { rows } = await (this.#options.history.isPenalised(statement.text)
         ? this.#options.alone(statement)
         : this.#beside(statement, row));
       return rows;
@@ -154,7 +145,7 @@ export class GatheredStatements {
   }
 
   async #sendTogether(together: readonly Asked[]): Promise<void> {
-    const { lease, limits } = this.#options;
+    const { lease, limits, history } = this.#options;
     const held = await lease().catch((error: unknown) => {
       for (const { reject } of together) reject(toStoreError(error));
     });
@@ -171,7 +162,8 @@ export class GatheredStatements {
       this.#halve();
       const { cause, completed, isUndone } = error instanceof TogetherError ? error : unknown(error);
       held.release(!isUndone || isStalePlan(cause));
-      this.#penalise(together[completed - before.length]);
+      const culprit = together[completed - before.length];
+      if (culprit !== undefined) history.penalise(culprit.statement.text);
       if (isUndone) {
         for (const asked of together) void this.#sendAlone(asked);
       } else for (const { reject } of together) reject(new StoreError('unavailable', undefined, cause));
@@ -189,25 +181,6 @@ export class GatheredStatements {
 
   #halve(): void {
     this.#mostTogether = Math.max(1, this.#mostTogether >> 1);
-  }
-
-  #isPenalised({ text }: Sql): boolean {
-    if (this.#penalties.size === 0) return false;
-    const penalty = this.#penalties.get(text);
-    return penalty !== undefined && penalty.until > performance.now();
-  }
-
-  /** Twice as long as the last time, if that was not long ago. */
-  #penalise(culprit: Asked | undefined): void {
-    if (culprit === undefined) return;
-    const { text } = culprit.statement;
-    const before = this.#penalties.get(text);
-    const now = performance.now();
-    const isRecent = before !== undefined && now < before.until + before.ms;
-    const ms = isRecent ? Math.min(2 * before.ms, LAST_PENALTY_MS) : FIRST_PENALTY_MS;
-    this.#penalties.delete(text);
-    this.#penalties.set(text, { ms, until: now + ms });
-    if (this.#penalties.size > MOST_PENALTIES) this.#penalties.delete(this.#penalties.keys().next().value!);
   }
 }
 

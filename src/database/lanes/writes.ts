@@ -1,13 +1,15 @@
 /** The lanes for writes and transactions of one server. */
 import { raw, type Sql, sql } from '../../sql.ts';
 import { type Cells, type Queryable, StoreError, type WriteTarget } from '../contract.ts';
+import type { Outcome } from '../pg-internals.ts';
 import { TIME_LIMIT_MS } from '../server-url.ts';
 import { isStalePlan, isTransient, toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried } from '../transaction.ts';
 import type { LeasePool } from './lease-pool.ts';
-import { GENERIC_PLANS, GRACE_MS } from './reads.ts';
-import type { Outcome } from './statements.ts';
-import { GatheredStatements } from './write-batcher.ts';
+import { GRACE_MS } from './reads.ts';
+import type { Plan } from './session-settings.ts';
+import type { StatementHistory } from './statement-history.ts';
+import { WriteBatcher } from './write-batcher.ts';
 
 const CONNECTIONS = 16;
 const MOST_UNANSWERED = 1_000;
@@ -15,24 +17,19 @@ const MOST_UNANSWERED = 1_000;
 /** A statement that waits, or takes long, does so by itself. Of the transaction, so that a pooler may stand in between. */
 const BESIDE_OTHERS = raw("SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '20', true)");
 
-/** Their plans are generic: the write of one record needs no other plan for other values. */
-const PARTITION_CONNECTIONS = 8;
-
 const LEASE = { deadlineMs: TIME_LIMIT_MS + GRACE_MS };
 
 export class Writes {
-  readonly #transactions: LeasePool;
-  readonly #partitioned: LeasePool;
-  readonly #gathered: GatheredStatements;
+  readonly #pool: LeasePool;
+  readonly #batcher: WriteBatcher;
   #triggered: ReadonlySet<string> = new Set();
 
-  /** @param pool of so many connections, with these settings of their sessions */
-  constructor(pool: (size: number, settings?: string) => LeasePool, connections = CONNECTIONS) {
-    this.#transactions = pool(connections);
-    this.#partitioned = pool(PARTITION_CONNECTIONS, GENERIC_PLANS);
-    this.#gathered = new GatheredStatements({
+  constructor(pool: (size: number) => LeasePool, history: StatementHistory, connections = CONNECTIONS) {
+    this.#pool = pool(connections);
+    this.#batcher = new WriteBatcher({
       lease: () => this.lease(),
       alone: (statement) => this.#alone(statement),
+      history,
       connections,
       mostUnanswered: MOST_UNANSWERED,
       limits: BESIDE_OTHERS,
@@ -40,7 +37,7 @@ export class Writes {
   }
 
   lease(unlimited = false): Promise<Lease> {
-    return this.#transactions.lease(unlimited ? {} : LEASE);
+    return this.#pool.lease(unlimited ? {} : LEASE);
   }
 
   async run(statement: Sql): Promise<number> {
@@ -48,9 +45,10 @@ export class Writes {
   }
 
   async write(statement: Sql, target: WriteTarget = {}): Promise<readonly Cells[]> {
-    if (target.isDivided) return (await retried(() => onLease(() => this.#partitioned.lease(LEASE), statement))).rows;
+    // The write of one record needs no other plan for other values.
+    if (target.isDivided) return (await this.#alone(statement, 'generic')).rows;
     if (target.table !== undefined && this.#triggered.has(target.table)) return (await this.#alone(statement)).rows;
-    return this.#gathered.rows(statement, target);
+    return this.#batcher.rows(statement, target);
   }
 
   /**
@@ -94,12 +92,12 @@ export class Writes {
   }
 
   async close(): Promise<void> {
-    await this.#gathered.close();
-    await Promise.all([this.#transactions.close(), this.#partitioned.close()]);
+    await this.#batcher.close();
+    await this.#pool.close();
   }
 
-  #alone(statement: Sql): Promise<Outcome> {
-    return retried(() => onLease(() => this.lease(), statement));
+  #alone(statement: Sql, plan?: Plan): Promise<Outcome> {
+    return retried(() => onLease(() => this.#pool.lease({ ...LEASE, plan }), statement));
   }
 }
 

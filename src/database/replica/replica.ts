@@ -9,7 +9,7 @@
 
 import type { Sql } from '../../sql.ts';
 import { raw } from '../../sql.ts';
-import { type Cells, type Queryable, QueueFull, type Reader, type ReadOptions, StoreError } from '../contract.ts';
+import { type Cells, QueueFull, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { isQueryCanceled } from '../to-store-error.ts';
 import { RecentWriters } from './recent-writers.ts';
 import type { WritersNote } from './write-announcements.ts';
@@ -27,16 +27,13 @@ SELECT CASE WHEN pg_is_in_recovery() THEN (pg_last_wal_replay_lsn() - '0/0'::pg_
 export interface ReplicaOptions {
   readonly standby: Pick<Reader, 'rows'>;
   readonly primary: Reader;
-  /** Connections of the two for the look at their positions. */
-  readonly standbyProbe: Pick<Queryable, 'rows'>;
-  readonly primaryProbe: Pick<Queryable, 'rows'>;
   /** Milliseconds. Nothing older is read. */
   readonly maxLag: number;
   /**
-   * Resolves when all is heard that other nodes had told before the call. Without it, they tell
-   * nothing, and only this node knows of writes through it.
+   * Resolves when this node has received every announcement sent before the call. Without it, nodes
+   * announce nothing, and only this node knows of writes through it.
    */
-  readonly hearAll?: (() => Promise<void>) | undefined;
+  readonly drainAnnouncements?: (() => Promise<void>) | undefined;
 }
 
 /** Of the primary itself under another name. */
@@ -56,8 +53,8 @@ export class Replica {
   #freshAt = Number.NEGATIVE_INFINITY;
   /** What the standby had got at the last look. */
   #replayed = 0n;
-  /** Until then, other nodes may have told of writes that this one did not hear of. */
-  #deafUntil = Number.NEGATIVE_INFINITY;
+  /** Until then, this node may have missed announcements of writes through other nodes. */
+  #mayHaveMissedUntil = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -69,7 +66,7 @@ export class Replica {
 
   get isFresh(): boolean {
     const now = performance.now();
-    return now - this.#freshAt <= this.#options.maxLag && now >= this.#deafUntil;
+    return now - this.#freshAt <= this.#options.maxLag && now >= this.#mayHaveMissedUntil;
   }
 
   /** For the reads of one request, which has arrived. */
@@ -87,10 +84,10 @@ export class Replica {
     for (const callerId of callerIds) this.#writers.note(callerId, position);
   }
 
-  /** Whether the notifications of other nodes arrive. */
-  hears(isUp: boolean): void {
-    // What was not heard of is as old as the permitted lag by then.
-    this.#deafUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
+  /** @param isUp whether announcements of other nodes arrive */
+  noteListening(isUp: boolean): void {
+    // A missed announcement is older than the allowed lag then.
+    this.#mayHaveMissedUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
   }
 
   get primary(): Reader {
@@ -101,7 +98,7 @@ export class Replica {
   async hasWritesOf(callerId: string): Promise<boolean> {
     if (!this.#mayAnswer(callerId)) return false;
     try {
-      await this.#options.hearAll?.();
+      await this.#options.drainAnnouncements?.();
     } catch {
       return false;
     }
@@ -142,10 +139,10 @@ export class Replica {
 
   async #look(): Promise<void> {
     const at = performance.now();
-    const [primary] = await this.#options.primaryProbe.rows(PRIMARY_POSITION);
+    const [primary] = await this.#options.primary.rows(PRIMARY_POSITION, { lane: 'urgent' });
     this.#samples.push({ position: BigInt(primary![0]!), at });
     if (this.#samples.length > MOST_SAMPLES) this.#samples.shift();
-    const [standby] = await this.#options.standbyProbe.rows(STANDBY_POSITION);
+    const [standby] = await this.#options.standby.rows(STANDBY_POSITION, { lane: 'urgent' });
     const [position, startedAt] = standby!;
     // The same server under two names; a standby that was promoted is another.
     if (position === null && startedAt === primary![1]) {

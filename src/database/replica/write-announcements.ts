@@ -12,7 +12,7 @@ export const WRITE_CHANNEL = 'bylaw_wrote';
 /** Sends the ids with the position that the log has by then, and returns it. */
 export type SendsWriters = (ids: string) => Promise<bigint>;
 
-export class WriteNews {
+export class WriteAnnouncements {
   readonly #send: SendsWriters;
   #waiting = new Set<string>();
   #next: Promise<bigint | undefined> | undefined;
@@ -23,7 +23,7 @@ export class WriteNews {
   }
 
   /** After the commit. Resolves when it is sent, with a position that has the write; undefined if it cannot be sent. */
-  tell(callerId: string): Promise<bigint | undefined> {
+  announce(callerId: string): Promise<bigint | undefined> {
     this.#waiting.add(callerId);
     this.#next ??= this.#underWay.then(() => this.#sendAll());
     return this.#next;
@@ -50,7 +50,7 @@ export interface WritersNote {
   readonly callerIds: readonly string[];
 }
 
-/** `POSITION:ID,ID,…`, as `WriteNews` has it sent. */
+/** `POSITION:ID,ID,…`, as `WriteAnnouncements` has it sent. */
 export function readWriters(payload: string): WritersNote {
   const [position = '0', ids = ''] = payload.split(':');
   return { position: BigInt(position), callerIds: ids.split(',') };

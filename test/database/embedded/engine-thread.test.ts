@@ -10,8 +10,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Database } from '../../../src/database/contract.ts';
 import { EngineStream } from '../../../src/database/embedded/engine-stream.ts';
 import { EngineThread } from '../../../src/database/embedded/engine-thread.ts';
-import { CellClient } from '../../../src/database/lanes/cell-client.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
+import { CellClient } from '../../../src/database/pg-internals.ts';
 import { raw } from '../../../src/sql.ts';
 import { fillDataFolder, openEmbeddedDatabase } from '../../support/embedded.ts';
 

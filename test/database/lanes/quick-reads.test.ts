@@ -2,58 +2,11 @@
 import assert from 'node:assert/strict';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
-import { QuickTexts } from '../../../src/database/lanes/quick-texts.ts';
 import { Statements } from '../../../src/database/lanes/statements.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { param, raw, type Sql, sql } from '../../../src/sql.ts';
 import { SilentProxy } from '../../support/silent-proxy.ts';
 import { hasPostgres, postgresUrl } from '../../support/store-world.ts';
-
-describe('a text', () => {
-  const isQuickAfter = (...took: readonly number[]): boolean => {
-    const texts = new QuickTexts();
-    for (const ms of took) texts.note('SELECT', ms);
-    return texts.has('SELECT');
-  };
-
-  it('is quick after three quick answers in a row', () => {
-    expect([
-      isQuickAfter(),
-      isQuickAfter(1, 1),
-      isQuickAfter(1, 1, 1),
-      isQuickAfter(1, 1, 3, 1),
-      isQuickAfter(1, 1, 3, 1, 1, 1),
-    ]).toEqual([false, false, true, false, true]);
-  });
-
-  it('stays quick on a busy machine, and not when it is slow', () => {
-    expect([isQuickAfter(1, 1, 1, 9), isQuickAfter(1, 1, 1, 11), isQuickAfter(1, 1, 1, 11, 1)]).toEqual([
-      true,
-      false,
-      false,
-    ]);
-  });
-
-  it('is tried alone again after a long time together, or what went wrong there', () => {
-    const texts = new QuickTexts();
-    const trials = () => [1, 1, 1].map((ms) => texts.note('SELECT', ms));
-    trials();
-    texts.noteTogether('SELECT', 9);
-    expect(texts.has('SELECT')).toBe(true);
-    texts.noteTogether('SELECT', 11);
-    expect(texts.has('SELECT')).toBe(false);
-    trials();
-    texts.forget('SELECT');
-    expect(texts.has('SELECT')).toBe(false);
-  });
-
-  it('is forgotten for others in the end', () => {
-    const texts = new QuickTexts();
-    for (let i = 0; i < 3; i++) texts.note('first', 1);
-    for (let i = 0; i < 3_000; i++) texts.note(`SELECT ${i}`, 1);
-    expect(texts.has('first')).toBe(false);
-  });
-});
 
 describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
   let db: Database;

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Database, QueueFull, StoreError } from '../../../src/database/contract.ts';
-import { type Outcome, TogetherError } from '../../../src/database/lanes/statements.ts';
-import { GatheredStatements } from '../../../src/database/lanes/write-batcher.ts';
+import { StatementHistory } from '../../../src/database/lanes/statement-history.ts';
+import { WriteBatcher } from '../../../src/database/lanes/write-batcher.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
+import { type Outcome, TogetherError } from '../../../src/database/pg-internals.ts';
 import type { Lease } from '../../../src/database/transaction.ts';
 import { ident, param, raw, type Sql, sql, text } from '../../../src/sql.ts';
 import { answered, useOwnClock } from '../../support/own-clock.ts';
@@ -342,7 +343,7 @@ describe('gathered writes', () => {
 
   const ANSWER: Outcome = { rows: [], count: 1, hasWritten: true };
   const LIMITS = raw('limits');
-  const ONE = { connections: 1, mostUnanswered: 100 };
+  const ONE = { connections: 1, mostUnanswered: 100, history: new StatementHistory() };
 
   interface Recording {
     /** Milliseconds of a transaction of so many statements. */
@@ -372,7 +373,8 @@ describe('gathered writes', () => {
       sent.push([statement.text]);
       return { ...ANSWER, hasWritten: statement.text !== 'nothing' };
     };
-    const gathered = new GatheredStatements({ lease, alone, connections: 1, mostUnanswered, limits: LIMITS });
+    const history = new StatementHistory();
+    const gathered = new WriteBatcher({ lease, alone, history, connections: 1, mostUnanswered, limits: LIMITS });
     const start = (...texts: readonly string[]) => Promise.all(texts.map((each) => gathered.rows(raw(each))));
     const write = (...texts: readonly string[]) => answered(start(...texts));
     return { sent, released, gathered, start, write };
@@ -451,7 +453,7 @@ describe('gathered writes', () => {
   it('does not wait for those under way for ever', async () => {
     const { promise: never, resolve } = Promise.withResolvers<Outcome>();
     const sent: string[] = [];
-    const gathered = new GatheredStatements({
+    const gathered = new WriteBatcher({
       lease: () => Promise.reject(new Error('not used')),
       alone: ({ text: each }) => {
         sent.push(each);
@@ -540,7 +542,7 @@ describe('gathered writes', () => {
   });
 
   it('passes on that no connection is to be had', async () => {
-    const gathered = new GatheredStatements({
+    const gathered = new WriteBatcher({
       lease: () => Promise.reject(new StoreError('unavailable')),
       alone: () => Promise.reject(new Error('not used')),
       ...ONE,

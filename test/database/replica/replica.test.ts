@@ -6,12 +6,13 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Cells, type Reader, StoreError } from '../../../src/database/contract.ts';
 import { RecentWriters } from '../../../src/database/replica/recent-writers.ts';
 import { Replica } from '../../../src/database/replica/replica.ts';
-import { readWriters, WriteNews } from '../../../src/database/replica/write-announcements.ts';
+import { readWriters, WriteAnnouncements } from '../../../src/database/replica/write-announcements.ts';
 import { raw } from '../../../src/sql.ts';
 
 const QUESTION = raw('SELECT 1');
-const readerThat = (rows: () => Promise<readonly Cells[]>): Reader => ({
-  rows,
+/** The reads of positions take the urgent lane. */
+const readerThat = (rows: (isUrgent: boolean) => Promise<readonly Cells[]>): Reader => ({
+  rows: (_, options) => rows(options?.lane === 'urgent'),
   run: async () => 0,
 });
 
@@ -27,22 +28,16 @@ class Pair {
 
   constructor(maxLag: number) {
     this.replica = new Replica({
-      hearAll: async () => {
+      drainAnnouncements: async () => {
         this.rounds++;
         await this.hearing?.();
       },
-      primary: readerThat(async () => [['primary']]),
-      standby: readerThat(async () => {
+      primary: readerThat(async (isUrgent) => [isUrgent ? [String(this.primaryPosition), 'at noon'] : ['primary']]),
+      standby: readerThat(async (isUrgent) => {
         if (this.standbyFails !== undefined) throw this.standbyFails;
-        return [['standby']];
+        if (!isUrgent) return [['standby']];
+        return [[this.standbyPosition === null ? null : String(this.standbyPosition), this.startedAt]];
       }),
-      primaryProbe: { rows: async () => [[String(this.primaryPosition), 'at noon']] },
-      standbyProbe: {
-        rows: async () => {
-          if (this.standbyFails !== undefined) throw this.standbyFails;
-          return [[this.standbyPosition === null ? null : String(this.standbyPosition), this.startedAt]];
-        },
-      },
       maxLag,
     });
   }
@@ -82,10 +77,10 @@ describe('a replica', () => {
   it('is left alone while writes on other nodes are not heard of, and for the lag after that', async () => {
     pair = new Pair(300);
     await pair.until('standby');
-    pair.replica.hears(false);
+    pair.replica.noteListening(false);
     expect(await pair.place()).toBe('primary');
     const since = performance.now();
-    pair.replica.hears(true);
+    pair.replica.noteListening(true);
     expect(await pair.place()).toBe('primary');
     await pair.until('standby');
     expect(performance.now() - since).toBeGreaterThan(290);
@@ -213,13 +208,13 @@ describe('news of writes', () => {
   it('name everybody who wrote while the news before were sent, once', async () => {
     const sent: string[] = [];
     const gates: PromiseWithResolvers<bigint>[] = [];
-    const news = new WriteNews((ids) => {
+    const news = new WriteAnnouncements((ids) => {
       sent.push(ids);
       gates.push(Promise.withResolvers());
       return gates.at(-1)!.promise;
     });
     const told: (bigint | undefined)[] = [];
-    const tell = (id: string): void => void news.tell(id).then((position) => told.push(position));
+    const tell = (id: string): void => void news.announce(id).then((position) => told.push(position));
     tell('a');
     tell('b');
     await Promise.resolve();
@@ -241,8 +236,8 @@ describe('news of writes', () => {
 
   it('fit into the payload of a notification', async () => {
     const sent: string[] = [];
-    const news = new WriteNews(async (ids) => BigInt(sent.push(`${2n ** 64n}:${ids}`)));
-    await Promise.all(Array.from({ length: 450 }, (_, n) => news.tell(String(n).padStart(36, '0'))));
+    const news = new WriteAnnouncements(async (ids) => BigInt(sent.push(`${2n ** 64n}:${ids}`)));
+    await Promise.all(Array.from({ length: 450 }, (_, n) => news.announce(String(n).padStart(36, '0'))));
     expect(sent.every((payload) => payload.length < 8_000)).toBe(true);
     const notes = sent.map(readWriters);
     expect(notes.flatMap(({ callerIds }) => callerIds)).toHaveLength(450);

@@ -21,7 +21,7 @@ const UPDATE = 'src/records/write/update.ts';
 const REMOVE = 'src/records/write/remove.ts';
 const CASCADES = 'src/records/relations/cascades.ts';
 const GATHERED = 'src/database/lanes/write-batcher.ts';
-const STATEMENTS = 'src/database/lanes/statements.ts';
+const PG_INTERNALS = 'src/database/pg-internals.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
@@ -711,10 +711,10 @@ export const FAULTS: readonly Fault[] = [
   fault(GATHERED, 'a statement is answered as the one beside it', /outcomes\[before\.length \+ i\]!/, 'outcomes[i]!'),
   fault(GATHERED, 'what was undone with another is not sent again', /if \(isUndone\) \{/, 'if (false) {'),
   fault(
-    STATEMENTS,
+    PG_INTERNALS,
     'the rows of all statements are those of the first',
-    /this\.#queries\[this\.#completed\]\?\.handleDataRow/,
-    'this.#queries[0]?.handleDataRow',
+    /this\.#current\.rows\.push/,
+    'this.#parts[0]!.rows.push',
   ),
   fault(REMOVE, 'a delete in one statement is judged by no rule', /\n {4}permit\.where\(STORED\),/, "raw('TRUE'),"),
   {

@@ -1,0 +1,61 @@
+/** The seams to private members of `pg` hold for the installed version. */
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import { expect, inject, test } from 'vitest';
+import { StatementHistory } from '../../src/database/lanes/statement-history.ts';
+import { Statements } from '../../src/database/lanes/statements.ts';
+import { PG_VERSION } from '../../src/database/pg-internals.ts';
+import { raw, sql, text } from '../../src/sql.ts';
+import { hasPostgres } from '../support/store-world.ts';
+
+/** The types of the messages of the protocol, in their order. */
+function typesOf(bytes: Buffer): string {
+  let types = '';
+  for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) types += String.fromCharCode(bytes[at]!);
+  return types;
+}
+
+test('the installed version of pg is the version that pg-internals was written for', () => {
+  const { version } = JSON.parse(readFileSync(new URL(import.meta.resolve('pg/package.json')), 'utf8'));
+  const check = [
+    'Read the diff of pg/lib/{client,query,connection,utils}.js, pg-pool and pg-protocol between the two versions. Check that',
+    '- Client has host, port, processID, secretKey and connection, and Connection has stream and attachListeners,',
+    '- Client calls submit and handle… of a query as `Handlers` declares them, and pipelines subclasses of Query,',
+    '- Client emits readyForQuery on its connection after the query of an error was taken off,',
+    '- pg/lib/utils exports prepareValue, and Connection writes one message a call to the stream that it is given.',
+    'Run test/database, test/routes and `npm run test:faults`. Then set PG_VERSION in src/database/pg-internals.ts.',
+  ];
+  expect(version.split('.').slice(0, 2).join('.'), check.join('\n')).toBe(PG_VERSION);
+});
+
+test.skipIf(!hasPostgres)(
+  'a statement is one write, without a request to describe rows, and keeps its plan',
+  async () => {
+    const client = new pg.Client({ connectionString: inject('postgresUrl') });
+    await client.connect();
+    const { stream } = (client as unknown as { connection: { stream: { write(bytes: Buffer): boolean } } }).connection;
+    const writes: string[] = [];
+    const write = stream.write.bind(stream);
+    stream.write = (bytes) => {
+      writes.push(typesOf(bytes));
+      return write(bytes);
+    };
+    try {
+      const statements = new Statements(new StatementHistory());
+      const ask = (value: string) => statements.send(client, sql`SELECT ${text(value)}, NULL`);
+      for (const value of ['a', 'b', 'c'])
+        expect(await ask(value)).toEqual({ rows: [[value, null]], count: 1, hasWritten: false });
+      expect(writes.splice(0)).toEqual(['PBES', 'CPBES', 'BES']);
+      const both = ['d', 'e'].map((value) => sql`SELECT ${text(value)}, NULL`);
+      const outcomes = await statements.sendTogether(client, [raw('SELECT 0'), ...both]);
+      expect(outcomes.map(({ rows }) => rows)).toEqual([[['0']], [['d', null]], [['e', null]]]);
+      expect(writes.splice(0)).toEqual(['PBEBEBES']);
+      expect(await statements.send(client, raw('SELECT 1'))).toEqual({ rows: [['1']], count: 1, hasWritten: false });
+      expect(writes.splice(0)).toEqual(['Q']);
+      await expect(statements.send(client, sql`SELECT ${text('x')}::int`)).rejects.toThrow('invalid input syntax');
+      expect(await ask('d')).toEqual({ rows: [['d', null]], count: 1, hasWritten: false });
+    } finally {
+      await client.end();
+    }
+  },
+);
