@@ -186,8 +186,8 @@ interface Part extends BatchStatement {
 export class StatementBatch extends DriverQuery {
   /** Rejects with a `TogetherError`. */
   readonly outcomes: Promise<readonly Outcome[]>;
+  readonly statements: readonly Part[];
   readonly #settle = Promise.withResolvers<readonly Outcome[]>();
-  readonly #parts: readonly Part[];
   readonly #prepared: PreparedNames;
   /** Names whose closing is sent with the batch. */
   #closed: string[] = [];
@@ -197,7 +197,7 @@ export class StatementBatch extends DriverQuery {
 
   constructor(statements: readonly BatchStatement[], prepared: PreparedNames) {
     super('');
-    this.#parts = statements.map((each) => ({ ...each, rows: [], tag: '', isPrepared: false }));
+    this.statements = statements.map((each) => ({ ...each, rows: [], tag: '', isPrepared: false }));
     this.#prepared = prepared;
     this.outcomes = this.#settle.promise;
   }
@@ -205,13 +205,13 @@ export class StatementBatch extends DriverQuery {
   /** The driver calls it once. A value that cannot be encoded keeps the whole batch from being sent. */
   override submit(driverConnection: object): Error | null {
     this.#connection = driverConnection as DriverConnection;
-    const [first] = this.#parts;
+    const [first] = this.statements;
     try {
       // The simple protocol takes several commands in one text; in a batch it would end the transaction.
-      if (this.#parts.length === 1 && first!.name === undefined && first!.statement.params.length === 0) {
+      if (this.statements.length === 1 && first!.name === undefined && first!.statement.params.length === 0) {
         messages.to.query(first!.statement.text);
       } else {
-        for (const part of this.#parts) this.#append(part);
+        for (const part of this.statements) this.#append(part);
         messages.to.sync();
       }
     } catch (error) {
@@ -259,14 +259,14 @@ export class StatementBatch extends DriverQuery {
 
   /** Several commands of one text count as one statement. */
   get #current(): Part {
-    return this.#parts[Math.min(this.#completed, this.#parts.length - 1)]!;
+    return this.statements[Math.min(this.#completed, this.statements.length - 1)]!;
   }
 
   /** Nothing was committed if the server reports the error, and is ready again. */
   override handleError(error: Error): void {
     if (!this.#isSent) this.#fail(error, true);
-    else if (this.#parts.length === 1) this.#fail(error, false);
-    else if (!isServerError(error) || mayBeCommitted(error, this.#completed >= this.#parts.length)) {
+    else if (this.statements.length === 1) this.#fail(error, false);
+    else if (!isServerError(error) || mayBeCommitted(error, this.#completed >= this.statements.length)) {
       this.#fail(error, false);
     } else this.#failOnceReady(error, this.#connection!);
   }
@@ -285,13 +285,13 @@ export class StatementBatch extends DriverQuery {
 
   /** Deferred constraints of adopted tables fail after CommandComplete, so the outcome is known only here. */
   override handleReadyForQuery(): void {
-    if (this.#completed < this.#parts.length) this.#fail(new Error('the connection lost an answer'), false);
-    else this.#settle.resolve(this.#parts.map(outcomeOf));
+    if (this.#completed < this.statements.length) this.#fail(new Error('the connection lost an answer'), false);
+    else this.#settle.resolve(this.statements.map(outcomeOf));
   }
 
   #fail(cause: Error, isUndone: boolean): void {
     const completed = this.#completed;
-    for (const [i, { name, isPrepared }] of this.#parts.slice(completed).entries()) {
+    for (const [i, { name, isPrepared }] of this.statements.slice(completed).entries()) {
       const isDoubtful = !isPrepared || (i === 0 && isStalePlan(cause));
       if (name !== undefined && isDoubtful) this.#prepared.forget(name);
     }

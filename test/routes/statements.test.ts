@@ -1,6 +1,7 @@
 /** How many statements each route of records sends to PostgreSQL: docs/performance.md promises them. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { StatementBatch } from '../../src/database/pg-internals.ts';
 import { TestService, type User } from '../support/service.ts';
 import { hasPostgres } from '../support/store-world.ts';
 
@@ -58,8 +59,8 @@ describe.skipIf(!hasPostgres)('statements', () => {
     // What is read once: the sessions of both, and the key of versions.
     for (const { client } of [ann, bob]) await client.post('/api/notes', { data: { text: 'first' } });
     vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: unknown, ...args: unknown[]) {
-      const [statement] = args as [string | { readonly text: string }];
-      sent.push(typeof statement === 'string' ? statement : statement.text);
+      const [batch] = args as [string | StatementBatch];
+      sent.push(...(typeof batch === 'string' ? [batch] : batch.statements.map(({ statement }) => statement.text)));
       return query.apply(this, args);
     } as never);
   }, 60_000);

@@ -1,6 +1,7 @@
 /** No literal of a filter is text of a statement, whatever it is compared with. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import type { StatementBatch } from '../../src/database/pg-internals.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 
 const SCHEMA = `
@@ -73,8 +74,11 @@ describeOnBoth(
         expect(status).toBe(201);
       }
       vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: unknown, ...args: unknown[]) {
-        const [statement] = args as [string | Sent];
-        sent.push(typeof statement === 'string' ? { text: statement } : statement);
+        const [batch] = args as [string | StatementBatch];
+        if (typeof batch === 'string') sent.push({ text: batch });
+        else
+          for (const { statement, name } of batch.statements)
+            sent.push({ text: statement.text, values: statement.values, name });
         return query.apply(this, args);
       } as never);
     });

@@ -714,7 +714,7 @@ export const FAULTS: readonly Fault[] = [
     PG_INTERNALS,
     'the rows of all statements are those of the first',
     /this\.#current\.rows\.push/,
-    'this.#parts[0]!.rows.push',
+    'this.statements[0]!.rows.push',
   ),
   fault(REMOVE, 'a delete in one statement is judged by no rule', /\n {4}permit\.where\(STORED\),/, "raw('TRUE'),"),
   {
