@@ -1,54 +1,60 @@
 /**
- * The engine of an embedded database, the connection to it, and the lock of its folder. An engine that has ended by itself is
- * started again for who asks next: what was committed is in the folder. One in memory has lost its content, and stays ended.
+ * The engine of an embedded database: its thread, the one connection to it, and the lock of its folder. An engine that
+ * has ended by itself is started again for the next caller, because all that was committed is in the folder. An engine in
+ * memory has lost its content, and stays ended.
  */
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { ident, raw, type Sql } from '../../sql.ts';
-import { reasonOf } from '../../thrown.ts';
+import { codeOf, reasonOf } from '../../thrown.ts';
 import { StoreError } from '../contract.ts';
+import { CellClient } from '../pg-internals.ts';
+import { damaged, requireSameVersion } from './data-folder.ts';
+import { EngineStream } from './engine-stream.ts';
+import { EngineThread } from './engine-thread.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
-import { RunningEngine } from './running-engine.ts';
 
 export interface EmbeddedOptions {
   /** In memory without it. */
   readonly dataDir?: string;
   readonly searchPath?: string;
-  /**
-   * The initial content of one in memory, from `dumpDataDir`: several times faster to read than to
-   * make.
-   */
+  /** The initial content of an engine in memory, from `dumpDataDir`: several times faster to read than to make. */
   readonly snapshot?: Blob;
   readonly preparedStatements?: number;
 }
 
-/** Who listens to a channel. */
-interface Hearer {
+interface Subscription {
   readonly channel: string;
   readonly onMessage: (payload: string) => void;
   readonly onState: (up: boolean) => void;
+}
+
+interface Running {
+  readonly thread: EngineThread;
+  readonly client: pg.Client;
+  /** Why the connection ended. */
+  end: Error | undefined;
 }
 
 /** Milliseconds until an engine that could not be started is tried again. */
 const RETRY_MS = 1_000;
 
 export class EmbeddedEngine {
-  readonly folder: string | undefined;
   readonly #options: EmbeddedOptions;
   readonly #lock: FolderLock | undefined;
-  readonly #hearers = new Set<Hearer>();
-  #running: RunningEngine;
+  readonly #subscriptions = new Set<Subscription>();
+  #running: Running;
   #failure: { readonly at: number; readonly error: unknown } | undefined;
 
-  private constructor(options: EmbeddedOptions, lock: FolderLock | undefined, running: RunningEngine) {
-    this.folder = folderOf(options);
+  private constructor(options: EmbeddedOptions, lock: FolderLock | undefined, running: Running) {
     this.#options = options;
     this.#lock = lock;
     this.#running = running;
-    this.#hear(running);
+    this.#deliverFrom(running);
   }
 
-  /** Throws what `lockFolder` throws, and what is wrong with the folder. */
+  /** Throws what `lockFolder` throws, and `FolderUnusable`. */
   static async open(options: EmbeddedOptions): Promise<EmbeddedEngine> {
     const lock = options.dataDir === undefined ? undefined : await lockFolder(options.dataDir);
     try {
@@ -59,56 +65,115 @@ export class EmbeddedEngine {
     }
   }
 
-  /** For one at a time. Throws `unavailable` where the engine has ended and cannot be started again. */
+  get folder(): string | undefined {
+    return folderOf(this.#options);
+  }
+
+  /** For one caller at a time. Throws `unavailable` if the engine has ended and cannot be started again. */
   async client(): Promise<pg.Client> {
-    if (this.#running.end !== undefined && this.folder !== undefined) await this.#restart(this.#running.end);
+    const { thread, end } = this.#running;
+    const ended = thread.failure ?? end;
+    if (ended !== undefined && this.folder !== undefined) await this.#restart(ended);
     return this.#running.client;
   }
 
-  /** What comes from now on, once the channel is listened to. Returns what ends it. */
-  hear(hearer: Hearer): () => void {
-    this.#hearers.add(hearer);
-    return () => void this.#hearers.delete(hearer);
+  /** Delivers notifications once the channel is listened to. Returns a function that ends the subscription. */
+  subscribe(subscription: Subscription): () => void {
+    this.#subscriptions.add(subscription);
+    return () => void this.#subscriptions.delete(subscription);
   }
 
   async close(): Promise<void> {
-    await this.#running.close();
+    const { client, thread } = this.#running;
+    await client.end();
+    await thread.close();
     await this.#lock?.release();
   }
 
   async #restart(end: Error): Promise<void> {
     const { at, error } = this.#failure ?? { at: Number.NEGATIVE_INFINITY, error: end };
     if (performance.now() - at < RETRY_MS) throw unavailable(error);
-    for (const { onState } of this.#hearers) onState(false);
-    await this.#running.kill();
+    for (const { onState } of this.#subscriptions) onState(false);
+    await kill(this.#running);
     try {
       this.#running = await start(this.#options);
-      this.#hear(this.#running);
-      for (const { channel } of this.#hearers) await this.#running.client.query(listenTo(channel).text);
+      this.#deliverFrom(this.#running);
+      for (const { channel } of this.#subscriptions) await this.#running.client.query(listenTo(channel).text);
     } catch (failure) {
       this.#failure = { at: performance.now(), error: failure };
-      // One that has started, and does not listen, is not taken for the one before.
-      await this.#running.kill();
+      // A new engine that cannot LISTEN must not pass for the one before.
+      await kill(this.#running);
       process.emitWarning(`the embedded database has ended and cannot be started again (${reasonOf(failure)})`);
       throw unavailable(failure);
     }
     process.emitWarning(`the embedded database has ended (${reasonOf(end)}), and was started again`);
-    for (const { onState } of this.#hearers) onState(true);
+    for (const { onState } of this.#subscriptions) onState(true);
   }
 
-  #hear({ client }: RunningEngine): void {
+  #deliverFrom({ client }: Running): void {
     client.on('notification', ({ channel, payload = '' }) => {
-      for (const hearer of this.#hearers) if (hearer.channel === channel) hearer.onMessage(payload);
+      for (const each of this.#subscriptions) if (each.channel === channel) each.onMessage(payload);
     });
   }
 }
 
+export const listenTo = (channel: string): Sql => raw(`LISTEN ${ident(channel).text}`);
+
 const folderOf = ({ dataDir }: EmbeddedOptions): string | undefined =>
   dataDir === undefined ? undefined : join(dataDir, 'database');
 
-const start = (options: EmbeddedOptions): Promise<RunningEngine> =>
-  RunningEngine.start({ ...options, folder: folderOf(options) });
-
 const unavailable = (cause: unknown): StoreError => new StoreError('unavailable', undefined, cause);
 
-export const listenTo = (channel: string): Sql => raw(`LISTEN ${ident(channel).text}`);
+async function start(options: EmbeddedOptions): Promise<Running> {
+  const thread = await startThread(folderOf(options), options.snapshot);
+  try {
+    const running: Running = { thread, client: await connect(thread, options.searchPath), end: undefined };
+    running.client.on('error', (error) => {
+      running.end ??= error;
+    });
+    running.client.on('end', () => {
+      running.end ??= new Error('its connection has ended');
+    });
+    return running;
+  } catch (error) {
+    await thread.close();
+    throw error;
+  }
+}
+
+/** The engine writes nothing more. */
+async function kill({ thread, client }: Running): Promise<void> {
+  await thread.kill();
+  await client.end();
+}
+
+async function startThread(folder: string | undefined, snapshot: Blob | undefined): Promise<EngineThread> {
+  if (folder === undefined) return EngineThread.start({ snapshot: await snapshot?.arrayBuffer() });
+  await requireSameVersion(folder);
+  const thread = await EngineThread.start({ folder }).catch((error: unknown) => {
+    throw isOfSystem(error) ? error : damaged(folder, error);
+  });
+  await chmod(folder, 0o700);
+  return thread;
+}
+
+/** A folder that may not be read or written, a thread that cannot start, a missing package: the folder is not damaged. */
+const isOfSystem = (error: unknown): boolean =>
+  error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));
+
+async function connect(thread: EngineThread, searchPath: string | undefined): Promise<pg.Client> {
+  // Every option that the environment could change is set here.
+  const client = new CellClient({
+    stream: () => new EngineStream(thread),
+    ssl: false,
+    user: 'postgres',
+    database: 'postgres',
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query(
+    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1`,
+  );
+  if (searchPath) await client.query(`SET search_path = ${ident(searchPath).text}`);
+  return client;
+}

@@ -182,7 +182,7 @@ function databaseOn(connection: Connection, history: StatementHistory): Database
     transaction: (work, options) => transact(lease, work, options),
     ...(engine.folder !== undefined && { copyFolder: (copy) => connection.copyFolder(copy) }),
     async listen(channel, onMessage, onState) {
-      const stop = engine.hear({ channel, onMessage, onState });
+      const stop = engine.subscribe({ channel, onMessage, onState });
       await alone(listenTo(channel));
       onState(true);
       return async () => stop();
