@@ -1,7 +1,7 @@
-/** `bylaw introspect URL`: a schema file for a PostgreSQL that exists, to stdout. It only reads. */
+/** `bylaw introspect URL`: prints a schema file for an existing PostgreSQL database, which it only reads. */
 import { ConfigError, SETTINGS } from '../config.ts';
 import { openDatabase } from '../database/open-database.ts';
-import { adopt } from '../migrations/adopt/adopt.ts';
+import { draftSchema } from '../migrations/adopt/adopt.ts';
 import { readExistingTables } from '../migrations/adopt/existing-tables.ts';
 import { printDraft } from '../migrations/adopt/print-draft.ts';
 import type { Arguments } from './support/arguments.ts';
@@ -20,12 +20,11 @@ async function run({ positionals: [given = ''] }: Arguments, io: Io): Promise<nu
   if (!url.success) throw new ConfigError([`URL: ${url.error.issues[0]!.message}`]);
   const db = await openDatabase({ url: url.data, poolSize: 1, pipelines: 1 });
   try {
-    const draft = adopt(await readExistingTables(db));
+    const draft = draftSchema(await readExistingTables(db));
     io.stdout.write(printDraft(draft));
     const { adopted, postponed, skipped } = draft;
-    io.stderr.write(
-      `${adopted.length} tables adopted, ${postponed.length} need changes first, ${skipped.length} cannot be collections\n`,
-    );
+    const counts = `${adopted.length} tables adopted, ${postponed.length} need changes first`;
+    io.stderr.write(`${counts}, ${skipped.length} cannot be collections\n`);
     return 0;
   } finally {
     await db.close();

@@ -1,34 +1,33 @@
 /**
- * Which tables a schema can describe as they are. INVARIANT: bringing the database to an adopted
- * table's collection drops no column, changes no type and requires nothing that is not required
- * already (migrations/diff.ts decides what it would do).
+ * Decides which tables a schema can describe as they are. INVARIANT: a migration to the collection of
+ * an adopted table drops no column, changes no type and makes no column required (migrations/diff.ts
+ * plans it).
  */
 import { collectionNameIssue } from '../../schema/model/names.ts';
-import { alterColumn, withTimeZone } from './alter-column.ts';
 import { allowedBy, draftField, oneLine } from './draft-field.ts';
 import { draftBelongsTo, foreignKeysOf, withReverse } from './draft-relation.ts';
-import { type Draft, type DraftTable, USER_COLUMNS } from './draft-table.ts';
-import { type ExistingColumn, type ExistingTable, isUnique } from './existing-tables.ts';
+import { alterColumn, type Draft, type DraftTable, USER_COLUMNS, withTimeZone } from './draft-table.ts';
+import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 
 const STAMP_COLUMNS = ['created_at', 'updated_at'];
 
-export function adopt(tables: readonly ExistingTable[]): Draft {
+export function draftSchema(tables: readonly ExistingTable[]): Draft {
   const own = tables.filter(({ name }) => !/^(?:_|bylaw_)/.test(name));
   const candidates = own.filter((table) => skipReason(table) === undefined);
-  const links = new Map(candidates.map((table) => [table.name, table]));
-  // A table that references one that is not adopted would lose its foreign key, so it is not adopted either.
+  const adoptable = new Map(candidates.map((table) => [table.name, table]));
+  // A table that references a rejected table would lose its foreign key, so it is rejected too.
   for (;;) {
-    const drafts = [...links.values()].map((table) => draftTable(table, links));
-    const lost = drafts.filter((draft) => !isAdoptable(draft));
-    for (const { name } of lost) links.delete(name);
-    if (lost.length === 0) break;
+    const drafts = [...adoptable.values()].map((table) => draftTable(table, adoptable));
+    const rejected = drafts.filter((draft) => !isAdoptable(draft));
+    for (const { name } of rejected) adoptable.delete(name);
+    if (rejected.length === 0) break;
   }
-  const drafts = candidates.map((table) => draftTable(table, links));
-  const references = candidates.filter(({ name }) => links.has(name)).flatMap((table) => foreignKeysOf(table));
-  const adopted = drafts.filter(({ name }) => links.has(name)).map((draft) => withReverse(draft, references));
+  const drafts = candidates.map((table) => draftTable(table, adoptable));
+  const references = candidates.filter(({ name }) => adoptable.has(name)).flatMap((table) => foreignKeysOf(table));
+  const adopted = drafts.filter(({ name }) => adoptable.has(name)).map((draft) => withReverse(draft, references));
   return {
     adopted,
-    postponed: drafts.filter(({ name }) => !links.has(name)),
+    postponed: drafts.filter(({ name }) => !adoptable.has(name)),
     skipped: own.flatMap((table) => {
       const reason = skipReason(table);
       return reason === undefined ? [] : [{ name: table.name, reason }];
@@ -39,7 +38,7 @@ export function adopt(tables: readonly ExistingTable[]): Draft {
 const isAdoptable = ({ obstacles, fields, relations }: DraftTable): boolean =>
   obstacles.length === 0 && [...fields, ...relations].every(({ obstacle }) => obstacle === undefined);
 
-/** Why a table is not even a candidate. */
+/** Why a table is not a candidate. */
 function skipReason({ name, kind, columns, constraints }: ExistingTable): string | undefined {
   if (kind !== 'table') return `it is a ${kind}`;
   const key = constraints.find((constraint) => constraint.kind === 'p');
@@ -82,7 +81,7 @@ const isBuiltIn = ({ name: table }: ExistingTable, { name, type }: ExistingColum
   STAMP_COLUMNS.includes(name) ||
   (table === 'users' && Object.hasOwn(USER_COLUMNS, name) && USER_COLUMNS[name] === type);
 
-/** Columns that every collection has must be as the service makes them. */
+/** Built-in columns must have the types and constraints that the service gives them. */
 function builtInObstacle({ name: table }: ExistingTable, column: ExistingColumn): readonly string[] {
   const { name, type, required, default: value } = column;
   const alter = alterColumn(table, name);
@@ -113,7 +112,7 @@ function obstaclesOf({ name, columns, constraints }: ExistingTable): readonly st
   const email = columns.find((column) => column.name === 'email');
   if (email === undefined)
     found.push('users sign in with `email`, and this table has no such column; rename it, or add the column');
-  else if (!isUnique({ name, columns, constraints, indexes: [], kind: 'table' }, 'email'))
+  else if (!isUniqueColumn({ name, columns, constraints, indexes: [], kind: 'table' }, 'email'))
     found.push('`email` is not unique: ALTER TABLE "users" ADD UNIQUE ("email")');
   return found;
 }

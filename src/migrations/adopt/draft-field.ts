@@ -1,26 +1,25 @@
-/** A column as a field of the draft: its type, its constraints, and why it does not fit as it is. */
+/** A column as a field of the draft: its type, its constraints, and the obstacles to its adoption. */
 
 import type { ScalarType } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS, SCALAR_TYPES } from '../../schema/fields/index.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
 import { unquotedText } from '../../sql.ts';
-import { alterColumn, retypedAsText, withTimeZone } from './alter-column.ts';
-import type { DraftMember } from './draft-table.ts';
-import { type ExistingColumn, type ExistingTable, isUnique } from './existing-tables.ts';
+import { alterColumn, type DraftMember, retypedAsText, withTimeZone } from './draft-table.ts';
+import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 
 export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
 interface FieldType {
   readonly type: ScalarType;
   readonly max?: number;
-  /** Why it does not fit as it is. */
+  /** Why the column does not fit as it is. */
   readonly obstacle?: string;
   readonly note?: string | undefined;
 }
 
 export function draftField(table: ExistingTable, column: ExistingColumn): DraftMember {
   const { name, required, generated, default: value } = column;
-  const unique = isUnique(table, name);
+  const unique = isUniqueColumn(table, name);
   const index = !unique && table.indexes.some(({ columns }) => columns.length === 1 && columns[0] === name);
   const kind = fieldTypeOf(table, column);
   const check = table.constraints.find(

@@ -1,8 +1,7 @@
-/** A column with a foreign key as a belongs_to of the draft, and its other side as a has_many or has_one. */
+/** A foreign key as a belongs_to of the draft, and its other side as a has_many or has_one. */
 import { memberNameIssue } from '../../schema/model/names.ts';
-import { renameColumn } from './alter-column.ts';
-import { type DraftMember, type DraftTable, USER_COLUMNS, yamlName } from './draft-table.ts';
-import { type ExistingColumn, type ExistingConstraint, type ExistingTable, isUnique } from './existing-tables.ts';
+import { type DraftMember, type DraftTable, renameColumn, USER_COLUMNS, yamlName } from './draft-table.ts';
+import { type ExistingColumn, type ExistingConstraint, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 
 export interface ReferencingKey {
   readonly from: string;
@@ -30,7 +29,7 @@ export function draftBelongsTo(
     'kind: belongs_to',
     `collection: ${yamlName(key.table!)}`,
     ...(column.required ? ['required: true'] : []),
-    ...(isUnique(table, column.name) ? ['unique: true'] : []),
+    ...(isUniqueColumn(table, column.name) ? ['unique: true'] : []),
     ...(onDelete === undefined ? [] : [`on_delete: ${onDelete}`]),
   ];
   const obstacles = referenceObstacles({ table, column, key, known });
@@ -81,10 +80,10 @@ export const foreignKeysOf = (table: ExistingTable): readonly ReferencingKey[] =
       from: table.name,
       member: relationNameOf(column),
       to: to!,
-      unique: isUnique(table, column),
+      unique: isUniqueColumn(table, column),
     }));
 
-/** Adds the has_many or has_one of each reference to the table, under a name that is free. */
+/** Adds the has_many or has_one of each reference to the table, under a free name. */
 export function withReverse(draft: DraftTable, references: readonly ReferencingKey[]): DraftTable {
   const reserved = draft.name === 'users' ? [...Object.keys(USER_COLUMNS), 'password'] : [];
   const members = [...draft.fields, ...draft.relations].flatMap(({ name }) => [name, `${name}_id`]);

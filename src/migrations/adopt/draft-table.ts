@@ -1,13 +1,14 @@
-/** What introspection found, as a draft of bylaw.yaml. */
+/** The result of introspection, a draft of bylaw.yaml, and the statements that its messages propose. */
+import { ident } from '../../sql.ts';
 
-/** One line of a draft. */
+/** A line of a draft. */
 export interface DraftMember {
   readonly name: string;
   /** The value as YAML. */
   readonly yaml: string;
-  /** What to know about it. */
+  /** A remark for the author of the schema. */
   readonly note?: string;
-  /** Why the table cannot be adopted with it, and what would help. */
+  /** Why the table cannot be adopted with it, with the remedy. */
   readonly obstacle?: string;
 }
 export interface DraftTable {
@@ -29,12 +30,25 @@ export interface Draft {
   readonly skipped: readonly Skipped[];
 }
 
-/** YAML reads these without quotes as other values. */
+/** Without quotes, YAML reads these as other values. */
 export const yamlName = (name: string): string => (/^(?:null|true|false)$/i.test(name) ? JSON.stringify(name) : name);
-/** What `users` has by itself, as the service makes it. */
+/** The columns of `users` that the service creates itself. */
 export const USER_COLUMNS: Readonly<Record<string, string>> = {
   email: 'text',
   email_verified: 'boolean',
   roles: 'text[]',
   disabled: 'boolean',
 };
+
+/** A statement that makes a column fit. */
+export const alterColumn = (table: string, column: string): string =>
+  `ALTER TABLE ${ident(table).text} ALTER COLUMN ${ident(column).text}`;
+
+export const withTimeZone = (table: string, column: string): string =>
+  `${alterColumn(table, column)} TYPE timestamptz USING ${ident(column).text} AT TIME ZONE 'UTC'`;
+
+export const retypedAsText = (table: string, column: string): string =>
+  `${alterColumn(table, column)} TYPE text COLLATE "C" USING ${ident(column).text}::text`;
+
+export const renameColumn = (table: string, column: string, name: string): string =>
+  `ALTER TABLE ${ident(table).text} RENAME COLUMN ${ident(column).text} TO ${ident(name).text}`;

@@ -1,16 +1,16 @@
-/** The tables of a database that bylaw did not make, read from PostgreSQL's catalogue. */
+/** The tables of a foreign database, read from PostgreSQL's catalogue. */
 
 import type { Queryable } from '../../database/contract.ts';
 import { raw } from '../../sql.ts';
 
 export interface ExistingColumn {
   readonly name: string;
-  /** As `format_type` prints it: `character varying(80)`. */
+  /** In the format of `format_type`: `character varying(80)`. */
   readonly type: string;
   readonly required: boolean;
   /** The default as SQL. */
   readonly default?: string;
-  /** Its value comes from the database: `GENERATED …`, an identity, or a sequence. */
+  /** The database computes its value: `GENERATED …`, an identity, or a sequence. */
   readonly generated: boolean;
   /** Values of an enum type. */
   readonly values?: readonly string[];
@@ -19,9 +19,9 @@ export interface ExistingColumn {
 export interface ExistingConstraint {
   readonly kind: 'p' | 'u' | 'f' | 'c' | 'x';
   readonly columns: readonly string[];
-  /** As PostgreSQL prints it. */
+  /** In PostgreSQL's format. */
   readonly definition: string;
-  /** The other end of a foreign key. */
+  /** The table that a foreign key references. */
   readonly table?: string;
   readonly foreignColumns?: readonly string[];
   /** `pg_constraint.confdeltype`. */
@@ -29,7 +29,7 @@ export interface ExistingConstraint {
 }
 interface ExistingIndex {
   readonly unique: boolean;
-  /** Only those of plain columns. */
+  /** Plain columns only. */
   readonly columns: readonly string[];
 }
 export interface ExistingTable {
@@ -37,11 +37,11 @@ export interface ExistingTable {
   readonly kind: 'table' | 'view' | 'partition' | 'foreign table';
   readonly columns: readonly ExistingColumn[];
   readonly constraints: readonly ExistingConstraint[];
-  /** Those that no constraint owns. */
+  /** The indexes that no constraint owns. */
   readonly indexes: readonly ExistingIndex[];
 }
 
-export const isUnique = ({ constraints, indexes }: ExistingTable, column: string): boolean =>
+export const isUniqueColumn = ({ constraints, indexes }: ExistingTable, column: string): boolean =>
   constraints.some(({ kind, columns }) => kind === 'u' && columns.length === 1 && columns[0] === column) ||
   indexes.some(({ unique, columns }) => unique && columns.length === 1 && columns[0] === column);
 
@@ -108,7 +108,7 @@ SELECT c.relname, x.indisunique,
 
 const jsonList = (json: string | null | undefined): readonly string[] => (json == null ? [] : JSON.parse(json));
 
-/** Of the schema that comes first in the search path. */
+/** The tables of the first schema in the search path. */
 export async function readExistingTables(db: Queryable): Promise<readonly ExistingTable[]> {
   const [tables, columns, constraints, indexes] = await Promise.all(
     [TABLES, COLUMN_ROWS, CONSTRAINT_ROWS, INDEX_ROWS].map(async (statement) => db.rows(statement)),

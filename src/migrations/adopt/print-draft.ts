@@ -1,4 +1,4 @@
-/** A draft as the text of a schema file. What is not adopted is in comments. */
+/** A draft as the text of a schema file; tables that are not adopted are in comments. */
 import { BUILT_IN } from '../../schema/model/model.ts';
 import { type Draft, type DraftMember, type DraftTable, type Skipped, yamlName } from './draft-table.ts';
 
@@ -12,34 +12,34 @@ export function printDraft({ adopted, postponed, skipped }: Draft): string {
   const blocks = [
     HEAD,
     ...[...postponed, ...skipped].filter(({ name }) => BUILT_IN.includes(name)).map(({ name }) => clashOf(name)),
-    adopted.length === 0 ? 'collections: {}\n' : `collections:\n${adopted.map(collectionOf).join('\n')}`,
+    adopted.length === 0 ? 'collections: {}\n' : `collections:\n${adopted.map(collectionLines).join('\n')}`,
     ...(postponed.length === 0 ? [] : [POSTPONED, ...postponed.map((table) => commented(postponedOf(table)))]),
     ...(skipped.length === 0 ? [] : [`# Not tables for a collection:\n${skipped.map(skippedOf).join('')}`]),
   ];
   return blocks.join('\n');
 }
 
-/** Such a table is in every schema, whether the draft names it or not. */
+/** Every schema has such a table, even if the draft does not name it. */
 const clashOf = (name: string): string =>
   `# NOT USABLE YET: the service has a table \`${name}\` of its own, and the one of this database does not fit: change or rename it first.\n`;
 
 const POSTPONED = `# These have a uuid key, but not all of each fits as it is. Make the changes that are named, and introspect again.
 `;
 
-const collectionOf = ({ name, fields, relations, notes }: DraftTable): string =>
+const collectionLines = ({ name, fields, relations, notes }: DraftTable): string =>
   [
     ...notes.map((note) => `  # ${safe(note)}\n`),
     `  ${yamlName(name)}:\n`,
-    ...memberLines('fields', fields),
-    ...memberLines('relations', relations),
+    ...draftMemberLines('fields', fields),
+    ...draftMemberLines('relations', relations),
     '    # access: { list: …, read: …, create: …, update: …, delete: … }\n',
     '    access: {}\n',
   ].join('');
 
 const postponedOf = (table: DraftTable): string =>
-  `${table.obstacles.map((obstacle) => `  # ${safe(obstacle)}\n`).join('')}${collectionOf(table)}`;
+  `${table.obstacles.map((obstacle) => `  # ${safe(obstacle)}\n`).join('')}${collectionLines(table)}`;
 
-function memberLines(key: string, members: readonly DraftMember[]): readonly string[] {
+function draftMemberLines(key: string, members: readonly DraftMember[]): readonly string[] {
   if (members.length === 0) return [];
   return [`    ${key}:\n`, ...members.map(memberLine)];
 }
@@ -53,5 +53,5 @@ function memberLine({ name, yaml, note, obstacle }: DraftMember): string {
 const commented = (text: string): string => text.replaceAll(/^(?=.)/gm, '#');
 const skippedOf = ({ name, reason }: Skipped): string => `#   ${safe(name)}: ${safe(reason)}\n`;
 
-/** Names of a database may hold anything; a line break would end the comment. */
+/** A name in the database may have a line break, which would end the comment. */
 const safe = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');

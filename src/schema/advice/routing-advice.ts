@@ -1,6 +1,6 @@
 /**
- * The rules of distributed collections: every request must provably reach one tenant, so that one
- * machine answers it. For a collection with `lists: filtered`, the request names the tenant.
+ * Checks the rules of collections that are stored by tenant: every request must provably reach one
+ * tenant, so that one machine answers it. For `lists: filtered`, the request names the tenant.
  */
 import { type Pin, provenPins, requestedBy, sharedPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
@@ -26,8 +26,8 @@ export function checkRouting(collections: ReadonlyMap<string, Collection>, conte
 }
 
 /**
- * A record that is found by its id alone could be on any machine, even if the machine of the rule's
- * own record is known.
+ * Reports rules that find a record by its id alone: it could be on any machine, even if the machine
+ * of the rule's own record is known.
  */
 function checkRequested(
   collection: Collection,
@@ -45,10 +45,11 @@ function checkRequested(
   }
 }
 
-/** A distributed collection, and who is asked about its tenants. */
-interface Tenancy {
+/** A collection that is stored by tenant. */
+interface TenantCollection {
   readonly collection: Collection;
   readonly tenantLayout: TenantKey;
+  /** The callers, who may have a tenant. */
   readonly users: Collection;
 }
 interface ProvenRule {
@@ -63,14 +64,14 @@ class RoutingCheck {
   readonly #users: Collection;
   readonly #context: RoutingContext;
 
-  constructor({ collection, tenantLayout, users }: Tenancy, context: RoutingContext) {
+  constructor({ collection, tenantLayout, users }: TenantCollection, context: RoutingContext) {
     this.#collection = collection;
     this.#by = tenantLayout.by;
     this.#users = users;
     this.#context = context;
   }
 
-  /** A create must name a tenant, or get one by default. */
+  /** A create must name a tenant, or get it by default. */
   checkDefault(): void {
     const { name, relations, access, memberAccess } = this.#collection;
     const relation = relations.get(this.#by);
@@ -98,7 +99,7 @@ class RoutingCheck {
     if (open.length === 0) this.#checkTogether(rules);
   }
 
-  /** One request is one statement, in which all rules stand side by side. */
+  /** A request is one statement with all rules of the action, so they must agree on the tenant. */
   #checkTogether(rules: readonly ProvenRule[]): void {
     const all = rules.map(({ pins }) => pins);
     const other = rules.find((_, i) => sharedPins(all.slice(0, i + 1)).length === 0);
@@ -132,7 +133,7 @@ class RoutingCheck {
     return `or say \`lists: filtered\` in \`distribute\`, which makes the filter \`${this.#by}\` required`;
   }
 
-  /** Where the caller's own tenant is. */
+  /** The path to the caller's own tenant. */
   #ownTenant(): string | undefined {
     const tenants = this.#collection.relations.get(this.#by)?.collection;
     if (tenants === 'users') return '@request.auth.id';

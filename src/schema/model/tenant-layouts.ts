@@ -1,6 +1,6 @@
 /**
- * `distribute` of the file → where the records of each collection are. A relation or unique value
- * that machines could enforce only together is an error.
+ * `distribute` of the file → the tenant layout of each collection. A relation or unique value that
+ * several machines would have to enforce together is an error.
  */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { CollectionShape, SchemaFile } from '../file/shape.ts';
@@ -11,7 +11,7 @@ import { type BelongsTo, isTenant, type Relation, type TenantKey, type TenantLay
 interface TenantLayoutContext {
   readonly file: SchemaFile;
   readonly report: Report;
-  /** Names whose declaration is wrong, which is reported there. */
+  /** Names with a wrong declaration; the error is reported there. */
   readonly broken: ReadonlySet<string>;
 }
 type TenantKeyShape = Exclude<CollectionShape['distribute'], 'reference' | undefined>;
@@ -62,7 +62,7 @@ class TenantLayoutReader {
     return this.#declared.get(name)?.kind === 'plain' ? this.#shapeOf(name) === 'reference' : this.#isUsed;
   }
 
-  /** Null: its error is reported. */
+  /** Null if an error is reported. */
   #tenantKeyOf(collection: WithoutTenantLayout, { by, lists = 'routed' }: TenantKeyShape): TenantKey | null {
     const relation = this.#tenantOf(collection, by);
     if (relation === undefined) {
@@ -113,7 +113,7 @@ interface TenantLayoutCheckContext extends TenantLayoutContext {
   readonly unplaced: ReadonlySet<string>;
 }
 
-/** What the relations and unique values of a collection need of the places of other records. */
+/** Checks that relations and unique values stay on one machine. */
 class TenantLayoutCheck {
   readonly #collections: ReadonlyMap<string, Bare>;
   readonly #context: TenantLayoutCheckContext;
@@ -131,26 +131,26 @@ class TenantLayoutCheck {
 
   #checkRelation(collection: Bare, relation: Relation): void {
     const finding = this.#crossing(collection, relation);
-    // The key has stricter checks, which report it.
+    // The tenant key has stricter checks, which report the error.
     if (finding === undefined || isTenant(collection, relation.name)) return;
     const path = ['collections', collection.name, 'relations', relation.name];
     this.#context.report({ ...finding, path, at: 'key' });
   }
 
-  /** Why neither a constraint nor a statement on one machine can follow the relation. */
+  /** The error if no constraint and no statement on one machine can follow the relation. */
   #crossing(from: Bare, relation: Relation): Misplaced | undefined {
     const to = this.#collections.get(relation.collection)!;
     if ([from, to].some(({ name }) => this.#context.unplaced.has(name))) return undefined;
     const [here, there] = [from.tenantLayout?.kind, to.tenantLayout?.kind];
     if (here !== 'by' && there === 'by') return intoTenants(from, relation);
-    // A belongs_to that is seen from its other side is reported where it is declared.
+    // The belongs_to of the other side reports the error.
     if (relation.kind === 'has_one' || relation.kind === 'has_many') return undefined;
     if (here === undefined || there === 'reference') return undefined;
     if (there === undefined) return toOneMachine(from, to);
     return this.#tenantsOf(from) === this.#tenantsOf(to) ? undefined : betweenKeys(from, to);
   }
 
-  /** The collection of the tenants. */
+  /** The name of the collection of tenants. */
   #tenantsOf({ relations, tenantLayout }: Bare): string | undefined {
     return tenantLayout?.kind === 'by' ? relations.get(tenantLayout.by)?.collection : undefined;
   }
@@ -163,7 +163,7 @@ class TenantLayoutCheck {
     if (tenantLayout?.kind !== 'by' || (!member.unique && within === undefined)) return;
     const { by } = tenantLayout;
     const leader = within ?? relations.get(member.name);
-    // All records that belong to a record of a tenant have the same tenant.
+    // Records that belong to a record of a tenant have the same tenant.
     const isOfTenant = leader?.kind === 'belongs_to' && (leader.name === by || this.#hasTenants(leader.collection));
     if (isOfTenant) return;
     const where = within === undefined ? 'in the whole collection' : `within \`${within.name}\``;
