@@ -11,29 +11,29 @@ export interface Config {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
-  /** Without a trailing slash. Derived from host and port where it is not set. */
+  /** Has no trailing slash. Default: from host and port. */
   readonly baseUrl: string;
   readonly baseUrlGiven: boolean;
-  /** Without one: the embedded database in `data`. */
+  /** Undefined: the embedded database in `data`. */
   readonly databaseUrl?: string;
   readonly replicaUrl?: string;
   readonly directUrl?: string;
   readonly data: string;
-  /** `s3://…`. Without one: in `data`. */
+  /** `s3://…`. Undefined: a folder in `data`. */
   readonly files?: string;
-  /** `smtp://…` or `smtps://…`. Without one, mails are written as files into `data`. */
+  /** `smtp://…` or `smtps://…`. Undefined: mails are written as files into `data`. */
   readonly smtpUrl?: string;
   /** Default: no-reply@ the host of the base URL. */
   readonly mailFrom?: string;
   readonly workers: number;
-  /** 32 bytes. Without them the signing keys are stored in plain. */
+  /** 32 bytes. Undefined: the signing keys are stored in plain. */
   readonly keySecret?: Buffer;
   readonly admin?: { readonly email: string; readonly password: string };
   /** False for load tests only. */
   readonly rateLimit: boolean;
-  /** Who reads /metrics: programs on this machine, or everybody. */
+  /** The readers of /metrics: programs on this machine, or everybody. */
   readonly metrics: 'local' | 'public';
-  /** Of each process. */
+  /** The limit of each process. */
   readonly maxConnections: number;
   /** A folder that is served as the front end. */
   readonly publicFolder?: string;
@@ -46,7 +46,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Flags by name, as given on the command line. */
 export type FlagValues = Readonly<Record<string, string>>;
 
-/** Every error of the command line and of the environment, one a line. */
+/** Every error of the command line and of the environment, one per line. */
 export class ConfigError extends Error {
   readonly issues: readonly string[];
   constructor(issues: readonly string[]) {
@@ -68,7 +68,7 @@ export interface Setting {
   readonly flag?: string;
   /** The name of the value in usage lines. */
   readonly value: string;
-  /** One line for `--help` and the docs. */
+  /** A line for `--help` and the docs. */
   readonly about: string;
   readonly default?: string;
   /** Describes what applies if the setting is not set and has no default value. */
@@ -83,8 +83,8 @@ const integer = (least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `expected an int from ${least} to ${most}`);
 /**
- * libpq leaves the host out where there is a socket folder, also after a user
- * (`postgres://me@/name?host=/run/postgresql`). The URL standard requires one there.
+ * libpq accepts URLs without a host if there is a socket folder, also after a user
+ * (`postgres://me@/name?host=/run/postgresql`). The URL standard requires a host there.
  */
 const isPostgresUrl = (text: string): boolean => {
   const whole = withHost(text);
@@ -94,7 +94,7 @@ export const withHost = (url: string): string => url.replace(/^(postgres(?:ql)?:
 const postgresUrl = z.string().refine(isPostgresUrl, 'expected a URL such as postgres://user@host:5432/name');
 const nonEmpty = z.string().min(1, 'expected a string that is not empty');
 
-/** In the order of the manual. */
+/** The settings, in the order of the manual. */
 export const SETTINGS = {
   schema: {
     flag: 'schema',
@@ -256,7 +256,7 @@ export const SETTINGS = {
 export type SettingName = keyof typeof SETTINGS;
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
-/** The parsed settings: undefined only where there is no default. */
+/** The parsed settings: undefined only without a default. */
 type ServerSettings = {
   readonly [Name in SettingName]:
     | z.output<(typeof SETTINGS)[Name]['read']>
@@ -298,7 +298,7 @@ export function readConfig(flags: FlagValues, env: Environment): Config {
   return configOf(settings);
 }
 
-/** What `readConfig` would report. */
+/** The issues that `readConfig` would throw. */
 export const configIssues = (flags: FlagValues, env: Environment): readonly string[] => readSettings(flags, env).issues;
 
 /** For commands that read nothing but the schema file. */
@@ -316,7 +316,7 @@ interface SettingRead {
 function readSetting(name: SettingName, flags: FlagValues, env: Environment): SettingRead {
   const setting: Setting = SETTINGS[name];
   const fromFlag = setting.flag === undefined ? undefined : flags[setting.flag];
-  // An empty variable counts as unset: that is how compose files leave one out.
+  // An empty variable counts as unset: compose files leave variables out in this way.
   const given = fromFlag ?? (env[setting.env] === '' ? undefined : env[setting.env]) ?? setting.default;
   if (given === undefined) return {};
   const read = setting.read.safeParse(given);
@@ -336,7 +336,7 @@ function readSettings(
   return { settings, issues };
 }
 
-/** Set in the environment, but not a setting: most likely a typing error. */
+/** A variable of ours that is not a setting is most likely a typing error. */
 function unknownEnvironment(env: Environment): readonly string[] {
   const known: readonly string[] = Object.values(SETTINGS).map(({ env: name }) => name);
   const ours = Object.keys(env).filter((name) => name.startsWith('BYLAW_') && env[name] !== undefined);

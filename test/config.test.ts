@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readyLine } from '../src/cli/server/ready-line.ts';
+import { readyLine } from '../src/cli/server/server-process.ts';
 import { ConfigError, type FlagValues, readConfig } from '../src/config.ts';
 
 function issuesOf(flags: FlagValues, env: Record<string, string> = {}): readonly string[] {

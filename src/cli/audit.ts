@@ -1,11 +1,10 @@
 /**
- * `bylaw audit`: who logged in, from where, what failed, which roles and keys changed. Newest last,
- * like a log.
+ * `bylaw audit`: logins with their addresses, failures, changes of roles and keys. The newest event is
+ * last, as in a log.
  */
 import type { AuditRow } from '../auth/auth.ts';
 import { ConfigError } from '../config.ts';
-import type { Arguments } from './support/arguments.ts';
-import { type Command, DATABASE_SETTINGS, type Io } from './support/command.ts';
+import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from './support/command.ts';
 import { openWorkspace } from './support/workspace.ts';
 
 const DEFAULT_LIMIT = '100';
@@ -44,6 +43,6 @@ function auditLine({ at, event, email, user_id, actor_id, session_id, ip, user_a
   return [at, event.padEnd(22), ...known.map(([name, value]) => `${name}=${plainOrQuoted(value)}`)].join(' ');
 }
 
-/** Strings that strangers chose go through JSON: no control character reaches a terminal. */
+/** JSON escapes the strings of strangers: no control character reaches a terminal. */
 const plainOrQuoted = (value: unknown): string =>
   typeof value === 'string' && /^[\w@.:+-]+$/.test(value) ? value : JSON.stringify(value);

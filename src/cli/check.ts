@@ -2,8 +2,7 @@
 import { schemaFileOf } from '../config.ts';
 import { formatSchema } from '../schema/file/shape.ts';
 import type { SchemaIssue } from '../schema/issue.ts';
-import type { Arguments } from './support/arguments.ts';
-import type { Command, Io } from './support/command.ts';
+import type { Arguments, Command, Io } from './support/command.ts';
 import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './support/schema-file.ts';
 
 export const command: Command = {
@@ -50,7 +49,7 @@ function findingsSummary({ issues, report }: CheckedSchemaFile, isStrict: boolea
 const growthSummary = ({ issues, report }: Pick<CheckedSchemaFile, 'issues' | 'report'>): string =>
   issues.length === 0 ? 'every field of the file that lists can be filtered by has an index\n' : `\n${report}`;
 
-/** Not of what each collection has by itself, which only lists that somebody writes need. */
+/** Excludes built-in fields: few lists filter by them. */
 const isOfField = ({ path }: SchemaIssue): boolean => path.includes('.fields.');
 
 function growthHint(fields: number): string {

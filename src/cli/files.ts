@@ -1,9 +1,8 @@
-/** `bylaw files adopt`: after a restore, which database the stored files belong to. */
+/** `bylaw files adopt`: takes ownership of the stored files for this database, after a restore. */
 import { readIdentity } from '../files/file-tables.ts';
 import { openStorage } from '../files/storage/open-storage.ts';
 import { Ownership } from '../files/storage/ownership.ts';
-import type { Arguments } from './support/arguments.ts';
-import { type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
+import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
 import { openMigratedDatabase } from './support/workspace.ts';
 
 export const command: CommandGroup = {

@@ -5,8 +5,7 @@ import { ConfigError, schemaFileOf } from '../config.ts';
 import { formatPolicies } from '../schema/file/format-policies.ts';
 import { underlineIssue } from '../schema/issue.ts';
 import { codeOf, reasonOf } from '../thrown.ts';
-import type { Arguments } from './support/arguments.ts';
-import type { Command, Io } from './support/command.ts';
+import type { Arguments, Command, Io } from './support/command.ts';
 
 export const command: Command = {
   name: 'fmt',

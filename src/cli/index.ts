@@ -2,9 +2,9 @@
 import { unknownName } from '../config.ts';
 import { packageVersion } from '../service/version.ts';
 import { databaseCommands } from './database-commands.ts';
-import { overview } from './help.ts';
 import { callCommand } from './support/call.ts';
 import type { Command, CommandGroup, Io, LoadCommand } from './support/command.ts';
+import { overview } from './support/help.ts';
 
 const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['init', () => import('./init.ts')],
@@ -42,7 +42,7 @@ export async function runCommand(argv: readonly string[], io: Io): Promise<numbe
   }
   const { command } = await load();
   if (!databaseCommands.has(name)) return callCommand(command, { argv: rest, io });
-  const { runDatabaseCommand } = await import('./run-command.ts');
+  const { runDatabaseCommand } = await import('./server/run-in-server.ts');
   return runDatabaseCommand(command, rest, io);
 }
 

@@ -1,12 +1,11 @@
-/** `bylaw init`: the files of a new project, in a folder that may hold others. */
+/** `bylaw init`: creates the files of a new project in a folder that may have other files. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ConfigError } from '../config.ts';
 import { codeOf } from '../thrown.ts';
-import type { Arguments } from './support/arguments.ts';
-import type { Command, Io } from './support/command.ts';
+import type { Arguments, Command, Io } from './support/command.ts';
 
-/** From the name in the project to the name here: npm leaves a file called .gitignore out of a package. */
+/** The name in the project → the name here: npm leaves a file named .gitignore out of a package. */
 const FILES: Readonly<Record<string, string>> = {
   'bylaw.yaml': 'bylaw.yaml',
   'README.md': 'README.md',
@@ -21,7 +20,7 @@ export const command: Command = {
   run,
 };
 
-/** Keeps files that exist. */
+/** Keeps existing files. */
 async function run({ positionals: [dir = '.'] }: Arguments, io: Io): Promise<number> {
   const folder = resolve(io.cwd, dir);
   makeFolder(folder, dir);

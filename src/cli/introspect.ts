@@ -4,8 +4,7 @@ import { openDatabase } from '../database/open-database.ts';
 import { draftSchema } from '../migrations/adopt/adopt.ts';
 import { readExistingTables } from '../migrations/adopt/existing-tables.ts';
 import { printDraft } from '../migrations/adopt/print-draft.ts';
-import type { Arguments } from './support/arguments.ts';
-import type { Command, Io } from './support/command.ts';
+import type { Arguments, Command, Io } from './support/command.ts';
 
 export const command: Command = {
   name: 'introspect',

@@ -1,8 +1,7 @@
-/** `bylaw keys rotate`: servers pick the new key up without a restart. */
+/** `bylaw keys rotate`: servers use the new key without a restart. */
 import { rotateKeys } from '../auth/keys/key-rotation.ts';
 import { HEAD_START } from '../auth/keys/signing-keys.ts';
-import type { Arguments } from './support/arguments.ts';
-import { type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
+import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
 import { openMigratedDatabase } from './support/workspace.ts';
 
 export const command: CommandGroup = {
@@ -21,7 +20,7 @@ export const command: CommandGroup = {
 
 async function rotate(args: Arguments, io: Io): Promise<number> {
   const now = args.has('now');
-  // Not a workspace: that needs the present keys, which may be lost.
+  // A workspace would need the present keys, which may be lost.
   const { db, schema, config, close } = await openMigratedDatabase(args, io);
   try {
     const kid = await rotateKeys(db, { keySecret: config.keySecret, tokenLifetime: schema.sessions.access, now });

@@ -1,14 +1,12 @@
-/** `bylaw migrate plan | apply | status`: from the state of the database to the schema. */
+/** `bylaw migrate plan | apply | status`: migrates the database to the schema. */
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { applyMigration } from '../migrations/apply-migration.ts';
-import { brokenRules } from '../migrations/broken-rules.ts';
+import { type BrokenRule, brokenRules } from '../migrations/broken-rules.ts';
 import { type PastMigration, readHistory } from '../migrations/history.ts';
-import { MigrationRefused, planMigration } from '../migrations/migration.ts';
+import { type Migration, MigrationRefused, planMigration, type RiskyStatement } from '../migrations/migration.ts';
 import { migrateOptions } from '../service/system-tables.ts';
-import type { Arguments } from './support/arguments.ts';
-import { type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
-import { printPlan } from './support/print-plan.ts';
+import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
 import { type OpenDatabase, openDatabaseFor } from './support/workspace.ts';
 
 export const command: CommandGroup = {
@@ -70,6 +68,40 @@ async function plan({ db, schema }: OpenDatabase, file: string | undefined, io: 
   io.stdout.write(`wrote ${count} ${count === 1 ? 'statement' : 'statements'} into ${file}\n`);
 }
 
+/** The marks of statements that need consent. */
+const MARKS: Readonly<Record<RiskyStatement['kind'], string>> = {
+  destructive: 'DESTRUCTIVE',
+  impossible: 'IMPOSSIBLE',
+  rewrites: 'SHUTS THE TABLE',
+};
+
+function printPlan({ statements, destructive, apart }: Migration, broken: readonly BrokenRule[]): string {
+  const risks = new Map(destructive.map((risky) => [risky.sql, risky]));
+  const first = statements.slice(0, statements.length - apart.length);
+  const printed = (some: readonly string[]): readonly string[] =>
+    some.map((statement) => {
+      const risk = risks.get(statement);
+      return `${risk === undefined ? '' : `-- ${MARKS[risk.kind]}: ${risk.why}\n`}${statement};\n`;
+    });
+  const parts = [
+    ...broken.map(brokenLine),
+    ...(statements.length === 0 ? ['-- nothing to do: the database matches the schema\n'] : []),
+    ...printed(first),
+    ...(apart.length === 0 ? [] : ['-- then, one after the other, while the tables are in use:\n']),
+    ...printed(apart),
+  ];
+  return parts.join('');
+}
+
+function brokenLine({ collection, field, rule, count, query }: BrokenRule): string {
+  const what = `break \`${rule}\` of \`${field}\``;
+  const who =
+    count === undefined
+      ? `records of \`${collection}\` may ${what} (counting them takes too long)`
+      : `${count} ${count === 1 ? 'record' : 'records'} of \`${collection}\` ${count === 1 ? what.replace('break', 'breaks') : what}`;
+  return `-- RULE: ${who}; nothing changes them, and their next update has to; ${query} finds them\n`;
+}
+
 async function apply({ db, schema }: OpenDatabase, allowDestructive: boolean, io: Io): Promise<void> {
   const { statements } = await applyMigration(db, schema, {
     ...migrateOptions(),
@@ -110,5 +142,5 @@ const asJson = ({ startedAt, finishedAt, version, statements }: PastMigration) =
   statements,
 });
 
-/** To the second. */
+/** Rounded down to seconds. */
 const shortTime = (cell: string): string => `${cell.slice(0, 10)}T${cell.slice(11, 19)}Z`;

@@ -3,7 +3,7 @@ import { openapiOf } from '../describe/openapi-document.ts';
 import { routes } from '../routes/index.ts';
 import { packageVersion } from '../service/version.ts';
 import type { Command } from './support/command.ts';
-import { printSchema } from './support/print-schema.ts';
+import { printSchema } from './support/schema-file.ts';
 
 export const command: Command = {
   name: 'openapi',

@@ -1,7 +1,4 @@
-/**
- * `bylaw serve`: in this process, or in several. The primary of several loads no more than it needs:
- * it does not serve.
- */
+/** `bylaw serve`: serves in this process, or in several. The primary of several does not serve, and loads little. */
 import cluster from 'node:cluster';
 import { setFlagsFromString } from 'node:v8';
 import { readConfig, SETTING_NAMES } from '../config.ts';
@@ -17,20 +14,20 @@ export const command: Command = {
       const { serveWithWorkers } = await import('./server/workers/workers.ts');
       return serveWithWorkers(config, io);
     }
-    letYoungObjectsDie();
+    disablePretenuring();
     const { serveHere } = await import('./server/serve-here.ts');
     try {
       return await serveHere(config, io);
     } finally {
-      // The channel to the primary would keep a worker alive; by then, the exit code is set.
+      // The channel to the primary would keep a worker alive. The exit code is set before the callback runs.
       if (cluster.isWorker) setImmediate(() => process.exit());
     }
   },
 };
 
 /**
- * Where objects of one place in the code survive a few young collections, V8 allocates them in the old generation from
- * then on. The objects of a request survive these while many requests are under way, and die with the request all the
- * same: one process in two would grow by 100 MiB more, and take up to 1.4 times as long for a list.
+ * V8 pretenures: if objects of an allocation site survive a few young collections, it allocates later ones in the old
+ * generation. The objects of a request survive while many requests are in flight, but die with the request: every
+ * second process would grow by 100 MiB more, and take up to 1.4 times as long for a list.
  */
-const letYoungObjectsDie = (): void => setFlagsFromString('--no-allocation-site-pretenuring');
+const disablePretenuring = (): void => setFlagsFromString('--no-allocation-site-pretenuring');

@@ -1,7 +1,7 @@
 /** `bylaw types`. */
 import { typescriptOf } from '../describe/typescript.ts';
 import type { Command } from './support/command.ts';
-import { printSchema } from './support/print-schema.ts';
+import { printSchema } from './support/schema-file.ts';
 
 export const command: Command = {
   name: 'types',

@@ -3,8 +3,14 @@ import { text } from 'node:stream/consumers';
 import type { Administration, User } from '../auth/auth.ts';
 import { ConfigError } from '../config.ts';
 import { Problem } from '../problem.ts';
-import type { Arguments } from './support/arguments.ts';
-import { type Command, type CommandGroup, DATABASE_SETTINGS, type Flags, type Io } from './support/command.ts';
+import {
+  type Arguments,
+  type Command,
+  type CommandGroup,
+  DATABASE_SETTINGS,
+  type Flags,
+  type Io,
+} from './support/command.ts';
 import { openWorkspace } from './support/workspace.ts';
 
 type ChangeOfUser = (admin: Administration, args: Arguments, io: Io) => Promise<User>;

@@ -4,7 +4,7 @@ import type { AnyRecord, CollectionTypes } from './collection.ts';
 export interface Ref {
   readonly $ref: string;
 }
-/** In place of the id of a relation, and within the lists of a many_to_many. */
+/** A reference may replace the id of a relation, and ids in the lists of a many_to_many. */
 type WithRefs<T> = { readonly [K in keyof T]: T[K] | Ref | ListsWithRefs<T[K]> };
 type ListsWithRefs<T> = T extends object
   ? { readonly [L in keyof T]: T[L] extends readonly string[] | undefined ? readonly (string | Ref)[] : T[L] }
@@ -32,13 +32,13 @@ interface Delete<K extends string> {
   readonly if_match?: string;
 }
 
-/** One of up to 100 writes of a batch. */
+/** A write of a batch, which has up to 100. */
 export type Operation<C extends { readonly [name in keyof C]: CollectionTypes }> = {
   [K in keyof C & string]: Create<K, C[K]> | Update<K, C[K]> | Delete<K>;
 }[keyof C & string];
 
 export interface OperationResult {
   readonly status: 200 | 201 | 204;
-  /** The record, or only its id where its writer may not read it. None of a delete. */
+  /** The record, or only its id if its writer may not read it. A delete has none. */
   readonly data?: AnyRecord;
 }

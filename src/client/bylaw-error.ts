@@ -1,4 +1,4 @@
-/** One error of a request, as the service reports it: a place in the body, or a parameter of the query. */
+/** An error of a request: a place in the body, or a parameter of the query. */
 export interface ErrorDetail {
   /** A JSON pointer into the body: `/data/title`. */
   readonly pointer?: string;
@@ -19,13 +19,13 @@ export interface ProblemDocument {
   readonly errors?: readonly ErrorDetail[];
 }
 
-/** What the service rejected. `code` is stable and documented; `message` is for people. */
+/** A rejection by the service. `code` is stable and documented; `message` is for people. */
 export class BylawError extends Error {
   readonly status: number;
   readonly code: string;
   readonly errors: readonly ErrorDetail[];
   readonly requestId: string | undefined;
-  /** Of a batch: the index of the operation that failed. */
+  /** For a batch: the index of the operation that failed. */
   readonly operation: number | undefined;
   /** Seconds to wait before trying again, if the service sent `Retry-After`. */
   readonly retryAfter: number | undefined;
@@ -56,7 +56,7 @@ export class BylawError extends Error {
 }
 
 /**
- * An answer that is not 2xx → the error. A body that is not a problem document (a proxy's page) still
+ * A response other than 2xx → the error. A body that is not a problem document (a proxy's page) still
  * gives a status.
  */
 export async function errorOf(response: Response): Promise<BylawError> {

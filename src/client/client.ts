@@ -31,7 +31,7 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** Without `bylaw types`: any collection, any field. */
+/** The types without `bylaw types`: any collection, any field. */
 export interface AnyTypes extends CollectionTypes {
   readonly record: AnyRecord;
   readonly create: Readonly<Record<string, unknown>>;

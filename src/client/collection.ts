@@ -1,6 +1,6 @@
 import type { Transport } from './transport.ts';
 
-/** A record of which only the id is known. */
+/** A record whose type is unknown, except its id. */
 export interface AnyRecord {
   readonly id: string;
   readonly [member: string]: unknown;
@@ -39,11 +39,11 @@ export interface WriteOptions<Relation extends string = string> extends CallOpti
   readonly expand?: readonly Relation[];
 }
 export interface ChangeOptions<Relation extends string = string> extends WriteOptions<Relation> {
-  /** Change it only if it is still as it was read: a record that this client returned, or an ETag. */
+  /** A record that this client returned, or an ETag: the write fails if the record has changed since. */
   readonly ifMatch?: object | string;
 }
 
-/** Where the rules hide the result of a write from its writer, only the id is known. */
+/** The record, or only its id if the rules hide the result from its writer. */
 export type Written<T> = T | { readonly id: string };
 
 /** Shared by all clients: the ETag belongs to the record object, and is released with it. */
@@ -52,7 +52,7 @@ const etags = new WeakMap<object, string>();
 /** The ETag that a record was read with, if it came with one (records of lists do not). */
 export const etagOf = (record: object): string | undefined => etags.get(record);
 
-/** What every page holds, of a list and of a query. */
+/** The common part of the pages of a list and of a query. */
 interface AnyPage<T> {
   readonly data: readonly T[];
   readonly page: { readonly has_more: boolean };
@@ -95,13 +95,13 @@ export interface Query {
   /** `field`, or `-field` for descending; also through belongs_to and has_one. */
   readonly sort?: readonly string[];
   readonly limit?: number;
-  /** Where an earlier answer ended; not together with `offset`. */
+  /** The end of an earlier response; not together with `offset`. */
   readonly cursor?: string | null;
   readonly offset?: number;
   readonly fields?: readonly string[];
   readonly expand?: Readonly<Record<string, true | QueryExpand>>;
   readonly count?: 'none' | 'exact' | 'estimated';
-  /** Whether each record carries `can: { update, delete }`. */
+  /** Adds `can: { update, delete }` to each record. */
   readonly capabilities?: boolean;
 }
 type QueryValue = string | number | boolean | null;

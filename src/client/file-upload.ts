@@ -3,8 +3,8 @@ import { recordOf } from './collection.ts';
 import type { Transport } from './transport.ts';
 
 /**
- * As much of the browser's XMLHttpRequest as an upload uses; the DOM's types would reach all of
- * this project.
+ * The part of the browser's XMLHttpRequest that an upload uses; the DOM's types would be visible in all
+ * of this project.
  */
 interface UploadRequest {
   readonly upload: { onprogress: ((event: { readonly loaded: number }) => void) | null };
@@ -47,8 +47,8 @@ export async function uploadFile<R extends object>(
   form.append('file', file, options.name ?? (file as Partial<File>).name ?? 'file');
   const headers = { 'idempotency-key': crypto.randomUUID() };
   if (options.onProgress !== undefined && uploadRequest !== undefined) {
-    // fetch reports no progress of what it sends. A refresh happens before, because an upload is
-    // not sent twice for nothing.
+    // fetch reports no progress of uploads. This request refreshes expired tokens first, so that the
+    // upload is not sent twice.
     await transport.send('/api/auth/me');
     return sendWithProgress(transport, form, { ...options, headers, size: file.size, request: new uploadRequest() });
   }
@@ -78,7 +78,7 @@ function sendWithProgress<R>(transport: Transport, form: FormData, options: Prog
   if (token !== undefined) request.setRequestHeader('authorization', `Bearer ${token}`);
   for (const [name, value] of Object.entries(options.headers)) request.setRequestHeader(name, value);
   return new Promise((resolve, reject) => {
-    // The form around the file is not part of it.
+    // `loaded` includes the form around the file.
     request.upload.onprogress = ({ loaded }) =>
       options.onProgress?.({ sent: Math.min(loaded, options.size), total: options.size });
     request.onerror = () => reject(new TypeError('the upload failed: the network did not carry it'));

@@ -1,4 +1,4 @@
-/** Where tokens are kept. `localStorage` fits, and shares a session between tabs. */
+/** A store for tokens. `localStorage` fits, and shares a session between tabs. */
 export interface TokenStorage {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
@@ -10,7 +10,7 @@ export interface Tokens {
   readonly refresh_token: string;
 }
 
-/** A lock that every tab of the origin shares (Web Locks); where there is none, the page is alone. */
+/** A lock that all tabs of the origin share (Web Locks); without Web Locks, the page is alone. */
 type Exclusive = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
 const exclusive: Exclusive = (name, work) => {
@@ -49,8 +49,8 @@ export class Session {
   }
 
   /**
-   * The tokens to go on with after `spent` was rejected, or undefined where the session has ended.
-   * `exchange` trades a refresh token for its successors; undefined where the service rejected it.
+   * The next tokens after `spent` was rejected; undefined if the session has ended. `exchange` trades a
+   * refresh token for its successors, or returns undefined if the service rejected it.
    */
   refresh(spent: string, exchange: (refreshToken: string) => Promise<Tokens | undefined>): Promise<Tokens | undefined> {
     this.#refreshing ??= exclusive(this.#key, async () => {

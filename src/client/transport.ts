@@ -4,9 +4,9 @@ import { Session, type TokenStorage, type Tokens } from './session.ts';
 export interface ClientOptions {
   /** `bearer` (default) keeps tokens; `cookie` leaves the session to the browser. */
   readonly auth?: 'bearer' | 'cookie';
-  /** Where `bearer` keeps its tokens. Default: in memory, so that a reload logs out. */
+  /** The store for the tokens of `bearer`. Default: memory, so that a reload logs out. */
   readonly storage?: TokenStorage;
-  /** How often a request that may be repeated is tried again. Default 2. */
+  /** The number of further attempts for a repeatable request. Default 2. */
   readonly retries?: number;
   /** Called once when the service has ended the session. */
   readonly onSessionEnd?: () => void;
@@ -17,11 +17,11 @@ export interface ClientOptions {
 export interface ClientCall {
   readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly query?: Readonly<Record<string, unknown>>;
-  /** Sent as JSON, but for a FormData. */
+  /** Sent as JSON, unless it is a FormData. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly signal?: AbortSignal;
-  /** Repeating it changes nothing: a read, or a write that carries an idempotency key. Default: of a GET. */
+  /** A repetition changes nothing: a read, or a write with an idempotency key. Default: true for GET. */
   readonly repeatable?: boolean;
   /** Sent without credentials, and not refreshed. */
   readonly anonymous?: boolean;
@@ -29,7 +29,7 @@ export interface ClientCall {
 
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const FIRST_PAUSE_MS = 200;
-/** A service that asks for more patience than this gets its error reported instead. */
+/** If the service asks for a longer pause, its error is reported instead. */
 const LONGEST_PAUSE_MS = 10_000;
 
 /**
@@ -55,7 +55,7 @@ export class Transport {
   }
 
   /**
-   * The answer to a 2xx or 304. Throws BylawError for any other status, TypeError where the network
+   * The response if it is 2xx or 304. Throws BylawError for any other status, TypeError if the network
    * fails.
    */
   async send(path: string, call: ClientCall = {}): Promise<Response> {
@@ -89,8 +89,8 @@ export class Transport {
   }
 
   /**
-   * A spent token of the last 10 s gives a further successor, so that a refresh whose answer was
-   * lost may be repeated.
+   * A token that was spent within the last 10 s gives another successor, so that a refresh whose
+   * response was lost can be repeated.
    */
   async #exchange(refreshToken: string): Promise<Tokens | undefined> {
     const call: ClientCall = {

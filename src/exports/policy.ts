@@ -36,7 +36,7 @@ export interface CompileOptions extends PolicyPlace {
   readonly codegen?: boolean;
 }
 
-/** The request as a policy sees it. What is left out is absent. */
+/** The request that a policy sees; missing parts are absent. */
 export interface Request {
   /** The caller: `id`, `roles`, and the fields that the schema gives to users. */
   readonly auth?: Readonly<Record<string, unknown>> | null;
@@ -55,7 +55,7 @@ export type PolicyRecord = Readonly<Record<string, unknown>>;
 
 /** A compiled policy. Made by `compile`; immutable, and good for any number of requests. */
 export class Policy {
-  /** In canonical form. */
+  /** The canonical form. */
   readonly text: string;
   readonly collection: string;
   readonly action: Action;
@@ -84,8 +84,8 @@ export class Policy {
   }
 
   /**
-   * About records as a caller gives them, where any value may be missing. `fails` is true where the
-   * policy is definitely false, so that unknown can be told from false.
+   * For records that a caller gives, in which any value may be missing. `fails` is true if the policy is
+   * definitely false, which distinguishes false from unknown.
    */
   get inMemory(): { readonly holds: CompiledPolicy; readonly fails: CompiledPolicy } {
     this.#inMemory ??= this.#compileInMemory();
@@ -164,7 +164,7 @@ export function where(policy: Policy, input: WhereInput = {}): Where {
   return specialise(policy, input).where(input.alias);
 }
 
-/** What a request leaves of a policy. */
+/** The residual of a policy after a request. */
 export interface Specialised {
   /** `allow` and `deny` hold for every record. */
   readonly verdict: 'allow' | 'deny' | 'depends';

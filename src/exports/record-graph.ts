@@ -1,4 +1,4 @@
-/** A record with its related records inside it → what predicates read: a flat row, and rows to walk to. */
+/** A record that contains its related records → the input of predicates: a flat row, and related rows. */
 
 import { present } from '../invariant.ts';
 import { readJson } from '../policy/scalar-types.ts';
@@ -7,7 +7,7 @@ import { parseUuid } from '../policy/values.ts';
 
 export interface RecordGraph {
   readonly row: Row;
-  /** The record as an update makes it. */
+  /** The result of an update. */
   readonly next: Row;
   readonly related: Related;
 }
@@ -34,7 +34,7 @@ interface GivenRecord {
   readonly name: string;
   readonly record: object;
   readonly path: string;
-  /** Of a record that names no id. */
+  /** The id of a record that gives none. */
   readonly otherwiseId?: string;
 }
 interface GivenRelation {
@@ -47,9 +47,9 @@ interface GivenRelation {
 
 class Graph implements Related {
   readonly #catalog: Catalog;
-  /** By collection and id. */
+  /** Rows by collection and id. */
   readonly #rows = new Map<string, Row>();
-  /** By collection, id and relation. */
+  /** Elements by collection, id and relation. */
   readonly #elements = new Map<string, readonly Row[]>();
   /** Elements that were given as an id alone, which is enough for `contains`. */
   readonly #elementRows = new Map<string, Row>();
@@ -67,7 +67,7 @@ class Graph implements Related {
     return row;
   }
 
-  /** No path reaches this row: a path that returns to the record reaches the stored one. */
+  /** Paths that return to the record reach the stored row, never this one. */
   addNext(name: string, record: object, stored: GraphRow): GraphRow {
     return this.#read({ name, record, path: '', otherwiseId: stored.id });
   }
@@ -118,14 +118,14 @@ class Graph implements Related {
     const rows = values.map((element, i) =>
       this.#element(collection, element, kind === 'has_one' ? path : `${path}/${i}`),
     );
-    // A written record names its partner and its members itself.
+    // A written record itself has the ids of its partner and its members.
     const ids = rows.map(({ id }) => id);
     if (kind !== 'has_many') row[name] = kind === 'has_one' ? ids[0] : ids;
     const place = joinedKey(from.name, row.id, name);
     if (!this.#elements.has(place)) this.#elements.set(place, rows);
   }
 
-  /** → the id. */
+  /** → the id of the reference. */
   #reference(collection: string, value: unknown, path: string): string {
     if (typeof value === 'object' && value !== null) return this.add(collection, value, path).id;
     const id = recordId(value, path);

@@ -1,6 +1,6 @@
 import type { SchemaIssue } from '../schema/issue.ts';
 
-/** The schema has errors: all of them, each at its place. */
+/** All errors of a schema, each with its place. */
 export class SchemaError extends Error {
   readonly issues: readonly SchemaIssue[];
 

@@ -12,37 +12,37 @@ import { SchemaError } from './schema-error.ts';
 export { SchemaError } from './schema-error.ts';
 
 export interface ServiceOptions {
-  /** The path of a schema file, or what such a file holds, as an object. Default `bylaw.yaml`. */
+  /** The path of a schema file, or its content as an object. Default `bylaw.yaml`. */
   readonly schema?: string | object;
   /** Default: the embedded database in `data`. */
   readonly databaseUrl?: string;
   /** The folder of the embedded database and of local files. Default `./data`. */
   readonly data?: string;
-  /** Default 0: any free port; `url` says which. */
+  /** Default 0: any free port; `url` has its number. */
   readonly port?: number;
   /** Default `127.0.0.1`. */
   readonly host?: string;
   /** Default: from host and port. */
   readonly baseUrl?: string;
-  /** A user who is made, with the role `admin`, where it does not exist. */
+  /** A user with the role `admin`, who is created if necessary. */
   readonly admin?: { readonly email: string; readonly password: string };
   /** Default true. */
   readonly rateLimit?: boolean;
-  /** What is logged to stderr, as JSON lines. Default `error`. */
+  /** The level of the log on stderr, in lines of JSON. Default `error`. */
   readonly logLevel?: 'error' | 'info';
 }
 
 export interface RunningService {
-  /** Where it listens: `http://127.0.0.1:43211`. */
+  /** The address on which it listens: `http://127.0.0.1:43211`. */
   readonly url: string;
-  /** Takes no new connection, finishes what runs, closes the database. */
+  /** Accepts no new connection, finishes running requests, closes the database. */
   stop(): Promise<void>;
 }
 
 /**
- * Brings the database to the schema and serves it. Reads no command line and no environment. Throws
- * SchemaError for a schema with errors, and what `bylaw serve` reports for a database that cannot
- * be reached, a folder in use, or a migration that would lose data.
+ * Migrates the database to the schema and serves it. Reads no command line and no environment. Throws
+ * SchemaError for a schema with errors, and the errors of `bylaw serve` for an unreachable database, a
+ * folder in use, or a migration that would lose data.
  */
 export async function createService(options: ServiceOptions = {}): Promise<RunningService> {
   const schema = schemaFrom(options.schema ?? 'bylaw.yaml');

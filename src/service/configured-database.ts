@@ -1,12 +1,42 @@
+/** Opens the database that the configuration names. */
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
+import { messageOf } from '../database/message-of.ts';
 import { openDatabase } from '../database/open-database.ts';
+import { isNotReachable } from '../database/to-store-error.ts';
 
-/** Opens the database that the configuration names; `cwd` resolves a relative data folder. */
+/** @param cwd resolves a relative data folder */
 export function openConfiguredDatabase(config: Config, cwd: string): Promise<Database> {
   const { databaseUrl, replicaUrl, directUrl, data } = config;
   return databaseUrl === undefined
     ? openDatabase({ dataDir: resolve(cwd, data) })
     : openDatabase({ url: databaseUrl, replicaUrl, directUrl });
+}
+
+const REACHABLE_WITHIN_MS = 30_000;
+const RETRY_PAUSE_MS = 500;
+
+interface Waiting {
+  readonly cwd: string;
+  /** Called once, when the start begins to wait. */
+  readonly onWait: (message: string) => void;
+}
+
+/**
+ * For a database that starts after the service, as with containers and after a power failure: waits
+ * half a minute for a server that cannot be reached. A wrong password or name fails at once.
+ */
+export async function openDatabaseWhenUp(config: Config, { cwd, onWait }: Waiting): Promise<Database> {
+  const end = performance.now() + REACHABLE_WITHIN_MS;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await openConfiguredDatabase(config, cwd);
+    } catch (error) {
+      if (!isNotReachable(error) || performance.now() > end) throw error;
+      if (attempt === 1) onWait(`${messageOf(error)}; trying for ${REACHABLE_WITHIN_MS / 1_000} s`);
+    }
+    await sleep(RETRY_PAUSE_MS);
+  }
 }

@@ -41,37 +41,36 @@ export interface ServiceParts {
   /** Open; closed by `stop`. */
   readonly db: Database;
   readonly log: Log;
-  /** With several workers: the metrics of all of them. */
+  /** The metrics of all workers, if there are several. */
   readonly readMetrics?: () => Promise<string>;
   /** Default: 30 s for a JSON body. */
   readonly arrival?: ArrivalLimits;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool;
-  /** Sees each mail that is written to a file for want of an SMTP server. */
+  /** Called for each mail that is written to a file because there is no SMTP server. */
   readonly onMail?: (mail: Mail) => void;
 }
 
 export interface Service {
   /** The current one; `replaceSchema` makes another. */
   readonly app: App;
-  /** With the port it listens on, also where port 0 was asked for. */
+  /** Has the actual port, also if port 0 was requested. */
   readonly url: string;
   /**
-   * Serves another schema from now on; sessions, files and connections stay. Requests that are
-   * running end with the schema before. With `migrate`, which brings the database to the new
-   * schema, requests that arrive meanwhile wait. If `migrate` throws, so does this, and the schema
-   * before stays.
+   * Serves another schema from now on; sessions, files and connections stay. Running requests end with
+   * the former schema. During `migrate`, which migrates the database to the new schema, new requests
+   * wait. If `migrate` throws, so does this, and the former schema stays.
    */
   replaceSchema(schema: Schema, migrate?: () => Promise<void>): Promise<void>;
   /**
    * Accepts no new connection, finishes running requests (10 s at most), closes the database. For
-   * `farewellMs` before that, it goes on serving: `/readyz` answers 503, and clients are told to
+   * `farewellMs` before that, it still serves: `/readyz` answers 503, and responses ask clients to
    * close their connections. Default: 0.
    */
   stop(farewellMs?: number): Promise<void>;
 }
 
-/** Database to the schema → keys and sessions → first admin → listen. */
+/** Migration → keys and sessions → first admin → listen. */
 export async function startService(parts: ServiceParts): Promise<Service> {
   const { db, log } = parts;
   await applyMigration(db, parts.schema, { ...startOptions(), onNote: (note) => log.logger.warn(note) });
@@ -109,7 +108,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       try {
         await migrate?.();
         app = next;
-        // Its requests still hear of sessions that end.
+        // Its pending requests still need the news of ended sessions.
         void http.replace(next).then(() => before.auth.close());
       } catch (error) {
         await next.auth.close();
@@ -122,10 +121,10 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   };
 }
 
-/** Makes an app for a schema. What depends on no schema is made once. */
+/** Creates an app for a schema. Parts that depend on no schema are created once. */
 class Apps {
   readonly #parts: ServiceParts;
-  /** With port 0, the base URL is written into it later. */
+  /** The base URL is written into it later if the port is 0. */
   readonly #config: Config;
   readonly #passwords: PasswordPool;
   readonly #inFlight = new InFlight();

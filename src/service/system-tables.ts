@@ -1,4 +1,4 @@
-/** What the whole program brings to a migration: tables that are not collections, and its version. */
+/** The options of every migration of this program: tables that are not collections, and its version. */
 import { authTables } from '../auth/auth-tables.ts';
 import { fileTables } from '../files/file-tables.ts';
 import type { MigrateOptions } from '../migrations/migration.ts';
@@ -12,7 +12,7 @@ export const migrateOptions = (): Pick<MigrateOptions, 'systemTables' | 'version
   version: packageVersion(),
 });
 
-/** What a start may do unasked. */
+/** Only safe migrations at startup. */
 export const startOptions = (): Omit<MigrateOptions, 'onNote'> => ({
   ...migrateOptions(),
   keepsExtra: true,

@@ -1,7 +1,7 @@
 /** The version of the package. */
 import { createRequire } from 'node:module';
 
-/** By the package's own name, because compiled files lie elsewhere than sources. */
+/** Resolved by the package's own name, because compiled files are in another folder than sources. */
 export function packageVersion(): string {
   const { version } = createRequire(import.meta.url)('bylaw/package.json') as { readonly version: string };
   return version;

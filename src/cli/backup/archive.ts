@@ -1,6 +1,6 @@
 /**
- * The file of a backup: `backup.json` says what it is, then come the folders `database` and `files`,
- * and last `checksums.json`, without which it is not complete.
+ * The file of a backup: `backup.json` with format and version, the folders `database` and `files`, and
+ * last `checksums.json`, without which the backup is not complete.
  */
 import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const CHUNK = 1 << 20;
 
 export interface FolderOptions {
   readonly isLeft?: (path: string) => boolean;
-  /** A file that has gone since the folder was read is not in the backup. */
+  /** A file that disappears after the folder was read is not in the backup. */
   readonly isChanging?: boolean;
 }
 
@@ -44,7 +44,7 @@ export class BackupWriter {
     return writer;
   }
 
-  /** All of a folder but what `isLeft`, by its path. */
+  /** Adds a folder, except paths for which `isLeft` is true. */
   async addFolder(folder: string, name: string, options: FolderOptions = {}): Promise<void> {
     const { isLeft, isChanging = false } = options;
     await this.#write(headerOf({ name, isFolder: true, size: 0 }));
@@ -57,7 +57,7 @@ export class BackupWriter {
     }
   }
 
-  /** → the size of the whole. */
+  /** → the size of the archive, and the number of files. */
   async end(): Promise<{ readonly bytes: number; readonly count: number }> {
     await this.#addBytes(CHECKSUMS, Buffer.from(JSON.stringify(this.#sums)));
     await this.#write(END_OF_ARCHIVE);
@@ -106,15 +106,15 @@ export class BackupWriter {
   }
 }
 
-/** Where the parts wait until all is verified. */
-const WAITING = 'restoring';
+/** The folder of the parts until all of them are verified. */
+const UNVERIFIED = 'restoring';
 
-/** A backup is restored where nothing else is. */
+/** A backup is restored into an empty folder only. */
 export class FolderNotEmpty extends Error {}
 
 /**
- * The folder is empty or does not exist, and is so again after a failure; meanwhile no service can
- * start in it. Throws BrokenArchive, FolderUnusable, FolderNotEmpty, FolderInUse.
+ * The folder is empty or does not exist, also after a failure. The lock keeps services from starting in
+ * it during the restore. Throws BrokenArchive, FolderUnusable, FolderNotEmpty, FolderInUse.
  */
 export async function restoreInto(folder: string, path: string): Promise<Manifest> {
   const file = await open(path);
@@ -123,7 +123,7 @@ export async function restoreInto(folder: string, path: string): Promise<Manifes
     const made = await mkdir(folder, { recursive: true, mode: 0o700 });
     const lock = await lockFolder(folder);
     try {
-      // Until it was locked, another could fill it.
+      // Another process could fill the folder before it was locked.
       await mustBeEmpty(folder);
       const manifest = await fill(folder, file);
       if (made !== undefined) await syncFolder(dirname(made));
@@ -149,9 +149,9 @@ async function mustBeEmpty(folder: string): Promise<void> {
   if (!isEmpty) throw new FolderNotEmpty(folder);
 }
 
-/** After a failure, everything that it made is gone, and nothing else. */
+/** After a failure, it removes everything that it has created, and nothing else. */
 async function fill(folder: string, file: FileHandle): Promise<Manifest> {
-  const waiting = join(folder, WAITING);
+  const waiting = join(folder, UNVERIFIED);
   const made = [waiting];
   await mkdir(waiting, { mode: 0o700 });
   try {
@@ -170,7 +170,7 @@ async function fill(folder: string, file: FileHandle): Promise<Manifest> {
   }
 }
 
-/** From the folder up to `made`, as far as nobody has put anything into them. */
+/** Removes the folder and its parents up to `made`, unless they have other content. */
 async function removeEmpty(folder: string, made: string): Promise<void> {
   const isGone = await rmdir(folder).then(
     () => true,
@@ -198,7 +198,7 @@ async function unpack(file: FileHandle, folder: string): Promise<Manifest> {
   return manifest;
 }
 
-/** No name leads out of the folder. */
+/** Rejects names that lead out of the folder. */
 const isPlace = (name: string): boolean => {
   const [first, ...rest] = name.split('/');
   return (
@@ -220,7 +220,7 @@ async function bytesOf({ content }: ReadEntry): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** → its checksum. */
+/** → the checksum of the file. */
 async function unpackFile({ content }: ReadEntry, path: string): Promise<string> {
   const target = await open(path, 'wx', 0o600);
   try {

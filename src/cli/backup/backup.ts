@@ -1,4 +1,4 @@
-/** `bylaw backup FILE`: the embedded database and its stored files as they are now, also while they are served. */
+/** `bylaw backup FILE`: the current state of the embedded database and its stored files, also while they are served. */
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -7,8 +7,7 @@ import type { Database } from '../../database/contract.ts';
 import { openConfiguredDatabase } from '../../service/configured-database.ts';
 import { packageVersion } from '../../service/version.ts';
 import { codeOf } from '../../thrown.ts';
-import type { Arguments } from '../support/arguments.ts';
-import type { Command, Io } from '../support/command.ts';
+import type { Arguments, Command, Io } from '../support/command.ts';
 import { lentWorkspace } from '../support/workspace.ts';
 import { BackupWriter } from './archive.ts';
 
@@ -27,7 +26,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const reason = reasonAgainst(config, io);
   if (reason !== undefined) return refuse(reason, io);
   const db = lent?.db ?? (await openConfiguredDatabase(config, io.cwd));
-  // What is deleted meanwhile may be in the copy of the database.
+  // A file that is deleted during the backup may be referenced in the copy of the database.
   const release = lent?.files?.keepBytes();
   try {
     await write(resolve(io.cwd, file), { db, config, io });
@@ -62,11 +61,11 @@ async function write(file: string, { db, config, io }: Source): Promise<void> {
   const manifest = { format: 1, version: packageVersion(), created_at: new Date().toISOString() } as const;
   const writer = await BackupWriter.begin(file, manifest);
   try {
-    // INVARIANT: the files come after the database, so that the bytes of every record in it are there.
+    // INVARIANT: the files follow the database, so that the bytes of every copied record exist.
     await db.copyFolder?.((folder) => writer.addFolder(folder, 'database'));
     const stored = join(resolve(io.cwd, config.data), 'files');
     if (config.files === undefined && existsSync(stored))
-      await writer.addFolder(stored, 'files', { isLeft: isPassing, isChanging: true });
+      await writer.addFolder(stored, 'files', { isLeft: isTemporary, isChanging: true });
     const { bytes, count } = await writer.end();
     io.stdout.write(`wrote ${file}: ${(bytes / 1_000_000).toFixed(1)} MB, ${count} files\n`);
     if (config.files !== undefined) io.stdout.write(`the bucket of BYLAW_FILES is not in it\n`);
@@ -77,5 +76,5 @@ async function write(file: string, { db, config, io }: Source): Promise<void> {
   }
 }
 
-/** Uploads under way, and what was deleted. */
-const isPassing = (path: string): boolean => ['incoming', 'trash'].includes(basename(path));
+/** Incomplete uploads and deleted files. */
+const isTemporary = (path: string): boolean => ['incoming', 'trash'].includes(basename(path));

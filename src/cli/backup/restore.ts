@@ -1,11 +1,10 @@
-/** `bylaw restore FILE`: a backup into an empty data folder, if every checksum is right. */
+/** `bylaw restore FILE`: restores a backup into an empty data folder, if every checksum is right. */
 import { resolve } from 'node:path';
 import { readConfig } from '../../config.ts';
 import { FolderUnusable } from '../../database/embedded/data-folder.ts';
 import { FolderInUse } from '../../database/embedded/folder-lock.ts';
 import { codeOf } from '../../thrown.ts';
-import type { Arguments } from '../support/arguments.ts';
-import type { Command, Io } from '../support/command.ts';
+import type { Arguments, Command, Io } from '../support/command.ts';
 import { FolderNotEmpty, restoreInto } from './archive.ts';
 import { BrokenArchive } from './tar.ts';
 

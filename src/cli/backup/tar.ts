@@ -1,8 +1,8 @@
-/** Archives in the format ustar (POSIX.1-1988), as far as backups need it: folders and regular files, in a stream. */
+/** Archives in the format ustar (POSIX.1-1988), streamed; only folders and regular files, as backups need no more. */
 import type { FileHandle } from 'node:fs/promises';
 
 const BLOCK = 512;
-/** Octal digits of a size; larger ones are binary, as GNU tar and star write them. */
+/** The limit of octal sizes; larger ones are binary, as in GNU tar and star. */
 const MOST_OCTAL = 8 ** 11;
 
 export interface TarEntry {
@@ -42,22 +42,22 @@ function splitName(name: string): readonly [prefix: string, rest: string] {
   throw new RangeError(`the name ${name} is too long for an archive`);
 }
 
-/** Of a header, whose own field counts as spaces. */
+/** The checksum of a header, whose own field counts as spaces. */
 function checksum(header: Buffer): number {
   let sum = 0;
   for (const [at, byte] of header.entries()) sum += at >= 148 && at < 156 ? 0x20 : byte;
   return sum;
 }
 
-/** What follows the bytes of an entry. */
+/** The zeros after the bytes of an entry. */
 export const paddingOf = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
 export const END_OF_ARCHIVE = Buffer.alloc(2 * BLOCK);
 
-/** It ends early, or is not one. */
+/** The archive ends early, or the file is not an archive. */
 export class BrokenArchive extends Error {}
 
 export interface ReadEntry extends TarEntry {
-  /** To be read to its end before the next entry. */
+  /** The reader must consume it before the next entry. */
   readonly content: AsyncIterable<Buffer>;
 }
 

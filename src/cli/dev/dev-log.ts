@@ -1,4 +1,4 @@
-/** The log of `bylaw dev` on a terminal: a line of JSON comes in, a line that people read comes out. */
+/** The log of `bylaw dev` on a terminal: lines of JSON become lines for people. */
 import { styleText } from 'node:util';
 import type { LogLines } from '../../http/observe/log.ts';
 import type { Io } from '../support/command.ts';
@@ -7,7 +7,7 @@ type Style = Parameters<typeof styleText>[0];
 type LogEntry = Readonly<Record<string, unknown>>;
 
 const LEVELS: Readonly<Record<string, Style>> = { info: 'green', warn: 'yellow', error: 'red', fatal: 'red' };
-/** What is in every line, or has its own place in it. */
+/** Keys that every line has, or that have their own position in it. */
 const PLACED = new Set([
   'level',
   'time',
@@ -22,7 +22,7 @@ const PLACED = new Set([
   'text',
 ]);
 
-/** With colours, unless NO_COLOR is set. */
+/** Uses colours unless NO_COLOR is set. */
 export function terminalLog({ stderr, env }: Io): LogLines {
   const paint = (style: Style, text: string): string =>
     env.NO_COLOR === undefined || env.NO_COLOR === '' ? styleText(style, text, { validateStream: false }) : text;
@@ -47,7 +47,7 @@ function requestLine(entry: LogEntry, paint: Paint): string {
   );
 }
 
-/** A text of several lines (`text`) stands below its message. */
+/** A text of several lines (`text`) follows below its message. */
 function messageLine(entry: LogEntry, paint: Paint): string {
   const level = String(entry.level);
   const rest = Object.entries(entry).filter(([name]) => !PLACED.has(name));
@@ -62,11 +62,11 @@ const indented = (text: string): string =>
     .replaceAll(/[^\P{Cc}\n]|\p{Cf}/gu, escaped)
     .replaceAll(/^/gm, '    ');
 
-/** On one line. */
+/** The value on a single line. */
 function printable(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, escaped);
 }
 
-/** INVARIANT: nothing that a client sends steers the terminal. */
+/** INVARIANT: no input of a client controls the terminal. */
 const escaped = (character: string): string => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;

@@ -1,4 +1,4 @@
-/** Migrations of `bylaw dev`: what loses nothing runs at once, the rest only if the developer says so. */
+/** Migrations of `bylaw dev`: statements that lose nothing run at once, the others with the developer's consent. */
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../database/contract.ts';
@@ -9,13 +9,13 @@ import type { Schema } from '../../schema/model/model.ts';
 import { migrateOptions } from '../../service/system-tables.ts';
 import type { Io } from '../support/command.ts';
 
-/** Runs a migration where it has to happen; it may be called twice. */
+/** Runs a migration in its context; it may be called twice. */
 type Around = (migrate: () => Promise<void>) => Promise<void>;
 
-/** A terminal delivers in this time what it has kept. */
+/** A terminal delivers buffered input within this time. */
 const TYPED_AHEAD_MS = 50;
 
-/** Nobody can be asked, or the answer was no. */
+/** The developer declined, or there is no terminal for the question. */
 export class NotMigrated extends Error {
   constructor(migration: Migration, wasAsked: boolean) {
     const remedy = wasAsked
@@ -47,7 +47,7 @@ export class DevMigration {
   }
 
   /**
-   * Brings the database to the schema. Nothing waits while the developer is asked. → the
+   * Migrates the database to the schema. Requests are served while the developer is asked. → the
    * statements. Throws NotMigrated.
    */
   async run(schema: Schema, around: Around = (migrate) => migrate()): Promise<readonly string[]> {
@@ -66,7 +66,7 @@ export class DevMigration {
     return statements;
   }
 
-  /** The file was saved again: an answer would be about a schema of the past. */
+  /** The file was saved again: an answer would be about the previous version. */
   withdraw(): void {
     this.#question?.abort();
   }
@@ -90,10 +90,10 @@ export class DevMigration {
     const terminal = createInterface({ input: stdin, output: stderr as NodeJS.WriteStream });
     this.#question = new AbortController();
     const { signal } = this.#question;
-    // While it reads, the terminal sends no signal for Ctrl-C.
+    // The terminal sends no signal for Ctrl-C while it reads.
     terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     try {
-      // What was typed before the question does not answer it.
+      // Input that was typed before the question does not answer it.
       await sleep(TYPED_AHEAD_MS, undefined, { signal });
       terminal.write(null, { ctrl: true, name: 'u' });
       const answer = await terminal.question(`\n${reasonsOf(migration)}\nDo it nevertheless? [y/N] `, { signal });

@@ -1,6 +1,6 @@
 /**
- * What `bylaw dev` does when the schema file changes: it serves the new schema, or keeps the last
- * good one and says why.
+ * Follows the schema file for `bylaw dev`: serves the new schema, or keeps the last good one and
+ * reports the reason.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -15,16 +15,16 @@ import { loadSeed, type Seeded } from '../transfer/seed.ts';
 import { type DevMigration, NotMigrated } from './dev-migration.ts';
 
 /**
- * A file that is half written may be a valid schema without its last collections: tables change
- * only for one that stays.
+ * An incomplete file may be a valid schema without its last collections: tables change only for a
+ * text that stays.
  */
 const SETTLE_MS = 150;
 
 export interface SessionParts {
   readonly file: string;
-  /** What the service started with. */
+  /** The schema with which the service started. */
   readonly schema: Schema;
-  /** Of the file, when that was read. */
+  /** The text of the file before the schema was read. */
   readonly text: string | undefined;
   readonly service: Service;
   readonly migration: DevMigration;
@@ -36,14 +36,14 @@ export interface SessionParts {
 export class DevSession {
   readonly #parts: SessionParts;
   readonly #path: string;
-  /** Served now. */
+  /** The schema that is served. */
   #schema: Schema;
-  /** Of the schema that is served; undefined after an error, so that saving the file again is another try. */
+  /** The text of the served schema; undefined after an error, so that saving the file again is a new attempt. */
   #text: string | undefined;
   /** Reloads run one after the other. */
   #last: Promise<void> = Promise.resolve();
 
-  /** When the file was saved that is being tried, or was rejected. */
+  /** The time of the save that is being tried, or was rejected. */
   #rejectedAt: number | undefined;
 
   constructor(parts: SessionParts) {
@@ -55,13 +55,13 @@ export class DevSession {
 
   /** `since`: when the change was noticed, by `performance.now()`. */
   reload(since: number): void {
-    // The same save again: a question about it stays.
+    // Another event of the same save: its question stays.
     if (this.#rejectedAt !== undefined && modifiedAt(this.#path) === this.#rejectedAt) return;
     this.#parts.migration.withdraw();
     this.#last = this.#last.then(() => this.#reload(since)).catch((error: unknown) => this.#keep(String(error)));
   }
 
-  /** Waits for the reload that is under way. */
+  /** Waits for a pending reload. */
   async close(): Promise<void> {
     this.#parts.migration.withdraw();
     await this.#last;
@@ -70,13 +70,13 @@ export class DevSession {
   async #reload(since: number): Promise<void> {
     const text = textOfFile(this.#path);
     if (text !== undefined && text === this.#text) return;
-    // One save may be several events; a file that is saved again unchanged asks for another try.
+    // A save may cause several events; saving an unchanged file again is a new attempt.
     const savedAt = modifiedAt(this.#path);
     if (savedAt !== undefined && savedAt === this.#rejectedAt) return;
     this.#rejectedAt = savedAt;
     const { schema, report, issues } = readSchemaFile(this.#parts.file, this.#parts.io);
     if (schema === undefined) {
-      // Some editors take the file away before they put the new one there; that is another event.
+      // Some editors remove the file before they create the new one, which is another event.
       if (text === undefined) await sleep(SETTLE_MS);
       if (text === undefined && textOfFile(this.#path) !== undefined) return this.#retry(since);
       return this.#keep(text === undefined ? issues.map(({ message }) => message).join('\n') : report);
@@ -126,7 +126,7 @@ export class DevSession {
 
 const modifiedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 
-/** Undefined while there is no such file. */
+/** Undefined if the file does not exist. */
 export function textOfFile(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');

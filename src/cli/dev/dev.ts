@@ -1,4 +1,4 @@
-/** `bylaw dev`: `serve` for the author of the schema. It follows the schema file and shows requests, mails and errors. */
+/** `bylaw dev`: `serve` for the author of a schema. It follows the schema file and shows requests, mails, errors. */
 import { resolve } from 'node:path';
 import type { Mail } from '../../auth/auth.ts';
 import { type Config, ConfigError, readConfig, SETTING_NAMES } from '../../config.ts';
@@ -7,7 +7,6 @@ import { type Log, openLog } from '../../http/observe/log.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { openConfiguredDatabase } from '../../service/configured-database.ts';
 import { type Service, startService } from '../../service/start-service.ts';
-import { readyLine } from '../server/ready-line.ts';
 import {
   announceFirstStart,
   HOW_TO_MAKE_AN_ADMIN,
@@ -16,9 +15,8 @@ import {
   reportingStartErrors,
   requireFreePort,
 } from '../server/serve-here.ts';
-import { stopSignal } from '../server/stop-signal.ts';
-import type { Arguments } from '../support/arguments.ts';
-import type { Command, Io } from '../support/command.ts';
+import { readyLine, stopSignal } from '../server/server-process.ts';
+import type { Arguments, Command, Io } from '../support/command.ts';
 import { requireSchema } from '../support/workspace.ts';
 import { loadSeed } from '../transfer/seed.ts';
 import { terminalLog } from './dev-log.ts';
@@ -37,7 +35,7 @@ export const command: Command = {
 async function run(args: Arguments, io: Io): Promise<number> {
   const config = { ...readConfig(args.flags, io.env), isDevelopment: true };
   if (config.workers > 1) throw new ConfigError(['--workers: `bylaw dev` runs one process']);
-  // Read before the schema is: a change in between is noticed.
+  // The text is read before the schema: the session notices a change in between.
   const text = textOfFile(resolve(io.cwd, config.schema));
   const schema = requireSchema(config.schema, io);
   const hasSeed = !args.has('no-seed');
@@ -95,7 +93,7 @@ async function start({ config, schema, hasSeed, io }: Development, db: Database,
   const { logger } = log;
   const migration = await DevMigration.open(db, io);
   await migration.run(schema);
-  // Before the first admin: a user who exists would keep the seed of `users` out.
+  // The seed precedes the first admin: with a user, the seed of `users` would not be loaded.
   if (hasSeed) reportSeed(await loadSeed(db, { schema, cwd: io.cwd }), logger);
   const onMail = ({ to, subject, text }: Mail): void => logger.info({ to, subject, text }, 'mail');
   return { service: await startService({ config, schema, db, log, onMail }), migration };

@@ -1,14 +1,14 @@
-/** Reports changes of one file, however it is saved: in place, or by a rename over it. */
+/** Reports changes of a file that is saved in place or by a rename over it. */
 import { watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
-/** An editor writes a file in several steps; the last one counts. Milliseconds. */
+/** Milliseconds. An editor writes a file in several steps; the last one counts. */
 const DEBOUNCE_MS = 10;
 
 /**
  * Watches the folder: a watch on the file itself would follow the file that a rename replaces.
- * `onChange` gets the time of the first event (`performance.now()`). Returns what ends the watch.
- * Throws where the folder cannot be watched.
+ * `onChange` gets the time of the first event (`performance.now()`). → a function that ends the watch.
+ * Throws if the folder cannot be watched.
  */
 export function watchFile(
   path: string,

@@ -1,4 +1,4 @@
-/** What `bylaw explain` is asked: a caller, an action, and the record or the write that it is about. */
+/** The arguments of `bylaw explain`: a caller, an action, and optionally a record or a write. */
 
 import { ConfigError, unknownName } from '../../config.ts';
 import { decide } from '../../policy/access.ts';
@@ -11,7 +11,7 @@ import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { sql, text, uuid } from '../../sql.ts';
-import type { Arguments } from '../support/arguments.ts';
+import type { Arguments } from '../support/command.ts';
 import type { OpenDatabase } from '../support/workspace.ts';
 
 export interface Question {
@@ -21,11 +21,11 @@ export interface Question {
   readonly request: PolicyRequest;
   /** `--record`. */
   readonly record: Row | undefined;
-  /** `--set`, of a create or an update. */
+  /** `--set`, for a create or an update. */
   readonly data: Data | undefined;
 }
 
-/** Throws ConfigError with everything that is wrong. */
+/** Throws ConfigError with all issues. */
 export async function questionOf(args: Arguments, { db, schema }: OpenDatabase): Promise<Question> {
   const [name = '', givenAction = ''] = args.positionals;
   const collection = schema.collections.get(name);
@@ -47,7 +47,7 @@ export async function questionOf(args: Arguments, { db, schema }: OpenDatabase):
   return { store, collection, action, request, record, data };
 }
 
-/** The access that the request of the question would have. */
+/** The access of the question's request. */
 export function accessOf({ store, collection, request, action }: Question): AccessContext {
   const { data, ...others } = request;
   const { collections } = store.schema;

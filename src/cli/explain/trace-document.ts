@@ -8,7 +8,7 @@ export interface TraceDocument {
   readonly data: {
     /** null: it depends on the record. */
     readonly allowed: ThreeValued;
-    /** Of the answer over HTTP; null: it depends on the record. A list that leaves the record out is a 200. */
+    /** The status of the HTTP response; null: it depends on the record. A list without the record is a 200. */
     readonly status: number | null;
     /** The index of the rule that allows; null: none does, or it depends on the record. */
     readonly decided_by: number | null;
@@ -25,10 +25,10 @@ export interface TraceDocument {
 interface RuleDocument {
   /** Empty: any caller. */
   readonly roles: readonly string[];
-  /** As its author wrote it; null for a rule of roles alone. */
+  /** The author's text; null for a rule with roles only. */
   readonly when: string | null;
   readonly residual: 'allow' | 'deny' | 'depends';
-  /** null: unknown, or there is no record. Of an update's rule without `@next`: of both records. */
+  /** null: unknown, or no record is given. A rule of an update without `@next` is about both records. */
   readonly value: ThreeValued;
   readonly reasons: readonly string[];
   readonly leaves: readonly LeafDocument[];
@@ -36,18 +36,18 @@ interface RuleDocument {
 
 interface LeafDocument {
   readonly text: string;
-  /** In UTF-16 units, from the start of `when`; null for roles, and for the body of a named condition. */
+  /** UTF-16 units from the start of `when`; null for roles, and for the body of a named condition. */
   readonly offset: number | null;
   readonly length: number;
   readonly value: ThreeValued;
-  /** The sides of a comparison; null where there is none, or it is null. */
+  /** The sides of a comparison; null if there is none, or the side is null. */
   readonly left: unknown;
   readonly right: unknown;
-  /** What was null, where the value is unknown. */
+  /** The operand that was null, if the value is unknown. */
   readonly absent: string | null;
-  /** The element of a to-many relation, as `memberships <id>`; null outside of quantifiers. */
+  /** The element of a to-many relation, such as `memberships <id>`; null outside of quantifiers. */
   readonly element: string | null;
-  /** Update, a rule without `@next`: asked of the stored record or of the result. */
+  /** For a rule of an update without `@next`: the stored record or the result. */
   readonly of: 'stored' | 'written' | null;
 }
 
@@ -103,7 +103,7 @@ function ruleDocument({ parts, residual, explanations }: RuleTrace): RuleDocumen
   };
 }
 
-/** Behind the author's text are the roles. */
+/** The roles follow the author's text. */
 const within = (when: string | null, offset: number | null): number | null =>
   when === null || offset === null || offset >= when.length ? null : offset;
 

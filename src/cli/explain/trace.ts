@@ -1,6 +1,6 @@
 /**
  * The answer to a question: the verdict, the value of every clause of every rule, and the statement
- * that the store runs, with its plan.
+ * that the records room runs, with its plan.
  */
 import { ConfigError } from '../../config.ts';
 import { decide, type Permit } from '../../policy/access.ts';
@@ -19,11 +19,11 @@ type Verdict = Residual['verdict'];
 
 export interface Trace {
   readonly question: Question;
-  /** With a record or a write, never `depends`. */
+  /** Never `depends` with a record or a write. */
   readonly verdict: Verdict;
-  /** Of the answer over HTTP; undefined where it depends on the record. */
+  /** The status of the HTTP response; undefined if it depends on the record. */
   readonly status: number | undefined;
-  /** Of the request alone. */
+  /** The verdict by the request alone. */
   readonly residual: Verdict;
   /** The index of the rule that allows. */
   readonly decidedBy: number | undefined;
@@ -38,14 +38,14 @@ export interface RuleTrace {
   readonly residual: Verdict;
   /** Undefined without a record. */
   readonly allowed: boolean | undefined;
-  /** Of the stored record, or of both; for an update under a rule without `@next`, then of the result. */
+  /** One for the record, or for both records; two for an update with a rule without `@next`: stored record, result. */
   readonly explanations: readonly Explanation[];
 }
 
 export interface MemberTrace {
   readonly name: string;
   readonly text: string;
-  /** Of the write, where there is one; otherwise of the request alone. */
+  /** The verdict on the write if there is one; otherwise by the request alone. */
   readonly verdict: Verdict;
   /** The write sets it. */
   readonly isSet: boolean;
@@ -66,7 +66,7 @@ interface Subject {
   readonly writing?: Writing;
 }
 
-/** Throws ConfigError where the store would reject the data of the write. */
+/** Throws ConfigError if the data of the write is invalid. */
 export async function traceOf(question: Question): Promise<Trace> {
   const { collection, action, request } = question;
   const subject = await subjectOf(question);
@@ -93,10 +93,10 @@ export async function traceOf(question: Question): Promise<Trace> {
 
 const SUCCEEDS: Readonly<Record<Action, number>> = { list: 200, read: 200, create: 201, update: 200, delete: 204 };
 
-/** By the request alone. */
+/** The status if the request alone decides. */
 const refusedBy = ({ auth }: PolicyRequest): number => (auth === null ? 401 : 403);
 
-/** A list leaves out what is denied. A refusal does not tell of a record that the caller cannot read. */
+/** A list leaves out denied records. A refusal does not reveal a record that the caller cannot read. */
 async function statusOf(
   question: Question,
   subject: Subject | undefined,
@@ -115,7 +115,7 @@ async function statusOf(
 
 // ---------------------------------------------------------------- the records
 
-/** An update without data is one that changes nothing; a create of a record is one like it, made now. */
+/** An update without data changes nothing; a create with a record creates its copy now. */
 async function subjectOf(question: Question): Promise<Subject | undefined> {
   const { store, collection, action, record, data } = question;
   const access = accessOf(question);
@@ -137,7 +137,7 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
   return { record, written: planned.written, writing: planned.writing };
 }
 
-/** Of a record that is not stored. */
+/** The id of a record that is not stored. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 function rejectErrors(errors: readonly { readonly pointer?: string; readonly detail: string }[]): void {
@@ -178,7 +178,7 @@ function relatedOf({ store, collection, request }: Question, rule: Policy, subje
   return loadRelated({ store, q: store.db, tenant }, { collection: collection.name, ...rows, needs, requested });
 }
 
-/** The fields and belongs_to with rules of their own for what the action does to them. */
+/** The fields and belongs_to with own rules for the action. */
 async function memberTraces(question: Question, subject: Subject | undefined): Promise<readonly MemberTrace[]> {
   const { collection, action, request, data } = question;
   if (action === 'delete') return [];
@@ -199,9 +199,9 @@ async function memberTraces(question: Question, subject: Subject | undefined): P
 // ---------------------------------------------------------------- the statement
 
 /**
- * Of an update: the one statement that decides and writes. Of the others: the condition on the
- * records that a list returns, or on the one record. A create has none: its rules are about a
- * record that is not stored yet.
+ * The statement of an update decides and writes. The other actions have a SELECT with the condition
+ * on the listed records, or on the record. A create has none: its rules are about a record that is
+ * not stored yet.
  */
 async function statementTrace(
   question: Question,
@@ -231,7 +231,7 @@ function selectOf({ store, collection, action, record }: Question, permit: Permi
   return sql`${from} AND t.id = ${uuid(String(record?.id ?? NO_ID))}`;
 }
 
-/** Without the indentation that the statement has in the source. */
+/** Removes the indentation of the source. */
 function laidOut(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const least = Math.min(...lines.map((line) => line.length - line.trimStart().length));

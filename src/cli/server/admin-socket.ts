@@ -1,7 +1,7 @@
 /**
- * How a command reaches the server that has the embedded database open: a socket in the data
- * folder, which only its owner may open. The call is one line of JSON; what the command prints
- * comes back in lines of JSON, and last its exit code.
+ * The connection of a command to the server that has the embedded database open: a socket in the data
+ * folder, which only its owner may open. The call is a line of JSON; the server returns the output of
+ * the command in lines of JSON, and last the exit code.
  */
 
 import { once } from 'node:events';
@@ -15,12 +15,12 @@ import { finished } from 'node:stream/promises';
 export interface SentCommand {
   readonly argv: readonly string[];
   readonly stdin: string;
-  /** Of the caller: paths are relative to it. */
+  /** The folder of the caller, to which paths are relative. */
   readonly cwd: string;
-  /** The schema file of the caller, whose environment may name it. */
+  /** The schema file of the caller; the caller's environment may name it. */
   readonly schema: string;
 }
-/** Where a command prints to. `write` is false when the reader is slow; then `drain` follows. */
+/** A stream for the output of a command. `write` returns false if the reader is slow; then `drain` follows. */
 interface Output {
   write(text: string): unknown;
 }
@@ -46,7 +46,7 @@ function socketOf(folder: string): string {
 
 export async function listenForCommands(folder: string, run: RunCall): Promise<() => Promise<void>> {
   const path = socketOf(folder);
-  // The folder's lock is ours, so a socket that is there was left by a server that was killed.
+  // The folder's lock is ours, so an existing socket belongs to a server that was killed.
   await rm(path, { force: true });
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => socket.destroy());
@@ -75,7 +75,7 @@ async function serveCall(socket: Socket, run: RunCall): Promise<void> {
 
 const sentLine = (message: Message): string => `${JSON.stringify(message)}\n`;
 
-/** A command that prints much waits for a caller that reads slowly. */
+/** A command with much output waits for a slow caller. */
 const outputTo = (socket: Socket, name: 'stdout' | 'stderr'): Writable =>
   new Writable({
     decodeStrings: false,

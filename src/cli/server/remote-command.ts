@@ -1,4 +1,4 @@
-/** Runs a command that another process sent to this server, with the server's own database. */
+/** Runs a command of another process in this server, with the server's database. */
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { reasonOf } from '../../thrown.ts';
@@ -8,7 +8,10 @@ import type { Io } from '../support/command.ts';
 import { type LentWorkspace, lentWorkspace } from '../support/workspace.ts';
 import type { RunCall } from './admin-socket.ts';
 
-/** `workspaceNow`: `bylaw dev` replaces it. `io` is the server's. */
+/**
+ * @param workspaceNow `bylaw dev` replaces the workspace
+ * @param io the streams of the server
+ */
 export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall {
   return async ({ argv, stdin, cwd, schema }, outputs) => {
     const [name = '', ...rest] = argv;
@@ -20,7 +23,7 @@ export function remoteRunner(workspaceNow: () => LentWorkspace, io: Io): RunCall
     const call: Io = { ...io, ...outputs, cwd, stdin: Readable.from([stdin]) };
     const workspace = workspaceNow();
     const { config } = workspace;
-    // The command runs in the folder of its caller, and means the schema file that its caller means.
+    // The command runs in the folder of its caller, with the caller's schema file.
     const lent = { ...workspace, config: { ...config, data: resolve(io.cwd, config.data), schema } };
     try {
       return await lentWorkspace.run(lent, () => callCommand(loaded.command, { argv: rest, io: call }));

@@ -10,26 +10,25 @@ import { FolderInUse } from '../../database/embedded/folder-lock.ts';
 import { openLog } from '../../http/observe/log.ts';
 import { MigrationRefused } from '../../migrations/migration.ts';
 import type { Schema } from '../../schema/model/model.ts';
+import { openDatabaseWhenUp } from '../../service/configured-database.ts';
 import { type Service, startService } from '../../service/start-service.ts';
-import { openDatabaseWhenUp } from '../../service/wait-for-database.ts';
 import { codeOf, reasonOf } from '../../thrown.ts';
 import type { Io } from '../support/command.ts';
 import { requireSchema } from '../support/workspace.ts';
 import { listenForCommands } from './admin-socket.ts';
-import { readyLine } from './ready-line.ts';
 import { remoteRunner } from './remote-command.ts';
-import { stopSignal } from './stop-signal.ts';
+import { readyLine, stopSignal } from './server-process.ts';
 import { notifyReady, readMetricsOfAll, stopMessage } from './workers/worker.ts';
 
-interface StartPlace {
+interface StartContext {
   readonly config: Config;
   readonly io: Io;
 }
 
-/** What the operator can mend becomes a sentence and exit code 1. */
+/** Errors that the operator can fix become a sentence and exit code 1. */
 export async function reportingStartErrors(
   name: string,
-  { config, io }: StartPlace,
+  { config, io }: StartContext,
   start: () => Promise<number>,
 ): Promise<number> {
   try {
@@ -53,10 +52,10 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const isWorker = cluster.isWorker;
   const asked = isWorker ? stopMessage() : undefined;
   let isStarted = false;
-  // As a signal does to a process that serves alone.
+  // A signal ends a process that serves alone in the same way.
   void asked?.then(() => isStarted || process.exit(0));
   if (!isWorker) await requireFreePort(config);
-  // On a terminal a sentence; elsewhere a line like the others of the log.
+  // A sentence on a terminal; otherwise a line of the log.
   const say = (message: string): void =>
     isTerminal(io.stderr) ? void io.stderr.write(`bylaw: ${message}\n`) : log.logger.info(message);
   const isFirst = announceFirstStart(config, io, say);
@@ -79,7 +78,7 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   return 0;
 }
 
-/** Milliseconds for which clients that keep their connections are told to close them. */
+/** Milliseconds in which clients are asked to close their connections. */
 const FAREWELL_MS = 2_000;
 
 export const HOW_TO_MAKE_AN_ADMIN =
@@ -87,7 +86,7 @@ export const HOW_TO_MAKE_AN_ADMIN =
 
 export const isTerminal = (stream: object): boolean => 'isTTY' in stream && stream.isTTY === true;
 
-/** Making the embedded database takes seconds. True if it is about to be made. */
+/** The creation of the embedded database takes seconds. → true if it will be created. */
 export function announceFirstStart(
   { databaseUrl, data }: Config,
   { cwd }: Io,
@@ -98,7 +97,7 @@ export function announceFirstStart(
   return true;
 }
 
-/** Before anything is made in the data folder. Rejects as `listen` does. */
+/** Runs before anything is created in the data folder. Rejects as `listen` does. */
 export async function requireFreePort({ host, port }: Config): Promise<void> {
   const probe = createServer();
   probe.listen({ host, port });
@@ -107,8 +106,8 @@ export async function requireFreePort({ host, port }: Config): Promise<void> {
 }
 
 /**
- * A folder that cannot hold a socket (its path is too long, or the file system is unusual) does not
- * keep the service from starting.
+ * The service starts without a socket if the folder cannot hold one: its path is too long, or the file
+ * system is unusual.
  */
 export async function openSocket(folder: string, service: Service, io: Io): Promise<(() => Promise<void>) | undefined> {
   try {
@@ -123,7 +122,7 @@ export async function openSocket(folder: string, service: Service, io: Io): Prom
   }
 }
 
-/** Why the service cannot start, if the operator can mend it. */
+/** Why the service cannot start, if the operator can fix it. */
 function startErrorOf(error: unknown, { host, port }: Config): string | undefined {
   if (error instanceof MigrationRefused || error instanceof FolderInUse || error instanceof FolderUnusable)
     return error.message;

@@ -3,12 +3,11 @@
  * wrong call.
  */
 import { ConfigError, configIssues, unknownName } from '../../config.ts';
-import { commandHelp, groupHelp } from '../help.ts';
-import type { Arguments } from './arguments.ts';
-import { type Command, type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
+import { type Arguments, type Command, type CommandGroup, DATABASE_SETTINGS, type Io } from './command.ts';
+import { commandHelp, groupHelp } from './help.ts';
 import { parseArguments } from './parse-arguments.ts';
 
-/** How a command runs once its arguments are parsed; the default is in this process. */
+/** Runs a command whose arguments are parsed; the default runs it in this process. */
 export type Runner = (command: Command, args: Arguments, io: Io) => Promise<number>;
 
 const runHere: Runner = (command, args, io) => command.run(args, io);
@@ -19,7 +18,7 @@ export interface CommandCall {
   readonly run?: Runner;
 }
 
-/** → the exit code: 2 where the call is wrong. */
+/** → the exit code: 2 if the call is wrong. */
 export async function callCommand(loaded: Command | CommandGroup, call: CommandCall): Promise<number> {
   if ('commands' in loaded) return callGroup(loaded, call);
   const { argv, io, run = runHere } = call;
@@ -52,13 +51,13 @@ function callGroup(group: CommandGroup, call: CommandCall): Promise<number> {
   return Promise.resolve(2);
 }
 
-/** Before `--` only: what follows it is not a flag. */
+/** Words after `--` are not flags. */
 function asksForHelp(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return argv.slice(0, end === -1 ? undefined : end).some((word) => word === '--help' || word === '-h');
 }
 
-/** Errors of flags are reported together with errors of the settings, where the command needs them all. */
+/** Errors of flags are reported together with errors of the settings, if the command needs all of these. */
 function argumentsOf(command: Command, argv: readonly string[], io: Io): Arguments {
   const { args, issues } = parseArguments(argv, command);
   if (issues.length === 0) return args;

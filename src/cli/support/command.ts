@@ -1,6 +1,5 @@
 /** The shape of a command, and its access to the world outside the process. */
-import { type Environment, SETTINGS, type Setting, type SettingName } from '../../config.ts';
-import type { Arguments } from './arguments.ts';
+import { type Environment, type FlagValues, SETTINGS, type Setting, type SettingName } from '../../config.ts';
 
 export interface Io {
   readonly stdout: { write(text: string): unknown };
@@ -10,21 +9,49 @@ export interface Io {
   readonly cwd: string;
 }
 
+/** The arguments of a call: positionals, and the values of each flag. */
+export class Arguments {
+  readonly positionals: readonly string[];
+  readonly #values: ReadonlyMap<string, readonly string[]>;
+
+  constructor(positionals: readonly string[], values: ReadonlyMap<string, readonly string[]>) {
+    this.positionals = positionals;
+    this.#values = values;
+  }
+
+  has(flag: string): boolean {
+    return this.#values.has(flag);
+  }
+
+  get(flag: string): string | undefined {
+    return this.#values.get(flag)?.at(-1);
+  }
+
+  all(flag: string): readonly string[] {
+    return this.#values.get(flag) ?? [];
+  }
+
+  /** The last value of each flag. */
+  get flags(): FlagValues {
+    return Object.fromEntries([...this.#values].map(([flag, values]) => [flag, values.at(-1)!]));
+  }
+}
+
 interface Flag {
-  /** The name of its value in the usage; a flag without one is a switch. */
+  /** The name of its value in the usage; a flag without this name is a switch. */
   readonly value?: string;
   readonly repeated?: boolean;
   readonly about: string;
-  /** The environment name that means the same. */
+  /** The environment variable for the same setting. */
   readonly env?: string;
   readonly default?: string;
 }
 export type Flags = Readonly<Record<string, Flag>>;
 
 export interface Command {
-  /** As it is typed after `bylaw`: `check`, `user add`. */
+  /** The words after `bylaw`: `check`, `user add`. */
   readonly name: string;
-  /** One line, in the third person: `checks the schema and every policy`. */
+  /** A line in the third person: `checks the schema and every policy`. */
   readonly summary: string;
   /** Names of arguments: `EMAIL` is required, `[DIR]` is not, `[NAME…]` may be repeated. */
   readonly positionals?: readonly string[];
@@ -41,8 +68,8 @@ export interface CommandGroup {
 }
 
 /**
- * The file of a command is loaded when the command is called: one that needs no database does not
- * wait for it.
+ * The file of a command is loaded when the command is called: a command without a database does not
+ * load the database.
  */
 export type LoadCommand = () => Promise<{ readonly command: Command | CommandGroup }>;
 
@@ -64,6 +91,6 @@ const flagOfSetting = (setting: Setting): Flag => ({
   default: setting.default ?? setting.otherwise,
 });
 
-/** The settings that only the environment has. */
+/** The settings that have no flag. */
 export const environmentOf = ({ settings }: Command): readonly Setting[] =>
   settings.map((name): Setting => SETTINGS[name]).filter(({ flag }) => flag === undefined);

@@ -4,12 +4,11 @@
  */
 import { parseArgs } from 'node:util';
 import { unknownName } from '../../config.ts';
-import { Arguments } from './arguments.ts';
-import { type Command, type Flags, flagsOf } from './command.ts';
+import { Arguments, type Command, type Flags, flagsOf } from './command.ts';
 
 export interface ParsedArguments {
   readonly args: Arguments;
-  /** Everything that is wrong, in the order of the command line. */
+  /** All errors, in the order of the command line. */
   readonly issues: readonly string[];
 }
 
@@ -26,7 +25,7 @@ export function parseArguments(argv: readonly string[], command: Command): Parse
     if (issue !== undefined) issues.push(issue);
     else values.set(token.name, [...(values.get(token.name) ?? []), token.value ?? '']);
   }
-  // What follows an unknown flag may be its value: it is not reported as an argument too many.
+  // A word after an unknown flag may be its value: it is not reported as an unexpected argument.
   if (issues.length === 0) issues.push(...positionalIssues(positionals, command));
   return { args: new Arguments(positionals, values), issues };
 }

@@ -1,21 +1,22 @@
-/** The schema file as commands read it: its issues name the file as the user typed it. */
+/** Reads the schema file for commands: issues name the file as the user typed it. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { schemaFileOf } from '../../config.ts';
 import { growthNotes } from '../../schema/advice/growth-notes.ts';
 import { loadSchema } from '../../schema/file/load-file.ts';
 import { type SchemaIssue, underlineIssue } from '../../schema/issue.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import type { Io } from './command.ts';
+import type { Arguments, Io } from './command.ts';
 
 export interface CheckedSchemaFile {
-  /** Absent where there is an error. */
+  /** Absent if there is an error. */
   readonly schema?: Schema;
   readonly issues: readonly SchemaIssue[];
   /** Each issue with its line, underlined. */
   readonly report: string;
 }
 
-/** Of a file without errors. */
+/** Reads the notes on growth; there are none for a file with errors. */
 export function readGrowthNotes(
   { schema }: CheckedSchemaFile,
   { cwd }: Io,
@@ -38,4 +39,12 @@ function underlineIssues(path: string, issues: readonly SchemaIssue[]): string {
   if (issues.length === 0) return '';
   const text = issues.some(({ code }) => code === 'no_file') ? '' : readFileSync(path, 'utf8');
   return `${issues.map((issue) => underlineIssue(text, issue)).join('\n\n')}\n`;
+}
+
+/** Prints something of the schema. → 0, or 1 if the schema has errors, which go to stderr. */
+export function printSchema(args: Arguments, io: Io, print: (schema: Schema) => string): number {
+  const { schema, report } = readSchemaFile(schemaFileOf(args.flags, io.env), io);
+  if (schema === undefined) io.stderr.write(report);
+  else io.stdout.write(print(schema));
+  return schema === undefined ? 1 : 0;
 }

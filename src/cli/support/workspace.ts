@@ -1,7 +1,7 @@
 /**
- * The database for a command. A running server with an embedded database is its only user, so a
- * command that finds the folder in use is run inside that server, over its socket
- * (admin-socket.ts); there it gets the server's own database and sessions.
+ * The database for a command. A running server is the only user of its embedded database, so a command
+ * that finds the folder in use runs inside that server, over its socket (admin-socket.ts), with the
+ * database and the sessions of the server.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync } from 'node:fs';
@@ -15,8 +15,7 @@ import { readCatalog } from '../../migrations/catalog.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { openConfiguredDatabase } from '../../service/configured-database.ts';
 import { migrateOptions } from '../../service/system-tables.ts';
-import type { Arguments } from './arguments.ts';
-import type { Io } from './command.ts';
+import type { Arguments, Io } from './command.ts';
 import { readSchemaFile } from './schema-file.ts';
 
 export interface OpenDatabase {
@@ -28,7 +27,7 @@ export interface OpenDatabase {
 export interface Workspace extends OpenDatabase {
   readonly auth: Auth;
 }
-/** What a server lends to the commands that run inside it. */
+/** The workspace that a server lends to the commands that run inside it. */
 export interface LentWorkspace extends Omit<Workspace, 'close'> {
   readonly files?: Files;
 }
@@ -36,11 +35,11 @@ export interface LentWorkspace extends Omit<Workspace, 'close'> {
 /** Set while a command runs inside a server. */
 export const lentWorkspace = new AsyncLocalStorage<LentWorkspace>();
 
-/** The database as it is. Throws ConfigError, FolderInUse. */
+/** Opens the database without a migration. Throws ConfigError, FolderInUse. */
 export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenDatabase> {
   const lent = lentWorkspace.getStore();
   const config = lent?.config ?? readConfig(args.flags, io.env);
-  // The schema file is read again even inside a server, which keeps the schema it started with.
+  // The schema file is read again even inside a server, which keeps the schema of its start.
   const schema = requireSchema(config.schema, io);
   if (lent !== undefined) return { config, schema, db: lent.db, close: async () => {} };
   const db = await openConfiguredDatabase(config, io.cwd);
@@ -48,8 +47,8 @@ export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenData
 }
 
 /**
- * Creates the tables of the schema where the database has none yet. Throws ConfigError,
- * FolderInUse.
+ * As `openDatabaseFor`; creates the tables of the schema if the database has none yet. Throws
+ * ConfigError, FolderInUse.
  */
 export async function openMigratedDatabase(args: Arguments, io: Io): Promise<OpenDatabase> {
   const opened = await openDatabaseFor(args, io);
@@ -63,7 +62,7 @@ export async function openMigratedDatabase(args: Arguments, io: Io): Promise<Ope
   }
 }
 
-/** As `openMigratedDatabase`, with the sessions and keys in it. Throws KeySecretError too. */
+/** As `openMigratedDatabase`, with sessions and keys. Throws KeySecretError too. */
 export async function openWorkspace(args: Arguments, io: Io): Promise<Workspace> {
   const lent = lentWorkspace.getStore();
   if (lent !== undefined) return { ...lent, close: async () => {} };

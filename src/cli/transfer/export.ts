@@ -1,4 +1,4 @@
-/** `bylaw export`: all records of collections, as files or to standard output. */
+/** `bylaw export`: writes all records of collections to files or to standard output. */
 
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync } from 'node:fs';
@@ -10,8 +10,7 @@ import type { Database } from '../../database/contract.ts';
 import { exportRecords } from '../../records/transfer/export-records.ts';
 import { manyToManyOf, storedMembersOf } from '../../records/transfer/members.ts';
 import type { Collection } from '../../schema/model/model.ts';
-import type { Arguments } from '../support/arguments.ts';
-import { type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
 import { openDatabaseFor } from '../support/workspace.ts';
 import { FORMAT_NAMES, FORMATS, type Format } from './formats/format.ts';
 
@@ -74,7 +73,7 @@ interface CollectionExport {
   readonly format: Format;
 }
 
-/** → how many. */
+/** → the number of records. */
 async function write(target: Io['stdout'], { db, collection, format }: CollectionExport): Promise<number> {
   const writer = format.writer(memberNames(collection));
   await put(target, writer.head);

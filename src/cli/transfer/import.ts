@@ -1,4 +1,4 @@
-/** `bylaw import`: the records of a file into a collection, all or none. */
+/** `bylaw import`: imports the records of a file into a collection, all or none. */
 
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
@@ -9,8 +9,7 @@ import { datetimeOf } from '../../policy/values.ts';
 import { type Imported, ImportRejected, importRecords } from '../../records/transfer/import-records.ts';
 import type { SourceRecord } from '../../records/transfer/read-record.ts';
 import type { Collection } from '../../schema/model/model.ts';
-import type { Arguments } from '../support/arguments.ts';
-import { type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
 import { openWorkspace } from '../support/workspace.ts';
 import { requireCollection } from './export.ts';
 import { FORMAT_NAMES, FORMATS, type Format, formatOfFile } from './formats/format.ts';
@@ -69,7 +68,7 @@ function requireFormat(name: string | undefined): Format {
   return format;
 }
 
-/** A file's record without its bytes would promise what is not there. */
+/** The record of a file without its bytes would promise missing content. */
 function requireImportable({ kind }: Collection): void {
   if (kind === 'files')
     throw new ConfigError(['files are uploaded, not imported: their bytes belong to their records']);
@@ -96,7 +95,7 @@ async function fileHash(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** On a terminal only. */
+/** Progress on a terminal. */
 class ProgressLine {
   readonly #bar: SingleBar | undefined;
 

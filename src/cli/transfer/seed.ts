@@ -13,9 +13,9 @@ import { ident, raw } from '../../sql.ts';
 import { FORMATS, formatOfFile } from './formats/format.ts';
 
 export interface Seeded {
-  /** A line each: `12 records into posts (seed/posts.csv)`. */
+  /** Lines such as `12 records into posts (seed/posts.csv)`. */
   readonly done: readonly string[];
-  /** A line each, with the file, and the line in it. */
+  /** Lines with the file and the line in it. */
   readonly issues: readonly string[];
 }
 export interface SeedRequest {
@@ -31,8 +31,8 @@ interface SeedFile {
 }
 
 /**
- * Loads the seed of the schema into the collections that are empty. A file is loaded as a whole or
- * not at all; a file with an error keeps no other from being loaded.
+ * Loads the seed of the schema into empty collections. A file is loaded as a whole or not at all; an
+ * error in a file does not affect the others.
  */
 export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest): Promise<Seeded> {
   if (schema.seed === undefined) return { done: [], issues: [] };
@@ -87,7 +87,7 @@ function seedFiles(folder: string, { collections }: Schema, place: (path: string
   return { files, issues };
 }
 
-/** Those that are referenced come first. In a circle, the order is that of the names. */
+/** Referenced collections come first. In a cycle, the order is alphabetical. */
 function inOrderOfReferences(files: readonly SeedFile[]): readonly SeedFile[] {
   const byName = new Map(files.map((file) => [file.collection.name, file]));
   const ordered = new Set<SeedFile>();

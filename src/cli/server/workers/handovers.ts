@@ -1,28 +1,28 @@
 /**
- * Connections that the primary has handed to a worker which has not taken them yet. Node waits for
- * the worker's word, also after the worker has died: the client would wait for ever (issue 7006 of
- * nodejs/node-v0.x-archive, for 0.11 and still today). So the primary reports, in the name of a
- * dead worker, that it refused what it had not taken, as a stopping worker does. Node then gives
- * the connection to another.
+ * Connections that the primary has handed to a worker and that the worker has not accepted yet. Node
+ * waits for the worker's message even after the worker has died, and the client would wait for ever
+ * (issue 7006 of nodejs/node-v0.x-archive, for 0.11 and still today). So the primary reports in the
+ * name of a dead worker that it refused these connections, as a stopping worker does. Node then hands
+ * them to another worker.
  *
  * INVARIANT: unknown messages pass unchanged. If a later Node sends other messages, its own
  * behaviour remains.
  */
 import type { Worker } from 'node:cluster';
 
-/** Of Node's cluster, between the primary and a worker. */
+/** A message of Node's cluster between the primary and a worker. */
 interface ClusterMessage {
   readonly cmd?: string;
   readonly act?: string;
   readonly seq?: number;
-  /** The `seq` that is answered. */
+  /** The `seq` of the answered message. */
   readonly ack?: number;
 }
 interface Connection {
   close(): void;
 }
 
-/** `isServed`: whether another worker takes connections. */
+/** @param isServed whether another worker accepts connections */
 export function returnHandovers(worker: Worker, isServed: () => boolean): void {
   const { process: child } = worker;
   const waiting = new Map<number, Connection>();
@@ -38,10 +38,10 @@ export function returnHandovers(worker: Worker, isServed: () => boolean): void {
   child.once('disconnect', () => {
     isDisconnected = true;
   });
-  // It has ended, and all that it said is read.
+  // The worker has ended, and its messages have been read.
   child.once('close', () =>
     setImmediate(() => {
-      // Node leaves the event out where a connection was under way, and would go on using the worker.
+      // Node omits the event if a connection was being handed over, and would continue to use the worker.
       if (!isDisconnected) child.emit('disconnect');
       for (const [seq, connection] of waiting) {
         if (isServed()) child.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: false });

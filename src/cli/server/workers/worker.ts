@@ -1,4 +1,4 @@
-/** A worker of several: what it says to the primary, and hears from it. */
+/** The messages between a worker and the primary. */
 
 export interface WorkerMessage {
   readonly type: string;
@@ -6,15 +6,15 @@ export interface WorkerMessage {
   readonly text?: string;
   readonly url?: string;
 }
-/** Hears what the primary says from now on; what was said before is lost. */
+/** The worker receives messages from now on; earlier ones are lost. */
 export const LISTENING = 'bylaw:listening';
 export const READY = 'bylaw:ready';
 export const METRICS = 'bylaw:metrics';
 export const STOP = 'bylaw:stop';
 
 /**
- * Resolves when the primary asks this worker to stop. Signals are for the primary: a whole group
- * gets them.
+ * Resolves when the primary asks this worker to stop. Signals are ignored, because the whole process
+ * group gets them.
  */
 export function stopMessage(): Promise<void> {
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => undefined);
@@ -30,7 +30,7 @@ export function notifyReady(url: string): void {
   process.send?.({ type: READY, url } satisfies WorkerMessage);
 }
 
-/** Numbers the requests of this process to the primary. */
+/** Requests of this process to the primary are numbered. */
 let lastRequest = 0;
 
 /** The metrics of all workers, collected by the primary. */

@@ -1,20 +1,19 @@
 /**
- * Several processes behind one port. The primary starts the workers, and replaces one that exits
- * unexpectedly; they share nothing but the database. The first worker brings that to the schema
- * before the others start.
+ * Several processes behind one port. The primary starts the workers, and replaces a worker that exits
+ * unexpectedly; they share only the database, which the first worker migrates before the others
+ * start.
  *
- * INVARIANT: nothing of the service is loaded here: the primary would hold its memory for nothing.
+ * INVARIANT: the primary loads no part of the service, whose memory it would not need.
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { AggregatorRegistry, RegistryContentType } from 'prom-client';
 import type { Config } from '../../../config.ts';
 import type { Io } from '../../support/command.ts';
-import { readyLine } from '../ready-line.ts';
-import { stopSignal } from '../stop-signal.ts';
+import { readyLine, stopSignal } from '../server-process.ts';
 import { returnHandovers } from './handovers.ts';
 import { LISTENING, METRICS, READY, STOP, type WorkerMessage } from './worker.ts';
 
-/** Milliseconds. A worker that lived this long is replaced at once. */
+/** Milliseconds. A worker that lived this long is replaced immediately. */
 const HEALTHY_MS = 5_000;
 const FIRST_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 30_000;
@@ -57,9 +56,9 @@ class Primary {
       if (message.type === LISTENING && this.#isStopping) stop(worker);
     });
     worker.on('error', (error) => {
-      // What is sent to a worker that has just died fails, and would end the primary; its exit is reported.
+      // A message to a worker that has just died fails, and would end the primary; its exit is reported anyway.
       if (worker.process.pid !== undefined || this.#isStopping) return;
-      // The system made no process, of which no exit is reported either.
+      // The system created no process, so no exit will be reported.
       this.#io.stderr.write(`bylaw serve: no process can be started for a worker: ${error.message}\n`);
       this.#onExit({ code: 1, signal: null, lived: 0 });
     });
@@ -81,7 +80,7 @@ class Primary {
   }
 
   #onExit({ code, signal, lived }: WorkerExit): void {
-    // The first has reported what keeps it, and would keep every other, from starting.
+    // The first worker has reported why it cannot start; the others could not start either.
     if (!this.#hasStarted && signal === null) {
       this.#stop(code);
       return;
@@ -104,7 +103,7 @@ class Primary {
     for (const restart of this.#restarts) clearTimeout(restart);
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     void Promise.all(workers.map(exitOf)).then(() => this.#ended.resolve(code));
-    // Not by a signal: one that the whole group got would be the second.
+    // A message instead of a signal: workers may already have got the signal of the group.
     for (const worker of workers) stop(worker);
   }
 

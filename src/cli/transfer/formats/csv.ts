@@ -18,7 +18,7 @@ function cellOf(value: unknown): string {
   return csvQuoted(Array.isArray(value) ? value.join(' ') : String(value));
 }
 
-/** Quoted where it must be; the empty string always is, so that it is not null. */
+/** Quotes a cell if it must be; the empty string too, so that it is not null. */
 const csvQuoted = (text: string): string =>
   text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
@@ -67,7 +67,7 @@ class CsvScanner {
   #rowLine = 1;
   #cells: Cell[] = [];
   #cell = '';
-  /** Where in a cell: outside quotes, inside, or behind a quote that may be the first of two. */
+  /** The position in a cell: outside quotes, inside, or after a quote that may be the first of two. */
   #state: 'plain' | 'quoted' | 'quote' = 'plain';
   #wasQuoted = false;
   #error: string | undefined;
@@ -108,7 +108,7 @@ class CsvScanner {
       this.#state = 'quoted';
       this.#wasQuoted = true;
     } else if (char === '\r') {
-      // Before a line feed; a lone one would be part of no text that we wrote.
+      // A CR precedes a line feed; no text that we write has a lone CR.
     } else {
       if (this.#wasQuoted) this.#error = 'expected a comma behind a quoted cell';
       this.#cell += char;

@@ -7,7 +7,7 @@ import { ndjsonReader, ndjsonWriter } from './ndjson.ts';
 import type { Chunks, RecordWriter } from './record.ts';
 
 export interface Format {
-  /** `names`: the members of a record, in order. */
+  /** @param names the members of a record, in order */
   writer(names: readonly string[]): RecordWriter;
   read(chunks: Chunks): AsyncGenerator<SourceRecord>;
 }
@@ -19,7 +19,7 @@ export const FORMATS: ReadonlyMap<string, Format> = new Map([
 ]);
 export const FORMAT_NAMES: readonly string[] = [...FORMATS.keys()];
 
-/** By the file's extension: `tasks.csv` is CSV. */
+/** The format by the extension: `tasks.csv` is CSV. */
 export function formatOfFile(file: string): string | undefined {
   const extension = /\.([a-z]+)$/.exec(file.toLowerCase())?.[1];
   return extension === 'jsonl' ? 'ndjson' : FORMAT_NAMES.find((name) => name === extension);

@@ -6,11 +6,11 @@ export type Chunks = AsyncIterable<string>;
 
 export interface RecordWriter {
   readonly head: string;
-  /** `json`: one record, as JSON text. */
+  /** @param json a record, as JSON text */
   record(json: string, index: number): string;
   readonly tail: (count: number) => string;
 }
-/** JSON text of one record → the record, or why it is not one. */
+/** The JSON text of a record → the record, or an error. */
 export function recordOfJson(text: string, line: number): SourceRecord {
   let value: unknown;
   try {

@@ -4,12 +4,11 @@
  */
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { readConfig } from '../config.ts';
-import { FolderInUse } from '../database/embedded/folder-lock.ts';
-import { callServer } from './server/admin-socket.ts';
-import type { Arguments } from './support/arguments.ts';
-import { callCommand, type Runner } from './support/call.ts';
-import type { Command, CommandGroup, Io } from './support/command.ts';
+import { readConfig } from '../../config.ts';
+import { FolderInUse } from '../../database/embedded/folder-lock.ts';
+import { callCommand, type Runner } from '../support/call.ts';
+import type { Arguments, Command, CommandGroup, Io } from '../support/command.ts';
+import { callServer } from './admin-socket.ts';
 
 export function runDatabaseCommand(command: Command | CommandGroup, argv: readonly string[], io: Io): Promise<number> {
   const run: Runner = async (chosen, args) => {
@@ -18,7 +17,7 @@ export function runDatabaseCommand(command: Command | CommandGroup, argv: readon
     } catch (error) {
       if (!(error instanceof FolderInUse)) throw error;
       const result = await runInServer([command.name, ...argv], args, io);
-      // No server answers: the folder is in use by something else.
+      // No server answers: another program uses the folder.
       if (result === undefined) throw error;
       return result;
     }
@@ -26,7 +25,7 @@ export function runDatabaseCommand(command: Command | CommandGroup, argv: readon
   return callCommand(command, { argv, io, run });
 }
 
-/** INVARIANT: standard input is still unread; a command opens its database first. */
+/** INVARIANT: standard input is unread, because a command opens its database first. */
 async function runInServer(argv: readonly string[], args: Arguments, io: Io): Promise<number | undefined> {
   const stdin = args.has('password-stdin') ? await text(io.stdin) : '';
   const { data, schema } = readConfig(args.flags, io.env);

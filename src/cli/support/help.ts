@@ -1,5 +1,5 @@
-/** What `--help` prints, from the declarations of the commands and of the settings. */
-import { type Command, type CommandGroup, environmentOf, flagsOf } from './support/command.ts';
+/** The output of `--help`, from the declarations of the commands and of the settings. */
+import { type Command, type CommandGroup, environmentOf, flagsOf } from './command.ts';
 
 type HelpRow = readonly [left: string, right: string];
 
@@ -51,8 +51,8 @@ const usageOf = ({ name, positionals = [] }: Command): string => [name, ...posit
 const defaultNote = (value: string | undefined): string => (value === undefined ? '' : `default: ${value}`);
 
 function withNotes(about: string, notes: readonly string[]): string {
-  const said = notes.filter((note) => note !== '');
-  return said.length === 0 ? about : `${about} (${said.join('; ')})`;
+  const given = notes.filter((note) => note !== '');
+  return given.length === 0 ? about : `${about} (${given.join('; ')})`;
 }
 
 function helpPage(title: string, usage: string, ...tables: readonly (readonly [string, readonly HelpRow[]])[]): string {
