@@ -8,7 +8,7 @@ import pg from 'pg';
 import type { Database } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { applyMigration } from '../src/migrations/apply-migration.ts';
-import type { Filter } from '../src/records/page/exact-filters.ts';
+import type { ExactFilter } from '../src/records/page/exact-filters.ts';
 import { createRecords } from '../src/records/records.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model/model.ts';
@@ -125,8 +125,8 @@ async function sentBy(db: Database, schema: Schema): Promise<readonly Omit<State
     const access = callerAccess(schema, table, { auth: { id: CALLER, roles: ['member'] }, now: NOW });
     const { collection } = access;
     const field = collection.fields.get('status')!;
-    const filters: readonly Filter[] = status === undefined ? [] : [{ kind: 'field', field, value: status }];
-    await records.list(access, { filters, limit: 20, offset, relations: [], count: false });
+    const exact: readonly ExactFilter[] = status === undefined ? [] : [{ kind: 'field', field, value: status }];
+    await records.list(access, { exact, limit: 20, offset });
   };
   await ask(QUESTIONS[0]!);
   // The statistics come meanwhile.

@@ -162,15 +162,7 @@ async function statementsOf(url: string, callerId: string): Promise<number> {
     { relation: relation('items', 'project'), expands: [] },
     { relation: relation('items', 'notes'), expands: [author], limit: 5 },
   ];
-  await records.query(access, {
-    sort: [],
-    limit: PAGE,
-    offset: 0,
-    text: '',
-    expands,
-    count: 'none',
-    capabilities: false,
-  });
+  await records.list(access, { limit: PAGE, offset: 0, expands, isBudgeted: true });
   await db.close();
   return count;
 }

@@ -10,6 +10,7 @@ import type { PolicyRequest } from '../../src/policy/types.ts';
 import { amongFirstIds } from '../../src/records/page/ordered-union.ts';
 import { shorterBranches } from '../../src/records/page/page-cost.ts';
 import { BackgroundStatistics, type StatisticsOf } from '../../src/records/page/table-statistics.ts';
+import { Scope, ScopedRows } from '../../src/records/scope.ts';
 import { join, param, raw, sql } from '../../src/sql.ts';
 import { startPostgres } from '../../test/support/postgres.ts';
 import type { Bench, BenchOptions } from '../support/bench.ts';
@@ -26,6 +27,7 @@ const INDEXED = new Set(['id', 'title', 'status', 'score', 'rating', 'due_at', '
 /** The service looks up the records of a list of ids, which a person may trust to be there. */
 const LIST_LIMIT = 1.2;
 const WINDOW = 'ORDER BY r.id LIMIT 20';
+const DOCUMENTS = new ScopedRows(raw('documents AS t'), [], new Scope({ collections: new Map() }, undefined));
 const NOW = '2025-01-01T00:00:00.000000Z';
 const values: Readonly<Record<string, unknown>> = {
   uid: ID.user(4322),
@@ -238,13 +240,12 @@ function pageOf({ policy, status }: List, statisticsOf: StatisticsOf): Statement
   const branches = permit.branches('t', INDEXED);
   const filters = status === undefined ? [] : [{ column: 'status', values: [status] }];
   const question = { table: 'documents', branches: branches ?? [], filters, indexed: INDEXED, most: 21 };
-  const from = raw('documents AS t');
   const chosen = branches && shorterBranches(question, statisticsOf);
   const isOneRange = chosen === undefined || (chosen.length === 1 && chosen[0]!.isOneRange);
   const where = isOneRange
     ? join([...conditions, permit.where('t')], ' AND ')
-    : amongFirstIds(chosen, { from, conditions, most: 21, descending: false });
-  return sql`SELECT t.* FROM ${from} WHERE ${where} ORDER BY t.id LIMIT 21`;
+    : amongFirstIds(chosen, { rows: DOCUMENTS, conditions, most: 21, descending: false });
+  return sql`SELECT t.* FROM documents AS t WHERE ${where} ORDER BY t.id LIMIT 21`;
 }
 
 async function rowLevelSecurity(client: pg.Client, url: string): Promise<void> {

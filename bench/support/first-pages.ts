@@ -11,7 +11,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { compileFilter } from '../../src/policy/filter.ts';
 import { sortPathOf } from '../../src/policy/sort-path.ts';
 import { createRecords, type Records } from '../../src/records/records.ts';
-import { readFilters } from '../../src/routes/records/filters.ts';
+import { listRequestOf } from '../../src/routes/records/query-string.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import type { Sql } from '../../src/sql.ts';
@@ -166,22 +166,18 @@ async function ask(records: Records, schema: Schema, question: Question): Promis
   const { collection } = access;
   if (filter === undefined && sort === undefined) {
     const pairs = Object.entries(filters).map(([key, value]) => ({ key, value }));
-    const read = readFilters(pairs, collection, []);
-    await records.list(access, { filters: read, limit: PAGE, offset: 0, relations: [], count: false });
+    await records.list(access, { ...listRequestOf(pairs, collection), limit: PAGE });
     return;
   }
   const path = sortPathOf((sort ?? 'id').replace('-', ''), collection.name, schema);
   if (typeof path === 'string') throw new Error(path);
   const compiled = filter && compileFilter(filter, { catalog: schema, collection: collection.name, params: {} }).filter;
-  await records.query(access, {
+  await records.list(access, {
     filter: compiled || undefined,
     sort: [{ path, descending: sort?.startsWith('-') === true }],
     limit: PAGE,
     offset: 0,
-    text: question.title,
-    expands: [],
-    count: 'none',
-    capabilities: false,
+    isBudgeted: true,
   });
 }
 

@@ -14,9 +14,10 @@ import { type Facts, requiredFacts, valueTests } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { type Binding, bind, settleNow } from './lower/specialise.ts';
-import { OPERATORS } from './operators.ts';
+import { equalityOf, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, readJson } from './scalar-types.ts';
-import type { Catalog, Params, Row, ValueType } from './types.ts';
+import type { Catalog, Checked, ColumnOperand, Params, Row, ValueType } from './types.ts';
+import type { Scalar } from './values.ts';
 import type { Visibility } from './visibility.ts';
 
 /** A filter has one place for each. */
@@ -60,12 +61,81 @@ export function compileFilter(text: string, { catalog, collection, params }: Fil
   return { filter: new Filter(plan, params), issues };
 }
 
+type MemberColumn = ColumnOperand['column'];
+/** A member of the record, and a value of its type that the member must have. */
+export interface MemberValue {
+  readonly column: MemberColumn;
+  readonly value: Scalar;
+}
+
+/** The filter `a = $0 and b = $1`. Equal sets of members share a plan in any order. */
+export function equalityFilter(
+  members: readonly MemberValue[],
+  { catalog, collection }: Omit<FilterPlace, 'params'>,
+): Filter {
+  const sorted = members.length === 1 ? members : members.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const plans = plansOf(catalog);
+  // No key of a filter that was compiled from a text begins with a name.
+  const key = `${collection} ${sorted.map(nameOf).join(' ')}`;
+  let plan = plans.get(key);
+  if (plan === undefined) {
+    const items = sorted.map(({ column }, i) => equalsParam(column, `${i}`, collection));
+    plan = new FilterPlan({ kind: 'and', items, span: NO_SPAN }, catalog);
+    plans.add(key, plan);
+  }
+  return new Filter(plan, Object.fromEntries(sorted.map(({ value }, i) => [i, value])));
+}
+
+function nameOf({ column }: MemberValue): string {
+  switch (column.kind) {
+    case 'id':
+      return 'id';
+    case 'field':
+      return column.field.name;
+    case 'belongs_to':
+      return column.relation.name;
+  }
+}
+
+/** No text states it. */
+const NO_SPAN = { start: 0, end: 0 };
+
+function equalsParam(column: MemberColumn, param: string, collection: string): Checked {
+  const type = typeOf(column, collection);
+  const own = {
+    scope: { kind: 'record' },
+    collection,
+    steps: [],
+    column,
+    type,
+    nullable: true,
+    span: NO_SPAN,
+  } as const;
+  const given = { source: 'param', name: param, type, list: false, nullable: true, span: NO_SPAN } as const;
+  const sides = { left: { kind: 'column', ...own }, right: { kind: 'request', ...given } } as const;
+  return { kind: 'compare', op: equalityOf(true), ...sides, span: NO_SPAN };
+}
+
+function typeOf(column: MemberColumn, collection: string): ValueType {
+  switch (column.kind) {
+    case 'id':
+      return { id: collection };
+    case 'field':
+      return column.field.type;
+    case 'belongs_to':
+      return { id: column.relation.collection };
+  }
+}
+
 /** Process-wide: a memo of a pure function of the catalog, which ends with it. */
 const known = new WeakMap<Catalog, FilterPlans>();
 
 function plansOf(catalog: Catalog): FilterPlans {
-  const plans = known.get(catalog) ?? new FilterPlans();
-  known.set(catalog, plans);
+  let plans = known.get(catalog);
+  if (plans === undefined) {
+    plans = new FilterPlans();
+    known.set(catalog, plans);
+  }
   return plans;
 }
 

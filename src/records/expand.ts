@@ -10,10 +10,10 @@ import { EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
 import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
 import { type Reading, readable } from './access-context.ts';
+import { mostOf } from './page/clauses.ts';
 import type { Keyset } from './page/keyset.ts';
-import type { RowBudget } from './page/row-budget.ts';
+import type { QueryBudget } from './page/query-budget.ts';
 import { keysetOf, type Sorting } from './page/sort.ts';
-import { mostOf } from './page/window.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView } from './record-view.ts';
 import { relatedBy } from './relations/related-by.ts';
@@ -47,10 +47,9 @@ export interface ExpandedRows {
   readonly expands: readonly Expand[];
 }
 
-interface Expansion extends Omit<Reading, 'q'> {
+export interface Expansion extends Omit<Reading, 'q'> {
   readonly q: Pick<Reading['q'], 'rows'>;
-  /** How many related records may be read in all. */
-  readonly budget?: RowBudget;
+  readonly budget?: QueryBudget | undefined;
 }
 
 /** The JSON text of each record; at once where nothing is expanded. */
@@ -125,7 +124,7 @@ async function expandToOne(
       FROM ${scopeOf(reading)
         .from(collection, 'x')
         .where(isHeld, readable(access, collection, 'x'))}`);
-  budget?.take(rows.length);
+  budget?.takeRelated(rows.length);
   const texts = await toJson(reading, { collection, rows, from: 0, members, expands });
   const byId = new Map(rows.map((cells, i) => [cells[0], texts[i]!]));
   return (record) => ({ json: byId.get(record[place] ?? null) ?? 'null', isCut: false });
@@ -146,7 +145,7 @@ async function expandToMany(
   if (mayReadNone(reading, expand.relation) || link?.verdict === 'deny') return () => ({ json: '[]', isCut: false });
   const { members, expands, limit = EXPAND_LIMIT.default, relation } = expand;
   const rows = await reading.q.rows(relatedStatement(reading, expand, owners));
-  reading.budget?.take(rows.length);
+  reading.budget?.takeRelated(rows.length);
   const texts = await toJson(reading, { collection: relation.collection, rows, from: 1, members, expands });
   const byRecord = new Map<string | null, string[]>();
   rows.forEach((cells, i) => {
@@ -171,7 +170,7 @@ function relatedStatement(
   const visibility = visibilityOf(access);
   const link = isLinkReadable(reading, relation);
   const { rows, key } = relatedBy(scope, relation, owner);
-  const keyset: Keyset = keysetOf(sort, { store, visibility, collection, alias: 'x' });
+  const keyset: Keyset = keysetOf(sort, { scope, visibility, collection, alias: 'x' });
   // Several records may share a related one, whose own related records are wanted once.
   const ids = [...new Set(records.map((record) => record[0]))];
   const isRelated = sql`${key} = record.id`;
@@ -187,9 +186,9 @@ function relatedStatement(
     SELECT record.id, ${columns}
       FROM unnest(${param('uuid[]', ids)}) AS record (id)
      CROSS JOIN LATERAL (
-           SELECT x.*, ${keyset.columns}
+           SELECT ${join([raw('x.*'), ...keyset.columns], ', ')}
              FROM ${rows.where(...conditions)}
             ORDER BY ${keyset.order}
             LIMIT ${mostOf(limit + 1)}) AS x${isFound}
-     ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.left + 1)}`}`;
+     ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.related + 1)}`}`;
 }

@@ -8,8 +8,8 @@ import type { Schema } from '../schema/model/model.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
 import { type AggregateRequest, type Aggregates, aggregate } from './page/aggregate.ts';
-import { type ListRequest, list, type Page } from './page/list.ts';
-import { type QueryPage, type QueryRequest, query } from './page/query.ts';
+import { list, type RecordPage } from './page/list.ts';
+import type { ListRequest } from './page/list-request.ts';
 import { type Answer, type ReadRequest, read, type Written } from './read.ts';
 import { type Batch, batch, rehearse } from './write/batch.ts';
 import { type CreateRequest, create } from './write/create.ts';
@@ -20,8 +20,7 @@ import type { WantedValues } from './write/value-locks.ts';
 export type { AccessContext, Hooks } from './access-context.ts';
 
 export interface Records {
-  list(access: AccessContext, request: ListRequest): Promise<Page>;
-  query(access: AccessContext, request: QueryRequest): Promise<QueryPage>;
+  list(access: AccessContext, request: ListRequest): Promise<RecordPage>;
   aggregate(access: AccessContext, request: AggregateRequest): Promise<Aggregates>;
   read(access: AccessContext, request: ReadRequest): Promise<Answer>;
   /**
@@ -46,7 +45,6 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     write.finally(() => store.noteWrite(access));
   return {
     list: (access, request) => list(store, access, request),
-    query: (access, request) => query(store, access, request),
     aggregate: (access, request) => aggregate(store, access, request),
     read: (access, request) => read(store, access, request),
     create: (access, request) => {

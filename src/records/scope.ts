@@ -9,7 +9,7 @@ import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { type Action, own, type Row } from '../policy/types.ts';
 import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
 import { empty, ident, join, raw, type Sql, sql, uuid } from '../sql.ts';
-import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
+import { type AccessContext, type Reading, readable } from './access-context.ts';
 
 /** No record is of this tenant. */
 const NO_TENANT = '00000000-0000-0000-0000-000000000000';
@@ -238,43 +238,4 @@ export function listedTenant(access: AccessContext, facts: Row): string | undefi
   if (member === undefined) return undefined;
   const filtered = own(facts, member.by);
   return requiredTenant(access, 'list') ?? (typeof filtered === 'string' ? filtered : undefined);
-}
-
-// ---------------------------------------------------------------- until pages take the scope
-
-type TenantReading = Pick<Reading, 'store' | 'tenant'>;
-
-/** ` AND x.team_id = $1`: the rows of the collection that are named `alias` are of the tenant. */
-export function isOfTenant({ store, tenant }: TenantReading, collection: string, alias: string): Sql {
-  const member = tenantKeyOf(store.shape(collection).collection);
-  return member === undefined || tenant === undefined
-    ? empty
-    : sql` AND ${ident(alias, member.column)} = ${uuid(tenant)}`;
-}
-
-interface NamedRow {
-  readonly collection: string;
-  readonly alias: string;
-}
-
-/** ` AND x.team_id = t.team_id`: the rows are of one tenant. */
-export function areOfOneTenant(store: Store, one: NamedRow, other: NamedRow): Sql {
-  const [a, b] = [one, other].map(({ collection, alias }) => {
-    const member = tenantKeyOf(store.shape(collection).collection);
-    return member && ident(alias, member.column);
-  });
-  return a === undefined || b === undefined ? empty : sql` AND ${a} = ${b}`;
-}
-
-/** ` AND l._tenant = t.team_id`: the links named `link` are of the tenant of the record that has the relation. */
-export function areLinksOf(store: Store, link: string, owner: NamedRow): Sql {
-  const member = tenantKeyOf(store.shape(owner.collection).collection);
-  if (member === undefined) return empty;
-  return sql` AND ${ident(link, LINK_TENANT_COLUMN)} = ${ident(owner.alias, member.column)}`;
-}
-
-/** ` AND l._tenant = $1`, of the links of a record of the collection. */
-export function areLinksOfTenant({ store, tenant }: TenantReading, owner: string, link: string): Sql {
-  const hasTenants = tenantKeyOf(store.shape(owner).collection) !== undefined;
-  return hasTenants && tenant !== undefined ? sql` AND ${ident(link, LINK_TENANT_COLUMN)} = ${uuid(tenant)}` : empty;
 }

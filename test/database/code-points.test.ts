@@ -68,7 +68,7 @@ collections:
       expect(await ann.read('notes', made.id)).toEqual(made);
       expect((await ann.update('notes', made.id, { text: `${text}!` })).text).toBe(`${text}!`);
       await ann.update('notes', made.id, { text });
-      expect((await ann.list('notes', { filters: [{ kind: 'field', field, value: text }] as never })).data).toEqual([
+      expect((await ann.list('notes', { exact: [{ kind: 'field', field, value: text }] })).data).toEqual([
         { ...made, text },
       ]);
     }

@@ -126,7 +126,7 @@ collections:
     };
     const body = (order: readonly number[]) =>
       Object.fromEntries(order.slice(0, 3).map((i) => [['a', 'b', 'c', 'owner'][i]!, [1, 'x', true, ann.id][i]!]));
-    expect(await count((order) => ann.list('notes', { filters: order.map((i) => filters[i]!) }))).toBe(1);
+    expect(await count((order) => ann.list('notes', { exact: order.map((i) => filters[i]!) }))).toBe(1);
     const bodies = new Set(ORDERS.map((order) => Object.keys(body(order)).sort().join())).size;
     const before = await count(() => ann.update('notes', id, { a: 1 }));
     expect(await count((order) => ann.update('notes', id, body(order)))).toBe(before - 1 + bodies);

@@ -402,10 +402,10 @@ describe.each(KINDS)('%s', (kind) => {
       await ann.update('documents', id, { tags: { set: [], remove: [hidden] } });
       expect(await members(id)).toEqual([]);
       const relation = world.schema.collections.get('documents')!.relations.get('tags')! as never;
-      expect((await ann.list('documents', { filters: [{ kind: 'any', relation, id: hidden! }] })).data).toEqual([]);
+      expect((await ann.list('documents', { exact: [{ kind: 'any', relation, id: hidden! }] })).data).toEqual([]);
       await db.run(raw('UPDATE tags SET secret = false'));
       expect(await members(id)).toEqual(['hidden']);
-      expect((await ann.list('documents', { filters: [{ kind: 'any', relation, id: hidden! }] })).data).toMatchObject([
+      expect((await ann.list('documents', { exact: [{ kind: 'any', relation, id: hidden! }] })).data).toMatchObject([
         { id },
       ]);
     });
@@ -457,7 +457,7 @@ describe.each(KINDS)('%s', (kind) => {
       const relation = world.schema.collections.get('documents')!.relations.get('cover')! as never;
       const shown = await cover();
       const { id } = await draft({ cover: shown.id });
-      const filter = { filters: [{ kind: 'has_one', relation, id: shown.id }] as never };
+      const filter = { exact: [{ kind: 'has_one', relation, id: shown.id }] as never };
       expect((await ann.list('documents', filter)).data).toMatchObject([{ id, cover: shown.id }]);
       await db.run(sql`UPDATE covers SET hidden = true, locked = true WHERE id = ${param('uuid', shown.id)}`);
       expect(await ann.read('documents', id, ['cover'])).toMatchObject({ cover: null, expand: { cover: null } });
@@ -530,19 +530,19 @@ describe.each(KINDS)('%s', (kind) => {
         made.push(await carol.create('documents', { title: `n${i}`, score: i % 2, due_at: '2026-01-01T00:00:00Z' }));
       const documents = world.schema.collections.get('documents')!;
       const owner = { kind: 'belongs_to', relation: documents.relations.get('owner'), id: carol.id } as never;
-      expect(await carol.list('documents', { filters: [owner], limit: 2, offset: 1, count: true })).toEqual({
+      expect(await carol.list('documents', { exact: [owner], limit: 2, offset: 1, count: 'exact' })).toEqual({
         data: made.slice(1, 3),
         hasMore: true,
         total: 5,
       });
-      expect(await carol.list('documents', { filters: [owner], limit: 5 })).toEqual({ data: made, hasMore: false });
+      expect(await carol.list('documents', { exact: [owner], limit: 5 })).toEqual({ data: made, hasMore: false });
       const field = (name: string, value: unknown) =>
         ({ kind: 'field', field: documents.fields.get(name), value }) as never;
-      expect((await carol.list('documents', { filters: [owner, field('score', 1)] })).data).toEqual([made[1], made[3]]);
+      expect((await carol.list('documents', { exact: [owner, field('score', 1)] })).data).toEqual([made[1], made[3]]);
       const due = field('due_at', '2026-01-01T00:00:00.000000Z');
-      expect((await carol.list('documents', { filters: [owner, due, field('title', 'n4')] })).data).toEqual([made[4]]);
-      expect((await carol.list('documents', { filters: [{ kind: 'id', value: made[2].id }] })).data).toEqual([made[2]]);
-      expect((await bob.list('documents', { filters: [owner] })).data).toEqual([]);
+      expect((await carol.list('documents', { exact: [owner, due, field('title', 'n4')] })).data).toEqual([made[4]]);
+      expect((await carol.list('documents', { exact: [{ kind: 'id', value: made[2].id }] })).data).toEqual([made[2]]);
+      expect((await bob.list('documents', { exact: [owner] })).data).toEqual([]);
     });
 
     it('expands every kind of relation, hidden records left out', async () => {
@@ -552,8 +552,8 @@ describe.each(KINDS)('%s', (kind) => {
       const cover = await ann.create('covers', { url: 'c' });
       const document = await draft({ team: team.id, cover: cover.id, tags: { set: [tag.id] } });
       await db.run(sql`INSERT INTO documents__tags SELECT ${param('uuid', document.id)}, ${param('uuid', secret.id)}`);
-      const filters = [{ kind: 'id', value: document.id }] as never;
-      const { data } = await ann.list('documents', { filters }, { expand: ['owner', 'team', 'tags', 'cover'] });
+      const exact = [{ kind: 'id', value: document.id as string }] as const;
+      const { data } = await ann.list('documents', { exact }, { expand: ['owner', 'team', 'tags', 'cover'] });
       expect(data).toEqual([
         {
           ...document,

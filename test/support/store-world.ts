@@ -6,6 +6,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { decide, type Permit } from '../../src/policy/access.ts';
 import { prospectsOf } from '../../src/policy/analyse/prospects.ts';
 import type { Action, Policy, Row } from '../../src/policy/types.ts';
+import { expandsOf } from '../../src/records/expand.ts';
 import { type AccessContext, createRecords, type Hooks, type Records } from '../../src/records/records.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { MemberAction, Relation, Schema } from '../../src/schema/model/model.ts';
@@ -142,11 +143,9 @@ export class Caller {
     more: More = {},
   ): Promise<Json> {
     const asked = {
-      filters: [],
       limit: 20,
       offset: 0,
-      relations: this.#relations(collection, more.expand),
-      count: false,
+      expands: expandsOf(this.#relations(collection, more.expand)),
       ...request,
     };
     const { json, ...page } = await this.#world.records.list(this.ask(collection, more), asked);

@@ -11,9 +11,10 @@ import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field } from '../../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
+import { listedTenant, scopeOf } from '../scope.ts';
 import { maskedBy, visibilityOf } from '../visibility.ts';
-import { limitedOf } from './deadline.ts';
-import { mostOf } from './window.ts';
+import { mostOf } from './clauses.ts';
+import { QueryBudget } from './query-budget.ts';
 
 /** `name`: its key in the answer. */
 export type Group =
@@ -44,7 +45,7 @@ export const DATE_PARTS = { year: 'YYYY', month: 'YYYY-MM', day: 'YYYY-MM-DD' } 
 
 /** Throws `query_too_expensive`. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
-  const rows = await limitedOf(store, store.readerFor(access)).rows(statementOf(store, access, request));
+  const rows = await new QueryBudget(store, store.readerFor(access)).rows(statementOf(store, access, request));
   const shown = rows.slice(0, request.limit).map((cells) => rowOf(cells, request));
   return { json: `[${shown.join(',')}]`, hasMore: rows.length > request.limit };
 }
@@ -54,7 +55,9 @@ function statementOf(store: Store, access: AccessContext, request: AggregateRequ
   const { filter, groups, measures, limit } = request;
   const visibility = visibilityOf(access);
   const asked = filter?.asked(access, visibility);
-  const permit = access.permit(name, 'list').given(asked?.facts ?? {});
+  const facts = asked?.facts ?? {};
+  const permit = access.permit(name, 'list').given(facts);
+  const tenant = listedTenant(access, facts);
   const conditions = [
     ...(asked === undefined ? [] : [asked.where('t', store.inTime)]),
     ...(permit.verdict === 'allow' ? [] : [permit.where('t')]),
@@ -66,7 +69,9 @@ function statementOf(store: Store, access: AccessContext, request: AggregateRequ
   const order = orderOf(request);
   return sql`
     SELECT ${join(named, ', ')}
-      FROM ${store.from(name, raw('t'))}${conditions.length === 0 ? raw('') : sql` WHERE ${join(conditions, ' AND ')}`}${grouped}
+      FROM ${scopeOf({ store, tenant })
+        .from(name, 't')
+        .where(...conditions)}${grouped}
     ${order === '' ? raw('') : raw(`ORDER BY ${order} `)}LIMIT ${mostOf(limit + 1)}`;
 }
 

@@ -1,10 +1,10 @@
-/** How many records a query matches. An estimate must not reveal hidden rows, so it is the planner's only where nothing can be hidden. */
+/** Counts the records that match. An estimate must not reveal hidden rows, so it is the planner's only where nothing can be hidden. */
 
-import type { Queryable, Reader } from '../../database/contract.ts';
+import type { Reader } from '../../database/contract.ts';
 import { planOf } from '../../database/planner.ts';
 import { type Sql, sql, typedLiteral } from '../../sql.ts';
+import type { QueryBudget } from './query-budget.ts';
 
-type Rows = Pick<Queryable, 'rows'>;
 export type CountKind = 'none' | 'exact' | 'estimated';
 
 export interface Counted {
@@ -14,33 +14,37 @@ export interface Counted {
 }
 
 interface Counting {
-  readonly kind: CountKind;
-  /** `FROM … WHERE …` */
-  readonly source: Sql;
-  /** Nothing that the caller may not read takes part. */
-  readonly isOpen: boolean;
-  /** Is asked what the planner expects, which takes no time. */
-  readonly planner: Pick<Reader, 'rows'>;
+  readonly plan: {
+    /** `FROM … WHERE …` */
+    readonly source: Sql;
+    /** Nothing that the caller may not read takes part. */
+    readonly isOpen: boolean;
+  };
+  readonly reader: Reader;
+  readonly budget: QueryBudget | undefined;
 }
 
 /** Counts are exact up to here. */
 const MOST_COUNTED = 10_000;
 
-export async function countOf(q: Rows, { kind, source, isOpen, planner }: Counting): Promise<Counted> {
-  if (kind === 'none') return {};
-  if (kind === 'exact') return { total: await counted(q, sql`SELECT count(*) ${source}`) };
+export async function countOf(kind: Exclude<CountKind, 'none'>, { plan, reader, budget }: Counting): Promise<Counted> {
+  const { source, isOpen } = plan;
+  const counted = async (statement: Sql): Promise<number> => {
+    const rows = await (budget === undefined ? reader.rows(statement, { lane: 'slow' }) : budget.rows(statement));
+    return Number(rows[0]![0]);
+  };
+  if (kind === 'exact') return { total: await counted(sql`SELECT count(*) ${source}`) };
   const most = typedLiteral('int8', MOST_COUNTED + 1);
-  const total = await counted(q, sql`SELECT count(*) FROM (SELECT 1 ${source} LIMIT ${most}) AS "counted"`);
+  const total = await counted(sql`SELECT count(*) FROM (SELECT 1 ${source} LIMIT ${most}) AS "counted"`);
   if (total <= MOST_COUNTED) return { total, totalIsEstimate: false };
   if (!isOpen) return { total: MOST_COUNTED, totalIsEstimate: true };
-  const { 'Plan Rows': rows } = await planOf(planner, sql`SELECT 1 ${source}`);
+  // The planner's figure takes no time, so it is outside the budget.
+  const { 'Plan Rows': rows } = await planOf(reader, sql`SELECT 1 ${source}`);
   return { total: Math.max(rows, MOST_COUNTED + 1), totalIsEstimate: true };
 }
 
-/** Where nothing can match. */
+/** The count where no record can match. */
 export function nothingCounted(kind: CountKind): Counted {
   if (kind === 'none') return {};
   return { total: 0, ...(kind === 'estimated' && { totalIsEstimate: false }) };
 }
-
-const counted = async (q: Rows, statement: Sql): Promise<number> => Number((await q.rows(statement))[0]![0]);

@@ -1,86 +1,59 @@
-/** The exact filters of a list: the conditions that they are, and what they say of the records that they find. */
+/**
+ * The exact filters of a GET list. Those of the record's own members are one filter, `a = $0 and b = $1`; each
+ * of the others names a related record, which one look-up finds.
+ */
 import type { ColumnValues } from '../../policy/branch.ts';
-import type { Row } from '../../policy/types.ts';
+import { equalityFilter, type Filter, type MemberValue } from '../../policy/filter.ts';
 import type { Scalar } from '../../policy/values.ts';
-import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
-import { ident, param, raw, type Sql, sql, uuid } from '../../sql.ts';
-import { type AccessContext, type Reading, readable, readableReference } from '../access-context.ts';
-import { areLinksOf, areLinksOfTenant, isOfTenant } from '../scope.ts';
+import { ident, type Sql, sql, uuid } from '../../sql.ts';
+import { type AccessContext, readable, readableReference, type Store } from '../access-context.ts';
+import type { Scope, ScopedRows } from '../scope.ts';
 
 /** Each value already has the type of its field. */
-export type Filter =
+export type ExactFilter =
   | { readonly kind: 'field'; readonly field: Field; readonly value: Scalar }
   | { readonly kind: 'id'; readonly value: string }
   | { readonly kind: 'belongs_to'; readonly relation: BelongsTo; readonly id: string }
+  | RelatedFilter;
+export type RelatedFilter =
   | { readonly kind: 'has_one'; readonly relation: HasOne; readonly id: string }
   | { readonly kind: 'any'; readonly relation: HasMany | ManyToMany; readonly id: string };
 
-/** What is true of every record that the filters find. A member that is hidden in some records gives none. */
-export const factsOf = (access: AccessContext, filters: readonly Filter[]): Row =>
-  Object.fromEntries(filters.flatMap((filter) => factOf(access, filter)));
+/** Undefined: no filter is of a member of the record itself. */
+export function ownFilterOf(exact: readonly ExactFilter[], store: Store, access: AccessContext): Filter | undefined {
+  const members = exact.flatMap(memberValueOf);
+  const { name: collection } = access.collection;
+  return members.length === 0 ? undefined : equalityFilter(members, { catalog: store.schema, collection });
+}
 
-function factOf(access: AccessContext, filter: Filter): readonly (readonly [name: string, value: Scalar])[] {
+function memberValueOf(filter: ExactFilter): readonly MemberValue[] {
   switch (filter.kind) {
     case 'id':
-      return [['id', filter.value]];
+      return [{ column: { kind: 'id' }, value: filter.value }];
     case 'field':
-      return isOpen(access, filter.field) ? [[filter.field.name, filter.value]] : [];
+      return [{ column: filter, value: filter.value }];
     case 'belongs_to':
-      return isOpen(access, filter.relation) ? [[filter.relation.name, filter.id]] : [];
+      return [{ column: filter, value: filter.id }];
     case 'has_one':
     case 'any':
       return [];
   }
 }
 
-/**
- * For estimates; undefined where a filter finds few records by itself. A member that is hidden in some records gives none, or
- * the time of an answer would tell how often a hidden value occurs.
- */
-export function testsOf(access: AccessContext, filters: readonly Filter[]): readonly ColumnValues[] | undefined {
-  const tests: ColumnValues[] = [];
-  for (const filter of filters) {
-    if (isOfLinks(filter)) continue;
-    if (filter.kind !== 'field' && filter.kind !== 'belongs_to') return undefined;
-    const [member, value] = filter.kind === 'field' ? [filter.field, filter.value] : [filter.relation, filter.id];
-    if (isOpen(access, member)) tests.push({ column: member.column, values: [value] });
-  }
-  return tests;
+export const isRelatedFilter = (filter: ExactFilter): filter is RelatedFilter =>
+  filter.kind === 'has_one' || filter.kind === 'any';
+
+/** `rows`: the listed records, named `t`. */
+export interface ListedRows {
+  readonly access: AccessContext;
+  readonly scope: Scope;
+  readonly rows: ScopedRows;
 }
 
-function isOpen({ collection, member }: AccessContext, { name }: Field | BelongsTo): boolean {
-  const own = member(collection.name, name, 'read');
-  return own === undefined || own.verdict === 'allow';
-}
-
-/** `tenant`: of the records that are listed. */
-export function conditionOf(reading: Omit<Reading, 'q'>, filter: Filter): Sql {
-  const { access } = reading;
-  switch (filter.kind) {
-    case 'field':
-      return masked(
-        access,
-        filter.field,
-        sql`t.${ident(filter.field.column)} = ${param(FIELD_KINDS[filter.field.type].sqlType, filter.value)}`,
-      );
-    case 'id':
-      return sql`t.id = ${uuid(filter.value)}`;
-    case 'belongs_to':
-      return masked(access, filter.relation, sql`t.${ident(filter.relation.column)} = ${uuid(filter.id)}`);
-    case 'has_one':
-      return referencedBy(reading, filter);
-    case 'any':
-      return filter.relation.kind === 'has_many'
-        ? referencedBy(reading, { relation: filter.relation, id: filter.id })
-        : linkedTo(reading, { relation: filter.relation, id: filter.id });
-  }
-}
-
-/** A value that the caller may not read matches nothing. */
-function masked({ collection, member }: AccessContext, { name }: Field | BelongsTo, condition: Sql): Sql {
-  const own = member(collection.name, name, 'read');
-  return own === undefined || own.verdict === 'allow' ? condition : sql`${condition} AND ${own.where('t')}`;
+export function relatedCondition(listed: ListedRows, filter: RelatedFilter): Sql {
+  const { relation, id } = filter;
+  return relation.kind === 'many_to_many' ? linkedTo(listed, { relation, id }) : referencedBy(listed, { relation, id });
 }
 
 interface ListTarget<R> {
@@ -89,67 +62,58 @@ interface ListTarget<R> {
 }
 
 /** One look-up of the target's row, however large the listed table is. */
-function referencedBy(reading: Omit<Reading, 'q'>, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
-  const { store, access } = reading;
-  const { collection, viaColumn } = relation;
+function referencedBy({ access, scope }: ListedRows, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
+  const isTarget = sql`f.id = ${uuid(id)}`;
   return sql`t.id = (
-    SELECT f.${ident(viaColumn)}
-      FROM ${store.from(collection, raw('f'))}
-     WHERE f.id = ${uuid(id)}${isOfTenant(reading, collection, 'f')}
-       AND ${readableReference(access, relation, 'f')})`;
+    SELECT f.${ident(relation.viaColumn)}
+      FROM ${scope.from(relation.collection, 'f').where(isTarget, readableReference(access, relation, 'f'))})`;
 }
 
-function linkedTo(reading: Omit<Reading, 'q'>, target: ListTarget<ManyToMany>): Sql {
-  const { linkTable, sourceColumn, targetColumn } = target.relation;
+function linkedTo(listed: ListedRows, target: ListTarget<ManyToMany>): Sql {
+  const { sourceColumn, targetColumn } = target.relation;
+  const links = listed.rows.related.links(target.relation, listed.access.collection.name, 'l');
+  const isLink = sql`l.${ident(sourceColumn)} = t.id`;
   // Not EXISTS, which would be joined with all links of the target, however few records are asked.
   return sql`(
     SELECT TRUE
-      FROM ${ident(linkTable)} AS l
-     WHERE l.${ident(sourceColumn)} = t.id${areLinksOf(reading.store, 'l', listedRecord(reading))}
-       AND l.${ident(targetColumn)} = ${uuid(target.id)})
-   AND ${isTargetReadable(reading, target)}`;
+      FROM ${links.where(isLink, sql`l.${ident(targetColumn)} = ${uuid(target.id)}`)})
+   AND ${isTargetReadable(listed, target)}`;
 }
 
-/** Of no record in particular, so it is asked once. */
-function isTargetReadable(reading: Omit<Reading, 'q'>, { relation, id }: ListTarget<ManyToMany>): Sql {
-  const { store, access } = reading;
+/** The condition reads no column of the listed record, so the database evaluates it once. */
+function isTargetReadable({ access, scope }: ListedRows, { relation, id }: ListTarget<ManyToMany>): Sql {
+  const { collection } = relation;
   return sql`EXISTS (
     SELECT 1
-      FROM ${store.from(relation.collection, raw('f'))}
-     WHERE f.id = ${uuid(id)}${isOfTenant(reading, relation.collection, 'f')}
-       AND ${readable(access, relation.collection, 'f')})`;
+      FROM ${scope.from(collection, 'f').where(sql`f.id = ${uuid(id)}`, readable(access, collection, 'f'))})`;
 }
 
-const listedRecord = ({ access }: Omit<Reading, 'q'>) => ({ collection: access.collection.name, alias: 't' });
+const isLinkFilter = (filter: RelatedFilter): filter is RelatedFilter & ListTarget<ManyToMany> =>
+  filter.relation.kind === 'many_to_many';
 
-type LinkFilter = ListTarget<ManyToMany>;
-
-const isOfLinks = (filter: Filter): filter is Filter & LinkFilter =>
-  filter.kind === 'any' && filter.relation.kind === 'many_to_many';
-
-/** The links that a filter asks for. */
-export interface Links {
-  readonly filter: Filter;
+/** The links of a many_to_many that a filter requires. */
+export interface RequiredLinks {
+  readonly filter: RelatedFilter;
   /** For estimates. */
   readonly test: ColumnValues & { readonly table: string };
   /** The records `t` that have one, in the order of their ids by the index of the links. */
-  readonly from: Sql;
+  readonly rows: ScopedRows;
   readonly condition: Sql;
 }
 
-/** Of the first filter that asks for links. */
-export function linksOf(reading: Omit<Reading, 'q'>, filters: readonly Filter[]): Links | undefined {
-  const { store, access } = reading;
-  const filter = filters.find(isOfLinks);
+/** Links of the first filter that requires some. */
+export function requiredLinks(listed: ListedRows, related: readonly RelatedFilter[]): RequiredLinks | undefined {
+  const filter = related.find(isLinkFilter);
   if (filter === undefined) return undefined;
+  const { access, scope } = listed;
   const { linkTable, sourceColumn, targetColumn } = filter.relation;
-  const source = store.from(access.collection.name, raw('t'));
-  const areOwn = areLinksOfTenant(reading, access.collection.name, 'l');
+  const links = scope.links(filter.relation, access.collection.name, 'l');
+  const records = links.related.from(access.collection.name, 't');
   return {
     filter,
     test: { table: linkTable, column: targetColumn, values: [filter.id] },
-    // Each record once: a link table has each pair once.
-    from: sql`${ident(linkTable)} AS l JOIN ${source} ON t.id = l.${ident(sourceColumn)}${areLinksOf(store, 'l', listedRecord(reading))}`,
-    condition: sql`l.${ident(targetColumn)} = ${uuid(filter.id)}${areOwn} AND ${isTargetReadable(reading, filter)}`,
+    // Each record appears once: a link table has each pair once.
+    rows: links.join(records, sql`t.id = l.${ident(sourceColumn)}`),
+    condition: sql`l.${ident(targetColumn)} = ${uuid(filter.id)} AND ${isTargetReadable(listed, filter)}`,
   };
 }

@@ -2,6 +2,7 @@
  * Keyset pagination: the order of a query, and the condition that a row comes after a position in it. Nulls are last in both directions.
  * The first key bounds the condition by itself, so that an index on it begins where the page does.
  */
+import type { Cells } from '../../database/contract.ts';
 import { join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
 
 export interface Key {
@@ -33,28 +34,32 @@ export class Keyset {
     this.#from = from;
   }
 
-  /** How many columns it adds to a SELECT. */
+  /** How many columns it adds to a SELECT: the id alone is the first cell of every record. */
   get width(): number {
-    return this.#keys.length;
+    return this.byId === undefined ? this.#keys.length : 0;
   }
 
   /** The order is that of the ids alone. */
-  get byId(): { readonly descending: boolean } | undefined {
+  get byId(): Key | undefined {
     return this.#keys.length === 1 ? this.#keys[0] : undefined;
   }
 
-  /** For the list of a SELECT. */
-  get columns(): Sql {
-    return join(
-      this.#keys.map((key, i) => sql`${key.sql} AS ${raw(nameOf(i))}`),
-      ', ',
-    );
+  /** Before the columns of the record in a SELECT. */
+  get columns(): readonly Sql[] {
+    return this.byId === undefined ? this.#keys.map((key, i) => sql`${key.sql} AS ${raw(nameOf(i))}`) : [];
   }
 
-  /** By the names of the columns. */
+  /** Names the columns, so that a statement around the SELECT keeps the order. */
   get order(): Sql {
+    const { byId } = this;
+    if (byId !== undefined) return sql`${byId.sql}${raw(directionOf(byId))}`;
     const names = this.#keys.map((key, i) => `${nameOf(i)}${directionOf(key)}`);
     return raw(names.slice(this.#from).join(', '));
+  }
+
+  /** The position of a row that begins with the columns. */
+  positionOf(cells: Cells): Position {
+    return cells.slice(0, this.#keys.length);
   }
 
   /** Only where the first key is indexed and can be null. */

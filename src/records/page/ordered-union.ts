@@ -4,10 +4,11 @@
  */
 import type { Branch } from '../../policy/branch.ts';
 import { empty, ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
+import type { ScopedRows } from '../scope.ts';
 
 export interface RowSource {
-  /** The table, as `t`. */
-  readonly from: Sql;
+  /** Named `t`. */
+  readonly rows: ScopedRows;
   /** What must hold of every row, besides the branch. */
   readonly conditions: readonly Sql[];
   /** Rows up to the end of the page. */
@@ -37,11 +38,10 @@ function firstIds(branch: Branch, source: RowSource): Sql {
      }`;
 }
 
-function range(branch: readonly Sql[], { from, conditions, descending }: RowSource, length: number): Sql {
+function range(branch: readonly Sql[], { rows, conditions, descending }: RowSource, length: number): Sql {
   return sql`
     SELECT t.id
-      FROM ${from}
-     WHERE ${join([...branch, ...conditions], ' AND ')}
+      FROM ${rows.where(...branch, ...conditions)}
      ORDER BY t.id${raw(descending ? ' DESC' : '')}
      LIMIT ${typedLiteral('int8', length)}`;
 }

@@ -3,7 +3,7 @@ import type { Permit } from '../../policy/access.ts';
 import type { Branch, ColumnValues } from '../../policy/branch.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
-import { ident, type Sql, sql, uuid } from '../../sql.ts';
+import type { Sql } from '../../sql.ts';
 import { amongFirstIds, type RowSource } from './ordered-union.ts';
 import { type PageQuestion, shorterBranches } from './page-cost.ts';
 import type { StatisticsOf } from './table-statistics.ts';
@@ -16,7 +16,7 @@ export const byStatistics =
   (question) =>
     shorterBranches(question, statisticsOf);
 
-export interface Page extends RowSource {
+export interface PageSearch extends RowSource {
   readonly collection: Collection;
   /** What is left of the list rule. */
   readonly permit: Permit;
@@ -45,19 +45,17 @@ export class PagePlanner {
    * A condition on the row `t` that stands for the list rule and all other conditions, for a page in the order of the ids.
    * Undefined where these are as good.
    */
-  condition(page: Page): Sql | undefined {
+  condition(page: PageSearch): Sql | undefined {
     const { collection, permit, filters, links, most, tenant } = page;
-    if (most > MOST_ROWS) return undefined;
+    // No index finds a page of the collection without the tenant.
+    const isLost = tenant === undefined && collection.tenantLayout?.kind === 'by';
+    if (most > MOST_ROWS || isLost) return undefined;
     const indexed = this.indexedOf(collection);
     const branches = permit.branches('t', indexed);
     if (branches === undefined || isOneRange(branches)) return undefined;
     const chosen = this.#choosesBranches({ table: collection.table, branches, filters, links, indexed, most });
     if (chosen === undefined || isOneRange(chosen)) return undefined;
-    const first = amongFirstIds(chosen, page);
-    const { tenantLayout } = collection;
-    if (tenantLayout?.kind !== 'by') return first;
-    // No index of it finds a page without the tenant.
-    return tenant === undefined ? undefined : sql`t.${ident(tenantLayout.column)} = ${uuid(tenant)} AND ${first}`;
+    return amongFirstIds(chosen, page);
   }
 
   /** Columns that an index begins with. */

@@ -3,9 +3,8 @@ import { isText, type ScalarType, scalarOf } from '../../policy/scalar-types.ts'
 import type { SortPath } from '../../policy/sort-path.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
 import type { Readable, Visibility } from '../../policy/visibility.ts';
-import { ident, join, raw, type Sql, sql } from '../../sql.ts';
-import type { Store } from '../access-context.ts';
-import { areOfOneTenant } from '../scope.ts';
+import { ident, raw, type Sql, sql } from '../../sql.ts';
+import type { Scope } from '../scope.ts';
 import { maskedBy } from '../visibility.ts';
 import { type Key, Keyset } from './keyset.ts';
 
@@ -16,7 +15,7 @@ export interface Sorting {
 
 /** The row that is sorted. */
 export interface SortedRow {
-  readonly store: Store;
+  readonly scope: Scope;
   readonly visibility: Visibility;
   readonly collection: string;
   readonly alias: string;
@@ -73,12 +72,11 @@ function columnOf({ steps, field, at }: SortPath, row: SortedRow, place: Place):
   const link = linkOf(step, row, place);
   if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${nullTypeOf(field)}`);
   const target = { collection, alias: `${place.alias}_s` };
-  const isLinked = sql`${link}${areOfOneTenant(row.store, target, place)}`;
-  const conditions = records.verdict === 'allow' ? [isLinked] : [isLinked, records.where(target.alias)];
+  const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
+  const { related } = row.scope.from(place.collection, place.alias);
   return sql`(
-    SELECT ${columnOf({ steps: rest, field, at }, row, target)}
-      FROM ${row.store.from(collection, ident(target.alias))}
-     WHERE ${join(conditions, ' AND ')})`;
+    SELECT ${columnOf({ steps: rest, field, at }, { ...row, scope: related }, target)}
+      FROM ${related.from(collection, target.alias).where(...conditions)})`;
 }
 
 const nullTypeOf = (field: CatalogField | undefined): string =>

@@ -15,8 +15,8 @@ import { newRecordId } from '../../record-id.ts';
 import { Refusal } from '../../refusal.ts';
 import { route } from '../define-route.ts';
 import { answerCreated, send } from '../records/answer.ts';
-import { expandOf } from '../records/expand.ts';
 import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from '../records/idempotent.ts';
+import { expandOf } from '../records/query-string.ts';
 import { drain } from './drain.ts';
 
 /** The handler streams it. */

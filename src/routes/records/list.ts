@@ -3,7 +3,7 @@ import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
-import { rangeParameters, readListQuery } from './list-query.ts';
+import { listRequestOf, rangeParameters } from './query-string.ts';
 
 export const listRecords = route({
   method: 'GET',
@@ -35,12 +35,13 @@ export const listRecords = route({
   ],
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);
-    const query = readListQuery(queryOf(ctx), admission.collection);
-    const count = wantsCount(ctx.get('Prefer'));
-    const { json, hasMore, total } = await records.list(admission.access(), { ...query, count });
-    const { limit, offset } = query;
+    const request = listRequestOf(queryOf(ctx), admission.collection);
+    const isCounted = wantsCount(ctx.get('Prefer'));
+    const count = isCounted ? 'exact' : 'none';
+    const { json, hasMore, total } = await records.list(admission.access(), { ...request, count });
+    const { limit, offset } = request;
     const window = { limit, offset, has_more: hasMore, total };
-    if (count) ctx.set('Preference-Applied', 'count=exact');
+    if (isCounted) ctx.set('Preference-Applied', 'count=exact');
     sendJson(ctx, `{"data":${json},"page":${JSON.stringify(window)}}`);
   },
 });

@@ -1,7 +1,7 @@
 /** What a query asks for: its body, checked against the schema. Not a route. */
 
 import { type Data, isObject } from '../../records/data.ts';
-import type { QueryRequest } from '../../records/page/query.ts';
+import type { ListRequest } from '../../records/page/list-request.ts';
 import { PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { pathKey, QueryBody } from './query-body.ts';
@@ -11,7 +11,7 @@ import { ExpandReader } from './query-expand.ts';
 const KEYS = ['filter', 'params', 'sort', 'limit', 'cursor', 'offset', 'fields', 'expand', 'count', 'capabilities'];
 
 /** Throws `filter_invalid`, `validation_failed` and `filter_required`. */
-export function queryRequestOf(given: unknown, schema: Schema, collection: Collection): QueryRequest {
+export function queryRequestOf(given: unknown, schema: Schema, collection: Collection): ListRequest {
   const errors = new QueryErrors();
   const isBody = isObject(given);
   if (!isBody) errors.add([], 'not_an_object', 'expected an object');
@@ -21,12 +21,14 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   reader.allow(KEYS);
   const filter = reader.filterOfTenant();
   const sort = reader.sort();
+  const limit = reader.integer('limit', PAGE_LIMIT);
+  const offset = reader.integer('offset', PAGE_OFFSET);
+  const after = cursorOf(reader, errors);
   const request = {
     filter,
     sort,
-    limit: reader.integer('limit', PAGE_LIMIT),
-    offset: reader.integer('offset', PAGE_OFFSET),
-    cursor: cursorOf(reader, errors),
+    limit,
+    offset,
     members: reader.members(),
     expands: new ExpandReader().read(reader.value('expand'), ['expand'], place),
     count: reader.oneOf('count', ['none', 'exact', 'estimated']),
@@ -34,7 +36,8 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   };
   errors.throwAny();
   const order = sort.map((sorting) => [pathKey(sorting), sorting.descending]);
-  return { ...request, text: JSON.stringify([body.filter ?? null, inOrder(body.params), order]) };
+  const query = JSON.stringify([body.filter ?? null, inOrder(body.params), order]);
+  return { ...request, cursors: { query, after }, isBudgeted: true };
 }
 
 function cursorOf(reader: QueryBody, errors: QueryErrors): string | undefined {

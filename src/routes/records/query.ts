@@ -19,10 +19,11 @@ export const queryRecords = route({
   async handle(ctx, { records, schema }, body) {
     const admission = admissionOf(ctx);
     const request = queryRequestOf(body, schema, admission.collection);
-    const { json, nextCursor = null, total, totalIsEstimate } = await records.query(admission.access(), request);
+    const found = await records.list(admission.access(), request);
+    const { json, hasMore, nextCursor = null, total, totalIsEstimate } = found;
     const page = {
       limit: request.limit,
-      has_more: nextCursor !== null,
+      has_more: hasMore,
       next_cursor: nextCursor,
       total,
       total_is_estimate: totalIsEstimate,

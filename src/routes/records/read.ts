@@ -2,7 +2,7 @@ import { expandParameter, inData, record } from '../../describe/collection-schem
 import { etagOf, isUnchanged, sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
-import { expandOf } from './expand.ts';
+import { expandOf } from './query-string.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from './request.ts';
 
 export const readRecord = route({

@@ -10,7 +10,7 @@ import { type ErrorDetail, MAX_SHOWN_ERRORS, Problem, UNSHOWN_ERROR } from '../.
 import { type Data, isObject } from '../../records/data.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
 import type { Body } from '../define-route.ts';
-import { expandOf } from './expand.ts';
+import { expandOf } from './query-string.ts';
 
 /**
  * The body of a write. An update reports its errors only to a caller who may change the record, so

@@ -7,7 +7,7 @@ import type { Database } from '../../../src/database/contract.ts';
 import type { Permit } from '../../../src/policy/access.ts';
 import type { Action, Checked, Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { AccessContext } from '../../../src/records/access-context.ts';
-import type { Filter } from '../../../src/records/page/exact-filters.ts';
+import type { ExactFilter } from '../../../src/records/page/exact-filters.ts';
 import type { Collection, MemberAction } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { dependsOnOrder, goingWith } from '../../oracle/deletion.ts';
@@ -197,13 +197,13 @@ class Session {
     const rules = standing.rules as RandomRules;
     const filter = this.#filter(collection, standing.data);
     const { fields, relations } = schema.collections.get(collection)!;
-    const filters = Object.entries(filter).map(([name, value]): Filter => {
+    const exact = Object.entries(filter).map(([name, value]): ExactFilter => {
       const relation = relations.get(name);
       return relation?.kind === 'belongs_to'
         ? { kind: 'belongs_to', relation, id: value as string }
         : { kind: 'field', field: fields.get(name)!, value: value as string };
     });
-    const asked = { filters, limit: 100, offset: 0, relations: [], count: false };
+    const asked = { exact, limit: 100, offset: 0 };
     const ask = this.#accessTo(collection, request, rules);
     const { json } = await doors.createRecords(db, schema).list(ask, asked);
     const [found, expected] = [sorted(JSON.parse(json) as readonly Row[]), sorted(seen(collection, filter, standing))];

@@ -636,10 +636,10 @@ export const FAULTS: readonly Fault[] = [
     'own !== own ? row : own === undefined || true ? row : sql',
   ),
   fault(
-    'src/records/page/exact-filters.ts',
+    'src/policy/lower/sight.ts',
     'a filter finds what a mask hides',
-    /own === undefined \|\| own\.verdict === 'allow' \? condition/,
-    "true || own!.verdict === 'allow' ? condition",
+    /if \(rule === undefined \|\| rule\.verdict === 'allow'\) return column;/,
+    'if (true) return column;',
   ),
   fault(INPUT, 'what the caller may never set is written', /if \(denied\.length > 0\)/, 'if (denied.length > 99)'),
   fault(

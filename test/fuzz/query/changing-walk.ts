@@ -83,7 +83,7 @@ export class ChangingWalk {
     const { doors, stocked } = this.#world;
     const records = doors.createRecords(stocked.db, stocked.schema);
     const request = doors.queryRequestOf(body, stocked.schema, this.#caller.collection);
-    const { json, nextCursor } = await records.query(this.#caller.access(), request);
+    const { json, nextCursor } = await records.list(this.#caller.access(), request);
     return { ids: (JSON.parse(json) as readonly Row[]).map(({ id }) => id as Id), nextCursor };
   }
 

@@ -6,7 +6,8 @@ const KEYSET = 'src/records/page/keyset.ts';
 const SORT = 'src/records/page/sort.ts';
 const CURSOR = 'src/records/page/cursor.ts';
 const COUNT = 'src/records/page/count.ts';
-const QUERY = 'src/records/page/query.ts';
+const LIST = 'src/records/page/list.ts';
+const PLAN = 'src/records/page/page-plan.ts';
 const VISIBILITY = 'src/records/visibility.ts';
 const EXPAND = 'src/records/expand.ts';
 const CAPABILITIES = 'src/records/capabilities.ts';
@@ -66,8 +67,8 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     SORT,
     'hidden records are sorted by',
-    /records\.verdict === 'allow' \? \[isLinked\] : \[isLinked, records\.where\(target\.alias\)\]/,
-    '[isLinked]',
+    /records\.verdict === 'allow' \? \[link\] : \[link, records\.where\(target\.alias\)\]/,
+    '[link]',
   ),
   fault(
     SORT,
@@ -98,14 +99,19 @@ export const QUERY_FAULTS: readonly Fault[] = [
     'SELECT least(count(*), 3) ${source}',
   ),
   fault(
-    QUERY,
+    PLAN,
     'a query finds what the list rule hides',
-    /left\.verdict === 'allow' \? \[\] : \[left\.where\('t'\)\]/,
+    /this\.#permit\.verdict === 'allow' \? \[\] : \[this\.#permit\.where\('t'\)\]/,
     '[]',
   ),
-  fault(QUERY, 'a full page promises a next one', /rows\.length > limit \?/, 'rows.length >= limit ?'),
   fault(
-    QUERY,
+    LIST,
+    'a full page promises a next one',
+    /const hasMore = rows\.length > limit;/,
+    'const hasMore = rows.length >= limit;',
+  ),
+  fault(
+    PLAN,
     'records without a value follow only an empty page',
     /< \$\{mostOf\(limit \+ 1 \+ offset\)\}`/,
     '< ${mostOf(1)}`',

@@ -6,8 +6,7 @@ const RESIDUAL = 'src/policy/residual-cache.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
 const UNION = 'src/records/page/ordered-union.ts';
-const LIST = 'src/records/page/list.ts';
-const QUERY = 'src/records/page/query.ts';
+const PLAN = 'src/records/page/page-plan.ts';
 const KEYSET = 'src/records/page/keyset.ts';
 
 export const LIST_FAULTS: readonly Fault[] = [
@@ -45,7 +44,7 @@ export const LIST_FAULTS: readonly Fault[] = [
   ),
   fault(BRANCHES, 'one way of an or is enough', /all\.push\(\.\.\.ways\)/, 'all.splice(0, all.length, ...ways)'),
   fault(BRANCHES, 'a list is its first element', /SELECT unnest\(\$\{list\}\)/, 'SELECT (${list})[1]'),
-  fault(UNION, 'branches do not obey the filters', /\[\.\.\.branch, \.\.\.conditions\]/, 'branch'),
+  fault(UNION, 'branches do not obey the filters', /\.\.\.branch, \.\.\.conditions\)/, '...branch)'),
   fault(
     UNION,
     'ranges end one record early',
@@ -60,24 +59,24 @@ export const LIST_FAULTS: readonly Fault[] = [
     'const parts = branches.slice(0, Math.max(1, branches.length - 1)).map',
   ),
   fault(UNION, 'keys are of another row', /t\.\$\{ident\(column\)\} = k\.key/, 't.${ident(column)} IS NOT NULL'),
-  fault(LIST, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
+  fault(PLAN, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
   fault(
-    LIST,
+    PLAN,
     'what a filter leaves open is empty',
-    /permit\.verdict === 'deny'\) return/,
-    "permit.verdict === 'depends') return",
+    /this\.isEmpty = this\.#permit\.verdict === 'deny'/,
+    "this.isEmpty = this.#permit.verdict === 'depends'",
   ),
   fault(
-    QUERY,
+    PLAN,
     'branches begin again on every page',
-    /const conditions = \[\.\.\.after, \.\.\.this\.#filter\]/,
-    'const conditions = this.#filter',
+    /conditions: \[\.\.\.after, \.\.\.this\.#filters, /,
+    'conditions: [...this.#filters, ',
   ),
   fault(
-    QUERY,
+    PLAN,
     'branches do not obey the filter of a query',
-    /const conditions = \[\.\.\.after, \.\.\.this\.#filter\]/,
-    'const conditions = after',
+    /conditions: \[\.\.\.after, \.\.\.this\.#filters, /,
+    'conditions: [...after, ',
   ),
   fault(KEYSET, 'any order is that of the ids', /this\.#keys\.length === 1 \?/, 'this.#keys.length > 0 ?'),
 ];

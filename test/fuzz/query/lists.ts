@@ -7,7 +7,8 @@ import type { Database } from '../../../src/database/contract.ts';
 import type { Permit } from '../../../src/policy/access.ts';
 import type { PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import type { AccessContext } from '../../../src/records/access-context.ts';
-import type { Filter } from '../../../src/records/page/exact-filters.ts';
+import type { CountKind } from '../../../src/records/page/count.ts';
+import type { ExactFilter } from '../../../src/records/page/exact-filters.ts';
 import type { ChoosesBranches } from '../../../src/records/page/page-planner.ts';
 import type { Collection, Relation } from '../../../src/schema/model/model.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
@@ -78,7 +79,7 @@ interface StockedWorld {
   readonly doors: QueryDoors;
 }
 interface Filtered {
-  readonly filters: readonly Filter[];
+  readonly filters: readonly ExactFilter[];
   /** Whether the record, as the caller sees it, matches. */
   matches(row: Row): boolean;
 }
@@ -160,12 +161,13 @@ class ListSession {
     const expected = this.#listed.filter(matches);
     const limit = random.pick([1, 2, 3, 5, 10, 10, 20, 100]);
     const offset = random.chance(0.6) ? 0 : random.below(expected.length + 3);
-    const count = random.chance(0.3);
-    const asked = { filters, limit, offset, relations: [], count };
+    const isCounted = random.chance(0.3);
+    const count: CountKind = isCounted ? 'exact' : 'none';
+    const asked = { exact: filters, limit, offset, count };
     const wanted = {
       ids: expected.slice(offset, offset + limit).map(({ id }) => id as Id),
       hasMore: expected.length > offset + limit,
-      ...(count && { total: expected.length }),
+      ...(isCounted && { total: expected.length }),
     };
     const pages = await this.#bothWays((records) => records.list(this.#access(), asked));
     if (filters.length > 0) this.#counts.filtered++;
@@ -278,7 +280,7 @@ class ListSession {
         this.#world.stocked.schema,
         this.#collection,
       );
-      const pages = await this.#bothWays((records) => records.query(this.#access(), request));
+      const pages = await this.#bothWays((records) => records.list(this.#access(), request));
       const answers = pages.map(({ json, nextCursor, total }) => ({
         json,
         page: { ids: idsIn(json), total, hasMore: nextCursor !== undefined },

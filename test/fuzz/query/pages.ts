@@ -273,7 +273,7 @@ class PageSession {
     const { doors, stocked } = this.#world;
     const records = doors.createRecords(stocked.db, stocked.schema);
     const request = doors.queryRequestOf(body, stocked.schema, this.#caller.collection);
-    const { json, ...page } = await records.query(this.#caller.access(), request);
+    const { json, ...page } = await records.list(this.#caller.access(), request);
     return { records: JSON.parse(json) as readonly Row[], ...page };
   }
 

@@ -73,7 +73,7 @@ export class TaintCheck {
       if (kind === 'aggregate')
         return records.aggregate(this.#caller.access(), doors.aggregateRequestOf(asked, stocked.schema, collection));
       const request = doors.queryRequestOf(asked, stocked.schema, collection);
-      const page = await records.query(this.#caller.access(), request);
+      const page = await records.list(this.#caller.access(), request);
       // The planner's figure is that of tables and their statistics, and is given only where nothing is hidden.
       const isPlanned = page.totalIsEstimate === true && page.total !== MOST_COUNTED;
       return isPlanned ? { ...page, total: 'planned' } : page;
@@ -91,7 +91,7 @@ export class TaintCheck {
 
   #list(): Promise<Asked> {
     const { doors, stocked } = this.#world;
-    const asked = { filters: [], limit: 100, offset: 0, relations: [], count: true };
+    const asked = { limit: 100, offset: 0, count: 'exact' } as const;
     return this.#watched('list', (db) => doors.createRecords(db, stocked.schema).list(this.#caller.access(), asked));
   }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch } from '../../../src/policy/branch.ts';
-import type { Filter } from '../../../src/records/page/exact-filters.ts';
+import type { ExactFilter } from '../../../src/records/page/exact-filters.ts';
 import { type PageQuestion, shorterBranches } from '../../../src/records/page/page-cost.ts';
 import {
   BackgroundStatistics,
@@ -295,7 +295,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   };
   const page = (caller: Caller, branches: boolean, more: object = {}) => {
     sent.length = 0;
-    const request = { filters: [], limit: 5, offset: 0, relations: [], count: false, ...more };
+    const request = { limit: 5, offset: 0, ...more };
     return recorded(branches).list(caller.ask('notes'), request);
   };
 
@@ -307,14 +307,14 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $2::uuid) AS k (key)) AS k',
       'CROSS JOIN LATERAL (',
       'SELECT t.id FROM "notes" AS t WHERE t."team_id" = k.key ORDER BY t.id LIMIT 11::int8) AS b)))',
-      'ORDER BY t.id LIMIT $3::int8 OFFSET $4::int8',
+      'ORDER BY "t"."id" LIMIT $3::int8 OFFSET $4::int8',
     ];
     const [text] = sent.map((each) => each.replaceAll(/\s+/g, ' '));
     expect([sent.length, text!.slice(text!.indexOf('ARRAY((') + 'ARRAY(( '.length)]).toEqual([1, lines.join(' ')]);
   });
 
   it('shows the same, byte for byte, on every page of either way', async () => {
-    const status: Filter = {
+    const status: ExactFilter = {
       kind: 'field',
       field: world.schema.collections.get('notes')!.fields.get('status')!,
       value: 'review',
@@ -333,7 +333,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(records).toBeGreaterThan(60);
   });
 
-  const labelled = (name: string): Filter => {
+  const labelled = (name: string): ExactFilter => {
     const relation = world.schema.collections.get('notes')!.relations.get('labels')!;
     if (relation.kind !== 'many_to_many') throw new Error('labels is a many_to_many');
     return { kind: 'any', relation, id: labels.get(name)! };
@@ -344,7 +344,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     for (const caller of [ann, editor]) {
       for (const names of [['half'], ['rare'], ['half', 'rare'], ['none'], ['secret'], ['half', 'secret']]) {
         for (const offset of [0, 3]) {
-          const more = { filters: names.map(labelled), offset, count: true };
+          const more = { exact: names.map(labelled), offset, count: 'exact' };
           const plain = await page(caller, false, more);
           for (const text of sent)
             expect(text.replaceAll(/\s+/g, ' ')).toContain('FROM "notes__labels" AS l JOIN "notes" AS t ON');
@@ -397,7 +397,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
         throw new Error('nothing is to be chosen');
       },
     });
-    const asked = { filters: [], limit: 5, offset: 0, relations: [], count: false };
+    const asked = { limit: 5, offset: 0 };
     const { json } = await records.list(ann.ask('tasks'), asked);
     expect(JSON.parse(json)).toHaveLength(3);
   });

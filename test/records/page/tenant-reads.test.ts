@@ -53,12 +53,12 @@ for (const kind of KINDS) {
 
   test(`pages without a filter are read so on ${kind}, others not`, async () => {
     const field = world.schema.collections.get('documents')!.fields.get('status')!;
-    for (const [filters, plan] of [
+    for (const [exact, plan] of [
       [[], 'generic'],
       [[{ kind: 'field', field, value: 'draft' }], undefined],
     ] as const) {
       asked = [];
-      expect((await ann.list('documents', { filters })).data).toHaveLength(1);
+      expect((await ann.list('documents', { exact })).data).toHaveLength(1);
       expect(asked).toEqual([plan]);
     }
   });

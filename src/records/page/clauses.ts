@@ -1,4 +1,4 @@
-/** How many rows a statement returns. */
+/** Clauses that say how many rows a statement returns. */
 import { param, type Sql, sql, typedLiteral } from '../../sql.ts';
 
 const USUAL_LIMITS = new Set([10, 20, 25, 50, 100].flatMap((limit) => [limit, limit + 1]));
@@ -13,6 +13,6 @@ export const mostOf = (rows: number): Sql =>
 export const windowOf = (rows: number, offset: number): Sql =>
   offset === 0 ? sql`LIMIT ${mostOf(rows)}` : sql`LIMIT ${mostOf(rows)} OFFSET ${param('int8', offset)}`;
 
-/** For rows that are found by their ids: one text for pages of any size. */
+/** One text for pages of any size: the rows are found by their ids. */
 export const anyWindowOf = (rows: number, offset: number): Sql =>
   sql`LIMIT ${param('int8', rows)} OFFSET ${param('int8', offset)}`;

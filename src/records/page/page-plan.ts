@@ -1,0 +1,217 @@
+/**
+ * The plan of a page: the statement that finds it, made of the filters, of what they leave of the list rule, and of the order.
+ */
+
+import type { Permit } from '../../policy/access.ts';
+import type { ColumnValues } from '../../policy/branch.ts';
+import type { AskedFilter } from '../../policy/filter.ts';
+import type { Collection } from '../../schema/model/model.ts';
+import { join, type Sql, sql } from '../../sql.ts';
+import type { AccessContext, Store, UnindexedUse } from '../access-context.ts';
+import { CapabilityColumns } from '../capabilities.ts';
+import { type Expand, withExpanded } from '../expand.ts';
+import type { Members } from '../record-shape.ts';
+import { RecordView } from '../record-view.ts';
+import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
+import { ObservedVisibility, visibilityOf } from '../visibility.ts';
+import { anyWindowOf, mostOf, windowOf } from './clauses.ts';
+import {
+  isRelatedFilter,
+  ownFilterOf,
+  type RelatedFilter,
+  type RequiredLinks,
+  relatedCondition,
+  requiredLinks,
+} from './exact-filters.ts';
+import type { Keyset, Position } from './keyset.ts';
+import type { ListRequest } from './list-request.ts';
+import type { PagePlanner } from './page-planner.ts';
+import { keysetOf } from './sort.ts';
+
+export class PagePlan {
+  readonly collection: Collection;
+  readonly keyset: Keyset;
+  readonly view: RecordView;
+  readonly members: Members | undefined;
+  readonly expands: readonly Expand[];
+  readonly capabilities: CapabilityColumns | undefined;
+  /** The tenant of the records, where they are divided by tenant. */
+  readonly tenant: string | undefined;
+  /** The filters leave nothing that the caller may list. */
+  readonly isEmpty: boolean;
+  /** The caller may list every record, and the filters depend on nothing that may be hidden. */
+  readonly isOpen: boolean;
+  readonly #request: ListRequest;
+  readonly #pages: PagePlanner;
+  /** The part of the list rule that the filters leave open. */
+  readonly #permit: Permit;
+  readonly #asked: readonly AskedFilter[];
+  readonly #rows: ScopedRows;
+  /** Filters of the record's own members, and expressions over the record. */
+  readonly #filters: readonly Sql[];
+  /** Filters that name a related record. */
+  readonly #related: ReadonlyMap<RelatedFilter, Sql>;
+  readonly #links: RequiredLinks | undefined;
+
+  constructor(store: Store, access: AccessContext, request: ListRequest) {
+    const { collection } = access;
+    const { exact = [], expands = [], members, sort = [] } = request;
+    const visibility = new ObservedVisibility(visibilityOf(access));
+    const permit = access.permit(collection.name, 'list');
+    const filters = [ownFilterOf(exact, store, access), request.filter].filter((filter) => filter !== undefined);
+    const asked = filters.map((filter) => filter.asked(access, visibility));
+    const inTime = request.isBudgeted ? store.inTime : undefined;
+    this.#filters = asked.map((filter) => filter.where('t', inTime));
+    const isSeen = visibility.isOpen;
+    const facts = Object.assign({}, ...asked.map((filter) => filter.facts));
+    this.#request = request;
+    this.#asked = asked;
+    this.#pages = store.pages;
+    this.#permit = permit.given(facts);
+    this.collection = collection;
+    this.members = members;
+    this.expands = expands;
+    this.tenant = listedTenant(access, facts);
+    const scope = scopeOf({ store, tenant: this.tenant });
+    this.#rows = scope.from(collection.name, 't');
+    this.keyset = keysetOf(sort, { scope, visibility, collection: collection.name, alias: 't' });
+    this.view = new RecordView(store, access, {
+      collection: collection.name,
+      members: withExpanded(members, expands),
+      tenant: this.tenant,
+    });
+    this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;
+    const listed = { access, scope, rows: this.#rows };
+    const related = exact.filter(isRelatedFilter);
+    this.#links = requiredLinks(listed, related);
+    this.#related = new Map(related.map((filter) => [filter, relatedCondition(listed, filter)]));
+    this.isEmpty = this.#permit.verdict === 'deny';
+    this.isOpen = permit.verdict === 'allow' && isSeen && related.length === 0;
+  }
+
+  /** `FROM … WHERE …` of all records that match. */
+  get source(): Sql {
+    const { rows, conditions } = this.#matching;
+    return sql`FROM ${rows.where(...conditions)}`;
+  }
+
+  /** The first page, or the page after the position. The statement selects one row more than the page shows. */
+  statement(position: Position | undefined): Sql {
+    const { limit, offset } = this.#request;
+    const first = this.#amongFirst(position);
+    if (first !== undefined)
+      return this.#selected(this.keyset, { rows: this.#rows, conditions: [first] }, anyWindowOf(limit + 1, offset));
+    const { halves } = this.keyset;
+    if (halves === undefined) return this.#range(this.keyset, { position, window: windowOf(limit + 1, offset) });
+    const { column, present, absent } = halves;
+    const without = sql`${column} IS NULL`;
+    if (position !== undefined && position[0] === null)
+      return this.#range(absent, { position, where: [without], window: windowOf(limit + 1, 0) });
+    const most = windowOf(limit + 1 + offset, 0);
+    // The rows without a value are read only where those with one do not fill the page.
+    const isShort = sql`(SELECT count(*) FROM "present") < ${mostOf(limit + 1 + offset)}`;
+    // A SELECT by its first word: after a loss of the connection, only a SELECT is sent again.
+    return sql`
+      SELECT *
+        FROM (WITH "present" AS MATERIALIZED (${this.#range(present, { position, where: [sql`${column} IS NOT NULL`], window: most })})
+              SELECT *
+                FROM "present"
+               UNION ALL
+             (${this.#range(absent, { where: [without, isShort], window: most })})) AS "page"
+       ORDER BY ${this.keyset.order} ${windowOf(limit + 1, offset)}`;
+  }
+
+  /**
+   * The fields that the page is filtered and sorted by without an index, so that it reads the whole
+   * table as it grows. Where another filter has an index, the rest only narrows what that finds.
+   */
+  unindexedUses(): readonly UnindexedUse[] {
+    const indexed = this.#pages.indexedOf(this.collection);
+    const unserved = this.#asked.map((filter) => filter.unserved(indexed));
+    const isServed = this.#related.size > 0 || unserved.includes(undefined);
+    if (isServed) return [];
+    const { name: collection } = this.collection;
+    const filtered = new Set(unserved.flatMap((columns = []) => columns.map(({ name }) => name)));
+    const [first] = this.#request.sort ?? [];
+    const sorted = first === undefined || first.path.steps.length > 0 ? undefined : first.path.field;
+    return [
+      ...[...filtered].map((field) => ({ collection, field, use: 'filter' as const })),
+      ...(sorted === undefined || indexed.has(sorted.column)
+        ? []
+        : [{ collection, field: sorted.name, use: 'sort' as const }]),
+    ];
+  }
+
+  /** The records that match, from the links where a filter requires some. */
+  get #matching(): RowSelection {
+    const permitted = this.#permit.verdict === 'allow' ? [] : [this.#permit.where('t')];
+    const links = this.#links;
+    if (links === undefined)
+      return { rows: this.#rows, conditions: [...this.#filters, ...this.#relatedBut(undefined), ...permitted] };
+    const others = this.#relatedBut(links.filter);
+    return { rows: links.rows, conditions: [links.condition, ...this.#filters, ...others, ...permitted] };
+  }
+
+  /** In the order of their texts, so that equal sets of filters share a statement. */
+  #relatedBut(other: RelatedFilter | undefined): readonly Sql[] {
+    if (this.#related.size === 0) return [];
+    const conditions = [...this.#related].flatMap(([filter, condition]) => (filter === other ? [] : [condition]));
+    return conditions.sort((a, b) => (a.text < b.text ? -1 : 1));
+  }
+
+  /** In the order of the ids, the branches of the list rule may find the page sooner than the plain condition. */
+  #amongFirst(position: Position | undefined): Sql | undefined {
+    const { byId } = this.keyset;
+    const tests = this.#asked.flatMap((filter) => filter.tests);
+    if (byId === undefined || this.#isFoundByFilter(tests)) return undefined;
+    const { limit, offset } = this.#request;
+    const after = position === undefined ? [] : [this.keyset.after(position)];
+    return this.#pages.condition({
+      collection: this.collection,
+      permit: this.#permit,
+      filters: tests,
+      links: this.#links?.test,
+      tenant: this.tenant,
+      rows: this.#rows,
+      conditions: [...after, ...this.#filters, ...this.#relatedBut(undefined)],
+      most: limit + 1 + offset,
+      descending: byId.descending,
+    });
+  }
+
+  /** A filter finds few records by itself: by the id, or by the row of one related record. */
+  #isFoundByFilter(tests: readonly ColumnValues[]): boolean {
+    const isOne = ({ relation }: RelatedFilter): boolean => relation.kind !== 'many_to_many';
+    return tests.some(({ column }) => column === 'id') || [...this.#related.keys()].some(isOne);
+  }
+
+  #range(keyset: Keyset, { position, where = [], window }: KeysetRange): Sql {
+    const after = position === undefined ? [] : [keyset.after(position)];
+    const { rows, conditions } = this.#matching;
+    return this.#selected(keyset, { rows, conditions: [...after, ...where, ...conditions] }, window);
+  }
+
+  #selected(keyset: Keyset, { rows, conditions }: RowSelection, window: Sql): Sql {
+    const { capabilities } = this;
+    const columns = [
+      ...keyset.columns,
+      this.view.columns('t'),
+      ...(capabilities === undefined ? [] : [capabilities.of('t')]),
+    ];
+    return sql`
+      SELECT ${join(columns, ', ')}
+        FROM ${rows.where(...conditions)}
+       ORDER BY ${keyset.order} ${window}`;
+  }
+}
+
+interface RowSelection {
+  readonly rows: ScopedRows;
+  readonly conditions: readonly Sql[];
+}
+
+interface KeysetRange {
+  readonly position?: Position | undefined;
+  readonly where?: readonly Sql[];
+  readonly window: Sql;
+}

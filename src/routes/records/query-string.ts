@@ -1,0 +1,208 @@
+/**
+ * The query strings of records: the window, the exact filters and the expanded relations of a list, and
+ * `expand` beside one record. Every key is read; one that cannot be taken exactly as meant rejects the
+ * request. Not a route.
+ */
+import type { Context } from 'koa';
+import { nearest } from '../../../grammar/suggest.ts';
+import type { OperationParameter } from '../../describe/operation.ts';
+import { type QueryPair, queryOf } from '../../http/request.ts';
+import {
+  type ErrorDetail,
+  echo,
+  MAX_SHOWN_ERRORS,
+  MAX_SUGGESTIONS,
+  Problem,
+  type ProblemCode,
+  UNSHOWN_ERROR,
+} from '../../problem.ts';
+import { expandsOf } from '../../records/expand.ts';
+import type { ExactFilter } from '../../records/page/exact-filters.ts';
+import type { ListRequest } from '../../records/page/list-request.ts';
+import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import { type FilterKey, filterKeysOf } from '../../schema/model/filter-keys.ts';
+import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
+import { type Collection, type Field, neededTenant, type Relation } from '../../schema/model/model.ts';
+
+interface IntParameter extends IntRange {
+  readonly key: string;
+  readonly description: string;
+}
+const LIMIT: IntParameter = { key: 'limit', description: 'The most records to return.', ...PAGE_LIMIT };
+const OFFSET: IntParameter = { key: 'offset', description: 'How many records to skip.', ...PAGE_OFFSET };
+
+export const rangeParameters: readonly OperationParameter[] = [LIMIT, OFFSET].map((range) => ({
+  name: range.key,
+  in: 'query',
+  description: range.description,
+  schema: { type: 'integer', minimum: range.min, maximum: range.max, default: range.default },
+}));
+
+/**
+ * Throws `invalid_parameter`, `unknown_expand`, `filter_unknown_key`, `filter_invalid_value`,
+ * `filter_duplicate_key`: all errors at once, under the code of the first. Else `filter_required`.
+ */
+export function listRequestOf(pairs: readonly QueryPair[], collection: Collection): ListRequest {
+  const errors: ErrorDetail[] = [];
+  const limit = readInteger(pairs, LIMIT, errors);
+  const offset = readInteger(pairs, OFFSET, errors);
+  const relations = readExpand(pairs, collection, errors);
+  const exact = readFilters(pairs, collection, errors);
+  if (errors.length === 0) requireTenant(exact, collection, errors);
+  throwErrors(errors);
+  return { limit, offset, expands: expandsOf(relations), exact };
+}
+
+function requireTenant(filters: readonly ExactFilter[], collection: Collection, errors: ErrorDetail[]): void {
+  const tenant = neededTenant(collection);
+  const isGiven = filters.some((filter) => filter.kind === 'belongs_to' && filter.relation.name === tenant);
+  if (tenant === undefined || isGiven) return;
+  const detail = `a list of \`${collection.name}\` is of one \`${tenant}\`; add the filter \`${tenant}=<id>\``;
+  errors.push({ parameter: tenant, code: 'filter_required', detail });
+}
+
+function readInteger(
+  pairs: readonly QueryPair[],
+  { key, min, max, default: otherwise }: IntParameter,
+  errors: ErrorDetail[],
+): number {
+  const given = pairs.filter((pair) => pair.key === key);
+  if (given.length === 0) return otherwise;
+  const text = given[0]!.value ?? '';
+  const value = /^(?:0|[1-9][0-9]{0,7})$/.test(text) ? Number(text) : Number.NaN;
+  if (given.length === 1 && value >= min && value <= max) return value;
+  const detail =
+    given.length > 1 ? `\`${key}\` is given more than once` : `\`${key}\` must be an int from ${min} to ${max}`;
+  errors.push({ parameter: key, code: 'invalid_parameter', detail });
+  return otherwise;
+}
+
+// ---------------------------------------------------------------- exact filters
+
+function readFilters(
+  pairs: readonly QueryPair[],
+  collection: Collection,
+  errors: ErrorDetail[],
+): readonly ExactFilter[] {
+  const keys = filterKeysOf(collection);
+  const filters: ExactFilter[] = [];
+  const seen = new Set<string>();
+  for (const { key, value } of pairs) {
+    if (LIST_WORDS.includes(key)) continue;
+    const filterKey = keys.get(key);
+    const isRepeated = seen.has(key);
+    if (filterKey !== undefined) seen.add(key);
+    const filter =
+      filterKey === undefined || value === undefined || isRepeated ? undefined : readFilter(filterKey, value);
+    if (filter !== undefined) filters.push(filter);
+    else if (errors.length >= MAX_SHOWN_ERRORS) errors.push(UNSHOWN_ERROR);
+    else if (filterKey === undefined) errors.push(unknownFilter(key, collection, errors.length < MAX_SUGGESTIONS));
+    else errors.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey));
+  }
+  return filters;
+}
+
+/** Undefined: the text is not a value of the key's type. */
+function readFilter(filterKey: FilterKey, text: string): ExactFilter | undefined {
+  if (filterKey.kind === 'field') return readFieldFilter(filterKey.field, text);
+  const id = ID_KIND.fromQuery(text) as string | undefined;
+  if (id === undefined) return undefined;
+  if (filterKey.kind === 'id') return { kind: 'id', value: id };
+  const { relation } = filterKey;
+  switch (relation.kind) {
+    case 'belongs_to':
+      return { kind: 'belongs_to', relation, id };
+    case 'has_one':
+      return { kind: 'has_one', relation, id };
+    case 'has_many':
+    case 'many_to_many':
+      return { kind: 'any', relation, id };
+  }
+}
+
+function readFieldFilter(field: Field, text: string): ExactFilter | undefined {
+  const value = FIELD_KINDS[field.type].fromQuery(text);
+  if (value === undefined) return undefined;
+  if (field.enum !== undefined && !field.enum.includes(value as string | number)) return undefined;
+  return { kind: 'field', field, value };
+}
+
+const repeatedKey = ({ key }: FilterKey): ErrorDetail => ({
+  parameter: key,
+  code: 'filter_duplicate_key',
+  detail: `the filter \`${key}\` is given more than once`,
+});
+
+function invalidValue(filterKey: FilterKey): ErrorDetail {
+  const detail = `\`${filterKey.key}\` must be ${expectedOf(filterKey)}`;
+  return { parameter: filterKey.key, code: 'filter_invalid_value', detail };
+}
+
+function expectedOf(filterKey: FilterKey): string {
+  if (filterKey.kind !== 'field') return ID_KIND.expected;
+  const { type, enum: allowed } = filterKey.field;
+  return allowed === undefined
+    ? FIELD_KINDS[type].expected
+    : `one of ${allowed.map((value) => `\`${value}\``).join(', ')}`;
+}
+
+function unknownFilter(key: string, collection: Collection, suggest: boolean): ErrorDetail {
+  const near = suggest ? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()]) : undefined;
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+  const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hint}`;
+  return { parameter: key, code: 'filter_unknown_key', detail };
+}
+
+// ---------------------------------------------------------------- expand
+
+/** Throws `invalid_parameter` and `unknown_expand`. */
+export function expandOf(ctx: Context, collection: Collection): readonly Relation[] {
+  const errors: ErrorDetail[] = [];
+  const relations = readExpand(queryOf(ctx), collection, errors);
+  throwErrors(errors);
+  return relations;
+}
+
+function readExpand(pairs: readonly QueryPair[], collection: Collection, errors: ErrorDetail[]): readonly Relation[] {
+  const given = pairs.filter(({ key }) => key === 'expand');
+  if (given.length === 0) return [];
+  if (given.length > 1) {
+    const detail = '`expand` is given more than once; join the names by commas';
+    errors.push({ parameter: 'expand', code: 'invalid_parameter', detail });
+    return [];
+  }
+  return expandedRelations((given[0]!.value ?? '').split(','), collection, errors);
+}
+
+/** Stops at the first error, so it looks at one name more than the collection has relations, at most. */
+function expandedRelations(
+  names: readonly string[],
+  collection: Collection,
+  errors: ErrorDetail[],
+): readonly Relation[] {
+  const relations = new Set<Relation>();
+  for (const name of names) {
+    const relation = collection.relations.get(name);
+    if (relation === undefined || relations.has(relation)) {
+      const detail = relation === undefined ? unknownRelation(name, collection) : `\`expand\` names \`${name}\` twice`;
+      errors.push({ parameter: 'expand', code: 'unknown_expand', detail });
+      return [];
+    }
+    relations.add(relation);
+  }
+  return [...relations];
+}
+
+function unknownRelation(name: string, collection: Collection): string {
+  if (name === '') return '`expand` holds an empty name';
+  const near = nearest(name, collection.relations.keys());
+  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
+  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hint}`;
+}
+
+/** All at once, under the code of the first. */
+function throwErrors(errors: readonly ErrorDetail[]): void {
+  const [first] = errors;
+  if (first === undefined) return;
+  throw new Problem(first.code as ProblemCode, first.detail, { errors });
+}
