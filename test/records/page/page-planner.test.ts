@@ -302,11 +302,11 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   it('takes the first ids of each branch, a range for each key', async () => {
     await page(ann, true);
     const lines = [
-      'SELECT t.id FROM "notes" AS t WHERE "t"."owner_id" = $1::uuid ORDER BY t.id LIMIT 11::int8) UNION ALL (',
+      'SELECT t.id FROM "notes" AS "t" WHERE "t"."owner_id" = $1::uuid ORDER BY t.id LIMIT 11::int8) UNION ALL (',
       'SELECT b.id FROM (SELECT DISTINCT key FROM',
       '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $2::uuid) AS k (key)) AS k',
       'CROSS JOIN LATERAL (',
-      'SELECT t.id FROM "notes" AS t WHERE t."team_id" = k.key ORDER BY t.id LIMIT 11::int8) AS b)))',
+      'SELECT t.id FROM "notes" AS "t" WHERE t."team_id" = k.key ORDER BY t.id LIMIT 11::int8) AS b)))',
       'ORDER BY "t"."id" LIMIT $3::int8 OFFSET $4::int8',
     ];
     const [text] = sent.map((each) => each.replaceAll(/\s+/g, ' '));
@@ -347,7 +347,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
           const more = { exact: names.map(labelled), offset, count: 'exact' };
           const plain = await page(caller, false, more);
           for (const text of sent)
-            expect(text.replaceAll(/\s+/g, ' ')).toContain('FROM "notes__labels" AS l JOIN "notes" AS t ON');
+            expect(text.replaceAll(/\s+/g, ' ')).toContain('FROM "notes__labels" AS "l" JOIN "notes" AS "t" ON');
           expect(await page(caller, true, more)).toEqual(plain);
           expect(sent[0]).toContain('UNION ALL');
           if (offset === 0) titles.push(plain.total);
