@@ -10,8 +10,7 @@ import type { PolicyRequest } from '../../src/policy/types.ts';
 import { amongFirstIds } from '../../src/records/page/ordered-union.ts';
 import { shorterBranches } from '../../src/records/page/page-cost.ts';
 import { BackgroundStatistics, type StatisticsOf } from '../../src/records/page/table-statistics.ts';
-import { Scope, ScopedRows } from '../../src/records/scope.ts';
-import { join, param, raw, sql } from '../../src/sql.ts';
+import { join, param, raw, type Sql, sql } from '../../src/sql.ts';
 import { startPostgres } from '../../test/support/postgres.ts';
 import type { Bench, BenchOptions } from '../support/bench.ts';
 import { COLLECTION, catalog } from '../support/documents.ts';
@@ -27,7 +26,7 @@ const INDEXED = new Set(['id', 'title', 'status', 'score', 'rating', 'due_at', '
 /** The service looks up the records of a list of ids, which a person may trust to be there. */
 const LIST_LIMIT = 1.2;
 const WINDOW = 'ORDER BY r.id LIMIT 20';
-const DOCUMENTS = new ScopedRows(raw('documents AS t'), [], new Scope({ collections: new Map() }, undefined));
+const DOCUMENTS = { where: (...conditions: readonly Sql[]) => sql`documents AS t WHERE ${join(conditions, ' AND ')}` };
 const NOW = '2025-01-01T00:00:00.000000Z';
 const values: Readonly<Record<string, unknown>> = {
   uid: ID.user(4322),

@@ -4,11 +4,10 @@
  */
 import type { Branch } from '../../policy/branch.ts';
 import { empty, ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
-import type { ScopedRows } from '../scope.ts';
 
 export interface RowSource {
-  /** Named `t`. */
-  readonly rows: ScopedRows;
+  /** The listed rows, named `t`, for FROM. */
+  readonly rows: { where(...conditions: readonly Sql[]): Sql };
   /** What must hold of every row, besides the branch. */
   readonly conditions: readonly Sql[];
   /** Rows up to the end of the page. */
