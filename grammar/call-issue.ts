@@ -15,7 +15,7 @@ import {
 } from './unexpected-token.ts';
 
 /** Our names for functions of other languages. Others are suggested under their own name. */
-const QUANTIFIERS: ReadonlyMap<string, string> = new Map([
+const FOREIGN_QUANTIFIERS: ReadonlyMap<string, string> = new Map([
   ['exists', 'any'],
   ['some', 'any'],
   ['every', 'all'],
@@ -50,7 +50,7 @@ export function unknownFunction({ tokens, dialect }: UnexpectedToken, at: number
     return withFix({ code, message, span }, { span, replacement: value });
   }
   const span = t.spanOf(name);
-  const right = QUANTIFIERS.get(written) ?? nearest(name.image, t.QUANTIFIERS);
+  const right = FOREIGN_QUANTIFIERS.get(written) ?? nearest(name.image, t.QUANTIFIERS);
   const expected = dialect === 'policy' ? '`any`, `all`, `none` or a named condition' : '`any`, `all` or `none`';
   const message = `\`${name.image}(…)\` is not a function of the language; expected ${expected}`;
   return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
@@ -61,7 +61,7 @@ export function quantifierOfPath({ tokens }: UnexpectedToken, at: number): Given
   const name = tokenAt(tokens, at);
   const dot = name.image.lastIndexOf('.');
   const written = name.image.slice(dot + 1).toLowerCase();
-  const quantifier = QUANTIFIERS.get(written) ?? t.QUANTIFIERS.find((each) => each === written);
+  const quantifier = FOREIGN_QUANTIFIERS.get(written) ?? t.QUANTIFIERS.find((each) => each === written);
   if (dot < 1 || quantifier === undefined) return undefined;
   const path = name.image.slice(0, dot);
   const message = `a path has no functions; a quantifier is \`${quantifier}(${path.slice(0, 40)} as x, …)\``;
@@ -83,7 +83,7 @@ export function callHead(found: UnexpectedToken): Given | undefined {
   if (tokens[name]?.tokenType !== t.CallName) return undefined;
   const token = tokens[at];
   // `exists(path as x, …)`: a quantifier by another name.
-  if (token?.tokenType === t.As || QUANTIFIERS.has(tokens[name].image.toLowerCase()))
+  if (token?.tokenType === t.As || FOREIGN_QUANTIFIERS.has(tokens[name].image.toLowerCase()))
     return unknownFunction(found, name);
   if (token === undefined) return unclosed(found, open);
   const message = `found ${describe(token)} in \`${tokens[name].image}(…)\`; expected a path or a literal for each parameter, then \`,\` or \`)\``;

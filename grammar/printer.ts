@@ -21,9 +21,9 @@ export function print(expr: Expr): string {
     case 'and':
     case 'or':
       // Of the same kind too: chains are flat, so a nested one was written with parentheses.
-      return expr.items.map((item) => within(item, TIGHTNESS[expr.kind] + 1)).join(` ${expr.kind} `);
+      return expr.items.map((item) => needsParentheses(item, TIGHTNESS[expr.kind] + 1)).join(` ${expr.kind} `);
     case 'not':
-      return `not ${within(expr.item, TIGHTNESS.not)}`;
+      return `not ${needsParentheses(expr.item, TIGHTNESS.not)}`;
     case 'compare':
       return `${printOperand(expr.left)} ${expr.op} ${printOperand(expr.right)}`;
     case 'is null':
@@ -39,7 +39,7 @@ export function print(expr: Expr): string {
   }
 }
 
-function within(expr: Expr, tightness: number): string {
+function needsParentheses(expr: Expr, tightness: number): string {
   const text = print(expr);
   return TIGHTNESS[expr.kind] < tightness ? `(${text})` : text;
 }

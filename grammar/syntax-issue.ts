@@ -64,7 +64,7 @@ const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
 ]); // prettier-ignore
 const PATTERN_OPERATORS = new Set(['like', 'ilike', 'match', 'regex', 'regexp', 'rlike', 'similar']);
 
-interface Source {
+interface SourceText {
   readonly text: string;
   readonly dialect: Dialect;
 }
@@ -72,7 +72,7 @@ interface Source {
 export function syntaxIssue(
   error: IRecognitionException,
   tokens: readonly IToken[],
-  { text, dialect }: Source,
+  { text, dialect }: SourceText,
 ): PolicyIssue {
   const at = error.token.tokenType === EOF ? tokens.length : tokens.indexOf(error.token);
   if (tokens.length === 0 && dialect === 'filter') return { severity: 'error', ...emptyFilter(text) };

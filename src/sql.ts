@@ -152,7 +152,7 @@ const cache = new FragmentCache();
 
 export function sql(strings: TemplateStringsArray, ...parts: readonly FragmentPart[]): Sql {
   const node = cache.nodeOf(strings, parts);
-  const shape = node.shape ?? cache.kept(node, shapeOf(strings, parts));
+  const shape = node.shape ?? cache.kept(node, combinedShape(strings, parts));
   return new Sql(shape, paramsOf(parts));
 }
 
@@ -160,12 +160,12 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly FragmentPa
 export function join(parts: readonly Sql[], separator: string): Sql {
   const node = cache.nodeOf(separator, parts);
   const strings = (): string[] => [...parts.map((_, i) => (i === 0 ? '' : separator)), ''];
-  const shape = node.shape ?? cache.kept(node, shapeOf(strings(), parts));
+  const shape = node.shape ?? cache.kept(node, combinedShape(strings(), parts));
   return new Sql(shape, paramsOf(parts));
 }
 
 /** @param strings around and between the parts, one more than these */
-function shapeOf(strings: readonly string[], parts: readonly FragmentPart[]): SqlShape {
+function combinedShape(strings: readonly string[], parts: readonly FragmentPart[]): SqlShape {
   const chunks: string[] = [strings[0]!];
   const types: SqlType[] = [];
   parts.forEach((part, i) => {

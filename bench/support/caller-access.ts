@@ -1,6 +1,6 @@
 /** The access that the gate gives a member, for benches that call the store without HTTP. */
 import { decide, type Permit } from '../../src/policy/access.ts';
-import { prospectsOf } from '../../src/policy/analyse/prospects.ts';
+import { updateBoundsOf } from '../../src/policy/analyse/update-bounds.ts';
 import type { Action, Policy, Row } from '../../src/policy/types.ts';
 import type { AccessContext } from '../../src/records/records.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
@@ -15,7 +15,7 @@ export function callerAccess(schema: Schema, name: string, { auth, now }: Caller
   const permit = (of: string, action: Action): Permit =>
     decide({ rules: schema.collections.get(of)!.access[action], request });
   const prospect = (rules: readonly Policy[]) => {
-    const all = rules.map((rule) => prospectsOf(rule, schema));
+    const all = rules.map((rule) => updateBoundsOf(rule, schema));
     return {
       certain: decide({ rules: all.map(({ certain }) => certain), request }),
       possible: decide({ rules: all.map(({ possible }) => possible), request }),

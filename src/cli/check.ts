@@ -1,7 +1,7 @@
 /** `bylaw check`: the schema and every policy, all issues at once. */
 import { schemaFileOf } from '../config.ts';
+import type { SchemaIssue } from '../schema/file/issue.ts';
 import { formatSchema } from '../schema/file/shape.ts';
-import type { SchemaIssue } from '../schema/issue.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './support/schema-file.ts';
 

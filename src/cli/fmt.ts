@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError, schemaFileOf } from '../config.ts';
 import { formatPolicies } from '../schema/file/format-policies.ts';
-import { underlineIssue } from '../schema/issue.ts';
+import { underlineIssue } from '../schema/file/issue.ts';
 import { codeOf, reasonOf } from '../thrown.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 

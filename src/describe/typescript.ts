@@ -42,11 +42,11 @@ export function typescriptOf({ collections, roles }: Schema): string {
   ].join('\n');
 }
 
-const typeOf = (collection: string, names: Names): string =>
+const typescriptType = (collection: string, names: Names): string =>
   present(names.get(collection), `the type of ${collection}`);
 
 function typeEntry({ name, relations }: Collection, names: Names): string {
-  const type = typeOf(name, names);
+  const type = typescriptType(name, names);
   const expand = relations.size === 0 ? 'never' : [...relations.keys()].map((key) => JSON.stringify(key)).join(' | ');
   const create = name === 'users' ? 'never' : `${type}Create`;
   const written = `${type} | IdOnly`;
@@ -62,7 +62,7 @@ function typeEntry({ name, relations }: Collection, names: Names): string {
 }
 
 function typesOf(collection: Collection, names: Names): string {
-  const type = typeOf(collection.name, names);
+  const type = typescriptType(collection.name, names);
   const writables = writablesOf(collection);
   return [
     block(type, recordLines(collection, names)),
@@ -107,7 +107,7 @@ const shownName = (collection: Collection, { name }: Pick<Field, 'name'>): strin
 
 function expandLine({ relations }: Collection, names: Names): readonly string[] {
   const parts = [...relations.values()].map(({ kind, name, collection }) => {
-    const type = typeOf(collection, names);
+    const type = typescriptType(collection, names);
     return `${name}?: ${kind === 'has_many' || kind === 'many_to_many' ? `${type}[]` : `${type} | null`}`;
   });
   const cuttable = [...relations.values()].filter(({ kind }) => kind === 'has_many' || kind === 'many_to_many');

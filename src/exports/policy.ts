@@ -20,7 +20,7 @@ import { SchemaError } from './schema-error.ts';
 export { PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
 export type { Completion, CompletionKind } from '../policy/analyse/completions.ts';
 export type { Action } from '../policy/types.ts';
-export type { SchemaIssue } from '../schema/issue.ts';
+export type { SchemaIssue } from '../schema/file/issue.ts';
 export { SchemaError } from './schema-error.ts';
 
 /** bylaw.yaml as text (YAML or JSON), or what it parses to. */

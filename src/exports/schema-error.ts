@@ -1,4 +1,4 @@
-import type { SchemaIssue } from '../schema/issue.ts';
+import type { SchemaIssue } from '../schema/file/issue.ts';
 
 /** All errors of a schema, each with its place. */
 export class SchemaError extends Error {

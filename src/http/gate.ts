@@ -9,7 +9,7 @@ import type { Context } from 'koa';
 import type { Caller } from '../auth/caller.ts';
 import { decide, type Permit } from '../policy/access.ts';
 import { optimistic } from '../policy/analyse/optimistic.ts';
-import { prospectsOf } from '../policy/analyse/prospects.ts';
+import { updateBoundsOf } from '../policy/analyse/update-bounds.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
@@ -251,11 +251,11 @@ export class Admission {
   }
 
   #prospect(rules: readonly Policy[]): Prospect {
-    const prospects = rules.map((rule) => prospectsOf(rule, this.#schema));
+    const updateBounds = rules.map((rule) => updateBoundsOf(rule, this.#schema));
     const request = this.#request;
     return {
-      certain: decide({ rules: prospects.map(({ certain }) => certain), request }),
-      possible: decide({ rules: prospects.map(({ possible }) => possible), request }),
+      certain: decide({ rules: updateBounds.map(({ certain }) => certain), request }),
+      possible: decide({ rules: updateBounds.map(({ possible }) => possible), request }),
     };
   }
 

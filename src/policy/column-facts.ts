@@ -103,7 +103,7 @@ interface DecidableLeaf {
   readonly predicate: Predicate;
 }
 
-const UNKNOWN = '?';
+const UNDECIDED = '?';
 const HOLDS = '1';
 const FAILS = '0';
 
@@ -126,7 +126,7 @@ export class DecidableLeaves {
     for (const { names, predicate } of this.#leaves) {
       const isKnown = names.every((name) => Object.hasOwn(facts, name));
       decidesSome ||= isKnown;
-      outcomes += !isKnown ? UNKNOWN : predicate(values)(facts, NO_RELATED) ? HOLDS : FAILS;
+      outcomes += !isKnown ? UNDECIDED : predicate(values)(facts, NO_RELATED) ? HOLDS : FAILS;
     }
     return decidesSome ? outcomes : undefined;
   }
@@ -135,7 +135,7 @@ export class DecidableLeaves {
   left(cond: Condition, outcomes: string): Condition {
     const settled = new Map<Condition, boolean>();
     this.#leaves.forEach(({ leaf }, i) => {
-      if (outcomes[i] !== UNKNOWN) settled.set(leaf, outcomes[i] === HOLDS);
+      if (outcomes[i] !== UNDECIDED) settled.set(leaf, outcomes[i] === HOLDS);
     });
     return withSettled(cond, settled);
   }

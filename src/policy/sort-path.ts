@@ -18,12 +18,12 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
   const names = text.split('.', LIMITS.names + 1);
   if (names.length > LIMITS.names) return `more than ${LIMITS.names} names in a path`;
   const steps: ToOneStep[] = [];
-  let at = collectionOf(catalog, collection);
+  let at = sortedCollection(catalog, collection);
   for (const name of names.slice(0, -1)) {
     const step = stepOf(name, at);
     if (typeof step === 'string') return step;
     steps.push(step);
-    at = collectionOf(catalog, step.relation.collection);
+    at = sortedCollection(catalog, step.relation.collection);
   }
   const last = names.at(-1) ?? '';
   const field = at.fields.get(last);
@@ -31,25 +31,25 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
   return { steps, at: at.name, field };
 }
 
-const collectionOf = ({ collections }: Catalog, name: string): CatalogCollection =>
+const sortedCollection = ({ collections }: Catalog, name: string): CatalogCollection =>
   present(collections.get(name), `collection ${name}`);
 
 function stepOf(name: string, at: CatalogCollection): ToOneStep | string {
   const relation = findRelation(at, name);
-  if (relation === undefined) return unknown(name, at);
+  if (relation === undefined) return unknownSortName(name, at);
   if (relation.kind === 'belongs_to' || relation.kind === 'has_one') return { from: at.name, relation };
   return `\`${name}\` is many records, which have no one order; expected belongs_to or has_one`;
 }
 
 function notScalar(name: string, at: CatalogCollection): string {
   const relation = findRelation(at, name);
-  if (relation === undefined) return unknown(name, at);
+  if (relation === undefined) return unknownSortName(name, at);
   if (relation.kind === 'belongs_to' || relation.kind === 'has_one')
     return `\`${name}\` is a relation; expected a field of it, or \`${name}.id\``;
   return `\`${name}\` is many records, which have no one order`;
 }
 
-function unknown(name: string, { name: where, fields, relations }: CatalogCollection): string {
+function unknownSortName(name: string, { name: where, fields, relations }: CatalogCollection): string {
   const near = nearest(name, ['id', ...fields.keys(), ...relations.keys()]);
   return `\`${where}\` has no \`${name.slice(0, 64)}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
 }

@@ -7,9 +7,9 @@ import { warnOfSelfChosen } from './advice/privilege-escalation.ts';
 import { warnOfStrangers } from './advice/public-references.ts';
 import { readAccess, readMemberAccess } from './advice/read-access.ts';
 import { checkRouting } from './advice/routing-advice.ts';
+import type { Finding, SchemaIssue } from './file/issue.ts';
 import { SchemaSource } from './file/source.ts';
 import { readShape } from './file/validate.ts';
-import type { Finding, SchemaIssue } from './issue.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
 import type { Schema } from './model/model.ts';
 import {
@@ -26,7 +26,7 @@ import {
 import { readTenantLayouts } from './model/tenant-layouts.ts';
 import { readConditions } from './rules/conditions.ts';
 
-export type { SchemaIssue } from './issue.ts';
+export type { SchemaIssue } from './file/issue.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Loaded {
@@ -40,7 +40,7 @@ export interface Loaded {
 export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment = {}): Loaded {
   const source = new SchemaSource(text, file);
   const declared = readDeclarations(source);
-  if (declared === undefined) return { issues: inOrder(source.issues) };
+  if (declared === undefined) return { issues: inFileOrder(source.issues) };
   const { shape, roles, catalog, broken } = declared;
 
   const settings = { report: source.report.bind(source), roles, env };
@@ -72,7 +72,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     proxies: readProxies(shape, settings),
     seed: shape.seed,
   };
-  const issues = inOrder(source.issues);
+  const issues = inFileOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };
 }
 
@@ -91,7 +91,7 @@ export function readSchemaCatalog(
 ): { readonly catalog?: SchemaCatalog; readonly issues: readonly SchemaIssue[] } {
   const source = new SchemaSource(text, file);
   const catalog = readDeclarations(source)?.catalog;
-  const issues = inOrder(source.issues);
+  const issues = inFileOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { catalog, issues };
 }
 
@@ -121,6 +121,6 @@ const NO_COLLECTIONS: Finding = {
   path: [],
 };
 
-function inOrder(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {
+function inFileOrder(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {
   return issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatPolicies } from '../../src/schema/file/format-policies.ts';
-import { underlineIssue } from '../../src/schema/issue.ts';
+import { underlineIssue } from '../../src/schema/file/issue.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 
 const SAMPLE = readFileSync(new URL('language.yaml', import.meta.url), 'utf8');

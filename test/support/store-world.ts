@@ -4,7 +4,7 @@ import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { decide, type Permit } from '../../src/policy/access.ts';
-import { prospectsOf } from '../../src/policy/analyse/prospects.ts';
+import { updateBoundsOf } from '../../src/policy/analyse/update-bounds.ts';
 import type { Action, Policy, Row } from '../../src/policy/types.ts';
 import { expandsOf } from '../../src/records/expand.ts';
 import { type AccessContext, createRecords, type Hooks, type Records } from '../../src/records/records.ts';
@@ -104,7 +104,7 @@ export class Caller {
       return made;
     };
     const prospect = (rules: readonly Policy[]) => {
-      const made = rules.map((rule) => prospectsOf(rule, schema));
+      const made = rules.map((rule) => updateBoundsOf(rule, schema));
       return {
         certain: decide({ rules: made.map(({ certain }) => certain), request }),
         possible: decide({ rules: made.map(({ possible }) => possible), request }),

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { schemaFileOf } from '../../config.ts';
 import { growthNotes } from '../../schema/advice/growth-notes.ts';
+import { type SchemaIssue, underlineIssue } from '../../schema/file/issue.ts';
 import { loadSchema } from '../../schema/file/load-file.ts';
-import { type SchemaIssue, underlineIssue } from '../../schema/issue.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Arguments, Io } from './command.ts';
 

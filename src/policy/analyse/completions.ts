@@ -60,7 +60,7 @@ const keysIn = (text: string): readonly string[] =>
   );
 
 /** Longer than any name of a schema, and than any name that gets a suggestion. */
-const UNKNOWN = '_'.repeat(65);
+const PLACEHOLDER = '_'.repeat(65);
 /** What a probe binds and gives; no text may mind that it uses the same name. */
 const PROBE = 'probe_';
 const QUERY = '@request.query.';
@@ -124,7 +124,7 @@ class Completer {
     let found = NONE;
     for (const tail of tails) {
       this.#try(this.#clause + text + tail, (name, known) => {
-        if (name === UNKNOWN) found = known;
+        if (name === PLACEHOLDER) found = known;
       });
       if (found.size > 0) break;
     }
@@ -233,7 +233,7 @@ class Completer {
   }
 
   *#members(path: string, tails: readonly string[]): Generator<Completion> {
-    const known = this.#known(path + UNKNOWN, tails);
+    const known = this.#known(path + PLACEHOLDER, tails);
     const mayContinue =
       !path.startsWith('@request.') && path.split('.').length - (path.startsWith('@') ? 1 : 0) < LIMITS.names;
     for (const [name, { kind, type, walksTo }] of known) {
@@ -280,7 +280,7 @@ class Completer {
       );
       return [this.#item(`${name}(`, 'condition', { type: `(${list.join(', ')})` })];
     });
-    const changes = CHANGE_CALLS.filter((name) => this.#known(`${name}(@record.${UNKNOWN})`, ['']).size > 0);
+    const changes = CHANGE_CALLS.filter((name) => this.#known(`${name}(@record.${PLACEHOLDER})`, ['']).size > 0);
     return [...conditions, ...changes.map((name) => this.#item(`${name}(`, 'function', docOf(name)))];
   }
 
@@ -299,7 +299,7 @@ class Completer {
   /** The shortest path to what `found` looks for. */
   #reach(found: (collection: CatalogCollection) => string | undefined): string | undefined {
     const { catalog, collection, parameters, params } = this.#context;
-    const known = [...this.#known(UNKNOWN, this.#operandTails)];
+    const known = [...this.#known(PLACEHOLDER, this.#operandTails)];
     const starts = known.flatMap(([name, { walksTo }]): Start[] =>
       walksTo === undefined ? [] : [[`${name}.`, walksTo]],
     );
@@ -331,7 +331,7 @@ class Completer {
     const tails = ENDS.has(word) ? this.#tailsBefore(word) : this.#tailsAfter(word);
     const isAccepted = tails === undefined || this.#accepts(ENDS.has(word) ? '' : ` ${word}`, tails);
     if (!isAccepted) return [];
-    const kind = COMPARE_OPS.some((op) => op === word) ? 'operator' : VALUES.has(word) ? 'value' : 'word';
+    const kind = COMPARE_OPS.some((op) => op === word) ? 'operator' : VALUE_WORDS.has(word) ? 'value' : 'word';
     return [this.#item(word, kind, docOf(word))];
   }
 
@@ -376,7 +376,7 @@ class Completer {
 }
 
 /** What stands for a value, and is not a name. */
-const VALUES: ReadonlySet<string> = new Set(['true', 'false', '@now']);
+const VALUE_WORDS: ReadonlySet<string> = new Set(['true', 'false', '@now']);
 const ENDS: ReadonlySet<string> = new Set([')', ']', ',']);
 const RANGING: ReadonlySet<string> = new Set([...QUANTIFIERS, 'count', 'ancestors']);
 /** The end of a count that is compared, so that it is a condition. */

@@ -30,11 +30,11 @@ import {
 } from '../types.ts';
 import { addSeconds, type Scalar } from '../values.ts';
 
-type ThreeValued = boolean | undefined;
+type KleeneValue = boolean | undefined;
 /** A part of a policy and its value. `absent` names what was null if the value is unknown. */
 export interface Clause {
   readonly text: string;
-  readonly value: ThreeValued;
+  readonly value: KleeneValue;
   readonly absent?: string;
   /** The element of a to-many relation that this clause was evaluated for. */
   readonly element?: string;
@@ -117,7 +117,7 @@ function sentenceOf(clause: Clause): string {
   return `${verb} because \`${deciding.text}\` is ${valueWord(deciding.value)}${where}${reason}`;
 }
 
-const valueWord = (value: ThreeValued): string => (value === undefined ? 'unknown' : String(value));
+const valueWord = (value: KleeneValue): string => (value === undefined ? 'unknown' : String(value));
 
 /** The smallest clause that alone made the whole what it is: of several elements, the first. */
 function decidingOf(clause: Clause): Clause {
@@ -130,7 +130,7 @@ function decidingOf(clause: Clause): Clause {
   return element === undefined ? deciding : { ...deciding, element };
 }
 
-const opposite = (value: ThreeValued): ThreeValued => (value === undefined ? undefined : !value);
+const opposite = (value: KleeneValue): KleeneValue => (value === undefined ? undefined : !value);
 
 // ---------------------------------------------------------------- three values
 
@@ -355,7 +355,7 @@ const NOBODY = 'there is no such record';
 const unknownBeyond = (text: string): Clause => ({ text, value: undefined, absent: beyondOf(text), parts: [] });
 const beyondOf = (text: string): string => `\`${text}\` goes on beyond ${MOST_ANCESTORS} records`;
 
-function kleene(kind: 'and' | 'or', parts: readonly Clause[]): ThreeValued {
+function kleene(kind: 'and' | 'or', parts: readonly Clause[]): KleeneValue {
   const settling = kind === 'or';
   if (parts.some(({ value }) => value === settling)) return settling;
   return parts.some(({ value }) => value === undefined) ? undefined : !settling;

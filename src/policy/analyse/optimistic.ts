@@ -20,14 +20,14 @@ export function optimistic(policy: Policy, catalog: Catalog): Policy {
 }
 
 const assumeBody = ({ text, checked }: Policy, catalog: Catalog): Policy =>
-  compileChecked({ text, checked: assume(checked, true, BODY), catalog });
+  compileChecked({ text, checked: assume(checked, true, BODY_READS), catalog });
 
 /** What is not known yet: whether a condition reads it, and whether it or one inside it does. */
 interface Unknown {
   readonly itself: (node: Checked) => boolean;
   readonly anywhere: (checked: Checked) => boolean;
 }
-const BODY: Unknown = { itself: readsDataItself, anywhere: readsData };
+const BODY_READS: Unknown = { itself: readsDataItself, anywhere: readsData };
 
 /** Replaces every test of what is unknown by `wanted`; under a `not`, and in `none`, by its opposite. */
 export function assume(checked: Checked, wanted: boolean, unknown: Unknown): Checked {

@@ -16,9 +16,9 @@ export interface Unindexed {
  * `free`: the request alone decides. `served`: an index answers. Else the fields whose index would;
  * none if no index can.
  */
-type Access = 'free' | 'served' | readonly CatalogField[];
+type IndexAccess = 'free' | 'served' | readonly CatalogField[];
 
-const HOPELESS: Access = [];
+const HOPELESS: IndexAccess = [];
 
 /**
  * `undefined` where an index serves the policy, or none would. `collection` is the one that the
@@ -26,7 +26,7 @@ const HOPELESS: Access = [];
  */
 export function unindexed(checked: Checked, catalog: Catalog, collection: string): Unindexed | undefined {
   const table = catalog.collections.get(collection)?.table;
-  const access = accessOf(checked);
+  const access = indexAccess(checked);
   if (table === undefined || access === 'free' || access === 'served' || access.length === 0) return undefined;
   const columns = [...new Set(access.map((field) => field.column))];
   const createIndex = columns
@@ -35,18 +35,18 @@ export function unindexed(checked: Checked, catalog: Catalog, collection: string
   return { columns, createIndex };
 }
 
-function accessOf(checked: Checked): Access {
+function indexAccess(checked: Checked): IndexAccess {
   switch (checked.kind) {
     case 'const':
       return 'free';
     case 'changed':
       return HOPELESS;
     case 'and':
-      return ofAnd(checked.items.map(accessOf));
+      return ofAnd(checked.items.map(indexAccess));
     case 'or':
-      return ofOr(checked.items.map(accessOf));
+      return ofOr(checked.items.map(indexAccess));
     case 'not':
-      return accessOf(checked.item) === 'free' ? 'free' : HOPELESS;
+      return indexAccess(checked.item) === 'free' ? 'free' : HOPELESS;
     case 'is null':
       return dependsOnRecord(checked.operand) ? HOPELESS : 'free';
     case 'quantified':
@@ -57,17 +57,17 @@ function accessOf(checked: Checked): Access {
   }
 }
 
-const isWanted = (access: Access): access is readonly CatalogField[] => typeof access === 'object';
+const isWanted = (access: IndexAccess): access is readonly CatalogField[] => typeof access === 'object';
 
 /** One served item is enough, and one index. */
-function ofAnd(items: readonly Access[]): Access {
+function ofAnd(items: readonly IndexAccess[]): IndexAccess {
   if (items.every((item) => item === 'free')) return 'free';
   if (items.includes('served')) return 'served';
   return items.filter(isWanted).find((fields) => fields.length > 0) ?? HOPELESS;
 }
 
 /** Every branch needs its own. */
-function ofOr(items: readonly Access[]): Access {
+function ofOr(items: readonly IndexAccess[]): IndexAccess {
   const wanted = items.filter(isWanted);
   if (wanted.some((fields) => fields.length === 0)) return HOPELESS;
   if (wanted.length > 0) return wanted.flat();
@@ -76,7 +76,7 @@ function ofOr(items: readonly Access[]): Access {
 
 const dependsOnRecord = (operand: CheckedOperand): operand is ColumnOperand => operand.kind === 'column';
 
-function accessOfCompare({ op, left, right }: CheckedCompare): Access {
+function accessOfCompare({ op, left, right }: CheckedCompare): IndexAccess {
   if (left.kind === 'count' || right.kind === 'count') return HOPELESS;
   const [operand, other] = [left, right].filter(dependsOnRecord);
   if (operand === undefined) return 'free';
@@ -86,7 +86,7 @@ function accessOfCompare({ op, left, right }: CheckedCompare): Access {
   return ofColumn(operand);
 }
 
-function ofColumn({ column, steps }: ColumnOperand): Access {
+function ofColumn({ column, steps }: ColumnOperand): IndexAccess {
   // Behind a relation the record's own key is looked up, which is indexed.
   if (steps.length > 0 || column.kind !== 'field') return 'served';
   const { field } = column;

@@ -3,8 +3,7 @@ import { inDialect } from '../../../grammar/filter-roots.ts';
 import { ancestorsOfRecord } from '../../../grammar/read-tokens.ts';
 import type { Ancestors, Dialect } from '../../../grammar/syntax.ts';
 import type { BelongsTo, CatalogCollection, CatalogRelation } from '../types.ts';
-import type { Named, Place, RecordStart, ToMany } from './place.ts';
-import { recordStart } from './record-start.ts';
+import { type Named, type Place, type RecordStart, recordStart, type ToMany } from './place.ts';
 import { findRelation, resolve } from './resolve.ts';
 import { relationNames, reportUnknownName } from './unknown-names.ts';
 

@@ -18,7 +18,7 @@ interface Range {
 export function excludingBounds(items: readonly Checked[]): readonly [CheckedCompare, CheckedCompare] | undefined {
   const ranges = new Map<string, Range>();
   for (const item of items) {
-    const found = item.kind === 'compare' ? boundOf(item) : undefined;
+    const found = item.kind === 'compare' ? boundOfCompare(item) : undefined;
     if (found === undefined) continue;
     const { subject, bound, sides } = found;
     const range: Range = ranges.get(identity(subject)) ?? {};
@@ -38,7 +38,7 @@ interface Found {
   readonly sides: readonly ('lower' | 'upper')[];
 }
 
-function boundOf(compare: CheckedCompare): Found | undefined {
+function boundOfCompare(compare: CheckedCompare): Found | undefined {
   const { left, right } = compare;
   const isSwapped = left.kind === 'literal';
   const [subject, literal] = isSwapped ? [right, left] : [left, right];

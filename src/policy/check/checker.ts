@@ -22,7 +22,7 @@ import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedConditio
 import { ancestorsOf } from './ancestors.ts';
 import { checkChange, isChange } from './changed.ts';
 import { checkCompare } from './comparisons.ts';
-import { bindArgument, callsIn, unboundParameter } from './condition-calls.ts';
+import { bindArgument, callsIn, unboundParameter, unknownCondition, wrongArguments } from './condition-calls.ts';
 import { paramOf, readAsGiven } from './params.ts';
 import type { Bound, CheckIssue, Place } from './place.ts';
 import { withProvenFixes } from './proven-fixes.ts';
@@ -30,7 +30,6 @@ import { mayBeAbsent, resolve } from './resolve.ts';
 import type { Comparing } from './sides.ts';
 import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';
-import { unknownCondition, wrongArguments } from './wrong-calls.ts';
 
 export interface CheckResult {
   /** Present if there is no error; the issues may include warnings. */

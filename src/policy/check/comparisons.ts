@@ -26,12 +26,12 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
   const pair = { expr, left, right, at };
   const counted = [left, right].find(isCount);
   const issue = counted && wrongCount(counted, counted === left ? right : left);
-  if (issue !== undefined) return refuse(pair, issue);
-  if (left.kind === 'null' || right.kind === 'null') return refuse(pair, comparedWithNull(pair));
+  if (issue !== undefined) return rejectPair(pair, issue);
+  if (left.kind === 'null' || right.kind === 'null') return rejectPair(pair, comparedWithNull(pair));
   if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWholePath(left))
     return containsElement(pair, left.relation.path);
   const bare = left.kind === 'to many' ? left : right.kind === 'to many' ? right : undefined;
-  if (bare !== undefined) return refuse(pair, bareToMany(pair, bare));
+  if (bare !== undefined) return rejectPair(pair, bareToMany(pair, bare));
   switch (OPERATORS[expr.op].sides) {
     case 'same':
     case 'ordered':
@@ -58,7 +58,7 @@ function wrongCount(counted: Side, other: Side): CheckIssue | undefined {
   return mismatch(other.span, other.operand.type, 'int');
 }
 
-function refuse({ at }: Pair, issue: CheckIssue): undefined {
+function rejectPair({ at }: Pair, issue: CheckIssue): undefined {
   at.report(issue);
   return undefined;
 }
@@ -128,14 +128,14 @@ const givenType = (side: ScalarSide): ValueType | undefined =>
 
 function scalars(pair: Pair): Checked | undefined {
   const { expr, left, right, at } = pair;
-  if (!isScalar(left) || !isScalar(right)) return refuse(pair, listCompared(pair));
+  if (!isScalar(left) || !isScalar(right)) return rejectPair(pair, listCompared(pair));
   const rule = OPERATORS[expr.op].sides;
   const pivot = rule === 'text' ? 'string' : pivotOf(left, right);
-  if (rule === 'ordered' && !scalarOf(pivot).ordered) return refuse(pair, unordered(expr, pivot));
+  if (rule === 'ordered' && !scalarOf(pivot).ordered) return rejectPair(pair, unordered(expr, pivot));
   const empty = typeof pivot === 'object' ? [left, right].find(isEmptyString) : undefined;
-  if (empty !== undefined) return refuse(pair, emptyIdentifier(pair, empty));
+  if (empty !== undefined) return rejectPair(pair, emptyIdentifier(pair, empty));
   const address = typeof pivot === 'object' && pivot.id === 'users' ? [left, right].find(isAddress) : undefined;
-  if (address !== undefined) return refuse(pair, addressOfUser(pair, address));
+  if (address !== undefined) return rejectPair(pair, addressOfUser(pair, address));
   if (rule === 'text') return texts(pair, left, right);
   return finish(pair, settle(left, pivot, at), settle(right, pivot, at));
 }
@@ -192,8 +192,8 @@ function listCompared({ expr, left, right, at }: Pair): CheckIssue {
 
 function membershipTest(pair: Pair): Checked | undefined {
   const { left, right } = pair;
-  if (!isScalar(left)) return refuse(pair, elementExpected(left));
-  if (isScalar(right) && right.kind !== 'query') return refuse(pair, listExpected(pair));
+  if (!isScalar(left)) return rejectPair(pair, elementExpected(left));
+  if (isScalar(right) && right.kind !== 'query') return rejectPair(pair, listExpected(pair));
   const { element, list } = elementAndList(pair, left, right);
   return finish(pair, element, list);
 }
@@ -277,10 +277,10 @@ function checkRoles(literals: readonly Literal[], at: Comparing): void {
 
 function holding(pair: Pair): Checked | undefined {
   const { left, right } = pair;
-  if (!isScalar(right)) return refuse(pair, elementExpected(right));
+  if (!isScalar(right)) return rejectPair(pair, elementExpected(right));
   if (left.kind === 'fixed' || left.kind === 'literal' || isString(left)) {
     const type = isString(left) ? 'string' : ownType(left);
-    if (type === undefined || !isText(type)) return refuse(pair, holderExpected(left, type));
+    if (type === undefined || !isText(type)) return rejectPair(pair, holderExpected(left, type));
     return texts(pair, left, right);
   }
   const { element, list } = elementAndList(pair, right, left);
@@ -300,10 +300,10 @@ function holderExpected({ span }: ScalarSide, type: ValueType | undefined): Chec
 
 function searching(pair: Pair): Checked | undefined {
   const { left, right, at } = pair;
-  if (!isScalar(right)) return refuse(pair, elementExpected(right));
+  if (!isScalar(right)) return rejectPair(pair, elementExpected(right));
   const field = left.kind === 'fixed' && left.operand.kind === 'column' ? left.operand.column : undefined;
-  if (field?.kind !== 'field' || field.field.search !== true) return refuse(pair, searchExpected(pair, field));
-  if (right.kind === 'fixed' && right.operand.kind === 'column') return refuse(pair, needleExpected(pair));
+  if (field?.kind !== 'field' || field.field.search !== true) return rejectPair(pair, searchExpected(pair, field));
+  if (right.kind === 'fixed' && right.operand.kind === 'column') return rejectPair(pair, needleExpected(pair));
   return finish(pair, left.kind === 'fixed' ? left.operand : undefined, settleText(right, at));
 }
 
@@ -325,11 +325,11 @@ function needleExpected({ expr, right }: Pair): CheckIssue {
 
 function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {
   const { expr, right, at } = pair;
-  if (!isScalar(right)) return refuse(pair, elementExpected(right));
+  if (!isScalar(right)) return rejectPair(pair, elementExpected(right));
   const collection = path.relation.collection;
   const type = { id: collection };
   const named = right.kind === 'literal' ? elementByName(pair, right.literal) : undefined;
-  if (named !== undefined) return refuse(pair, named);
+  if (named !== undefined) return rejectPair(pair, named);
   const element = settle(right, type, at);
   if (element === undefined) return undefined;
   const variable = at.freshName('element');

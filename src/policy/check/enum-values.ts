@@ -23,7 +23,7 @@ export function unknownEnumValues({ op, left, right }: CheckedCompare, text: str
     const list = known.slice(0, 8).map((each) => `\`${each}\``);
     const expected = near === undefined ? `expected ${list.join(', ')}` : `did you mean \`${near}\`?`;
     const message = `\`${name}\` is an enum without \`${value}\`, so only a record that was stored under another enum can equal it; ${expected}`;
-    const span = spanOf(value, literal, text);
+    const span = valueSpan(value, literal, text);
     const given = { code: 'enum_unknown', message, span: span ?? literal.span };
     if (near === undefined || span === undefined) return given;
     const replacement = typeof value === 'string' ? JSON.stringify(near) : near;
@@ -32,7 +32,7 @@ export function unknownEnumValues({ op, left, right }: CheckedCompare, text: str
 }
 
 /** Where the value is written; undefined if it is spelt with escapes. */
-function spanOf(value: string | number | boolean, { span, list }: LiteralOperand, text: string): Span | undefined {
+function valueSpan(value: string | number | boolean, { span, list }: LiteralOperand, text: string): Span | undefined {
   if (!list) return span;
   const { start, end, source = text } = span;
   const spellings = typeof value === 'string' ? [JSON.stringify(value), `'${value}'`] : [String(value)];

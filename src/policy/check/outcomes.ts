@@ -77,7 +77,7 @@ function ofCompare(compare: CheckedCompare, { isAbsent, isBounded }: Assumed): O
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
   if (isAbsent(left) || isAbsent(right)) return CAN_BE_UNKNOWN;
   const absent = isNullable(left) || isNullable(right) ? CAN_BE_UNKNOWN : 0;
-  return (isBounded ? withinField(compare, present(compare)) : present(compare)) | absent;
+  return (isBounded ? withinField(compare, ofPresentSides(compare)) : ofPresentSides(compare)) | absent;
 }
 
 function withinField(compare: CheckedCompare, set: Outcomes): Outcomes {
@@ -92,7 +92,7 @@ export const literalValues = ({ value }: LiteralOperand): readonly (string | num
   Array.isArray(value) ? value : [value as string | number | boolean];
 
 /** The outcomes if both sides are present. */
-function present({ op, left, right }: CheckedCompare): Outcomes {
+function ofPresentSides({ op, left, right }: CheckedCompare): Outcomes {
   if (left.kind === 'literal' && right.kind === 'literal') return ofLiterals(op, left, right);
   const operator = OPERATORS[op];
   if (sameColumn(left, right)) return operator.negative || operator.strict ? CAN_BE_FALSE : CAN_BE_TRUE;

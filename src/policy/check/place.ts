@@ -1,7 +1,17 @@
 /** The place of a path in a policy, and the names that it may use there. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import type { Operand, Span } from '../../../grammar/syntax.ts';
-import type { Action, Catalog, CheckContext, CheckedOperand, Params, Scope, ToManyPath, ToOneStep } from '../types.ts';
+import type {
+  Action,
+  Catalog,
+  CheckContext,
+  CheckedOperand,
+  ColumnOperand,
+  Params,
+  Scope,
+  ToManyPath,
+  ToOneStep,
+} from '../types.ts';
 
 /** The meaning of a name at the root of a path. */
 export type Bound = BoundVariable | BoundParameter;
@@ -31,6 +41,22 @@ export interface RecordStart {
   readonly at: string;
   readonly nullable: boolean;
 }
+/** The record that an operand identifies; `undefined` where it is not the id of a record. */
+export function recordStart(operand: CheckedOperand): RecordStart | undefined {
+  if (typeof operand.type !== 'object') return undefined;
+  if (operand.kind === 'column') return recordOfColumn(operand);
+  if (operand.kind !== 'request') return undefined;
+  const { id } = operand.type;
+  return { scope: { kind: 'request', operand }, collection: id, steps: [], at: id, nullable: true };
+}
+
+function recordOfColumn({ scope, collection, steps, column, nullable }: ColumnOperand): RecordStart {
+  const from = steps.at(-1)?.relation.collection ?? collection;
+  if (column.kind !== 'belongs_to') return { scope, collection, steps, at: from, nullable };
+  const { relation } = column;
+  return { scope, collection, steps: [...steps, { from, relation }], at: relation.collection, nullable };
+}
+
 /** The place of a path: the names that it may use. */
 export interface Place {
   readonly catalog: Catalog;

@@ -13,7 +13,7 @@ function sideSize(operand: Operand, catalog: Catalog): Size {
   if (operand.kind === 'list') return { ...NO_SIZE, elements: operand.items.length };
   if (operand.kind !== 'count') return operand.kind === 'ancestors' ? elementsSize(operand) : NO_SIZE;
   const condition = operand.condition === undefined ? NO_SIZE : sizeOf(operand.condition, catalog);
-  return deeper(together(elementsSize(operand.path), condition));
+  return deeper(combinedSize(elementsSize(operand.path), condition));
 }
 
 /** A call counts as its body, which was measured before. */
@@ -21,13 +21,13 @@ export function sizeOf(expr: Expr, catalog: Catalog): Size {
   switch (expr.kind) {
     case 'and':
     case 'or':
-      return expr.items.map((item) => sizeOf(item, catalog)).reduce(together);
+      return expr.items.map((item) => sizeOf(item, catalog)).reduce(combinedSize);
     case 'not':
       return deeper(sizeOf(expr.item, catalog));
     case 'quantified':
-      return deeper(together(elementsSize(expr.path), sizeOf(expr.condition, catalog)));
+      return deeper(combinedSize(elementsSize(expr.path), sizeOf(expr.condition, catalog)));
     case 'compare':
-      return [sideSize(expr.left, catalog), sideSize(expr.right, catalog)].reduce(together, LEAF);
+      return [sideSize(expr.left, catalog), sideSize(expr.right, catalog)].reduce(combinedSize, LEAF);
     case 'call':
       return deeper(catalog.conditions?.get(expr.name.name)?.size ?? LEAF);
     case 'is null':
@@ -36,7 +36,7 @@ export function sizeOf(expr: Expr, catalog: Catalog): Size {
   }
 }
 
-const together = (a: Size, b: Size): Size => ({
+const combinedSize = (a: Size, b: Size): Size => ({
   comparisons: a.comparisons + b.comparisons,
   elements: a.elements + b.elements,
   levels: Math.max(a.levels, b.levels),

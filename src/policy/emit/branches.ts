@@ -32,7 +32,7 @@ export function branchesOf(cond: Condition, printing: BranchPrinting): readonly 
   if (possible === undefined || possible.length === 0) return undefined;
   const apart = possible.map((way) => ({ cond: way, accesses: accessesOf(way, printing.indexed) }));
   if (apart.some(({ accesses }) => accesses.length === 0)) return undefined;
-  return apart.map((branch) => shapeOf(branch, printing));
+  return apart.map((branch) => branchShape(branch, printing));
 }
 
 type Values = readonly unknown[];
@@ -42,10 +42,10 @@ type Values = readonly unknown[];
 interface Apart {
   readonly cond: Condition;
   /** The parts of it that an index may serve, at least one. */
-  readonly accesses: readonly Access[];
+  readonly accesses: readonly BranchAccess[];
 }
 /** A test for a value of a column, for an element of a list, or for keys that are found first. */
-type Access = ValueTest | Exists;
+type BranchAccess = ValueTest | Exists;
 /** Conjuncts, one of which an index serves. */
 type Way = readonly Condition[];
 
@@ -101,7 +101,7 @@ class WaysByIndex {
 const partsOf = (cond: Condition): readonly Condition[] => (cond.kind === 'and' ? cond.items : [cond]);
 
 /** One value, and keys: which of them has shorter ranges is for statistics to say. */
-function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly Access[] {
+function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly BranchAccess[] {
   const parts = partsOf(cond);
   const served = parts.filter((part) => isValueTest(part)).filter(({ left }) => indexed.has(left.column));
   const one = served.find(isOfOneValue);
@@ -119,12 +119,12 @@ function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<s
 
 // ---------------------------------------------------------------- printing
 
-function shapeOf({ cond, accesses }: Apart, printing: BranchPrinting): BranchShape {
+function branchShape({ cond, accesses }: Apart, printing: BranchPrinting): BranchShape {
   const [first, second] = accesses.map((access) => partsOfShape(cond, access, printing));
   return { fill: (values) => new FilledBranch(first!, values, second) };
 }
 
-function partsOfShape(cond: Condition, access: Access, { alias }: BranchPrinting): BranchParts {
+function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPrinting): BranchParts {
   const parts = partsOf(cond);
   const tests = parts.filter((part) => isValueTest(part));
   const column = access.kind === 'test' ? access.left.column : keysOf(access, cond, alias).of.column;
@@ -213,7 +213,7 @@ const columnValues = (test: ValueTest, values: Values): ColumnValues => ({
 });
 
 /** An estimate of how many keys there will be: the rows of one table that a value finds. */
-function keyCountOf(access: Access): ((values: Values) => KeyCount) | undefined {
+function keyCountOf(access: BranchAccess): ((values: Values) => KeyCount) | undefined {
   if (access.kind === 'test') return (values) => ({ kind: 'list', count: valuesOfTest(access, values).length });
   const { target, condition, key, relation, source } = access;
   const test = partsOf(condition).find((part) => isValueTest(part, source.id));

@@ -18,7 +18,7 @@ import type { Scalar } from '../values.ts';
 import { sourcesIn } from '../visit.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
-interface Frame {
+interface RowFrame {
   readonly record: Row;
   readonly next: Row | undefined;
   readonly related: Related;
@@ -26,7 +26,7 @@ interface Frame {
   /** The rows that are walked to, by the identifier of their source. */
   readonly bound: Row[];
 }
-type Closure = (frame: Frame) => boolean;
+type Closure = (frame: RowFrame) => boolean;
 
 export function closures(cond: Condition): Predicate {
   const closure = closureOf(cond);
@@ -75,7 +75,7 @@ function someClosure(items: readonly Closure[]): Closure {
   return (frame) => a(frame) || b(frame) || c(frame) || rest(frame);
 }
 
-type FrameReader = (frame: Frame) => unknown;
+type FrameReader = (frame: RowFrame) => unknown;
 
 function columnReader({ source: { id }, name }: ColumnRef): FrameReader {
   const inherited = name in Object.prototype;
@@ -164,8 +164,8 @@ function literalTest({ op, left }: ColumnComparison, value: unknown): Closure | 
 }
 
 /** Of numbers and datetimes; both compare with `<` as they are. */
-type NumberReader = (frame: Frame) => number | null | undefined;
-type RightReader = (frame: Frame) => number;
+type NumberReader = (frame: RowFrame) => number | null | undefined;
+type RightReader = (frame: RowFrame) => number;
 type Ordering = (a: NumberReader, b: RightReader) => Closure;
 
 /** Numbers and datetimes, which JavaScript orders as the language does; it does not for strings. */
@@ -222,11 +222,11 @@ function existsClosure(exists: Exists): Closure {
   const key = operandReader(exists.key);
   const condition = closureOf(exists.condition);
   const { id } = exists.source;
-  const meets = (frame: Frame, row: Row): boolean => {
+  const meets = (frame: RowFrame, row: Row): boolean => {
     frame.bound[id] = row;
     return condition(frame);
   };
-  const some = (frame: Frame): boolean => manyOf(exists, frame.related, key(frame)).some((row) => meets(frame, row));
+  const some = (frame: RowFrame): boolean => manyOf(exists, frame.related, key(frame)).some((row) => meets(frame, row));
   if (exists.beyond) return (frame) => goesOn(exists, frame.related, key(frame)) || some(frame);
   if (!isToOne(exists)) return some;
   return (frame) => {

@@ -7,22 +7,22 @@ import { innerOf } from '../visit.ts';
 /** Before the request has filled the slots that hold the ids. */
 export type ShapeNeeds = NeedsBy<{ readonly slot: number }>;
 /** By the name of the relation, with `by ` before it where it is followed. */
-type Branch = Map<string, Branch>;
+type NeedTree = Map<string, NeedTree>;
 interface SlotRoot {
   readonly collection: string;
   readonly slot: number;
   isRead: boolean;
-  readonly branch: Branch;
+  readonly branch: NeedTree;
 }
 
 export function shapeNeedsOf(cond: Condition): ShapeNeeds {
-  const [record, next]: [Branch, Branch] = [new Map(), new Map()];
+  const [record, next]: [NeedTree, NeedTree] = [new Map(), new Map()];
   const requested = new Map<string, SlotRoot>();
-  const branches = new Map<number, Branch>([
+  const branches = new Map<number, NeedTree>([
     [0, record],
     [1, next],
   ]);
-  const rootOf = ({ key, from }: Exists): Branch | undefined => {
+  const rootOf = ({ key, from }: Exists): NeedTree | undefined => {
     if (key.kind === 'column') return branches.get(key.source.id);
     const place = `${key.slot} ${from}`;
     const root = requested.get(place) ?? { collection: from, slot: key.slot, isRead: false, branch: new Map() };
@@ -38,8 +38,8 @@ export function shapeNeedsOf(cond: Condition): ShapeNeeds {
     invariant(branch !== undefined, 'a row is bound before it is walked from');
     if (node.key.kind === 'slot' && node.walk.length === 0)
       requested.get(`${node.key.slot} ${node.from}`)!.isRead = true;
-    for (const relation of stepsOf(node)) {
-      const known: Branch = branch.get(relation) ?? new Map();
+    for (const relation of walkedSteps(node)) {
+      const known: NeedTree = branch.get(relation) ?? new Map();
       branch.set(relation, known);
       branch = known;
     }
@@ -52,10 +52,10 @@ export function shapeNeedsOf(cond: Condition): ShapeNeeds {
 
 const FOLLOWED = 'by ';
 
-const stepsOf = ({ walk, relation }: Exists): readonly string[] =>
+const walkedSteps = ({ walk, relation }: Exists): readonly string[] =>
   relation.kind === 'ancestors' ? [...walk.slice(0, -1), FOLLOWED + relation.name] : walk;
 
-const listed = (branch: Branch): readonly Need[] =>
+const listed = (branch: NeedTree): readonly Need[] =>
   [...branch].map(([step, inner]) => {
     const needs = listed(inner);
     return step.startsWith(FOLLOWED)

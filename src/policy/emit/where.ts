@@ -219,7 +219,7 @@ export class Printer {
   /** A row of a chain: what lets the caller see it, and see which record is above it. */
   #step({ guard }: Exists, via: BelongsTo, alias: string): { readonly isSeen: readonly Sql[]; readonly rule?: Sql } {
     if (guard === undefined) return { isSeen: [] };
-    const visibility = this.#sight();
+    const visibility = this.#requiredVisibility();
     const records = visibility.records(guard.collection);
     const isSeen =
       records.verdict === 'allow' ? [] : [records.verdict === 'deny' ? raw('FALSE') : records.where(alias)];
@@ -317,13 +317,13 @@ export class Printer {
 
   /** What the caller may read, asked of the row itself. */
   #guards({ collection, via }: Guard, { id }: Source): readonly Sql[] {
-    const visibility = this.#sight();
+    const visibility = this.#requiredVisibility();
     const alias = this.#aliases.get(id)!;
     const rules = [visibility.records(collection), via === undefined ? undefined : visibility.member(collection, via)];
     return rules.flatMap((rule) => (rule?.verdict === 'depends' ? [rule.where(alias)] : []));
   }
 
-  #sight(): Visibility {
+  #requiredVisibility(): Visibility {
     invariant(this.#visibility !== undefined, 'what may be hidden is printed for a caller');
     return this.#visibility;
   }
@@ -392,7 +392,7 @@ export class Printer {
     const naming = this.#naming.get(source.id);
     invariant(naming !== undefined, 'a row is named before its columns');
     if (mask === undefined) return naming(column);
-    const rule = this.#sight().member(mask.collection, mask.member);
+    const rule = this.#requiredVisibility().member(mask.collection, mask.member);
     invariant(rule !== undefined, 'a masked member has a rule');
     return sql`CASE WHEN ${rule.where(this.#aliases.get(source.id)!)} THEN ${naming(column)} END`;
   }

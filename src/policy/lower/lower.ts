@@ -40,44 +40,44 @@ import {
   sameValue,
 } from './columns.ts';
 import { complementOf, constant, settledByRequest, stateOf, valueFor, valueTest } from './leaves.ts';
-import { Sight } from './sight.ts';
-import { and, existsOf, isPresent, or } from './simplify.ts';
-import { ABSENT, PARTIAL, type Planned, type PlannedCompare, type PlannedCount } from './specialise.ts';
 import {
   type Elements,
   itself,
+  type LoweringContext,
   type LoweringPlace,
   type Owner,
   type Reached,
   type RequestScope,
   type Signature,
-  type Standpoint,
   type Walked,
   type Wrap,
-} from './standpoint.ts';
+} from './lowering-context.ts';
+import { Masking } from './masking.ts';
+import { and, existsOf, isPresent, or } from './simplify.ts';
+import { ABSENT, PARTIAL, type Planned, type PlannedCompare, type PlannedCount } from './specialise.ts';
 
-const FOUND = { kind: 'exists', negated: false } as const;
+const FOUND_ROW = { kind: 'exists', negated: false } as const;
 
 type PlannedQuantifier = Extract<Planned, { kind: 'quantified' }>;
 type PlannedTest = Omit<PlannedCompare, 'kind'> & { readonly negated: boolean };
 
 /** `T` of a planned tree, for all requests of one signature. */
-export function lower(tree: Planned, standpoint: Standpoint): Condition {
-  return new Lowering(standpoint).lower(tree, { polarity: true, variables: new Map() });
+export function lower(tree: Planned, context: LoweringContext): Condition {
+  return new Lowering(context).lower(tree, { polarity: true, variables: new Map() });
 }
 
 class Lowering {
   readonly #catalog: Catalog;
   readonly #signature: Signature;
   readonly #roots: Roots;
-  readonly #sight: Sight;
+  readonly #masking: Masking;
   #sources = 2;
 
-  constructor({ catalog, signature, roots, visibility }: Standpoint) {
+  constructor({ catalog, signature, roots, visibility }: LoweringContext) {
     this.#catalog = catalog;
     this.#signature = signature;
     this.#roots = roots;
-    this.#sight = new Sight(visibility);
+    this.#masking = new Masking(visibility);
   }
 
   lower(node: Planned, place: LoweringPlace): Condition {
@@ -185,8 +185,8 @@ class Lowering {
     // The row that holds the key: a reference to the owner may do.
     const holder = this.#collection(walk.length === 0 ? from : path.steps.at(-1)!.from);
     const rows = (condition: Condition): Exists =>
-      this.#sight.seen({
-        ...FOUND,
+      this.#masking.seen({
+        ...FOUND_ROW,
         source,
         from,
         relation,
@@ -237,8 +237,8 @@ class Lowering {
     const { id: collection } = key.type as { readonly id: string };
     const find: Wrap = (condition) =>
       existsOf(
-        this.#sight.seen({
-          ...FOUND,
+        this.#masking.seen({
+          ...FOUND_ROW,
           source,
           from: collection,
           relation: { kind: 'belongs_to', name: '', collection, required: false, column: '' },
@@ -281,8 +281,8 @@ class Lowering {
       const target = this.#collection(relation.collection);
       wraps.push((condition) =>
         existsOf(
-          this.#sight.seen({
-            ...FOUND,
+          this.#masking.seen({
+            ...FOUND_ROW,
             source: next,
             from,
             relation,
@@ -301,7 +301,7 @@ class Lowering {
 
   /** A column of the record that `wrap` leads to. */
   #column(wrap: Wrap, from: string, column: ColumnRef): Reached {
-    const seen = this.#sight.column(from, column);
+    const seen = this.#masking.column(from, column);
     return seen === undefined ? { wrap: () => FALSE, column } : { wrap, column: seen };
   }
 
@@ -315,7 +315,7 @@ class Lowering {
   ): Reached & { readonly walk: readonly string[] } {
     const last = path.steps.at(-1);
     const root = this.#root(path.scope, place);
-    if (last?.relation.kind === 'belongs_to' && !this.#sight.mayHide(last)) {
+    if (last?.relation.kind === 'belongs_to' && !this.#masking.mayHide(last)) {
       const { wrap, source } = this.#walk(root, path.steps.slice(0, -1));
       return { wrap, column: belongsToColumn(last.relation, source), walk: [last.relation.name] };
     }

@@ -271,12 +271,12 @@ export function keyOf(cond: Condition, bound: readonly number[] = []): string {
       return `${cond.negated ? '!' : ''}null(${operandKey(cond.column, bound)})`;
     case 'exists': {
       const inner = keyOf(cond.condition, [...bound, cond.source.id]);
-      return `${cond.negated ? '!' : ''}exists(${relationKey(cond)},${operandKey(cond.key, bound)},${inner})`;
+      return `${cond.negated ? '!' : ''}exists(${existsKey(cond)},${operandKey(cond.key, bound)},${inner})`;
     }
   }
 }
 
-const relationKey = ({ from, relation: { kind, name }, beyond }: Exists): string =>
+const existsKey = ({ from, relation: { kind, name }, beyond }: Exists): string =>
   kind === 'ancestors' ? `ancestors ${from}.${name} ${beyond === true}` : `${from}.${name}`;
 
 function operandKey(operand: ConditionOperand, bound: readonly number[] = []): string {

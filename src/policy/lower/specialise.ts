@@ -79,18 +79,18 @@ export interface PlannedCompare {
   readonly right: PlannedOperand;
 }
 
-interface Slot {
+interface RequestSlot {
   readonly operand: SlotOperand['operand'];
   /** Meets a column, so that its state is part of the signature. */
   meetsColumn: boolean;
   isPrefix: boolean;
 }
-type Verdict = (binding: Binding) => boolean | undefined;
+type OperandVerdict = (binding: Binding) => boolean | undefined;
 
 export interface Plan {
   readonly tree: Planned;
-  readonly slots: readonly Slot[];
-  readonly decided: readonly Verdict[];
+  readonly slots: readonly RequestSlot[];
+  readonly decided: readonly OperandVerdict[];
   /** The states and verdicts of a signature fit a safe integer. */
   readonly numeric: boolean;
 }
@@ -112,8 +112,8 @@ export function planOf(checked: Checked): Plan {
 }
 
 class Planner {
-  readonly slots: Slot[] = [];
-  readonly decided: Verdict[] = [];
+  readonly slots: RequestSlot[] = [];
+  readonly decided: OperandVerdict[] = [];
   readonly #known = new Map<string, number>();
 
   plan(node: Checked): Planned {
@@ -152,7 +152,7 @@ class Planner {
     return columnFirst({ kind: 'compare', op: node.op, left, right });
   }
 
-  decide(verdict: Verdict): Planned {
+  decide(verdict: OperandVerdict): Planned {
     this.decided.push(verdict);
     return { kind: 'decided', index: this.decided.length - 1 };
   }
@@ -190,7 +190,7 @@ class Planner {
   }
 
   /** A request-only operand, read from a binding. */
-  reader(operand: Exclude<CheckedOperand, ColumnOperand | CountOperand>): Reader {
+  reader(operand: Exclude<CheckedOperand, ColumnOperand | CountOperand>): SlotReader {
     if (operand.kind === 'literal') {
       const state = operand.list && (operand.value as readonly Scalar[]).length === 0 ? EMPTY : PRESENT;
       const value = Array.isArray(operand.value) ? literalElements(operand) : operand.value;
@@ -205,7 +205,7 @@ class Planner {
     return { state, present: (binding) => state(binding) !== ABSENT, value: (binding) => presentValue(binding, slot) };
   }
 
-  #verdict(node: CheckedCompare): Verdict {
+  #verdict(node: CheckedCompare): OperandVerdict {
     const left = this.reader(node.left as Exclude<CheckedOperand, ColumnOperand | CountOperand>);
     const right = this.reader(node.right as Exclude<CheckedOperand, ColumnOperand | CountOperand>);
     const holds = holdsOf(node);
@@ -225,7 +225,7 @@ class Planner {
 const isStored = (operand: CheckedOperand): operand is ColumnOperand | CountOperand =>
   operand.kind === 'column' || operand.kind === 'count';
 
-interface Reader {
+interface SlotReader {
   state(binding: Binding): number;
   present(binding: Binding): boolean;
   value(binding: Binding): Scalar | readonly Scalar[];
@@ -322,7 +322,7 @@ interface SlotReading {
   readonly index: number;
 }
 
-function readSlot({ operand, isPrefix }: Slot, { request, values, index }: SlotReading): number {
+function readSlot({ operand, isPrefix }: RequestSlot, { request, values, index }: SlotReading): number {
   // Adding to `@now` costs more than all the rest, and most requests never read it.
   if (operand.kind === 'now') return PRESENT;
   if (operand.list) return readListSlot(operand, { request, values, index });

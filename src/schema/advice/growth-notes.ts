@@ -3,8 +3,8 @@
  * without an index. `index: false` declares that nobody does that.
  */
 
+import type { SchemaIssue } from '../file/issue.ts';
 import { SchemaSource } from '../file/source.ts';
-import type { SchemaIssue } from '../issue.ts';
 import { builtInFields } from '../model/built-in.ts';
 import { indexesOf, isIndexable } from '../model/indexes.ts';
 import type { Collection, Field, Schema } from '../model/model.ts';

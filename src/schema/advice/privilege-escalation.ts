@@ -5,8 +5,8 @@
 import { provenPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
+import type { Path } from '../file/issue.ts';
 import type { SchemaSource } from '../file/source.ts';
-import type { Path } from '../issue.ts';
 import type { Collection } from '../model/model.ts';
 import { type AccessShapes, memberRulePlace, rulePlace } from './read-access.ts';
 

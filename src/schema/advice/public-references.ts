@@ -11,8 +11,8 @@ import type {
   CheckedOperand,
   Policy,
 } from '../../policy/types.ts';
+import type { Path } from '../file/issue.ts';
 import type { SchemaSource } from '../file/source.ts';
-import type { Path } from '../issue.ts';
 import type { BelongsTo, Collection, Schema } from '../model/model.ts';
 import { allOperandsOf } from './privilege-escalation.ts';
 import { type AccessShapes, rulePlace } from './read-access.ts';

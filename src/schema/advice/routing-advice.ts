@@ -4,8 +4,8 @@
  */
 import { type Pin, provenPins, requestedBy, sharedPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
+import type { Path } from '../file/issue.ts';
 import type { SchemaSource } from '../file/source.ts';
-import type { Path } from '../issue.ts';
 import type { Collection, TenantKey } from '../model/model.ts';
 import { placedPolicies } from './privilege-escalation.ts';
 import { type AccessShapes, rulePlace } from './read-access.ts';

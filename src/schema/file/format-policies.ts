@@ -5,7 +5,7 @@ import { withComments } from '../../../grammar/comments.ts';
 import { parse } from '../../../grammar/parser.ts';
 import { print } from '../../../grammar/printer.ts';
 import { invariant } from '../../invariant.ts';
-import { cutByComment, type Path, pathText, type SchemaIssue } from '../issue.ts';
+import { cutByComment, type Path, pathText, type SchemaIssue } from './issue.ts';
 import { singleQuoted } from './scalar.ts';
 import { MEMBER_RULE_KEYS, RULE_KEYS } from './shape.ts';
 import { SchemaSource } from './source.ts';

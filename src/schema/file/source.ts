@@ -13,8 +13,8 @@ import {
 } from 'yaml';
 import type { Span } from '../../../grammar/syntax.ts';
 import { present } from '../../invariant.ts';
-import type { Path, Region, SchemaIssue } from '../issue.ts';
-import { type Finding, pathText } from '../issue.ts';
+import type { Path, Region, SchemaIssue } from './issue.ts';
+import { type Finding, pathText } from './issue.ts';
 import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
 
 type Range = readonly [start: number, end: number];

@@ -4,8 +4,8 @@
  */
 import { nearest } from '../../../grammar/suggest.ts';
 import { foreignType } from '../fields/foreign-types.ts';
-import type { Path, Report } from '../issue.ts';
 import { inYaml, policyFor } from '../model/policy-words.ts';
+import type { Path, Report } from './issue.ts';
 import { NAME, type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
 
 export interface ShapeResult {
@@ -216,16 +216,17 @@ function notOneOf(path: Path, options: readonly string[], value: unknown): Flat 
   const near =
     advice?.type ?? (typeof value === 'string' && advice === undefined ? nearest(value, options) : undefined);
   const hint =
-    advice?.hint ?? (near === undefined ? `expected ${inWords(options.map(quoted))}` : `did you mean \`${near}\`?`);
+    advice?.hint ??
+    (near === undefined ? `expected ${inWords(options.map(inBackticks))}` : `did you mean \`${near}\`?`);
   const message = `${found(value)} is not a ${choice}; ${hint}`;
   return { code: 'not_one_of', message, path, at: 'value', prune: path, replacement: near };
 }
 
-const quoted = (word: string): string => `\`${word}\``;
+const inBackticks = (word: string): string => `\`${word}\``;
 
 function missingKey(path: Path, error: ZodIssue): Flat {
   const wanted = error.options ?? error.values;
-  const expected = wanted === undefined ? '' : `; expected ${inWords(wanted.map(String).map(quoted))}`;
+  const expected = wanted === undefined ? '' : `; expected ${inWords(wanted.map(String).map(inBackticks))}`;
   const parent = path.slice(0, -1);
   return {
     code: 'missing_key',
@@ -239,7 +240,7 @@ function missingKey(path: Path, error: ZodIssue): Flat {
 function unknownProperty(parent: Path, key: string, raw: unknown): Flat {
   const known = keysAt(parent, raw);
   const near = nearest(key, known);
-  const expected = known.length === 0 ? '' : `; expected ${inWords(known.map(quoted))}`;
+  const expected = known.length === 0 ? '' : `; expected ${inWords(known.map(inBackticks))}`;
   const hint = near === undefined ? expected : `; did you mean \`${near}\`?`;
   const path = [...parent, key];
   const message = `unknown key \`${key}\`${hint}`;
@@ -247,12 +248,12 @@ function unknownProperty(parent: Path, key: string, raw: unknown): Flat {
 }
 
 /** Process-wide: the format is a constant, built at the first use. */
-let format: JsonShape | undefined;
+let fileFormat: JsonShape | undefined;
 
 /** The keys that the mapping at `path` may have. */
 function keysAt(path: Path, raw: unknown): readonly string[] {
-  format ??= schemaOfFormat();
-  let shapes: readonly JsonShape[] = [format];
+  fileFormat ??= schemaOfFormat();
+  let shapes: readonly JsonShape[] = [fileFormat];
   path.forEach((key, i) => {
     shapes = alternatives(shapes, valueAt(raw, path.slice(0, i))).flatMap((shape) => stepInto(shape, key));
   });

@@ -1,8 +1,8 @@
 /** `collections` of the file → the collections of the model, without their policies. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
+import type { Finding, Path, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from '../file/shape.ts';
-import type { Finding, Path, Report } from '../issue.ts';
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';

@@ -1,7 +1,7 @@
 /** `was` of the file: the name that a collection, field or relation had, which nothing else may have. */
 
+import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
-import type { Path, Report } from '../issue.ts';
 import type { Collection } from './model.ts';
 
 interface Members extends Pick<Collection, 'fields' | 'relations'> {

@@ -23,14 +23,14 @@ const SIGNED_IN = new Set([
   'users',
   'registered',
 ]);
-const NOBODY = new Set(['private', 'none', 'nobody', 'no_one', 'never', 'deny', 'no', 'locked', 'disabled']);
+const NOBODY_WORDS = new Set(['private', 'none', 'nobody', 'no_one', 'never', 'deny', 'no', 'locked', 'disabled']);
 
 /** The policy that a word means. */
 export function policyFor(word: string): string | undefined {
   const lower = word.toLowerCase();
   if (EVERYONE.has(lower)) return 'true';
   if (SIGNED_IN.has(lower)) return '@request.auth.id is not null';
-  return NOBODY.has(lower) ? 'false' : undefined;
+  return NOBODY_WORDS.has(lower) ? 'false' : undefined;
 }
 
 export interface WordContext {

@@ -1,9 +1,9 @@
 /** All of the file except its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
 import { z } from 'zod';
 import { nearest } from '../../../grammar/suggest.ts';
+import type { Path, Report } from '../file/issue.ts';
 import type { SchemaFile } from '../file/shape.ts';
 import { bytesOf, rateOf, secondsOf } from '../file/units.ts';
-import type { Path, Report } from '../issue.ts';
 import { DEFAULT_CLIENT_AUTH, DEFAULT_LIMITS, DEFAULT_SCOPES, DEFAULT_SESSIONS, DEFAULT_UPLOADS } from './defaults.ts';
 import type { Limits, OAuthProvider, Role, Schema, Uploads } from './model.ts';
 import { nameIssue } from './names.ts';

@@ -3,8 +3,8 @@
  * several machines would have to enforce together is an error.
  */
 import { nearest } from '../../../grammar/suggest.ts';
+import type { Finding, Path, Report } from '../file/issue.ts';
 import type { CollectionShape, SchemaFile } from '../file/shape.ts';
-import type { Finding, Path, Report } from '../issue.ts';
 import type { Bare, WithoutTenantLayout } from './collections.ts';
 import { type BelongsTo, isTenant, type Relation, type TenantKey, type TenantLayout } from './model.ts';
 

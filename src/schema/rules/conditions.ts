@@ -7,9 +7,9 @@ import type { Span } from '../../../grammar/syntax.ts';
 import { examine } from '../../policy/check/checker.ts';
 import { callsIn, type Head, namedCondition, readHead } from '../../policy/check/condition-calls.ts';
 import type { Catalog, NamedCondition } from '../../policy/types.ts';
+import { cutByComment, type Path } from '../file/issue.ts';
 import type { SchemaFile } from '../file/shape.ts';
 import type { SchemaSource } from '../file/source.ts';
-import { cutByComment, type Path } from '../issue.ts';
 
 interface ConditionsPlace {
   readonly source: SchemaSource;

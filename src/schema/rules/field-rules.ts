@@ -4,9 +4,9 @@ import type { ValueType } from '../../policy/scalar-types.ts';
 import { describeType, isInstant, isText } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { type Constraints, FIELD_KINDS } from '../fields/index.ts';
+import type { Finding, Path, Report } from '../file/issue.ts';
 import { type FieldShape, WITHIN } from '../file/shape.ts';
 import { found } from '../file/validate.ts';
-import type { Finding, Path, Report } from '../issue.ts';
 import { fieldOf } from '../model/built-in.ts';
 import type { Default, Field } from '../model/model.ts';
 

@@ -269,8 +269,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     SIMPLIFY,
     'walks by different keys are one (M2)',
-    /exists\(\$\{relationKey\(cond\)\},\$\{operandKey\(cond\.key, bound\)\},/,
-    'exists(${relationKey(cond)},',
+    /exists\(\$\{existsKey\(cond\)\},\$\{operandKey\(cond\.key, bound\)\},/,
+    'exists(${existsKey(cond)},',
   ),
   fault(
     SIMPLIFY,

@@ -91,15 +91,15 @@ export class FuzzCaller {
   }
 
   access(): AccessContext {
-    const { decide, prospectsOf } = this.#world.doors;
+    const { decide, updateBoundsOf } = this.#world.doors;
     const { schema } = this.#world.stocked;
     const { list, records, members, update, remove } = this.rules;
     const byAction: Readonly<Record<string, Rule>> = { list, delete: remove };
     const permit = (collection: string, action: string): Permit =>
       permitOf(action === 'read' ? records.get(collection)! : (byAction[action] ?? []), this.request, decide);
-    const prospects = update.map(({ generated }) => prospectsOf(generated, schema));
+    const updateBounds = update.map(({ generated }) => updateBoundsOf(generated, schema));
     const of = (half: 'certain' | 'possible'): Permit =>
-      decide({ rules: prospects.map((each) => each[half]), request: this.request });
+      decide({ rules: updateBounds.map((each) => each[half]), request: this.request });
     return {
       collection: this.collection,
       permit,

@@ -1,7 +1,7 @@
 /** Faults of what a filter sees, of orders, pages, cursors, counts and aggregates. */
 import { type Fault, fault } from '../faults/fault.ts';
 
-const SIGHT = 'src/policy/lower/sight.ts';
+const SIGHT = 'src/policy/lower/masking.ts';
 const KEYSET = 'src/records/page/keyset.ts';
 const SORT = 'src/records/page/sort.ts';
 const CURSOR = 'src/records/page/cursor.ts';

@@ -12,7 +12,7 @@ const KEYSET = 'src/records/page/keyset.ts';
 export const LIST_FAULTS: readonly Fault[] = [
   fault(FACTS, 'a known value is one of other records too', /isOfRecord\(column\) &&/, ''),
   fault(FACTS, 'what holds fails', /\? HOLDS : FAILS/, '? FAILS : HOLDS'),
-  fault(FACTS, 'what is not known fails', /!isKnown \? UNKNOWN/, '!isKnown ? FAILS'),
+  fault(FACTS, 'what is not known fails', /!isKnown \? UNDECIDED/, '!isKnown ? FAILS'),
   fault(FACTS, 'one known side is enough', /names\.every\(\(name\)/, 'names.some((name)'),
   fault(FACTS, 'an or that is decided is an and', /return or\(cond\.items\.map/, 'return and(cond.items.map'),
   fault(

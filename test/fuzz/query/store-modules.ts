@@ -9,7 +9,7 @@ type ServiceModule = typeof import('../../../src/service/start-service.ts');
 type ConfigModule = typeof import('../../../src/config.ts');
 type LogModule = typeof import('../../../src/http/observe/log.ts');
 type PasswordsModule = typeof import('../../../src/auth/accounts/passwords.ts');
-type ProspectsModule = typeof import('../../../src/policy/analyse/prospects.ts');
+type UpdateBoundsModule = typeof import('../../../src/policy/analyse/update-bounds.ts');
 type AggregateModule = typeof import('../../../src/routes/records/aggregate-request.ts');
 
 export interface QueryDoors extends Omit<Doors, 'compiler'> {
@@ -19,7 +19,7 @@ export interface QueryDoors extends Omit<Doors, 'compiler'> {
   readonly readConfig: ConfigModule['readConfig'];
   readonly openLog: LogModule['openLog'];
   readonly createPasswordPool: PasswordsModule['createPasswordPool'];
-  readonly prospectsOf: ProspectsModule['prospectsOf'];
+  readonly updateBoundsOf: UpdateBoundsModule['updateBoundsOf'];
   readonly aggregateRequestOf: AggregateModule['aggregateRequestOf'];
 }
 
@@ -27,7 +27,7 @@ export async function loadQueryDoors(root: URL = ROOT): Promise<QueryDoors> {
   const load = loaderOf(root);
   const { queryRequestOf } = await load<QueryModule>('src/routes/records/query-request.ts');
   const { aggregateRequestOf } = await load<AggregateModule>('src/routes/records/aggregate-request.ts');
-  const { prospectsOf } = await load<ProspectsModule>('src/policy/analyse/prospects.ts');
+  const { updateBoundsOf } = await load<UpdateBoundsModule>('src/policy/analyse/update-bounds.ts');
   const compiler = await loadQueryCompiler(root);
   const { startService } = await load<ServiceModule>('src/service/start-service.ts');
   const { readConfig } = await load<ConfigModule>('src/config.ts');
@@ -40,6 +40,6 @@ export async function loadQueryDoors(root: URL = ROOT): Promise<QueryDoors> {
     compiler,
     queryRequestOf,
     aggregateRequestOf,
-    prospectsOf,
+    updateBoundsOf,
   };
 }

@@ -1,6 +1,6 @@
 /** What a rule for update can come to before the write is known, against the definition: for every stored record and every result. */
 import { describe, expect, test } from 'vitest';
-import { prospectsOf } from '../../../src/policy/analyse/prospects.ts';
+import { updateBoundsOf } from '../../../src/policy/analyse/update-bounds.ts';
 import { compile } from '../../../src/policy/compile.ts';
 import { NO_RELATED, type PolicyRequest, type Row } from '../../../src/policy/types.ts';
 import { loadCompiler } from '../../fuzz/policies/compiler.ts';
@@ -46,7 +46,7 @@ describe('before the write', () => {
     ['@request.auth.roles contains "member" or changed(@record.level)', 'certain'],
   ])('%s is %s', (text, expected) => {
     const rule = compile(text, { catalog: schema, collection: 'notes', action: 'update' });
-    const { certain, possible } = prospectsOf(rule, schema);
+    const { certain, possible } = updateBoundsOf(rule, schema);
     expect([certain.namesNext, possible.namesNext]).toEqual([false, false]);
     const holds = ({ specialise }: typeof rule) => specialise(request).test(record, NO_RELATED);
     expect(holds(certain) ? 'certain' : holds(possible) ? 'possible' : 'never').toBe(expected);
@@ -54,7 +54,7 @@ describe('before the write', () => {
 
   test('a rule of the stored record alone is itself', () => {
     const rule = compile('@record.level > 2', { catalog: schema, collection: 'notes', action: 'update' });
-    expect(prospectsOf(rule, schema)).toEqual({ certain: rule, possible: rule });
+    expect(updateBoundsOf(rule, schema)).toEqual({ certain: rule, possible: rule });
   });
 });
 
@@ -72,7 +72,7 @@ longTest('certain is true of no more, and possible of no less, than the definiti
       for (let i = 0; i < 60; i++) {
         const made = compiled(maker, { setting, compiler, random });
         if (made === undefined || !made.generated.namesNext) continue;
-        const { certain, possible } = prospectsOf(made.generated, world.catalog);
+        const { certain, possible } = updateBoundsOf(made.generated, world.catalog);
         const asked = randomRequest(world, setting, random);
         const [always, ever] = [certain.specialise(asked), possible.specialise(asked)];
         world.data.rows.get(collection)!.forEach((stored, n) => {

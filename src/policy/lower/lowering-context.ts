@@ -12,7 +12,7 @@ export interface Signature {
   readonly decided: Binding['decided'];
 }
 
-export interface Standpoint {
+export interface LoweringContext {
   readonly catalog: Catalog;
   readonly signature: Signature;
   readonly roots: Roots;

@@ -5,7 +5,7 @@ import { readsData, readsDataItself, readsNext, readsNextItself } from '../visit
 import { assume } from './optimistic.ts';
 
 /** Rules of the stored record alone. */
-export interface Prospects {
+export interface UpdateBounds {
   /** True only where the rule holds for it whatever the write is. */
   readonly certain: Policy;
   /** True wherever some write can meet the rule. */
@@ -13,22 +13,23 @@ export interface Prospects {
 }
 
 /** Process-wide: a memo of a pure function of the policy. */
-const known = new WeakMap<Policy, Prospects>();
+const boundsByPolicy = new WeakMap<Policy, UpdateBounds>();
 
 /** The rule itself, twice, where it speaks neither of `@next` nor of `@request.data`. */
-export function prospectsOf(policy: Policy, catalog: Catalog): Prospects {
-  const found = known.get(policy) ?? (isOpen(policy.checked) ? assumed(policy, catalog) : both(policy));
-  known.set(policy, found);
+export function updateBoundsOf(policy: Policy, catalog: Catalog): UpdateBounds {
+  const found =
+    boundsByPolicy.get(policy) ?? (readsWrite(policy.checked) ? assumed(policy, catalog) : unchangedBounds(policy));
+  boundsByPolicy.set(policy, found);
   return found;
 }
 
-const both = (policy: Policy): Prospects => ({ certain: policy, possible: policy });
+const unchangedBounds = (policy: Policy): UpdateBounds => ({ certain: policy, possible: policy });
 
-function assumed({ text, checked }: Policy, catalog: Catalog): Prospects {
+function assumed({ text, checked }: Policy, catalog: Catalog): UpdateBounds {
   const under = (wanted: boolean): Policy => compileChecked({ text, checked: assume(checked, wanted, WRITE), catalog });
   return { certain: under(false), possible: under(true) };
 }
 
-const isOpen = (checked: Checked): boolean => readsData(checked) || readsNext(checked);
+const readsWrite = (checked: Checked): boolean => readsData(checked) || readsNext(checked);
 
-const WRITE = { itself: (node: Checked) => readsDataItself(node) || readsNextItself(node), anywhere: isOpen };
+const WRITE = { itself: (node: Checked) => readsDataItself(node) || readsNextItself(node), anywhere: readsWrite };

@@ -3,7 +3,7 @@ import { type ColumnRef, type Exists, FALSE, type Guard } from '../condition.ts'
 import type { AncestorRelation, ToOneStep } from '../types.ts';
 import type { Readable, Visibility } from '../visibility.ts';
 
-export class Sight {
+export class Masking {
   readonly #visibility: Visibility | undefined;
 
   /** Undefined: of a policy, which sees what is stored. */
