@@ -12,7 +12,7 @@ const CALLS = 'src/policy/check/condition-calls.ts';
 const CHANGED = 'src/policy/check/changed.ts';
 const ACCESS = 'src/policy/access.ts';
 const ANCESTORS = 'src/policy/check/ancestors.ts';
-const RECORD_START = 'src/policy/check/record-start.ts';
+const RECORD_START = 'src/policy/check/place.ts';
 
 export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
