@@ -31,7 +31,7 @@ const VALUES: ReadonlyMap<string, string> = new Map([
   ['auth.email', '@request.auth.email'],
 ]);
 
-/** Of the caller, a filter knows the id alone. */
+/** A filter knows only the caller's id. */
 function valueNamed(written: string, dialect: Dialect): string | undefined {
   const value = inDialect(VALUES.get(written) ?? '', dialect);
   return value === '' || (dialect === 'filter' && value.startsWith('@request')) ? undefined : value;

@@ -14,15 +14,15 @@ import * as t from './tokens.ts';
  */
 type FrameKind = 'condition' | 'range' | 'ancestors' | 'call' | 'list';
 
-/** Tokens that stand for a name or a value, by the names of their types. */
+/** Tokens that are a name or a value, by the names of their types. */
 type OpenToken = 'AtPath' | 'Word' | 'CallName' | 'Param' | 'Text' | 'Numeral' | 'Duration';
 
 export interface Cursor {
-  /** What a completion replaces. */
+  /** The span that a completion replaces. */
   readonly span: Span;
   /** The names of the path before the one at the cursor, with their dots. */
   readonly walked: string;
-  /** What binds the variables that the clause may name, and what closes it. */
+  /** The tokens that bind the variables of the clause, and those that close it. */
   readonly outer: string;
   readonly closing: string;
   /** The clause up to the cursor, `walked` included. */
@@ -30,9 +30,9 @@ export interface Cursor {
   readonly frame: FrameKind;
   /** The range of `count`, which a quantifier's otherwise is. */
   readonly isCount: boolean;
-  /** Of a call: its name, and how many arguments are complete. */
+  /** A call has a name, and a number of complete arguments. */
   readonly call?: { readonly name: string; readonly args: number };
-  /** Of a list: the clause before its bracket. */
+  /** A list has the clause before its bracket. */
   readonly holder?: string;
   /** The meaning of a name: a path begins with it, a quantifier binds it, or it follows `by`. */
   readonly naming: 'path' | 'variable' | 'relation';

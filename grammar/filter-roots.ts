@@ -1,4 +1,7 @@
-/** What a word with `@` means in the filter of a query: `@me` and `@now`. Others get an error that says what to write. */
+/**
+ * The words with `@` in the filter of a query: `@me` and `@now`. Other words get an error that proposes a
+ * spelling.
+ */
 import type { PolicyIssue } from './policy-error.ts';
 import type { Dialect, Name, Span } from './syntax.ts';
 

@@ -243,13 +243,13 @@ class PolicyParser extends EmbeddedActionsParser {
   }
 }
 
-// One instance: making the parser takes milliseconds, and nothing survives between two inputs.
+// The parser has one instance: making it takes milliseconds, and nothing survives between two inputs.
 const parser = new PolicyParser();
 /** The source of `policy.ebnf` and `railroad.html`. */
 export const serializedGrammar = () => parser.getSerializedGastProductions();
 
 export interface Parsed {
-  /** Present only if there is no error. */
+  /** Given only if there is no error. */
   readonly expr?: Expr;
   /** The tree as far as it could be parsed, to find errors after the first; never evaluated. */
   readonly tree?: Expr;
@@ -285,7 +285,7 @@ export function parse(text: string, dialect: Dialect = 'policy'): Parsed {
   return { expr: tree, tree, issues, broken };
 }
 
-/** Whether a token of the type may follow the tokens, which may be the beginning of a policy. */
+/** True if a token of the type may follow the tokens, which may be the beginning of a policy. */
 export function fitsAfter(tokens: readonly IToken[], tokenType: TokenType): boolean {
   const next = { tokenType, tokenTypeIdx: tokenType.tokenTypeIdx!, image: 'x', startOffset: 0 } as IToken;
   parser.read([...tokens, next], { dialect: 'policy', issues: [], broken: new Set() });

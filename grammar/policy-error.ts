@@ -7,9 +7,9 @@ export interface Fix {
 }
 
 /**
- * One error or warning about a policy's text. `code` is stable for ever (lower snake case);
- * `message` is lower case, without a full stop, and holds what was found, what was expected and the
- * nearest name. `path` is e.g. `collections.posts.access.list[1].when` (set by the schema room).
+ * An error or warning about a policy's text. `code` is stable for ever (lower snake case); `message` is lower
+ * case, without a full stop, and holds what was found, what was expected and the nearest name. `path` is e.g.
+ * `collections.posts.access.list[1].when` (set by the schema room).
  */
 export interface PolicyIssue {
   readonly code: string;
@@ -17,7 +17,7 @@ export interface PolicyIssue {
   readonly message: string;
   readonly span: Span;
   readonly fix?: Fix;
-  /** What the message suggests first, for tests of the suggestions. */
+  /** The first suggestion of the message, for tests. */
   readonly suggestion?: string;
 }
 

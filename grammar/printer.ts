@@ -20,7 +20,7 @@ export function print(expr: Expr): string {
   switch (expr.kind) {
     case 'and':
     case 'or':
-      // Of the same kind too: chains are flat, so a nested one was written with parentheses.
+      // Chains are flat, so a nested one of the same kind was written with parentheses.
       return expr.items.map((item) => needsParentheses(item, TIGHTNESS[expr.kind] + 1)).join(` ${expr.kind} `);
     case 'not':
       return `not ${needsParentheses(expr.item, TIGHTNESS.not)}`;

@@ -112,7 +112,7 @@ function readFilterPath(names: readonly Name[], span: Span, report: TokenReport)
   return broken(report, { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span });
 }
 
-/** `$name`. Whether the query has it is the checker's to say. */
+/** `$name`. The checker decides if the query has it. */
 export function readParam(token: IToken, report: TokenReport): Param {
   const param: Param = { kind: 'param', name: token.image.slice(1), span: spanOf(token) };
   if (report.dialect === 'filter') return param;
@@ -194,7 +194,7 @@ function incomplete({ root, span }: Path): TokenIssue {
   return { code: 'path_incomplete', message: `${message}, such as \`${right}\``, span, suggestion: right, fix };
 }
 
-/** What a path of a policy begins with. */
+/** The roots of a policy's paths. */
 export const PATH_ROOTS: readonly string[] = [...ROOTS.keys(), ...[...SOURCES.keys()].map((key) => `@request.${key}`)];
 const ROOT_TEXTS: readonly string[] = PATH_ROOTS.toSpliced(ROOTS.size, 0, '@now');
 

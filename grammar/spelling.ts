@@ -59,7 +59,7 @@ export function checkSpelling(tokens: readonly IToken[], report: TokenReport): v
   }
 }
 
-/** What the lexer set aside: unterminated comments and strings, `//`. */
+/** Reports the tokens that the lexer set aside: unterminated comments and strings, `//`. */
 export function checkWrong(tokens: readonly IToken[], report: TokenReport): void {
   for (const token of tokens) {
     const span = spanOf(token);

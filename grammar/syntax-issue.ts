@@ -257,7 +257,7 @@ function doubledQuote(before: IToken, token: IToken): Given | undefined {
   return withFix({ code: 'quote_doubled', message, span }, { span, replacement });
 }
 
-/** Whether the operand before the place is the right side of a comparison. */
+/** True if the operand before the place is the right side of a comparison. */
 function isCompared({ tokens, at }: UnexpectedToken): boolean {
   let start = at - 1;
   if (tokens[start]?.tokenType === t.CloseList) while (start > 0 && tokens[start]?.tokenType !== t.OpenList) start--;
@@ -318,7 +318,7 @@ function wordAsOperator(found: UnexpectedToken): Given {
   return withFix({ code: 'operator_unknown', message, span }, { span, replacement: right });
 }
 
-/** By the wildcards before and after the infix of a pattern. */
+/** The operator for the wildcards before and after the infix of a pattern. */
 const LIKE_OPERATORS: Readonly<Record<string, string>> = { '%_%': 'contains', '%_': 'ends with', '_%': 'starts with' };
 
 const near = (token: IToken): string | undefined =>

@@ -14,8 +14,8 @@ export interface Span {
 export type { CompareOp };
 
 /**
- * Where a text stands. A policy names its records by `@record` and the like; in the filter of a query a bare name is a member of the
- * record, `$name` is one of the query's params, and `@me` is the caller's id.
+ * The use of a text. A policy names its records by `@record` and the like; in the filter of a query a bare
+ * name is a member of the record, `$name` is one of the query's params, and `@me` is the caller's id.
  */
 export type Dialect = 'policy' | 'filter';
 
@@ -70,7 +70,7 @@ export interface Truth {
 }
 
 export type Operand = Path | Param | Text | Numeral | Bool | Null | List | Now | Count | Ancestors;
-/** What a quantifier or `count` ranges over. */
+/** The range of a quantifier or `count`. */
 export type Elements = Path | Ancestors;
 export type Root = 'record' | 'next' | 'auth' | 'query' | 'data' | 'variable';
 export interface Name {

@@ -174,7 +174,7 @@ export const TOKENS: readonly TokenType[] = [
   Stray,
 ];
 
-/** What may be written for the tokens that are neither names nor values. `null` is in no valid policy. */
+/** The spellings of the tokens that are neither names nor values. `null` is in no valid policy. */
 export const SPELLINGS: ReadonlyMap<TokenType, readonly string[]> = new Map<TokenType, readonly string[]>([
   [Comparison, COMPARE_OPS],
   [Quantifier, QUANTIFIERS],

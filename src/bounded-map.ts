@@ -14,7 +14,7 @@ export class BoundedMap<K, V> {
 
   get(key: K): V | undefined {
     const value = this.#map.get(key);
-    // What is used gets its place before the other half is full; until then, no order is worth its time.
+    // A used entry moves to the end once the map is half full; an earlier order is not worth its time.
     if (value === undefined || this.#map.size <= this.#max / 2) return value;
     this.#map.delete(key);
     this.#map.set(key, value);

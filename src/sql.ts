@@ -72,7 +72,7 @@ export class Sql {
     return this.params.map((param) => param.value);
   }
 
-  /** A plan that serves other values too will not do. */
+  /** The statement needs a custom plan. */
   get isPlannedAnew(): boolean {
     return this.params.some(({ isPlannedFor }) => isPlannedFor);
   }
@@ -82,12 +82,12 @@ type FragmentPart = Sql | Param;
 
 /** A place in the cache: what begins with the same parts in the same order. */
 class CacheNode {
-  /** Of what ends here. */
+  /** The shape of the parts that end here. */
   shape: SqlShape | undefined;
   next: Map<SqlShape | SqlType, CacheNode> | undefined;
 }
 
-/** Of the whole cache. A statement has some 5 to 140 nodes that others do not share. */
+/** The limit of the whole cache. A statement has some 5 to 140 nodes that others do not share. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const NODE_BYTES = 400;
 
@@ -96,7 +96,7 @@ const NODE_BYTES = 400;
  * what is combined, so its size is limited: a full cache drops everything, and shapes in use are soon back.
  */
 class FragmentCache {
-  /** By the template, or by the separator of a join. */
+  /** Nodes by the template, or by the separator of a join. */
   readonly #roots = new Map<TemplateStringsArray | string, CacheNode>();
   readonly #texts = new Map<string, Sql>();
   readonly #names = new Map<string, Sql>();
@@ -193,10 +193,7 @@ function paramsOf(parts: readonly FragmentPart[]): readonly Param[] {
 }
 
 export const param = (type: SqlType, value: unknown): Param => new Param(type, value);
-/**
- * A parameter that is planned as a literal is: PostgreSQL estimates the rows for this value, whatever values the
- * same text had before.
- */
+/** Forces a custom plan: PostgreSQL estimates the rows for this value, whichever values the same text had before. */
 export const plannedParam = (type: SqlType, value: unknown): Param => new Param(type, value, true);
 export const uuid = (value: string | null): Param => param('uuid', value);
 export const text = (value: string | null): Param => param('text', value);

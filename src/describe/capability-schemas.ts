@@ -6,7 +6,7 @@ import { ERROR_SCHEMA } from './problems.ts';
 const BOOL: Json = { type: 'boolean' };
 const CAPABILITY: Json = { enum: [true, false, 'depends'], description: '`depends`: on what the update writes.' };
 
-/** Of a record in the answer to a query. */
+/** The capabilities of a record in the answer to a query. */
 export const RECORD_CAPABILITIES: Json = object({ update: CAPABILITY, delete: BOOL });
 
 export const capabilities: Shape = (scope) => {

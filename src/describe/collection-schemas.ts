@@ -67,7 +67,7 @@ export function filterParameters(scope: OperationScope): readonly OperationParam
   }));
 }
 
-/** Of the two keys of a belongs_to, one is enough. */
+/** A belongs_to has two keys, of which the schema names one. */
 function neededWords(filterKey: FilterKey, collection: Collection): string {
   if (filterKey.kind !== 'relation' || filterKey.relation.kind !== 'belongs_to') return '';
   const { name, column } = filterKey.relation;
@@ -101,14 +101,14 @@ const NO_NUL = '^[^\\u0000]*$';
 
 // ---------------------------------------------------------------- problems
 
-/** Where a value or a place can be taken by another record. */
+/** True if another record can take a value or a place. */
 export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
   const collection = collectionIn(scope);
   const hasOne = [...collection.relations.values()].some(({ kind }) => kind === 'has_one');
   return hasOne || uniqueColumns(collection).length > 0 ? ['unique_violation'] : [];
 }
 
-/** Where the rules do not say which tenant a list is of. */
+/** Given if the rules do not fix the tenant of a list. */
 export const tenantProblems = (scope: OperationScope): readonly ProblemCode[] =>
   neededTenant(collectionIn(scope)) === undefined ? [] : ['filter_required'];
 
@@ -156,7 +156,7 @@ export function schemasOf(collection: Collection, typeName: TypeName): Json {
   };
 }
 
-/** What a query shows of a record: the members that it asked for, and the same of related records. */
+/** The members of a record that a query asked for, and those of related records. */
 export function selectionSchema(collection: Collection, typeName: TypeName): Json {
   return { ...recordJsonSchema(collection, (name) => selectionName(typeName(name))), required: ['id'] };
 }

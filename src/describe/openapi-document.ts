@@ -83,7 +83,7 @@ class Document {
     const path = documentedPath(route, collection);
     this.#paths[path] ??= {};
     const item = this.#paths[path];
-    // Of two routes that fit a path and a method, the first one answers.
+    // If two routes fit a path and a method, the first one answers.
     if (item[route.method.toLowerCase()] !== undefined) return;
     item[route.method.toLowerCase()] = this.#operation(route, scope);
     if (route.head !== undefined) item.head = this.#headOf(route, scope);

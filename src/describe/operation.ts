@@ -6,7 +6,7 @@ import type { Collection, Schema } from '../schema/model/model.ts';
 
 export type Json = { readonly [key: string]: unknown };
 
-/** Where a route is described. A route of every collection is described once for each of them. */
+/** The subject of a description. A route of every collection is described once for each of them. */
 export interface OperationScope {
   readonly schema: Schema;
   readonly collection: Collection | undefined;
@@ -36,7 +36,7 @@ type Problems = ProblemCode | ((scope: OperationScope) => readonly ProblemCode[]
 export interface RequestBody {
   readonly type: 'application/json' | 'multipart/form-data';
   readonly shape: Shape;
-  /** Of the parts of a form. */
+  /** The encoding of the parts of a form. */
   readonly encoding?: Shape;
 }
 

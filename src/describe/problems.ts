@@ -65,7 +65,7 @@ function problemResponse(codes: readonly ProblemCode[]): Json {
   };
 }
 
-/** One entry of `errors`. */
+/** An entry of `errors`. */
 export const ERROR_SCHEMA: Json = {
   type: 'object',
   required: ['code', 'detail'],

@@ -1,6 +1,6 @@
 /**
- * What a write may and must hold, for the OpenAPI document and the TypeScript types; and the names
- * of generated types.
+ * The members that a write may and must hold, for the OpenAPI document and the TypeScript types; and the
+ * names of generated types.
  */
 
 import {
@@ -41,7 +41,7 @@ export function writablesOf({ fields, relations }: Collection): readonly Writabl
   ];
 }
 
-/** Those that an update may hold. */
+/** The members that an update may hold. */
 export const changeablesOf = (collection: Collection): readonly Writable[] =>
   writablesOf(collection).filter(({ name }) => !isTenant(collection, name));
 
@@ -66,7 +66,7 @@ function writableRelation(relation: Relation): readonly Writable[] {
 export const referencesOf = ({ relations }: Collection): readonly (BelongsTo | HasOne)[] =>
   [...relations.values()].filter((relation) => relation.kind === 'belongs_to' || relation.kind === 'has_one');
 
-/** Whether a record can come without the member: its rules can hide it from who may read the record. */
+/** True if a record can come without the member: its rules can hide it from readers of the record. */
 export const canBeHidden = ({ memberAccess }: Collection, name: string): boolean =>
   memberAccess.get(name)?.read !== undefined;
 
@@ -115,7 +115,7 @@ export function typeNames(collections: Iterable<string>): ReadonlyMap<string, st
   return names;
 }
 
-/** What a collection's types are called, from the name of its record's. */
+/** The names of a collection's types, from the name of its record type. */
 const typesNamed = (name: string): readonly string[] => SUFFIXES.map((suffix) => name + suffix);
 
 const pascalCase = (name: string): string =>
@@ -124,7 +124,7 @@ const pascalCase = (name: string): string =>
 const singularName = (collection: string): string =>
   pascalCase(collection.replace(/(?<![a-z])[a-z]+$/, (word) => singularOf(word)));
 
-/** The later ones are for what the earlier ones leave without a name; the last is a name of nobody else. */
+/** Names are tried in this order; the last one is always free. */
 const NAMINGS: readonly ((collection: string) => string)[] = [
   singularName,
   pascalCase,

@@ -12,7 +12,7 @@ import type { Policy, PolicyRequest, Related, Residual, Row } from './types.ts';
 export interface AccessRules {
   readonly rules: readonly Policy[];
 }
-/** What the request left of one rule. */
+/** The remainder of one rule for a request. */
 export interface PermitRule {
   readonly residual: Residual;
   readonly namesNext: boolean;
@@ -22,7 +22,7 @@ let make: (rules: readonly PermitRule[]) => Permit;
 // Private to this module, so that code that casts around the types fails too.
 const GATE = Symbol('gate');
 
-/** What one request may do under one action. INVARIANT: only `decide` makes one. */
+/** The permission of one request for one action. INVARIANT: only `decide` makes one. */
 export class Permit {
   readonly verdict: Residual['verdict'];
   /** The rules that the request leaves open, or the one that it already satisfies. */
@@ -55,7 +55,7 @@ export class Permit {
     return this.rules.some(({ residual }) => residual.test(record, related));
   }
 
-  /** Whether a rule reads other rows than the record's own. */
+  /** True if a rule reads other rows than the record's own. */
   get consultsOthers(): boolean {
     if (this.verdict !== 'depends') return false;
     return this.rules.some(
@@ -92,7 +92,10 @@ export class Permit {
     return new UpdatePermit(this);
   }
 
-  /** What is left of it for stored records of which the facts are true: the values of fields, belongs_tos and `id`, by name. */
+  /**
+   * The remaining permit for stored records that have the facts: the values of fields, belongs_tos and `id`,
+   * by name.
+   */
   given(facts: Row): Permit {
     if (this.verdict !== 'depends') return this;
     return make(unionLeft(this.rules, (rule) => ({ ...rule, residual: rule.residual.given(facts) })));
@@ -114,7 +117,7 @@ export class UpdatePermit {
     this.#pure = rules.filter(({ namesNext }) => !namesNext);
   }
 
-  /** Whether a rule names `@next`, so that the stored record alone rules nothing out. */
+  /** True if a rule names `@next`, so that the stored record alone excludes nothing. */
   get seesBoth(): boolean {
     return this.verdict === 'depends' && this.#pure.length < this.#rules.length;
   }
@@ -136,7 +139,7 @@ export class UpdatePermit {
     );
   }
 
-  /** Whether the update is permitted, given the names of the stored row and of the written row. */
+  /** The condition that permits the update, given the names of the stored row and of the written row. */
   allows(alias: string, next: string): Sql {
     if (this.verdict !== 'depends') return settled(this.verdict);
     const branches = this.#rules.map(({ residual, namesNext }) =>

@@ -1,4 +1,4 @@
-/** A list rule in parts, each of which an index serves: what those who plan the pages of lists are told of it. */
+/** Indexed branches of a list rule, for the page planner. */
 import type { Sql } from '../sql.ts';
 
 /**
@@ -6,19 +6,19 @@ import type { Sql } from '../sql.ts';
  */
 export interface Branch {
   readonly column: string;
-  /** One value of `column`. Otherwise each of the `keys` has a range. */
+  /** The branch has one value of `column`. Otherwise each of the `keys` has a range. */
   readonly isOneRange: boolean;
   /** Unless it is one range: the values of `column`, a SELECT of one column. */
   readonly keys: Sql | undefined;
-  /** What else must hold of the row `alias`, if anything; of one range, all that must. */
+  /** The rest of the condition on the row `alias`, if any; the whole condition if the branch is one range. */
   readonly where: Sql | undefined;
-  /** Of the conjuncts, those that compare a column with values: for estimates of how many records there are. */
+  /** The conjuncts that compare a column with values, to estimate the number of records. */
   readonly tests: readonly ColumnValues[];
-  /** How many conjuncts say something else. */
+  /** The number of other conjuncts. */
   readonly others: number;
-  /** How many keys there may be; unknown without it. */
+  /** The possible number of keys; not given if it is unknown. */
   readonly count: KeyCount | undefined;
-  /** The same records in another way, by keys where this is one range. */
+  /** The same records found in another way, by keys where this is one range. */
   readonly instead: Branch | undefined;
 }
 export interface ColumnValues {

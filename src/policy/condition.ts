@@ -24,7 +24,7 @@ export const RECORD: Source = { id: 0, state: 'stored' };
 export const NEXT: Source = { id: 1, state: 'written' };
 const WRITTEN_RECORD: Source = { id: 0, state: 'written' };
 
-/** What `@record` and `@next` are. */
+/** The sources that `@record` and `@next` name. */
 export interface Roots {
   readonly record: Source;
   readonly next: Source;
@@ -78,8 +78,8 @@ export interface SlotValue {
   readonly hasNoSuccessor: boolean;
 }
 /**
- * How many rows `exists` finds. An absent key finds none. Of ancestors: absent where the chain goes
- * on beyond the last that counts.
+ * The number of rows that `exists` finds. An absent key finds none. A count of ancestors is absent if the
+ * chain goes on beyond the last that counts.
  */
 export interface CountRef {
   readonly kind: 'count';
@@ -87,7 +87,7 @@ export interface CountRef {
   readonly exists: Exists;
   /** Rows beyond this many make no difference. */
   readonly limit?: number;
-  /** Of ancestors: a test of the count is true where the chain goes on. */
+  /** For ancestors, a test of the count is true if the chain goes on. */
   readonly beyond?: true;
 }
 export type ConditionOperand = ColumnRef | CountRef | Value;
@@ -128,19 +128,18 @@ export interface Exists {
   readonly relation: CatalogRelation | AncestorRelation;
   readonly target: CatalogCollection;
   /**
-   * What `key` holds. `id`: the id of the one row (a belongs_to, or the has_one of a written
-   * record), or of the first ancestor. `members`: the ids of the rows (the many_to_many of a
-   * written record). `owner`: the id of the record of `from`, which the rows belong to in the
-   * database.
+   * The content of `key`. `id`: the id of the one row (a belongs_to, or the has_one of a written record), or
+   * of the first ancestor. `members`: the ids of the rows (the many_to_many of a written record). `owner`:
+   * the id of the record of `from`, which the rows belong to in the database.
    */
   readonly by: 'id' | 'members' | 'owner';
   readonly key: ColumnRef | SlotValue;
   /** The relation names from the row that holds `key`: what must be loaded for the JavaScript side. */
   readonly walk: readonly string[];
-  /** Of rows that are divided by tenant: the row that holds the key is of the same tenant. */
+  /** Given for rows that are divided by tenant: the row that holds the key has the same tenant. */
   readonly colocated?: Colocated;
   readonly condition: Condition;
-  /** Of ancestors: the one after the last that counts meets any condition, because nothing is known of it. */
+  /** For ancestors, the record after the last that counts meets any condition, because nothing is known of it. */
   readonly beyond?: true;
   /** Only the rows that the caller may read count. */
   readonly guard?: Guard;

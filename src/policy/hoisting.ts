@@ -24,7 +24,7 @@ export function isHoistable(exists: Exists): boolean {
 }
 
 export interface KeyList {
-  /** Of the rows that refer to the record of the request. */
+  /** The column of the rows that refer to the record of the request. */
   readonly own: ColumnRef;
   /** The column outside that it equals. */
   readonly outer: ColumnRef;

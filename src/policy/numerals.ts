@@ -86,7 +86,7 @@ export function numberTest(column: ValueType, op: CompareOp, literal: ExactNumbe
   return isWhole(column) ? intTest(operator, literal) : floatTest(operator, literal);
 }
 
-/** Whether a number of the column's type can equal the literal. */
+/** True if a number of the column's type can equal the literal. */
 export const canEqual = (column: ValueType, literal: ExactNumber): boolean =>
   typeof numberTest(column, equalityOf(true), literal) === 'object';
 

@@ -14,9 +14,9 @@ import type { ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 
 /**
- * What the two sides may be. `same`: types that can be equal; `ordered`: strings, numbers,
- * datetimes; `element`: a value and a list; `holder`: a list and a value, or two strings; `text`:
- * two strings; `search`: a field with `search: true`, and a string that is no field's.
+ * The types that the two sides may have. `same`: types that can be equal; `ordered`: strings, numbers,
+ * datetimes; `element`: a value and a list; `holder`: a list and a value, or two strings; `text`: two
+ * strings; `search`: a field with `search: true`, and a string that is no field's.
  */
 type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text' | 'search';
 
@@ -73,7 +73,7 @@ export interface Operator {
   js(left: string, right: string, type: ValueType): string;
   sql(sides: SqlSides): Sql;
   readonly doc: string;
-  /** What it does with null. */
+  /** The result for null. */
   readonly nullMeaning: string;
   readonly examples: readonly string[];
 }

@@ -25,7 +25,7 @@ import type { Residual } from './types.ts';
 const MOST_ENTRIES = 1024;
 
 /**
- * What facts have left of one entry. The memory of entries does not count them, so few are kept: a
+ * The remainders that facts leave of one entry. The memory of entries does not count them, so few are kept: a
  * client with more kinds of exact filters pays some µs each time.
  */
 const MOST_REMAINDERS = 4;
@@ -57,7 +57,7 @@ export class ResidualMemory {
   }
 }
 
-/** One memory for the process, because it is the process's memory that it bounds. */
+/** The process has one such memory, because the limit is on the memory of the process. */
 export const PROCESS_MEMORY = new ResidualMemory();
 
 /** The entries of one policy, by signature: always the latest, and those that the memory still holds. */
@@ -111,7 +111,7 @@ export class CachedResidual {
   readonly needs = memoized(() => shapeNeedsOf(this.cond));
   readonly #leaves = memoized(() => new DecidableLeaves(this.cond));
   readonly #texts = new BoundedMap<string, Where>(MOST_TEXTS);
-  /** By the outcomes of the leaves. */
+  /** Remainders by the outcomes of the leaves. */
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
   #branches: (BranchPrinting & { readonly shapes: readonly BranchShape[] | undefined }) | undefined;
 
@@ -127,7 +127,7 @@ export class CachedResidual {
     });
   }
 
-  /** What the facts leave of it; undefined where they decide nothing. */
+  /** The remainder under these facts; undefined if they decide nothing. */
   given(facts: Facts, values: readonly unknown[]): CachedResidual | undefined {
     const leaves = this.#leaves();
     const outcomes = leaves.outcomes(facts, values);

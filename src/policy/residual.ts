@@ -1,4 +1,4 @@
-/** What remains of a policy once a request is known: a cached condition with the values of that request. */
+/** The remainder of a policy once a request is known: a cached condition with the values of that request. */
 
 import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';

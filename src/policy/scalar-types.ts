@@ -18,7 +18,7 @@ export interface ScalarKind {
   readonly label: string;
   /** The type of a parameter that is compared with a column of this type. */
   readonly sqlType: SqlType;
-  /** Whether `<`, `<=`, `>` and `>=` compare it. */
+  /** True if `<`, `<=`, `>` and `>=` compare it. */
   readonly ordered: boolean;
   /** Given if it holds numbers: the integers within ±(2^53−1), or finite doubles. Numbers of both kinds compare by value. */
   readonly numbers?: 'whole' | 'double';
@@ -39,7 +39,7 @@ export interface LiteralForm {
   /** The code of the error for a string that cannot be read. */
   readonly code: string;
   readonly expected: string;
-  /** What a malformed literal probably means. */
+  /** The probable meaning of a malformed literal. */
   corrected?(text: string): string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What a query sorts by: a scalar field or the `id` of the record, or of a record that to-one relations lead to. */
+/** A sort key of a query: a scalar field or the `id` of the record, or of a record that to-one relations lead to. */
 import { LIMITS } from '../../grammar/limits.ts';
 import { nearest } from '../../grammar/suggest.ts';
 import { present } from '../invariant.ts';

@@ -12,11 +12,11 @@ export type { ScalarType, ValueType };
 export type Action = 'list' | 'read' | 'create' | 'update' | 'delete';
 export const ACTIONS: readonly Action[] = ['list', 'read', 'create', 'update', 'delete'];
 
-/** What a policy may know about the schema. The model of schema/ satisfies it. */
+/** The part of the schema that a policy may know. The model of schema/ satisfies it. */
 export interface Catalog {
   readonly collections: ReadonlyMap<string, CatalogCollection>;
   readonly roles: ReadonlyMap<string, unknown>;
-  /** By name. Those of a schema file; filters of queries have none. */
+  /** The named conditions of a schema file; filters of queries have none. */
   readonly conditions?: ReadonlyMap<string, NamedCondition>;
 }
 /** `is_member(team: teams)`: expanded by the checker wherever it is called. */
@@ -60,7 +60,7 @@ export interface CatalogField {
   /** A string that `matches` looks in: a folded copy is stored beside it. */
   readonly search?: boolean;
   readonly enum?: readonly (string | number)[];
-  /** Of a string, its length in code points; else the value, a datetime in canonical text. */
+  /** The bound of a string's length in code points; else of the value, a datetime in canonical text. */
   readonly min?: number | string;
   readonly max?: number | string;
 }
@@ -115,8 +115,8 @@ export interface AncestorRelation {
 // ---------------------------------------------------------------- checked tree
 
 /**
- * Where a record comes from: the stored one, the resulting one, a quantifier's element, or an id
- * that the request holds.
+ * The origin of a record: the stored one, the resulting one, a quantifier's element, or an id that the
+ * request holds.
  */
 export type Scope =
   | { readonly kind: 'record' }
@@ -274,7 +274,7 @@ export interface CheckContext {
    * no record.
    */
   readonly parameters?: readonly Parameter[];
-  /** Of the filter of a query, in which names are members of the record: the params that came with it. */
+  /** Given for the filter of a query, in which names are members of the record: the params of the query. */
   readonly params?: Params;
   /** Told of each unknown name, with the names that exist in its place. */
   onUnknown?(name: string, known: KnownNames): void;
@@ -309,7 +309,7 @@ export interface PolicyRequest {
   readonly auth: Row | null;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
   readonly data?: Readonly<Record<string, unknown>>;
-  /** Of a filter. */
+  /** Given for a filter. */
   readonly params?: Params;
   readonly now: string;
 }
@@ -349,8 +349,8 @@ export interface NeedsBy<By> {
 export type Needs = NeedsBy<{ readonly id: string }>;
 
 /**
- * What the request leaves of a policy. Nothing here is tri-state: `verdict` and `test` mean
- * "definitely true".
+ * The remainder of a policy for one request. Nothing here is tri-state: `verdict` and `test` mean "definitely
+ * true".
  */
 export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
@@ -368,8 +368,8 @@ export interface Residual {
   /** The same rule for the record that a write produces: half of an update rule that does not name `@next`. */
   readonly written: Residual;
   /**
-   * What is left for stored records of which the facts are true: values of fields, belongs_tos and `id`, by name; null is absent.
-   * Equal to this residual for those records, and for no others.
+   * The remainder for stored records that have the facts: values of fields, belongs_tos and `id`, by name;
+   * null is absent. Equal to this residual for those records, and for no others.
    */
   given(facts: Row): Residual;
   /** Every record that this allows (for an update, the stored one) has each of these ids in this belongs_to column. */
@@ -390,7 +390,7 @@ export interface Policy {
   /** The whole rule as one expression. */
   readonly text: string;
   readonly parts: RuleParts;
-  /** What the spans of `checked` point into: it begins with the text that the author wrote. */
+  /** The text that the spans of `checked` point into: it begins with the author's text. */
   readonly source: string;
   readonly checked: Checked;
   readonly namesNext: boolean;

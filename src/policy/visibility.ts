@@ -1,6 +1,6 @@
 /**
- * What a caller may read, for everything that ranges over records on the caller's behalf: filters, sorts, expands, aggregates.
- * The one place to ask whether a record of a collection, or a field of it, is there for the caller.
+ * The read rules of a caller, for filters, sorts, expands and aggregates. This is the one place to ask if a
+ * record of a collection, or a field of it, exists for the caller.
  */
 import type { Permit } from './access.ts';
 

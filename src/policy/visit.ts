@@ -42,12 +42,12 @@ export function operandsOf(checked: Checked): readonly CheckedOperand[] {
   }
 }
 
-/** Whether the node or one inside it passes the test. */
+/** True if the node or one inside it passes the test. */
 function some(checked: Checked, test: (node: Checked) => boolean): boolean {
   return test(checked) || partsOf(checked).some((part) => some(part, test));
 }
 
-/** Where the records come from that the node itself reads. */
+/** The origins of the records that the node itself reads. */
 export function scopesOf(checked: Checked): readonly Scope[] {
   if (checked.kind === 'quantified') return [checked.path.scope];
   if (checked.kind === 'changed') return [{ kind: 'record' }, { kind: 'next' }];

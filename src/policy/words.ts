@@ -9,7 +9,7 @@ export interface LanguageWord {
   /** How it is written. */
   readonly form: string;
   readonly doc: string;
-  /** What it does with null. */
+  /** The result for null. */
   readonly nullMeaning: string;
   readonly examples: readonly string[];
   /** The only action whose rules may use it. */
@@ -108,7 +108,7 @@ export interface NameDoc {
   readonly doc: string;
 }
 
-/** By what a path begins with. */
+/** The documentation of each root of a path. */
 export const ROOT_DOCS: Readonly<Record<string, NameDoc>> = {
   '@record': {
     forms: ['@record.title', '@record.team.name'],
@@ -136,7 +136,7 @@ export const ROOT_DOCS: Readonly<Record<string, NameDoc>> = {
   },
 };
 
-/** What a quantifier or `count` binds. */
+/** The variable that a quantifier or `count` binds. */
 export const VARIABLE: NameDoc = {
   forms: ['m', 'm.user'],
   doc: 'the record that `any`, `all`, `none` or `count` has bound, and its fields',
@@ -146,7 +146,7 @@ const DOCS: ReadonlyMap<string, { readonly doc: string }> = new Map(
   [OPERATORS, CONNECTIVES, FUNCTIONS, ROOT_DOCS].flatMap((table) => Object.entries(table)),
 );
 
-/** What an operator, a word, a function or a root means. */
+/** The meaning of an operator, a word, a function or a root. */
 export function docOf(text: string): { readonly doc?: string } {
   const doc = DOCS.get(text)?.doc;
   return doc === undefined ? {} : { doc };

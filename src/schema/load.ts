@@ -76,7 +76,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };
 }
 
-/** What policies may know of a schema, whose own policies are not read yet. */
+/** The part of a schema that policies may know, before its own policies are read. */
 export interface SchemaCatalog extends Catalog {
   readonly collections: ReadonlyMap<string, Bare>;
 }

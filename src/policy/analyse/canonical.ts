@@ -1,4 +1,4 @@
-/** One spelling for equivalent conditions, so that an analysis compares their meaning. */
+/** Gives equivalent conditions one spelling, so that an analysis compares their meaning. */
 import { OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
@@ -18,7 +18,7 @@ const printedTree = (node: object): string =>
 /** A path has one `nullable`, which follows from the rest of it. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['span', 'nullable']);
 
-/** What comes first in a comparison whose sides can change places. */
+/** The order of the sides in a comparison that can be mirrored. */
 const SIDES: readonly CheckedOperand['kind'][] = ['column', 'count', 'request', 'now', 'literal'];
 
 class Canonical {

@@ -1,7 +1,7 @@
 /**
- * What may stand at a place of a policy. The names are those that the checker knows there, the words
- * those of the grammar and of the table of operators; each is tried in its clause, so only what the
- * checker accepts is offered.
+ * Completions at a place of a policy. The names are those that the checker knows there, the words those of
+ * the grammar and of the table of operators; each is tried in its clause, so only what the checker accepts is
+ * offered.
  */
 import { type Cursor, cursorsAt } from '../../../grammar/cursor.ts';
 import { ME } from '../../../grammar/filter-roots.ts';
@@ -30,16 +30,16 @@ export interface Completion {
   /** Ends in `.` or `(` where something has to follow. */
   readonly text: string;
   readonly kind: CompletionKind;
-  /** What it replaces: offsets in UTF-16 units, `end` exclusive. */
+  /** The replaced offsets in UTF-16 units, `end` exclusive. */
   readonly span: Span;
   /** In words: `string or null`, `many of \`tags\``. */
   readonly type?: string;
-  /** Of a root, an operator, a word or a function. */
+  /** Given for a root, an operator, a word or a function. */
   readonly doc?: string;
 }
 
 export interface CompletionPlace extends Omit<CheckContext, 'text' | 'onUnknown'> {
-  /** Query parameters that requests can have. Those that the text names are added. */
+  /** Query parameters that requests can have, beside the ones that the text names. */
   readonly queryKeys?: Iterable<string>;
 }
 
@@ -61,7 +61,7 @@ const keysIn = (text: string): readonly string[] =>
 
 /** Longer than any name of a schema, and than any name that gets a suggestion. */
 const PLACEHOLDER = '_'.repeat(65);
-/** What a probe binds and gives; no text may mind that it uses the same name. */
+/** The names that a probe binds and gives; a text may use the same name. */
 const PROBE = 'probe_';
 const QUERY = '@request.query.';
 const NONE: KnownNames = new Map();
@@ -212,7 +212,7 @@ class Completer {
       .map((name) => this.#item(name, 'parameter'));
   }
 
-  /** Those with a member that may stand here. */
+  /** The relations with a member that is valid here. */
   #roots(): readonly Completion[] {
     const { walked } = this.#cursor;
     if (this.#context.params !== undefined) return [];
@@ -365,7 +365,7 @@ class Completer {
     }
   }
 
-  /** What ends a clause, or an element of it, is accepted where the clause can end so. */
+  /** The end of a clause, or of an element, is accepted where the clause can end. */
   #tailsBefore(word: string): readonly string[] | undefined {
     const { frame, call } = this.#cursor;
     if (frame !== 'call') return word === ',' && frame === 'range' ? undefined : this.#endings();
@@ -375,7 +375,7 @@ class Completer {
   }
 }
 
-/** What stands for a value, and is not a name. */
+/** Words that are values and not names. */
 const VALUE_WORDS: ReadonlySet<string> = new Set(['true', 'false', '@now']);
 const ENDS: ReadonlySet<string> = new Set([')', ']', ',']);
 const RANGING: ReadonlySet<string> = new Set([...QUANTIFIERS, 'count', 'ancestors']);

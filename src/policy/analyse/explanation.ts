@@ -40,9 +40,9 @@ export interface Clause {
   readonly element?: string;
   /** `not` and `none`: the value is the opposite of its parts. */
   readonly inverts?: true;
-  /** One element was enough for the value: the first that has it decided. */
+  /** The first element with the value decided it. */
   readonly decidedByOne?: true;
-  /** Where it stands in the text that the author wrote; not for the body of a named condition. */
+  /** The offset in the source text; not given for the body of a named condition. */
   readonly offset?: number;
   /** A comparison: the values of its sides; undefined where there is none. */
   readonly sides?: { readonly left: unknown; readonly right: unknown };
@@ -136,7 +136,7 @@ const opposite = (value: KleeneValue): KleeneValue => (value === undefined ? und
 
 interface BoundRow {
   readonly row: Row;
-  /** The row that a write makes. What is reached from it is stored. */
+  /** The row that a write makes. Rows reached from it are stored. */
   readonly isWritten: boolean;
 }
 type BoundRows = ReadonlyMap<string, BoundRow>;
@@ -351,7 +351,7 @@ const heldIn = (found: FoundValue): unknown => ('value' in found ? found.value :
 const idOf = (row: Row): string => String(own(row, 'id'));
 
 const NOBODY = 'there is no such record';
-/** Of those ancestors nothing is known, so they are one more element, for which the condition is unknown. */
+/** The ancestors beyond the limit count as one more element, for which the condition is unknown. */
 const unknownBeyond = (text: string): Clause => ({ text, value: undefined, absent: beyondOf(text), parts: [] });
 const beyondOf = (text: string): string => `\`${text}\` goes on beyond ${MOST_ANCESTORS} records`;
 

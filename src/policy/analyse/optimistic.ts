@@ -22,7 +22,10 @@ export function optimistic(policy: Policy, catalog: Catalog): Policy {
 const assumeBody = ({ text, checked }: Policy, catalog: Catalog): Policy =>
   compileChecked({ text, checked: assume(checked, true, BODY_READS), catalog });
 
-/** What is not known yet: whether a condition reads it, and whether it or one inside it does. */
+/**
+ * A part of the request that is not known yet: `itself` tests if a condition reads it, `anywhere` includes
+ * the conditions inside.
+ */
 interface Unknown {
   readonly itself: (node: Checked) => boolean;
   readonly anywhere: (checked: Checked) => boolean;

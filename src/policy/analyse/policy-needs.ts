@@ -21,7 +21,7 @@ interface OperandNeed {
   readonly needs: readonly Need[];
 }
 export interface PolicyNeeds {
-  /** Of the record; what `@next` walks is taken to be walked from the record too. */
+  /** The needs of the record; a walk from `@next` counts as one from the record too. */
   readonly record: readonly Need[];
   readonly requested: readonly OperandNeed[];
 }

@@ -56,7 +56,7 @@ function pinsIn(checked: Checked, relation: string): readonly Pin[] {
 
 const isFalse = (checked: Checked): boolean => checked.kind === 'const' && !checked.value;
 
-/** Of the stored record: that of `@next` is what a write would make of it. */
+/** The column of the stored record: the column of `@next` holds the result of a write. */
 const isTenantColumn = (operand: CheckedOperand, relation: string): boolean =>
   operand.kind === 'column' &&
   operand.scope.kind === 'record' &&

@@ -1,4 +1,4 @@
-/** Whether one rule of a union makes another one redundant. */
+/** Finds rules of a union that another rule makes redundant. */
 import { isMember, isNonMember, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
 import { readsNext } from '../visit.ts';
@@ -21,7 +21,7 @@ class ImplicationProof {
   #steps = 0;
   readonly #keys = new Map<object, string>();
 
-  /** Whether `a` is true wherever `b` is. Both are canonical. As sound, and as incomplete. */
+  /** True if `a` is true wherever `b` is. Both are canonical. The proof is sound and incomplete, as above. */
   implies(b: Checked, a: Checked): boolean {
     if (++this.#steps > MOST_STEPS) return false;
     if (this.#key(a) === this.#key(b)) return true;

@@ -1,14 +1,11 @@
-/**
- * Whether a policy's condition makes the database read the whole table because an index is missing,
- * and which index would help.
- */
+/** Finds the indexes without which a policy's condition makes the database read the whole table. */
 import { ident } from '../../sql.ts';
 import { OPERATORS } from '../operators.ts';
 import type { Catalog, CatalogField, Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
 export interface Unindexed {
   readonly columns: readonly string[];
-  /** One statement for each column. */
+  /** A statement for each column. */
   readonly createIndex: string;
 }
 
@@ -59,7 +56,7 @@ function indexAccess(checked: Checked): IndexAccess {
 
 const isWanted = (access: IndexAccess): access is readonly CatalogField[] => typeof access === 'object';
 
-/** One served item is enough, and one index. */
+/** A single served item is enough, and so is a single index. */
 function ofAnd(items: readonly IndexAccess[]): IndexAccess {
   if (items.every((item) => item === 'free')) return 'free';
   if (items.includes('served')) return 'served';

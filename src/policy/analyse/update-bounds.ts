@@ -1,4 +1,7 @@
-/** Decides rules for update before the body and the result are known: by the stored record and the caller alone. */
+/**
+ * Bounds on the decision of an update rule, from the stored record and the caller alone, before the body and
+ * the result are known.
+ */
 import { compileChecked } from '../compile.ts';
 import type { Catalog, Checked, Policy } from '../types.ts';
 import { readsData, readsDataItself, readsNext, readsNextItself } from '../visit.ts';
@@ -6,16 +9,16 @@ import { assume } from './optimistic.ts';
 
 /** Rules of the stored record alone. */
 export interface UpdateBounds {
-  /** True only where the rule holds for it whatever the write is. */
+  /** True if every write is allowed. */
   readonly certain: Policy;
-  /** True wherever some write can meet the rule. */
+  /** True if some write can be allowed. */
   readonly possible: Policy;
 }
 
 /** Process-wide: a memo of a pure function of the policy. */
 const boundsByPolicy = new WeakMap<Policy, UpdateBounds>();
 
-/** The rule itself, twice, where it speaks neither of `@next` nor of `@request.data`. */
+/** Returns the rule itself, twice, if it reads neither `@next` nor `@request.data`. */
 export function updateBoundsOf(policy: Policy, catalog: Catalog): UpdateBounds {
   const found =
     boundsByPolicy.get(policy) ?? (readsWrite(policy.checked) ? assumed(policy, catalog) : unchangedBounds(policy));

@@ -32,7 +32,7 @@ import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';
 
 export interface CheckResult {
-  /** Present if there is no error; the issues may include warnings. */
+  /** Given if there is no error; the issues may include warnings. */
   readonly checked?: Checked;
   readonly issues: readonly PolicyIssue[];
 }

@@ -120,7 +120,7 @@ function pivotOf(left: ScalarSide, right: ScalarSide): ValueType {
   return ownType(fixed ?? left) ?? ownType(right) ?? givenType(left) ?? givenType(right) ?? 'string';
 }
 
-/** Of a param that no other side gives a type. */
+/** The type of a param that no other side gives a type. */
 const givenType = (side: ScalarSide): ValueType | undefined =>
   side.kind === 'query' ? typeGiven(side.query.given) : undefined;
 

@@ -1,4 +1,4 @@
-/** Named conditions: their heads, their bodies, and the arguments of a call. */
+/** Named conditions: their heads, their bodies, the arguments of a call, and its errors. */
 import { parse } from '../../../grammar/parser.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';

@@ -31,7 +31,7 @@ export function unknownEnumValues({ op, left, right }: CheckedCompare, text: str
   });
 }
 
-/** Where the value is written; undefined if it is spelt with escapes. */
+/** The span of the value; undefined if it is spelt with escapes. */
 function valueSpan(value: string | number | boolean, { span, list }: LiteralOperand, text: string): Span | undefined {
   if (!list) return span;
   const { start, end, source = text } = span;

@@ -3,11 +3,11 @@ import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
 import { isText } from '../scalar-types.ts';
 import type { CatalogField, CheckedCompare, LiteralOperand } from '../types.ts';
 
-/** Of a comparison whose sides are present. */
+/** The outcomes of a comparison whose sides are present. */
 export interface Bounded {
   readonly canHold: boolean;
   readonly canFail: boolean;
-  /** What the bounds say, in words. */
+  /** The bounds in words. */
   readonly fact: string;
 }
 

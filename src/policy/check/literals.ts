@@ -130,7 +130,7 @@ export interface ReadList {
   readonly issues: readonly CheckIssue[];
 }
 
-/** Whether a literal is a number that no double holds. */
+/** True if a literal is a number that no double holds. */
 export const isExact = (literal: Literal): boolean =>
   literal.kind === 'number' && readNumber(literal).exact !== undefined;
 

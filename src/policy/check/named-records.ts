@@ -21,7 +21,7 @@ export function addressOfUser({ left, right, at }: Pair, address: ScalarSide): C
   return { ...given, message: hint, suggestion: replacement, fix: { span: other.span, replacement } };
 }
 
-/** What people call a record by. */
+/** Fields that commonly name a record. */
 const NAMING = ['name', 'label', 'title', 'slug', 'key', 'code', 'email'];
 
 /** `tags contains "vip"`: an element by its name, where its id is expected. */

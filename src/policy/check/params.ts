@@ -31,7 +31,7 @@ export function readAsGiven(param: QueryName): RequestOperand {
   return readAs(param, typeGiven(param.given) ?? 'string', Array.isArray(param.given));
 }
 
-/** Of a list: that of its elements. */
+/** The type of a list is that of its elements. */
 export function typeGiven(given: unknown): ValueType | undefined {
   const value: unknown = Array.isArray(given) ? given.find((element) => element !== null) : given;
   switch (typeof value) {

@@ -79,7 +79,7 @@ export interface QueryName {
   readonly kind: 'query';
   readonly source: 'query' | 'param';
   readonly name: string;
-  /** Of a param, what it was given. */
+  /** The value of a param. */
   readonly given?: unknown;
   readonly span: Span;
 }

@@ -210,7 +210,7 @@ function memberPath(path: Path, place: Place): ColumnOperand | ToMany | undefine
   const isKnown = collection !== undefined && (name.name === 'id' || memberOf(collection, name.name));
   if (!isKnown) return unknownMember(path, place);
   const found = recordPath({ kind: 'path', root: 'record', steps, span: path.span }, place);
-  // Of the path's own steps, which begin after the name.
+  // The index among the path's own steps, which begin after the name.
   return found?.kind === 'to many' ? { ...found, used: found.used - 1 } : found;
 }
 
@@ -231,7 +231,7 @@ function walked(start: RecordStart, path: Path, place: Place): ColumnOperand | T
   return walk.identifier();
 }
 
-/** One path, step by step. */
+/** Resolves one path, step by step. */
 class PathResolver {
   readonly #start: RecordStart;
   readonly #path: Path;
@@ -249,7 +249,7 @@ class PathResolver {
     this.#nullable = start.nullable;
   }
 
-  /** What the path names, `failed`, or `undefined` while it continues. */
+  /** The named value, `failed`, or `undefined` while the path continues. */
   take(step: Name, index: number): ColumnOperand | ToMany | 'failed' | undefined {
     const collection = this.#place.catalog.collections.get(this.#at);
     if (collection === undefined) return 'failed';
@@ -321,6 +321,6 @@ class PathResolver {
   }
 }
 
-/** Whether the relation itself may be null, because a step on the way may be. */
+/** True if the relation itself may be null, because a step on the way may be. */
 export const mayBeAbsent = (path: ToManyPath): boolean =>
   path.scope.kind === 'request' || path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);

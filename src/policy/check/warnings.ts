@@ -24,7 +24,7 @@ import { mayBeAbsent } from './resolve.ts';
 type CheckedIsNull = Extract<Checked, { kind: 'is null' }>;
 type Warn = (issue: Omit<PolicyIssue, 'severity'>) => void;
 
-/** What the surrounding clauses have settled. */
+/** The facts that the surrounding clauses settle. */
 interface Surroundings {
   /** Under an odd number of `not` and `none`. */
   readonly negated: boolean;

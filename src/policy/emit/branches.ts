@@ -22,12 +22,12 @@ export interface BranchShape {
 
 /** More would cost more than they save. */
 const MOST_BRANCHES = 8;
-/** The most parts of one condition: a list waits for this analysis, whatever its rule is. */
+/** The most parts of one condition: a list waits for this analysis. */
 const MOST_VISITS = 64;
 
 export function branchesOf(cond: Condition, printing: BranchPrinting): readonly BranchShape[] | undefined {
   const ways = new WaysByIndex(printing.indexed).of(cond);
-  // What stands beside a way may contradict it.
+  // Other conjuncts may contradict a branch.
   const possible = ways?.map((way) => and(way)).filter((way) => way.kind !== 'const' || way.value);
   if (possible === undefined || possible.length === 0) return undefined;
   const apart = possible.map((way) => ({ cond: way, accesses: accessesOf(way, printing.indexed) }));
@@ -73,7 +73,7 @@ class WaysByIndex {
     return inside ?? (accesses.length === 0 ? undefined : [partsOf(cond)]);
   }
 
-  /** By the first `or` whose every way an index serves, whatever stands beside it. */
+  /** Splits at the first fully indexed `or`. */
   #inside(cond: Condition): readonly Way[] | undefined {
     if (cond.kind !== 'and') return undefined;
     for (const [i, item] of cond.items.entries()) {
@@ -100,7 +100,7 @@ class WaysByIndex {
 
 const partsOf = (cond: Condition): readonly Condition[] => (cond.kind === 'and' ? cond.items : [cond]);
 
-/** One value, and keys: which of them has shorter ranges is for statistics to say. */
+/** The accesses by one value and by keys: statistics decide which has shorter ranges. */
 function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly BranchAccess[] {
   const parts = partsOf(cond);
   const served = parts.filter((part) => isValueTest(part)).filter(({ left }) => indexed.has(left.column));

@@ -163,7 +163,7 @@ function literalTest({ op, left }: ColumnComparison, value: unknown): Closure | 
   return orderedTest(operator, left, [read, () => value]);
 }
 
-/** Of numbers and datetimes; both compare with `<` as they are. */
+/** Compares numbers and datetimes, for both of which `<` is right. */
 type NumberReader = (frame: RowFrame) => number | null | undefined;
 type RightReader = (frame: RowFrame) => number;
 type Ordering = (a: NumberReader, b: RightReader) => Closure;

@@ -39,7 +39,7 @@ export function countedOf(exists: Exists, related: Related, key: unknown): reado
   return isCut ? undefined : rows;
 }
 
-/** Whether there are more ancestors than count. */
+/** True if there are more ancestors than count. */
 export function goesOn({ relation }: Exists, related: Related, key: unknown): boolean {
   return relation.kind === 'ancestors' && ancestorsOf(relation, related, key).goesOn;
 }

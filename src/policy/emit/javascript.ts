@@ -161,7 +161,7 @@ class CodeWriter {
     return `(${[...guards, left.kind === 'count' ? this.#counted(left, tested) : tested].join(' && ')})`;
   }
 
-  /** What is tested of the count. */
+  /** The test of the count. */
   #counted(count: CountRef, tested: string): string {
     const name = countName(count);
     this.walked.add(name);

@@ -1,4 +1,4 @@
-/** What the printer of conditions takes, and the parts that it prints. */
+/** The input of the printer of conditions, and the parts that it prints. */
 import type { Sql } from '../../sql.ts';
 import type { ColumnRef } from '../condition.ts';
 import type { Visibility } from '../visibility.ts';
@@ -10,9 +10,9 @@ export interface Printing {
   readonly next?: string | undefined;
   /** The condition will be placed under an `or`. */
   readonly inUnion: boolean;
-  /** Of a filter. With it, what the condition states is of a request: see `FILTER_PLACES`. */
+  /** Given for a filter, whose literals come from the request: see `FILTER_PLACES`. */
   readonly visibility?: Visibility;
-  /** Of a filter: a condition to ask in every loop within another one, which fails once the statement has had its time. */
+  /** Given for a filter: a condition for every nested loop, which fails once the statement has had its time. */
   readonly inTime?: Sql | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface FoundRows {
   readonly from: Sql;
   /** Equals the key. */
   readonly link: Sql;
-  /** Of rows that are divided by tenant. */
+  /** Given for rows that are divided by tenant. */
   readonly tenant: Sql | undefined;
 }
 

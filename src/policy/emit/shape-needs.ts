@@ -6,7 +6,7 @@ import { innerOf } from '../visit.ts';
 
 /** Before the request has filled the slots that hold the ids. */
 export type ShapeNeeds = NeedsBy<{ readonly slot: number }>;
-/** By the name of the relation, with `by ` before it where it is followed. */
+/** Needs by the name of the relation, with `by ` before it if it is followed. */
 type NeedTree = Map<string, NeedTree>;
 interface SlotRoot {
   readonly collection: string;

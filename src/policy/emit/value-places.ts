@@ -71,9 +71,9 @@ class ValuePlaces {
   }
 }
 
-/** What a policy states is part of the text, so that generic plans know it too. */
+/** Literals of a policy are part of the text, so that generic plans know them too. */
 export const POLICY_PLACES = new ValuePlaces(typedLiteral);
-/** What a filter states is of its request, and never text. Its plan knows it all the same. */
+/** Literals of a filter come from its request, and never enter the text. Its plan knows them all the same. */
 export const FILTER_PLACES = new ValuePlaces((type, value) => sql`${plannedParam(type, value)}`);
 
 // Stored ints lie within ±(2^53−1): this number equals none of them, and is above (below) them all.

@@ -171,7 +171,7 @@ export class Printer {
 
   // -------------------------------------------------------------- ancestors
 
-  /** One row is outside, so its chain is the shorter way. */
+  /** The outer query has one row, so its chain is the shorter way. */
   #isOfRequest({ key }: Exists): boolean {
     return key.kind === 'column' && this.#requested.has(key.source.id);
   }
@@ -252,7 +252,7 @@ export class Printer {
     const isJoined = join([sql`${ident(row, 'id')} = ${name}."id"`, ...own(row)], ' AND ');
     const joined = sql`${name} JOIN ${table} AS ${ident(row)} ON ${isJoined}`;
     const from = readsMoreThanId(exists.condition, exists.source) ? joined : name;
-    // What the caller may not read is not in the chain.
+    // Records that the caller may not read are not in the chain.
     const { guard: _, ...seen } = exists;
     // The record after the last that counts may be hidden; where nothing is, a reference leads to a record.
     const beyond = sql`EXISTS (SELECT 1 FROM ${table} AS ${step} WHERE ${found(above)})`;
@@ -278,7 +278,7 @@ export class Printer {
     return sql`(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ${most}) AS "counted")`;
   }
 
-  /** INVARIANT: what is hoisted hangs on a column. */
+  /** INVARIANT: hoisted subqueries are keyed by a column. */
   #outer({ key }: Exists): Omit<Keys, 'keys'> {
     invariant(key.kind === 'column', 'a list of keys is compared with a column');
     return { of: key, column: this.#column(key) };
@@ -315,7 +315,7 @@ export class Printer {
     return [...guards, ...printed];
   }
 
-  /** What the caller may read, asked of the row itself. */
+  /** The caller's read rule, tested on the row itself. */
   #guards({ collection, via }: Guard, { id }: Source): readonly Sql[] {
     const visibility = this.#requiredVisibility();
     const alias = this.#aliases.get(id)!;

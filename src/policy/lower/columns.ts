@@ -29,7 +29,7 @@ export function elementsBy({ relation, steps, from }: ToManyPath, key: ExistsKey
   return isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
 }
 
-/** What `exists` of rows of `target` says of the tenant, found from a row of `from` by `key`. */
+/** The tenant condition of an `exists` over rows of `target`, found from a row of `from` by `key`. */
 export function colocation(
   from: CatalogCollection,
   target: CatalogCollection,

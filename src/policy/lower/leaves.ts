@@ -163,7 +163,7 @@ function complementTest(test: Test): Condition {
   return booleanTest({ ...test, op, left: complementOperand(test.left) });
 }
 
-/** Where a chain of ancestors goes on, either a test of their count or its complement is not definitely true. */
+/** If a chain of ancestors goes on, neither a test of their count nor its complement may be definitely true. */
 function complementOperand(operand: ConditionOperand): ConditionOperand {
   if (operand.kind !== 'count' || operand.exists.relation.kind !== 'ancestors') return operand;
   const { beyond, ...count } = operand;

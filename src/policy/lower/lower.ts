@@ -261,7 +261,7 @@ class Lowering {
   }
 
   #owner(path: ToManyPath, place: LoweringPlace): Owner {
-    // What refers to a record needs no more than its id; a chain of ancestors begins at the record itself.
+    // Rows that refer to a record need only its id; a chain of ancestors begins at the record itself.
     const isById = path.scope.kind === 'request' && path.steps.length === 0 && path.relation.kind !== 'ancestors';
     if (isById) return { ...this.#requestedId(path.scope), walk: [] };
     const { wrap, column: key, walk } = this.#identifier(path, place);

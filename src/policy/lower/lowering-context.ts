@@ -1,6 +1,6 @@
 /**
- * What lowering starts from, and what its paths have reached: rows and columns, with the semi-joins
- * around the conditions on them.
+ * The input of lowering, and the rows and columns that its paths have reached, with the semi-joins around the
+ * conditions on them.
  */
 import type { ColumnRef, Condition, Exists, Roots, SlotValue, Source } from '../condition.ts';
 import type { Catalog, Scope } from '../types.ts';
@@ -16,7 +16,7 @@ export interface LoweringContext {
   readonly catalog: Catalog;
   readonly signature: Signature;
   readonly roots: Roots;
-  /** Of a filter, which sees only what its author may read. A policy sees what is stored. */
+  /** Given for a filter, which sees only records that its author may read. A policy sees all stored records. */
   readonly visibility?: Visibility;
 }
 
@@ -37,7 +37,7 @@ export interface Reached {
   readonly wrap: Wrap;
   readonly column: ColumnRef;
 }
-/** What holds the id of a record. */
+/** The holder of a record's id. */
 export interface Owner {
   readonly wrap: Wrap;
   readonly key: ColumnRef | SlotValue;

@@ -11,7 +11,7 @@ export class Masking {
     this.#visibility = visibility;
   }
 
-  /** With the guard that its rows need. Where the caller may read none of them, none is there. */
+  /** Adds the guard that its rows need. A caller who may read none of them finds none. */
   seen(exists: Exists): Exists {
     if (this.#visibility === undefined) return exists;
     const { relation, from, key } = exists;
@@ -45,7 +45,7 @@ export class Masking {
     return { ...column, nullable: true, selective: false, mask: { collection: from, member: column.name } };
   }
 
-  /** Whether there are records behind the step that the caller may not read, or not reach by it. */
+  /** True if there are records behind the step that the caller may not read, or not reach by it. */
   mayHide({ from, relation }: ToOneStep): boolean {
     if (this.#visibility === undefined) return false;
     const isOpen = (rule: Readable | undefined): boolean => rule === undefined || rule.verdict === 'allow';

@@ -78,7 +78,7 @@ function costOf(cond: Condition): number {
   return cond.kind === 'and' || cond.kind === 'or' ? 1 + Math.max(...cond.items.map(costOf)) : 0;
 }
 
-/** One step towards fewer items, or nothing. */
+/** Takes one step towards fewer items; undefined if there is none. */
 function combine(kind: Kind, items: readonly Condition[]): readonly Condition[] | undefined {
   const keys = items.map((item) => keyOf(item));
   const known = new Set(keys);
@@ -233,7 +233,7 @@ export function listTest({ column, type, elements: given, member }: ListTest): C
   return booleanTest({ ...base, op: equalityOf(member), right: { kind: 'literal', type, value: first } });
 }
 
-/** One way to say it: `pinned != true` is `pinned = false`. */
+/** Equivalent tests get one form: `pinned != true` is `pinned = false`. */
 export function booleanTest(test: Test): Test {
   const { op, right } = test;
   const { family, negative } = OPERATORS[op];

@@ -1,6 +1,6 @@
 /**
- * What becomes slow as a collection grows: fields that its lists may be filtered or sorted by
- * without an index. `index: false` declares that nobody does that.
+ * Notes on lists that become slow as a collection grows: fields to filter or sort by without an index.
+ * `index: false` declares that no client does that.
  */
 
 import type { SchemaIssue } from '../file/issue.ts';

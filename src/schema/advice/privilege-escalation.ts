@@ -31,7 +31,7 @@ interface PlacedPolicy {
   readonly path: Path;
 }
 
-/** The rules of the records, then those of their members. Those of a `view` once. */
+/** The rules of the records, then those of their members. The rules of a `view` come once. */
 export function* placedPolicies({ name, access, memberAccess }: Collection, context: Context): Iterable<PlacedPolicy> {
   for (const action of ACTIONS) {
     // A `view` is one list of rules for both.

@@ -1,7 +1,7 @@
 /**
- * What strangers may do to a record through relations that point at it: take a place that only one
- * record can have, or keep the record from being deleted. A stranger is anyone who has no other
- * roles than those of registration.
+ * Warns of public references: relations by which any registered user may take a place that only one record
+ * can have, or prevent the deletion of a record. A public caller has no other roles than those of
+ * registration.
  */
 import type {
   Action,
@@ -91,7 +91,7 @@ interface Asking {
 interface UnguardedRule {
   readonly action: Action;
   readonly path: Path;
-  /** What could be added to it. */
+  /** The condition to add to it. */
   readonly condition: string;
 }
 
@@ -137,7 +137,7 @@ function speaksOf(operand: CheckedOperand, { name }: CatalogBelongsTo, namesNext
   return operand.column.kind === 'belongs_to' && operand.column.relation.name === name;
 }
 
-/** Whether the roles of a stranger are sufficient; ignores the rest of the rule. */
+/** True if the roles of registration are sufficient; ignores the rest of the rule. */
 function opensTo(checked: Checked, roles: ReadonlySet<string>): boolean {
   switch (checked.kind) {
     case 'const':
@@ -156,7 +156,7 @@ function opensTo(checked: Checked, roles: ReadonlySet<string>): boolean {
   }
 }
 
-/** Whether a stranger may meet the rule for a record that has nothing to do with them. */
+/** True if a public caller may meet the rule for an unrelated record. */
 function metByStranger(checked: Checked, roles: ReadonlySet<string>): boolean {
   switch (checked.kind) {
     case 'const':
@@ -168,7 +168,7 @@ function metByStranger(checked: Checked, roles: ReadonlySet<string>): boolean {
     case 'compare':
       return hasRole(checked, roles) ?? !tiesCaller(checked);
     case 'quantified':
-      // What the caller's own relations hold is theirs.
+      // Records in the caller's own relations are related.
       if (checked.path.scope.kind === 'request') return checked.quantifier !== 'any';
       return checked.quantifier !== 'any' || metByStranger(checked.condition, roles);
     case 'not':

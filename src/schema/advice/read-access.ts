@@ -109,7 +109,7 @@ function memberRules(
 
 type RulesByKey = Partial<Record<(typeof RULE_KEYS)[number], RulesShape>>;
 
-/** Where the rules of an action are written. */
+/** The path of an action's rules. */
 const ruleKey = (action: Action, given: RulesByKey): (typeof RULE_KEYS)[number] =>
   given.view !== undefined && (action === 'list' || action === 'read') ? 'view' : action;
 
@@ -149,7 +149,7 @@ function warnOfIdle(rules: readonly PlacedPolicy[], { source }: AccessReading): 
   rules.forEach(({ policy, path }, i) => {
     const by = rules.findIndex((other, j) => {
       if (j === i || !subsumes(other.policy.checked, policy.checked)) return false;
-      // Of two equivalent rules, the later one is idle.
+      // The later of two equivalent rules is idle.
       return j < i || !subsumes(policy.checked, other.policy.checked);
     });
     const idleBy = rules[by];
@@ -227,7 +227,7 @@ export function rulePlace({ collection, action, index: i }: RuleOfAction, { shap
   return rulePath(access[key], ['collections', collection, 'access', key], i);
 }
 
-/** Of the rule with the index `i` of a field or belongs_to. */
+/** The path of rule `i` of a field or belongs_to. */
 interface RuleOfMember {
   readonly collection: string;
   readonly member: string;

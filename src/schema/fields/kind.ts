@@ -1,6 +1,6 @@
 /**
- * How a field type appears in bodies, columns and descriptions. One file per type holds all of it;
- * what policies must know of a type is in `policy/scalar-types.ts`.
+ * The form of a field type in bodies, columns and descriptions. Each type has one file;
+ * `policy/scalar-types.ts` holds the part that policies know.
  */
 import type { ScalarKind, ScalarType } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
@@ -29,7 +29,7 @@ export type Read = { readonly value: Scalar; readonly error?: undefined } | Reje
 interface Adoption {
   /** Other types of columns, which `ALTER COLUMN … TYPE` turns into this one without loss. */
   readonly narrower: readonly string[];
-  /** What the draft says of a column that fits as it is. */
+  /** A note of the draft on a column that fits as it is. */
   readonly note?: string;
   /** The column's DEFAULT as YAML; undefined: a schema cannot say it. */
   defaultOf(expression: string): string | undefined;
@@ -37,15 +37,15 @@ interface Adoption {
 
 export interface FieldKind {
   readonly name: ScalarType | 'id';
-  /** One line for the reference of schema files. */
+  /** A line of the reference of schema files. */
   readonly doc: string;
   /** The type of the column, as PostgreSQL's `format_type` prints it. */
   readonly column: string;
   /** The type of a parameter that meets the column. */
   readonly sqlType: ScalarKind['sqlType'];
-  /** What a value must be, after "expected". */
+  /** The description of a valid value, after "expected". */
   readonly expected: string;
-  /** What `min` and `max` are: nothing, a length in code points, or a value of the type. */
+  /** The meaning of `min` and `max`: nothing, a length in code points, or a value of the type. */
   readonly bounds: 'none' | 'length' | 'value';
   readonly hasEnum: boolean;
   /** A value of a JSON body other than null. */

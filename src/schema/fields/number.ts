@@ -32,8 +32,8 @@ export const numberKind = (type: NumberType): FieldKind => ({
     if (typeof number !== 'number') return reject('wrong_type', `expected ${type.expected}`);
     return outsideBounds(number, constraints) ?? outsideEnum(number, constraints) ?? { value: number };
   },
-  // Of a double, PostgreSQL prints the shortest text that reads back as the same one, and every
-  // finite one of those is a JSON number.
+  // PostgreSQL prints a double as the shortest text that reads back as the same one, which is a JSON number
+  // if the double is finite.
   toJson: (cell) => cell,
   fromCell: Number,
   jsonSchema: (constraints) => ({ ...type.jsonSchema(constraints), ...enumSchema(constraints) }),

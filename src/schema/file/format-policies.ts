@@ -34,7 +34,7 @@ export function formatPolicies(text: string, file = 'bylaw.yaml'): Formatted {
   const edits = new Map<number, Edit>();
   for (const path of policyPaths(raw)) {
     const edit = editOf(path, source);
-    // By place: an alias refers to the same text again.
+    // Keyed by place: an alias refers to the same text again.
     if (edit !== undefined) edits.set(edit.start, edit);
   }
   if (source.issues.length > 0) return { text, changed: [], issues: source.issues };
@@ -61,7 +61,7 @@ function policyPaths(raw: unknown): readonly Path[] {
   return [...conditions, ...rules];
 }
 
-/** Of the rules of a collection and of its members. */
+/** The paths of a collection's rules and of its members' rules. */
 function accessPaths(raw: unknown, collection: Path): readonly Path[] {
   const members = (['fields', 'relations'] as const).flatMap((part) =>
     objectKeys(valueAt(raw, [...collection, part])).map((name) => [...collection, part, name, 'access']),

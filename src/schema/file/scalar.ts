@@ -42,7 +42,7 @@ function unitAt(source: string, start: number, style: Scalar['type']): SourceUni
   return { start, end: start + 1, text: source[start] ?? '' };
 }
 
-/** Where the value begins and ends, without quotes and block headers. */
+/** The bounds of the value, without quotes and block headers. */
 function scalarRange(source: string, node: Scalar): { readonly start: number; readonly end: number } {
   const [start, end] = present(node.range, 'the range of a parsed node');
   if (node.type === Scalar.QUOTE_SINGLE || node.type === Scalar.QUOTE_DOUBLE) return { start: start + 1, end: end - 1 };
@@ -54,9 +54,8 @@ function scalarRange(source: string, node: Scalar): { readonly start: number; re
 }
 
 /**
- * One offset for each UTF-16 unit of the value, and one for its end. Styles differ in white space
- * and escapes only, so the other characters are in the same order in the file, and both are walked
- * side by side.
+ * Returns an offset for each UTF-16 unit of the value, and one for its end. Styles differ in white space and
+ * escapes only, so the other characters have the same order in the file, and both texts are walked together.
  */
 export function offsetsOf(source: string, node: Scalar): readonly number[] {
   const value = String(node.value);

@@ -11,13 +11,13 @@ import {
 } from '../model/defaults.ts';
 import { DURATION, RATE, SIZE } from './units.ts';
 
-/** Of collections, fields, relations, roles and OAuth providers. */
+/** The pattern of names of collections, fields, relations, roles and OAuth providers. */
 export const NAME = /^[A-Za-z][A-Za-z0-9_]{0,47}$/;
 /** `unique: within_team`. */
 export const WITHIN = /^within_([A-Za-z][A-Za-z0-9_]{0,47})$/;
 const ON_DELETE_WORDS = ['cascade', 'restrict', 'set_null'] as const;
 
-/** What the reference and editors say of a key. Defaults and examples are values of the key. */
+/** The documentation of a key in the reference and in editors. Defaults and examples are values of the key. */
 interface Meaning {
   readonly default?: unknown;
   readonly examples?: readonly unknown[];

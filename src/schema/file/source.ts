@@ -62,7 +62,7 @@ export class SchemaSource {
   readonly #document: Document.Parsed;
   /** Offsets of the first characters of the lines. */
   readonly #lineStarts: readonly number[];
-  /** Where YAML reads something other than the author meant: what follows from it is not reported. */
+  /** Places that YAML reads otherwise than the author meant: errors that follow are not reported. */
   readonly #misread: Range[] = [];
 
   constructor(text: string, file: string) {
@@ -262,7 +262,7 @@ export class SchemaSource {
     const held = this.#resolve(node);
     if (isSeq(held)) return typeof key === 'number' ? { value: held.items[key] } : undefined;
     if (!isMap(held)) return undefined;
-    // Of two equal keys, `value()` has the last.
+    // `value()` has the last of two equal keys.
     const pair = held.items.findLast(
       (item) => String(isScalar(item.key) ? (item.key.value ?? '') : item.key) === String(key),
     );
@@ -289,7 +289,7 @@ export class SchemaSource {
     return isScalar(node) && node.range ? node : undefined;
   }
 
-  /** Of the longest part of `path` that is in the file. */
+  /** The place of the longest part of `path` that is in the file. */
   #rangeOf(path: Path, at: 'key' | 'value'): Range {
     const pair = this.#pairAt(path);
     const node = this.#nodeAt(path) as Node | null | undefined;

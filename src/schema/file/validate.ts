@@ -34,7 +34,7 @@ interface Flat {
   readonly path: Path;
   readonly at: 'key' | 'value';
   readonly replacement?: string | undefined;
-  /** What to take out of the raw value. */
+  /** The path to remove from the raw value. */
   readonly prune: Path;
 }
 interface JsonShape {
@@ -169,7 +169,7 @@ function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat 
   return { code: 'wrong_type', message, path, at: 'value', prune: path, replacement: rule };
 }
 
-/** What was meant by a word, or a policy, in a list of rules. */
+/** The probable rule for a word, or a policy, in a list of rules. */
 function ruleFor(path: Path, value: unknown): string | undefined {
   if (path.length !== accessAt(path) + 3) return undefined;
   if (typeof value === 'boolean') return `{ when: ${value} }`;

@@ -9,7 +9,10 @@ export function fieldOf(given: BuiltInField): Field {
   return { required: false, unique: false, index: false, readOnly: false, column: given.name, ...given };
 }
 
-/** Of every record. Queries often ask for the newest first; its index grows at one end, so that it costs a create little. */
+/**
+ * Fields of every record. Queries often ask for the newest first; its index grows at one end, so that it
+ * costs a create little.
+ */
 const STAMP_FIELDS: readonly Field[] = ['created_at', 'updated_at'].map((name) =>
   fieldOf({
     name,

@@ -1,7 +1,4 @@
-/**
- * What a schema file need not say. The reader of the file and its documentation take the values
- * from here.
- */
+/** The defaults of a schema file. The reader of the file and its documentation take the values from here. */
 export const DEFAULT_SESSIONS = { access: '15m', refresh: '30d', idle: '14d' } as const;
 
 export const DEFAULT_LIMITS = {

@@ -1,7 +1,4 @@
-/**
- * What a list can be filtered by. The route, the OpenAPI document and the generated types all read
- * this list.
- */
+/** The filter keys of a list. The route, the OpenAPI document and the generated types all read this list. */
 import type { Collection, Field, Relation } from './model.ts';
 
 export type FilterKey =
@@ -16,7 +13,7 @@ type Filtered = Pick<Collection, 'fields' | 'relations'>;
 /** Process-wide: a memo of a pure function of the collection. */
 const known = new WeakMap<Filtered, ReadonlyMap<string, FilterKey>>();
 
-/** By key, in the order of the schema. */
+/** Filters by key, in the order of the schema. */
 export function filterKeysOf(collection: Filtered): ReadonlyMap<string, FilterKey> {
   let keys = known.get(collection);
   if (keys === undefined) {

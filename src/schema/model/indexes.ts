@@ -64,7 +64,7 @@ function uniqueKey(
   return [...new Set([...tenantColumns(collection), ...withinColumn, column])];
 }
 
-/** What every key and index begins with. */
+/** The first columns of every key and index. */
 const tenantColumns = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>): readonly string[] =>
   tenantLayout?.kind === 'by' ? [tenantLayout.column] : [];
 

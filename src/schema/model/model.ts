@@ -50,7 +50,7 @@ export interface Collection extends CatalogCollection {
   readonly relations: ReadonlyMap<string, Relation>;
   /** The union of rules of each action; an empty list denies everyone. */
   readonly access: Readonly<Record<Action, readonly Policy[]>>;
-  /** Of fields and belongs_to with rules of their own, by name. */
+  /** The rules of fields and belongs_to, by name. */
   readonly memberAccess: ReadonlyMap<string, MemberAccess>;
   /** Null: its table is on one machine. */
   readonly tenantLayout: TenantLayout | null;
@@ -58,13 +58,13 @@ export interface Collection extends CatalogCollection {
   readonly was?: string;
 }
 
-/** Where the rows of a collection are: all of them on every machine, or each with those of its tenant. */
+/** The place of a collection's rows: all of them on every machine, or each with those of its tenant. */
 export type TenantLayout = { readonly kind: 'reference' } | TenantKey;
 export interface TenantKey {
   readonly kind: 'by';
   /** A required belongs_to to a reference collection: the tenant. It never changes. */
   readonly by: string;
-  /** Of that relation. */
+  /** The column of that relation. */
   readonly column: string;
   /** `routed`: every rule requires one tenant. `filtered`: a list has a filter on the tenant. */
   readonly lists: 'routed' | 'filtered';
@@ -82,7 +82,7 @@ export const isTenant = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>, nam
 export const neededTenant = ({ tenantLayout }: Collection): string | undefined =>
   tenantLayout?.kind === 'by' && tenantLayout.lists === 'filtered' ? tenantLayout.by : undefined;
 
-/** What can be done to a member of a record. `create` and `update` are the two ways to write it. */
+/** The actions on a member of a record. `create` and `update` both write it. */
 export type MemberAction = 'read' | 'create' | 'update';
 /** Without rules for an action, those of the record decide alone. An empty list denies everyone. */
 export type MemberAccess = Readonly<Partial<Record<MemberAction, readonly Policy[]>>>;

@@ -43,7 +43,7 @@ export function memberNameIssue(name: string): NameIssue | undefined {
   return nameIssue(name);
 }
 
-/** Whether the filter of a query can name it bare: a word of the language is read as that word. */
+/** True if the filter of a query can name it bare: a word of the language is read as that word. */
 export const isWord = (name: string): boolean => parse(`${name} is null`, 'filter').expr === undefined;
 
 export function collectionNameIssue(name: string): NameIssue | undefined {

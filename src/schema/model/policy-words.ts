@@ -45,7 +45,7 @@ export interface WordAdvice {
   readonly replacement?: string;
 }
 
-/** What to write in place of a single word. */
+/** The rule to write in place of a single word. */
 export function adviceFor(word: string, { roles, collection, isWhen }: WordContext): WordAdvice | undefined {
   if (roles.has(word)) {
     const says = `\`${word}\` is a role, not a policy; write`;

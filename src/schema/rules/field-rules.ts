@@ -1,4 +1,4 @@
-/** One field of the file → a field of the model. */
+/** Reads one field of the file into a field of the model. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
 import { describeType, isInstant, isText } from '../../policy/scalar-types.ts';
@@ -40,7 +40,7 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
   return fieldOf({ ...given, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed, ...noIndex });
 }
 
-/** What the file says of `unique`. */
+/** Reads `unique`. */
 export function readUnique({ unique = false }: Pick<FieldShape, 'unique'>): Pick<Field, 'unique' | 'uniqueWithin'> {
   const within = typeof unique === 'string' ? WITHIN.exec(unique)?.[1] : undefined;
   return { unique: unique === true, ...(within !== undefined && { uniqueWithin: within }) };
