@@ -4,7 +4,6 @@
  */
 import { v7 } from 'uuid';
 import type { Cells, Database, Queryable } from '../database/contract.ts';
-import { namedCells } from '../database/named-cells.ts';
 import { normalEmail } from '../schema/model/normal-email.ts';
 import { empty, join, param, sql, text, typedLiteral, uuid } from '../sql.ts';
 
@@ -150,18 +149,11 @@ function userIdsOf(email: string) {
     SELECT user_id FROM "_auth_audit" WHERE event = 'user_deleted' AND detail::jsonb ->> 'email' = ${address}`;
 }
 
+const AUDIT_COLUMNS = ['at', 'event', 'user_id', 'email', 'actor_id', 'session_id', 'ip', 'user_agent', 'request_id'];
+
+/** Reads the columns in the order of `readAudit`. */
 function auditRow(cells: Cells): AuditRow {
-  const [, , user_id = null, email = null, actor_id = null, session_id = null, ...others] = cells;
-  const [ip = null, user_agent = null, request_id = null, detail] = others;
-  return {
-    ...namedCells(cells, 'at', 'event'),
-    user_id,
-    email,
-    actor_id,
-    session_id,
-    ip,
-    user_agent,
-    request_id,
-    detail: detail == null ? null : (JSON.parse(detail) as Record<string, unknown>),
-  };
+  const row = Object.fromEntries(AUDIT_COLUMNS.map((name, i) => [name, cells[i] ?? null]));
+  const detail = cells[AUDIT_COLUMNS.length];
+  return { ...row, detail: detail == null ? null : JSON.parse(detail) } as AuditRow;
 }

@@ -6,37 +6,37 @@
 import type { Database } from '../database/contract.ts';
 import { raw } from '../sql.ts';
 
-const CHANNEL = 'bylaw_issuer';
+const ISSUER_CHANNEL = 'bylaw_issuer';
 
-export interface IssuerNewsParts {
+export interface IssuerParts {
   readonly db: Database;
   readonly issuer: string;
   readonly warn: (message: string) => void;
 }
 
-export class IssuerNews {
-  readonly #parts: IssuerNewsParts;
+export class IssuerAnnouncements {
+  readonly #parts: IssuerParts;
   /** Notifications reach every node of the database, whichever schema of it has its tables. */
   readonly #place: string;
   readonly #heard = new Set<string>();
   #unlisten: () => Promise<void> = async () => {};
 
-  private constructor(parts: IssuerNewsParts, place: string) {
+  private constructor(parts: IssuerParts, place: string) {
     this.#parts = parts;
     this.#place = place;
     this.#heard.add(parts.issuer);
   }
 
   /** Never rejects: a node that cannot be heard serves all the same. */
-  static async open(parts: IssuerNewsParts): Promise<IssuerNews> {
+  static async open(parts: IssuerParts): Promise<IssuerAnnouncements> {
     const place = await parts.db.rows(raw('SELECT current_schema()'), { lane: 'urgent' }).then(
       ([row]) => row?.[0] ?? '',
       () => '',
     );
-    const news = new IssuerNews(parts, place);
+    const news = new IssuerAnnouncements(parts, place);
     const unlisten = await parts.db
       .listen(
-        CHANNEL,
+        ISSUER_CHANNEL,
         (payload) => news.#hear(payload),
         () => undefined,
       )
@@ -52,7 +52,7 @@ export class IssuerNews {
 
   async #tell(): Promise<void> {
     const { db, issuer } = this.#parts;
-    await db.notify(CHANNEL, `${this.#place} ${issuer}`).catch(() => undefined);
+    await db.notify(ISSUER_CHANNEL, `${this.#place} ${issuer}`).catch(() => undefined);
   }
 
   #hear(payload: string): void {

@@ -7,7 +7,7 @@ import type { Schema, Uploads } from '../schema/model/model.ts';
 import { param, sql } from '../sql.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { readIdentity } from './file-tables.ts';
-import { createLinks, type Links } from './signed-links.ts';
+import { createLinks, type SignedLinks } from './signed-links.ts';
 import { Ownership } from './storage/ownership.ts';
 import type { Storage } from './storage/storage.ts';
 import { Sweeper } from './storage/sweeper.ts';
@@ -28,7 +28,7 @@ const PATIENCE = 2_000;
 
 export interface Files {
   readonly storage: Storage;
-  readonly links: Links;
+  readonly links: SignedLinks;
   readonly variants: Variants;
   /**
    * Deletes the bytes of files whose records are gone. Never throws and never takes long: the sweep

@@ -1,5 +1,5 @@
 /**
- * Links that act for the session that made them, for a few minutes and for the content of one file.
+ * Signs links that act for the session that made them, for a few minutes and for the content of one file.
  * A link grants nothing by itself: a request with it is decided as a request of that session would
  * be now, so a logout, a lost role or a changed record ends it.
  */
@@ -15,13 +15,13 @@ interface LinkClaims {
   readonly userId: string;
 }
 
-export interface Links {
+export interface SignedLinks {
   make(claims: LinkClaims): { readonly token: string; readonly expiresAt: Date };
   /** Throws `invalid_token` if the link is forged, expired, or for another file. */
   read(token: string, fileId: string): LinkClaims;
 }
 
-export function createLinks(key: Buffer, now: () => number = () => Date.now()): Links {
+export function createLinks(key: Buffer, now: () => number = () => Date.now()): SignedLinks {
   const sign = (payload: string): Buffer => createHmac('sha256', key).update(payload).digest();
   return {
     make({ fileId, sessionId, userId }) {

@@ -60,7 +60,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   ctx.state.collection = collection;
   const route = routeFor(collection, match);
   if (typeof route.door === 'object') {
-    if (caller === undefined || collection === undefined) throw notFound();
+    if (caller === undefined || collection === undefined) throw notFoundProblem();
     ctx.state.admission = new Admission(ctx, app.schema, { caller, collection, action: route.door.action });
   }
   return route;
@@ -87,7 +87,7 @@ export function admissionOf(ctx: Context): Admission {
 }
 
 /** Requires a route whose path names a collection. */
-export function collectionOf(ctx: Context): Collection {
+export function requestedCollection(ctx: Context): Collection {
   const collection = ctx.state.collection;
   if (collection === undefined) throw new Error('the path of this route names no collection');
   return collection;
@@ -136,7 +136,7 @@ function collectionAt(door: Door, { app, match }: Exchange): Collection | undefi
   const name = fixed ?? match.params.collection;
   if (name === undefined) return undefined;
   const collection = app.schema.collections.get(name);
-  if (collection === undefined) throw notFound();
+  if (collection === undefined) throw notFoundProblem();
   return collection;
 }
 
@@ -144,7 +144,7 @@ function collectionAt(door: Door, { app, match }: Exchange): Collection | undefi
 function routeFor(collection: Collection | undefined, { route, candidates }: Match): Route {
   if (route !== undefined && isOffered(route, collection)) return route;
   const offered = candidates.filter((candidate) => isOffered(candidate.route, collection));
-  if (offered.length === 0) throw notFound();
+  if (offered.length === 0) throw notFoundProblem();
   throw new Problem('method_not_allowed', 'this address does not take that method', {
     headers: { Allow: allowOf(offered) },
   });
@@ -222,7 +222,7 @@ export class Admission {
       ? decide({ rules: this.#rules, request: { ...this.#request, data } })
       : this.#permit(this.collection.name, this.#action);
     const isUserUpdate = this.collection.kind === 'users' && this.#action === 'update';
-    if (isUserUpdate && asksForRoles(data) && !this.#mayAssignRoles) throw forbidden();
+    if (isUserUpdate && asksForRoles(data) && !this.#mayAssignRoles) throw forbiddenProblem();
     if (!(isUserUpdate && asksForRolesAlone(data))) requireAllowable(own);
     return {
       collection: this.collection,
@@ -279,9 +279,10 @@ const NO_RULES: readonly Policy[] = [];
 
 /** Throws `forbidden` if no rule can become true for any record, by the caller's side alone. */
 function requireAllowable(permit: Permit): void {
-  if (permit.verdict === 'deny') throw forbidden();
+  if (permit.verdict === 'deny') throw forbiddenProblem();
 }
 
-export const forbidden = (errors: readonly ErrorDetail[] = []): Problem =>
+export const forbiddenProblem = (errors: readonly ErrorDetail[] = []): Problem =>
   new Problem('forbidden', 'the access rules do not allow this', { errors });
-export const notFound = (): Problem => new Problem('not_found', 'there is nothing here, or nothing that you may see');
+export const notFoundProblem = (): Problem =>
+  new Problem('not_found', 'there is nothing here, or nothing that you may see');

@@ -37,25 +37,25 @@ interface Entries {
 
 export class RouteTable {
   /** Entries by the number of segments, which every path of a route has as well. */
-  readonly #entries: ReadonlyMap<number, Entries>;
+  readonly #segmentEntries: ReadonlyMap<number, Entries>;
   readonly #fallback: readonly TableEntry[];
   /** First segments of the paths that do not belong to the fallback. */
   readonly #taken: ReadonlySet<string>;
 
   constructor(routes: readonly Route[]) {
     const named = routes.filter(({ isFallback }) => !isFallback);
-    this.#entries = new Map(
-      [...Map.groupBy(named, ({ path }) => segmentCount(path))].map(([n, all]) => [n, entries(all)]),
+    this.#segmentEntries = new Map(
+      [...Map.groupBy(named, ({ path }) => segmentCount(path))].map(([n, all]) => [n, segmentEntries(all)]),
     );
-    this.#fallback = routes.filter(({ isFallback }) => isFallback).map(entryOf);
+    this.#fallback = routes.filter(({ isFallback }) => isFallback).map(tableEntryOf);
     this.#taken = new Set(named.map(({ path }) => firstSegment(path)));
   }
 
   match(method: string, path: string): Match {
-    const { words, others } = this.#entries.get(segmentCount(path)) ?? NO_ENTRIES;
+    const { words, others } = this.#segmentEntries.get(segmentCount(path)) ?? NO_ENTRIES;
     // `query` in `/api/posts/query` is not the id of a record, for any method.
-    let found = matching(words, path);
-    if (found.length === 0) found = matching(others, path);
+    let found = entriesMatching(words, path);
+    if (found.length === 0) found = entriesMatching(others, path);
     if (found.length === 0 && !this.#isTaken(path)) found = this.#fallback;
     for (const { route, params } of found) {
       if (takes(route, method)) return { path, params: params(path), route, candidates: found };
@@ -75,15 +75,15 @@ export class RouteTable {
 
 const NO_ENTRIES: Entries = { words: [], others: [] };
 
-function entries(routes: readonly Route[]): Entries {
+function segmentEntries(routes: readonly Route[]): Entries {
   const endsInWord = ({ path }: Route): boolean => /^\/api\/:collection\/[a-z]+$/.test(path);
   return {
-    words: routes.filter(endsInWord).map(entryOf),
-    others: routes.filter((route) => !endsInWord(route)).map(entryOf),
+    words: routes.filter(endsInWord).map(tableEntryOf),
+    others: routes.filter((route) => !endsInWord(route)).map(tableEntryOf),
   };
 }
 
-function matching(all: readonly TableEntry[], path: string): readonly TableEntry[] {
+function entriesMatching(all: readonly TableEntry[], path: string): readonly TableEntry[] {
   const found: TableEntry[] = [];
   for (const entry of all) if (entry.matches(path)) found.push(entry);
   return found;
@@ -108,7 +108,7 @@ export function allowOf(candidates: readonly Candidate[]): string {
   return [...new Set(methods)].join(', ');
 }
 
-function entryOf(route: Route): TableEntry {
+function tableEntryOf(route: Route): TableEntry {
   const router = new Router({ sensitive: true, strict: true });
   router.register(route.path, [route.method], () => {});
   const layer = present(router.stack[0], 'the route');

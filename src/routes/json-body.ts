@@ -17,13 +17,13 @@ export function jsonBody<T extends z.ZodRawShape>(shape: T): Body<z.infer<z.ZodO
       const result = schema.safeParse(body);
       if (result.success) return result.data as z.infer<z.ZodObject<T>>;
       throw new Problem('validation_failed', 'the body does not have the shape that this route takes', {
-        errors: result.error.issues.flatMap((issue) => errorsOf(issue, body)),
+        errors: result.error.issues.flatMap((issue) => issueErrors(issue, body)),
       });
     },
   };
 }
 
-function errorsOf(issue: z.core.$ZodIssue, body: unknown): readonly ErrorDetail[] {
+function issueErrors(issue: z.core.$ZodIssue, body: unknown): readonly ErrorDetail[] {
   const pointer = issue.path.map((part) => `/${pointerPart(String(part))}`).join('');
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({

@@ -1,6 +1,6 @@
 /** Nodes that would reject each other's tokens say so, once; others are silent. */
 import { expect, it } from 'vitest';
-import { IssuerNews } from '../../src/auth/issuer-announcements.ts';
+import { IssuerAnnouncements } from '../../src/auth/issuer-announcements.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { hasPostgres, postgresUrl } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
@@ -10,7 +10,7 @@ it.runIf(hasPostgres)('nodes of one database with different base URLs warn of ea
   const said: Record<string, string[]> = { a: [], same: [], b: [], apart: [] };
   const start = async (name: string, databaseUrl: string, issuer: string) => {
     const db = await openDatabase({ url: databaseUrl, pipelines: 1, poolSize: 1 });
-    const news = await IssuerNews.open({ db, issuer, warn: (message) => said[name]!.push(message) });
+    const news = await IssuerAnnouncements.open({ db, issuer, warn: (message) => said[name]!.push(message) });
     return async () => {
       await news.close();
       await db.close();

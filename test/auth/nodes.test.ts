@@ -1,7 +1,7 @@
 /** Two nodes on one PostgreSQL: changes on one reach the other within a second, also without notifications. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';
-import { CHANNEL } from '../../src/auth/sessions/authenticator.ts';
+import { AUTH_CHANNEL } from '../../src/auth/sessions/authenticator.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
@@ -135,7 +135,7 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
   test('hostile notifications change nothing but memory', async () => {
     const person = await newPerson(there!);
     for (const payload of ['', 'session', 'session:', 'user:x', 'nothing:at all', `session:${'x'.repeat(5_000)}`]) {
-      await nodes[0]!.app.db.notify(CHANNEL, payload);
+      await nodes[0]!.app.db.notify(AUTH_CHANNEL, payload);
     }
     expect((await at(there!, person.access)).status).toBe(200);
   });

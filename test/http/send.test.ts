@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { etagOf, isUnchanged, versionsOf } from '../../src/http/answer/send.ts';
+import { entityTagOf, isUnchanged, versionsOf } from '../../src/http/answer/send.ts';
 
-const TAG = etagOf('7.ab', '{"a":1}');
+const TAG = entityTagOf('7.ab', '{"a":1}');
 
 test('a tag names the version and the representation', () => {
   expect(TAG).toMatch(/^"7\.ab\.[\w-]{16}"$/);
   expect(
-    [etagOf('7.ab', '{"a":1}'), etagOf('7.ab', '{"a":2}'), etagOf('8.ab', '{"a":1}')].map((tag) => tag === TAG),
+    [entityTagOf('7.ab', '{"a":1}'), entityTagOf('7.ab', '{"a":2}'), entityTagOf('8.ab', '{"a":1}')].map(
+      (tag) => tag === TAG,
+    ),
   ).toEqual([true, false, false]);
 });
 

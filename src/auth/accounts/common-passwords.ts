@@ -77,7 +77,7 @@ export function isCommon(password: string, email: string): boolean {
     forms.some((form) => knownWords.has(form)) ||
     isRepetition(text) ||
     isRun(text) ||
-    isAddress(forms, email.toLowerCase())
+    isPartOfAddress(forms, email.toLowerCase())
   );
 }
 
@@ -90,7 +90,7 @@ function isRun(text: string): boolean {
   return KEYBOARD.some((row) => row.includes(text) || row.repeat(2).includes(text));
 }
 
-function isAddress(forms: readonly string[], email: string): boolean {
+function isPartOfAddress(forms: readonly string[], email: string): boolean {
   const [local = '', domain = ''] = email.split('@');
   const names = [email, local, domain, domain.split('.')[0] ?? ''].filter((name) => name.length >= 3);
   return forms.some((form) => names.includes(form));

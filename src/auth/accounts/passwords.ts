@@ -76,11 +76,11 @@ function isWeaker(stored: string, { memoryCost, timeCost }: HashCost): boolean {
 
 /** Checks a new password of the account `email`, sent at `pointer`. Throws `validation_failed`. */
 export function checkNewPassword(password: string, email: string, pointer: string): void {
-  const error = errorOf(password, email);
+  const error = passwordErrorOf(password, email);
   if (error !== undefined) throw new Problem('validation_failed', error.detail, { errors: [{ pointer, ...error }] });
 }
 
-function errorOf(password: string, email: string): ErrorDetail | undefined {
+function passwordErrorOf(password: string, email: string): ErrorDetail | undefined {
   if (!password.isWellFormed() || password.includes('\0')) {
     return { code: 'invalid_value', detail: 'the password contains a character that is not valid Unicode text' };
   }

@@ -5,7 +5,7 @@
 import type { Database } from '../../database/contract.ts';
 import { recordAudit } from '../audit-trail.ts';
 import { newKey } from '../sessions/access-tokens.ts';
-import { CHANNEL } from '../sessions/authenticator.ts';
+import { AUTH_CHANNEL } from '../sessions/authenticator.ts';
 import { SigningKeys } from './signing-keys.ts';
 
 export interface KeyRotation {
@@ -24,6 +24,6 @@ export async function rotateKeys(db: Database, { keySecret, tokenLifetime, now }
   if (now) await keys.replaceAll(key);
   else await keys.insertNext(key, tokenLifetime);
   await recordAudit(db, { event: now ? 'keys_revoked' : 'key_rotated', detail: { kid: key.kid } });
-  await db.notify(CHANNEL, 'keys:');
+  await db.notify(AUTH_CHANNEL, 'keys:');
   return key.kid;
 }

@@ -99,9 +99,9 @@ function limiterClient(db: Database) {
 function toSql(statement: string, values: readonly unknown[]): Sql {
   const parts = statement.split(/\$(\d+)/);
   return join(
-    parts.map((part, i) => (i % 2 === 0 ? raw(part) : placeOf(values[Number(part) - 1]))),
+    parts.map((part, i) => (i % 2 === 0 ? raw(part) : parameterOf(values[Number(part) - 1]))),
     '',
   );
 }
 
-const placeOf = (value: unknown): Sql => sql`${param(typeof value === 'string' ? 'text' : 'int8', value)}`;
+const parameterOf = (value: unknown): Sql => sql`${param(typeof value === 'string' ? 'text' : 'int8', value)}`;

@@ -47,7 +47,7 @@ export class Mailer {
 
   constructor(settings: MailSettings) {
     this.#settings = settings;
-    this.to = settings.smtpUrl === undefined ? folderOf(settings) : 'SMTP';
+    this.to = settings.smtpUrl === undefined ? mailFolderOf(settings) : 'SMTP';
     this.#send = settings.smtpUrl === undefined ? toFolder(settings) : bySmtp(settings, settings.smtpUrl);
   }
 
@@ -77,7 +77,7 @@ export class Mailer {
   }
 }
 
-const folderOf = ({ dataDir }: MailSettings): string => join(dataDir, 'mail');
+const mailFolderOf = ({ dataDir }: MailSettings): string => join(dataDir, 'mail');
 
 /** Messages of mail servers contain addresses. */
 function mailErrorOf(error: unknown): string {
@@ -115,7 +115,7 @@ function bySmtp(settings: MailSettings, url: string): Send {
 }
 
 function toFolder(settings: MailSettings): Send {
-  const folder = folderOf(settings);
+  const folder = mailFolderOf(settings);
   const transport = memoized(async () => {
     const { createTransport } = await loadNodemailer();
     return createTransport({ streamTransport: true, buffer: true, newline: 'unix' });

@@ -6,7 +6,7 @@ import { invariant } from '../../invariant.ts';
 import { Problem } from '../../problem.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
 import { withDeadline } from '../../with-deadline.ts';
-import { type Endpoints, unavailable } from './oauth-provider.ts';
+import { type Endpoints, providerUnavailable } from './oauth-provider.ts';
 
 /** The limit of the whole exchange; grant's own time-out is for silence only. */
 const EXCHANGE_MS = 15_000;
@@ -85,7 +85,7 @@ export async function finishGrant(
   };
   const exchange = grantHandlerOf(request).then((handler) => handler(ctx, async () => {}));
   await withDeadline(exchange, EXCHANGE_MS, () => {
-    throw unavailable(request.provider.name, new Error('the exchange took too long'));
+    throw providerUnavailable(request.provider.name, new Error('the exchange took too long'));
   });
   return ctx.state.grant?.response ?? {};
 }
@@ -117,7 +117,7 @@ export const failed = (detail: string, cause?: unknown): Problem => new Problem(
 
 /** `code`: an `error` of OAuth 2.0. */
 export function providerError(name: string, code: string): Problem {
-  if (code === 'server_error' || code === 'temporarily_unavailable') return unavailable(name, code);
+  if (code === 'server_error' || code === 'temporarily_unavailable') return providerUnavailable(name, code);
   return failed('the provider rejected the sign-in', code);
 }
 
@@ -128,8 +128,8 @@ export function providerError(name: string, code: string): Problem {
 export function exchangeError(name: string, error: unknown): Problem {
   if (typeof error === 'string') {
     const isRejection = /^Grant:|^4\d\d /.test(error);
-    return isRejection ? failed('the provider rejected the sign-in', error) : unavailable(name, error);
+    return isRejection ? failed('the provider rejected the sign-in', error) : providerUnavailable(name, error);
   }
   const code = typeof error === 'object' && error !== null && 'error' in error ? error.error : undefined;
-  return typeof code === 'string' ? providerError(name, code) : unavailable(name, error);
+  return typeof code === 'string' ? providerError(name, code) : providerUnavailable(name, error);
 }

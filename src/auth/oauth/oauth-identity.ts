@@ -52,13 +52,13 @@ export function profileIdentity(issuer: string, profile: ProviderDocument): Iden
 function identityOf(issuer: string, subject: unknown, document: ProviderDocument): Identity {
   return {
     issuer,
-    subject: subjectOf(subject),
+    subject: providerSubjectOf(subject),
     email: document.email,
     isEmailVerified: document.email_verified === true,
   };
 }
 
-function subjectOf(subject: unknown): string {
+function providerSubjectOf(subject: unknown): string {
   if (typeof subject === 'string' && subject !== '') return subject;
   // JSON numbers beyond 2^53 are read as their neighbours: two people would become one.
   if (Number.isSafeInteger(subject)) return String(subject);

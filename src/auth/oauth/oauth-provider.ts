@@ -17,7 +17,7 @@ export interface Endpoints {
 }
 
 const TIMEOUT_MS = 5_000;
-const FRESH_MS = 600_000;
+const DISCOVERY_FRESH_MS = 600_000;
 const MAX_ANSWER_BYTES = 1 << 20;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
@@ -31,7 +31,7 @@ const requireJson = createRequire(import.meta.url);
 const readPresets = (): Presets => requireJson('grant/config/oauth.json');
 const readProfiles = (): Profiles => requireJson('grant/config/profile.json');
 
-export function unavailable(provider: string, cause: unknown): Problem {
+export function providerUnavailable(provider: string, cause: unknown): Problem {
   return new Problem('unavailable', `the provider \`${provider}\` cannot be reached; try again shortly`, {
     headers: { 'Retry-After': '5' },
     cause,
@@ -62,7 +62,7 @@ export function endpointsOf(provider: OAuthProvider): () => Promise<Endpoints> {
   }
   let found: { readonly at: number; readonly endpoints: Promise<Endpoints> } | undefined;
   return () => {
-    if (found === undefined || performance.now() - found.at > FRESH_MS) {
+    if (found === undefined || performance.now() - found.at > DISCOVERY_FRESH_MS) {
       const asked = { at: performance.now(), endpoints: discover(provider, issuer) };
       found = asked;
       asked.endpoints.catch(() => {
@@ -76,16 +76,16 @@ export function endpointsOf(provider: OAuthProvider): () => Promise<Endpoints> {
 async function discover({ name, clientId }: OAuthProvider, issuer: string): Promise<Endpoints> {
   const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`).catch(
     (error: unknown) => {
-      throw unavailable(name, error);
+      throw providerUnavailable(name, error);
     },
   );
   const address = (key: string): string => {
     const value = document[key];
     if (typeof value === 'string' && isSafe(value)) return value;
-    throw unavailable(name, new Error(`discovery: no ${key}`));
+    throw providerUnavailable(name, new Error(`discovery: no ${key}`));
   };
   // Otherwise one issuer could speak for another (OpenID Connect Discovery 1.0 §4.3).
-  if (document.issuer !== issuer) throw unavailable(name, new Error('discovery: another issuer'));
+  if (document.issuer !== issuer) throw providerUnavailable(name, new Error('discovery: another issuer'));
   return {
     issuer,
     grant: {

@@ -16,7 +16,7 @@ import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import { IdTokenError, type IdTokenVerifier } from './id-tokens.ts';
 import { exchangeError, failed, finishGrant, type GrantSession, providerError, startGrant } from './oauth-grant.ts';
 import { type Identities, type Identity, openIdIdentity, profileIdentity } from './oauth-identity.ts';
-import { checkPreset, type Endpoints, endpointsOf, unavailable } from './oauth-provider.ts';
+import { checkPreset, type Endpoints, endpointsOf, providerUnavailable } from './oauth-provider.ts';
 import { checkRedirectTo, withError } from './redirect-to.ts';
 
 export interface OAuthStart {
@@ -195,7 +195,7 @@ async function idTokenClaims(provider: string, idTokens: IdTokenVerifier, { toke
   try {
     return await idTokens.verify(token, nonce);
   } catch (error) {
-    if (error instanceof IdTokenError && error.reason === 'unavailable') throw unavailable(provider, error);
+    if (error instanceof IdTokenError && error.reason === 'unavailable') throw providerUnavailable(provider, error);
     throw failed('the identity token of the provider is not valid', error);
   }
 }

@@ -15,7 +15,7 @@ import { hashSecret, isSecret } from './secrets.ts';
 import type { SessionKey, SessionState, Sessions } from './sessions.ts';
 
 /** Carries the announcements among nodes: `session:<id>`, `user:<id>`, `keys:`. */
-export const CHANNEL = 'bylaw_auth';
+export const AUTH_CHANNEL = 'bylaw_auth';
 /** Milliseconds from the start of the query; the rest of the second is for the query itself. */
 const TTL = 900;
 const TTL_WITHOUT_ANNOUNCEMENTS = 200;
@@ -66,7 +66,7 @@ export class Authenticator {
   static async open(parts: AuthenticatorParts): Promise<Authenticator> {
     const authenticator = new Authenticator(parts);
     authenticator.#unlisten = await parts.db.listen(
-      CHANNEL,
+      AUTH_CHANNEL,
       (payload) => authenticator.#onMessage(payload),
       (up) => authenticator.#onState(up),
     );
@@ -119,7 +119,7 @@ export class Authenticator {
   async #announce(payload: string): Promise<void> {
     this.#onMessage(payload);
     // A node that cannot be reached notices by itself within the second.
-    await this.#parts.db.notify(CHANNEL, payload).catch(() => undefined);
+    await this.#parts.db.notify(AUTH_CHANNEL, payload).catch(() => undefined);
   }
 
   #onMessage(payload: string): void {

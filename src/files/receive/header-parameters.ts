@@ -20,7 +20,7 @@ export function parametersOf(header: string): ReadonlyMap<string, string> {
     const name = header.slice(start, equals).trim().toLowerCase();
     const quote = skipSpaces(header, equals + 1);
     const isQuoted = header[quote] === '"';
-    const value = isQuoted ? quotedAt(header, quote) : tokenAt(header, quote);
+    const value = isQuoted ? quotedAt(header, quote) : headerTokenAt(header, quote);
     if (value === undefined) break;
     if (!parameters.has(name)) parameters.set(name, value.text);
     at = header.indexOf(';', value.end);
@@ -34,7 +34,7 @@ interface ParameterValue {
   readonly end: number;
 }
 
-function tokenAt(header: string, start: number): ParameterValue {
+function headerTokenAt(header: string, start: number): ParameterValue {
   const semicolon = header.indexOf(';', start);
   const end = semicolon === -1 ? header.length : semicolon;
   return { text: header.slice(start, end).trim(), end };

@@ -13,7 +13,7 @@ import { malformedMultipart, type Part, type PartHandler, readMultipart } from '
 /** Bytes of the part `data`. */
 const MAX_DATA = 1024 * 1024;
 /** Bytes that an announced length may have beyond the contents of the parts. */
-const SLACK = 64 * 1024;
+const LENGTH_SLACK = 64 * 1024;
 
 export interface UploadLimits {
   /** Bytes. */
@@ -32,7 +32,7 @@ export interface Received {
 
 /** Throws `too_large` if the announced length is too large already. */
 export function checkLength(announced: string, { maxSize }: UploadLimits): void {
-  if (/^\d+$/.test(announced) && Number(announced) > maxSize + MAX_DATA + SLACK) throw tooLarge(maxSize);
+  if (/^\d+$/.test(announced) && Number(announced) > maxSize + MAX_DATA + LENGTH_SLACK) throw tooLarge(maxSize);
 }
 
 interface Reception {

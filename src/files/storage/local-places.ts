@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../thrown.ts';
-import { idOfKey, type Key, StorageUnavailable } from './storage.ts';
+import { idOfKey, type StorageKey, StorageUnavailable } from './storage.ts';
 
 /** Names of folders in the root that hold no published files. No hash is one of them. */
 export const INCOMING = 'incoming';
-export const TRASH = 'trash';
+export const TRASH_FOLDER = 'trash';
 
-export function placeOf(root: string, key: Key): string {
+export function placeOf(root: string, key: StorageKey): string {
   const hash = createHash('sha256').update(idOfKey(key)).digest('hex');
   return join(root, hash.slice(0, 2), hash.slice(2, 4), key);
 }
@@ -43,8 +43,8 @@ export async function orUnavailable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw isOfSystem(error) ? new StorageUnavailable(error) : error;
+    throw isSystemError(error) ? new StorageUnavailable(error) : error;
   }
 }
 
-const isOfSystem = (error: unknown): boolean => error instanceof Error && 'errno' in error && 'code' in error;
+const isSystemError = (error: unknown): boolean => error instanceof Error && 'errno' in error && 'code' in error;

@@ -1,13 +1,13 @@
 /** Sweeps the local storage: bytes without a record go to the trash, and are deleted after a week. */
 import { mkdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { entriesOf, INCOMING, placeOf, TRASH, unlessMissing } from './local-places.ts';
-import { idOfKey, type Key, type Sweep, TRASH_MS } from './storage.ts';
+import { entriesOf, INCOMING, placeOf, TRASH_FOLDER, unlessMissing } from './local-places.ts';
+import { aliveOf, idOfKey, type StorageKey, type Sweep, TRASH_MS } from './storage.ts';
 
 const SWEEP_BATCH = 500;
 
 interface PlacedFile {
-  readonly key: Key;
+  readonly key: StorageKey;
   readonly place: string;
 }
 
@@ -24,7 +24,7 @@ export async function sweepFolder(root: string, sweep: Sweep): Promise<number> {
   for await (const places of placedFiles(root)) {
     // INVARIANT: the records are read after the bytes were listed. Bytes of a record that is
     // created later are newer, or within the grace.
-    const living = await livingOf(places, sweep);
+    const living = await aliveOf(places, sweep);
     for (const { key, place } of places) {
       if (living.has(idOfKey(key)) || !(await isOlder(place, sweep.grace))) continue;
       await moveToTrash(root, place, key);
@@ -35,18 +35,18 @@ export async function sweepFolder(root: string, sweep: Sweep): Promise<number> {
 }
 
 /** The age of the file in the trash counts from now. */
-async function moveToTrash(root: string, place: string, key: Key): Promise<void> {
+async function moveToTrash(root: string, place: string, key: StorageKey): Promise<void> {
   const now = new Date();
   await unlessMissing(utimes(place, now, now));
-  await mkdir(join(root, TRASH), { recursive: true });
-  await unlessMissing(rename(place, join(root, TRASH, key)));
+  await mkdir(join(root, TRASH_FOLDER), { recursive: true });
+  await unlessMissing(rename(place, join(root, TRASH_FOLDER, key)));
 }
 
 async function tendTrash(root: string, sweep: Sweep): Promise<void> {
-  const keys = await entriesOf(join(root, TRASH));
+  const keys = await entriesOf(join(root, TRASH_FOLDER));
   for (let at = 0; at < keys.length; at += SWEEP_BATCH) {
-    const files = keys.slice(at, at + SWEEP_BATCH).map((key) => ({ key, place: join(root, TRASH, key) }));
-    const living = await livingOf(files, sweep);
+    const files = keys.slice(at, at + SWEEP_BATCH).map((key) => ({ key, place: join(root, TRASH_FOLDER, key) }));
+    const living = await aliveOf(files, sweep);
     for (const { key, place } of files) {
       if (living.has(idOfKey(key))) await putBack(root, place, key);
       else if (await isOlder(place, TRASH_MS)) await unlessMissing(unlink(place));
@@ -55,14 +55,11 @@ async function tendTrash(root: string, sweep: Sweep): Promise<void> {
 }
 
 /** For a restored database in which the record exists. */
-async function putBack(root: string, place: string, key: Key): Promise<void> {
+async function putBack(root: string, place: string, key: StorageKey): Promise<void> {
   const home = placeOf(root, key);
   await mkdir(dirname(home), { recursive: true });
   await unlessMissing(rename(place, home));
 }
-
-const livingOf = (files: readonly PlacedFile[], { alive }: Sweep): Promise<ReadonlySet<string>> =>
-  alive([...new Set(files.map(({ key }) => idOfKey(key)))]);
 
 async function isOlder(place: string, milliseconds: number): Promise<boolean> {
   const found = await unlessMissing(stat(place));

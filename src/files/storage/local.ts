@@ -9,14 +9,21 @@ import { basename, dirname, join } from 'node:path';
 import { freeBuffer } from '../receive/free-buffer.ts';
 import { entriesOf, INCOMING, orUnavailable, placeOf, syncFolder, unlessMissing } from './local-places.ts';
 import { sweepFolder } from './local-sweep.ts';
-import { type ByteRange, type Incoming, idOfKey, type Key, type Storage, type Sweep, storeBytes } from './storage.ts';
+import {
+  type ByteRange,
+  type Incoming,
+  idOfKey,
+  MARK,
+  type Storage,
+  type StorageKey,
+  type Sweep,
+  storeBytes,
+} from './storage.ts';
 
 /** Bytes that are collected before a write. An upload has at most three such buffers in memory. */
 const WRITE_BYTES = 512 * 1024;
 /** Bytes of a read. A download has two such buffers. */
 const READ_AHEAD = 256 * 1024;
-/** In the root: the mark of the database that the bytes belong to. */
-const MARK = 'mark';
 
 /** Throws StorageUnavailable for errors of the system. */
 export class LocalStorage implements Storage {
@@ -26,19 +33,19 @@ export class LocalStorage implements Storage {
     this.#root = root;
   }
 
-  incoming(key: Key): Promise<Incoming> {
+  incoming(key: StorageKey): Promise<Incoming> {
     return orUnavailable(this.#incoming(key));
   }
 
-  open(key: Key, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined> {
+  open(key: StorageKey, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined> {
     return orUnavailable(openRange(placeOf(this.#root, key), range));
   }
 
-  async size(key: Key): Promise<number | undefined> {
+  async size(key: StorageKey): Promise<number | undefined> {
     return (await orUnavailable(unlessMissing(stat(placeOf(this.#root, key)))))?.size;
   }
 
-  async sizes(id: string): Promise<ReadonlyMap<Key, number>> {
+  async sizes(id: string): Promise<ReadonlyMap<StorageKey, number>> {
     const places = await orUnavailable(this.#placesOf(id));
     const sizes = places.map(
       async (place) => [basename(place), (await unlessMissing(stat(place)))?.size ?? 0] as const,
@@ -66,7 +73,7 @@ export class LocalStorage implements Storage {
     await storeBytes(await this.#incoming(MARK, join(this.#root, MARK)), Buffer.from(mark));
   }
 
-  async #incoming(key: Key, place = placeOf(this.#root, key)): Promise<LocalIncoming> {
+  async #incoming(key: StorageKey, place = placeOf(this.#root, key)): Promise<LocalIncoming> {
     const folder = join(this.#root, INCOMING);
     await mkdir(folder, { recursive: true });
     const temporary = join(folder, `${key}.${randomBytes(6).toString('hex')}`);

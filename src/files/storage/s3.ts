@@ -25,12 +25,14 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { codeOf } from '../../thrown.ts';
 import type { S3Place } from './s3-place.ts';
 import {
+  aliveOf,
   type ByteRange,
   type Incoming,
   idOfKey,
-  type Key,
+  MARK,
   type RedirectHeaders,
   type Storage,
+  type StorageKey,
   StorageUnavailable,
   type Sweep,
   TRASH_MS,
@@ -82,11 +84,11 @@ export class S3Storage implements Storage {
     this.#client = client;
   }
 
-  async incoming(key: Key): Promise<Incoming> {
+  async incoming(key: StorageKey): Promise<Incoming> {
     return new S3Incoming(this.#client, { target: this.#at(key), undo: () => this.#removeAll([key]) });
   }
 
-  open(key: Key, range?: ByteRange): Promise<Readable | undefined> {
+  open(key: StorageKey, range?: ByteRange): Promise<Readable | undefined> {
     const Range = range && `bytes=${range.start}-${range.end}`;
     return unlessNoObject(async () => {
       const { Body } = await this.#client.send(new GetObjectCommand({ ...this.#at(key), Range }));
@@ -94,12 +96,12 @@ export class S3Storage implements Storage {
     });
   }
 
-  size(key: Key): Promise<number | undefined> {
+  size(key: StorageKey): Promise<number | undefined> {
     return unlessNoObject(async () => (await this.#client.send(new HeadObjectCommand(this.#at(key)))).ContentLength);
   }
 
-  async sizes(id: string): Promise<ReadonlyMap<Key, number>> {
-    const sizes = new Map<Key, number>();
+  async sizes(id: string): Promise<ReadonlyMap<StorageKey, number>> {
+    const sizes = new Map<StorageKey, number>();
     for await (const page of this.#objectsOf(id)) for (const { key, size } of page) sizes.set(key, size);
     return sizes;
   }
@@ -108,7 +110,7 @@ export class S3Storage implements Storage {
     for await (const page of this.#objectsOf(id)) await this.#removeAll(page.map(({ key }) => key));
   }
 
-  async redirect(key: Key, { contentType, disposition }: RedirectHeaders): Promise<string | undefined> {
+  async redirect(key: StorageKey, { contentType, disposition }: RedirectHeaders): Promise<string | undefined> {
     if (!this.#place.redirects) return undefined;
     const command = new GetObjectCommand({
       ...this.#at(key),
@@ -135,35 +137,35 @@ export class S3Storage implements Storage {
     await this.#client.send(new PutObjectCommand({ ...this.#at(MARK), Body: mark }));
   }
 
-  async #tendTrash({ alive }: Sweep): Promise<void> {
-    for await (const page of this.#keysUnder(TRASH)) {
-      const files = page.map(({ key, modified }) => ({ key: key.slice(TRASH.length), modified }));
-      const living = await alive([...new Set(files.map(({ key }) => idOfKey(key)))]);
+  async #tendTrash(sweep: Sweep): Promise<void> {
+    for await (const page of this.#keysUnder(TRASH_PREFIX)) {
+      const files = page.map(({ key, modified }) => ({ key: key.slice(TRASH_PREFIX.length), modified }));
+      const living = await aliveOf(files, sweep);
       const back = files.filter(({ key }) => living.has(idOfKey(key)));
-      for (const { key } of back) await this.#copy(`${TRASH}${key}`, key);
+      for (const { key } of back) await this.#copy(`${TRASH_PREFIX}${key}`, key);
       const over = files.filter(({ modified }) => Date.now() - modified.getTime() >= TRASH_MS);
-      await this.#removeAll([...new Set([...back, ...over])].map(({ key }) => `${TRASH}${key}`));
+      await this.#removeAll([...new Set([...back, ...over])].map(({ key }) => `${TRASH_PREFIX}${key}`));
     }
   }
 
-  async #copy(from: Key, to: Key): Promise<void> {
+  async #copy(from: StorageKey, to: StorageKey): Promise<void> {
     const { bucket, prefix } = this.#place;
     const CopySource = `${bucket}/${`${prefix}${from}`.split('/').map(encodeURIComponent).join('/')}`;
     // Another node's sweep may have moved it.
     await unlessNoObject(() => this.#client.send(new CopyObjectCommand({ ...this.#at(to), CopySource })));
   }
 
-  async #removeOrphans({ alive, grace }: Sweep): Promise<number> {
-    const isOld = (time: Date): boolean => Date.now() - time.getTime() >= grace;
+  async #removeOrphans(sweep: Sweep): Promise<number> {
+    const isOld = (time: Date): boolean => Date.now() - time.getTime() >= sweep.grace;
     let removed = 0;
     for await (const all of this.#keysUnder('')) {
-      const page = all.filter(({ key }) => key !== MARK && !key.startsWith(TRASH));
+      const page = all.filter(({ key }) => key !== MARK && !key.startsWith(TRASH_PREFIX));
       // INVARIANT: the records are read after the objects were listed.
-      const living = await alive([...new Set(page.map(({ key }) => idOfKey(key)))]);
+      const living = await aliveOf(page, sweep);
       const orphans = page
         .filter(({ key, modified }) => !living.has(idOfKey(key)) && isOld(modified))
         .map(({ key }) => key);
-      for (const key of orphans) await this.#copy(key, `${TRASH}${key}`);
+      for (const key of orphans) await this.#copy(key, `${TRASH_PREFIX}${key}`);
       await this.#removeAll(orphans);
       removed += orphans.length;
     }
@@ -183,7 +185,7 @@ export class S3Storage implements Storage {
     return aborted;
   }
 
-  #at(key: Key): ObjectTarget['target'] {
+  #at(key: StorageKey): ObjectTarget['target'] {
     return { Bucket: this.#place.bucket, Key: `${this.#place.prefix}${key}` };
   }
 
@@ -203,7 +205,7 @@ export class S3Storage implements Storage {
     for await (const page of this.#keysUnder(id)) yield page.filter(({ key }) => idOfKey(key) === id);
   }
 
-  async #removeAll(keys: readonly Key[]): Promise<void> {
+  async #removeAll(keys: readonly StorageKey[]): Promise<void> {
     if (keys.length === 0) return;
     const { bucket, prefix } = this.#place;
     const Objects = keys.map((key) => ({ Key: `${prefix}${key}` }));
@@ -215,12 +217,11 @@ export class S3Storage implements Storage {
   }
 }
 const DAY = 86_400_000;
-/** The trash, and the mark of the database that owns the files, have the same prefix as the files. */
-const TRASH = 'trash/';
-const MARK = 'mark';
+/** The trash has the same prefix as the files. */
+const TRASH_PREFIX = 'trash/';
 
 interface StoredObject {
-  readonly key: Key;
+  readonly key: StorageKey;
   readonly modified: Date;
   readonly size: number;
 }

@@ -4,7 +4,7 @@
  */
 
 /** The id of a file; for a variant, followed by a dot and the variant's name. */
-export type Key = string;
+export type StorageKey = string;
 
 /** Inclusive, as in a Range header. */
 export interface ByteRange {
@@ -38,23 +38,23 @@ export async function storeBytes(incoming: Incoming, bytes: Buffer): Promise<voi
 }
 
 export interface Storage {
-  incoming(key: Key): Promise<Incoming>;
+  incoming(key: StorageKey): Promise<Incoming>;
   /**
    * Undefined: no such bytes. A chunk is valid until the next is requested, which reuses its
    * memory. Iterate it exactly once, or the file stays open.
    */
-  open(key: Key, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
+  open(key: StorageKey, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
   /** The number of bytes under the key; undefined if there are none. */
-  size(key: Key): Promise<number | undefined>;
+  size(key: StorageKey): Promise<number | undefined>;
   /** The number of bytes of a file and of each of its variants, by key. */
-  sizes(id: string): Promise<ReadonlyMap<Key, number>>;
+  sizes(id: string): Promise<ReadonlyMap<StorageKey, number>>;
   /** Deletes a file and its variants. */
   remove(id: string): Promise<void>;
   /**
    * Returns an address at which the client itself gets the bytes for a short time; undefined if they
    * come through this service.
    */
-  redirect(key: Key, headers: RedirectHeaders): Promise<string | undefined>;
+  redirect(key: StorageKey, headers: RedirectHeaders): Promise<string | undefined>;
   /**
    * Moves bytes without a record to the trash, and back if a record has come for them; deletes them
    * after a week there. Returns the number of keys that left their places.
@@ -88,5 +88,14 @@ export class StorageUnavailable extends Error {
   }
 }
 
+/** The place of the mark, next to the files. */
+export const MARK: StorageKey = 'mark';
+
+/** Returns the ids of these keys that have a record. */
+export const aliveOf = (
+  files: readonly { readonly key: StorageKey }[],
+  { alive }: Sweep,
+): Promise<ReadonlySet<string>> => alive([...new Set(files.map(({ key }) => idOfKey(key)))]);
+
 /** The id of the file that a key belongs to. */
-export const idOfKey = (key: Key): string => key.split('.', 1)[0]!;
+export const idOfKey = (key: StorageKey): string => key.split('.', 1)[0]!;

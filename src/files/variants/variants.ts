@@ -8,7 +8,7 @@ import { loadOptional, MissingPackage } from '../../optional-package.ts';
 import { Problem } from '../../problem.ts';
 import type { Uploads } from '../../schema/model/model.ts';
 import { codeOf } from '../../thrown.ts';
-import { type ByteRange, type Key, type Storage, storeBytes } from '../storage/storage.ts';
+import { type ByteRange, type Storage, type StorageKey, storeBytes } from '../storage/storage.ts';
 import { FairQueue } from './fair-queue.ts';
 
 export const FITS = ['cover', 'contain', 'inside'] as const;
@@ -28,7 +28,7 @@ export interface Variant {
   readonly contentType: string;
   readonly size: number;
   /** The key under which the storage keeps it; undefined if it is in memory only. */
-  readonly key: Key | undefined;
+  readonly key: StorageKey | undefined;
   /** Undefined: the variant was deleted in the meantime. */
   open(range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
   /** Frees the memory of a variant that is not kept. Call it once, when the response has ended. */
@@ -88,7 +88,7 @@ export class Variants {
     this.#maxPixels = maxPixels;
   }
 
-  static keyOf({ id, width, height, fit }: Omit<VariantRequest, 'userId'>): Key {
+  static keyOf({ id, width, height, fit }: Omit<VariantRequest, 'userId'>): StorageKey {
     return `${id}.w${width ?? ''}h${height ?? ''}${fit}`;
   }
 
@@ -114,7 +114,7 @@ export class Variants {
     return size === undefined ? undefined : this.#stored(key, format, size);
   }
 
-  #stored(key: Key, format: ImageFormat, size: number): Variant {
+  #stored(key: StorageKey, format: ImageFormat, size: number): Variant {
     const open = (range?: ByteRange) => this.#storage.open(key, range);
     return { contentType: `image/${format}`, size, key, open, release: () => undefined };
   }
@@ -131,7 +131,7 @@ export class Variants {
     return this.#stored(key, format, bytes.length);
   }
 
-  async #keep(key: Key, bytes: Buffer): Promise<void> {
+  async #keep(key: StorageKey, bytes: Buffer): Promise<void> {
     await storeBytes(await this.#storage.incoming(key), bytes);
   }
 

@@ -5,7 +5,7 @@ import { QueueFull, StoreError } from '../../database/contract.ts';
 import { StorageUnavailable } from '../../files/storage/storage.ts';
 import { PROBLEMS, Problem } from '../../problem.ts';
 import { Refusal } from '../../refusal.ts';
-import { forbidden, notFound } from '../gate.ts';
+import { forbiddenProblem, notFoundProblem } from '../gate.ts';
 
 /** Answers with the error; logs it if it is a defect. */
 export function answerError(ctx: Context, error: unknown, log: Logger): void {
@@ -26,7 +26,7 @@ function translated(error: unknown): Problem | undefined {
   if (error instanceof StorageUnavailable) {
     return new Problem('unavailable', 'the storage of files cannot be reached; try again shortly', { cause: error });
   }
-  if (error instanceof URIError) return notFound();
+  if (error instanceof URIError) return notFoundProblem();
   return undefined;
 }
 
@@ -48,9 +48,9 @@ function problemOfStore(error: StoreError): Problem | undefined {
 export function problemOf({ code, message, errors }: Refusal): Problem {
   switch (code) {
     case 'not_found':
-      return notFound();
+      return notFoundProblem();
     case 'forbidden':
-      return forbidden(errors);
+      return forbiddenProblem(errors);
     case 'validation_failed':
     case 'unique_violation':
     case 'still_referenced':

@@ -128,7 +128,7 @@ async function sendFile(ctx: Context, file: PublicFile, caching: string): Promis
   else await sendChunks(ctx, createReadStream(file.path, { end: file.size - 1 }) as AsyncIterable<Buffer>);
 }
 
-const isWord = (text: string): boolean => /^\w+$/.test(text);
+const isExtension = (text: string): boolean => /^\w+$/.test(text);
 
 /**
  * Finds the word between a name with a separator and the extensions: `B2x3kZa9` of
@@ -137,7 +137,7 @@ const isWord = (text: string): boolean => /^\w+$/.test(text);
 function lastWordOf(name: string): string | undefined {
   const parts = name.split('.');
   const stem = parts.findLastIndex((part, i) => i < parts.length - 1 && part.length >= 8);
-  if (stem === -1 || !parts.slice(stem + 1).every(isWord)) return undefined;
+  if (stem === -1 || !parts.slice(stem + 1).every(isExtension)) return undefined;
   const part = present(parts[stem], 'the part');
   const dash = part.lastIndexOf('-');
   return stem === 0 && dash === -1 ? undefined : part.slice(dash + 1);

@@ -3,11 +3,11 @@ import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 
 /** Sends JSON text. Koa would look the type up for each answer. */
 export function sendJson(ctx: Context, json: string): void {
-  ctx.res.setHeader('Content-Type', JSON_TYPE);
+  ctx.res.setHeader('Content-Type', JSON_CONTENT_TYPE);
   ctx.body = json;
 }
 
@@ -18,12 +18,12 @@ export function sendJson(ctx: Context, json: string): void {
  * database keeps; If-None-Match compares the whole tag, because the representation also depends on
  * the expanded relations and on the caller's permits. `version` holds no quotation mark.
  */
-export function etagOf(version: string, json: string): string {
+export function entityTagOf(version: string, json: string): string {
   const digest = hash('sha256', json, 'base64url').slice(0, 16);
   return `"${version}.${digest}"`;
 }
 
-/** A strong tag of `etagOf`; captures the version. */
+/** A strong tag of `entityTagOf`; captures the version. */
 const OWN_TAG = /^"([\x21\x23-\x7e]+)\.[\w-]+"$/;
 const TAG = /(?:W\/)?"[^"]*"|[^,\s]+/g;
 

@@ -86,7 +86,7 @@ interface Labels {
   readonly route: string;
   readonly status: number;
 }
-interface Value {
+interface SeriesValue {
   readonly metricName: string;
   readonly labels: Labels & { readonly le?: number | '+Inf' };
   readonly value: number;
@@ -105,7 +105,7 @@ export class RequestDurations {
   readonly #routes = new Map<string, Map<string, Map<number, Series>>>();
 
   observe({ route, method, status }: Labels, seconds: number): void {
-    const statuses = innerOf(innerOf(this.#routes, route), method);
+    const statuses = innerMapOf(innerMapOf(this.#routes, route), method);
     const series = statuses.get(status) ?? new Series();
     statuses.set(status, series);
     let bucket = 0;
@@ -127,16 +127,16 @@ export class RequestDurations {
     this.#routes.clear();
   }
 
-  *#values(): Iterable<Value> {
+  *#values(): Iterable<SeriesValue> {
     for (const [route, methods] of this.#routes) {
       for (const [method, statuses] of methods) {
-        for (const [status, series] of statuses) yield* valuesOf(this.name, { method, route, status }, series);
+        for (const [status, series] of statuses) yield* seriesValues(this.name, { method, route, status }, series);
       }
     }
   }
 }
 
-function* valuesOf(name: string, labels: Labels, { counts, sum }: Series): Iterable<Value> {
+function* seriesValues(name: string, labels: Labels, { counts, sum }: Series): Iterable<SeriesValue> {
   let total = 0;
   for (const [i, count] of counts.entries()) {
     total += count;
@@ -146,7 +146,7 @@ function* valuesOf(name: string, labels: Labels, { counts, sum }: Series): Itera
   yield { metricName: `${name}_count`, labels, value: total };
 }
 
-function innerOf<K, V>(maps: Map<string, Map<K, V>>, key: string): Map<K, V> {
+function innerMapOf<K, V>(maps: Map<string, Map<K, V>>, key: string): Map<K, V> {
   let map = maps.get(key);
   if (map === undefined) {
     map = new Map();

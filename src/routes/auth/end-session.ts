@@ -1,4 +1,4 @@
-import { callerOf, notFound } from '../../http/gate.ts';
+import { callerOf, notFoundProblem } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
 import { parseUuid } from '../../policy/values.ts';
 import { route } from '../define-route.ts';
@@ -15,7 +15,7 @@ export const endSession = route({
   async handle(ctx, app) {
     const caller = callerOf(ctx);
     const id = parseUuid(ctx.params.id ?? '');
-    if (id === undefined) throw notFound();
+    if (id === undefined) throw notFoundProblem();
     await app.auth.accounts.endSession(caller, id, clientOf(ctx));
     if (id === caller.sessionId) clearSessionCookie(ctx, app);
     ctx.status = 204;

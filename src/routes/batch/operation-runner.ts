@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { versionsOf } from '../../http/answer/send.ts';
 import type { App } from '../../http/app.ts';
-import { type Admit, admitOf, notFound } from '../../http/gate.ts';
+import { type Admit, admitOf, notFoundProblem } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
 import type { Written } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
@@ -30,7 +30,7 @@ export class OperationRunner {
 
   /** The JSON text of the result. */
   async run(operation: Operation): Promise<string> {
-    const admission = this.#admit(this.#collectionOf(operation), operation.op);
+    const admission = this.#admit(this.#requestedCollection(operation), operation.op);
     switch (operation.op) {
       case 'create': {
         const { data, id, given } = operation;
@@ -50,9 +50,9 @@ export class OperationRunner {
     }
   }
 
-  #collectionOf({ collection }: Operation): Collection {
+  #requestedCollection({ collection }: Operation): Collection {
     const found = this.#app.schema.collections.get(collection);
-    if (found === undefined) throw notFound();
+    if (found === undefined) throw notFoundProblem();
     return found;
   }
 }
@@ -61,7 +61,7 @@ type Change = Extract<Operation, { op: 'update' | 'delete' }>;
 
 function idOf({ id }: Change): string {
   const read = parseUuid(id);
-  if (read === undefined) throw notFound();
+  if (read === undefined) throw notFoundProblem();
   return read;
 }
 

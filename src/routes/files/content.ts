@@ -8,7 +8,7 @@ import type { ByteRange, Storage } from '../../files/storage/storage.ts';
 import { type Variant, Variants } from '../../files/variants/variants.ts';
 import { isUnchanged, sendChunks } from '../../http/answer/send.ts';
 import type { App } from '../../http/app.ts';
-import { admissionOf, notFound } from '../../http/gate.ts';
+import { admissionOf, notFoundProblem } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
@@ -107,7 +107,7 @@ async function contentOf(record: FileRecord, { sizes, userId }: ContentRequest, 
   }
   const request = { id, contentType, userId, ...sizes };
   const variant = await variants.of(request);
-  if (variant === undefined) throw notFound();
+  if (variant === undefined) throw notFoundProblem();
   return { ...variant, etag: `"${sha256}${Variants.keyOf(request).slice(id.length)}"`, disposition };
 }
 
@@ -166,7 +166,7 @@ async function sendContent(ctx: Context, { open }: ServedContent, { length, rang
   }
   const chunks = await open(range);
   // The bytes were deleted after the record was read.
-  if (chunks === undefined) throw notFound();
+  if (chunks === undefined) throw notFoundProblem();
   ctx.status = range === undefined ? 200 : 206;
   ctx.length = length;
   await sendChunks(ctx, chunks);
@@ -192,7 +192,7 @@ async function sendRanges(
     for (const [i, range] of ranges.entries()) {
       yield Buffer.from(heads[i]!, 'latin1');
       const chunks = await open(range);
-      if (chunks === undefined) throw notFound();
+      if (chunks === undefined) throw notFoundProblem();
       yield* chunks;
     }
     yield Buffer.from(tail, 'latin1');

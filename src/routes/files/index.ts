@@ -2,6 +2,6 @@
 import type { DescribedRoute } from '../define-route.ts';
 import { readContent } from './content.ts';
 import { linkFile } from './link.ts';
-import { uploadFile } from './upload.ts';
+import { uploadFiles } from './upload.ts';
 
-export const fileRoutes: readonly DescribedRoute[] = [uploadFile, readContent, linkFile];
+export const fileRoutes: readonly DescribedRoute[] = [uploadFiles, readContent, linkFile];

@@ -34,7 +34,7 @@ const form: RequestBody = {
   }),
 };
 
-export const uploadFile = route({
+export const uploadFiles = route({
   method: 'POST',
   path: '/api/files',
   door: { action: 'create', collection: 'files' },

@@ -1,6 +1,6 @@
 /** The response to a write, as a value that can be kept and sent again. Not a route. */
 import type { Context } from 'koa';
-import { etagOf, sendJson } from '../../http/answer/send.ts';
+import { entityTagOf, sendJson } from '../../http/answer/send.ts';
 import type { Written } from '../../records/read.ts';
 
 export interface Answer {
@@ -19,7 +19,7 @@ export function answerWritten({ id, json, version }: Written): Answer {
   if (json === undefined || version === undefined) {
     return { status: 200, headers: {}, body: JSON.stringify({ data: { id } }) };
   }
-  return { status: 200, headers: { ETag: etagOf(version, json) }, body: `{"data":${json}}` };
+  return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: `{"data":${json}}` };
 }
 
 export function send(ctx: Context, { status, headers, body }: Answer): void {

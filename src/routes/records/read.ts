@@ -1,5 +1,5 @@
 import { expandParameter, inData, record } from '../../describe/collection-schemas.ts';
-import { etagOf, isUnchanged, sendJson } from '../../http/answer/send.ts';
+import { entityTagOf, isUnchanged, sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './query-string.ts';
@@ -21,7 +21,7 @@ export const readRecord = route({
     const admission = admissionOf(ctx);
     const relations = expandOf(ctx, admission.collection);
     const { json, version } = await records.read(admission.access(), { id: idOf(ctx), relations });
-    const etag = etagOf(version, json);
+    const etag = entityTagOf(version, json);
     ctx.res.setHeader('ETag', etag);
     if (isUnchanged(headerOf(ctx, 'If-None-Match'), etag)) {
       ctx.status = 304;

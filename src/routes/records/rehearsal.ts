@@ -2,7 +2,7 @@ import { rehearsalAnswer, rehearsalBody } from '../../describe/capability-schema
 import { inData } from '../../describe/collection-schemas.ts';
 import { problemOf } from '../../http/answer/errors.ts';
 import type { App } from '../../http/app.ts';
-import { collectionOf } from '../../http/gate.ts';
+import { requestedCollection } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
@@ -23,7 +23,7 @@ export const rehearseWrite = route({
   answers: { 200: { description: 'Whether it would be allowed, and if not, why.', shape: inData(rehearsalAnswer) } },
   problems: ['not_found'],
   async handle(ctx, app, body) {
-    const collection = collectionOf(ctx);
+    const collection = requestedCollection(ctx);
     const operation = readRehearsal(body, collection);
     const refused = await refusalOf(app, { collection, operation }, (batch) =>
       new OperationRunner({ ctx, app, batch }).run(operation),

@@ -1,13 +1,13 @@
 /** What the routes of one record read from a request. Not a route. */
 import type { Context } from 'koa';
 import type { OperationParameter } from '../../describe/operation.ts';
-import { notFound } from '../../http/gate.ts';
+import { notFoundProblem } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
 
 /** Text that is not a UUID identifies no record. */
 export function idOf(ctx: Context): string {
   const id = parseUuid(ctx.params.id as string);
-  if (id === undefined) throw notFound();
+  if (id === undefined) throw notFoundProblem();
   return id;
 }
 

@@ -1,5 +1,5 @@
 import { TEXT } from '../../describe/operation.ts';
-import { notFound } from '../../http/gate.ts';
+import { notFoundProblem } from '../../http/gate.ts';
 import { isLocal } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 
@@ -14,7 +14,7 @@ export const metrics = route({
   description: 'Unless configured otherwise, only for requests from this machine; others get 404.',
   problems: ['not_found'],
   async handle(ctx, { config, metrics: { read, contentType } }) {
-    if (config.metrics === 'local' && !isLocal(ctx)) throw notFound();
+    if (config.metrics === 'local' && !isLocal(ctx)) throw notFoundProblem();
     ctx.set('Cache-Control', 'no-store');
     ctx.set('Content-Type', contentType);
     ctx.body = await read();

@@ -1,5 +1,5 @@
 /** The front end (`--public`), at every path that belongs to no other route. Not in the OpenAPI document. */
-import { notFound } from '../../http/gate.ts';
+import { notFoundProblem } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
 
 export const publicFile: Route = {
@@ -9,6 +9,6 @@ export const publicFile: Route = {
   accepts: 'any',
   isFallback: true,
   async handle(ctx, { publicFiles }) {
-    if (!(await publicFiles?.answer(ctx))) throw notFound();
+    if (!(await publicFiles?.answer(ctx))) throw notFoundProblem();
   },
 };

@@ -1,7 +1,7 @@
 /** The page at `/`: what this is, and where to go on. With `--public`, the front end. */
 import { createHash } from 'node:crypto';
 import { TEXT } from '../../describe/operation.ts';
-import { notFound } from '../../http/gate.ts';
+import { notFoundProblem } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 
 const STYLE = `
@@ -39,7 +39,7 @@ export const startPage = route({
   problems: ['not_found'],
   async handle(ctx, { publicFiles }) {
     if (publicFiles !== undefined) {
-      if (!(await publicFiles.answer(ctx))) throw notFound();
+      if (!(await publicFiles.answer(ctx))) throw notFoundProblem();
       return;
     }
     ctx.set('Content-Security-Policy', PAGE_POLICY);

@@ -1,16 +1,16 @@
 /** The parts of an OpenAPI 3.1 document that the page shows. */
 
-export interface JsonSchema {
+export interface ShownSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
   readonly format?: string;
   readonly description?: string;
   readonly enum?: readonly unknown[];
   readonly default?: unknown;
-  readonly oneOf?: readonly JsonSchema[];
-  readonly allOf?: readonly JsonSchema[];
-  readonly items?: JsonSchema;
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly oneOf?: readonly ShownSchema[];
+  readonly allOf?: readonly ShownSchema[];
+  readonly items?: ShownSchema;
+  readonly properties?: Readonly<Record<string, ShownSchema>>;
   readonly required?: readonly string[];
   readonly readOnly?: boolean;
   readonly contentMediaType?: string;
@@ -20,27 +20,27 @@ export interface JsonSchema {
   readonly maxLength?: number;
   readonly maxItems?: number;
 }
-export type Content = Readonly<Record<string, { readonly schema?: JsonSchema }>>;
+export type Content = Readonly<Record<string, { readonly schema?: ShownSchema }>>;
 export interface Response {
   readonly $ref?: string;
   readonly description?: string;
   readonly headers?: Readonly<Record<string, { readonly description?: string }>>;
   readonly content?: Content;
 }
-export interface Parameter {
+export interface ShownParameter {
   readonly name: string;
   readonly in: string;
   readonly required?: boolean;
   readonly description?: string;
-  readonly schema?: JsonSchema;
+  readonly schema?: ShownSchema;
 }
-export interface Operation {
+export interface ShownOperation {
   readonly operationId: string;
   readonly summary?: string;
   readonly description?: string;
   readonly tags?: readonly string[];
   readonly security?: readonly unknown[];
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly ShownParameter[];
   readonly requestBody?: { readonly content?: Content };
   readonly responses?: Readonly<Record<string, Response>>;
 }
@@ -49,7 +49,7 @@ export interface ApiDocument {
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly components?: {
-    readonly schemas?: Readonly<Record<string, JsonSchema>>;
+    readonly schemas?: Readonly<Record<string, ShownSchema>>;
     readonly responses?: Readonly<Record<string, Response>>;
   };
 }
@@ -58,6 +58,6 @@ export interface ApiDocument {
 export const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1);
 
 /** Follows a reference to a schema of the document. */
-export function resolved(schema: JsonSchema, { components }: ApiDocument): JsonSchema {
+export function resolved(schema: ShownSchema, { components }: ApiDocument): ShownSchema {
   return schema.$ref === undefined ? schema : (components?.schemas?.[nameOfRef(schema.$ref)] ?? {});
 }

@@ -6,18 +6,18 @@ import {
   type ApiDocument,
   type Content,
   nameOfRef,
-  type Operation,
-  type Parameter,
   type Response,
+  type ShownOperation,
+  type ShownParameter,
 } from './api-document.ts';
 import { exampleValue } from './example-value.ts';
-import { attribute, code, prose, text } from './html-text.ts';
-import { fieldsOf, REQUIRED, typeWords } from './schema-words.ts';
+import { attribute, code, html, prose } from './html-text.ts';
+import { fieldRows, REQUIRED, typeWords } from './schema-words.ts';
 
 interface DocumentedOperation {
   readonly path: string;
   readonly method: string;
-  readonly operation: Operation;
+  readonly operation: ShownOperation;
 }
 
 const METHODS = ['get', 'head', 'post', 'patch', 'delete'];
@@ -28,13 +28,14 @@ export function renderDocs(document: ApiDocument): string {
   const sections = [...groups].map(([name, entries]) => section(name, entries, document));
   const schemas = Object.entries(document.components?.schemas ?? {}).map(
     ([name, schema]) =>
-      `<details class="schema" id="schema-${attribute(name)}"><summary>${code(name)}</summary><div class="body">${fieldsOf(schema, document)}</div></details>`,
+      `<details class="schema" id="schema-${attribute(name)}"><summary>${code(name)}</summary>` +
+      `<div class="body">${fieldRows(schema, document)}</div></details>`,
   );
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${text(title)}</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${html(title)}</title>
 <link rel="stylesheet" href="/docs/page.css"><script src="/docs/page.js" defer></script></head>
 <body><a class="skip" href="#content">To the operations</a>
-<header><h1>${text(title)} <small>${text(version)}</small></h1>
+<header><h1>${html(title)} <small>${html(version)}</small></h1>
 <p>${description === undefined ? '' : prose(description)} For programs: <a href="/openapi.json">/openapi.json</a></p>
 <div id="tools" hidden></div></header>
 <div class="columns"><nav aria-label="Operations">${[...groups].map(navigation).join('')}<p><a href="#schemas">schemas</a></p></nav>
@@ -49,33 +50,34 @@ function operationsOf({ paths }: ApiDocument): readonly DocumentedOperation[] {
     METHODS.filter((method) => Object.hasOwn(item, method)).map((method) => ({
       path,
       method,
-      operation: item[method] as Operation,
+      operation: item[method] as ShownOperation,
     })),
   );
 }
 
-const anchorOf = ({ operationId }: Operation): string => `op-${attribute(operationId)}`;
-const badge = (method: string): string => `<span class="method ${method}">${text(method.toUpperCase())}</span>`;
+const anchorOf = ({ operationId }: ShownOperation): string => `op-${attribute(operationId)}`;
+const badge = (method: string): string => `<span class="method ${method}">${html(method.toUpperCase())}</span>`;
 
 function navigation([name, entries]: readonly [string, readonly DocumentedOperation[]]): string {
   const links = entries.map(
     ({ method, path, operation }) =>
-      `<li><a href="#${anchorOf(operation)}">${badge(method)} <span>${text(path)}</span></a></li>`,
+      `<li><a href="#${anchorOf(operation)}">${badge(method)} <span>${html(path)}</span></a></li>`,
   );
-  return `<details><summary>${text(name)}</summary><ul><li><a href="#group-${attribute(name)}">all of ${text(name)}</a></li>${links.join('')}</ul></details>`;
+  const all = `<li><a href="#group-${attribute(name)}">all of ${html(name)}</a></li>`;
+  return `<details><summary>${html(name)}</summary><ul>${all}${links.join('')}</ul></details>`;
 }
 
 function section(name: string, entries: readonly DocumentedOperation[], document: ApiDocument): string {
   const about = document.tags?.find((tag) => tag.name === name)?.description;
   const operations = entries.map((each) => renderEntry(each, document)).join('\n');
-  const head = `<h2 id="group-${attribute(name)}">${text(name)}</h2>`;
+  const head = `<h2 id="group-${attribute(name)}">${html(name)}</h2>`;
   return `<section>${head}${about === undefined ? '' : `<p>${prose(about)}</p>`}\n${operations}</section>`;
 }
 
 function renderEntry(entry: DocumentedOperation, document: ApiDocument): string {
   const { path, method, operation } = entry;
   const { summary = '', description, parameters = [], security = [], requestBody, responses = {} } = operation;
-  const head = `${badge(method)} <code class="path">${text(path)}</code> <span class="summary">${prose(summary)}</span>`;
+  const head = `${badge(method)} <code class="path">${html(path)}</code> <span class="summary">${prose(summary)}</span>`;
   const parts = [
     description === undefined ? '' : `<p>${prose(description)}</p>`,
     security.length === 0 ? '<p>Open to everyone.</p>' : '<p>Needs a bearer token or the session cookie.</p>',
@@ -84,15 +86,15 @@ function renderEntry(entry: DocumentedOperation, document: ApiDocument): string 
       : `<h3>Parameters</h3><table class="parameters">${parameters.map(parameter).join('')}</table>`,
     requestBody === undefined ? '' : body(requestBody.content, document),
     ...answers(responses, document),
-    `<h3>Request</h3><pre class="curl" tabindex="0">${text(curlOf(entry, document))}</pre>`,
+    `<h3>Request</h3><pre class="curl" tabindex="0">${html(curlOf(entry, document))}</pre>`,
   ];
-  const data = `data-method="${method.toUpperCase()}" data-path="${text(path)}"`;
+  const data = `data-method="${method.toUpperCase()}" data-path="${html(path)}"`;
   return `<details class="operation" id="${anchorOf(operation)}" ${data}><summary>${head}</summary><div class="body">${parts.join('\n')}</div></details>`;
 }
 
-function parameter({ name, in: place, required, description = '', schema = {} }: Parameter): string {
-  const head = `<th scope="row">${code(name)}${required ? REQUIRED : ''}<br><small>${text(place)}</small></th>`;
-  const data = `data-name="${text(name)}" data-in="${text(place)}"`;
+function parameter({ name, in: place, required, description = '', schema = {} }: ShownParameter): string {
+  const head = `<th scope="row">${code(name)}${required ? REQUIRED : ''}<br><small>${html(place)}</small></th>`;
+  const data = `data-name="${html(name)}" data-in="${html(place)}"`;
   return `<tr ${data}>${head}<td>${typeWords(schema)}${description === '' ? '' : `<br>${prose(description)}`}</td></tr>`;
 }
 
@@ -101,17 +103,17 @@ function body(content: Content = {}, document: ApiDocument): string {
     .map(([type, { schema = {} }]) => {
       const example = json(exampleValue(schema, document, 'request'));
       const data = schema.properties?.data;
-      const fields = `${fieldsOf(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldsOf(data, document)}`}`;
+      const fields = `${fieldRows(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldRows(data, document)}`}`;
       return [
-        `<h3>Body <small>${text(type)}</small></h3>${fields}<h4>Example</h4>`,
-        `<pre class="example" tabindex="0" data-type="${text(type)}">${text(example)}</pre>`,
+        `<h3>Body <small>${html(type)}</small></h3>${fields}<h4>Example</h4>`,
+        `<pre class="example" tabindex="0" data-type="${html(type)}">${html(example)}</pre>`,
       ].join('');
     })
     .join('');
 }
 
 /** The successes, each with an example; then every error code. */
-function answers(responses: NonNullable<Operation['responses']>, document: ApiDocument): readonly string[] {
+function answers(responses: NonNullable<ShownOperation['responses']>, document: ApiDocument): readonly string[] {
   const entries = Object.entries(responses);
   const successes = entries.filter(([, { $ref }]) => $ref === undefined).map((each) => success(each, document));
   const errors = entries.flatMap(([status, { $ref }]) => ($ref === undefined ? [] : [error(status, $ref, document)]));
@@ -124,13 +126,13 @@ function success([status, response]: readonly [string, Response], document: ApiD
     ([name, header]) => `${code(name)}: ${prose(header.description ?? '')}`,
   );
   const bodies = Object.entries(content).map(([type, { schema = {} }]) => {
-    const about = `<p>${typeWords(schema)} <small>${text(type)}</small></p>`;
+    const about = `<p>${typeWords(schema)} <small>${html(type)}</small></p>`;
     if (!/\bjson$/.test(type)) return about;
     const example = json(exampleValue(schema, document, 'answer'));
-    return `${schema.properties === undefined ? about : fieldsOf(schema, document)}<pre tabindex="0">${text(example)}</pre>`;
+    return `${schema.properties === undefined ? about : fieldRows(schema, document)}<pre tabindex="0">${html(example)}</pre>`;
   });
   const list = described.length === 0 ? '' : `<ul>${described.map((line) => `<li>${line}</li>`).join('')}</ul>`;
-  return `<h4><code class="success">${text(status)}</code> ${prose(description)}</h4>${list}${bodies.join('')}`;
+  return `<h4><code class="success">${html(status)}</code> ${prose(description)}</h4>${list}${bodies.join('')}`;
 }
 
 /** The description of a shared response names its codes: a line for each. */

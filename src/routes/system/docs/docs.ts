@@ -21,7 +21,7 @@ const DOCS_POLICY = [
 /** A document lives as long as its schema: the page is made once for each. */
 const pages = new WeakMap<object, string>();
 
-function pageOf(document: object): string {
+function renderedPage(document: object): string {
   let page = pages.get(document);
   if (page === undefined) {
     page = renderDocs(document as ApiDocument);
@@ -43,7 +43,7 @@ export const docs = route({
   handle(ctx, app) {
     ctx.set('Content-Security-Policy', DOCS_POLICY);
     ctx.type = 'text/html; charset=utf-8';
-    ctx.body = pageOf(app.document());
+    ctx.body = renderedPage(app.document());
   },
 });
 

@@ -1,5 +1,5 @@
 /** A value that fits a JSON Schema, to show and to start from. */
-import { type ApiDocument, type JsonSchema, resolved } from './api-document.ts';
+import { type ApiDocument, resolved, type ShownSchema } from './api-document.ts';
 
 /** Of a request: only what a caller would write, without ids of records that it would have to know. */
 type Use = 'request' | 'answer';
@@ -9,7 +9,7 @@ const EXAMPLE_DATETIME = '2026-01-31T12:00:00.000000Z';
 /** Deeper, an example helps nobody. */
 const MAX_EXAMPLE_DEPTH = 6;
 
-export function exampleValue(schema: JsonSchema, document: ApiDocument, use: Use): unknown {
+export function exampleValue(schema: ShownSchema, document: ApiDocument, use: Use): unknown {
   return new Example(document, use).of(schema, 'value', 0);
 }
 
@@ -22,7 +22,7 @@ class Example {
     this.#use = use;
   }
 
-  of(given: JsonSchema, name: string, depth: number): unknown {
+  of(given: ShownSchema, name: string, depth: number): unknown {
     const schema = resolved(given, this.#document);
     const { oneOf, allOf, items, properties } = schema;
     if (schema.default !== undefined) return schema.default;
@@ -34,7 +34,7 @@ class Example {
     return scalarExample(schema, name);
   }
 
-  #object(schema: JsonSchema, depth: number): object {
+  #object(schema: ShownSchema, depth: number): object {
     const required = new Set(schema.required);
     const shown = Object.entries(schema.properties!).filter(
       ([name, each]) => required.has(name) || this.#isShown(name, each),
@@ -42,7 +42,7 @@ class Example {
     return Object.fromEntries(shown.map(([name, each]) => [name, this.of(each, name, depth)]));
   }
 
-  #isShown(name: string, given: JsonSchema): boolean {
+  #isShown(name: string, given: ShownSchema): boolean {
     if (this.#use === 'answer') return !name.startsWith('expand');
     const { format, properties } = resolved(given, this.#document);
     return format !== 'uuid' && properties === undefined;
@@ -55,7 +55,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   access_token: 'eyJhbGciOi…',
 };
 
-function scalarExample({ type, format, minLength = 0, maxLength, ...schema }: JsonSchema, name: string): unknown {
+function scalarExample({ type, format, minLength = 0, maxLength, ...schema }: ShownSchema, name: string): unknown {
   const types = typeof type === 'string' ? [type] : (type ?? []);
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
   const isOf = (wanted: string): boolean => types.includes(wanted);

@@ -7,9 +7,9 @@ const HTML_ESCAPES: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&#39;',
 };
-export const text = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => HTML_ESCAPES[character]!);
+export const html = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => HTML_ESCAPES[character]!);
 /** For ids and the links to them. */
-export const attribute = (value: string): string => text(value.replaceAll(/\s/g, '-'));
-export const code = (value: string): string => `<code>${text(value)}</code>`;
+export const attribute = (value: string): string => html(value.replaceAll(/\s/g, '-'));
+export const code = (value: string): string => `<code>${html(value)}</code>`;
 /** Backticks mark code. */
-export const prose = (value: string): string => text(value).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
+export const prose = (value: string): string => html(value).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
