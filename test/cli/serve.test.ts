@@ -153,11 +153,13 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
 
   test.skipIf(skip)('logs a line of JSON for each request, without secrets', async () => {
     const client = await clientAt(server.url);
-    await client.get('/api/posts?title=secret-query-value', { Cookie: 'svc_session=secret-cookie' });
-    await sleep(200);
+    const headers = { Cookie: 'svc_session=secret-cookie', 'X-Request-Id': 'the-logged-one' };
+    await client.get('/api/posts?title=secret-query-value', headers);
+    await until('the request is logged', () => /the-logged-one.*\n/.test(server.log()));
     const lines = server
       .log()
       .split('\n')
+      .slice(0, -1)
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line));
     expect(lines.find(({ path, status }) => path === '/api/posts' && status === 200)).toMatchObject({

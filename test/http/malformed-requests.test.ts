@@ -1,8 +1,8 @@
 /** Input that Node would answer by itself, over raw sockets: we send problem details, and echo nothing. */
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLog } from '../../src/http/observe/log.ts';
 import { Connections } from '../../src/http/server/connections.ts';
@@ -142,14 +142,12 @@ describe('malformed requests', () => {
   test('a client that stops sending is cut off too', async () => {
     const socket = connect({ port: Number(new URL(service.url).port), host: '127.0.0.1', allowHalfOpen: true });
     socket.write('nonsense\r\n\r\n');
-    const began = performance.now();
     await text(socket);
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     const broken = new Promise((resolve) => socket.once('error', resolve));
     socket.write('x');
     socket.write('y');
     expect(await broken).toMatchObject({ code: expect.stringMatching(/EPIPE|ECONNRESET/) });
-    expect(performance.now() - began).toBeLessThan(5_000);
   });
 });
 
@@ -180,7 +178,7 @@ test('a body that breaks while its answer is under way cuts the answer: nothing 
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   const said = text(socket);
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
-  await sleep(50);
+  await once(socket, 'data');
   socket.write('nonsense\r\n');
   expect((await said).endsWith('\r\n\r\n12345')).toBe(true);
   server.close();

@@ -57,8 +57,8 @@ describeRoutes(
         const { status, body: answer } = await user.client.post(`/api/posts/${route}`, body);
         expect([200, 400]).toContain(status);
         if (status === 400) expect(answer.code).toBe('query_too_expensive');
-        // A loop that has begun comes to its end, however often it is entered.
-        expect(performance.now() - since).toBeLessThan(12_000);
+        // A loop that has begun comes to its end, however often it is entered; without a limit it takes hours.
+        expect(performance.now() - since).toBeLessThan(40_000);
         expect((await user.client.post('/api/posts/query', { filter: 'n = 1' })).body.data).toHaveLength(1);
       });
     });

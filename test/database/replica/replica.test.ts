@@ -2,12 +2,13 @@
  * Which server a read goes to. The two servers are played by functions; `npm run test:faults --
  * --only replica` has real ones.
  */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Cells, type Reader, StoreError } from '../../../src/database/contract.ts';
 import { RecentWriters } from '../../../src/database/replica/recent-writers.ts';
 import { Replica } from '../../../src/database/replica/replica.ts';
 import { readWriters, WriteAnnouncements } from '../../../src/database/replica/write-announcements.ts';
 import { raw } from '../../../src/sql.ts';
+import { useOwnClock } from '../../support/own-clock.ts';
 
 const QUESTION = raw('SELECT 1');
 /** The reads of positions take the urgent lane. */
@@ -50,12 +51,13 @@ class Pair {
     const end = performance.now() + 5_000;
     while (((await this.place()) === place) !== isWanted) {
       if (performance.now() > end) throw new Error(`reads never went to the ${place}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await vi.advanceTimersByTimeAsync(10);
     }
   }
 }
 
 describe('a replica', () => {
+  useOwnClock();
   let pair: Pair;
   afterEach(() => pair.replica.close());
 
@@ -115,7 +117,7 @@ describe('a replica', () => {
     const since = performance.now();
     while ((await pair.place('ann')) === 'primary') {
       expect(performance.now() - since).toBeLessThan(4_000);
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await vi.advanceTimersByTimeAsync(10);
     }
   });
 
@@ -146,7 +148,7 @@ describe('a replica', () => {
     pair = new Pair(1_000);
     pair.standbyPosition = null;
     pair.startedAt = 'at one';
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await vi.advanceTimersByTimeAsync(600);
     expect(await pair.place()).toBe('primary');
     pair.startedAt = 'at noon';
     await pair.until('standby');

@@ -1,7 +1,9 @@
 /** A refused write takes no lock: whoever may not write a record cannot hold up those who may, nor is held up by them. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { sql, uuid } from '../../../src/sql.ts';
+import type { Transaction } from '../../../src/database/contract.ts';
+import { raw, sql, uuid } from '../../../src/sql.ts';
 import { makePeople, ROUTES_SCHEMA, TestService } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 
 type People = Awaited<ReturnType<typeof makePeople>>;
 
@@ -20,22 +22,32 @@ describe.skipIf(inject('postgresUrl') === '')('a row that another transaction ho
   });
   afterAll(() => service.stop());
 
-  /** Runs it while both posts are locked, or gives up after a second. */
+  /** Runs it while both posts are locked, until it is answered or waits for one of them. */
   async function whileLocked(work: () => Promise<{ readonly status: number }>): Promise<number | 'waits'> {
     const [isLocked, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let locker = '';
     const lock = service.app.db.transaction(async (tx) => {
       await tx.rows(sql`SELECT 1 FROM posts WHERE id IN (${uuid(draft)}, ${uuid(published)}) FOR UPDATE`);
+      locker = await pidOf(tx);
       isLocked.resolve();
       await isOver.promise;
     });
     await isLocked.promise;
-    const answer = work().then(({ status }) => status);
-    const late = new Promise<'waits'>((resolve) => setTimeout(() => resolve('waits'), 1_000));
-    const found = await Promise.race([answer, late]);
+    let status: number | undefined;
+    const answer = work().then((answered) => {
+      status = answered.status;
+    });
+    await until('it is answered or waits', async () => status !== undefined || (await isWaitedFor(locker)));
+    const found = status ?? 'waits';
     isOver.resolve();
     await Promise.all([lock, answer]);
     return found;
   }
+  const pidOf = async (tx: Transaction): Promise<string> => (await tx.rows(raw('SELECT pg_backend_pid()')))[0]![0]!;
+  const isWaitedFor = async (pid: string): Promise<boolean> => {
+    const waiting = raw(`SELECT 1 FROM pg_stat_activity WHERE ${pid} = ANY(pg_blocking_pids(pid))`);
+    return (await service.app.db.rows(waiting, { lane: 'urgent' })).length > 0;
+  };
   const change = { data: { title: 'Changed' } };
 
   test('a write of an invisible record gets 404 at once', async () => {
@@ -56,15 +68,17 @@ describe.skipIf(inject('postgresUrl') === '')('a row that another transaction ho
     expect(await whileLocked(() => people.ann.client.patch(`/api/posts/${draft}`, change))).toBe('waits');
     expect((await people.ann.client.get(`/api/posts/${draft}`)).body.data.title).toBe('Changed');
     const [isLocked, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let publisher = '';
     const publishes = service.app.db.transaction(async (tx) => {
       await tx.run(sql`UPDATE posts SET status = 'published' WHERE id = ${uuid(draft)}`);
+      publisher = await pidOf(tx);
       isLocked.resolve();
       await isOver.promise;
     });
     await isLocked.promise;
     // Only drafts may be deleted: the row that the delete waits for is one no longer.
     const answer = people.ann.client.delete(`/api/posts/${draft}`);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until('it waits', () => isWaitedFor(publisher));
     isOver.resolve();
     await publishes;
     expect((await answer).status).toBe(403);

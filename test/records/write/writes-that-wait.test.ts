@@ -2,11 +2,11 @@
  * A write of one statement that waits for another transaction is decided on the row as that left it,
  * and on one state of all other rows.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { param, raw, type Sql, sql, text, uuid } from '../../../src/sql.ts';
 import { type Caller, hasPostgres, openKind, refusal, World } from '../../support/store-world.ts';
+import { until } from '../../support/until.ts';
 
 const SCHEMA = `
 roles: [admin, member]
@@ -88,15 +88,11 @@ describe.skipIf(!hasPostgres)('a write that waits', () => {
 
   /** Other suites wait on the same server. */
   async function untilWaitingFor(process: string): Promise<void> {
-    for (let i = 0; i < 400; i++) {
-      const [row] = await db.rows(sql`
-        SELECT count(*)
-          FROM pg_stat_activity
-         WHERE wait_event_type = 'Lock' AND ${param('int8', Number(process))} = ANY(pg_blocking_pids(pid))`);
-      if (row![0] !== '0') return;
-      await sleep(5);
-    }
-    throw new Error('nothing waits');
+    const waiting = sql`
+      SELECT 1
+        FROM pg_stat_activity
+       WHERE wait_event_type = 'Lock' AND ${param('int8', Number(process))} = ANY(pg_blocking_pids(pid))`;
+    await until('it waits', async () => (await db.rows(waiting)).length > 0);
   }
 
   const set = (table: 'notes' | 'documents', id: string, assignment: Sql): Sql =>
