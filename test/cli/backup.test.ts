@@ -87,7 +87,7 @@ class Writer {
   }
 }
 
-test('everything that was acknowledged before it is in a backup, and comes back', async () => {
+test('a backup restores every write that was acknowledged before it', async () => {
   await mkdir(place('data'));
   await fillDataFolder(place('data'));
   const { server, client } = await start('data');
@@ -145,7 +145,7 @@ test('everything that was acknowledged before it is in a backup, and comes back'
   expect(await backUp('two.backup')).toMatchObject({ code: 0 });
 }, 90_000);
 
-test('what is damaged, cut short, or not a backup is refused, and leaves nothing', async () => {
+test('a restore rejects files that are damaged, truncated or not backups, and leaves nothing', async () => {
   const whole = readFileSync(place('one.backup'));
   const damaged = Buffer.from(whole);
   const at = whole.indexOf('bytes 3 ') + 100;
@@ -226,7 +226,7 @@ async function whileRestoring(data: string, work: () => Promise<void>): Promise<
   return result;
 }
 
-test('no service starts in a folder that is being restored', async () => {
+test('no service starts in a folder during a restore', async () => {
   let refusal: unknown;
   const error = await whileRestoring('busy', async () => {
     refusal = await openEmbedded({ dataDir: place('busy') }).catch((thrown: unknown) => thrown);
@@ -240,7 +240,7 @@ test('no service starts in a folder that is being restored', async () => {
   await db.close();
 }, 60_000);
 
-test('a folder that another process holds is not restored into, though nothing is in it yet', async () => {
+test('a restore refuses an empty folder that another process has locked', async () => {
   const lock = await lockFolder(place('held'));
   expect(await restore('one.backup', 'held')).toEqual({
     code: 1,
@@ -251,7 +251,7 @@ test('a folder that another process holds is not restored into, though nothing i
   expect(await restore('one.backup', 'held')).toMatchObject({ code: 0, stderr: '' });
 }, 60_000);
 
-test('a restore that cannot put its parts in place takes back its own, and leaves what is of others', async () => {
+test('a restore that cannot move its parts removes them, and keeps the files of others', async () => {
   for (const isThere of [true, false]) {
     const data = `contended-${isThere}`;
     if (isThere) mkdirSync(place(data));
@@ -268,7 +268,7 @@ test('a restore that cannot put its parts in place takes back its own, and leave
   expect(await restore('one.backup', 'contended-true')).toMatchObject({ code: 0, stderr: '' });
 }, 60_000);
 
-test('a stored file that goes while its folder is read is left out; one of the database is not', async () => {
+test('a backup leaves out stored files that disappear, and fails if a file of the database does', async () => {
   mkdirSync(place('going'));
   for (const name of ['one', 'gone', 'two']) writeFileSync(join(place('going'), name), name);
   const isLeft = (path: string): boolean => {
@@ -285,7 +285,7 @@ test('a stored file that goes while its folder is read is left out; one of the d
   await strict.close();
 });
 
-test('the time of a backup does not make the statements after it look slow', async () => {
+test('statements after a backup do not count as slow', async () => {
   const db = await openEmbedded({ dataDir: place('busy') });
   try {
     await db.copyFolder!(() => sleep(1_500));

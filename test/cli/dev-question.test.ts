@@ -74,7 +74,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  test('asks before it drops values, and serves meanwhile', async () => {
+  test('`bylaw dev` asks before it drops values, and serves while it waits', async () => {
     save('title: string, n: int');
     await shows(QUESTION, 1);
     expect(shown).toContain('no longer has "posts"."note"; its values would be lost');
@@ -89,7 +89,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect([count(QUESTION), count(KEPT)]).toEqual([1, 0]);
   });
 
-  test('y does it', async () => {
+  test('the answer y runs the migration', async () => {
     terminal.stdin!.write('y\n');
     await shows(SERVING, 1);
     expect(shown).toMatch(/ALTER TABLE "posts" DROP COLUMN "note";/);
@@ -97,7 +97,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect([post.title, post.n, 'note' in post]).toEqual(['one', 1, false]);
   });
 
-  test('anything else does nothing, and saving the file unchanged asks again', async () => {
+  test('another answer changes nothing, and a save of the unchanged file repeats the question', async () => {
     save('n: int');
     await shows(QUESTION, 2);
     terminal.stdin!.write('\n');
@@ -108,7 +108,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     await shows(QUESTION, 3);
   });
 
-  test('another save withdraws the question', async () => {
+  test('a new save withdraws the question', async () => {
     save('title: string');
     await shows(QUESTION, 4);
     expect(shown.slice(shown.lastIndexOf(KEPT))).toContain('no longer has "posts"."n"');
@@ -119,7 +119,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect([post.title, post.n]).toEqual(['one', 1]);
   });
 
-  test('what was typed before a question is no answer to it', async () => {
+  test('input that was typed before a question does not answer it', async () => {
     const before = shown.length;
     terminal.stdin!.write('y\ny');
     await until('it is typed', () => /y\s+y/.test(shown.slice(before)));
@@ -130,7 +130,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     expect((await client.get('/api/posts')).body.data[0].n).toBe(1);
   });
 
-  test('Ctrl-C ends it while it asks', async () => {
+  test('Ctrl-C ends `bylaw dev` during a question', async () => {
     terminal.stdin!.write('\x03');
     expect(await exit).toBe(0);
   });

@@ -78,7 +78,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('says what it does at the first start, and loads the seed', async () => {
+test('`bylaw dev` announces its first start and loads the seed', async () => {
   expect(server.line).toMatch(/^bylaw listening on http:\/\/127\.0\.0\.1:\d+ \(embedded database in /);
   expect(entries()[0]!.msg).toMatch(/^preparing the embedded database in /);
   const said = entries().map(({ msg }) => msg);
@@ -88,7 +88,7 @@ test('says what it does at the first start, and loads the seed', async () => {
   expect((await titles()).toSorted()).toEqual(['one', 'two']);
 });
 
-test('swaps policies within 50 ms of the event, without losing a request or the session', async () => {
+test('`bylaw dev` replaces policies within 50 ms of the event, without the loss of a request or the session', async () => {
   const statuses = new Set<number>();
   let isOver = false;
   const asking = (async () => {
@@ -109,14 +109,14 @@ test('swaps policies within 50 ms of the event, without losing a request or the 
   expect(Math.min(...took)).toBeLessThan(50);
 }, 60_000);
 
-test('keeps the last good schema and shows the error; saving what was there is good again', async () => {
+test('`bylaw dev` keeps the last good schema and shows the error until the file is restored', async () => {
   const { text } = await save(schema({ list: '\'@record.titel = "x"\'' }));
   expect(text).toMatch(/titel[\s\S]*did you mean `title`[\s\S]*\^{5}/);
   expect((await titles()).length).toBe(2);
   expect((await save(schema())).msg).toBe('serving the new schema');
 });
 
-test('a field of this session goes again without a question; one with values from before does not', async () => {
+test('`bylaw dev` drops a field of its session without a question, but not one with earlier values', async () => {
   const both = 'title: string, n: int';
   expect((await save(schema({ fields: both }))).text).toContain('ADD COLUMN "n"');
   expect((await client.post('/api/posts', { data: { title: 'three', n: 3 } })).status).toBe(201);
@@ -142,7 +142,7 @@ test('a field of this session goes again without a question; one with values fro
   expect(renamed.toSorted()).toEqual(['one', 'three', 'two']);
 }, 120_000);
 
-test('a new collection is seeded, and errors name the file and the line', async () => {
+test('`bylaw dev` seeds a new collection, and errors name the file and the line', async () => {
   const more = '  tags: { fields: { name: string }, access: { list: true } }\n';
   await save(schema({ fields: 'headline: { type: string, was: title }', more }));
   const isToldOf = ({ text = '' }: Entry): boolean => /tags\.csv:\d+: .*colour/.test(text);
@@ -150,7 +150,7 @@ test('a new collection is seeded, and errors name the file and the line', async 
   expect((await client.get('/api/tags')).body.data).toEqual([]);
 });
 
-test('shows mails', async () => {
+test('`bylaw dev` shows mails', async () => {
   await client.post('/api/auth/password/reset/request', { email: ADMIN.email });
   await until('the mail is shown', async () => entries().some(({ msg }) => msg === 'mail'));
   expect(entries().find(({ msg }) => msg === 'mail')).toMatchObject({ to: ADMIN.email, text: expect.any(String) });
@@ -171,7 +171,7 @@ test('all names of this machine are one site, and no other is', async () => {
   expect(await send('https://evil.example')).toEqual([403, null, undefined]);
 });
 
-test('one process; an empty folder is told of `bylaw init`', async () => {
+test('`bylaw dev` refuses several workers, and suggests `bylaw init` in an empty folder', async () => {
   const workers = await runInChild({
     args: ['dev', ...WHERE, '--workers', '2', '--database-url', 'postgres://localhost/none'],
   });

@@ -1,4 +1,4 @@
-/** What `bylaw explain` says of fields with rules of their own. */
+/** The output of `bylaw explain` for fields with rules of their own. */
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { runCommand } from '../../src/cli/index.ts';
@@ -19,7 +19,7 @@ async function explained(collection: string, action: string): Promise<readonly s
   return at < 0 ? [] : lines.slice(at + 1);
 }
 
-test.skipIf(SERVER === '')('who sees them', async () => {
+test.skipIf(SERVER === '')('`explain` shows which fields a caller sees', async () => {
   expect(await explained('users', 'read')).toEqual([
     '  clearance: left out  (@request.auth.roles contains "hr")',
     '  badge: left out  (@record.id = @request.auth.id)',
@@ -28,7 +28,7 @@ test.skipIf(SERVER === '')('who sees them', async () => {
   ]);
 });
 
-test.skipIf(SERVER === '')('who sets them, and of which a delete says nothing', async () => {
+test.skipIf(SERVER === '')('`explain` shows which fields a caller may set, but not for a delete', async () => {
   expect(await explained('people', 'create')).toEqual([
     '  salary: may not be set (403)  (@request.auth.roles contains "hr")',
     expect.stringMatching(/^ {2}code: may not be set \(403\) {2}\(@record\.code is null and /),

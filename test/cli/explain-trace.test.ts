@@ -1,4 +1,4 @@
-/** What `bylaw explain` prints of a record, of a write and of its statement, as text and as JSON. */
+/** The output of `bylaw explain` for a record, a write and its statement, as text and as JSON. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -24,7 +24,7 @@ const DATABASES: readonly (readonly [name: string, open: (() => Promise<Database
   ['PostgreSQL', SERVER === '' ? undefined : async () => openDatabase({ url: await isolatedUrl(SERVER) })],
 ];
 
-describe.each(DATABASES)('%s', (_name, open) => {
+describe.each(DATABASES)('explain on %s', (_name, open) => {
   let db: Database;
   let own: string;
   let foreign: string;
@@ -93,7 +93,7 @@ describe.each(DATABASES)('%s', (_name, open) => {
     );
   });
 
-  test.skipIf(skip)('an update is asked of the stored and of the resulting record', async () => {
+  test.skipIf(skip)('an update is explained for the stored and for the resulting record', async () => {
     const given = await explained(
       ...['documents', 'update', '--as', EMAIL, '--record', own, '--set', JSON.stringify({ owner: ben })],
     );
@@ -107,7 +107,7 @@ describe.each(DATABASES)('%s', (_name, open) => {
     expect([unchanged.allowed, unchanged.decided_by, unchanged.rules[1].value]).toEqual([false, null, false]);
   });
 
-  test.skipIf(skip)('the statement of an update is the one that decides and writes', async () => {
+  test.skipIf(skip)('the printed statement of an update decides and writes', async () => {
     const set = JSON.stringify({ status: 'published', secret: 'x', tags: { add: [fresh] } });
     const { sql, params, plan } = await documentOf('documents', 'update', '--record', own, '--set', set);
     expect(sql).toMatch(/^UPDATE "documents" AS "t"\n +SET .*"status" = \$/);
@@ -121,13 +121,13 @@ describe.each(DATABASES)('%s', (_name, open) => {
     expect([read.sql, read.params.at(-1)]).toEqual([expect.stringMatching(/AND t\.id = \$\d+::uuid$/), own]);
   });
 
-  test.skipIf(skip)('the first of several elements that are enough is named', async () => {
+  test.skipIf(skip)('the output names the first sufficient element', async () => {
     const { stdout } = await explained('documents', 'read', '--as', EMAIL, '--record', own);
     const found = /allowed because `m\.level > 1` is true for memberships (\S+)/.exec(stdout);
     expect(members.slice(1)).toContain(found?.[1]);
   });
 
-  test.skipIf(skip)('a create is judged with what --set sends, its defaults and its members', async () => {
+  test.skipIf(skip)('a create is explained with the data of --set, its defaults and its members', async () => {
     const first = async (data: object) =>
       (await explained('documents', 'create', '--as', EMAIL, '--set', JSON.stringify(data))).lines[0];
     expect(await first({ title: 'yes', tags: { add: [fresh] } })).toBe('allowed by rule 1');
@@ -173,7 +173,7 @@ describe.each(DATABASES)('%s', (_name, open) => {
     expect([none.allowed, none.decided_by, none.rules[0].value, none.rules[0].leaves]).toEqual([null, null, null, []]);
   });
 
-  test.skipIf(skip)('--json has the status of the answer over HTTP', async () => {
+  test.skipIf(skip)('--json has the status of the HTTP response', async () => {
     const status = async (...args: readonly string[]) => (await documentOf(...args)).status;
     expect(await status('documents', 'list')).toBe(200);
     expect(await status('documents', 'list', '--record', foreign)).toBe(200);
@@ -193,7 +193,7 @@ describe.each(DATABASES)('%s', (_name, open) => {
     expect(JSON.parse(ofBen.stdout).data.status).toBe(200);
   });
 
-  test.skipIf(skip)('--json has the roles and the condition of a rule as they are written', async () => {
+  test.skipIf(skip)("--json has the roles and the condition of a rule in the author's text", async () => {
     const rulesOf = async (...args: readonly string[]) => (await documentOf(...args)).rules;
     const [alone] = await rulesOf('tags', 'delete', '--record', fresh);
     expect([alone.roles, alone.when, alone.leaves.map(({ offset }: { offset: unknown }) => offset)]).toEqual([
@@ -208,7 +208,7 @@ describe.each(DATABASES)('%s', (_name, open) => {
     expect(offsets).toContainEqual(['@request.auth.roles contains "member"', null]);
   });
 
-  test.skipIf(skip)('a wrong --set is reported with what is expected', async () => {
+  test.skipIf(skip)('a wrong --set is reported with the expected form', async () => {
     const message = async (...args: readonly string[]) => {
       const { code, stdout, stderr } = await explained('documents', ...args, '--as', EMAIL);
       expect([code, stdout]).toEqual([2, '']);

@@ -21,7 +21,7 @@ async function bylaw(...argv: readonly string[]) {
 const leaves = (await loadCommands()).flatMap((command) => ('commands' in command ? command.commands : [command]));
 
 describe('help', () => {
-  test('lists every command', async () => {
+  test('`--help` lists every command', async () => {
     const { code, stdout } = await bylaw('--help');
     expect(code).toBe(0);
     const commands = await loadCommands();
@@ -30,7 +30,7 @@ describe('help', () => {
   });
 
   test.each(leaves.map((command) => [command.name, command] as const))(
-    'of `%s` has every flag and setting',
+    'the help of `%s` has every flag and setting',
     async (name, command) => {
       const { code, stdout, stderr } = await bylaw(...name.split(' '), '--help');
       expect([code, stderr]).toEqual([0, '']);
@@ -44,7 +44,7 @@ describe('help', () => {
     },
   );
 
-  test('is laid out in columns', async () => {
+  test('the help is aligned in columns', async () => {
     expect((await bylaw('user', 'roles', '--help')).stdout).toBe(`bylaw user roles: changes the roles of a user
 
 usage: bylaw user roles EMAIL [flags]
@@ -58,7 +58,7 @@ flags:
 `);
   });
 
-  test('of a group lists its commands', async () => {
+  test('the help of a group lists its commands', async () => {
     const { stdout } = await bylaw('migrate', '--help');
     expect(stdout).toContain(
       '  migrate plan    prints the SQL, marks what does not happen unasked, and counts records that break a rule\n',
@@ -69,7 +69,7 @@ flags:
   });
 });
 
-test('--version is the one of the package', async () => {
+test('`--version` prints the version of the package', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   expect(await bylaw('--version')).toEqual({ code: 0, stdout: `bylaw ${version}\n`, stderr: '' });
 });
@@ -90,6 +90,6 @@ test.each([
       'bylaw explain: unknown environment name `BYLAW_DATTA`; did you mean `BYLAW_DATA`?\n',
   ],
   [['check', '--jsn'], 'bylaw check: unknown flag `--jsn`; did you mean `--json`?\n'],
-] as [string[], string][])('bylaw %j', async (argv, stderr) => {
+] as [string[], string][])('`bylaw %j` is reported as a wrong call', async (argv, stderr) => {
   expect(await bylaw(...argv)).toEqual({ code: 2, stdout: '', stderr });
 });

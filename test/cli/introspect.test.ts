@@ -1,4 +1,4 @@
-/** `bylaw introspect`: a draft that passes `bylaw check`, and whose migration of that database adds and never takes away. */
+/** `bylaw introspect`: a draft that passes `bylaw check`, and whose migration of that database only adds. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -138,7 +138,7 @@ describe.skipIf(inject('postgresUrl') === '')('a database of seventeen tables', 
     return rows.map(({ text }) => text);
   };
 
-  test('the draft declares what fits, and says of the rest why not', async () => {
+  test('the draft declares fitting columns, and gives reasons for the others', async () => {
     const { code, stdout, stderr } = await bylaw('introspect', url);
     expect([code, stderr]).toEqual([0, '6 tables adopted, 5 need changes first, 6 cannot be collections\n']);
     expect(parse(stdout)).toEqual({ collections: DECLARED });
@@ -148,7 +148,7 @@ describe.skipIf(inject('postgresUrl') === '')('a database of seventeen tables', 
     expect(await bylaw('check', '--schema', schema)).toMatchObject({ code: 0 });
   });
 
-  test('its migration takes nothing away, and leaves nothing to do', async () => {
+  test('the migration to the draft drops nothing, and is complete', async () => {
     const before = await columns();
     const { stdout } = await migrate('plan');
     expect(stdout).not.toMatch(/DESTRUCTIVE|DROP (?:TABLE|COLUMN|NOT NULL)|\bTYPE\b|SET NOT NULL/i);
@@ -177,7 +177,7 @@ describe.skipIf(inject('postgresUrl') === '')('a database of seventeen tables', 
 });
 
 describe.skipIf(inject('postgresUrl') === '')('a database whose users do not fit', () => {
-  test('says so at the top, and adopts nothing that references them', async () => {
+  test('the draft reports the clash at the top, and adopts no table that references users', async () => {
     const url = await isolatedUrl(inject('postgresUrl'));
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -196,7 +196,7 @@ describe.skipIf(inject('postgresUrl') === '')('a database whose users do not fit
 test.each([
   [['introspect'], 2],
   [['introspect', 'mysql://x'], 2],
-])('a wrong call is told: %j', async (args, code) => {
+])('a wrong call is reported: %j', async (args, code) => {
   const ended = await run({ args });
   expect([ended.code, ended.stdout]).toEqual([code, '']);
   expect(ended.stderr).toMatch(/URL/);

@@ -45,7 +45,7 @@ describe.runIf(hasPostgres)('bylaw migrate', () => {
   });
   afterAll(() => db?.close());
 
-  test('has a history, which begins empty', async () => {
+  test('`migrate status` prints the history, which is empty at first', async () => {
     const before = await bylaw('migrate', 'status');
     expect(before.out).toMatch(/^\d+ statements are to be run; bylaw migrate plan prints them\n$/);
     const applied = await bylaw('migrate', 'apply');
@@ -65,7 +65,7 @@ describe.runIf(hasPostgres)('bylaw migrate', () => {
     expect((await bylaw('migrate', 'status', '--steps')).out).toContain('  create table "things"');
   });
 
-  test('counts the records that break a rule, with the query that finds them', async () => {
+  test('`migrate plan` counts the records that break a rule, with the query that finds them', async () => {
     await db.run(
       raw(`INSERT INTO things (id, name, size, kind)
            SELECT gen_random_uuid(), repeat('ä', n), n, CASE WHEN n = 9 THEN 'b' ELSE 'a' END FROM generate_series(1, 9) n`),
@@ -95,7 +95,7 @@ collections:
     }
   });
 
-  test('says what is impossible apart from what is destructive, and writes it into a file', async () => {
+  test('`migrate plan` distinguishes impossible from destructive statements, and writes a file', async () => {
     schema(`
 collections:
   things: { fields: { name: { type: string, required: true }, size: string, kind: { type: string, unique: true } } }
@@ -118,7 +118,7 @@ collections:
     expect(refused.err).not.toContain('--allow-destructive');
   });
 
-  test('renames a collection and its links, and asks where that may be meant', async () => {
+  test('`migrate apply` renames a collection with its links, and hints at possible renames', async () => {
     schema('collections:\n  items:\n    fields: { name: string, size: int, kind: string }\n');
     const { err } = await bylaw('migrate', 'apply');
     expect(err).toContain('its rows would be lost; if `items` is its new name, give that `was: things`');

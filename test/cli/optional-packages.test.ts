@@ -29,7 +29,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const hooks = (more: Readonly<Record<string, string>>) => ({ NODE_OPTIONS: `--import=${HOOKS}`, ...more });
 const arguments_ = () => ['--schema', join(folder, 'bylaw.yaml'), '--data', folder];
 
-test.skipIf(inject('postgresUrl') === '')('on PostgreSQL with local files none of them is loaded', async () => {
+test.skipIf(inject('postgresUrl') === '')('a service on PostgreSQL with local files loads none of them', async () => {
   const list = join(folder, 'loaded.json');
   const database = ['--database-url', await isolatedUrl(inject('postgresUrl'))];
   const server = await serve([...arguments_(), ...database], hooks({ TEST_LOADED: list }));
@@ -57,7 +57,7 @@ test.each([
     `BYLAW_FILES names a bucket, but the optional packages ${S3.join(', ')} are not installed: ` +
       `run \`npm install ${S3.join(' ')}\``,
   ],
-])('without %s, a start that needs it says so', async (name, env, message) => {
+])('a start that needs %s reports that it is missing', async (name, env, message) => {
   const ended = await runInChild({
     args: ['serve', '--port', '0', ...arguments_()],
     env: hooks({ ...env, TEST_HIDDEN: name }),
@@ -65,7 +65,7 @@ test.each([
   expect(ended).toEqual({ code: 1, stdout: '', stderr: `bylaw: ${message}\n` });
 });
 
-test('without sharp, sizes of an image are unavailable and the original is not', async () => {
+test('sizes of an image are unavailable without sharp, and the original is available', async () => {
   const server = await serve(arguments_(), hooks({ TEST_HIDDEN: 'sharp', ...ADMIN }));
   try {
     const { body } = await new Client(server.url).post('/api/auth/login', {

@@ -13,7 +13,7 @@ const COMMAND: Command = {
 const issuesOf = (...argv: readonly string[]): readonly string[] => parseArguments(argv, COMMAND).issues;
 
 describe('arguments', () => {
-  test('are flags, switches, repeated flags and the rest', () => {
+  test('a command line has flags, switches, repeated flags and positionals', () => {
     const { args, issues } = parseArguments(['--role', 'x', '--role=y', '--json', '--port=', '--', '--b'], COMMAND);
     expect(issues).toEqual([]);
     expect(args.positionals).toEqual(['--b']);
@@ -46,7 +46,7 @@ describe('arguments', () => {
       ['a', 'b', 'c'],
       ['unexpected argument `b`', 'unexpected argument `c`'],
     ],
-  ])('%j is reported', (argv, issues) => {
+  ])('the error of %j is reported', (argv, issues) => {
     expect(issuesOf(...argv)).toEqual(issues);
   });
 });

@@ -61,14 +61,14 @@ describe.each(['embedded', 'postgres'] as const)('replacing the schema (%s)', (k
     return statuses;
   }
 
-  test.skipIf(skip)('a policy holds as soon as it is replaced, for the sessions that are there', async () => {
+  test.skipIf(skip)('a replaced policy applies to existing sessions immediately', async () => {
     await service.replaceSchema(schema('title: string', 'false'));
     expect((await client.get('/api/posts')).status).toBe(403);
     await service.replaceSchema(schema('title: string', 'true'));
     expect((await client.get('/api/posts')).status).toBe(200);
   });
 
-  test.skipIf(skip)('no request is lost while columns go and come', async () => {
+  test.skipIf(skip)('no request is lost while columns are dropped and added', async () => {
     const statuses = await during(async () => {
       for (const fields of ['title: string, n: int', 'n: int', 'n: float', 'title: string']) {
         const next = schema(fields, 'true');
@@ -79,7 +79,7 @@ describe.each(['embedded', 'postgres'] as const)('replacing the schema (%s)', (k
     expect(Object.keys((await client.get('/api/posts')).body.data[0])).toContain('title');
   });
 
-  test.skipIf(skip)('a migration that fails leaves the schema as it was', async () => {
+  test.skipIf(skip)('a failed migration keeps the former schema', async () => {
     const failed = service.replaceSchema(schema('title: string', 'false'), async () => {
       throw new Error('no');
     });
@@ -87,7 +87,7 @@ describe.each(['embedded', 'postgres'] as const)('replacing the schema (%s)', (k
     expect((await client.get('/api/posts')).status).toBe(200);
   });
 
-  test.skipIf(skip)('a request that waits for the migration keeps its place, whoever connects meanwhile', async () => {
+  test.skipIf(skip)('a request that waits for the migration keeps its place before new connections', async () => {
     const next = schema('title: string', 'true');
     const [migrating, migrated] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const replaced = service.replaceSchema(next, () => {
@@ -109,7 +109,7 @@ describe.each(['embedded', 'postgres'] as const)('replacing the schema (%s)', (k
     for (const socket of silent) socket.destroy();
   });
 
-  test.skipIf(skip)('a session that ends is out of the schema that came later, too', async () => {
+  test.skipIf(skip)('a session that ends is invalid for the later schema too', async () => {
     const { body } = await new Client(service.url).post('/api/auth/login', ADMIN);
     const other = new Client(service.url, { Authorization: `Bearer ${body.access_token}` });
     expect((await other.get('/api/posts')).status).toBe(200);

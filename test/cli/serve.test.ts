@@ -31,7 +31,7 @@ async function clientAt(url: string): Promise<Client> {
   return new Client(url, { Authorization: `Bearer ${body.access_token}` });
 }
 
-describe('errors are reported before anything starts', () => {
+describe('the command line', () => {
   test.each([
     [[], 2, 'bylaw: '],
     [['sevre'], 2, 'did you mean `serve`'],
@@ -39,14 +39,14 @@ describe('errors are reported before anything starts', () => {
     [['serve', '--port', 'x'], 2, '--port'],
     [['serve', '--workers', '2'], 2, '--database-url'],
     [['serve', 'extra'], 2, 'extra'],
-  ] as [string[], number, string][])('bylaw %j', async (args, code, said) => {
+  ] as [string[], number, string][])('`bylaw` reports the error of %j before it starts', async (args, code, said) => {
     const ended = await runInChild({ args });
     expect(ended.code).toBe(code);
     expect(ended.stdout + ended.stderr).toContain(said);
     expect(ended.stderr).not.toMatch(/ {4}at /);
   });
 
-  test('a port that is in use', async () => {
+  test('`bylaw serve` reports a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
@@ -61,12 +61,12 @@ describe('errors are reported before anything starts', () => {
     ]);
   });
 
-  test('a name of the environment that means nothing', async () => {
+  test('`bylaw serve` reports an unknown environment variable', async () => {
     const { code, stderr } = await runInChild({ args: ['serve', '--schema', SCHEMA], env: { BYLAW_DATTA: 'x' } });
     expect([code, stderr]).toEqual([2, expect.stringContaining('did you mean `BYLAW_DATA`')]);
   });
 
-  test('a schema with errors', async () => {
+  test('`bylaw serve` reports a schema with errors', async () => {
     const file = join(folder, 'bad.yaml');
     await writeFile(
       file,
@@ -100,18 +100,18 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
     expect([code, stderr]).toEqual([0, '']);
   };
 
-  test.skipIf(skip)('says where it listens, and that there are no limits', () => {
+  test.skipIf(skip)('the ready line has the address, and that there are no limits', () => {
     const place = kind === 'embedded' ? `embedded database in ${join(folder, 'data')}` : 'PostgreSQL at ';
     expect(server.line).toMatch(/^bylaw listening on http:\/\/127\.0\.0\.1:[1-9]\d+ \(/);
     expect(server.line).toContain(place);
     expect(server.line).toContain('rate limits are OFF');
   });
 
-  test.skipIf(skip)('makes the first admin, once', async () => {
+  test.skipIf(skip)('a start creates the first admin once', async () => {
     expect((await login(server.url)).body.user.roles.toSorted()).toEqual(['admin', 'member']);
   });
 
-  test.skipIf(skip)('commands speak to the database that it serves', async () => {
+  test.skipIf(skip)('commands use the database of the server', async () => {
     const add = await run({
       args: ['user', 'add', 'cli@example.org', '--role', 'member', '--password-stdin', '--schema', SCHEMA, ...where],
       stdin: 'another long password\n',
@@ -132,7 +132,7 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('bylaw user add:')]);
   });
 
-  test.skipIf(skip)('migrate plan has nothing to add, and explain says why', async () => {
+  test.skipIf(skip)('`migrate plan` is empty, and `explain` gives reasons', async () => {
     const plan = await run({ args: ['migrate', 'plan', '--schema', SCHEMA, ...where] });
     expect([plan.code, plan.stdout]).toEqual([0, expect.stringContaining('nothing to do')]);
     const client = await clientAt(server.url);
@@ -151,7 +151,7 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
     expect(stdout).toMatch(/SQL:\n.*SELECT[\s\S]*plan:\n.*(?:Scan|Limit)/);
   });
 
-  test.skipIf(skip)('logs a line of JSON for each request, without secrets', async () => {
+  test.skipIf(skip)('the log has a line of JSON for each request, without secrets', async () => {
     const client = await clientAt(server.url);
     const headers = { Cookie: 'svc_session=secret-cookie', 'X-Request-Id': 'the-logged-one' };
     await client.get('/api/posts?title=secret-query-value', headers);
@@ -170,22 +170,27 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
     expect(server.log()).not.toMatch(/secret-query-value|secret-cookie|a password of tests|eyJ/);
   });
 
-  test.skipIf(skip)('SIGTERM finishes what runs, and ends with 0; a new start finds everything', async () => {
-    const client = await clientAt(server.url);
-    const creates = Array.from({ length: 30 }, (_, i) => client.post('/api/counters', { data: { name: `last ${i}` } }));
-    await Promise.race(creates);
-    const ending = server.end('SIGTERM');
-    const answers = await Promise.allSettled(creates);
-    expect(await ending).toBe(0);
-    const made = answers.flatMap((answer) =>
-      answer.status === 'fulfilled' && answer.value.status === 201 ? [answer.value.body.data.id as string] : [],
-    );
-    server = await serve(['--schema', SCHEMA, ...where], ADMIN);
-    const again = await clientAt(server.url);
-    const ids = (await again.get('/api/counters?limit=100')).body.data.map(({ id }: { id: string }) => id);
-    expect(made.filter((id) => !ids.includes(id))).toEqual([]);
-    expect(made.length).toBeGreaterThan(0);
-  });
+  test.skipIf(skip)(
+    'SIGTERM finishes running requests and exits with 0, and a new start finds all records',
+    async () => {
+      const client = await clientAt(server.url);
+      const creates = Array.from({ length: 30 }, (_, i) =>
+        client.post('/api/counters', { data: { name: `last ${i}` } }),
+      );
+      await Promise.race(creates);
+      const ending = server.end('SIGTERM');
+      const answers = await Promise.allSettled(creates);
+      expect(await ending).toBe(0);
+      const made = answers.flatMap((answer) =>
+        answer.status === 'fulfilled' && answer.value.status === 201 ? [answer.value.body.data.id as string] : [],
+      );
+      server = await serve(['--schema', SCHEMA, ...where], ADMIN);
+      const again = await clientAt(server.url);
+      const ids = (await again.get('/api/counters?limit=100')).body.data.map(({ id }: { id: string }) => id);
+      expect(made.filter((id) => !ids.includes(id))).toEqual([]);
+      expect(made.length).toBeGreaterThan(0);
+    },
+  );
 });
 
 // The suites in this process hash more cheaply.
@@ -199,7 +204,7 @@ test.skipIf(inject('postgresUrl') === '')('passwords are hashed at their full co
   expect(hashes).toEqual([[expect.stringMatching(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)]]);
 });
 
-test('a folder has one server', async () => {
+test('a data folder has one server', async () => {
   const data = join(folder, 'data');
   const server = await serve(['--schema', SCHEMA, '--data', data]);
   try {

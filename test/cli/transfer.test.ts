@@ -80,7 +80,9 @@ async function fill(bylaw: ReturnType<typeof bylawAt>): Promise<void> {
 
 describe('export and import (embedded)', () => {
   // One start of the embedded database for all: each takes seconds.
-  test('work with the folder, and through a server that has it open', { timeout: 120_000 }, async () => {
+  test('export and import work on a data folder, and through a server that has it open', {
+    timeout: 120_000,
+  }, async () => {
     const place = ['--data', join(folder, 'data')];
     await fillDataFolder(join(folder, 'data'));
     const bylaw = bylawAt(place);
@@ -119,7 +121,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     return { bylaw, url };
   }
 
-  test('what one format exports, every format brings back, circles and all', async () => {
+  test('every format imports the export of every other, cycles included', async () => {
     const { bylaw } = await newDatabase();
     const source = file('nodes.ndjson', HOSTILE.map((each) => `${JSON.stringify(each)}\n`).join(''));
     expect(await bylaw('import', 'nodes', source)).toMatchObject({ code: 0, stdout: '5 created, 0 updated\n' });
@@ -182,7 +184,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     ['b.json', '{"name": "a"}', [':1: expected a JSON list']],
     ['a.csv', 'name,name\na,b\n', [':1: the header names `name` twice']],
     ['c.csv', 'name,note\n"a"b,c\n"d', [':2: expected a comma behind a quoted cell', ':3: a quoted cell does not end']],
-  ])('the errors of a file that is not well formed: %s', async (name, text, expected) => {
+  ])('a malformed file is reported with its errors: %s', async (name, text, expected) => {
     const { bylaw } = await newDatabase();
     const { code, stderr } = await bylaw('import', 'nodes', file(name, text));
     const lines = stderr.split('\n').filter((line) => line.startsWith(folder));
@@ -192,7 +194,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     ]).toEqual([1, expected]);
   });
 
-  test('constraints of an adopted table are reported with their lines, of updates too', async () => {
+  test('violated constraints of an adopted table are reported with their lines, also for updates', async () => {
     const { bylaw, url } = await newDatabase();
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -220,7 +222,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     ]);
   });
 
-  test('a dry run reports the same and stores nothing', async () => {
+  test('a dry run reports the same errors and stores nothing', async () => {
     const { bylaw } = await newDatabase();
     const source = file('dry.json', JSON.stringify([{ name: 'a' }, { name: 'b' }]));
     expect(await bylaw('import', 'nodes', source, '--dry-run')).toMatchObject({
@@ -230,7 +232,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     expect((await bylaw('export', 'nodes')).stdout).toBe('');
   });
 
-  test('upsert updates what it finds, and leaves what the file does not name', async () => {
+  test('an upsert updates existing records, and keeps fields that the file does not name', async () => {
     const { bylaw } = await newDatabase();
     const before = [record(1, { note: 'kept', size: 1, tags: [id(91)] }), record(2, { tags: [id(91)] })];
     await bylaw('import', 'nodes', file('before.json', JSON.stringify(before)));
@@ -254,7 +256,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     });
   });
 
-  test('a resumable import goes on where it stopped', async () => {
+  test('a resumable import continues where it stopped', async () => {
     const { bylaw } = await newDatabase();
     const many = Array.from({ length: 5001 }, (_, i) => JSON.stringify({ name: `n${i}` }));
     // The second chunk fails as long as a record of its name is there.
@@ -279,7 +281,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     });
   });
 
-  test('users come with roles, and files do not come', async () => {
+  test('users are imported with roles, and files are rejected', async () => {
     const { bylaw } = await newDatabase();
     const users = file('users.csv', 'email,roles\nAda@example.com,member\nben@example.com,boss\n');
     expect(await bylaw('import', 'users', users)).toMatchObject({
@@ -301,7 +303,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     });
   });
 
-  test('several collections go into a folder, and unknown names are errors', async () => {
+  test('several collections are exported into a folder, and unknown names are errors', async () => {
     const { bylaw } = await newDatabase();
     const out = join(folder, 'out');
     expect(await bylaw('export', 'tags', 'nodes', '--out', out, '--format', 'csv')).toMatchObject({

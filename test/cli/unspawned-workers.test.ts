@@ -1,4 +1,4 @@
-/** Workers of which the system makes no process: the folder to start them in is not there. */
+/** Workers whose process cannot be created, because the working folder does not exist. */
 import cluster, { type ClusterSettings } from 'node:cluster';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -52,13 +52,13 @@ const serve = (): Promise<number> =>
     cwd: folder,
   });
 
-test('the first ends the primary, which says why', async () => {
+test('a failure of the first worker ends the primary with the reason', async () => {
   startIn(join(folder, 'missing'));
   expect(await serve()).toBe(1);
   expect([out, errors]).toEqual(['', expect.stringMatching(/^bylaw serve: no process .* worker: spawn .* ENOENT\n$/)]);
 });
 
-test('a later one is tried again', async () => {
+test('a later worker is started again', async () => {
   startIn(folder);
   const ended = serve();
   await until('it is ready', async () => out.includes('listening'));

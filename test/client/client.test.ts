@@ -56,7 +56,7 @@ function spied(answer?: (url: string, init: RequestInit) => Promise<Response> | 
 }
 
 describeOnBoth('the client', (service) => {
-  test('registers, logs in, reads itself, and logs out', async () => {
+  test('a user registers, logs in, reads the own account, and logs out', async () => {
     const client = clientOf(service);
     const credentials = { email: `new.${Date.now()}@example.org`, password: 'lovelace and babbage' };
     const registered = await client.register(credentials);
@@ -66,7 +66,7 @@ describeOnBoth('the client', (service) => {
     await expect(client.me()).rejects.toMatchObject({ status: 401, code: 'unauthenticated' });
   });
 
-  test('creates, reads with expand, updates under If-Match, and deletes', async () => {
+  test('a collection creates, reads with expand, updates with If-Match, and deletes', async () => {
     const { id: owner, client } = await signedIn(service);
     const documents = client.collection('documents');
     const { id } = await documents.create({ title: 'One' });
@@ -81,7 +81,7 @@ describeOnBoth('the client', (service) => {
     await expect(documents.read(id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
   });
 
-  test('reports what is wrong with each field', async () => {
+  test('an error has the issue of each field', async () => {
     const { client } = await signedIn(service);
     const error = await client
       .collection('documents')
@@ -95,7 +95,7 @@ describeOnBoth('the client', (service) => {
     expect((error as BylawError).requestId).toBeTypeOf('string');
   });
 
-  test('walks the pages of a list once, and gives the first one when awaited', async () => {
+  test('a list reads its pages once, and gives the first one when awaited', async () => {
     const { client } = await signedIn(service);
     const documents = client.collection('documents');
     const titles = ['a', 'b', 'c', 'd', 'e'].map((letter) => `${letter} of pages`);
@@ -111,7 +111,7 @@ describeOnBoth('the client', (service) => {
     expect(met).toEqual(titles);
   });
 
-  test('uploads with progress, and links', async () => {
+  test('an upload reports progress, and a link needs no header', async () => {
     const { client } = await signedIn(service);
     const progress: number[] = [];
     const file = await client.upload(new File(['hello'], 'hello.txt', { type: 'text/plain' }), {
@@ -122,7 +122,7 @@ describeOnBoth('the client', (service) => {
     expect(await (await fetch(new URL(url, service.url))).text()).toBe('hello');
   });
 
-  test('refreshes once for all calls that a 401 meets, and goes on', async () => {
+  test('concurrent calls with a 401 share a refresh, and continue', async () => {
     const storage = new MemoryStorage();
     const { sent, fetch: spy } = spied();
     const { client } = await signedIn(service, { storage, fetch: spy });
@@ -132,7 +132,7 @@ describeOnBoth('the client', (service) => {
     expect(sent.filter((call) => call.endsWith('/token/refresh'))).toHaveLength(1);
   });
 
-  test('takes over what another tab refreshed meanwhile', async () => {
+  test('a client uses the tokens that another tab has refreshed', async () => {
     const storage = new MemoryStorage();
     const { email, client: first } = await signedIn(service, { storage });
     expire(storage);
@@ -147,7 +147,7 @@ describeOnBoth('the client', (service) => {
     expect(sent).toEqual(['GET /api/auth/me', 'GET /api/auth/me']);
   });
 
-  test('reports once that the session has ended', async () => {
+  test('the end of a session is reported once', async () => {
     const storage = new MemoryStorage();
     let ended = 0;
     const { client } = await signedIn(service, { storage, onSessionEnd: () => ended++ });
@@ -156,7 +156,7 @@ describeOnBoth('the client', (service) => {
     expect([ended, storage.getItem(`bylaw:${service.url}`)]).toEqual([1, null]);
   });
 
-  test('repeats a create whose answer was lost without making two records, and never repeats an update', async () => {
+  test('a create with a lost response is retried without a second record, and an update is never retried', async () => {
     let lose = true;
     const { sent, fetch: spy } = spied((url, init) => {
       if (!lose || init.method === 'GET' || url.includes('/auth/')) return undefined;
@@ -173,7 +173,7 @@ describeOnBoth('the client', (service) => {
     expect(sent).toEqual([`PATCH /api/documents/${id}`]);
   });
 
-  test('retries a read after a 503, at most as often as configured', async () => {
+  test('a read is retried after a 503, as often as configured', async () => {
     const busy = async (): Promise<Response> => new Response('busy', { status: 503, headers: { 'retry-after': '0' } });
     const { sent, fetch: spy } = spied((url) => (url.includes('/auth/') ? undefined : busy()));
     const { client } = await signedIn(service, { fetch: spy, retries: 1 });
@@ -211,7 +211,7 @@ function browserFetch(origin: string): { readonly fetch: Fetch; readonly cookies
 }
 
 describeOnBoth('the client with cookies', (service) => {
-  test('leaves the session to the cookie: no token is kept or sent', async () => {
+  test('a client with cookies keeps and sends no token', async () => {
     const storage = new MemoryStorage();
     const browser = browserFetch(service.url);
     const sent: (string | null)[] = [];
@@ -232,7 +232,7 @@ describeOnBoth('the client with cookies', (service) => {
 });
 
 describeOnBoth('a batch of the client', (service) => {
-  test('is one request, sent again under one key where its answer was lost', async () => {
+  test('a batch is a single request, which is retried with the same key if its response was lost', async () => {
     let sends = 0;
     const keys = new Set<string | null>();
     const losing: Fetch = async (input, init) => {
@@ -252,7 +252,7 @@ describeOnBoth('a batch of the client', (service) => {
     expect(listed.data.map(({ status }) => status)).toEqual(['published']);
   });
 
-  test('names the operation that failed', async () => {
+  test('an error of a batch has the operation that failed', async () => {
     const { client } = await signedIn(service);
     const failing = client.batch([
       { op: 'create', collection: 'documents', data: { title: 'Undone' } },
@@ -270,8 +270,8 @@ function expire(storage: MemoryStorage, change: object = {}): void {
   storage.setItem(key, JSON.stringify({ ...kept, access_token: 'expired', ...change }));
 }
 
-describe('its size', () => {
-  test('is at most 6 KB compressed', async () => {
+describe('the size of the client', () => {
+  test('the client has at most 6 KB compressed', async () => {
     const size = compressedSize(await bundleForBrowser('src/client/client.ts'));
     expect(size).toBeGreaterThan(1024);
     expect(size).toBeLessThanOrEqual(6 * 1024);

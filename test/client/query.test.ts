@@ -1,4 +1,4 @@
-/** What `query` sends and how it walks, against answers in the form of the contract. */
+/** The requests of `query` and its pages, against responses in the form of the contract. */
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import { describeOnBoth } from '../support/service.ts';
@@ -23,7 +23,7 @@ const page = (ids: readonly string[], next: string | null) => ({
   page: { limit: 2, has_more: next !== null, next_cursor: next },
 });
 
-test('walks by cursor, from where the first page began', async () => {
+test('a query continues by cursor from the start of the first page', async () => {
   const { tasks, bodies, urls } = answering([page(['a', 'b'], 'c1'), page(['c', 'd'], 'c2'), page(['e'], null)]);
   const query = { filter: 'title contains $q', params: { q: 'x' }, sort: ['-due_at'], limit: 2, offset: 4 };
   const met: string[] = [];
@@ -38,7 +38,7 @@ test('walks by cursor, from where the first page began', async () => {
   expect(new Set(urls)).toEqual(new Set(['POST /api/tasks/query']));
 });
 
-test('gives the first page when awaited, and is repeated like every read', async () => {
+test('an awaited query gives the first page, and is retried like every read', async () => {
   const first = answering([page(['a'], 'c1')]);
   expect((await first.tasks.query()).page.next_cursor).toBe('c1');
   const { tasks, bodies } = answering([]);
@@ -47,7 +47,7 @@ test('gives the first page when awaited, and is repeated like every read', async
 });
 
 describeOnBoth('a query of the running service', (service) => {
-  test('walks its pages in order, and reports the error of a filter', async () => {
+  test('a query reads its pages in order, and reports the error of a filter', async () => {
     const { email, password } = await service.user();
     const client = createClient(service.url);
     await client.login({ email, password });

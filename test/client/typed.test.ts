@@ -41,7 +41,7 @@ export async function use(): Promise<string | undefined> {
 }
 `;
 
-test('they compile, and mistakes do not', async () => {
+test('correct calls compile, and mistakes do not', async () => {
   const { schema } = parseSchema(readFileSync(join(ROOT, 'bylaw.yaml'), 'utf8'), 'bylaw.yaml');
   const folder = mkdtempSync(join(tmpdir(), 'bylaw-types-'));
   try {

@@ -1,4 +1,4 @@
-/** The exports in a browser: the same answers as here, with code generation and under a policy that forbids it; uploads with progress. */
+/** The exports in a browser: the same decisions as in Node, with code generation and under a policy that forbids it; uploads with progress. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -87,11 +87,11 @@ describeInBrowser('bylaw/policy in Chromium', () => {
     return JSON.parse(await page.until('document.body.id === "done" && document.body.textContent'));
   }
 
-  test('decides as here', async () => {
+  test('the browser decides as Node does', async () => {
     expect(await outcomes('/eval')).toEqual({ on: here(true), off: here(false) });
   });
 
-  test('needs no eval without code generation, and is stopped with it', async () => {
+  test('the module needs eval for code generation only', async () => {
     const { on, off } = await outcomes('/strict');
     expect(off).toEqual(here(false));
     expect(on).toContain('EvalError');
@@ -106,7 +106,7 @@ describeOnOne('the service', (service) => {
     });
     afterAll(() => browser?.close());
 
-    test('reports its progress up to the size of the file', async () => {
+    test('an upload reports progress up to the size of the file', async () => {
       const { email, password } = await service.user();
       const client = Buffer.from(await bundleForBrowser('src/client/client.ts')).toString('base64');
       const page = await browser.page(`${service.url}/healthz`);

@@ -77,13 +77,13 @@ describe('test', () => {
     });
   }
 
-  it('looks at the resulting record of an update', () => {
+  it('`test` evaluates the resulting record of an update', () => {
     const policy = compile('@next.owner = @record.owner', { ...place, action: 'update' });
     expect(test(policy, { record: { owner: ADA }, next: { owner: BEN } })).toBe(false);
     expect(test(policy, { record: { owner: ADA } })).toBe(true);
   });
 
-  it('rejects what is not of its type, and a related record that is only named', () => {
+  it('`test` rejects values of another type, and a related record that has only an id', () => {
     const named = compile('@record.team.name = "x"', place);
     expect(() => test(named, { record: { team: TEAM } })).toThrow('/team: the policy reads this record of teams');
     expect(() => test(named, { record: { score: '4' } })).toThrow('/score: expected int, found "4"');
@@ -92,7 +92,7 @@ describe('test', () => {
 });
 
 describe('where', () => {
-  it('is a condition with typed parameters', () => {
+  it('`where` gives a condition with typed parameters', () => {
     const policy = compile('@record.status = "published" or @record.owner = @request.auth.id', place);
     expect(where(policy, { request: { auth: { id: ADA } } })).toEqual({
       sql: `("t"."status" = 'published'::text OR "t"."owner_id" = $1::uuid)`,
@@ -101,26 +101,26 @@ describe('where', () => {
     expect(where(policy, { alias: 'd' }).sql).toBe(`"d"."status" = 'published'::text`);
   });
 
-  it('returns the decision by the request alone', () => {
+  it('`specialise` returns the decision by the request alone', () => {
     const policy = compile('@request.auth.roles contains "admin" and true', place);
     expect(specialise(policy, { request: { auth: { id: ADA, roles: ['admin'] } } }).verdict).toBe('allow');
     expect(specialise(policy, {}).verdict).toBe('deny');
   });
 
-  it('is refused for a policy about the resulting record', () => {
+  it('`where` rejects a policy about the resulting record', () => {
     const policy = compile('@next.score > @record.score', { ...place, action: 'update' });
     expect(() => where(policy)).toThrow(/@next/);
   });
 });
 
 describe('texts and schemas', () => {
-  it('a schema may be what its file parses to', () => {
+  it('a schema may be the parsed content of its file', () => {
     const object = { collections: { notes: { fields: { text: 'string' } } } };
     const policy = compile('@record.text = "x"', { schema: object, collection: 'notes', action: 'read' });
     expect(test(policy, { record: { text: 'x' } })).toBe(true);
   });
 
-  it('check reports every error with its place, format prints the canonical form', () => {
+  it('`check` reports every error with its place, and `format` prints the canonical form', () => {
     const issues = check('@record.ownr = 1 &&\n@record.status = 2', place);
     expect(issues.map(({ code, line, column }) => [code, line, column])).toEqual([
       ['name_unknown', 1, 9],
@@ -153,14 +153,14 @@ describe('texts and schemas', () => {
 });
 
 describe('complete', () => {
-  it('offers the keys of a list, and any that the text names', () => {
+  it('`complete` offers the keys of a list, and keys that the text names', () => {
     const text = '@record.status = @request.query.';
     const keysFor = (action: 'list' | 'read'): readonly string[] =>
       complete(text, text.length, { ...place, action }).map((each) => each.text);
     expect(keysFor('list')).toEqual(expect.arrayContaining(['id', 'status', 'owner', 'owner_id', 'tags_any']));
     expect(keysFor('read')).toEqual([]);
   });
-  it('throws for a schema with errors and for an unknown collection, as compile does', () => {
+  it('`complete` throws for a schema with errors and for an unknown collection, as `compile` does', () => {
     expect(() => complete('', 0, { ...place, collection: 'nowhere' })).toThrow(TypeError);
     expect(() => complete('', 0, { ...place, schema: 'collections: 1' })).toThrow(SchemaError);
   });

@@ -48,7 +48,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     return migration.destructive.map(({ why }) => why);
   };
 
-  it('plans nothing for a database that matches the schema', async () => {
+  it('a plan is empty if the database matches the schema', async () => {
     const schema = schemaOf(FIRST);
     expect(await planMigration(db, schema)).toEqual({ statements: [], destructive: [], apart: [] });
     expect((await applyMigration(db, schema)).statements).toEqual([]);
@@ -56,7 +56,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     expect(await hasAllOf(db, schemaOf(FIRST.replace('n: {', 'm: { type: bool }, n: {')))).toBe(false);
   });
 
-  it('reads the catalogue once if nothing changes', async () => {
+  it('a start reads the catalogue once if nothing changes', async () => {
     let reads = 0;
     const rowsOf =
       (q: Queryable): Queryable['rows'] =>
@@ -74,7 +74,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     expect(reads).toBe(1);
   });
 
-  it('creates tables that compare text by code point, with keys that cascade', async () => {
+  it('new tables compare text by code point and have keys that cascade', async () => {
     const catalogue = await readCatalog(db);
     const things = catalogue.get('things')!;
     expect(Object.fromEntries(things.columns)).toMatchObject({
@@ -109,7 +109,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     expect(row).toEqual(['C']);
   });
 
-  it('adds tables, columns, defaults, indexes and references', async () => {
+  it('a migration adds tables, columns, defaults, indexes and references', async () => {
     const schema = schemaOf(
       collections(`
   teams: { fields: { name: { type: string, required: true } } }
@@ -140,7 +140,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     expect(constraints.find(({ columns: c }) => c[0] === 'team_id')).toMatchObject({ onDelete: 'SET NULL' });
   });
 
-  it('renames by `was`, widens types, and keeps values', async () => {
+  it('a migration renames by `was`, widens types and keeps values', async () => {
     const schema = schemaOf(
       collections(`
   teams: { fields: { name: { type: string, required: true } } }
@@ -170,7 +170,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     expect(names.join()).not.toMatch(/things_name|things_team/);
   });
 
-  it('refuses statements that lose data or may fail, changes nothing, and runs them with consent', async () => {
+  it('a migration runs statements that lose data or may fail with consent only, and otherwise changes nothing', async () => {
     const last = (fields: string) =>
       collections(`
   teams: { fields: { name: { type: string, required: true } } }
@@ -204,7 +204,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     expect(await thing('title, n')).toHaveLength(2);
   });
 
-  it('requires consent before it drops a constraint that no schema can declare', async () => {
+  it('a migration needs consent to drop a constraint that no schema can declare', async () => {
     await db.run(raw('CREATE TABLE seats (id uuid PRIMARY KEY, room bigint, place bigint, UNIQUE (room, place))'));
     await db.run(raw('CREATE TABLE bookings (id uuid PRIMARY KEY, room bigint, place bigint)'));
     await db.run(raw('ALTER TABLE bookings ADD FOREIGN KEY (room, place) REFERENCES seats (room, place)'));
@@ -218,7 +218,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     await db.run(raw('DROP TABLE bookings, seats'));
   });
 
-  it('leaves foreign tables alone, and creates tables of other rooms once', async () => {
+  it('a migration keeps foreign tables, and creates tables of other rooms once', async () => {
     await db.run(raw('CREATE TABLE elsewhere (id int)'));
     const systemTables = [raw('CREATE TABLE IF NOT EXISTS "_files_blobs" (id int PRIMARY KEY)')];
     const schema = schemaOf(
@@ -237,7 +237,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     expect((await readCatalog(db)).has('elsewhere')).toBe(true);
   });
 
-  it('runs once for three callers at the same time', async () => {
+  it('three concurrent callers run a migration once', async () => {
     const schema = schemaOf(
       collections(
         '  teams: { fields: { name: { type: string, required: true }, at: datetime } }\n' +
@@ -261,7 +261,7 @@ describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
       ([name]) => name,
     );
 
-  it('keeps a CHECK that requires more than a value', async () => {
+  it('a migration keeps a CHECK that requires more than a value', async () => {
     await applyMigration(db, notes('string'));
     const own = {
       note_required: `note IS NOT NULL AND note <> ''`,
@@ -289,7 +289,7 @@ describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
     ['is deferred', 'UNIQUE (note) DEFERRABLE INITIALLY DEFERRED'],
     ['can be deferred', 'UNIQUE (note) DEFERRABLE'],
     ['allows one null', 'UNIQUE NULLS NOT DISTINCT (note)'],
-  ])('replaces a unique constraint that %s', async (_, definition) => {
+  ])('a migration replaces a unique constraint that %s', async (_, definition) => {
     await applyMigration(db, notes('string'));
     for (const name of ['notes_note_key', 'mine']) {
       await db.run(raw(`ALTER TABLE notes ADD CONSTRAINT ${name} ${definition}`));
@@ -302,7 +302,7 @@ describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
     }
   });
 
-  it('keeps a plain constraint under the name that errors are mapped by', async () => {
+  it('a migration renames a plain constraint to the name by which errors find its field', async () => {
     await db.run(raw('ALTER TABLE notes ADD CONSTRAINT mine UNIQUE (note)'));
     const unique = notes('{ type: string, unique: true, max: 100 }');
     expect((await applyMigration(db, unique)).statements).toEqual([
@@ -311,7 +311,7 @@ describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
     await applyMigration(db, notes('string'), { allowDestructive: true });
   });
 
-  it('makes a deferred foreign key immediate', async () => {
+  it('a migration makes a deferred foreign key immediate', async () => {
     const linked = schemaOf(`
 collections:
   notes: { fields: { note: string }, relations: { next: { kind: belongs_to, collection: notes } } }

@@ -81,7 +81,7 @@ const openUrl = (url: string): Promise<Database> => openDatabase({ url, pipeline
 const opened = async (): Promise<Database> => openUrl(await postgresUrl());
 
 describe.runIf(hasPostgres)('a migration of tables in use', () => {
-  it('reaches the state of one transaction, wherever it is interrupted', async () => {
+  it('an interrupted migration reaches the state of a single transaction', async () => {
     const embedded = await openEmbeddedDatabase();
     await fill(embedded);
     const whole = await applyMigration(embedded, AFTER);
@@ -115,7 +115,7 @@ describe.runIf(hasPostgres)('a migration of tables in use', () => {
     expect(steps).toBeGreaterThan(20);
   }, 120_000);
 
-  it('goes back to the schema before from every state of an interrupted one', async () => {
+  it('a migration to the former schema starts from every state of an interrupted one', async () => {
     const after = schemaOf(`
 collections:
   teams: { fields: { name: string } }
@@ -158,7 +158,7 @@ collections:
     }
   }, 60_000);
 
-  it('builds an index again that was being built when the process died, and keeps readers and writers going', async () => {
+  it('a migration rebuilds the index of a dead process while others read and write', async () => {
     const url = await postgresUrl();
     const [db, other] = [await openUrl(url), await openUrl(url)];
     try {
@@ -188,7 +188,7 @@ collections:
     }
   }, 60_000);
 
-  it('reports duplicates that are written while the index is built, and leaves nothing in the way of writers', async () => {
+  it('a migration reports duplicates that are written during an index build, and leaves nothing that blocks writers', async () => {
     const url = await postgresUrl();
     const [db, other] = [await openUrl(url), await openUrl(url)];
     try {
@@ -212,7 +212,7 @@ collections:
     }
   }, 60_000);
 
-  it('is done once by three nodes that start at once', async () => {
+  it('three nodes that start together run a migration once', async () => {
     const url = await postgresUrl();
     const nodes = await Promise.all([1, 2, 3].map(() => openUrl(url)));
     try {
@@ -226,7 +226,7 @@ collections:
     }
   }, 60_000);
 
-  it('keeps values unique while a constraint that waits for the commit is replaced', async () => {
+  it('values stay unique while a migration replaces a deferred constraint', async () => {
     const wanted = schemaOf(
       'collections:\n  teams: { fields: { label: { type: string, unique: true, max: 100, was: name } } }\n',
     );
@@ -270,7 +270,7 @@ collections:
     }
   }, 120_000);
 
-  it('leaves no index behind where the schema no longer wants what an interrupted migration built', async () => {
+  it('a migration drops the index of an interrupted one if the schema no longer wants it', async () => {
     const db = await opened();
     try {
       await fill(db);
@@ -292,7 +292,7 @@ collections:
     }
   });
 
-  it('is not taken for done by a node whose unique field is still unchecked', async () => {
+  it('a node is not ready while its unique field is unchecked', async () => {
     const db = await opened();
     try {
       await fill(db);
@@ -315,7 +315,7 @@ collections:
     }
   });
 
-  it('does not write a large table again at a start', async () => {
+  it('a start does not rewrite a large table', async () => {
     const db = await opened();
     try {
       const schemaWith = (type: string) => schemaOf(`collections:\n  things: { fields: { n: ${type} } }\n`);

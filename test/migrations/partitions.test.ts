@@ -36,7 +36,7 @@ describe.each(KINDS)('partitions on %s', (kind) => {
   }, 60_000);
   afterAll(() => db?.close());
 
-  it('create, read, change and delete as elsewhere', async () => {
+  it('partitioned tables support create, read, update and delete', async () => {
     const { id } = await ann.create('notes', { slug: 'one' });
     const version = await ann.version('notes', id);
     await ann.update('notes', id, { n: 1 }, { ifVersion: [version] });
@@ -44,7 +44,7 @@ describe.each(KINDS)('partitions on %s', (kind) => {
     await ann.remove('notes', id);
   });
 
-  it('name the field that is not unique', async () => {
+  it('an error of a partition names the field that is not unique', async () => {
     await ann.create('notes', { slug: 'taken' });
     const { id } = await ann.create('notes', { slug: 'free' });
     const taken = { unique_violation: ['/data/slug unique_violation'] };
@@ -91,7 +91,7 @@ describe.each(KINDS)('a schema on hash partitions of its keys on %s', (kind) => 
   }, 60_000);
   afterAll(() => db?.close());
 
-  it('is in partitions but for what is unique, and the next start finds nothing to do', async () => {
+  it('all tables without unique fields are partitioned, and the next start has nothing to do', async () => {
     const parted = await db.rows(
       raw(
         `SELECT relname FROM pg_class WHERE relkind = 'p' AND relnamespace = current_schema()::regnamespace ORDER BY 1`,
@@ -101,7 +101,7 @@ describe.each(KINDS)('a schema on hash partitions of its keys on %s', (kind) => 
     expect((await planMigration(db, schemaOf(WHOLE))).statements).toEqual([]);
   });
 
-  it('follows a schema that changes, and goes back', async () => {
+  it('partitioned tables follow a changed schema and its reversal', async () => {
     const more = schemaOf(
       WHOLE.replace('pages: int', 'pages: { type: int, required: true, default: 3, index: true }, note: string'),
     );
@@ -111,7 +111,7 @@ describe.each(KINDS)('a schema on hash partitions of its keys on %s', (kind) => 
     expect((await planMigration(db, schemaOf(WHOLE))).statements).toEqual([]);
   });
 
-  it('writes, reads and refuses as elsewhere', async () => {
+  it('partitioned tables accept and reject the same requests as others', async () => {
     const shelf = await ann.create('shelves', { name: 'Mine' });
     const books = [];
     for (const title of ['a', 'b', 'c', 'd']) books.push(await ann.create('books', { title, shelf: shelf.id }));
@@ -127,7 +127,7 @@ describe.each(KINDS)('a schema on hash partitions of its keys on %s', (kind) => 
     expect(await ann.read('books', a.id, ['alike'])).toMatchObject({ next: null, expand: { alike: [{ id: c.id }] } });
   });
 
-  it('holds references across partitions, from whole tables too', async () => {
+  it('foreign keys hold across partitions, and from tables without partitions', async () => {
     const [shelf, other] = [await ann.create('shelves', {}), await ann.create('shelves', {})];
     const sign = await ann.create('signs', { text: 'here', shelf: shelf.id });
     const book = await ann.create('books', { title: 'x', shelf: shelf.id });
@@ -163,7 +163,7 @@ describe('the member of a constraint', () => {
     ['notes_6_team_id_slug_key', ['team_id', 'slug'], '/data/slug'],
     ['notes_6_team_id_slug_key', [], undefined],
     ['of an operator', ['elsewhere'], undefined],
-  ])('%s over %j is %s', (constraint, columns, pointer) => {
+  ])('the member of %s over %j is %s', (constraint, columns, pointer) => {
     expect(pointerOf(constraint, columns)).toBe(pointer);
   });
 });

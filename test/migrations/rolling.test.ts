@@ -1,4 +1,4 @@
-/** Two versions of a program on one database: what a newer one adds, an older one serves with. */
+/** Two versions of a program on one database: the older version serves the tables of the newer one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
@@ -25,7 +25,7 @@ async function refusal(db: Database, schema: ReturnType<typeof schemaOf>, allowD
   return (error as MigrationRefused).message;
 }
 
-describe.each(KINDS)('%s', (kind) => {
+describe.each(KINDS)('two versions on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
@@ -51,7 +51,7 @@ describe.each(KINDS)('%s', (kind) => {
   };
 
   it.each(Object.keys(NEWER))(
-    'the old version serves on, and starts again, after the new one added %s',
+    'the old version still serves, and starts, after the new one has added %s',
     async (name) => {
       await serve(OLD);
       await db.run(raw('DELETE FROM things'));
@@ -73,7 +73,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await db.rows(raw('SELECT kind FROM things'))).toEqual([["it's"]]);
   });
 
-  it('an older version that starts again leaves what newer nodes rely on unique', async () => {
+  it('a start of an older version keeps the unique constraints of newer nodes', async () => {
     await serve(OLD);
     await db.run(raw('DELETE FROM things'));
     await serve(NEWER['an index and a unique']);
@@ -86,7 +86,7 @@ describe.each(KINDS)('%s', (kind) => {
     await db.run(raw(INSERT));
   });
 
-  it('what an older version cannot serve with takes it out of the balancer, or fails its writes', async () => {
+  it('an older version is not ready, or fails its writes, if it cannot serve the new tables', async () => {
     await serve(OLD);
     await db.run(raw('DELETE FROM things'));
     // Documented: its creates fail.
@@ -103,7 +103,7 @@ describe.each(KINDS)('%s', (kind) => {
     await applyMigration(db, OLD, { allowDestructive: true });
   });
 
-  it('a column that only another version has does not keep this one from writing', async () => {
+  it('a column of another version does not prevent writes of this one', async () => {
     await serve(OLD);
     await db.run(raw('DELETE FROM things'));
     await db.run(raw('ALTER TABLE things ADD COLUMN must int NOT NULL'));
@@ -114,7 +114,7 @@ describe.each(KINDS)('%s', (kind) => {
     await db.run(raw('ALTER TABLE things DROP COLUMN must'));
   });
 
-  it('`migrate apply` still drops what the schema does not have, when told to', async () => {
+  it('`migrate apply` drops extra columns with consent', async () => {
     await serve(NEWER['a collection']);
     const { destructive } = await planMigration(db, OLD);
     expect(destructive.map(({ why }) => why)).toContainEqual(expect.stringContaining('the table "others"'));
@@ -122,13 +122,13 @@ describe.each(KINDS)('%s', (kind) => {
     expect([(await readCatalog(db)).has('others'), (await planMigration(db, OLD)).statements]).toEqual([false, []]);
   });
 
-  it('a rename that may be meant is asked about, and a type that changed is not ready', async () => {
+  it('a possible rename is refused with a hint, and a changed type is not ready', async () => {
     expect(await refusal(db, things('title: string'))).toContain('give that `was: name`');
     expect(await hasAllOf(db, things('name: int'))).toBe(false);
     expect(await hasAllOf(db, things('name: string, more: string'))).toBe(false);
   });
 
-  it('says what the rows do not allow, with the query that finds them, and does not offer to do it', async () => {
+  it('a refusal names the rows that prevent a change by a query, and offers no consent', async () => {
     await db.run(raw('DELETE FROM things'));
     await db.run(
       raw(
@@ -149,14 +149,14 @@ describe.each(KINDS)('%s', (kind) => {
     }
   });
 
-  it('a field that becomes required with a default gives it to the rows that have none', async () => {
+  it('rows without a value get the default of a field that becomes required', async () => {
     await serve(things('name: { type: string, required: true, default: "none" }'));
     expect(await db.rows(raw('SELECT name FROM things ORDER BY name'))).toEqual([['none'], ['x'], ['x']]);
   });
 });
 
 describe.runIf(hasPostgres)('a migration', () => {
-  it('waits for a lock in short turns, and lets readers through between them', async () => {
+  it('a migration waits for a lock in short turns, with readers between them', async () => {
     const url = await postgresUrl();
     const db = await openDatabase({ url, pipelines: 1 });
     const other = await openDatabase({ url, pipelines: 1 });

@@ -1,4 +1,4 @@
-/** The tables of distributed collections: hash partitions here, and the statements that a Citus cluster is sent. */
+/** The tables of collections that are stored by tenant: hash partitions, and the statements for a Citus cluster. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -60,11 +60,11 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
   }, 60_000);
   afterAll(() => db?.close());
 
-  it('leave nothing to do for a second start', async () => {
+  it('a second start has nothing to do', async () => {
     expect((await planMigration(db, SAMPLE)).statements).toEqual([]);
   });
 
-  it('begin every key and index with the tenant, and refer within it', async () => {
+  it('every key and index begins with the tenant, and foreign keys stay within it', async () => {
     const { tenantLayout, constraints, indexes } = (await readCatalog(db)).get('comments')!;
     expect(tenantLayout).toEqual({ kind: 'by', column: 'team_id' });
     expect(
@@ -86,7 +86,7 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     ]);
   });
 
-  it('take imported records with their links', async () => {
+  it('an import writes records with their links', async () => {
     const [team, user, one, two] = [1, 2, 3, 4].map((n) => `00000000-0000-4000-8000-00000000010${n}`);
     await db.run(raw(`INSERT INTO users (id, email, email_verified) VALUES ('${user}', 'a@example.org', true)`));
     await db.run(raw(`INSERT INTO teams (id, name, created_by_id) VALUES ('${team}', 'imported', '${user}')`));
@@ -104,7 +104,7 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     ]);
   });
 
-  it('refuse imports that move a record, or give one slug twice', async () => {
+  it('an import rejects records that change their tenant or share a slug', async () => {
     const [team, user, one, two] = [1, 2, 3, 4].map((n) => `00000000-0000-4000-8000-00000000010${n}`);
     const other = '00000000-0000-4000-8000-000000000109';
     await db.run(raw(`INSERT INTO teams (id, name, created_by_id) VALUES ('${other}', 'other', '${user}')`));
@@ -129,7 +129,7 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     expect(await errorsOf([{ slug: two, team: other }])).toEqual([]);
   });
 
-  it('refuse references and links that lead to another tenant', async () => {
+  it('an import rejects references and links to another tenant', async () => {
     const collection = (name: string) => SAMPLE.collections.get(name)!;
     const [, user, one, two] = [1, 2, 3, 4].map((n) => `00000000-0000-4000-8000-00000000010${n}`);
     const other = '00000000-0000-4000-8000-000000000109';
@@ -168,7 +168,7 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     ]);
   });
 
-  it('are exported by statements that a cluster takes, and imported without setting a tenant', async () => {
+  it('an export uses statements that a cluster accepts, and an import sets no tenant', async () => {
     const collection = SAMPLE.collections.get('documents')!;
     const judgedDb = await judged(db, SAMPLE);
     const exported = async (): Promise<readonly Json[]> => {
@@ -204,7 +204,7 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     expect((await exported()).find(({ id }) => id === one.id)).toEqual({ ...one, title: 'changed', related: [two] });
   });
 
-  it('are eight of each table', async () => {
+  it('each table has eight partitions', async () => {
     const [row] = await db.rows(raw(`SELECT count(*) FROM pg_inherits WHERE inhparent = 'documents'::regclass`));
     expect(row).toEqual(['8']);
   });
@@ -234,7 +234,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     folded = `"${folded}"`;
   });
 
-  it('moves the rows at a quiet time, and back', async () => {
+  it('`migrate apply` moves the rows in both directions, and a start refuses to', async () => {
     await open(notes(''));
     await db.run(raw(`INSERT INTO notes__alike (record_id, member_id) VALUES ('${id(2)}', '${id(1)}')`));
     const before = await rows();
@@ -255,7 +255,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     await db.close();
   }, 60_000);
 
-  it('says which rows refer to another tenant, and which values would not be unique any more', async () => {
+  it('a refusal names rows that reference another tenant, and values that would not be unique', async () => {
     await open(notes(''));
     await db.run(raw(`UPDATE notes SET above_id = '${id(3)}' WHERE id = '${id(1)}'`));
     const before = await rows();
@@ -280,10 +280,10 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
   }, 60_000);
 
   it.each([
-    ['dividing', '', BY_TEAM],
-    ['the way back', BY_TEAM, ''],
+    ['a move', '', BY_TEAM],
+    ['a move back', BY_TEAM, ''],
   ])(
-    '%s asks before it loses what the owner has given the table, and names it',
+    '%s needs consent to lose objects of the owner, and names them',
     async (_, from, to) => {
       await open(notes(from));
       for (const statement of OWNED.split(';;')) await db.run(raw(statement));
@@ -316,7 +316,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     60_000,
   );
 
-  it('is impossible while a table or view that the schema does not have needs the table', async () => {
+  it('a move is impossible while a foreign table or view needs the table', async () => {
     await open(notes(''));
     await db.run(raw('CREATE TABLE invoices (note uuid REFERENCES notes (id) ON DELETE RESTRICT)'));
     await db.run(raw('CREATE VIEW slugs AS SELECT slug FROM notes'));
@@ -342,7 +342,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     await db.close();
   }, 60_000);
 
-  it('asks before it loses a reference that the schema does not have, of a table that it has', async () => {
+  it('a move needs consent to lose a reference that the schema does not have', async () => {
     await open(notes(''));
     await db.run(raw('ALTER TABLE teams ADD COLUMN first uuid CONSTRAINT of_owner REFERENCES notes (id)'));
     const { destructive } = await planMigration(db, notes(BY_TEAM), { keepsExtra: true });
@@ -353,7 +353,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     await db.close();
   }, 60_000);
 
-  it('is refused to a start of a schema that is not divided, over tables that are', async () => {
+  it('a start of a schema without tenants does not move the rows of tenant tables', async () => {
     await open(notes(BY_TEAM));
     const before = await rows();
     const start = { keepsExtra: true, mayRewrite: false };
@@ -364,7 +364,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     await db.close();
   }, 60_000);
 
-  it('needs no quiet time without rows', async () => {
+  it('a move without rows needs no consent', async () => {
     db = await openKind(kind);
     await applyMigration(db, notes(''));
     await applyMigration(db, notes(BY_TEAM), { mayRewrite: false });
@@ -384,7 +384,7 @@ describe('a cluster', () => {
       await planSteps({ db, wanted: tablesOf(schema), actual, owned: [], tenantStorage: 'citus', canRunApart: false })
     ).map((step) => step.sql.text);
 
-  it('gets its tables by these statements', async () => {
+  it('a cluster gets its tables by these statements', async () => {
     const statements = await planned(SAMPLE);
     expect(statements.filter((statement) => statement.startsWith('SELECT'))).toEqual([
       `SELECT create_reference_table('"users"')`,
@@ -418,7 +418,7 @@ describe('a cluster', () => {
     expect(statements.join('\n')).not.toMatch(/partition|PARTITION|deferrable/);
   });
 
-  it('moves the rows of tables that it has', async () => {
+  it('a cluster moves the rows of existing tables', async () => {
     await applyMigration(db, notes(''));
     const statements = await planned(notes(BY_TEAM), await readCatalog(db));
     expect(
@@ -445,7 +445,7 @@ describe('a cluster', () => {
     ]);
   });
 
-  it('makes constraints of renamed fields anew, because it cannot rename them', async () => {
+  it('a cluster adds constraints of renamed fields again, because it cannot rename them', async () => {
     const own = await openKind('embedded');
     await applyMigration(own, notes(BY_TEAM));
     const actual = new Map(

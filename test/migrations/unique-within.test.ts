@@ -1,4 +1,4 @@
-/** `unique: true` becomes `unique: within_<relation>` and back: the constraints have one name, and at no time is there none. */
+/** `unique: true` becomes `unique: within_<relation>` and back: the constraints have one name, and rows are checked at all times. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
@@ -55,7 +55,7 @@ describe.each(KINDS)('unique within a relation on %s', (kind) => {
     ['a start over a large table', { ...START, largeFrom: 0 }],
     ['`migrate apply`', {}],
     ['`migrate apply` over a large table', { largeFrom: 0 }],
-  ])('takes the place of unique, and gives it back, at %s', async (_, options) => {
+  ])('a unique constraint within a relation replaces a plain one, and the reverse, at %s', async (_, options) => {
     await open(kind, WHOLE);
     const notes: string[] = [];
     await applyMigration(db, WITHIN, { ...options, onNote: (note) => notes.push(note) });
@@ -76,7 +76,7 @@ describe.each(KINDS)('unique within a relation on %s', (kind) => {
     await expect(db.run(insert('a', BLUE))).rejects.toMatchObject({ kind: 'unique' });
   });
 
-  it('follows a renamed field', async () => {
+  it('a unique constraint within a relation follows a renamed field', async () => {
     await open(kind, WHOLE);
     await applyMigration(
       db,
@@ -94,7 +94,7 @@ collections:
     await expect(db.run(insert('a', BLUE, 'path'))).rejects.toMatchObject({ kind: 'unique' });
   });
 
-  it('keeps a unique value that another version declares at another field', async () => {
+  it('a migration keeps the unique constraint that another version has on another field', async () => {
     await open(kind, WHOLE);
     const other = schemaOf(`
 collections:
@@ -112,27 +112,30 @@ collections:
   it.each([
     ['not as declared', `UNIQUE NULLS NOT DISTINCT (slug)`, WHOLE],
     ['made weaker', `UNIQUE (slug)`, WITHIN],
-  ])('keeps what a foreign key needs, and names that, where it is %s', async (_, constraint, schema) => {
-    await open(kind, WHOLE);
-    await db.run(raw('ALTER TABLE pages DROP CONSTRAINT pages_slug_key'));
-    await db.run(raw(`ALTER TABLE pages ADD CONSTRAINT pages_slug_key ${constraint}`));
-    await db.run(raw('CREATE TABLE others (slug text COLLATE "C" REFERENCES pages (slug))'));
-    for (const options of [START, { ...START, largeFrom: 0 }, { allowDestructive: true }]) {
-      expect(await refused(schema, options)).toContain(
-        'the constraint "pages_slug_key" of "pages" is not as the schema wants it, and foreign keys need it; ' +
-          'drop those first: ALTER TABLE others DROP CONSTRAINT others_slug_fkey',
-      );
-    }
-    // At a start, what is not declared is kept anyway.
-    await applyMigration(db, pages('false'), START);
-    await db.run(raw('ALTER TABLE others DROP CONSTRAINT others_slug_fkey'));
-    await applyMigration(db, schema, START);
-    expect(await uniques()).toEqual(schema === WHOLE ? WHOLE_KEY : WITHIN_KEY);
-  });
+  ])(
+    'a migration keeps a constraint that a foreign key needs, and names the key, if it is %s',
+    async (_, constraint, schema) => {
+      await open(kind, WHOLE);
+      await db.run(raw('ALTER TABLE pages DROP CONSTRAINT pages_slug_key'));
+      await db.run(raw(`ALTER TABLE pages ADD CONSTRAINT pages_slug_key ${constraint}`));
+      await db.run(raw('CREATE TABLE others (slug text COLLATE "C" REFERENCES pages (slug))'));
+      for (const options of [START, { ...START, largeFrom: 0 }, { allowDestructive: true }]) {
+        expect(await refused(schema, options)).toContain(
+          'the constraint "pages_slug_key" of "pages" is not as the schema wants it, and foreign keys need it; ' +
+            'drop those first: ALTER TABLE others DROP CONSTRAINT others_slug_fkey',
+        );
+      }
+      // At a start, what is not declared is kept anyway.
+      await applyMigration(db, pages('false'), START);
+      await db.run(raw('ALTER TABLE others DROP CONSTRAINT others_slug_fkey'));
+      await applyMigration(db, schema, START);
+      expect(await uniques()).toEqual(schema === WHOLE ? WHOLE_KEY : WITHIN_KEY);
+    },
+  );
 });
 
 describe.runIf(hasPostgres)('a large table', () => {
-  it('is checked after each statement, and an interrupted change goes on or back', async () => {
+  it('rows stay checked after each statement, and an interrupted change continues or is reverted', async () => {
     for (const [from, to, key] of [
       [WHOLE, WITHIN, WITHIN_KEY],
       [WITHIN, WHOLE, WHOLE_KEY],

@@ -85,11 +85,11 @@ test.each([
 
 test.each(
   Object.entries(manifest.scripts as Record<string, string>).filter(([, script]) => /^node .*\.ts$/.test(script)),
-)('on an old Node `npm run %s` would say what to do', (_, script) => {
+)('`npm run %s` reports an old Node', (_, script) => {
   expect(script).toMatch(/^node --import \.\/scripts\/require-node\.js /);
 });
 
-test('a script of a checkout on an old Node ends with a sentence', () => {
+test('a script of a checkout reports an old Node in a sentence', () => {
   const old = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' });";
   const flags = [
     '--import',
@@ -104,7 +104,7 @@ test('a script of a checkout on an old Node ends with a sentence', () => {
 });
 
 describe('the image', () => {
-  test('runs on a Node that the package allows, in both stages', () => {
+  test('the image has a Node that the package allows, in both stages', () => {
     const [major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!.slice(1).map(Number) as [number, number];
     const bases = matches(dockerfile, /^FROM node:(\d+)-slim/gm).map(Number);
     expect([bases.length, new Set(bases).size]).toEqual([2, 1]);
@@ -112,7 +112,7 @@ describe('the image', () => {
     expect(manifest.devDependencies.node.split('.')[0]).toBe(String(bases[0]));
   });
 
-  test('sets settings that exist, to the port it exposes, as a user without privileges', () => {
+  test('the image sets existing settings and the exposed port, as a user without privileges', () => {
     const names = matches(dockerfile, /^(?:ENV|[ ]{3})\s*([A-Z_]+)=/gm);
     expect(names).toEqual(expect.arrayContaining(['NODE_ENV', 'HOST', 'PORT', 'BYLAW_SCHEMA', 'BYLAW_DATA']));
     expect(unknown(names)).toEqual([]);
@@ -124,7 +124,7 @@ describe('the image', () => {
     expect(dockerfile).toContain(`/opt/bylaw/${manifest.bin.bylaw} /usr/local/bin/bylaw`);
   });
 
-  test('is built from all that the build and the package read, and from nothing else', () => {
+  test('the image is built from exactly the files that the build and the package read', () => {
     const allowed = matches(read('.dockerignore'), /^!(.+)$/gm);
     expect(allowed.filter((name) => !existsSync(join(ROOT, name)))).toEqual([]);
     const packed = manifest.files.map((name: string) => name.split('/')[0]).filter((name: string) => name !== 'dist');
@@ -135,7 +135,7 @@ describe('the image', () => {
 });
 
 describe('compose.yaml', () => {
-  test('sets settings that exist, and waits for a PostgreSQL that the service supports', () => {
+  test('compose.yaml sets existing settings, and waits for a PostgreSQL that the service supports', () => {
     const { bylaw, database } = compose.services;
     expect(unknown(Object.keys(bylaw.environment))).toEqual([]);
     expect(bylaw.ports).toEqual([`127.0.0.1:${PORT}:${PORT}`]);
@@ -145,7 +145,7 @@ describe('compose.yaml', () => {
     expect(bylaw.environment.DATABASE_URL).toMatch(/@database:5432\/bylaw$/);
   });
 
-  test('mounts what the image reads and writes, from volumes that exist', () => {
+  test('compose.yaml mounts the folders of the image from existing volumes', () => {
     const mounts = (name: string): readonly string[] => compose.services[name].volumes;
     expect(mounts('bylaw').map((mount) => mount.split(':')[1])).toEqual(
       [/BYLAW_SCHEMA=(\S+)/, /BYLAW_DATA=(\S+)/].map((pattern) => pattern.exec(dockerfile)![1]),
@@ -155,7 +155,7 @@ describe('compose.yaml', () => {
   });
 });
 
-test('the systemd unit sets settings that exist, writes where it may, and waits for running requests', () => {
+test('the systemd unit sets existing settings, writes to permitted folders, and waits for running requests', () => {
   const names = matches(unit, /^Environment=([A-Z_]+)=/gm);
   expect(names).toContain('BYLAW_DATA');
   expect(unknown(names)).toEqual([]);
@@ -164,7 +164,7 @@ test('the systemd unit sets settings that exist, writes where it may, and waits 
   expect(Number(/^TimeoutStopSec=(\d+)s$/m.exec(unit)![1])).toBeGreaterThan(DRAIN);
 });
 
-test('docs/deployment.md names settings that exist', () => {
+test('docs/deployment.md names existing settings', () => {
   const page = read('docs/deployment.md');
   const names = matches(page, /\b((?:BYLAW|DATABASE|BASE|SMTP|POSTGRES)_[A-Z_]+)\b/g);
   expect(names.length).toBeGreaterThan(5);

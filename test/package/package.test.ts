@@ -108,7 +108,7 @@ const sizeOf = (path: string): number =>
     .map((name) => lstatSync(join(path, name)))
     .reduce((sum, stats) => sum + (stats.isFile() ? stats.size : 0), 0);
 
-test('it is small, and holds no compiler, no test and no source of ours', () => {
+test('the package is small, and has no compiler, test or source of ours', () => {
   const { home } = current;
   expect(sizeOf(join(home, 'node_modules')) / MB).toBeLessThan(120);
   const packages = globSync('{*,@*/*}/package.json', { cwd: join(home, 'node_modules') });
@@ -155,7 +155,7 @@ describe.each([
     }
   });
 
-  test('the tour of the README', async () => {
+  test('the tour of the README works', async () => {
     const tour = join(stranger.home, 'tour');
     mkdirSync(tour);
     cpSync(join(ROOT, 'bylaw.yaml'), join(tour, 'bylaw.yaml'));
@@ -173,7 +173,7 @@ describe.each([
     }
   });
 
-  test('the exports do what they say', async () => {
+  test('the exports work', async () => {
     const script = `
       import { compile, test, where } from 'bylaw/policy';
       import { createClient, BylawError } from 'bylaw/client';
@@ -197,7 +197,7 @@ describe.each([
   });
 });
 
-test('the README of a new project leads to a front end', async () => {
+test('the README of a new project results in a front end', async () => {
   const project = join(current.home, 'demo');
   const readme = readFileSync(join(project, 'README.md'), 'utf8');
   const [, block, last] = /```sh\n(npm init[\s\S]*?)npx bylaw (.*)\n```/.exec(readme)!;
@@ -213,7 +213,7 @@ test('the README of a new project leads to a front end', async () => {
 });
 
 describe.each(['nodenext', 'bundler'])('its declarations under %s', (moduleResolution) => {
-  test('resolve, and say what is wrong', async () => {
+  test('the declarations resolve, and reject mistakes', async () => {
     const source = `
       import { createClient } from 'bylaw/client';
       import { createService } from 'bylaw';
@@ -260,7 +260,7 @@ test('an older Node reports the required version in one sentence', async () => {
   ]);
 });
 
-describe('a stranger who follows docs/getting-started.md word by word', () => {
+describe('a reader of docs/getting-started.md', () => {
   const page = readFileSync(join(ROOT, 'docs/getting-started.md'), 'utf8');
   const block = (kind: string): string => new RegExp(`^\`\`\`${kind}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)![1]!;
   const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, commands]) => commands!);
@@ -278,7 +278,7 @@ describe('a stranger who follows docs/getting-started.md word by word', () => {
   }, 300_000);
   afterAll(() => server?.stop());
 
-  test('has a service, an administrator and a front end', async () => {
+  test('a reader gets a service, an administrator and a front end', async () => {
     expect(blocks.length).toBeGreaterThanOrEqual(3);
     const index = await fetch(`${server.url}/`, { headers: { accept: 'text/html' } });
     expect([index.status, await index.text()]).toEqual([200, expect.stringContaining('<title>Tasks</title>')]);
@@ -295,7 +295,7 @@ describe('a stranger who follows docs/getting-started.md word by word', () => {
   });
 
   describeInBrowser('in Chromium', () => {
-    test('registers, adds a task, and finds it again after a reload', async () => {
+    test('a user registers, adds a task, and finds it after a reload', async () => {
       const browser = await Browser.open();
       try {
         const front = await browser.page(server.url);
@@ -322,7 +322,7 @@ describe('a stranger who follows docs/getting-started.md word by word', () => {
     });
   });
 
-  test('changes the schema while `bylaw dev` serves it', async () => {
+  test('a reader changes the schema while `bylaw dev` serves it', async () => {
     await server.stop();
     server = await start('sh dev');
     const file = join(project, 'bylaw.yaml');

@@ -8,7 +8,7 @@ const CASES = 14;
 const databases: Database[] = [];
 afterAll(() => Promise.all(databases.map((db) => db.close())));
 
-it('lose nothing unasked, go on after an interruption, and end alike on both databases', async () => {
+it('random migrations lose nothing without consent, continue after interruptions, and end alike on both databases', async () => {
   for (const kind of KINDS) databases.push(await openKind(kind));
   const counts = await runMigrations({ databases, seed: 20, isOver: (count) => count === CASES });
   expect(counts.applied).toBeGreaterThan(CASES);
