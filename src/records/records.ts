@@ -11,7 +11,7 @@ import { type AggregateRequest, type Aggregates, aggregate } from './page/aggreg
 import { list, type RecordPage } from './page/list.ts';
 import type { ListRequest } from './page/list-request.ts';
 import { type Answer, type ReadRequest, read, type Written } from './read.ts';
-import { type Batch, batch, rehearse } from './write/batch.ts';
+import { type Batch, batch, dryRun } from './write/batch.ts';
 import { type CreateRequest, create } from './write/create.ts';
 import { type RemoveRequest, remove } from './write/remove.ts';
 import { type UpdateRequest, update } from './write/update.ts';
@@ -32,8 +32,8 @@ export interface Records {
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
   /** What the caller may do with a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
-  /** A batch of one write that is undone, for what it would answer. */
-  rehearse<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
+  /** Runs one write and undoes it, for the answer that it would have. */
+  dryRun<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
   /** Several writes in one transaction; `wanted` are the values that they set. */
   batch<T>(wanted: readonly WantedValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
 }
@@ -55,7 +55,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     update: (access, request) => noted(access, update(store, access, request)),
     remove: (access, request) => noted(access, remove(store, access, request)),
     can: (access, id) => capabilitiesOf(store, access, id),
-    rehearse: (work) => rehearse(store, work),
+    dryRun: (work) => dryRun(store, work),
     batch: (wanted, work) => batch(store, wanted, work),
   };
 }

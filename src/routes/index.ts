@@ -8,10 +8,10 @@ import { fileRoutes } from './files/index.ts';
 import { aggregateRecords } from './records/aggregate.ts';
 import { readCapabilities } from './records/capabilities.ts';
 import { createRecord } from './records/create.ts';
+import { dryRunWrite } from './records/dry-run.ts';
 import { listRecords } from './records/list.ts';
 import { queryRecords } from './records/query.ts';
 import { readRecord } from './records/read.ts';
-import { rehearseWrite } from './records/rehearsal.ts';
 import { removeRecord } from './records/remove.ts';
 import { updateRecord } from './records/update.ts';
 import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
@@ -32,7 +32,7 @@ export const routes: readonly DescribedRoute[] = [
   updateRecord,
   removeRecord,
   readCapabilities,
-  rehearseWrite,
+  dryRunWrite,
   batchRecords,
   healthz,
   readyz,

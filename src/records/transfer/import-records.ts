@@ -5,8 +5,8 @@ import { Refusal } from '../../refusal.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { param, raw, sql, text } from '../../sql.ts';
 import { toRefusal } from '../constraint-errors.ts';
+import { ImportStaging } from './import-staging.ts';
 import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
-import { Staging } from './staging.ts';
 
 const RECORD_BATCH = 500;
 /** What a resumable import commits at once. */
@@ -136,14 +136,14 @@ async function openRun(tx: Transaction, request: ImportRequest, before = 0): Pro
     const names = unique.map(({ name }) => `\`${name}\``).join(', ');
     throw new RangeError(`\`${upsert}\` is not a unique field of \`${collection.name}\`; there are: ${names}`);
   }
-  const staging = new Staging(tx, { schema, collection, members: reader.members, upsert: key });
+  const staging = new ImportStaging(tx, { schema, collection, members: reader.members, upsert: key });
   await staging.open();
   return new Run({ reader, staging, request, before });
 }
 
 interface RunParts {
   readonly reader: RecordReader;
-  readonly staging: Staging;
+  readonly staging: ImportStaging;
   readonly request: ImportRequest;
   /** Records that earlier runs have taken. */
   readonly before: number;
@@ -152,7 +152,7 @@ interface RunParts {
 /** One transaction's worth of records. */
 class Run {
   readonly #reader: RecordReader;
-  readonly #staging: Staging;
+  readonly #staging: ImportStaging;
   readonly #request: ImportRequest;
   readonly #errors: ImportError[] = [];
   #dropped = 0;

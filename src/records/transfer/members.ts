@@ -1,4 +1,4 @@
-/** What a record consists of outside the API: its stored members by name, and its many_to_many lists. */
+/** The members of a record outside the API: its stored members by name, and its many_to_many lists. */
 
 import { foldedColumn } from '../../policy/fold.ts';
 import { isText } from '../../policy/scalar-types.ts';
@@ -10,9 +10,9 @@ import type { SqlType } from '../../sql.ts';
 export interface StoredMember {
   readonly name: string;
   readonly column: string;
-  /** Of the column, as `format_type` prints it. */
+  /** The type of the column, as `format_type` prints it. */
   readonly columnType: string;
-  /** Of a parameter that holds one value for each of many records. */
+  /** The type of a parameter that holds one value for each of many records. */
   readonly arrayType: SqlType;
   readonly required: boolean;
   readonly default?: Default;
@@ -21,19 +21,19 @@ export interface StoredMember {
   readonly uniqueWithin?: { readonly name: string; readonly column: string };
   /** The column of the folded copy that a search field keeps. */
   readonly copy?: string;
-  /** The collection that it points to. */
+  /** The collection that it references. */
   readonly references?: string;
-  /** A value of a JSON document other than null. */
+  /** Reads a value of a JSON document other than null. */
   read(value: unknown): Read;
   /** Text of a CSV cell → the JSON value that it represents; undefined if it cannot be read. */
   fromText(text: string): unknown;
 }
 
-/** In the whole collection, or within a relation. */
+/** The value is unique in the whole collection, or within a relation. */
 export const isExclusive = ({ isUnique, uniqueWithin }: StoredMember): boolean =>
   isUnique || uniqueWithin !== undefined;
 
-/** The columns of which no two records have the same values. */
+/** The columns of the unique key. */
 export const keyColumns = ({ column, uniqueWithin }: StoredMember): readonly string[] =>
   uniqueWithin === undefined ? [column] : [uniqueWithin.column, column];
 

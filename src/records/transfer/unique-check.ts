@@ -5,9 +5,9 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, raw, sql } from '../../sql.ts';
 import { everyTenant, type ScopedRows } from '../scope.ts';
 import { isExclusive, keyColumns, type StoredMember } from './members.ts';
-import { canPark, contested } from './parking.ts';
 import type { ImportError } from './read-record.ts';
-import { comma, findErrors, haveSameKey, isKeyGiven, STAGE } from './stage.ts';
+import { comma, findErrors, haveSameKey, isKeyGiven, STAGE } from './staging-tables.ts';
+import { canSwap, contested } from './swapped-values.ts';
 
 interface CheckedKey {
   readonly schema: Schema;
@@ -36,14 +36,14 @@ export class UniqueCheck {
     for (const member of this.#members) {
       errors.push(...(await this.#twice(member)));
       errors.push(...(member.name === 'id' ? await this.#takenIds() : await this.#taken(member)));
-      if (!canPark(member, this.#schema, [this.#collection])) errors.push(...(await this.#stuck(member)));
+      if (!canSwap(member, this.#schema, [this.#collection])) errors.push(...(await this.#stuck(member)));
     }
     return errors;
   }
 
   #twice(member: StoredMember): Promise<readonly ImportError[]> {
     const key = comma(keyColumns(member).map((column) => ident('s', column)));
-    // One that is stored and keeps its value is found among those.
+    // A stored record that keeps its value is found among the stored ones.
     const isNew = member.name === 'id' ? raw('TRUE') : sql`(NOT s._is_stored OR ${isKeyGiven(member)})`;
     return findErrors(
       this.#q,
@@ -65,7 +65,7 @@ export class UniqueCheck {
     );
   }
 
-  /** By another record, whose value this import does not change. */
+  /** Values of other records, which this import does not change. */
   #taken(member: StoredMember): Promise<readonly ImportError[]> {
     const others = [
       haveSameKey(member, 't', 's'),

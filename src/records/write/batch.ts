@@ -1,6 +1,6 @@
 /**
- * Several writes in one transaction. Each is judged by its own rules, on the state that the writes
- * before it left.
+ * Several writes in one transaction. Each obeys its own rules, on the state that the writes before it
+ * left.
  */
 import type { Transaction } from '../../database/contract.ts';
 import type { AccessContext, Store } from '../access-context.ts';
@@ -11,8 +11,8 @@ import { type UpdateRequest, update } from './update.ts';
 import { lockValues, type WantedValues } from './value-locks.ts';
 
 /**
- * All or nothing: what `work` throws undoes every write. It can run again where the database undid
- * it (a deadlock).
+ * All or nothing: an error of `work` undoes every write. `work` runs again if the database undid it
+ * (a deadlock).
  */
 export async function batch<T>(
   store: Store,
@@ -28,23 +28,23 @@ export async function batch<T>(
   return result;
 }
 
-/** Thrown to undo a transaction that went well. */
-class Rehearsed<T> extends Error {
+/** Thrown to undo a transaction that succeeded. */
+class DryRunResult<T> extends Error {
   readonly result: T;
   constructor(result: T) {
-    super('rehearsed');
+    super('dry run');
     this.result = result;
   }
 }
 
-/** As `batch`, for one write, which is undone: what `work` gives, or throws, is what it would be. */
-export async function rehearse<T>(store: Store, work: (batch: Batch) => Promise<T>): Promise<T> {
+/** Runs one write and undoes it. Returns, or throws, what the write itself would. */
+export async function dryRun<T>(store: Store, work: (batch: Batch) => Promise<T>): Promise<T> {
   try {
     return await batch(store, [], async (running) => {
-      throw new Rehearsed(await work(running));
+      throw new DryRunResult(await work(running));
     });
   } catch (error) {
-    if (error instanceof Rehearsed) return error.result as T;
+    if (error instanceof DryRunResult) return error.result as T;
     throw error;
   }
 }
@@ -76,7 +76,7 @@ export class Batch {
     for (const id of idsOf(gone, 'files')) this.#removedFiles.add(id);
   }
 
-  /** After the commit. */
+  /** Call it after the commit. */
   async runHooks(): Promise<void> {
     const { hooks } = this.#store;
     if (this.#removedFiles.size > 0) await hooks.onFilesRemoved?.([...this.#removedFiles]);

@@ -6,18 +6,11 @@ import type { Scalar } from '../../policy/values.ts';
 import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../problem.ts';
 import { Refusal } from '../../refusal.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import {
-  type BelongsTo,
-  type Collection,
-  type Default,
-  type Field,
-  type HasOne,
-  isTenant,
-  type ManyToMany,
-} from '../../schema/model/model.ts';
+import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import type { SqlType } from '../../sql.ts';
 import type { AccessContext } from '../access-context.ts';
 import { type Data, isObject } from '../data.ts';
+import { tenantKeyOf } from '../scope.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
 
 export interface ColumnValue {
@@ -112,7 +105,7 @@ class InputReader implements Input {
     else if (isRoles) this.#readRoles(value, pointer);
     else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
       this.report(pointer, 'read_only', `\`${key}\` is set by the server`);
-    } else if (this.#mode === 'update' && isTenant(this.#collection, key)) {
+    } else if (this.#mode === 'update' && tenantKeyOf(this.#collection)?.by === key) {
       this.report(pointer, 'read_only', `\`${key}\` is set on create and never changes`);
     } else if (field) this.#readField(field, value, pointer);
     else if (relation?.kind === 'belongs_to') this.#readReference(relation, value, pointer);

@@ -7,8 +7,8 @@ import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Body, route } from '../define-route.ts';
-import { type Answer, send } from '../records/answer.ts';
 import { idempotencyKeyOf, idempotencyParameter, onceUnderKey } from '../records/idempotent.ts';
+import { type Answer, send } from '../records/write-request.ts';
 import { OperationRunner } from './operation-runner.ts';
 import { type Operation, readOperations } from './operations.ts';
 

@@ -14,9 +14,9 @@ import { Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import { Refusal } from '../../refusal.ts';
 import { route } from '../define-route.ts';
-import { answerCreated, send } from '../records/answer.ts';
 import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from '../records/idempotent.ts';
 import { expandOf } from '../records/query-string.ts';
+import { answerCreated, send } from '../records/write-request.ts';
 import { drain } from './drain.ts';
 
 /** The handler streams it. */

@@ -4,9 +4,8 @@ import { bodyHashOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
-import { answerCreated, send } from './answer.ts';
 import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from './idempotent.ts';
-import { recordBody, writeRequestOf } from './write-request.ts';
+import { answerCreated, recordBody, send, writeRequestOf } from './write-request.ts';
 
 export const createRecord = route({
   method: 'POST',

@@ -6,8 +6,8 @@ import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
 import { type IdempotencyKey, keepAnswer, keptAnswer } from '../../records/idempotency.ts';
 import { Refusal } from '../../refusal.ts';
-import type { Answer } from './answer.ts';
 import { headerOf } from './request.ts';
+import type { Answer } from './write-request.ts';
 
 /** One transaction holds the record and the kept answer: both exist, or neither. */
 export function withIdempotencyKey(

@@ -8,9 +8,8 @@ import {
 import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
-import { answerWritten, send } from './answer.ts';
 import { headerOf, idOf, ifMatchParameter } from './request.ts';
-import { recordBody, requireChange, writeRequestOf } from './write-request.ts';
+import { answerWritten, recordBody, requireChange, send, writeRequestOf } from './write-request.ts';
 
 export const updateRecord = route({
   method: 'PATCH',

@@ -1,13 +1,15 @@
 /**
- * What a write asks for: its body `{ "data": … }` and its `expand`, each read and checked once. Not
- * a route.
+ * The request and the answer of a write. The request is its body `{ "data": … }` and its `expand`,
+ * each read and checked once; the answer is a value that can be kept and sent again. Not a route.
  */
 import type { Context } from 'koa';
 import { inData } from '../../describe/collection-schemas.ts';
 import type { Shape } from '../../describe/operation.ts';
+import { entityTagOf, sendJson } from '../../http/answer/send.ts';
 import { pointerPart } from '../../http/body.ts';
 import { type ErrorDetail, MAX_SHOWN_ERRORS, Problem, UNSHOWN_ERROR } from '../../problem.ts';
 import { type Data, isObject } from '../../records/data.ts';
+import type { Written } from '../../records/read.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
 import type { Body } from '../define-route.ts';
 import { expandOf } from './query-string.ts';
@@ -63,3 +65,30 @@ const unknownKey = (key: string): ErrorDetail => ({
   code: 'unknown_key',
   detail: 'unknown key; the fields of the record belong under `data`',
 });
+
+// ---------------------------------------------------------------- answers
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export function answerCreated(path: string, written: Written): Answer {
+  const { headers, body } = answerWritten(written);
+  return { status: 201, headers: { Location: `${path}/${written.id}`, ...headers }, body };
+}
+
+/** Only the id where the caller may not read the result. */
+export function answerWritten({ id, json, version }: Written): Answer {
+  if (json === undefined || version === undefined) {
+    return { status: 200, headers: {}, body: JSON.stringify({ data: { id } }) };
+  }
+  return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: `{"data":${json}}` };
+}
+
+export function send(ctx: Context, { status, headers, body }: Answer): void {
+  ctx.status = status;
+  for (const name in headers) ctx.res.setHeader(name, headers[name]!);
+  sendJson(ctx, body);
+}

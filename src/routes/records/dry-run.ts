@@ -10,9 +10,9 @@ import type { Collection } from '../../schema/model/model.ts';
 import { OperationRunner } from '../batch/operation-runner.ts';
 import type { Operation } from '../batch/operations.ts';
 import { route } from '../define-route.ts';
-import { readRehearsal } from './rehearsal-request.ts';
+import { readDryRun } from './dry-run-request.ts';
 
-export const rehearseWrite = route({
+export const dryRunWrite = route({
   method: 'POST',
   path: '/api/:collection/can',
   door: 'session',
@@ -24,7 +24,7 @@ export const rehearseWrite = route({
   problems: ['not_found'],
   async handle(ctx, app, body) {
     const collection = requestedCollection(ctx);
-    const operation = readRehearsal(body, collection);
+    const operation = readDryRun(body, collection);
     const refused = await refusalOf(app, { collection, operation }, (batch) =>
       new OperationRunner({ ctx, app, batch }).run(operation),
     );
@@ -33,7 +33,7 @@ export const rehearseWrite = route({
   },
 });
 
-interface Rehearsal {
+interface DryRun {
   readonly collection: Collection;
   readonly operation: Operation;
 }
@@ -41,13 +41,13 @@ interface Rehearsal {
 /** Undefined where the write would succeed. */
 async function refusalOf(
   { records }: App,
-  { collection, operation }: Rehearsal,
+  { collection, operation }: DryRun,
   run: (batch: Batch) => Promise<unknown>,
 ): Promise<Problem | undefined> {
   if (collection.kind === 'users' && operation.op === 'create')
     return new Problem('method_not_allowed', 'users are created by registering');
   try {
-    await records.rehearse(run);
+    await records.dryRun(run);
     return undefined;
   } catch (error) {
     if (error instanceof Problem) return error;

@@ -11,12 +11,12 @@ import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
 import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
-import { Parking } from './parking.ts';
 import type { ImportError, StagedRecord } from './read-record.ts';
-import { comma, findErrors, isGiven, isKeyGiven, LINKS, STAGE } from './stage.ts';
+import { comma, findErrors, isGiven, isKeyGiven, LINKS, STAGE } from './staging-tables.ts';
+import { SwappedValues } from './swapped-values.ts';
 import { UniqueCheck } from './unique-check.ts';
 
-/** The member that finds the record which is there already; `id` among them. */
+/** The member that identifies a stored record; it can be `id`. */
 export type Upsert = StoredMember;
 
 interface StagingPlan {
@@ -28,7 +28,7 @@ interface StagingPlan {
 
 const foldedOf = (value: Scalar | null | undefined): string | null => (typeof value === 'string' ? fold(value) : null);
 
-export class Staging {
+export class ImportStaging {
   readonly #tx: Transaction;
   readonly #schema: Schema;
   readonly #collection: Collection;
@@ -55,7 +55,7 @@ export class Staging {
     return this.#members.flatMap(({ name, copy }) => (copy === undefined ? [] : [{ name, copy }]));
   }
 
-  /** No field begins with an underscore, so the first columns are no member's. */
+  /** No field begins with an underscore, so the first columns belong to no member. */
   async open(): Promise<void> {
     const members = this.#members.map(({ column, columnType }) => {
       return sql`${ident(column)} ${raw(columnType === 'text' ? 'text COLLATE "C"' : columnType)}`;
@@ -215,7 +215,7 @@ export class Staging {
     return errors;
   }
 
-  /** Those that the owner of an adopted table has given it; the service makes none. */
+  /** The CHECK constraints of an adopted table; the service makes none. */
   async #checkConstraints(): Promise<readonly ImportError[]> {
     const columns = this.#members.map(({ column }) => column);
     const constraints = await this.#tx.rows(sql`
@@ -230,7 +230,7 @@ export class Staging {
        ORDER BY k.conname`);
     const errors: ImportError[] = [];
     for (const [name, condition] of constraints) {
-      // As the database wrote it into its catalogue; its names are those of the columns.
+      // The catalogue's own text, which names columns.
       const broken = sql`SELECT _line, NULL FROM ${STAGE} WHERE NOT (${raw(condition!)})`;
       errors.push(
         ...(await this.#errors(broken, () => `expected what the constraint \`${name}\` of the database allows`)),
@@ -239,7 +239,7 @@ export class Staging {
     return errors;
   }
 
-  /** In the database, or in the file; of the tenant of the record `s` where both have one. */
+  /** The record exists in the database or in the file, in the tenant of the record `s` where both have one. */
   #exists(collection: string, id: Sql): Sql {
     const target = this.#schema.collections.get(collection)!;
     const isReferenced = sql`r.id = ${id}`;
@@ -265,8 +265,8 @@ export class Staging {
     const columns = [...this.#members.map(({ column }) => ident(column)), ...copies];
     const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
     const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s._roles, ','), '{}')"));
-    const parking = new Parking(this.#tx, this.#schema, this.#collection);
-    if (this.#upsert !== undefined) await parking.park(this.#members);
+    const swapped = new SwappedValues(this.#tx, this.#schema, this.#collection);
+    if (this.#upsert !== undefined) await swapped.free(this.#members);
     const created = await this.#tx.run(sql`
       INSERT INTO ${this.#staged.into(this.#collection.name, 't')} (${comma([...columns, ...roles])})
       SELECT ${comma([...columns.map((column) => sql`s.${column}`), ...stagedRoles])}
@@ -274,12 +274,15 @@ export class Staging {
        WHERE NOT s._is_stored
        ORDER BY s._line`);
     const updated = this.#upsert === undefined ? 0 : await this.#update(now);
-    await parking.clear();
+    await swapped.clear();
     for (const relation of manyToManyOf(this.#collection)) await this.#writeLinks(relation);
     return { created, updated };
   }
 
-  /** What the file leaves out stays; a value that may be parked is written. The tenant stays, and a cluster refuses to set it. */
+  /**
+   * Members that the file leaves out keep their value; those that may have been freed are written. The
+   * tenant never changes, and a cluster rejects an UPDATE that sets it.
+   */
   #update(now: string): Promise<number> {
     const tenant = tenantKeyOf(this.#collection);
     const set = this.#members

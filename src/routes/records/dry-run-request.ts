@@ -1,4 +1,4 @@
-/** The question whether a write would be allowed: its body, read key by key. Not a route. */
+/** Reads the body of a dry run, key by key. Not a route. */
 import { createHash } from 'node:crypto';
 import { pointerPart } from '../../http/body.ts';
 import { addError, type ErrorDetail, Problem } from '../../problem.ts';
@@ -11,7 +11,7 @@ const KEYS: readonly string[] = ['action', 'id', 'data'];
 const ACTIONS: readonly unknown[] = ['create', 'update', 'delete'];
 
 /** Throws `validation_failed` where the question is not well formed. Without `data`, a write names no field. */
-export function readRehearsal(body: unknown, collection: Collection): Operation {
+export function readDryRun(body: unknown, collection: Collection): Operation {
   const errors: ErrorDetail[] = [];
   const operation = operationOf(body, collection, (pointer, code, detail) => {
     addError(errors, { pointer, code, detail });
@@ -49,7 +49,7 @@ function operationOf(body: unknown, collection: Collection, report: ReportError)
 
 const EMPTY = createHash('sha256').digest('hex');
 
-/** Of a file: with the name that it would have without another, and no bytes. */
+/** A file gets the default name, and no bytes. */
 function creationOf({ kind, name: collection }: Collection, data: Data): Operation {
   const id = newRecordId();
   if (kind !== 'files') return { op: 'create', collection, id, data };

@@ -1,4 +1,4 @@
-/** The temporary tables of an import, and how its checks look at them. */
+/** The temporary tables of an import, and conditions on their rows. */
 
 import type { Queryable } from '../../database/contract.ts';
 import { ident, join, raw, type Sql, sql, text } from '../../sql.ts';
@@ -6,8 +6,8 @@ import { keyColumns, type StoredMember } from './members.ts';
 import type { ImportError } from './read-record.ts';
 
 /**
- * The staged records: `_line`, `_given`, `_is_stored`, and a column for each member. Of a record
- * that is stored the members that the file leaves out are as they are stored.
+ * The staged records: `_line`, `_given`, `_is_stored`, and a column for each member. A stored record
+ * keeps its values of the members that the file leaves out.
  */
 export const STAGE = raw('"bylaw_import"');
 /** `line`, `relation`, `source` and `target` of each link. */
@@ -19,7 +19,7 @@ export const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
 export const isGiven = (name: string, alias = 's'): Sql =>
   sql`${text(name)} = ANY(string_to_array(${ident(alias, '_given')}, ','))`;
 
-/** The condition that the file gives what the value must be unique by. */
+/** The condition that the file gives the value, or the relation that it is unique within. */
 export function isKeyGiven({ name, uniqueWithin }: StoredMember, alias = 's'): Sql {
   if (uniqueWithin === undefined) return isGiven(name, alias);
   return sql`(${isGiven(name, alias)} OR ${isGiven(uniqueWithin.name, alias)})`;

@@ -1,6 +1,6 @@
 /**
- * Frees the unique values that stored records give up in an import and other records of the file
- * take. A unique constraint is checked row by row, so records could not exchange their values.
+ * Lets records of an import exchange their unique values. A unique constraint is checked row by row,
+ * so a value that another record takes is replaced by a free one beforehand.
  */
 
 import type { Transaction } from '../../database/contract.ts';
@@ -9,9 +9,9 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
 import { everyTenant, type Scope } from '../scope.ts';
 import { isExclusive, keyColumns, type StoredMember, storedMembersOf } from './members.ts';
-import { comma, haveSameKey, STAGE } from './stage.ts';
+import { comma, haveSameKey, STAGE } from './staging-tables.ts';
 
-/** A value that no record has, made of an id. */
+/** Makes a value that no record has from an id. */
 const FREE_VALUES: ReadonlyMap<string, (id: Sql) => Sql> = new Map([
   ['text', (id: Sql) => sql`${id}::text || md5(${id}::text)`],
   ['bigint', (id: Sql) => numberOf(id)],
@@ -24,23 +24,23 @@ const FREE_VALUES: ReadonlyMap<string, (id: Sql) => Sql> = new Map([
 const numberOf = (id: Sql): Sql => sql`hashtextextended(${id}::text, 4711)`;
 
 /**
- * Whether records can exchange values of the member: not where it must have one and there is none to
- * spare, like those of a bool, or of a reference to a collection in `chain`, whose records would need
- * each other. @param chain the member's collection last, and before it those that lead to it
+ * Whether records can exchange values of the member. They cannot where the member is required and no
+ * free value exists: for a bool, or for a reference to a collection in `chain`, whose records would
+ * need each other. @param chain the member's collection last, and before it those that lead to it
  */
-export function canPark(member: StoredMember, schema: Schema, chain: readonly Collection[]): boolean {
+export function canSwap(member: StoredMember, schema: Schema, chain: readonly Collection[]): boolean {
   const { required, references, columnType } = member;
   if (!required) return true;
   if (references === undefined) return FREE_VALUES.has(columnType);
   const target = schema.collections.get(references)!;
   if (chain.includes(target)) return false;
-  // A copy of the record that it leads to is made; one that leads to itself does so again.
+  // The referenced record is copied; a copy of a record that references itself references itself.
   return storedMembersOf(target).every(
     (each) =>
       each.name === 'id' ||
       !isExclusive(each) ||
       each.references === references ||
-      canPark(each, schema, [...chain, target]),
+      canSwap(each, schema, [...chain, target]),
   );
 }
 
@@ -57,7 +57,7 @@ interface StandIns {
   readonly ids: readonly string[];
 }
 
-export class Parking {
+export class SwappedValues {
   readonly #tx: Transaction;
   readonly #schema: Schema;
   readonly #collection: Collection;
@@ -71,18 +71,18 @@ export class Parking {
     this.#collection = collection;
   }
 
-  /** Before anything is written. INVARIANT: the import sets each of these values afterwards. */
-  async park(members: readonly StoredMember[]): Promise<void> {
+  /** Runs before anything is written. INVARIANT: the import sets each of these values afterwards. */
+  async free(members: readonly StoredMember[]): Promise<void> {
     for (const member of members) {
       if (!isExclusive(member) || member.name === 'id') continue;
-      if (!canPark(member, this.#schema, [this.#collection])) continue;
+      if (!canSwap(member, this.#schema, [this.#collection])) continue;
       const target = this.#collectionOf(member);
-      if (member.required && target !== undefined) await this.#parkReferences(member, target);
-      else await this.#parkValues(member);
+      if (member.required && target !== undefined) await this.#freeReferences(member, target);
+      else await this.#freeValues(member);
     }
   }
 
-  /** When every record has its value. */
+  /** Deletes the stand-ins, once every record has its value. */
   async clear(): Promise<void> {
     for (const { collection, ids } of this.#standIns.reverse()) {
       const isStandIn = sql`t.id = ANY(${param('uuid[]', ids)})`;
@@ -95,14 +95,14 @@ export class Parking {
     return references === undefined ? undefined : this.#schema.collections.get(references);
   }
 
-  async #parkValues(member: StoredMember): Promise<void> {
+  async #freeValues(member: StoredMember): Promise<void> {
     const rows = this.#scope.from(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
-    const parked = sql`${ident(member.column)} = ${parkedValue(member, raw('t.id'))}`;
+    const parked = sql`${ident(member.column)} = ${freeValue(member, raw('t.id'))}`;
     await this.#tx.run(sql`UPDATE ${rows.set([parked], contested(member))}`);
   }
 
-  /** A reference that must have a value, which no other record may have: records are made for it. */
-  async #parkReferences(member: StoredMember, target: Collection): Promise<void> {
+  /** A required unique reference gets new records of the target to reference. */
+  async #freeReferences(member: StoredMember, target: Collection): Promise<void> {
     const column = ident(member.column);
     const stored = this.#scope.from(this.#collection.name, 't');
     const staged = stored.beside(sql`${STAGE} AS s`);
@@ -117,7 +117,7 @@ export class Parking {
     await this.#tx.run(sql`UPDATE ${stored.beside(pairs).set([sql`${column} = p.stand_in`], raw('t.id = p.id'))}`);
   }
 
-  /** A copy of each record, of its tenant, but for the unique values. */
+  /** Copies each record within its tenant, with new unique values. */
   async #makeStandIns(collection: Collection, originals: readonly string[]): Promise<readonly string[]> {
     const ids = originals.map(newRecordId);
     const names: Sql[] = [raw('original'), raw('id')];
@@ -128,7 +128,7 @@ export class Parking {
       const target = this.#collectionOf(member);
       if (member.name === 'id') cells.push([column, raw('n.id')]);
       else if (!isExclusive(member)) cells.push([column, sql`x.${column}`]);
-      else if (!member.required || target === undefined) cells.push([column, parkedValue(member, raw('n.id'))]);
+      else if (!member.required || target === undefined) cells.push([column, freeValue(member, raw('n.id'))]);
       else if (target === collection) cells.push([column, raw('n.id')]);
       else {
         const led = await this.#referencesOf(collection, member, originals);
@@ -148,7 +148,7 @@ export class Parking {
     return ids;
   }
 
-  /** What the records lead to, in their order. */
+  /** The references of the records, in their order. */
   async #referencesOf(
     collection: Collection,
     member: StoredMember,
@@ -163,7 +163,7 @@ export class Parking {
   }
 }
 
-function parkedValue({ required, columnType }: StoredMember, id: Sql): Sql {
+function freeValue({ required, columnType }: StoredMember, id: Sql): Sql {
   const value = required ? FREE_VALUES.get(columnType) : undefined;
   return value === undefined ? raw('NULL') : value(id);
 }
