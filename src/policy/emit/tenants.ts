@@ -1,6 +1,6 @@
 /**
- * Finds the tenant of the rows in a statement, where rows are divided by tenant: the tenant of the
- * outer row, or of the request.
+ * Finds the tenant of the rows in a statement: the value that the condition requires of it, or else
+ * the tenant of the outer row.
  */
 import { type ColumnRef, type Condition, type Exists, isTo, RECORD, type Test, type Value } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
@@ -8,9 +8,9 @@ import { isMember, OPERATORS } from '../operators.ts';
 type RequiredValues = ReadonlyMap<string, Value>;
 
 export class Tenants {
-  /** By the column of the record: what it equals wherever the condition that is being printed counts. */
+  /** The values that the condition requires, by column of the record. */
   #required: RequiredValues = new Map();
-  /** Of rows that are bound: the tenant of the row outside. */
+  /** The tenant of the outer row, by bound row. */
   readonly #outer = new Map<number, ColumnRef>();
 
   /** While `print` prints parts of `cond`, all of `cond` is required. */
@@ -35,13 +35,13 @@ export class Tenants {
     return outer?.source.id === RECORD.id ? this.#required.get(outer.column) : undefined;
   }
 
-  /** Rows that are not divided, or of a known tenant, can be found before those outside. */
+  /** Rows without a tenant, or of a known tenant, can be found before the outer rows. */
   areKnown(exists: Exists): boolean {
     return exists.colocated === undefined || this.of(exists) !== undefined;
   }
 }
 
-/** What the condition requires of columns of the record that are ids. */
+/** The values that the condition requires of id columns of the record. */
 function valuesIn(cond: Condition): RequiredValues {
   const found = new Map<string, Value>();
   for (const item of cond.kind === 'and' ? cond.items : [cond]) {

@@ -108,7 +108,7 @@ export class Printer {
     return this.#isHoisted(cond) ? this.#hoisted(cond) : undefined;
   }
 
-  /** Keys of rows that are divided by tenant are found among those of one tenant. */
+  /** Keys of rows with a tenant are found within one tenant. */
   #isHoisted(exists: Exists): boolean {
     return isHoistable(exists) && this.#tenants.areKnown(exists);
   }
@@ -164,9 +164,11 @@ export class Printer {
     return { ...this.#outer(exists), keys: sql`SELECT ${link} FROM ${from} WHERE ${where}` };
   }
 
-  /** The rows are of the tenant of the row outside. */
-  #isOfTenant({ colocated }: Exists, tenant: Sql | undefined): readonly Sql[] {
-    return tenant === undefined || colocated === undefined ? [] : [sql`${tenant} = ${this.#column(colocated.outer)}`];
+  /** The rows have the tenant that the condition requires, or else the tenant of the outer row. */
+  #isOfTenant(exists: Exists, tenant: Sql | undefined): readonly Sql[] {
+    const { colocated } = exists;
+    if (tenant === undefined || colocated === undefined) return [];
+    return [sql`${tenant} = ${this.#tenantOf(exists) ?? this.#column(colocated.outer)}`];
   }
 
   // -------------------------------------------------------------- ancestors
@@ -240,7 +242,7 @@ export class Printer {
     this.#naming.set(exists.source.id, (column) => (column === 'id' ? sql`${name}."id"` : ident(row, column)));
     this.#aliases.set(exists.source.id, row);
     this.#tenants.bind(exists);
-    const tenant = exists.colocated && this.#column(exists.colocated.outer);
+    const tenant = this.#tenantOf(exists) ?? (exists.colocated && this.#column(exists.colocated.outer));
     const own = (alias: string): readonly Sql[] => this.#ofTenant(exists, alias, tenant);
     const found = (id: Sql): Sql => join([sql`${step}."id" = ${id}`, ...own(`${row}.step`), ...isSeen], ' AND ');
     const first = sql`SELECT ${step}."id", ${up}, ARRAY[${step}."id"] FROM ${table} AS ${step} WHERE ${found(key)}`;
