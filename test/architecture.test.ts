@@ -242,6 +242,21 @@ test('the entry of a field type holds all of it: no other file of src compares w
   expect("if (field.type === 'int') {").toMatch(ASKS_TYPE_BY_NAME);
 });
 
+/** `ident(collection.table)`, `ident(linkTable)`: a table of records as SQL. */
+const NAMES_TABLE = /ident\((?:[\w.!]+\.)?(?:table|linkTable)\b/;
+
+test('a statement reaches records only through the scope, which adds their tenant', () => {
+  const found = files.filter((file) => NAMES_TABLE.test(readFileSync(join(ROOT, file), 'utf8')));
+  expect(found.filter((file) => !file.startsWith('src/migrations/')).toSorted()).toEqual([
+    'src/cli/transfer/seed.ts', // asks whether a table has rows at all
+    'src/policy/analyse/unindexed.ts', // proposes an index
+    'src/policy/emit/where.ts', // prints the tenant itself
+    'src/records/page/table-statistics.ts', // ANALYZE
+    'src/records/scope.ts',
+  ]);
+  expect('FROM ${ident(collection.table)}').toMatch(NAMES_TABLE);
+});
+
 test('no line is longer than 160 columns', () => {
   const long = allFiles.flatMap((file) =>
     readFileSync(join(ROOT, file), 'utf8')

@@ -15,7 +15,7 @@ import { type Sql, sql } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
 import { byStatistics, type ChoosesBranches, PagePlanner } from './page/page-planner.ts';
 import { BackgroundStatistics } from './page/table-statistics.ts';
-import { RecordShape, tableOf } from './record-shape.ts';
+import { RecordShape } from './record-shape.ts';
 import { Versions } from './versions.ts';
 
 export interface AccessContext {
@@ -164,11 +164,6 @@ export class Store {
   /** For filters of queries: fails once the statement has had its time. Undefined: the database ends it itself. */
   get inTime(): Sql | undefined {
     return this.db.statementInTime?.(this.schema.limits.queryTime * 1000);
-  }
-
-  /** The table of a collection under an alias, for FROM. */
-  from(collection: string, alias: Sql): Sql {
-    return sql`${tableOf(this.shape(collection).collection)} AS ${alias}`;
   }
 
   async #readVersions(q: Queryable): Promise<Versions> {

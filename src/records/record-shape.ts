@@ -129,5 +129,4 @@ const ROLES: ShapeMember = {
   fromCell: readTextArray,
 };
 
-export const tableOf = (collection: Collection): Sql => ident(collection.table);
 export const ALWAYS = raw('TRUE');

@@ -8,12 +8,13 @@ import { datetimeOf, isStorable } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import { Store } from '../../records/access-context.ts';
 import type { RecordShape } from '../../records/record-shape.ts';
+import { scopeOf } from '../../records/scope.ts';
 import { insertSystem } from '../../records/system.ts';
 import { touched } from '../../records/write/written-row.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
-import { join, param, raw, type Sql, sql, text, uuid } from '../../sql.ts';
+import { join, param, type Sql, sql, text, uuid } from '../../sql.ts';
 import { beginRoleHistory } from './role-history.ts';
 
 /** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */
@@ -83,8 +84,9 @@ export class Users {
     const conditions = rules.map(({ permit }) => sql`(${permit.where('u')})`);
     const [cells] = await db.rows(sql`
       SELECT ${join(conditions, ', ')}
-        FROM ${this.#store.from('users', raw('u'))}
-       WHERE u.id = ${uuid(user.id)}`);
+        FROM ${scopeOf({ store: this.#store })
+          .from('users', 'u')
+          .where(sql`u.id = ${uuid(user.id)}`)}`);
     const hidden = new Set(rules.filter((_, i) => cells?.[i] !== 't').map(({ name }) => name));
     return Object.fromEntries(Object.entries(user).filter(([name]) => !hidden.has(name))) as User;
   }
@@ -163,8 +165,7 @@ export class Users {
   async #find(db: Queryable, where: Sql): Promise<User | undefined> {
     const [cells] = await db.rows(sql`
       SELECT ${this.columns('u')}
-        FROM ${this.#store.from('users', raw('u'))}
-       WHERE ${where}`);
+        FROM ${scopeOf({ store: this.#store }).from('users', 'u').where(where)}`);
     return cells && this.read(cells, 0);
   }
 }

@@ -8,11 +8,11 @@ import { type Explanation, explain, requestedId, type Situation } from '../../po
 import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
 import type { Action, Policy, PolicyRequest, Residual, Row, RuleParts } from '../../policy/types.ts';
 import { heldBy, loadRelated } from '../../records/relations/related.ts';
-import { tenantOf } from '../../records/scope.ts';
+import { scopeOf, tenantOf } from '../../records/scope.ts';
 import { plannedCreate, plannedStatement, plannedUpdate } from '../../records/write/planned-write.ts';
 import type { Writing } from '../../records/write/written-row.ts';
 import type { MemberAction } from '../../schema/model/model.ts';
-import { raw, type Sql, sql, uuid } from '../../sql.ts';
+import { type Sql, sql, uuid } from '../../sql.ts';
 import { accessOf, type Question } from './question.ts';
 
 type Verdict = Residual['verdict'];
@@ -226,9 +226,9 @@ function updateOf(question: Question, permit: Permit, subject: Subject | undefin
 }
 
 function selectOf({ store, collection, action, record }: Question, permit: Permit): Sql {
-  const from = sql`SELECT t.id FROM ${store.from(collection.name, raw('t'))} WHERE ${permit.where('t')}`;
-  if (action === 'list') return sql`${from} ORDER BY t.id LIMIT 21`;
-  return sql`${from} AND t.id = ${uuid(String(record?.id ?? NO_ID))}`;
+  const rows = scopeOf({ store }).from(collection.name, 't');
+  if (action === 'list') return sql`SELECT t.id FROM ${rows.where(permit.where('t'))} ORDER BY t.id LIMIT 21`;
+  return sql`SELECT t.id FROM ${rows.where(permit.where('t'), sql`t.id = ${uuid(String(record?.id ?? NO_ID))}`)}`;
 }
 
 /** Removes the indentation of the source. */
