@@ -1,6 +1,6 @@
 /**
- * An access token names its issuer, the base URL of the node that signed it. Nodes of one database
- * with different base URLs reject each other's tokens; each of them says so, once.
+ * Warns of nodes of one database with different base URLs, once on each node. An access token names
+ * its issuer, the base URL of the node that signed it, so such nodes reject each other's tokens.
  */
 
 import type { Database } from '../database/contract.ts';
@@ -18,52 +18,52 @@ export class IssuerAnnouncements {
   readonly #parts: IssuerParts;
   /** Notifications reach every node of the database, whichever schema of it has its tables. */
   readonly #place: string;
-  readonly #heard = new Set<string>();
+  readonly #known = new Set<string>();
   #unlisten: () => Promise<void> = async () => {};
 
   private constructor(parts: IssuerParts, place: string) {
     this.#parts = parts;
     this.#place = place;
-    this.#heard.add(parts.issuer);
+    this.#known.add(parts.issuer);
   }
 
-  /** Never rejects: a node that cannot be heard serves all the same. */
+  /** Never rejects: a node without announcements serves all the same. */
   static async open(parts: IssuerParts): Promise<IssuerAnnouncements> {
     const place = await parts.db.rows(raw('SELECT current_schema()'), { lane: 'urgent' }).then(
       ([row]) => row?.[0] ?? '',
       () => '',
     );
-    const news = new IssuerAnnouncements(parts, place);
+    const announcements = new IssuerAnnouncements(parts, place);
     const unlisten = await parts.db
       .listen(
         ISSUER_CHANNEL,
-        (payload) => news.#hear(payload),
+        (payload) => announcements.#receive(payload),
         () => undefined,
       )
       .catch(() => undefined);
-    if (unlisten !== undefined) news.#unlisten = unlisten;
-    await news.#tell();
-    return news;
+    if (unlisten !== undefined) announcements.#unlisten = unlisten;
+    await announcements.#announce();
+    return announcements;
   }
 
   close(): Promise<void> {
     return this.#unlisten();
   }
 
-  async #tell(): Promise<void> {
+  async #announce(): Promise<void> {
     const { db, issuer } = this.#parts;
     await db.notify(ISSUER_CHANNEL, `${this.#place} ${issuer}`).catch(() => undefined);
   }
 
-  #hear(payload: string): void {
+  #receive(payload: string): void {
     const [place, other = ''] = payload.split(' ');
-    if (place !== this.#place || this.#heard.has(other)) return;
-    this.#heard.add(other);
+    if (place !== this.#place || this.#known.has(other)) return;
+    this.#known.add(other);
     this.#parts.warn(
       `another node of this database has the base URL ${other}, and this one ${this.#parts.issuer}: each rejects the access tokens ` +
         'of the other; give all of them the same BASE_URL',
     );
-    // It started later, and has not heard of this one.
-    void this.#tell();
+    // The other node started later, and does not know this one.
+    void this.#announce();
   }
 }

@@ -185,9 +185,9 @@ export class Admission {
   /** True if rules read `@request.data`, so that the decision has to wait for it. */
   readonly #waitsForBody: boolean;
   /** Permits by the rules that they decide. */
-  readonly #permits = new Map<readonly Policy[], Permit>();
+  readonly #permits: Map<readonly Policy[], Permit>;
   /** Permits of members, whose rules may read the body, by action, collection and member. */
-  readonly #memberPermits = new Map<string, Permit>();
+  readonly #memberPermits: Map<string, Permit>;
 
   /** Throws `forbidden` if no body could make a rule true. */
   constructor(
@@ -203,6 +203,8 @@ export class Admission {
     this.#action = action;
     this.#request = request;
     this.#rules = collection.access[action];
+    this.#permits = new Map();
+    this.#memberPermits = new Map();
     const best: Policy[] = [];
     let waitsForBody = false;
     for (const rule of this.#rules) {
@@ -213,7 +215,8 @@ export class Admission {
     this.#waitsForBody = waitsForBody;
     // Assigning roles needs no update rule, and only the body shows whether a request is about roles alone.
     if (this.#mayAssignRoles) return;
-    requireAllowable(waitsForBody ? decide({ rules: best, request }) : this.#permit(collection.name, action));
+    const permit = waitsForBody ? decide({ rules: best, request }) : this.#permit(collection.name, action);
+    if (permit.verdict === 'deny') throw forbiddenProblem();
   }
 
   /** `data`: of the body, if the action has one. Throws `forbidden` if it decides against the caller. */
@@ -223,7 +226,7 @@ export class Admission {
       : this.#permit(this.collection.name, this.#action);
     const isUserUpdate = this.collection.kind === 'users' && this.#action === 'update';
     if (isUserUpdate && asksForRoles(data) && !this.#mayAssignRoles) throw forbiddenProblem();
-    if (!(isUserUpdate && asksForRolesAlone(data))) requireAllowable(own);
+    if (own.verdict === 'deny' && !(isUserUpdate && asksForRolesAlone(data))) throw forbiddenProblem();
     return {
       collection: this.collection,
       auth: this.caller.auth,
@@ -276,11 +279,6 @@ export class Admission {
 }
 
 const NO_RULES: readonly Policy[] = [];
-
-/** Throws `forbidden` if no rule can become true for any record, by the caller's side alone. */
-function requireAllowable(permit: Permit): void {
-  if (permit.verdict === 'deny') throw forbiddenProblem();
-}
 
 export const forbiddenProblem = (errors: readonly ErrorDetail[] = []): Problem =>
   new Problem('forbidden', 'the access rules do not allow this', { errors });

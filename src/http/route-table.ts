@@ -57,8 +57,10 @@ export class RouteTable {
     let found = entriesMatching(words, path);
     if (found.length === 0) found = entriesMatching(others, path);
     if (found.length === 0 && !this.#isTaken(path)) found = this.#fallback;
+    // GET routes take HEAD too.
+    const wanted = method === 'HEAD' ? 'GET' : method;
     for (const { route, params } of found) {
-      if (takes(route, method)) return { path, params: params(path), route, candidates: found };
+      if (route.method === wanted) return { path, params: params(path), route, candidates: found };
     }
     return { path, params: found[0]?.params(path) ?? {}, route: undefined, candidates: found };
   }
@@ -97,10 +99,6 @@ function segmentCount(path: string): number {
 }
 
 const firstSegment = (path: string): string => path.split('/', 2)[1] ?? '';
-
-/** GET routes take HEAD too. */
-const takes = (route: Route, method: string): boolean =>
-  route.method === method || (method === 'HEAD' && route.method === 'GET');
 
 /** Returns the value of `Allow`. */
 export function allowOf(candidates: readonly Candidate[]): string {

@@ -1,4 +1,4 @@
-/** What is older than `audit.keep` goes, and nothing else; a role that may not delete leaves it. */
+/** Pruning deletes events older than `audit.keep` only; a role that may not delete keeps them. */
 import { v7 } from 'uuid';
 import { expect, it } from 'vitest';
 import { pruneAudit, recordAudit } from '../../src/auth/audit-trail.ts';

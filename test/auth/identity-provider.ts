@@ -40,11 +40,11 @@ export const CLIENT_SECRET = 'the-secret-of-the-client';
 
 export class IdentityProvider {
   readonly url: string;
-  /** Who signs in next; undefined: declines. */
+  /** The next user to sign in; undefined: declines. */
   next: Person | undefined;
   /** Path → what answers instead of the provider. */
   readonly spoiled = new Map<string, Handler>();
-  /** Of every request that reached it: `METHOD /path`. */
+  /** Every request that reached it: `METHOD /path`. */
   readonly seen: string[] = [];
   readonly #server;
   readonly #people = new Map<string, Person>();

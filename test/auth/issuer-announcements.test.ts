@@ -7,10 +7,10 @@ import { until } from '../support/until.ts';
 
 it.runIf(hasPostgres)('nodes of one database with different base URLs warn of each other', async () => {
   const [url, elsewhere] = [await postgresUrl(), await postgresUrl()];
-  const said: Record<string, string[]> = { a: [], same: [], b: [], apart: [] };
+  const warned: Record<string, string[]> = { a: [], same: [], b: [], apart: [] };
   const start = async (name: string, databaseUrl: string, issuer: string) => {
     const db = await openDatabase({ url: databaseUrl, pipelines: 1, poolSize: 1 });
-    const news = await IssuerAnnouncements.open({ db, issuer, warn: (message) => said[name]!.push(message) });
+    const news = await IssuerAnnouncements.open({ db, issuer, warn: (message) => warned[name]!.push(message) });
     return async () => {
       await news.close();
       await db.close();
@@ -23,14 +23,15 @@ it.runIf(hasPostgres)('nodes of one database with different base URLs warn of ea
     await start('b', url, 'https://b.example'),
   ];
   try {
-    const haveWarned = async (): Promise<boolean> => said.a!.length > 0 && said.b!.length > 0 && said.same!.length > 0;
+    const haveWarned = async (): Promise<boolean> =>
+      warned.a!.length > 0 && warned.b!.length > 0 && warned.same!.length > 0;
     await until('three warnings', haveWarned);
     await new Promise((resolve) => setTimeout(resolve, 200));
     const warning = (other: string, own: string) => [
       `another node of this database has the base URL ${other}, and this one ${own}: each rejects the access tokens of the other; ` +
         'give all of them the same BASE_URL',
     ];
-    expect(said).toEqual({
+    expect(warned).toEqual({
       a: warning('https://b.example', 'https://a.example'),
       same: warning('https://b.example', 'https://a.example'),
       b: warning('https://a.example', 'https://b.example'),

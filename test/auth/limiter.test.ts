@@ -33,7 +33,7 @@ const times = async (n: number, work: (i: number) => Promise<Answer>): Promise<r
 const ATTACKERS = 16;
 const BAD = '401 invalid_credentials';
 const LIMIT = '429 rate_limited';
-/** By the command line's door, which has no limits. */
+/** Makes a user through the command line, which has no limits. */
 const person = async (service: TestService) => {
   const email = newEmail();
   await service.app.auth.admin.addUser({ email, password: PASSWORD, roles: ['member'] });

@@ -19,7 +19,7 @@ const storedHash = async (service: TestService, id: string) =>
     await service.app.db.rows(sql`SELECT password_hash FROM "_auth_accounts" WHERE user_id = ${param('uuid', id)}`)
   )[0]![0]!;
 
-/** Of one login: milliseconds that passed, microseconds of a processor. */
+/** The cost of a login: milliseconds that passed, microseconds of a processor. */
 interface Cost {
   readonly time: number;
   readonly processor: number;

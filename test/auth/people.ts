@@ -30,7 +30,7 @@ export const PASSWORD = 'a rather long phrase';
 let count = 0;
 export const newEmail = (name = 'someone'): string => `${name}.${process.pid}.${++count}@example.org`;
 
-/** What a login answers, in this order. */
+/** The members of a login's answer, in this order. */
 export const TOKEN_KEYS = [
   'access_token',
   'token_type',

@@ -199,7 +199,7 @@ describeOnBoth(
           'the old key is gone',
           async () => (await service.anonymous.get('/.well-known/jwks.json')).body.keys.length === 1,
         );
-        // What was verified with it before may be remembered; what was not is refused.
+        // Tokens verified before may be remembered; others fail.
         const unseen = es256(
           partsOf(old.access).header,
           { ...partsOf(old.access).payload, iat: now() - 2 },

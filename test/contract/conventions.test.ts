@@ -9,7 +9,7 @@ import { describeOnBoth, type User } from '../support/service.ts';
 
 export const SCHEMA = readFileSync(join(import.meta.dirname, 'bylaw.yaml'), 'utf8');
 
-/** What `fetch` would change on the way: paths and header lists exactly as written. */
+/** Sends paths and header lists exactly as written, which `fetch` would change. */
 function exactly(
   base: string,
   method: string,

@@ -309,7 +309,7 @@ describeOnBoth(
         const eve = await service.user();
         const rolesOf = async () => (await eve.client.get('/api/auth/me')).body.user.roles;
         expect(outcomeOf(await patch(eve, eve, { roles: { add: ['admin'] } }))).toEqual([403, 'forbidden']);
-        // Whoever it is about: what the caller may not assign is refused without looking.
+        // A caller cannot assign the role to any user: the rule decides without a lookup.
         for (const id of [ann.id, NOBODY])
           expect(
             outcomeOf(await eve.client.patch(`/api/users/${id}`, { data: { roles: { add: ['admin'] } } })),

@@ -1,4 +1,4 @@
-/** What values are read as, filtered by and answered with, and the parameters of lists. */
+/** Values in bodies, filters and answers, and the parameters of lists. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';

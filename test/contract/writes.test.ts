@@ -139,7 +139,7 @@ describeOnBoth(
         expect(await filter(ann, `marks_any=${secret}`)).toEqual([]);
         expect(await filter(bob, `marks_any=${secret}`)).toEqual([id]);
         expect((await patch(id, { marks: { remove: [secret] } })).status).toBe(200);
-        // Hidden members stay, whatever a stranger removes.
+        // Hidden members stay, also when a stranger removes them.
         expect(await marksOf(bob, id)).toEqual([secret]);
         expect((await bob.client.delete(`/api/marks/${secret}`)).status).toBe(204);
         expect((await ann.client.delete(`/api/marks/${b}`)).status).toBe(204);

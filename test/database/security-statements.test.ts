@@ -12,7 +12,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((db) => db.close()));
 });
 
-/** One connection for reads, and on PostgreSQL one for transactions. */
+/** A single connection for reads, and on PostgreSQL another for transactions. */
 async function open(kind: Kind, preparedStatements = MOST): Promise<Database> {
   const own =
     kind === 'embedded' ? { snapshot: await emptySnapshot() } : { url: await postgresUrl(), pipelines: 1, poolSize: 1 };

@@ -39,7 +39,7 @@ test('a bucket holds acknowledged uploads only after kill -9', { timeout: 90_000
   const first = await serve(args, env);
   const client = await login(first.url);
   const answered = new Set<string>();
-  // Of one upload the bucket has everything, and the service never hears of it; of one file that is deleted, the bucket never hears.
+  // The bucket has all of an upload without an answer to the service, and misses the delete of another file.
   const deleted = (await upload(client, { bytes: 'deleted' })).body.data.id;
   let orphan: string | undefined;
   bucket.treat = ({ operation, key }) => {

@@ -33,7 +33,7 @@ afterAll(() => bucket.close());
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const keptFor = async (id: string): Promise<readonly string[]> =>
   (await bucket.keys()).filter((key) => key.includes(id)).map((key) => key.slice(key.lastIndexOf('/') + 1));
-/** What is asked of the bucket meanwhile. */
+/** The requests to the bucket meanwhile. */
 const asked = async (work: () => Promise<unknown>): Promise<readonly string[]> => {
   const before = bucket.requests.length;
   await work();

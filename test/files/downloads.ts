@@ -1,4 +1,4 @@
-/** What becomes of a download when its file changes or goes: the same on every storage. */
+/** Downloads whose file changes or goes behave alike on every storage. */
 import { createHash } from 'node:crypto';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { MiB } from './streaming.ts';
 
 interface Download {
   readonly status: number;
-  /** What arrived, and whether it is all that was announced. */
+  /** The bytes that arrived, and if they are complete. */
   rest(): Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }>;
 }
 
@@ -72,7 +72,7 @@ function downloadsOf(service: TestService): void {
     expect((await ann.client.get(path)).status).toBe(404);
     const ends = await Promise.all([whole.rest(), part.rest(), parts.rest()]);
     expect([whole.status, part.status, parts.status]).toEqual([200, 206, 206]);
-    // What was opened before stays readable to its end.
+    // A file opened before stays readable to its end.
     expect(ends.slice(0, 2).map(({ isWhole }) => isWhole)).toEqual([true, true]);
     expect(ends[0]!.bytes.equals(BYTES)).toBe(true);
     expect(ends[1]!.bytes.equals(BYTES.subarray(100))).toBe(true);

@@ -7,7 +7,7 @@ import type { TestService, User } from '../support/service.ts';
 import { findRecords } from '../support/system-records.ts';
 import { bytesOf, upload } from './sending.ts';
 
-/** What a schema needs for this, beside a width of 16, and a quota of 10 KiB for all but admins. */
+/** The collections of this suite; it also needs a width of 16, and a quota of 10 KiB for all but admins. */
 export const GOING = {
   users: `
   users: { access: { list: true, read: true, delete: [{ roles: [admin] }] } }`,
@@ -44,7 +44,7 @@ function goingOf(service: TestService, bytesFor: (id: string) => readonly string
     (await admin.client.post('/api/albums', { data })).body.data.id;
   const remove = async (collection: string, id: string): Promise<void> =>
     expect((await admin.client.delete(`/api/${collection}/${id}`)).status).toBe(204);
-  /** Of each, whether there are bytes; they can be read exactly where there are. */
+  /** Tests for bytes of each file, which can be read exactly if they exist. */
   const kept = async (...ids: readonly string[]): Promise<readonly boolean[]> => {
     const found = ids.map((id) => bytesFor(id).length > 0);
     const read = await Promise.all(ids.map((id) => bytesOf(admin.client, `/api/files/${id}/content`)));

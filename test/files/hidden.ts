@@ -1,4 +1,4 @@
-/** What a file that the caller may not read has in common with one that does not exist: everything. */
+/** A file that the caller may not read is indistinguishable from a missing one. */
 import { expect } from 'vitest';
 import type { Client } from '../support/client.ts';
 import { NOBODY } from '../support/records.ts';

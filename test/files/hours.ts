@@ -10,7 +10,7 @@ const realTimeout = setTimeout;
 /** A storage that only sweeps and removes, each time as the test defines. */
 class SweptStorage {
   readonly sweeps: Sweep[] = [];
-  /** Of those that run, their ends. */
+  /** The ends of running sweeps. */
   readonly ends: PromiseWithResolvers<number>[] = [];
   /** The result of removing the bytes of a file. */
   remove: (id: string) => Promise<void> = async () => undefined;

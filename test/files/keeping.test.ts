@@ -1,4 +1,4 @@
-/** What is kept and for how long: quotas, relations to files, variants. */
+/** Kept files and their time: quotas, relations to files, variants. */
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ describeOnBoth(
         expect(body.page.total).toBe(10);
         for (const { id } of body.data) expect(bytesFor(id).length).toBe(1);
         expect(stored().filter((place) => place.includes('/incoming/'))).toEqual([]);
-        // What is deleted may be used again.
+        // The quota of deleted files is free again.
         expect((await upload(user.client, { bytes })).status).toBe(413);
         await user.client.delete(`/api/files/${body.data[0].id}`);
         expect((await upload(user.client, { bytes })).status).toBe(201);

@@ -34,7 +34,7 @@ describeOnOne(
     let path: string;
     const make = async (form: Partial<Parameters<typeof upload>[1]> = {}): Promise<string> =>
       (await upload(ann.client, { bytes: BYTES, name: 'ä.html', type: 'text/html', ...form })).body.data.id;
-    /** Where the answer sends its reader; the address is as good as the bytes. */
+    /** The address that the answer redirects to; it gives access to the bytes. */
     const addressOf = async (from: string, headers = {}): Promise<string> => {
       const answer = await bytesOf(ann.client, from, headers);
       expect([answer.status, answer.bytes.length, answer.headers.get('cache-control')]).toEqual([

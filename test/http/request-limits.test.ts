@@ -1,4 +1,4 @@
-/** One caller cannot take every place in the queues. */
+/** A single caller cannot take every place in the queues. */
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterAll, describe, expect, it, vi } from 'vitest';

@@ -62,7 +62,7 @@ describeOnOne(
         const answer = await sendRaw(service.url, head('/api/posts', 'Content-Length: 900000'));
         expect(answer).toMatch(/^HTTP\/1\.1 401 /);
       });
-      test('connections beyond the limit are closed, and those that send nothing keep nobody out', async () => {
+      test('connections beyond the limit are closed, and silent ones keep no client out', async () => {
         const sockets = Array.from({ length: MAX_CONNECTIONS + 20 }, (_, i) => {
           const socket = openSocket(service.url);
           if (i % 2 === 0) socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Never: ');

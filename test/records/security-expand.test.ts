@@ -48,7 +48,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
   let world: World;
   let ann: Caller;
   const counts: number[] = [];
-  /** By name: how many things are in it and linked to it, of which `hidden` ones come first. */
+  /** The number of things in each box and linked to it, by name; the `hidden` ones come first. */
   const boxes = new Map<string, string>();
   let next = 0;
 
@@ -152,7 +152,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     },
   );
 
-  /** What the statements that expand a box did, per EXPLAIN ANALYZE. */
+  /** The work of the statements that expand a box, by EXPLAIN ANALYZE. */
   async function planned(of: World, id: string): Promise<readonly string[]> {
     const plans: string[] = [];
     const watching = new Proxy(of.db, {

@@ -241,7 +241,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     const { document } = await scene();
     await ann.update('documents', document, { title: 'b' });
     const version = await ann.version('documents', document);
-    // What a restore does: every row is written anew.
+    // A restore writes every row anew.
     await db.transaction(async (tx) => {
       await tx.run(raw('CREATE TEMPORARY TABLE dump ON COMMIT DROP AS SELECT * FROM documents'));
       await tx.run(raw('ALTER TABLE documents DISABLE TRIGGER ALL'));

@@ -18,21 +18,21 @@ export interface AttackWorld {
   /** An editor, who assigns `member`. */
   readonly ed: User;
   readonly root: User;
-  /** Of ann; bob cannot read it. */
+  /** Ann's; bob cannot read it. */
   readonly draft: string;
   readonly published: string;
   /** On both posts; no caller can read it. */
   readonly hiddenTag: string;
-  /** Of ann, on the published post; bob cannot read it. */
+  /** Ann's, on the published post; bob cannot read it. */
   readonly cover: string;
-  /** Of ann, `text/html`; bob cannot read it. */
+  /** Ann's, `text/html`; bob cannot read it. */
   readonly file: string;
   /** Ann is the chief of the first, bob of the second. */
   readonly rooms: readonly [string, string];
   readonly bobsSeat: string;
 }
 
-/** One attack: what is tried, and all that may come of it. */
+/** An attack: the attempt, and its only permitted outcome. */
 export interface Attack {
   readonly id: string;
   readonly name: string;

@@ -178,7 +178,7 @@ describe('scans written by hand take linear time', () => {
       });
       return Math.min(...times);
     };
-    // One quiet moment is enough: quadratic work grows sixteenfold in every one.
+    // A single quiet moment is enough: quadratic work grows sixteenfold in each.
     let growth = Number.POSITIVE_INFINITY;
     for (let attempt = 0; attempt < 10 && growth >= 9; attempt++)
       growth = timeOf(64_000) / Math.max(timeOf(16_000), 0.2);

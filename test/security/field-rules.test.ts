@@ -30,7 +30,7 @@ describeOnBoth(
       ids = { mentor, other, pupil, team, skill, desk: await make('desks', { place: 'd' }) };
     });
 
-    /** What bob may not see of ann's record, and of what points at it. */
+    /** The values that bob may not see of ann's record, and of records that reference it. */
     const world = async (own: Sql, reference: string): Promise<void> => {
       const { db } = service.app;
       await db.run(sql`UPDATE people SET ${own}, mentor_id = ${uuid(reference)} WHERE id = ${uuid(ids.pupil)}`);
@@ -208,7 +208,7 @@ describeOnBoth(
           409,
           [{ pointer: '/data/code', code: 'unique_violation', detail: 'another record has this `code`' }],
         ]);
-        // Who may not set it learns nothing of it.
+        // A caller who may not set it learns nothing of it.
         const refused = await Promise.all(
           ['taken', 'free'].map((code) => bob.client.post('/api/people', { data: { name: 'n', code } })),
         );

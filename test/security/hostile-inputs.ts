@@ -189,7 +189,7 @@ function characterSets(tree: Part, flags: string): ReadonlyMap<string, readonly 
 
 const byVisibility = (a: string, b: string): number => Number(b >= '!' && b <= '~') - Number(a >= '!' && a <= '~');
 
-/** One character of every class that the expression distinguishes, and one that no part of it matches. */
+/** A character of every class that the expression distinguishes, and one that no part of it matches. */
 function alphabetOf(sets: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const takers = [...sets.values()].map((set) => new Set(set));
   const kinds = new Map<string, string>();
@@ -206,6 +206,6 @@ function alphabetOf(sets: ReadonlyMap<string, readonly string[]>): readonly stri
 
 const MAX_ALPHABET = 11;
 
-/** Of the sets with several members, one each: those are what repetitions are made of. */
+/** A member of each set with several: repetitions are made of them. */
 const repeated = (takers: readonly ReadonlySet<string>[]): readonly string[] =>
   takers.filter(({ size }) => size > 1).map((taker) => [...taker][0]!);

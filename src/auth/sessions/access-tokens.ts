@@ -118,7 +118,7 @@ export class AccessTokens {
   /** Throws `invalid_token`, without a reason. Synchronous for a remembered token. */
   verify(token: string): AccessClaims | Promise<AccessClaims> {
     // In the background: a node that missed the revocation of a key forgets the tokens of that key.
-    this.#refresh(STALE_AFTER_MS).catch(() => undefined);
+    if (performance.now() - this.#loadedAt > STALE_AFTER_MS) this.#loadOnce().catch(() => undefined);
     const known = this.#verified.get(token);
     if (known !== undefined) {
       if (known.expires + CLOCK_TOLERANCE > Date.now() / 1000) return known;
@@ -158,7 +158,7 @@ export class AccessTokens {
     );
     this.#keys = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     this.#loadedAt = began;
-    // A remembered token of a key that is gone is no longer valid.
+    // Tokens of removed keys are invalid, remembered ones too.
     const current = new Set(this.#keys.map(({ kid }) => kid));
     if ([...known.keys()].some((kid) => !current.has(kid))) {
       this.#revocations++;

@@ -27,7 +27,7 @@ export class PublicFiles {
   }
 
   /**
-   * Returns false, and sends nothing, if there is no file. A page at a path without a file is the
+   * Returns false, and sends nothing, if the file is missing. A page at a path without a file is the
    * front end's index.html.
    */
   async answer(ctx: Context): Promise<boolean> {

@@ -72,8 +72,8 @@ export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): P
 }
 
 /**
- * Returns false if the client is gone. In both cases the chunk is no longer in use: a response
- * closes after its socket.
+ * Returns false if the client is gone. The chunk may be reused in both cases: a response closes
+ * after its socket.
  */
 function writeChunk(res: ServerResponse, chunk: Buffer): Promise<boolean> {
   return new Promise((resolve) => {

@@ -26,7 +26,7 @@ describeOnBoth(
       const { client } = await login(service.anonymous, email);
       return { id, email, path: `/api/users/${id}`, client };
     };
-    /** Those of other tests are members from now on. */
+    /** Admins of other tests become members. */
     const onlyAdmins = async (...ids: readonly string[]) => {
       await service.app.db.run(sql`
         UPDATE "users" SET roles = '{member}' WHERE id <> ALL(${param('uuid[]', ids)})`);

@@ -1,4 +1,4 @@
-/** A refused write takes no lock: whoever may not write a record cannot hold up those who may, nor is held up by them. */
+/** A denied write takes no lock: its caller cannot hold up permitted writers, nor wait for them. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { Transaction } from '../../../src/database/contract.ts';
 import { raw, sql, uuid } from '../../../src/sql.ts';

@@ -100,7 +100,7 @@ describeOnBoth(
         expect((await post(bob, 'seats', { room: place, kind: 'chief' })).status).toBe(201);
       });
 
-      test('the first of a room meets nobody, not even itself', async () => {
+      test('the first record of a room meets no other, not even itself', async () => {
         const place = await room();
         expect((await post(bob, 'seats', { room: place, kind: 'first' })).status).toBe(201);
         expect(outcomeOf(await post(bob, 'seats', { room: place, kind: 'first' }))).toEqual([403, 'forbidden']);

@@ -1,12 +1,12 @@
-/** A value that fits a JSON Schema, to show and to start from. */
+/** Makes a value that fits a JSON Schema, to show and to start from. */
 import { type ApiDocument, resolved, type ShownSchema } from './api-document.ts';
 
-/** Of a request: only what a caller would write, without ids of records that it would have to know. */
+/** Examples of a request leave out the ids of records, which a caller would have to know. */
 type Use = 'request' | 'answer';
 
 const EXAMPLE_ID = '0190b0a0-0000-7000-8000-000000000001';
 const EXAMPLE_DATETIME = '2026-01-31T12:00:00.000000Z';
-/** Deeper, an example helps nobody. */
+/** A deeper example is of no use. */
 const MAX_EXAMPLE_DEPTH = 6;
 
 export function exampleValue(schema: ShownSchema, document: ApiDocument, use: Use): unknown {
