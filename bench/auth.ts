@@ -1,6 +1,7 @@
 /**
- * What does knowing who asks cost? Logins a second; an access token with and without the memory of verified ones; and what lists lose while
- * 200 logins a second arrive. The service runs in a separate process on PostgreSQL; rate limits are off.
+ * Measures the cost of authentication. Logins a second; an access token with and without the memory
+ * of verified ones; and what lists lose while 200 logins a second arrive. The service runs in a
+ * separate process on PostgreSQL; rate limits are off.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

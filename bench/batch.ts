@@ -1,6 +1,7 @@
 /**
- * What do 100 creates in one batch cost, next to 100 requests? One client, one connection, one after the other; PostgreSQL as it is installed, commits to
- * disk included. Rounds in turn; the second pair creates records with a reference, which is looked up for each.
+ * Compares 100 creates in one batch with 100 requests. A single client sends them one after the
+ * other over a single connection; PostgreSQL has its default settings, commits to disk included.
+ * Rounds in turn; the second pair creates records with a reference, which is looked up for each.
  */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** What it costs that a collection is divided by tenant: a list and a write of one tenant, beside the same collection in one table. */
+/**
+ * Measures the cost of a collection that is distributed by tenant: a list and a write of one
+ * tenant, beside the same collection in one table.
+ */
 
 import type { Database, ReadOptions, WriteTarget } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
@@ -13,7 +16,7 @@ import { callerAccess } from './support/caller-access.ts';
 import { median, verdict } from './support/measure.ts';
 
 const TENANTS = 10_000;
-/** Of each contender in a round. */
+/** The calls of each contender in a round. */
 const CALLS = 200;
 const NOW = '2026-01-01T00:00:00.000000Z';
 const team = (n: number): string => `00000002-0000-4000-8000-${n.toString(16).padStart(12, '0')}`;

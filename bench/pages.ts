@@ -1,6 +1,7 @@
 /**
- * What the statements of lists cost in the database, at three sizes: those of the service, the usual ones with the rule as a condition, and the
- * best that a person would write for each rule. Prepared statements of one client each, in turns; buffers as EXPLAIN counts them.
+ * Measures the statements of lists in the database, at three sizes: those of the service, the usual
+ * ones with the rule as a condition, and the best handwritten one for each rule. Prepared
+ * statements of one client each, in turns; buffers as EXPLAIN counts them.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -198,7 +199,7 @@ async function compare(worlds: readonly World[], { question, i, ms }: Comparison
     limit: 1.1,
     unit: '×',
   });
-  // By what is read, which no other load of the machine changes, next to the smallest that fills the page: an index of more rows has one more level.
+  // Buffers do not depend on the load of the machine; they are compared with the smallest size that fills the page: an index of more rows has one more level.
   const w = counts.indexOf(counts.at(-1)!);
   const label = `${question.title}: buffers at 1,000,000 rows next to ${SIZES[w]!.toLocaleString('en')}`;
   verdict(label, buffers.at(-1)! / buffers[w]!, { limit: 1.25, unit: '×' });

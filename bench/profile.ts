@@ -1,6 +1,6 @@
 /**
- * Where the processor time of a request goes, and who allocates its memory, by layer: profiles of the service alone under the same load as
- * in the races.
+ * Attributes the processor time and the allocations of a request to layers: profiles of the service
+ * alone under the same load as in the races.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ interface Profiled<L> {
 
 const WINDOW = fileURLToPath(new URL('support/profile-window.ts', import.meta.url));
 
-/** Of the load alone, without the start and the end of the service. */
+/** The profile of the load alone, without the start and the end of the service. */
 async function profile<L>(
   of: 'time' | 'allocations',
   read: (file: string) => readonly L[],

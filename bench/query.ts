@@ -1,6 +1,7 @@
 /**
- * What do queries cost next to the plain list? A million rows under a policy, over HTTP, one request after the other, in turn. The pages of three orders: one
- * whose index is all of it, one with nulls, the latest first, whose ties are sorted, and the newest first.
+ * Compares queries with the plain list. A million rows under a policy, over HTTP, one request after
+ * the other, in turn. The pages of three orders: one whose index is all of it, one with nulls, the
+ * latest first, whose ties are sorted, and the newest first.
  */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

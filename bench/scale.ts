@@ -1,4 +1,4 @@
-/** Whether lists take longer where there are more rows, and what first pages of many take in the database. */
+/** Measures lists over more and more rows, and the first pages of many lists in the database. */
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { record } from './support/figures.ts';
 import { measureFirstPages } from './support/first-pages.ts';
@@ -8,7 +8,10 @@ import { type Course, type Lap, medianOf } from './support/race/race.ts';
 import { raceAll } from './support/race/race-all.ts';
 
 const SIZES = [1_000, 100_000];
-/** Where fewer records match than a page holds, a list has less to do: each is judged from the least size that fills its page. */
+/**
+ * A list with less than a page of matches has less to do: each is judged from the least size that
+ * fills its page.
+ */
 const COURSES = [
   { course: ownOrPublished, fullAt: 0 },
   { course: ownOrTeam, fullAt: 1 },

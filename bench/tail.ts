@@ -1,4 +1,7 @@
-/** What the slowest lists wait for: the same list at several loads, and what stops the event loop of the service meanwhile. */
+/**
+ * Measures the slowest lists: the same list at several loads, with the pauses of the event loop of
+ * the service.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

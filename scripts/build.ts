@@ -24,7 +24,7 @@ const bundle = await rolldown({
     service: 'src/exports/service.ts',
     policy: 'src/exports/policy.ts',
     client: 'src/client/client.ts',
-    // Beside the part that starts it.
+    // The thread's file lies next to the part that starts it.
     'parts/engine-thread-main': 'src/database/embedded/engine-thread-main.ts',
   },
   platform: 'node',

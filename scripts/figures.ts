@@ -158,7 +158,10 @@ function idleExports(source: readonly SourceFile[], others: readonly SourceFile[
 const isExportedValue = (statement: Program['body'][number]): boolean =>
   statement.type === 'ExportNamedDeclaration' && !/^TS/.test(statement.declaration?.type ?? '');
 
-/** By `import()` or as a namespace, whose names are not in the text of the import. */
+/**
+ * Returns true for a file that is loaded by `import()` or as a namespace, whose names are not in
+ * the text of the import.
+ */
 const isLoaded = (path: string, files: readonly SourceFile[]): boolean =>
   files.some((file) =>
     [...file.text.matchAll(/(?:\bimport\(|import \* as \w+ from )'(\.[^']+)'/g)].some(
@@ -214,7 +217,7 @@ function exactDuplicates(files: readonly SourceFile[]): number {
 }
 
 const SEEN_BY_REVIEW = 170;
-/** Of those since the review, which saw the first 170. */
+/** Counts the commits since the first review, which saw the first 170. */
 function commits(): string {
   const log = execFileSync('git', ['log', '--format=%s%x00%b%x01'], { cwd: ROOT, encoding: 'utf8' });
   const entries = log

@@ -4,7 +4,7 @@ import type { Film } from './films.ts';
 export interface LoadOptions {
   readonly baseUrl: string;
   readonly films: readonly Film[];
-  /** One login each; `films[i].owner` counts into it. */
+  /** The users, with a login each; `films[i].owner` is an index into them. */
   readonly users: readonly { readonly email: string; readonly password: string }[];
   readonly concurrency?: number;
   readonly onProgress?: (done: number) => void;

@@ -75,7 +75,10 @@ const over = (work: (i: number) => unknown) => (times: number) => {
   return last;
 };
 
-/** Of a policy as a service keeps it: with residuals of several kinds of requests, their SQL and their predicates. What all policies share is in it. */
+/**
+ * The memory of a policy in a service: with residuals of several kinds of requests, their SQL and
+ * their predicates. It includes the memory that all policies share.
+ */
 function bytesKept(): number {
   const gc = globalThis.gc;
   if (gc === undefined) throw new Error('run node with --expose-gc');

@@ -105,7 +105,7 @@ function agree(contenders: readonly Made[]): void {
 
 // ---------------------------------------------------------------- contenders
 
-/** What a person writes for P3, careful with what is absent. */
+/** P3 written by hand, careful with null. */
 function allows(row: Row, request: PolicyRequest): boolean {
   const auth = request.auth;
   const roles = auth?.roles as readonly string[] | undefined;

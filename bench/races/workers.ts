@@ -1,6 +1,6 @@
 /**
- * What a second worker brings, and what it costs, next to a second process of the servers written by hand: two processors that the database and
- * this program use too leave little to gain, whoever serves.
+ * Measures the gain and the cost of a second worker, next to a second process of the handwritten
+ * servers: on two processors that the database and this program share, any server gains little.
  */
 import { cpus } from 'node:os';
 import type { Bench, BenchOptions } from '../support/bench.ts';

@@ -1,6 +1,6 @@
 /**
- * What both hand-written servers know: their tables, the rules in SQL, and how a request is read. Its
- * authentication is the cheapest there is, a look-up of the token in a Map.
+ * The shared parts of both handwritten servers: their tables, the rules in SQL, and the parsing of
+ * requests. Its authentication is the cheapest there is, a look-up of the token in a Map.
  */
 import cluster from 'node:cluster';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -18,7 +18,7 @@ export const COLUMNS = [
   'owner_id',
   'team_id',
 ] as const;
-/** What a body may set, by the types of PostgreSQL. */
+/** The fields that a body may set, with their PostgreSQL types. */
 export const WRITABLE = { title: 'text', body: 'text', status: 'text', score: 'int8', pinned: 'bool' } as const;
 
 const TYPES = { text: 'string', int8: 'number', bool: 'boolean' };
@@ -28,7 +28,7 @@ const MEMBER = `EXISTS (SELECT 1 FROM memberships m WHERE m.team_id = t.team_id 
 export interface Rules {
   readonly view: string;
   readonly change: string;
-  /** Of the new row's team, $2. */
+  /** The rule for the new row's team, $2. */
   readonly create: string;
 }
 /** $1 is the caller. */
@@ -89,7 +89,7 @@ export function windowOf(query: string, request: IncomingMessage): Window {
   };
 }
 
-/** What the body sets. Throws what a body of the wrong shape is rejected with. */
+/** The columns that the body sets. Throws what a body of the wrong shape is rejected with. */
 export async function dataOf(request: IncomingMessage): Promise<Data> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);

@@ -33,7 +33,7 @@ export class EngineClient {
   };
 
   async #prepare(name: string, text: string): Promise<void> {
-    // Who asks for it meanwhile comes after it.
+    // A caller that asks for it meanwhile comes after it.
     this.#prepared.add(name);
     const { error } = await this.#exchange([serialize.parse({ name, text })]);
     if (error === undefined) return;
@@ -95,7 +95,7 @@ const SHORT_CELL = 48;
 
 function cellsOf(bytes: Buffer, from: number, end: number): Cells {
   const cells: (string | null)[] = new Array(bytes.readUInt16BE(from));
-  // Of ASCII, which most cells are, it has the same characters as UTF-8.
+  // For ASCII, which most cells are, latin1 gives the same characters as UTF-8.
   const row = bytes.toString('latin1', from, end);
   let at = from + 2;
   for (let i = 0; i < cells.length; i++) {

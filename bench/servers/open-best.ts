@@ -15,7 +15,7 @@ async function openLanes(url: string): Promise<Asks> {
   return { reads: reads.ask, writes: writes.ask };
 }
 
-/** One engine has one connection, for reads and writes. */
+/** An engine has a single connection, for reads and writes. */
 async function openFolder(folder: string): Promise<Asks> {
   const [{ openEngine }, { EngineClient }] = await Promise.all([
     import('./open-engine.ts'),

@@ -2,9 +2,9 @@
 export interface BenchOptions {
   readonly seconds: number;
   readonly seed: number;
-  /** Of a race between servers. */
+  /** Rounds of a race between servers. */
   readonly rounds: number;
-  /** Of the largest table of `scale`. */
+  /** Rows of the largest table of `scale`. */
   readonly rows: number;
 }
 export interface Bench {

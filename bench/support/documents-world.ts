@@ -15,14 +15,14 @@ import { copyDataFolder } from './copy-data-folder.ts';
 import { parentOf } from './processor-time.ts';
 import { type Server, startBylaw, startServer } from './server.ts';
 
-/** Of the documents. */
+/** The schema of the documents. */
 export const SCHEMA = fileURLToPath(new URL('../servers/documents.yaml', import.meta.url));
 /** The file of a server. */
 export const server = (name: string) => fileURLToPath(new URL(`../servers/${name}.ts`, import.meta.url));
 const PERSON = { email: 'bench@example.com', password: 'seven-samurai-1954' };
 
 export interface Contender {
-  /** Of the server, with its processes where there are several: `usual-2`. */
+  /** The name of the server, with the number of its processes if there are several: `usual-2`. */
   readonly name: string;
   readonly server: string;
   readonly processes: number;
@@ -68,7 +68,7 @@ export class DocumentsWorld {
     try {
       const first = await parts.startBylaw();
       const signedIn = await signUp(first.url);
-      // One process has an embedded database: the server ends, the rows come in, others get copies, another server starts.
+      // A single process can open an embedded database: the server ends, the rows come in, others get copies, another server starts.
       if (options.isEmbedded) await parts.stopServers();
       await fill(parts.database, signedIn.userId, options.rows);
       const byHand = options.isAlone ? [] : await parts.startByHand(signedIn, options.processes);
@@ -117,7 +117,7 @@ interface Place {
   readonly isSource: boolean | undefined;
 }
 
-/** What has to be stopped. */
+/** The resources to stop. */
 class Parts {
   readonly database: OpenOptions;
   databasePid: number | undefined;

@@ -1,4 +1,6 @@
-/** What benches measured, kept for the report: `bench/figures.json`, the last value of each figure. */
+/**
+ * Keeps the figures of benches for the report: `bench/figures.json`, the last value of each figure.
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

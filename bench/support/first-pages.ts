@@ -34,9 +34,9 @@ const CALLER = idOf(KIND.user, 0);
 interface Question {
   readonly title: string;
   readonly collection: string;
-  /** Of a list, such as `status=draft`. */
+  /** The filters of a list, such as `status=draft`. */
   readonly filters?: Readonly<Record<string, string>>;
-  /** Of a query. */
+  /** The filter of a query. */
   readonly filter?: string;
   readonly sort?: string;
 }
@@ -137,7 +137,7 @@ export async function measureFirstPages(rows: number, seconds: number): Promise<
   }
 }
 
-/** What the service sends when it knows the tables. */
+/** The statements of the service once it knows the tables. */
 async function sentBy(db: Database, schema: Schema): Promise<readonly Statement[]> {
   const sent: Sql[] = [];
   const rows: Database['rows'] = (statement, options) => {

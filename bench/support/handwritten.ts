@@ -89,7 +89,7 @@ export const PAIRS: readonly Pair[] = [
     `r.team_id IS NOT NULL
        AND (SELECT count(*) FROM (SELECT 1 FROM memberships m WHERE m.team_id = r.team_id LIMIT 30) c) > 29 AND ${MINE_SQL}`,
   ),
-  // One list of the caller's keys.
+  // A single list of the caller's keys.
   pair(
     'any(@request.auth.memberships as m, m.team = @record.team)',
     'r.team_id = ANY(ARRAY(SELECT m.team_id FROM memberships m WHERE m.user_id = {uid}::uuid))',
@@ -109,7 +109,7 @@ export const PAIRS: readonly Pair[] = [
     `any(ancestors(@record.team by parent) as t, t.name contains "11") and ${MINE}`,
     `EXISTS (${CHAIN} SELECT 1 FROM c JOIN teams t ON t.id = c.id WHERE strpos(t.name, '11') > 0) AND ${MINE_SQL}`,
   ),
-  // One walk counts, and sees whether there is more than counts.
+  // A single walk counts, and finds whether more records exist.
   pair(
     `count(ancestors(@record.team by parent)) > 2 and ${MINE}`,
     `r.team_id IS NOT NULL AND (${CHAIN} SELECT count(*) FROM c HAVING NOT EXISTS (

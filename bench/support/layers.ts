@@ -76,7 +76,7 @@ export function layersOf(file: string): readonly LayerTime[] {
   return [...times].map(([layer, us]) => ({ layer, us })).sort((a, b) => b.us - a.us);
 }
 
-/** What allocates most first. */
+/** The largest allocations come first. */
 export function allocationsOf(file: string): readonly LayerBytes[] {
   const { head } = JSON.parse(readFileSync(file, 'utf8')) as { readonly head: AllocationNode };
   const layers = new Map<string, number>();

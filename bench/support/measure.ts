@@ -57,7 +57,7 @@ export function verdict(
   if (!held) process.exitCode = 1;
 }
 
-/** Whether the values of rounds hold a limit. */
+/** Judges the values of rounds against a limit. */
 export type RoundsQuestion = { readonly label: string; readonly values: readonly number[] } & (
   | { readonly atLeast: number }
   | { readonly atMost: number }

@@ -16,7 +16,7 @@ interface Collection extends PerformanceEntry {
 }
 
 const file = process.env.BENCH_PAUSES;
-/** Of the sampler of turns. */
+/** The interval of the sampler of turns. */
 const EVERY_MS = 2;
 /** A shorter turn is the ordinary work of a moment. */
 const LONG_TURN_MS = 5;

@@ -6,7 +6,7 @@ const TICK_US = 10_000;
 
 interface ProcessStat {
   readonly parent: number;
-  /** Of the process, and of its children that have ended. */
+  /** The time of the process, and of its children that have ended. */
   readonly us: number;
 }
 
@@ -24,7 +24,9 @@ function statOf(pid: number): ProcessStat | undefined {
 
 export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent;
 
-/** Of a process and all that it started. Microseconds; NaN where there is no /proc. */
+/**
+ * The processor time of a process and its descendants. Microseconds; NaN where there is no /proc.
+ */
 export function processorTime(root: number): number {
   const stats = statsOfAll();
   let us = stats === undefined ? Number.NaN : 0;

@@ -19,7 +19,7 @@ const wordsTable = (head: string, words: readonly LanguageWord[]): string =>
     words.map((word) => rowOf(word.form, word)),
   );
 
-/** By the name of the part. */
+/** Keyed by the name of the part. */
 export const LANGUAGE_PARTS: Readonly<Record<string, () => string>> = {
   names: () =>
     markdownTable(

@@ -78,7 +78,7 @@ const wordOf = (type: string): string => WORDS[type] ?? type;
 const code = (value: unknown): string =>
   `\`${stringify(value, { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 }).trim()}\``;
 
-/** One row per key. Every key has a description. */
+/** A row for each key. Every key has a description. */
 function keysTable(mapping: JsonSchema): string {
   const { properties = {}, required = [] } = mappingIn(mapping);
   const rows = Object.entries(properties).map(([key, schema]) => {

@@ -5,7 +5,7 @@ import type { Client } from '../support/client.ts';
 import type { FaultWorld } from './world.ts';
 
 export interface Tally {
-  /** By status; `lost` is a connection that ended without an answer. */
+  /** Counts by status; `lost` is a connection that ended without an answer. */
   readonly statuses: Readonly<Record<string, number>>;
   /** Milliseconds of reads that were answered with 200. */
   readonly readTimes: readonly number[];

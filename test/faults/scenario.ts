@@ -6,7 +6,7 @@ import type { FaultWorld } from './world.ts';
 
 export interface Scenario {
   readonly name: string;
-  /** What must hold, in one line. */
+  /** The expectation, in one line. */
   readonly holds: string;
   /** Why it cannot run on this machine. */
   readonly skip?: () => string | undefined;

@@ -1,5 +1,5 @@
 /**
- * What a scenario has: a PostgreSQL of its own, services as processes, and clients whose
+ * The world of a scenario: a PostgreSQL of its own, services as processes, and clients whose
  * acknowledged writes are counted.
  */
 import assert from 'node:assert/strict';

@@ -129,7 +129,7 @@ function frontEnd(given: { seed: number; seconds: number }): number {
   return failures.length;
 }
 
-/** What two reports of one fault probably share. */
+/** A key that two reports of the same fault probably share. */
 function causeOf({ backend, error, text }: Disagreement): string {
   const operators = text.match(/[<>!=]+|\b(?:in|contains|starts|ends|is|any|all|none)\b/g) ?? [];
   return `${backend}: ${error instanceof Error ? error.message : operators.join(' ')}`;

@@ -25,7 +25,7 @@ const unknown = (names: readonly string[]): readonly string[] =>
 const matches = (text: string, pattern: RegExp): readonly string[] =>
   [...text.matchAll(pattern)].map(([, name]) => name!);
 
-/** What a linter of that kind of file says: its exit code and its complaints. */
+/** The exit code and the complaints of a linter for that kind of file. */
 function lint(tool: string, args: readonly string[]): readonly [number | null, string] {
   const { status, stdout, stderr } = spawnSync(tool, args, { cwd: ROOT, encoding: 'utf8' });
   return [status, stdout + stderr];

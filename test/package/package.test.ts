@@ -1,4 +1,7 @@
-/** What is published, installed into an empty folder as a stranger does, on the oldest Node that it promises and on this one. */
+/**
+ * Installs the package into an empty folder as a user does, on the oldest supported Node and on
+ * this one.
+ */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import {
   cpSync,
@@ -30,10 +33,10 @@ const MB = 1_000_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-package-'));
 const OLDEST_BIN = join(folder, 'node/node_modules', NODE_PACKAGE, 'bin');
-/** What is published. */
+/** The files of the package. */
 const tarball = join(folder, 'bylaw.tgz');
 
-/** What npm needs to reach its registry from here. */
+/** The settings by which npm reaches its registry from here. */
 const NETWORK = Object.fromEntries(
   Object.entries(process.env).filter(([name]) =>
     /^(?:NODE_EXTRA_CA_CERTS|https?_proxy|no_proxy|npm_config_registry)$/i.test(name),
@@ -51,7 +54,7 @@ class Stranger {
   readonly home: string;
   /** The settings of this process are not those of a stranger. */
   readonly env: NodeJS.ProcessEnv;
-  /** What npm had to say about the installation. */
+  /** The warnings of npm about the installation. */
   warnings = '';
 
   constructor(name: string, binFolder: string) {

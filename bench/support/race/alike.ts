@@ -1,4 +1,4 @@
-/** Whether servers answer the same: only then is there something to compare. */
+/** Checks that servers give the same answers: only then are they comparable. */
 import { isDeepStrictEqual } from 'node:util';
 
 export interface Answered {

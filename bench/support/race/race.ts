@@ -33,7 +33,7 @@ export interface Course {
     readonly headers: Readonly<Record<string, string>>;
     readonly connections: number;
   };
-  /** Of bylaw. */
+  /** The targets of bylaw. */
   readonly targets: readonly Target[];
 }
 
@@ -52,7 +52,7 @@ interface Turn extends LoadResult {
   /** Microseconds of processor time a request. */
   readonly serverUs: number;
   readonly databaseUs: number;
-  /** Of this program, which asks. */
+  /** The processor time of this program, the client. */
   readonly loadUs: number;
 }
 export interface Lap {

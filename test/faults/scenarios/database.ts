@@ -1,4 +1,4 @@
-/** What a database does to those who wait for it. */
+/** Faults of the database, and their effect on pending requests. */
 import assert from 'node:assert/strict';
 import { Client } from '../../support/client.ts';
 import { SilentProxy } from '../../support/silent-proxy.ts';

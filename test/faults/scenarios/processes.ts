@@ -1,4 +1,4 @@
-/** What is done to the processes of the service. */
+/** Faults of the processes of the service. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';

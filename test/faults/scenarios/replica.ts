@@ -17,7 +17,7 @@ async function readFirstWrites(world: FaultWorld, standby: Standby): Promise<voi
   world.afterwards(() => Promise.all([here.close(), there.close()]));
   await world.query('CREATE TABLE marks (id uuid)');
   const everything = sql`SELECT id FROM marks`;
-  // Who begins to listen may have missed what is as old as the lag.
+  // A new listener may have missed announcements as old as the lag.
   await pause(MAX_LAG_S * 1_000 + 1_000);
   await standby.pause();
   const end = performance.now() + (MAX_LAG_S * 1_000) / 2;
@@ -29,7 +29,7 @@ async function readFirstWrites(world: FaultWorld, standby: Standby): Promise<voi
     const found = await there.replicaFor(id).rows(sql`SELECT id FROM marks WHERE id = ${uuid(id)}`);
     assert.equal(found.length, 1, `write ${count + 1} is read`);
   }
-  // Who wrote nothing reads from the replica all the while.
+  // A user without writes always reads from the replica.
   assert.deepEqual(await there.replicaFor(randomUUID()).rows(everything), []);
   await standby.resume();
   await untilGood(async () => (await there.replicaFor(randomUUID()).rows(everything)).length === count);

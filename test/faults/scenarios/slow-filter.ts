@@ -31,8 +31,8 @@ async function askSlowly(client: Client, n: number, isOver: () => boolean): Prom
 }
 
 /**
- * The slow clients take the processors, too. What they alone cost is measured by the same statement
- * on a connection of its own, so that only waiting in the service counts.
+ * The slow clients take the processors, too. The same statement on a connection of its own measures
+ * their cost alone, so that only waiting in the service counts.
  */
 export const SLOW_FILTER: Scenario = {
   name: 'slow-filter',

@@ -44,7 +44,10 @@ export interface DoorRun {
 
 const WRITES = 120;
 
-/** One world of writes in a database without tables. The first disagreement in full; undefined if there is none. */
+/**
+ * Runs a world of writes in a database without tables. The first disagreement in full; undefined if
+ * there is none.
+ */
 export async function runDoors(number: number, db: Database, run: DoorRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_033 + number * 7907) >>> 0);
   const { schema, issues } = run.doors.parseSchema(randomSchema(random));
@@ -125,7 +128,7 @@ class Session {
     ].join('\n');
   }
 
-  /** The code of a refusal, or the answer where the write was made. What is not a refusal is a defect. */
+  /** The code of a refusal, or the answer where the write was made. Any other error is a defect. */
   async #perform(write: Write, request: PolicyRequest, rules: RandomRules): Promise<Performed> {
     const { doors, schema, db } = this.#stocked;
     const ask = this.#accessTo(write.collection, request, rules);
@@ -149,7 +152,10 @@ class Session {
     }
   }
 
-  /** What the caller takes for the version of the record: of a stale one, that of an earlier or a later state, or of another record. */
+  /**
+   * The version that the caller names: the record's, or a stale one of an earlier or later state,
+   * or that of another record.
+   */
   async #versionsFor({ collection, id, isCurrent }: Write): Promise<readonly string[] | undefined> {
     if (isCurrent === undefined) return undefined;
     const { doors, schema, db } = this.#stocked;
@@ -239,7 +245,7 @@ class Session {
     const wanted = random.pick(ACTIONS);
     const collection = wanted === 'update' && random.chance(0.15) ? 'users' : random.pick(PLAIN);
     const own = data.rows.get(collection)!;
-    // What is left is enough for rules to walk.
+    // The rest is enough for rules to walk.
     const action = own.length === 0 || (wanted === 'delete' && own.length < 3) ? 'create' : wanted;
     const id = action === 'create' ? random.uuid() : (random.pick(own).id as Id);
     if (action === 'delete') return this.#deletion(data, collection, id);
@@ -264,7 +270,9 @@ class Session {
     return { action: 'delete', collection, id, values: {}, partners: [], members: [], isCurrent: this.#isCurrent() };
   }
 
-  /** Whether the version that the caller names is the record's; mostly it names none. */
+  /**
+   * True if the version that the caller names is the record's; undefined, mostly, if it names none.
+   */
   #isCurrent(): boolean | undefined {
     return this.#random.pick([undefined, undefined, undefined, true, false]);
   }
@@ -350,7 +358,10 @@ class Session {
     return Array.from({ length: random.pick([1, 2, 2, 3]) }, () => this.#rule(collection, action, about));
   }
 
-  /** Two rules: what the write makes of a field, and the opposite. Where it changes the field, each holds once and neither for both records. */
+  /**
+   * Two rules: what the write makes of a field, and the opposite. If the write changes the field,
+   * each rule holds for one of the two records, and neither for both.
+   */
   #crossed({ collection, values }: Write): readonly RandomRule[] {
     const given = Object.entries(values).filter(([, value]) => value !== null);
     if (given.length === 0) return [];
@@ -370,7 +381,7 @@ class Session {
     const declared = this.#stocked.schema.collections.get(collection)!.memberAccess.get(member);
     if (declared?.[action] === undefined || !this.#hasMemberRules || this.#random.chance(0.3)) return undefined;
     if (this.#random.chance(0.1)) return [];
-    // Where one statement is enough for the write, the members show most by rules that read other records.
+    // In a write of a single statement, rules of members show most if they read other records.
     const share = this.#isSimple && action !== 'read' ? 1 : 0.3;
     const plain = this.#isSimple && action === 'read' ? this.#plainMask(collection) : undefined;
     if (plain !== undefined) return [this.#compiled(collection, action, plain)!];
@@ -394,7 +405,7 @@ class Session {
     }
   }
 
-  /** Of the record alone, or of the caller alone. */
+  /** A condition on the record alone, or on the caller alone. */
   #plainMask(collection: string): Expr | undefined {
     const roll = this.#random.next();
     if (roll < 0.35) return this.#ofCaller();
@@ -402,7 +413,7 @@ class Session {
     return this.#random.chance(0.5) ? IS_OPEN : { kind: 'not', item: IS_OPEN, span: SPAN };
   }
 
-  /** Whether the caller has anything, which no record says. */
+  /** A condition that the caller has a related record at all, which no record shows. */
   #ofCaller(): Expr | undefined {
     const { relations } = this.#stocked.schema.collections.get('users')!;
     const many = [...relations.values()].filter(({ kind }) => kind === 'has_many' || kind === 'many_to_many');
@@ -413,7 +424,7 @@ class Session {
     return { kind: 'quantified', quantifier: 'any', path, variable, condition: TRUE, span: SPAN };
   }
 
-  /** What the record has as it is stored, or as the write makes it, or both. */
+  /** A condition on the stored record, on the written record, or on both. */
   #aboutHeld(write: Write, data: Data): Expr | undefined {
     const after = this.#held(write, data, 'next');
     const before =
@@ -422,7 +433,7 @@ class Session {
     return { kind: this.#random.pick(['and', 'and', 'or']), items: [before, after], span: SPAN };
   }
 
-  /** Whether it has a partner, or has a member: mostly one that the write speaks of. */
+  /** A condition on a partner or a member, mostly one that the write names. */
   #held(
     { collection, partners, members }: Write,
     data: Data,
@@ -483,7 +494,7 @@ function literalOf(value: unknown): Operand {
   return { kind: 'text', value: String(value), span: SPAN };
 }
 
-/** One is enough where a literal of the type is wanted. */
+/** A single value is enough for a literal of the type. */
 export const idsOf = (rows: readonly Row[]): readonly Id[] =>
   rows.length > 0 ? rows.map(({ id }) => id as Id) : ['00000000-0000-4000-8000-000000000000'];
 

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/database/contract.ts';
 import type { Doors } from './store-modules.ts';
 
 interface OwnSchema {
-  /** Of the server, with a query string. */
+  /** The URL of the server, with a query string. */
   readonly url: string;
   readonly schema: string;
   readonly openDatabase: Doors['openDatabase'];

@@ -23,7 +23,10 @@ import { FAULTS } from './fault-list.ts';
 import { ProgramCopy } from './program-copy.ts';
 
 const SECONDS_EACH = 60;
-/** Of this process, so that a busy machine gives a fault no less work: about what it uses of a minute that it has for itself. */
+/**
+ * Processor time of this process, so that a busy machine gives a fault as much work: about a minute
+ * of an idle machine.
+ */
 const PROCESSOR_SECONDS_EACH = 25;
 type Outcome = 'caught' | 'missed' | 'equivalent' | 'not found';
 
@@ -103,7 +106,7 @@ interface Grounds {
   readonly seed: number;
 }
 
-/** Whether a fault has had its time. */
+/** Returns true once a fault has had its time. */
 function timeLimit(): () => boolean {
   const end = Date.now() + SECONDS_EACH * 1000;
   const before = process.cpuUsage();
@@ -113,7 +116,7 @@ function timeLimit(): () => boolean {
   };
 }
 
-/** What one round of asking a copy finds. */
+/** The disagreement that a round finds in a copy. */
 type Round = (number: number) => Promise<string | Disagreement | undefined>;
 
 /** Asks until something is found, or the time is over. A fault may also break the copy altogether. */

@@ -118,7 +118,7 @@ const LEAKS: readonly RegExp[] = [
 /** Their text is the same for everybody, and holds examples. */
 const isDocument = ({ path }: HostileRequest): boolean => /^\/(?:docs|openapi\.json)/.test(path);
 
-/** What the caller sent comes back in messages and records. */
+/** Messages and records repeat the values of the caller. */
 const isEcho = (found: string, { path, headers, body }: HostileRequest): boolean => {
   const sent = `${path}\n${decoded(path)}\n${Object.values(headers).join('\n')}\n${body?.toString() ?? ''}`;
   return sent.includes(found) || /etc\/passwd|dev\/null/.test(found);

@@ -8,7 +8,7 @@ import { parseSchema } from '../../../src/schema/load.ts';
 import { startService } from '../../../src/service/start-service.ts';
 import { makePeople, shapesOf } from './service.ts';
 
-/** What the parent hears. */
+/** The messages to the parent. */
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly url: string; readonly collections: ReturnType<typeof shapesOf> }
   /** Bytes, after a collection of garbage. */

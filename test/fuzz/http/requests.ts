@@ -1,4 +1,7 @@
-/** One hostile request from a number: route × method × headers × body × values, as one of several callers. */
+/**
+ * Makes a hostile request from a number: route × method × headers × body × values, as one of
+ * several callers.
+ */
 import type { Route } from '../../../src/http/route.ts';
 import { Random } from '../random.ts';
 import { brokenJson, hostileJson, hostileText, runOf } from './values.ts';
@@ -9,7 +12,7 @@ export type CallerName = (typeof CALLERS)[number];
 export interface HostileRequest {
   readonly number: number;
   readonly caller: CallerName;
-  /** Whether the credential goes out as it is: then 401 means that the session is over. */
+  /** True if the credential is sent unchanged: then 401 means that the session is over. */
   readonly isSignedIn: boolean;
   readonly method: string;
   /** With the query. */
@@ -27,7 +30,7 @@ export interface CollectionShape {
 export interface World {
   readonly routes: readonly Route[];
   readonly collections: readonly CollectionShape[];
-  /** Of records that exist, by collection; requests add to it. */
+  /** Ids of existing records, by collection; requests add to it. */
   readonly ids: ReadonlyMap<string, string[]>;
   readonly credentials: Readonly<Record<CallerName, Readonly<Record<string, string>>>>;
 }

@@ -29,7 +29,7 @@ export async function ask(
       const { finding, condition } = batch.questions[0]!;
       return { ...finding, backend, row: 0, expected: undefined, error, sql: condition };
     }
-    // One of them fails as a statement; alone it shows which.
+    // A condition fails the whole statement; sent alone, it shows itself.
     for (const question of batch.questions) {
       const found = await ask(database, { ...batch, questions: [question] }, { compiler, backend });
       if (found) return found;

@@ -1,4 +1,4 @@
-/** One policy and one request over all rows of a collection, by every backend. */
+/** Decides a policy and a request over all rows of a collection, by every backend. */
 import type { Expr } from '../../../grammar/syntax.ts';
 import type {
   Catalog,
@@ -56,7 +56,7 @@ export const expectedOf = (form: Form, truth: Truth): boolean => {
 export interface Compiled {
   readonly form: Form;
   readonly text: string;
-  /** By the definition, from the tree that the fuzz made. */
+  /** The verdicts by the definition, from the tree that the fuzz made. */
   readonly meant: Checked;
   readonly generated: Policy;
   readonly closures: Policy;
@@ -71,7 +71,7 @@ export interface View {
   readonly isWritten: boolean;
   /** The results of the updates, for policies that name `@next`. */
   readonly next?: readonly Row[];
-  /** What a statement selects from: `r`, and beside it `n`. */
+  /** The source of a statement: `r`, and `n` beside it. */
   readonly from: string;
 }
 export interface Arena {
@@ -127,7 +127,7 @@ export class Rejected extends Error {}
 interface Making {
   readonly setting: Setting;
   readonly compiler: Compiler;
-  /** Of the spelling. */
+  /** The generator of the spelling. */
   readonly random: Random;
 }
 

@@ -130,7 +130,10 @@ class Disguiser {
     return catalog.collections.get(root === 'variable' ? variables.get(variable!.name)!.collection : collection);
   }
 
-  /** Of the records that a path leads to; a path ends with a relation, an `id`, or is a variable alone. */
+  /**
+   * The collection of the records that a path reaches; a path ends with a relation, an `id`, or is
+   * a variable alone.
+   */
   #collectionAt(path: Path, variables: Variables): string {
     const last = this.#walk(path, variables).at(-1);
     if (last?.relation !== undefined) return last.relation.collection;
@@ -162,7 +165,7 @@ class Disguiser {
     const body = extraction.expr(expr, new Set());
     if (body === undefined) return undefined;
     const { parameters } = extraction;
-    // What a body binds must not be named like a parameter.
+    // A variable that a body binds must not have the name of a parameter.
     const inner = new Map(parameters.map(({ name: own, collection }) => [own, { as: own, collection }]));
     const made = new Disguiser(this.#setting, this.#random);
     made.conditions.push(...this.conditions);
@@ -179,7 +182,7 @@ class Disguiser {
     return { kind: 'call', name: name(free), args, span: SPAN };
   }
 
-  /** Where a path is cut: before it the argument, behind it what the body says. */
+  /** The place where a path is cut: the argument before it, the rest of the body behind it. */
   #parameterOf(path: Path, variables: Variables): Cut | undefined {
     const walked = this.#walk(path, variables);
     // A variable alone, or the record's own id, is a record.
@@ -224,7 +227,7 @@ class Disguiser {
     }
   }
 
-  /** Of a path of a record; else undefined. */
+  /** The type of a path of a record; else undefined. */
   #typeOf(operand: Operand, variables: Variables): ValueType | undefined {
     if (operand.kind !== 'path' || operand.root === 'auth' || operand.root === 'query') return undefined;
     const last = this.#walk(operand, variables).at(-1);
@@ -246,7 +249,7 @@ interface Cut {
 interface Parameter {
   readonly name: string;
   readonly type: ValueType;
-  /** Of a parameter that is a record; else empty. */
+  /** The collection of a parameter that is a record; else empty. */
   readonly collection: string;
   readonly argument: Operand;
 }

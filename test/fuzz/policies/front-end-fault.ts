@@ -1,4 +1,4 @@
-/** What is wrong with the parser or the checker, and the texts that show it. */
+/** A fault of the parser or the checker, and the texts that show it. */
 export class FrontEndFault extends Error {
   readonly text: string;
 

@@ -10,7 +10,7 @@ import type {
 export type Polarity = '+' | '-';
 type Junction = Extract<Checked, { kind: 'and' | 'or' }>;
 
-/** What each test is where it is false. */
+/** The test that is true where each is false. */
 const OPPOSITES: Readonly<Record<string, string>> = {
   '=': '!=',
   '!=': '=',

@@ -14,7 +14,7 @@ const path = (root: Path['root'], ...names: readonly string[]): Path => ({
 
 interface Pinning {
   readonly setting: Setting;
-  /** Of the collection: an id that none of them has would show nothing. */
+  /** Ids of records of the collection: any other id would match none. */
   readonly rows: readonly Row[];
   readonly random: Random;
 }

@@ -1,4 +1,7 @@
-/** What a policy requires of a relation, against the rows that it allows: what is allowed has that id, and what is proven is found. */
+/**
+ * Compares the ids that a policy requires of a relation with the rows that it allows: every allowed
+ * row has the id, and a proven id is found.
+ */
 import type { Checked, Residual, Row } from '../../../src/policy/types.ts';
 import type { Compiler } from './compiler.ts';
 import type { Setting } from './policies.ts';
@@ -9,7 +12,7 @@ interface Pinning {
   readonly proven: ReadonlySet<string>;
   readonly residual: Residual;
   readonly rows: readonly Row[];
-  /** Whether each row is allowed. */
+  /** The verdict for each row. */
   readonly expected: readonly boolean[];
   readonly counts: PinCounts;
 }

@@ -238,7 +238,7 @@ export class PolicyMaker {
     return chosen.map(({ type, names }) => this.#test(type, this.#path(root, variable, names)));
   }
 
-  /** One column, reached through two keys. */
+  /** A column that is reached through two keys. */
   #twoWays(bound: readonly Binding[]): readonly Expr[] {
     const random = this.#random;
     const [root, collection, variable] = this.#root(bound);
@@ -257,7 +257,10 @@ export class PolicyMaker {
     );
   }
 
-  /** One question to the elements of a relation of two records, or of two relations to one collection. */
+  /**
+   * The same question to the elements of a relation of two records, or of two relations to the same
+   * collection.
+   */
   #twoRanges({ depth, bound }: Site): readonly Expr[] {
     const random = this.#random;
     const [root, collection, variable] = this.#root(bound);
@@ -281,7 +284,9 @@ export class PolicyMaker {
     }));
   }
 
-  /** Of a column that is given: whether it is there, or how it compares with what is not a record's. */
+  /**
+   * A test of the given column: its presence, or a comparison with a value that is not a record's.
+   */
   #test(type: Type, left: Path): Expr {
     const random = this.#random;
     if (random.chance(0.4)) return { kind: 'is null', negated: random.chance(0.5), operand: left, span: SPAN };
@@ -339,7 +344,7 @@ export class PolicyMaker {
     return made;
   }
 
-  /** What an element refers to is what the record refers to. */
+  /** An element and the record reference the same record. */
   #samePlace(inner: readonly Binding[], bound: readonly Binding[]): Expr | undefined {
     const { variable, collection } = inner.at(-1)!;
     const relations = [...this.#setting.catalog.collections.get(collection)!.relations.values()];
@@ -370,7 +375,9 @@ export class PolicyMaker {
     return { path: { kind: 'ancestors', path: start, by, span: SPAN }, collection };
   }
 
-  /** Of a written record, often its own members, or a path on which the record itself might be met. */
+  /**
+   * For a written record, often its own members, or a path that may return to the record itself.
+   */
   #ofTheWrite(root: Path['root'], found: readonly ToMany[]): readonly ToMany[] {
     const { collection } = this.#setting;
     const roll = this.#random.next();
@@ -514,7 +521,7 @@ export class PolicyMaker {
     return { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
   }
 
-  /** What an update changes: fields and relations of the record, often all but few of them. */
+  /** The changes of an update: fields and relations of the record, often all but few of them. */
   #change(): Expr {
     const random = this.#random;
     const { fields, relations } = this.#setting.catalog.collections.get(this.#setting.collection)!;

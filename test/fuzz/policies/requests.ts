@@ -6,8 +6,9 @@ import { DATETIME_SPELLINGS, DATETIMES, NOW, QUERY_TEXTS, scalarOf, THEMES } fro
 import { ROLES, type World } from './world.ts';
 
 /**
- * The requests that one policy is asked with, in a random order: what an earlier one left in the policy must not decide a later one. One says all that it can,
- * one says a part of the same, one says nothing, and the others are random.
+ * The requests that one policy is asked with, in a random order: what an earlier one left in the
+ * policy must not decide a later one. The first request holds every value, the second a part of
+ * them, the third none, and the others are random.
  */
 export function randomRequests(world: World, setting: Setting, random: Random): readonly PolicyRequest[] {
   const whole = randomRequest(world, setting, random);
@@ -39,7 +40,7 @@ function partOfList(values: readonly unknown[], random: Random): readonly unknow
   return values.map((value) => (random.chance(0.3) ? UNREADABLE : value));
 }
 
-/** Of no type. */
+/** Values that no type accepts. */
 const UNREADABLE = '\0';
 
 const absent = ({ auth, now, data }: PolicyRequest): PolicyRequest => ({

@@ -42,10 +42,10 @@ export interface Counts {
   rejected: number;
   /** A policy, a request and a row: one decision, in whatever forms and by however many backends it is asked. */
   decisions: number;
-  /** Of the decisions, those that a PostgreSQL has answered too, and those that the embedded database has. */
+  /** The decisions that a PostgreSQL or the embedded database has made too. */
   inPostgres: number;
   inEmbedded: number;
-  /** Of the decisions, those about the record that a write makes. */
+  /** The decisions about the record that a write makes. */
   writes: number;
   unknown: number;
   /** Allowed rows, by relations of which their policy requires one id. */
@@ -69,7 +69,7 @@ export interface Run {
   readonly seed: number;
   readonly counts: Counts;
   readonly shapes?: Shapes;
-  /** Of a collection in the world of that number. Default: few. */
+  /** The number of rows of a collection in the world of that number. Default: few. */
   rowsOf?(world: number): number;
   /** Default: a disagreement is minimised before it is reported. */
   readonly shrinks?: boolean;
@@ -84,7 +84,7 @@ export interface Disagreement extends Finding {
 }
 
 const ACTIONS: readonly Action[] = ['list', 'update', 'read', 'create', 'delete', 'update'];
-/** Of a collection; more where its rows took longer to make. */
+/** Policies of a collection; more of them if its rows took longer to make. */
 const POLICIES = 24;
 const POLICIES_OF_MANY_ROWS = 72;
 const QUESTIONS = 48;
@@ -92,7 +92,7 @@ const QUESTIONS = 48;
 /** A world of one number may be made again, of another compiler. */
 let schemas = 0;
 
-/** One world. The first disagreement, made small, or undefined. */
+/** Runs a world. The first disagreement, made small, or undefined. */
 export async function runWorld(number: number, lane: Lane, run: Run): Promise<Disagreement | undefined> {
   const random = new Random((run.seed * 1_000_003 + number * 7919) >>> 0);
   const most = run.rowsOf?.(number);
@@ -119,7 +119,7 @@ export async function runWorld(number: number, lane: Lane, run: Run): Promise<Di
   }
 }
 
-/** What the writes of a session would make, as a table beside the stored rows. */
+/** The result of the writes of a session, as a table beside the stored rows. */
 async function writtenRows(
   database: Database,
   { world, setting }: Pick<SessionParts, 'world' | 'setting'>,
@@ -139,7 +139,7 @@ interface SessionParts {
   readonly random: Random;
   readonly number: number;
 }
-/** What a policy comes to for the rows of a view, by the definition. */
+/** The verdicts of a policy for the rows of a view, by the definition. */
 interface Answered {
   readonly view: View;
   readonly answers: readonly Truth[];
@@ -150,7 +150,7 @@ interface Asked {
   readonly question: Question;
 }
 
-/** One collection and action of a world. */
+/** Runs a collection and an action of a world. */
 class Session {
   readonly #parts: SessionParts;
   readonly #arena: Arena;
@@ -253,7 +253,7 @@ class Session {
     return undefined;
   }
 
-  /** What the process has found wrong, or what is left to ask the database. */
+  /** The disagreement that the process has found, or the rest to ask the database. */
   #inProcess(
     forms: readonly Compiled[],
     request: PolicyRequest,

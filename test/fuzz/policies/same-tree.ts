@@ -1,4 +1,4 @@
-/** Whether what was read is what was made: the parsed tree against the one that was spelt, and the checked tree against its meaning. */
+/** Compares the parsed tree with the spelled tree, and the checked tree with its meaning. */
 import type { Expr, Operand } from '../../../grammar/syntax.ts';
 import type { Checked, CheckedOperand, Member, Scope, ToManyPath, ToOneStep } from '../../../src/policy/types.ts';
 
@@ -6,7 +6,7 @@ import type { Checked, CheckedOperand, Member, Scope, ToManyPath, ToOneStep } fr
 const flat = (kind: 'and' | 'or', items: readonly Expr[]): readonly Expr[] =>
   items.flatMap((item) => (item.kind === kind ? flat(kind, (item as { items: readonly Expr[] }).items) : [item]));
 
-/** Where they differ, or undefined. */
+/** The first difference, or undefined. */
 export function differenceOfTrees(made: Expr, read: Expr): string | undefined {
   const [a, b] = [JSON.stringify(plain(made)), JSON.stringify(plain(read))];
   return a === b ? undefined : `made ${a}, read ${b}`;

@@ -1,6 +1,7 @@
 /**
- * What was met: leaves as (operator, operands and their nullability, polarity), and pairs of leaves and of walks beside each other, which a simplifier might
- * make one of. What stays at zero was not tested.
+ * Counts the shapes that a run has met: leaves as (operator, operands and their nullability,
+ * polarity), and pairs of leaves and of walks beside each other, which a simplifier might make one
+ * of. A shape that stays at zero was not tested.
  */
 import type { Checked, CheckedOperand, ValueType } from '../../../src/policy/types.ts';
 import { type Polarity, pairShapes, pairsOf } from './pair-shapes.ts';

@@ -22,7 +22,7 @@ function* simpler(expr: Expr): Generator<Expr> {
       for (const item of simpler(expr.item)) yield { ...expr, item };
       return;
     case 'quantified':
-      // Where it names the variable, the checker refuses it.
+      // The checker rejects it if it names the variable.
       yield expr.condition;
       if (expr.condition.kind !== 'truth') {
         for (const condition of [truth(true), truth(false), ...simpler(expr.condition)]) yield { ...expr, condition };

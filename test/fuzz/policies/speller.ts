@@ -192,7 +192,7 @@ class Speller {
     return Array.from({ length: character.length }, (_, i) => this.#unit(character.charCodeAt(i))).join('');
   }
 
-  /** One unit of UTF-16. */
+  /** A unit of UTF-16. */
   #unit(unit: number): string {
     const hex = unit.toString(16).padStart(4, '0');
     return `\\u${this.#random.chance(0.5) ? hex.toUpperCase() : hex}`;

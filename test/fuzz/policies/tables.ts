@@ -23,7 +23,7 @@ interface Column {
   readonly type: string;
   readonly declared: string;
   readonly key: string;
-  /** Of the folded copy of a search field. */
+  /** True for the folded copy of a search field. */
   readonly isFolded?: true;
 }
 

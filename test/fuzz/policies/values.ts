@@ -110,7 +110,7 @@ export function scalarOf(type: ScalarType, random: Random): string | number | bo
   }
 }
 
-/** What a query parameter may say: readable as something, nearly readable, and not readable at all. */
+/** Values of query parameters: readable as a type, nearly readable, and not readable. */
 const ODD_TEXTS: readonly string[] = ['a\0b', '\0', '\uD800', 'a\uDC00'];
 const ODD_NUMBERS: readonly string[] = [
   '01',
@@ -155,7 +155,7 @@ const ODD_DATETIMES: readonly string[] = [
 ];
 const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
 
-/** By the key that mostly holds a value of that type. */
+/** Keyed by the parameter that mostly holds a value of that type. */
 export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k1: [...TEXTS, ...ODD_TEXTS, ...ODD_TEXTS, ...ODD_TEXTS, ...ODD_TEXTS],
   k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],

@@ -43,7 +43,7 @@ export function wantedLeaf(random: Random, maker: SideMaker): Expr | undefined {
   return right && { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
 }
 
-/** Of a quantifier or a change there is no leaf to make. */
+/** A quantifier or a change has no leaf to make. */
 function readShape(shape: string): readonly WantedTest[] {
   const nullTest = /^(is null|is not null) (\S+)$/.exec(shape);
   if (nullTest !== null) return [{ op: nullTest[1] as 'is null', sides: [readSide(nullTest[2]!)] }];

@@ -15,9 +15,9 @@ import { scalarOf, TEXTS } from './values.ts';
 export interface World {
   readonly catalog: Catalog;
   readonly data: Data;
-  /** What an update would make of each row, in the order of the rows. */
+  /** The result of an update of each row, in the order of the rows. */
   readonly updated: Written;
-  /** What creates would make. */
+  /** The records of creates. */
   readonly created: Written;
 }
 /** Collection → rows that name their partners and members themselves. */
@@ -92,7 +92,7 @@ interface Stored {
   readonly ids: ReadonlyMap<string, readonly Id[]>;
 }
 
-/** Of each collection: an update of every row, and creates of rows that are like them. */
+/** Writes each collection: an update of every row, and creates of similar rows. */
 function randomWrites({ catalog, data, ids }: Stored, random: Random): Pick<World, 'updated' | 'created'> {
   const other = randomData({ catalog, ids }, random);
   const related = relatedOf(catalog, data);
