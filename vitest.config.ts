@@ -1,18 +1,44 @@
+/**
+ * `vitest run` runs every suite. `--mode quick` leaves out what is tagged `long`, and starts no PostgreSQL. `--mode partitions`
+ * runs what is tagged `partitions` on hash-partitioned tables: other names of constraints, no system columns, row locks and
+ * foreign keys across partitions.
+ */
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({
-  test: {
-    include: ['test/**/*.test.ts'],
-    // Whole services, databases and argon2 run in these tests: more files at once than cores only makes them wait for each other.
-    pool: 'forks',
-    maxWorkers: 2,
-    // A worker loads the modules once, and compiles the embedded database once; no test replaces a module.
-    isolate: false,
-    globalSetup: ['test/support/global.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    reporters: ['default', './test/support/verdicts.ts'],
-    // A test that fails is wrong, or the code is: no test runs again.
-    retry: 0,
-  },
+/** The suites with a line `// @module-tag …` of this tag: a filter of vitest's own would load the suites that it leaves out. */
+const tagged = (tag: string): readonly string[] =>
+  globSync('test/**/*.test.ts').filter((file) =>
+    new RegExp(`^// @module-tag ${tag}$`, 'm').test(readFileSync(file, 'utf8')),
+  );
+
+export default defineConfig(({ mode }) => {
+  const [isQuick, isPartitions] = [mode === 'quick', mode === 'partitions'];
+  // Read by test/support/global.ts.
+  if (isQuick) process.env.TEST_QUICK = '1';
+  // Read by test/support/partitioned.ts.
+  if (isPartitions) process.env.TEST_PARTITIONS = '1';
+  return {
+    test: {
+      include: isPartitions ? [...tagged('partitions')] : ['test/**/*.test.ts'],
+      exclude: isQuick ? [...tagged('long')] : [],
+      tags: [
+        { name: 'long', description: 'takes seconds: starts processes, tries every character or combination' },
+        { name: 'partitions', description: 'about records, and also true on hash-partitioned tables' },
+      ],
+      ...(isQuick ? { tagsFilter: ['!long'] } : {}),
+      // Whole services, databases and argon2 run in these tests: more files at once than cores only makes them wait for each other.
+      pool: 'forks',
+      maxWorkers: 2,
+      // A worker loads the modules once, and compiles the embedded database once; no test replaces a module.
+      isolate: false,
+      globalSetup: ['test/support/global.ts'],
+      // No test is about its own limit: it ends one that hangs, on a busy machine too.
+      testTimeout: 180_000,
+      hookTimeout: 180_000,
+      reporters: ['default', './test/support/verdicts.ts'],
+      // A test that fails is wrong, or the code is: no test runs again.
+      retry: 0,
+    },
+  };
 });

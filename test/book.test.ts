@@ -31,7 +31,7 @@ beforeAll(async () => {
     await client.connect();
     clients.set(name, client);
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   for (const client of clients.values()) await client.end();
@@ -105,7 +105,7 @@ describe.each(CHAPTERS)('$file', (chapter) => {
         await createWrittenTable(database, { name: `tries_${i}`, collection, rows });
       }
     }
-  }, 60_000);
+  });
 
   it.each(chapter.cases.map((each, i) => ({ ...each, i })))('$name', async ({ i, ...each }) => {
     const asked = askedBy(each, chapter);

@@ -28,7 +28,7 @@ beforeAll(async () => {
   if (postgresUrl !== '') await connect('PostgreSQL', { connectionString: await isolatedUrl(postgresUrl) });
   embedded = await PGlite.create({ loadDataDir: await emptySnapshot() });
   await connect('PGlite', createPgConfig(embedded) as unknown as pg.ClientConfig);
-}, 60_000);
+});
 
 afterAll(async () => {
   for (const client of clients) await client.end();

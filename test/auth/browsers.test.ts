@@ -1,3 +1,4 @@
+// @module-tag long
 /** The cookie and other sites: its flags, requests across origins, login CSRF. */
 import { expect, test } from 'vitest';
 import { describeOnBoth } from '../support/service.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw user`, `bylaw keys` and `bylaw audit`, as processes, beside a running server and without one. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -37,7 +38,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
   const bylaw = (args: readonly string[], stdin?: string) =>
     run({ args: [...args, '--schema', SCHEMA, ...where], ...(stdin === undefined ? {} : { stdin }) });
 
-  test.skipIf(skip)('the user commands add, assign roles, disable and enable', { timeout: 120_000 }, async () => {
+  test.skipIf(skip)('the user commands add, assign roles, disable and enable', async () => {
     const email = newEmail('operator');
     const added = await bylaw(
       ['user', 'add', email, '--role', 'editor', '--role', 'member', '--password-stdin'],
@@ -73,7 +74,7 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
     ['a flag of another verb', ['user', 'disable', 'x@example.org', '--role', 'admin'], undefined, 2, '--role'],
     ['keys without a verb', ['keys'], undefined, 2, 'keys rotate'],
     ['audit with a bad limit', ['audit', '--limit', '0'], undefined, 2, '--limit'],
-  ])('%s', { timeout: 60_000 }, async (_, args, stdin, code, said) => {
+  ])('%s', async (_, args, stdin, code, said) => {
     const ended = await bylaw(args, stdin);
     expect([ended.code, ended.stdout]).toEqual([code, '']);
     expect(ended.stderr).toContain(said);

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Limits on attempts; and that they cannot be used to lock others out. */
 import { expect, test } from 'vitest';
 import type { PasswordPool } from '../../src/auth/accounts/passwords.ts';
@@ -64,9 +65,7 @@ describeOnBoth(
       expect(await times(11, () => wrong(service, somewhere(), email))).toEqual([...Array(10).fill(BAD), LIMIT]);
     });
 
-    test('concurrent attempts learn no more than the limit, not even with the right password', {
-      timeout: 60_000,
-    }, async () => {
+    test('concurrent attempts learn no more than the limit, not even with the right password', async () => {
       const email = await person(service);
       const attempt = async (password: string) =>
         codeOf(await from(service, somewhere()).post('/api/auth/login', { email, password }));
@@ -93,9 +92,7 @@ describeOnBoth(
       expect(await times(11, () => wrong(service, home, email))).toEqual([...Array(10).fill(BAD), LIMIT]);
     });
 
-    test('an address that failed fifty times fails for every account, and other addresses do not', {
-      timeout: 60_000,
-    }, async () => {
+    test('an address that failed fifty times fails for every account, and other addresses do not', async () => {
       const email = await person(service);
       const attack = somewhere();
       const codes = await times(51, () => wrong(service, attack, newEmail('guess')));
@@ -104,16 +101,14 @@ describeOnBoth(
       await login(from(service, somewhere()), email);
     });
 
-    test('addresses of one IPv6 network count as one', { timeout: 60_000 }, async () => {
+    test('addresses of one IPv6 network count as one', async () => {
       const codes = await times(51, (i) => wrong(service, `2001:db8:1:2::${i + 1}`, newEmail('guess')));
       expect(codes).toEqual([...Array(50).fill(BAD), LIMIT]);
       expect(codeOf(await wrong(service, '2001:db8:1:3::1', newEmail('guess')))).toBe(BAD);
     });
 
     const many = 2_000;
-    test(`${many} failed logins cost fifty password checks, and the rest none`, {
-      timeout: 120_000,
-    }, async () => {
+    test(`${many} failed logins cost fifty password checks, and the rest none`, async () => {
       const email = await person(service);
       const attack = somewhere();
       const before = checks;
@@ -135,7 +130,7 @@ describeOnBoth(
       await login(from(service, somewhere()), await person(service));
     });
 
-    test('an address has a limit of registrations', { timeout: 60_000 }, async () => {
+    test('an address has a limit of registrations', async () => {
       const crowd = somewhere();
       const codes = await times(31, () =>
         from(service, crowd).post('/api/auth/register', { email: newEmail(), password: PASSWORD }),

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Two nodes on one PostgreSQL: changes on one reach the other within a second, also without notifications. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';

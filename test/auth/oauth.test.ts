@@ -1,3 +1,4 @@
+// @module-tag long
 /** Signing in through a real OpenID provider, as a browser does it; and what must not work. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkPreset } from '../../src/auth/oauth/oauth-provider.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Passwords: which are accepted, how they are stored, what a flood does, and that timing does not reveal who is registered. */
 import { hash, parseOptions } from '@node-rs/argon2';
 import { describe, expect, test } from 'vitest';

@@ -3,7 +3,6 @@ import { createPublicKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';
 import { raw } from '../../src/sql.ts';
-import { longTest } from '../support/long-test.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { es256, hs256, type Parts, partsOf, servicesKey, strangersKey, unsigned } from './forge.ts';
@@ -170,45 +169,44 @@ describeOnBoth(
       }
     });
 
-    longTest(
-      'rotating the key: new tokens have the new one, old ones stay good, both are published, a retired one is not',
-      async () => {
-        const old = await newPerson(service.anonymous);
-        const before = partsOf(old.access).header.kid;
-        const kid = await rotateKeys(service.app.db, { keySecret: undefined, tokenLifetime: 900, now: false });
-        expect(kid).not.toBe(before);
-        const keys = async () => (await service.anonymous.get('/.well-known/jwks.json')).body.keys;
-        await until('both are published', async () => (await keys()).length === 2);
-        const published = await keys();
-        expect(published.map((key: { kid: string }) => key.kid)).toEqual([before, kid]);
-        for (const key of published) {
-          expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
-          expect([key.kty, key.crv, key.alg, key.use]).toEqual(['EC', 'P-256', 'ES256', 'sig']);
-        }
-        let fresh = await login(service.anonymous, old.email);
-        await until('the new key signs', async () => {
-          fresh = await login(service.anonymous, old.email);
-          return partsOf(fresh.access).header.kid === kid;
-        });
-        expect((await me(service, fresh.access)).status).toBe(200);
-        expect((await me(service, old.access)).status).toBe(200);
-        await service.app.db.run(
-          raw(`UPDATE "_auth_keys" SET retired_at = now() - interval '1 second' WHERE retired_at IS NOT NULL`),
-        );
-        await until(
-          'the old key is gone',
-          async () => (await service.anonymous.get('/.well-known/jwks.json')).body.keys.length === 1,
-        );
-        // Tokens verified before may be remembered; others fail.
-        const unseen = es256(
-          partsOf(old.access).header,
-          { ...partsOf(old.access).payload, iat: now() - 2 },
-          await servicesKey(service.app.db),
-        );
-        expect(codeOf(await me(service, unseen))).toBe('401 invalid_token');
-        expect((await me(service, fresh.access)).status).toBe(200);
-      },
-    );
+    test('rotating the key: new tokens have the new one, old ones stay good, both are published, a retired one is not', {
+      tags: ['long'],
+    }, async () => {
+      const old = await newPerson(service.anonymous);
+      const before = partsOf(old.access).header.kid;
+      const kid = await rotateKeys(service.app.db, { keySecret: undefined, tokenLifetime: 900, now: false });
+      expect(kid).not.toBe(before);
+      const keys = async () => (await service.anonymous.get('/.well-known/jwks.json')).body.keys;
+      await until('both are published', async () => (await keys()).length === 2);
+      const published = await keys();
+      expect(published.map((key: { kid: string }) => key.kid)).toEqual([before, kid]);
+      for (const key of published) {
+        expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+        expect([key.kty, key.crv, key.alg, key.use]).toEqual(['EC', 'P-256', 'ES256', 'sig']);
+      }
+      let fresh = await login(service.anonymous, old.email);
+      await until('the new key signs', async () => {
+        fresh = await login(service.anonymous, old.email);
+        return partsOf(fresh.access).header.kid === kid;
+      });
+      expect((await me(service, fresh.access)).status).toBe(200);
+      expect((await me(service, old.access)).status).toBe(200);
+      await service.app.db.run(
+        raw(`UPDATE "_auth_keys" SET retired_at = now() - interval '1 second' WHERE retired_at IS NOT NULL`),
+      );
+      await until(
+        'the old key is gone',
+        async () => (await service.anonymous.get('/.well-known/jwks.json')).body.keys.length === 1,
+      );
+      // Tokens verified before may be remembered; others fail.
+      const unseen = es256(
+        partsOf(old.access).header,
+        { ...partsOf(old.access).payload, iat: now() - 2 },
+        await servicesKey(service.app.db),
+      );
+      expect(codeOf(await me(service, unseen))).toBe('401 invalid_token');
+      expect((await me(service, fresh.access)).status).toBe(200);
+    });
   },
   { schema: SCHEMA },
 );

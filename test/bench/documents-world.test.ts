@@ -1,3 +1,4 @@
+// @module-tag long
 /** The servers that race answer alike, so that what is measured is the same work: on both databases, in one process and in two. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw backup` while a server writes and deletes, and `bylaw restore` into an empty place: everything is compared. */
 import {
   existsSync,
@@ -143,7 +144,7 @@ test('a backup restores every write that was acknowledged before it', async () =
   await again.server.end('SIGTERM');
   await server.end('SIGTERM');
   expect(await backUp('two.backup')).toMatchObject({ code: 0 });
-}, 90_000);
+});
 
 test('a restore rejects files that are damaged, truncated or not backups, and leaves nothing', async () => {
   const whole = readFileSync(place('one.backup'));
@@ -189,7 +190,7 @@ test('a restore rejects files that are damaged, truncated or not backups, and le
   ]);
   const server = await bylaw('backup', place('none'), '--database-url', 'postgresql://example.invalid/x');
   expect([server.code, server.stderr]).toEqual([1, expect.stringContaining('pg_dump first, and the files after it')]);
-}, 60_000);
+});
 
 test('a server whose data folder is relative is backed up from any folder, with its files', async () => {
   const home = place('home');
@@ -213,7 +214,7 @@ test('a server whose data folder is relative is backed up from any folder, with 
   const again = await start('from-away');
   expect(await content(again.client, body.data.id)).toBe('kept from afar');
   await again.server.end('SIGTERM');
-}, 90_000);
+});
 
 /** Resolves in the middle of a restore: its archive is being read. */
 async function whileRestoring(data: string, work: () => Promise<void>): Promise<unknown> {
@@ -238,7 +239,7 @@ test('no service starts in a folder during a restore', async () => {
   expect(await restore('one.backup', 'busy')).toMatchObject({ code: 1, stderr: expect.stringContaining('not empty') });
   expect((await db.rows(raw('SELECT title FROM notes'))).length).toBeGreaterThanOrEqual(20);
   await db.close();
-}, 60_000);
+});
 
 test('a restore refuses an empty folder that another process has locked', async () => {
   const lock = await lockFolder(place('held'));
@@ -249,7 +250,7 @@ test('a restore refuses an empty folder that another process has locked', async 
   });
   await lock.release();
   expect(await restore('one.backup', 'held')).toMatchObject({ code: 0, stderr: '' });
-}, 60_000);
+});
 
 test('a restore that cannot move its parts removes them, and keeps the files of others', async () => {
   for (const isThere of [true, false]) {
@@ -266,7 +267,7 @@ test('a restore that cannot move its parts removes them, and keeps the files of 
   // The lock of the failure before is in no one's way.
   rmSync(join(place('contended-true'), 'files'), { recursive: true });
   expect(await restore('one.backup', 'contended-true')).toMatchObject({ code: 0, stderr: '' });
-}, 60_000);
+});
 
 test('a backup leaves out stored files that disappear, and fails if a file of the database does', async () => {
   mkdirSync(place('going'));
@@ -294,7 +295,7 @@ test('statements after a backup do not count as slow', async () => {
   } finally {
     await db.close();
   }
-}, 30_000);
+});
 
 test('an archive keeps long names and large sizes', async () => {
   const long = `files/${'a'.repeat(90)}/${'b'.repeat(90)}`;

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The question of `bylaw dev`, answered by a developer on a real terminal: `script` gives the process one. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -68,7 +69,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const url = /http:\/\/\S+/.exec(shown)![0];
     const { body } = await new Client(url).post('/api/auth/login', ADMIN);
     client = new Client(url, { Authorization: `Bearer ${body.access_token}` });
-  }, 120_000);
+  });
   afterAll(() => {
     terminal?.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw dev` as a developer runs it: a real process, a real folder, edits as editors make them. */
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -72,7 +73,7 @@ beforeAll(async () => {
   writeFileSync(FILE, schema());
   server = await dev(WHERE, { BYLAW_ADMIN_EMAIL: ADMIN.email, BYLAW_ADMIN_PASSWORD: ADMIN.password });
   client = await login();
-}, 120_000);
+});
 afterAll(async () => {
   await server?.end('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
@@ -107,7 +108,7 @@ test('`bylaw dev` replaces policies within 50 ms of the event, without the loss 
   expect([...statuses]).toEqual([200]);
   // The fastest of them: a machine that is busy with something else disturbs most.
   expect(Math.min(...took)).toBeLessThan(50);
-}, 60_000);
+});
 
 test('`bylaw dev` keeps the last good schema and shows the error until the file is restored', async () => {
   const { text } = await save(schema({ list: '\'@record.titel = "x"\'' }));
@@ -140,7 +141,7 @@ test('`bylaw dev` drops a field of its session without a question, but not one w
   expect((await save(schema({ fields: 'n: int' }))).text).toContain('no longer has "posts"."headline"');
   const renamed = (await client.get('/api/posts')).body.data.map(({ headline }: { headline: string }) => headline);
   expect(renamed.toSorted()).toEqual(['one', 'three', 'two']);
-}, 120_000);
+});
 
 test('`bylaw dev` seeds a new collection, and errors name the file and the line', async () => {
   const more = '  tags: { fields: { name: string }, access: { list: true } }\n';

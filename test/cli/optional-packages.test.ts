@@ -1,3 +1,4 @@
+// @module-tag long
 /** Heavy packages load when they are used, and a missing optional one is named in a sentence. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

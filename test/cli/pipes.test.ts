@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw … | head`: real pipes, whose readers go away. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';

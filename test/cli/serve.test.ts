@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw` as an operator runs it: real processes, on a folder and on PostgreSQL. */
 import { once } from 'node:events';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `bylaw export` and `bylaw import`, as an operator runs them, on both databases. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -80,9 +81,7 @@ async function fill(bylaw: ReturnType<typeof bylawAt>): Promise<void> {
 
 describe('export and import (embedded)', () => {
   // One start of the embedded database for all: each takes seconds.
-  test('export and import work on a data folder, and through a server that has it open', {
-    timeout: 120_000,
-  }, async () => {
+  test('export and import work on a data folder, and through a server that has it open', async () => {
     const place = ['--data', join(folder, 'data')];
     await fillDataFolder(join(folder, 'data'));
     const bylaw = bylawAt(place);

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The client with the types that `bylaw types` makes, as strict TypeScript reads them. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** "Conventions" of the interface, sentence by sentence. */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** "Who may", and the order of checks. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

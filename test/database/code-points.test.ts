@@ -1,3 +1,4 @@
+// @module-tag long
 /** Strings come back as they went in, on both databases: every code point at the start, in the middle and at the end. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';

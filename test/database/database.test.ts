@@ -1,3 +1,4 @@
+// @module-tag long
 /** What both databases promise: transactions, refusals by kind, notifications. And what each promises alone. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -46,7 +47,7 @@ describe.each(KINDS)('%s', (kind) => {
     );
     await db.run(raw('INSERT INTO parents VALUES (1, 0, 1), (2, 0, 2)'));
     await db.run(raw('INSERT INTO children VALUES (1, 1)'));
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   const count = async (id: number) =>
@@ -437,7 +438,7 @@ describe('the data folder of the embedded database', () => {
     const second = await openDatabase({ dataDir: folder });
     expect(await second.rows(raw('SELECT id FROM kept'))).toEqual([['1']]);
     await second.close();
-  }, 60_000);
+  });
 
   it('takes over from a holder that is dead, also when its number lives again', async () => {
     const { stdout } = await run(process.execPath, ['-e', 'console.log(process.pid)']);

@@ -1,3 +1,4 @@
+// @module-tag long
 /** S11: names of prepared statements cannot run out, and what a connection keeps is bounded. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Database, Queryable, Reader } from '../../src/database/contract.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The changelog lists released versions, and the next one; before the first release nothing can be changed or fixed. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The code of the pages about the exports: compiled strictly, and run; what a line promises behind `//=>` it prints. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** docs/queries.md: its curl lines and its client calls say the same, and find what the page promises, on the schema of the helpdesk recipe. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The schemas of docs/recipes: without errors and warnings, and they behave over HTTP as the page describes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

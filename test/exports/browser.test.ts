@@ -1,3 +1,4 @@
+// @module-tag long
 /** The exports in a browser: the same decisions as in Node, with code generation and under a policy that forbids it; uploads with progress. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** kill -9 during uploads to a bucket: after the next start and a sweep, every record has its object, every object a record, and no parts are left. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -18,7 +19,7 @@ import { MiB, startUpload, until } from './streaming.ts';
 const SCHEMA = 'roles: { admin: {} }\n';
 const admin = { email: 'admin@example.org', password: 'a password of tests' };
 
-test('a bucket holds acknowledged uploads only after kill -9', { timeout: 90_000 }, async () => {
+test('a bucket holds acknowledged uploads only after kill -9', async () => {
   Object.assign(process.env, CREDENTIALS);
   const bucket = await ProtocolServer.start();
   onTestFinished(() => bucket.close());

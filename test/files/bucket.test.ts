@@ -1,3 +1,4 @@
+// @module-tag long
 /** The whole service on a bucket, over real HTTP: what is sent, kept, shown, refused, given up and swept. With redirects: redirects.test.ts. */
 import { createHash } from 'node:crypto';
 import sharp from 'sharp';

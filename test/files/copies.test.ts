@@ -1,3 +1,4 @@
+// @module-tag long
 /** A copy of a database never deletes the files of the original, and what was swept can be had back for a week. */
 import { existsSync, readdirSync, statSync, utimesSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

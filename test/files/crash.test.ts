@@ -1,3 +1,4 @@
+// @module-tag long
 /** kill -9 in the middle of uploads: after the next start, every record has its bytes, and there are no bytes without a record. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +14,7 @@ const ROUNDS = 3;
 const admin = { email: 'admin@example.org', password: 'a password of tests' };
 const env = { BYLAW_ADMIN_EMAIL: admin.email, BYLAW_ADMIN_PASSWORD: admin.password };
 
-test('a folder holds acknowledged uploads only after kill -9', { timeout: 120_000 }, async () => {
+test('a folder holds acknowledged uploads only after kill -9', async () => {
   const folder = temporaryFolder();
   const schema = join(folder, 'bylaw.yaml');
   writeFileSync(schema, 'roles: { admin: {} }\n');

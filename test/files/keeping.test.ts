@@ -1,3 +1,4 @@
+// @module-tag long
 /** Kept files and their time: quotas, relations to files, variants. */
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `redirects=true`: callers who may read a file get its bytes from the bucket, at a signed address; others get no address. */
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';

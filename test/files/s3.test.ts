@@ -1,3 +1,4 @@
+// @module-tag long
 /** The same bytes through a bucket, at the interface of the storage. The whole service on one: bucket.test.ts. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

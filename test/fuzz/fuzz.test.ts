@@ -1,3 +1,4 @@
+// @module-tag long
 /** A few worlds of the fuzz in every test run; `npm run fuzz` is the long form. */
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
@@ -39,7 +40,7 @@ it('finds no policy on which the interpreter, both predicates and PostgreSQL dis
   expect(rejected).toBeLessThan(policies / 20);
   expect(unknown / decisions).toBeGreaterThan(0.1);
   expect(unknown / decisions).toBeLessThan(0.7);
-}, 120_000);
+});
 
 const KINDS = ['embedded', 'postgres'] as const;
 

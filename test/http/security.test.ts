@@ -1,3 +1,4 @@
+// @module-tag long
 /** Findings S5, S6, L1, L2, L3 and L4 of the security review: bodies that stall, bounded answers, heads, hang-ups. */
 import { PassThrough } from 'node:stream';
 import { pino } from 'pino';

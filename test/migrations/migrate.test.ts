@@ -28,7 +28,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
       raw(`INSERT INTO things (id, name, n) VALUES ('01900000-0000-7000-8000-000000000002', 'x', 9007199254740991)`),
     );
     await db.run(raw(`INSERT INTO things (id, name, n) VALUES ('01900000-0000-7000-8000-000000000003', 'y', NULL)`));
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   const thing = async (columns: string) =>
@@ -253,7 +253,7 @@ describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
-  }, 60_000);
+  });
   afterAll(() => db?.close());
   const notes = (note: string) => schemaOf(collections(`  notes: { fields: { note: ${note} } }\n`));
   const checks = async () =>

@@ -113,7 +113,7 @@ describe.runIf(hasPostgres)('a migration of tables in use', () => {
       await db.close();
     }
     expect(steps).toBeGreaterThan(20);
-  }, 120_000);
+  });
 
   it('a migration to the former schema starts from every state of an interrupted one', async () => {
     const after = schemaOf(`
@@ -156,7 +156,7 @@ collections:
     } finally {
       await db.close();
     }
-  }, 60_000);
+  });
 
   it('a migration rebuilds the index of a dead process while others read and write', async () => {
     const url = await postgresUrl();
@@ -186,7 +186,7 @@ collections:
       await db.close();
       await other.close();
     }
-  }, 60_000);
+  });
 
   it('a migration reports duplicates that are written during an index build, and leaves nothing that blocks writers', async () => {
     const url = await postgresUrl();
@@ -210,7 +210,7 @@ collections:
       await db.close();
       await other.close();
     }
-  }, 60_000);
+  });
 
   it('three nodes that start together run a migration once', async () => {
     const url = await postgresUrl();
@@ -224,7 +224,7 @@ collections:
     } finally {
       await Promise.all(nodes.map((db) => db.close()));
     }
-  }, 60_000);
+  });
 
   it('values stay unique while a migration replaces a deferred constraint', async () => {
     const wanted = schemaOf(
@@ -268,7 +268,7 @@ collections:
       }
       expect(stop).toBeGreaterThan(3);
     }
-  }, 120_000);
+  });
 
   it('a migration drops the index of an interrupted one if the schema no longer wants it', async () => {
     const db = await opened();

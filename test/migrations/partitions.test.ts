@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** A collection whose table an operator has partitioned, as a stand-in for shards: constraints have other names there. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, StoreError } from '../../src/database/contract.ts';
@@ -33,7 +34,7 @@ describe.each(KINDS)('partitions on %s', (kind) => {
     const world = await World.open(db, SCHEMA);
     ann = await world.user('ann@example.org');
     for (const statement of PARTITIONED.split(';')) await db.run(raw(statement));
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   it('partitioned tables support create, read, update and delete', async () => {
@@ -88,7 +89,7 @@ describe.each(KINDS)('a schema on hash partitions of its keys on %s', (kind) => 
     await applyMigration(hashPartitioned(db, schemaOf(WHOLE)), schemaOf(WHOLE));
     const world = await World.open(db, WHOLE);
     [ann, bob] = [await world.user('ann@example.org'), await world.user('bob@example.org')];
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   it('all tables without unique fields are partitioned, and the next start has nothing to do', async () => {

@@ -29,7 +29,7 @@ describe.each(KINDS)('two versions on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
-  }, 60_000);
+  });
   afterAll(() => db?.close());
   const serve = async (schema: ReturnType<typeof schemaOf>): Promise<readonly string[]> => {
     const notes: string[] = [];
@@ -183,5 +183,5 @@ describe.runIf(hasPostgres)('a migration', () => {
       await db.close();
       await other.close();
     }
-  }, 20_000);
+  });
 });

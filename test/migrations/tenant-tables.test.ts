@@ -1,3 +1,4 @@
+// @module-tag long
 /** The tables of collections that are stored by tenant: hash partitions, and the statements for a Citus cluster. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,7 +58,7 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
   beforeAll(async () => {
     db = await openKind(kind);
     await applyMigration(db, SAMPLE);
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   it('a second start has nothing to do', async () => {
@@ -253,7 +254,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     expect(await rows()).toEqual(before);
     expect((await planMigration(db, notes(''))).statements).toEqual([]);
     await db.close();
-  }, 60_000);
+  });
 
   it('a refusal names rows that reference another tenant, and values that would not be unique', async () => {
     await open(notes(''));
@@ -277,7 +278,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
       { why: expect.stringContaining('"notes"."slug" becomes unique') },
     ]);
     await db.close();
-  }, 60_000);
+  });
 
   it.each([
     ['a move', '', BY_TEAM],
@@ -340,7 +341,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     await applyMigration(db, notes(BY_TEAM));
     expect((await readCatalog(db)).get('notes')!.tenantLayout).toEqual({ kind: 'by', column: 'team_id' });
     await db.close();
-  }, 60_000);
+  });
 
   it('a move needs consent to lose a reference that the schema does not have', async () => {
     await open(notes(''));
@@ -351,7 +352,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
       'the schema does not have the constraint FOREIGN KEY (first) to "notes" of "teams"; it would be lost',
     ]);
     await db.close();
-  }, 60_000);
+  });
 
   it('a start of a schema without tenants does not move the rows of tenant tables', async () => {
     await open(notes(BY_TEAM));
@@ -362,7 +363,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     expect(await rows()).toEqual(before);
     await applyMigration(db, notes(BY_TEAM), start);
     await db.close();
-  }, 60_000);
+  });
 
   it('a move without rows needs no consent', async () => {
     db = await openKind(kind);
@@ -370,7 +371,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
     await applyMigration(db, notes(BY_TEAM), { mayRewrite: false });
     expect((await readCatalog(db)).get('notes')!.tenantLayout).toEqual({ kind: 'by', column: 'team_id' });
     await db.close();
-  }, 60_000);
+  });
 });
 
 describe('a cluster', () => {

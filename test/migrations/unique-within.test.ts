@@ -1,3 +1,4 @@
+// @module-tag long
 /** `unique: true` becomes `unique: within_<relation>` and back: the constraints have one name, and rows are checked at all times. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
@@ -170,5 +171,5 @@ describe.runIf(hasPostgres)('a large table', () => {
       'ALTER TABLE "pages" DROP CONSTRAINT "pages_slug_key", ADD CONSTRAINT "pages_slug_key" UNIQUE USING INDEX "pages_slug_newkey"',
     ]);
     expect(statements).toEqual(apart);
-  }, 60_000);
+  });
 });

@@ -1,3 +1,4 @@
+// @module-tag long
 import { readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
 import { call, type Loaded, loadFilms } from '../../bench/movies/client.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /** Dockerfile, compose.yaml, the systemd unit and docs/deployment.md agree with package.json and with the settings. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -77,7 +77,7 @@ describe('an update', () => {
   let embedded: PGlite;
   beforeAll(async () => {
     embedded = await PGlite.create({ loadDataDir: await emptySnapshot() });
-  }, 60_000);
+  });
   afterAll(() => embedded.close());
 
   /** As the store asks it, of the stored row and the written one. */

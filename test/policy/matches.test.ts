@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { examine } from '../../src/policy/check/checker.ts';
 import { fold, likePattern } from '../../src/policy/fold.ts';
 import { folded } from '../oracle/interpret.ts';
-import { longTest } from '../support/long-test.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
 const found = (text: string) =>
@@ -12,7 +11,7 @@ const found = (text: string) =>
   ]);
 
 describe('matches', () => {
-  longTest('folds every character as the definition says, and what is folded to itself', () => {
+  it('folds every character as the definition says, and what is folded to itself', { tags: ['long'] }, () => {
     for (let point = 1; point <= 0x10ffff; point++) {
       if (point >= 0xd800 && point <= 0xdfff) continue;
       const text = String.fromCodePoint(point);

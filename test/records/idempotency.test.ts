@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** The first answer is the answer: also of requests that come at once, and never of one that failed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
@@ -19,7 +20,7 @@ describe.each(KINDS)('%s', (kind) => {
     );
     ann = await world.user('ann@example.org', []);
     bob = await world.user('bob@example.org', []);
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   const keyOf = (caller: Caller, more: Partial<IdempotencyKey> = {}): IdempotencyKey => ({

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** The columns by which masks are read: no condition where the caller alone decides, one `CASE` where the record does. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
@@ -30,7 +31,7 @@ describe('the columns of a record', () => {
   beforeAll(async () => {
     db = await openKind('embedded');
     world = await World.open(db, SCHEMA);
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   /** As one line, without the columns of every record. */

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** Records on both databases: relations, what is hidden, what is refused. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -101,7 +102,7 @@ describe.each(KINDS)('%s', (kind) => {
     ann = await world.user('ann@example.org');
     bob = await world.user('bob@example.org');
     admin = await world.user('root@example.org', ['admin']);
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   const draft = (data: object = {}) => ann.create('documents', { title: 'a draft', ...data });

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** Search fields on both databases: the folded copy beside the field, in every write and after every migration. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
@@ -31,7 +32,7 @@ describe.each(KINDS)('%s', (kind) => {
     db = await openKind(kind);
     world = await World.open(db, schema(SEARCHED));
     ann = await world.user('ann@example.com');
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   const cells = async (columns: string, from = 'notes'): Promise<readonly (readonly unknown[])[]> =>

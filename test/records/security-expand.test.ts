@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** S6: answers and work are bounded. An expanded to-many relation shows 100 records, and the database reads one more. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Cells, Database } from '../../src/database/contract.ts';
@@ -74,7 +75,7 @@ describe.each(KINDS)('S6: expand on %s', (kind) => {
     db = await openKind(kind);
     world = await World.open(counted(db, counts), SCHEMA);
     ann = await world.user('ann@example.org');
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   it('an expand shows the first 100 readable records, in id order, and names the cut relations', async () => {

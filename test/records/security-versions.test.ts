@@ -1,10 +1,10 @@
+// @module-tag partitions
 /** S8: the version of a record, which its ETag begins with, reveals that it changed and nothing else. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { param, raw, sql } from '../../src/sql.ts';
-import { longTest } from '../support/long-test.ts';
 import { type Caller, KINDS, openKind, refusal, World } from '../support/store-world.ts';
 import { insertRecord } from '../support/system-records.ts';
 
@@ -142,7 +142,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     db = await openKind(kind);
     world = await World.open(db, SCHEMA);
     ann = await world.user('ann@example.org');
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   async function scene(): Promise<Scene> {
@@ -219,7 +219,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     expect(version).not.toContain(row![1]!);
   });
 
-  longTest('differ between databases for one and the same record', async () => {
+  it('differ between databases for one and the same record', { tags: ['long'] }, async () => {
     const twin = await openKind(kind);
     try {
       const elsewhere = await World.open(twin, SCHEMA);

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** `POST /api/{collection}/aggregate` of the contract. */
 import { beforeAll, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';

@@ -1,10 +1,10 @@
+// @module-tag partitions
 /** `POST /api/batch`: several writes in one transaction, each under its own rules on the state that it meets. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { longTest } from '../support/long-test.ts';
 import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
 import { describeRoutes, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
 
@@ -471,21 +471,17 @@ describeRoutes(
           ids.map(async (id) => (await ann.client.get(`/api/boards/${id}`)).body.data.name),
         );
         expect(new Set(names).size).toBe(1);
-      }, 30_000);
+      });
     });
 
-    longTest(
-      'answers as the same requests one by one, whatever they are',
-      async () => {
-        const random = new Random(11);
-        const people = [await service.user(), await service.user()];
-        const clients = { single: people[0]!.client, batch: people[1]!.client };
-        const whole: boolean[] = [];
-        for (let round = 0; round < 16; round++) whole.push(await compare(random, round, clients));
-        expect([whole.includes(true), whole.includes(false)]).toEqual([true, true]);
-      },
-      60_000,
-    );
+    test('answers as the same requests one by one, whatever they are', { tags: ['long'] }, async () => {
+      const random = new Random(11);
+      const people = [await service.user(), await service.user()];
+      const clients = { single: people[0]!.client, batch: people[1]!.client };
+      const whole: boolean[] = [];
+      for (let round = 0; round < 16; round++) whole.push(await compare(random, round, clients));
+      expect([whole.includes(true), whole.includes(false)]).toEqual([true, true]);
+    });
   },
   { schema: SCHEMA },
 );

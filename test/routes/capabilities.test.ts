@@ -1,10 +1,10 @@
+// @module-tag partitions
 /** What a caller may do: with a stored record, with each of a query, and with a write that is asked about before it is made. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../fuzz/random.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { longTest } from '../support/long-test.ts';
 import { NOBODY, outcomeOf } from '../support/records.ts';
 import { describeRoutes, type User } from '../support/service.ts';
 
@@ -265,18 +265,14 @@ describeRoutes(
         expect(outcomeOf(foreign)).toEqual([403, 'cross_origin']);
       });
 
-      longTest(
-        'agrees with the request itself, whatever it is',
-        async () => {
-          const random = new Random(5);
-          const world = new Agreement(random, [ann, bob, hr]);
-          await world.begin();
-          for (let i = 0; i < 250; i++) await world.next();
-          expect(world.allowed).toBeGreaterThan(40);
-          expect(new Set(world.refused).size).toBeGreaterThan(3);
-        },
-        60_000,
-      );
+      test('agrees with the request itself, whatever it is', { tags: ['long'] }, async () => {
+        const random = new Random(5);
+        const world = new Agreement(random, [ann, bob, hr]);
+        await world.begin();
+        for (let i = 0; i < 250; i++) await world.next();
+        expect(world.allowed).toBeGreaterThan(40);
+        expect(new Set(world.refused).size).toBeGreaterThan(3);
+      });
     });
   },
   { schema: SCHEMA },

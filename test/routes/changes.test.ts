@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** Patch and delete: "Writes" of the interface. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';

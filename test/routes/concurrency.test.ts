@@ -1,3 +1,4 @@
+// @module-tag long
 /** Many at once, and a process that is killed in the middle. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -58,7 +59,7 @@ describeOnBoth(
         for (let i = 0; i < 20; i++) await increment();
       });
       expect((await client.get(`/api/counters/${id}`)).body.data.count).toBe(100);
-    }, 60_000);
+    });
 
     test('of 50 creates with one unique value, one succeeds', async () => {
       const { client } = await service.user();

@@ -81,7 +81,7 @@ describeDistributed(
         [eve, blue],
       ] as const)
         await choose(user, team);
-    }, 60_000);
+    });
     afterEach(async () => {
       const found: string[] = [];
       for (const [text, statement] of sent) {

@@ -1,3 +1,4 @@
+// @module-tag long
 /** `/docs`: the page without script, its script in a browser, and that nothing of a schema becomes markup. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiDocument } from '../../src/routes/system/docs/api-document.ts';

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** Rules of fields and belongs_to: who sees a value, and who sets it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** "Lists" of the interface. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';

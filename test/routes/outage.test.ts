@@ -1,3 +1,4 @@
+// @module-tag long
 /** The database goes away under a running service. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

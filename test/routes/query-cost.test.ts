@@ -1,3 +1,4 @@
+// @module-tag long
 /** Hostile queries end in time on both databases, and others go on after them. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';

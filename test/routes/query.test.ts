@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** `POST /api/{collection}/query` of the contract: its keys, its answers and its errors. What filters may see: query-visibility. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';

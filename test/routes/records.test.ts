@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** Create, read, change, delete, one caller: "Conventions", "Success" and "Writes" of the interface. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../support/client.ts';

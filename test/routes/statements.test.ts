@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** How many statements each route of records sends to PostgreSQL: docs/performance.md promises them. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -63,7 +64,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
       sent.push(...(typeof batch === 'string' ? [batch] : batch.statements.map(({ statement }) => statement.text)));
       return query.apply(this, args);
     } as never);
-  }, 60_000);
+  });
   afterEach(() => sent.splice(0));
   afterAll(async () => {
     vi.restoreAllMocks();

@@ -1,3 +1,5 @@
+// @module-tag partitions
+// @module-tag long
 /**
  * The answer to a write whose unique value is taken. Every error of the record's own write comes
  * before 409; the errors of a has_one partner, which is written after the record, do not. Each write

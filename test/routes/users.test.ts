@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** "Users" of the interface: the collection routes of users under their own rules, and the assignment of roles. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * S2, S3, L12: no regular expression backtracks on outside text. Every regular expression of src/ and grammar/ is found
  * in the sources and run against inputs made to slow it down; a new one is covered without a word here.

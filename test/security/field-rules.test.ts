@@ -145,7 +145,7 @@ describeOnBoth(
         (each: object, i: number) => JSON.stringify(each) !== JSON.stringify(plain(seen)[i]),
       );
       expect(differing.length).toBeGreaterThan(30);
-    }, 60_000);
+    });
 
     test('the operations of a batch do not distinguish hidden records from missing ones', async () => {
       const hidden = await make('people', { name: 'hidden', public: false });

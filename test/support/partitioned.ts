@@ -5,7 +5,7 @@ import { type Table, tablesOf } from '../../src/migrations/tables.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw, type Sql } from '../../src/sql.ts';
 
-/** Whether the run is about partitions (`vitest.partitions.config.ts`): plans of statements have other names there. */
+/** Whether the run is about partitions (`npm run test:partitions`): plans of statements have other names there. */
 export const hasPartitions = process.env.TEST_PARTITIONS !== undefined;
 
 /** The database as suites get it. */

@@ -1,3 +1,4 @@
+// @module-tag long
 /** A damaged folder of the embedded database, or one of another version, is named in a sentence, and left as it is. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +14,7 @@ beforeAll(async () => {
   const db = await openDatabase({ dataDir: folder });
   await db.run(raw('CREATE TABLE kept (id int)'));
   await db.close();
-}, 60_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const FAULTS = {
@@ -60,4 +61,4 @@ it('opens again when the error is mended, with what was in it', async () => {
   const db = await openDatabase({ dataDir: folder });
   expect(await db.rows(raw('SELECT count(*) FROM kept'))).toEqual([['0']]);
   await db.close();
-}, 60_000);
+});

@@ -1,3 +1,4 @@
+// @module-tag long
 /** The embedded engine has a thread of its own: what it gives the event loop, and what becomes of the database when it ends. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * What survives a power failure: the disk of these tests keeps of each file what it held when it was
  * last synced, and loses the rest.

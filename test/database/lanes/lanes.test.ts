@@ -173,7 +173,7 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
       await through.close();
       await proxy.close();
     }
-  }, 20_000);
+  });
 
   it('does not give up a statement that only takes long', async () => {
     expect(await db.rows(sleepFor(3.2, 'long'))).toEqual([['', 'long']]);

@@ -97,7 +97,7 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
       await through.close();
       await proxy.close();
     }
-  }, 20_000);
+  });
 
   it('find the new columns after a migration', async () => {
     await db.run(raw('CREATE TABLE shelves (id int)'));

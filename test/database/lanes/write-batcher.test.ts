@@ -41,7 +41,7 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
   beforeAll(async () => {
     db = await openKind(kind);
     for (const statement of TABLES) await db.run(raw(statement));
-  }, 60_000);
+  });
   afterAll(() => db?.close());
   beforeEach(async () => {
     await db.run(raw('DELETE FROM notes'));
@@ -157,7 +157,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
   beforeAll(async () => {
     db = await openKind('postgres');
     for (const statement of TABLES) await db.run(raw(statement));
-  }, 60_000);
+  });
   afterAll(() => db?.close());
   beforeEach(async () => {
     await db.run(raw('DELETE FROM notes'));

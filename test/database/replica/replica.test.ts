@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * Which server a read goes to. The two servers are played by functions; `npm run test:faults --
  * --only replica` has real ones.

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { fuzzFrontEnd } from './frontend.ts';
 
@@ -6,4 +7,4 @@ it('answers every text without a throw, in time, with spans and fixes that hold'
   expect(report.failures).toEqual([]);
   // Mutations that never compile would test the error paths only.
   expect(report.accepted).toBeGreaterThan(100);
-}, 60_000);
+});

@@ -1,3 +1,4 @@
+// @module-tag long
 /** A few hundred hostile requests in every test run; `npm run fuzz -- http` is the long form. */
 import { expect, test } from 'vitest';
 import { describeOnBoth, ROUTES_SCHEMA } from '../../support/service.ts';
@@ -17,7 +18,7 @@ describeOnBoth(
       // Requests that all end at the first check try nothing.
       const statuses = [...counts.statuses].filter(([, count]) => count > 5).map(([status]) => status);
       expect(statuses).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 422]));
-    }, 120_000);
+    });
   },
   { schema: ROUTES_SCHEMA },
 );

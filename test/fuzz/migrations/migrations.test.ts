@@ -1,3 +1,4 @@
+// @module-tag long
 /** A short run of the random migrations; `npm run fuzz -- migrations` is the long one. */
 import { afterAll, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
@@ -14,4 +15,4 @@ it('random migrations lose nothing without consent, continue after interruptions
   expect(counts.applied).toBeGreaterThan(CASES);
   expect(counts.refused).toBeGreaterThan(1);
   expect(counts.interrupted).toBeGreaterThan(3);
-}, 60_000);
+});

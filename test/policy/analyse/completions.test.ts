@@ -1,3 +1,4 @@
+// @module-tag long
 /** What is offered while a policy is written: tables of places, and two properties over the policies of test/cases. */
 import { describe, expect, it, test } from 'vitest';
 import { lexer } from '../../../grammar/tokens.ts';

@@ -6,7 +6,6 @@ import { type Pin, provenPins, sharedPins } from '../../../src/policy/analyse/ro
 import { compile } from '../../../src/policy/compile.ts';
 import type { Action, Policy, PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import { interpret } from '../../oracle/interpret.ts';
-import { longTest } from '../../support/long-test.ts';
 import { SAMPLE } from '../sample-catalog.ts';
 
 const [ME, YOU, TEAM] = ['1', '2', '3'].map((digit) => `0190a6c0-0000-7000-8000-00000000000${digit}`) as [
@@ -166,7 +165,7 @@ const ROWS: readonly Row[] = [ME, YOU].flatMap((owner) =>
 );
 
 describe('against the plain interpreter', () => {
-  longTest('what is allowed has the owner that is required', () => {
+  it('what is allowed has the owner that is required', { tags: ['long'] }, () => {
     let [proven, pinned] = [0, 0];
     fc.assert(
       fc.property(fc.array(policies, { minLength: 1, maxLength: 3 }), (texts) => {
@@ -194,7 +193,7 @@ describe('against the plain interpreter', () => {
     expect(pinned).toBeGreaterThan(300);
   });
 
-  longTest('one spelling means the same as another', () => {
+  it('one spelling means the same as another', { tags: ['long'] }, () => {
     fc.assert(
       fc.property(policies, (text) => {
         const { checked } = ruleOf(text);

@@ -5,7 +5,6 @@ import { examine } from '../../../src/policy/check/checker.ts';
 import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, outcomes } from '../../../src/policy/check/outcomes.ts';
 import type { Checked, Related, Row } from '../../../src/policy/types.ts';
 import { interpret } from '../../oracle/interpret.ts';
-import { longTest } from '../../support/long-test.ts';
 import { SAMPLE } from '../sample-catalog.ts';
 
 function checkedOf(text: string): Checked {
@@ -131,7 +130,7 @@ function truth(checked: Checked, { record, labels, query }: Case) {
 }
 
 describe('against the plain interpreter', () => {
-  longTest('never calls a rule redundant that is not', () => {
+  it('never calls a rule redundant that is not', { tags: ['long'] }, () => {
     let shown = 0;
     fc.assert(
       fc.property(policies, policies, (one, other) => {
@@ -153,7 +152,7 @@ describe('against the plain interpreter', () => {
     expect(shown).toBeGreaterThan(400);
   });
 
-  longTest('never forgets an outcome', () => {
+  it('never forgets an outcome', { tags: ['long'] }, () => {
     fc.assert(
       fc.property(policies, (text) => {
         const checked = checkedOf(text);

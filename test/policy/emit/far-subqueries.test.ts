@@ -80,7 +80,7 @@ describe.each(Object.keys(open))('%s', (kind) => {
     await client.connect();
     await createTables(client as unknown as Database, { catalog, data, collation: 'declared' });
     await client.query('ANALYZE');
-  }, 60_000);
+  });
   afterAll(() => client?.end());
 
   const idsWhere = async (condition: Sql): Promise<readonly string[]> => {

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** What exact filters say of records decides parts of the list rule before the database is asked. The answers stay what they were. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';

@@ -48,7 +48,7 @@ describe.each(KINDS)('partitions on %s', (kind) => {
           options,
         ),
     };
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   const grow = (least: number, most: number) =>

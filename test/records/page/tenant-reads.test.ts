@@ -48,7 +48,7 @@ for (const kind of KINDS) {
     const team = await creator.create('teams', {});
     ann = await world.user('ann@example.org', ['member'], { team: team.id });
     await ann.create('documents', { team: team.id, status: 'draft' });
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   test(`pages without a filter are read so on ${kind}, others not`, async () => {

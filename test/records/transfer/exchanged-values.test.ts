@@ -1,3 +1,4 @@
+// @module-tag long
 /** Imports in which records take the unique values of each other, which the database checks row by row. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
@@ -85,7 +86,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
   beforeAll(async () => {
     db = await openKind(kind);
     await applyMigration(db, SCHEMA);
-  }, 60_000);
+  });
   afterAll(() => db?.close());
   beforeEach(async () => {
     await db.run(raw('TRUNCATE desks, chairs, rooms, houses, switches, users, books, teams CASCADE'));

@@ -32,7 +32,7 @@ describe.each(KINDS)('constraints of others on %s', (kind) => {
     ann = await world.user('ann@example.org');
     bob = await world.user('bob@example.org');
     for (const statement of CONSTRAINTS.split(';')) await db.run(raw(statement));
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   const atField = { validation_failed: ['/data/rating check_violation'] };

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /** A denied write takes no lock: its caller cannot hold up permitted writers, nor wait for them. */
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { Transaction } from '../../../src/database/contract.ts';

@@ -28,7 +28,7 @@ describe.each(KINDS)('turns on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
     db = await openKind(kind);
-  }, 60_000);
+  });
   afterAll(() => db?.close());
 
   /** The locks that a batch holds, sorted. */

@@ -1,3 +1,4 @@
+// @module-tag partitions
 /**
  * A write of one statement that waits for another transaction is decided on the row as that left it,
  * and on one state of all other rows.
@@ -57,7 +58,7 @@ describe.skipIf(!hasPostgres)('a write that waits', () => {
     db = await openKind('postgres');
     const world = await World.open(db, SCHEMA);
     [ann, bob] = [await world.user('ann@example.org'), await world.user('bob@example.org')];
-  }, 60_000);
+  });
   afterAll(() => db?.close());
   beforeEach(async () => {
     note = (await ann.create('notes', { text: 'old', score: 1 })).id;
