@@ -1,6 +1,6 @@
 /**
- * A database, as the other rooms see it; the embedded one and PostgreSQL behave alike. Reads
- * outside transactions are pipelined, and rows come as arrays of the text that PostgreSQL sent.
+ * A database, as the other rooms see it; the embedded database and PostgreSQL behave alike. Rows are arrays of the text
+ * that PostgreSQL sent.
  */
 import type { Sql } from '../sql.ts';
 
@@ -51,27 +51,27 @@ export const inLane = (reader: Reader, lane: Lane): Queryable => ({
 });
 
 export interface TransactionOptions {
-  /** For what may take hours: no statement has a time limit. */
+  /** Statements have no time limit, because they may take hours. */
   readonly unlimited?: boolean;
 }
 
 /**
- * A connection of its own, outside transactions and without time limits: for statements that cannot
- * be in a transaction, and for locks that last until `close`.
+ * A dedicated connection, outside transactions and without time limits: for statements that cannot be in a transaction,
+ * and for locks that last until `close`.
  */
 export interface Session extends Queryable {
   close(): Promise<void>;
 }
 
-/** What a statement writes, as far as it concerns those that it may share a transaction with. */
+/** The target of a write, which decides the statements that it may share a transaction with. */
 export interface WriteTarget {
-  /** Undefined: one of the service's own. */
+  /** Undefined: a table of the service itself. */
   readonly table?: string;
-  /** The id of the row that it locks. */
+  /** The id of the row that the statement locks. */
   readonly row?: string | undefined;
   /**
-   * Of a collection that is divided by tenant. It has a transaction of its own, because one of two
-   * tenants would be distributed over two machines of a cluster.
+   * The collection is divided by tenant. The statement gets a separate transaction, because a transaction of two tenants
+   * would span two nodes of a cluster.
    */
   readonly isDivided?: boolean;
 }
@@ -82,38 +82,32 @@ export interface Transaction extends Queryable {
 
 export interface Database extends Reader {
   /**
-   * Where no statement can be cancelled: a condition that is true for so many milliseconds of a
-   * statement, and then fails as `time_limit`.
+   * For a database that cannot cancel statements: a condition that is true for so many milliseconds of a statement, and
+   * then fails as `time_limit`.
    */
   statementInTime?(ms: number): Sql;
   readonly kind: 'embedded' | 'postgres';
   /**
-   * For the reads of one request of this caller, which may lag behind like a replica does, but not
-   * behind their own writes. The database itself if there is no replica.
+   * Reads for one request of this caller, which may lag behind as a replica does, but not behind the caller's own
+   * writes. The database itself if it has no replica.
    */
   replicaFor(callerId: string): Reader;
-  /**
-   * A write of this caller was committed, through this process. Resolves when other nodes have been
-   * told.
-   */
+  /** Call it after a committed write of this caller. Resolves when the write is announced to the other nodes. */
   noteWrite(callerId: string): Promise<void>;
   /**
-   * The rows of one statement that writes; `rows` takes SELECTs only, which it may send twice. It is
-   * a transaction by itself, or shares one with other such statements: it may see what they wrote,
-   * and is committed with them, but never fails because of them.
+   * The rows of a statement that writes; `rows` takes SELECTs only, which it may send twice. The statement shares its
+   * transaction with concurrent ones: it may see their writes, and is committed with them, but never fails because of
+   * them.
    */
   write(statement: Sql, target?: WriteTarget): Promise<readonly Cells[]>;
   /**
-   * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures
-   * and deadlocks are retried up to 3 times. `work` must use the given transaction only.
+   * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures and deadlocks are
+   * retried up to 3 times. `work` must use the given transaction only.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  /** Undefined where none can be had: in the embedded database, and behind a pooler. */
+  /** Undefined in the embedded database, and behind a pooler. */
   readonly openSession?: (() => Promise<Session>) | undefined;
-  /**
-   * Of the embedded database in a folder: all that is committed is in the folder, and nothing changes
-   * it until `copy` has ended.
-   */
+  /** For the embedded database in a folder, which holds all committed data and does not change until `copy` ends. */
   readonly copyFolder?: (copy: (folder: string) => Promise<void>) => Promise<void>;
   /** LISTEN. `onMessage` gets the payload; `onState` reports whether the channel is up. */
   listen(
@@ -128,18 +122,16 @@ export interface Database extends Reader {
 
 /** The constraint that a statement violated. */
 export interface Violated {
-  /** On a partition or a shard not the name that we gave it. */
+  /** A partition or a shard has another name than the one that we gave. */
   readonly constraint: string;
-  /** Empty where the server does not name them. */
+  /** Empty if the server does not name them. */
   readonly columns: readonly string[];
 }
 
 /** `time_limit`: the statement took longer than its caller allows. */
 type StoreErrorKind = 'unique' | 'foreign_key' | 'check' | 'unavailable' | 'time_limit';
 
-/**
- * A constraint was violated, or the database cannot be reached. Mapped from SQLSTATE in one place.
- */
+/** A constraint was violated, or the database cannot be reached: `to-store-error.ts` maps SQLSTATE. */
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;
   readonly violated: Violated | undefined;
@@ -151,10 +143,7 @@ export class StoreError extends Error {
   }
 }
 
-/**
- * The database is reached, but so many statements wait for it that another would be answered too
- * late.
- */
+/** The database is reached, but so many statements wait that another one would be answered too late. */
 export class QueueFull extends StoreError {
   /** Seconds until another try is worth it. */
   readonly retryAfter: number;

@@ -1,6 +1,6 @@
 /**
- * One connection that LISTENs to all channels and reconnects after a loss. Only the heartbeat
- * decides that a silent connection is lost; one slow answer loses no notifications.
+ * A connection that LISTENs to all channels and reconnects after a loss. Only the heartbeat decides that a silent
+ * connection is lost; a single slow answer loses no notifications.
  */
 import pg from 'pg';
 import { ident } from '../sql.ts';
@@ -15,7 +15,7 @@ const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 const HEARTBEAT_MS = 5_000;
 /** The heartbeat waits this long for its answer. */
-const SILENCE_MS = 5_000;
+const HEARTBEAT_ANSWER_MS = 5_000;
 /** Reads wait for a round trip. */
 const ROUND_MS = 1_000;
 
@@ -44,9 +44,9 @@ export class Listener {
   ): Promise<() => Promise<void>> {
     const subscription = { channel, onMessage, onState };
     if (!this.#client) await this.#connect();
-    // Added only now: a connection that is being made has already read the list of channels.
+    // A connection that is being made has read the list of channels already, so the subscription is added last.
     const client = this.#client;
-    const listened = client && answered(client.query(`LISTEN ${ident(channel).text}`), SILENCE_MS);
+    const listened = client && answered(client.query(`LISTEN ${ident(channel).text}`), HEARTBEAT_ANSWER_MS);
     const up = await listened?.then(
       () => true,
       () => false,
@@ -59,9 +59,9 @@ export class Listener {
   }
 
   /**
-   * Resolves when every notification is delivered that was sent before the call: PostgreSQL hands
-   * them out before it answers. Those who ask meanwhile share the next round trip. Rejects while
-   * the connection is down, and after a second; at once while an earlier answer is overdue.
+   * Resolves when every notification sent before the call is delivered: PostgreSQL delivers them before it answers.
+   * Concurrent callers share the next round trip. Rejects while the connection is down, after a second, and immediately
+   * while an earlier answer is overdue.
    */
   drainAnnouncements(): Promise<void> {
     if (this.#nextRound === undefined) {
@@ -81,7 +81,7 @@ export class Listener {
     await client?.end().catch(() => undefined);
   }
 
-  /** Never rejects: what fails is tried again. */
+  /** Never rejects: a failed attempt is repeated later. */
   #connect(): Promise<void> {
     this.#connecting ??= this.#open().finally(() => {
       this.#connecting = undefined;
@@ -98,7 +98,7 @@ export class Listener {
     try {
       await client.connect();
       for (const channel of this.#channels()) {
-        await answered(client.query(`LISTEN ${ident(channel).text}`), SILENCE_MS);
+        await answered(client.query(`LISTEN ${ident(channel).text}`), HEARTBEAT_ANSWER_MS);
       }
     } catch {
       client.end().catch(() => undefined);
@@ -140,7 +140,7 @@ export class Listener {
   #beat(client: pg.Client): void {
     this.#timer = setTimeout(async () => {
       try {
-        await answered(client.query('SELECT 1'), SILENCE_MS);
+        await answered(client.query('SELECT 1'), HEARTBEAT_ANSWER_MS);
         if (this.#client === client) this.#beat(client);
       } catch {
         this.#lost(client);
@@ -164,10 +164,7 @@ export class Listener {
   }
 }
 
-/**
- * Rejects after `ms` without an answer. Timers run before sockets are read, so after a stall the
- * process first reads what has arrived.
- */
+/** Rejects after `ms` without an answer. Timers run before sockets are read, so a stalled process first reads. */
 async function answered(answer: Promise<unknown>, ms: number): Promise<void> {
   const late = Promise.withResolvers<never>();
   const giveUp = (): void => late.reject(new Error('the database has not answered in time'));

@@ -37,18 +37,18 @@ interface DriverClient {
 
 export type AnyClient = Pick<pg.ClientBase, 'query'>;
 const driverOf = (client: AnyClient): DriverClient => client as unknown as DriverClient;
-const socketOf = (client: AnyClient): Socket => driverOf(client).connection.stream;
+const driverSocketOf = (client: AnyClient): Socket => driverOf(client).connection.stream;
 
 /** The bytes that the connection has received. */
-export const bytesReadOf = (client: AnyClient): number => socketOf(client).bytesRead ?? 0;
+export const bytesReadOf = (client: AnyClient): number => driverSocketOf(client).bytesRead ?? 0;
 
 /** The server's process for the connection; a pooler makes the id up. */
 export const processIdOf = (client: AnyClient): number | null => driverOf(client).processID;
 
 /** Closes the socket without a farewell: statements under way fail with the loss of their connection. */
-export const destroyConnection = (client: AnyClient): void => socketOf(client).destroy();
+export const destroyConnection = (client: AnyClient): void => driverSocketOf(client).destroy();
 
-/** A server that stands still accepts connections and never reads from them. */
+/** A stopped server accepts connections and never reads from them. */
 const CANCEL_MS = 2_000;
 
 /** Destroys the connection, and asks the server to cancel the statement under way on it. */
@@ -145,22 +145,22 @@ export interface Outcome {
   readonly rows: readonly Cells[];
   /** Rows affected. */
   readonly count: number;
-  /** Whether its commit has something to store. */
+  /** True if the commit has something to store. */
   readonly hasWritten: boolean;
 }
 
-interface Progress {
+interface BatchProgress {
   /** The statements completed before: the index of the statement that failed, or all if their commit failed. */
   readonly completed: number;
   /** True if certainly nothing of the batch was committed. */
   readonly isUndone: boolean;
 }
 
-/** One of several statements failed, and with it all. */
+/** A statement failed, and with it all statements of its transaction. */
 export class TogetherError extends Error {
   readonly completed: number;
   readonly isUndone: boolean;
-  constructor(cause: unknown, { completed, isUndone }: Progress) {
+  constructor(cause: unknown, { completed, isUndone }: BatchProgress) {
     super('one of several statements failed', { cause });
     this.completed = completed;
     this.isUndone = isUndone;
@@ -173,7 +173,7 @@ export interface BatchStatement {
   /** The name that it is prepared under; undefined if it is sent once. */
   readonly name: string | undefined;
 }
-interface Part extends BatchStatement {
+interface BatchPart extends BatchStatement {
   readonly rows: Cells[];
   tag: string;
   isPrepared: boolean;
@@ -186,7 +186,7 @@ interface Part extends BatchStatement {
 export class StatementBatch extends DriverQuery {
   /** Rejects with a `TogetherError`. */
   readonly outcomes: Promise<readonly Outcome[]>;
-  readonly statements: readonly Part[];
+  readonly statements: readonly BatchPart[];
   readonly #settle = Promise.withResolvers<readonly Outcome[]>();
   readonly #prepared: PreparedNames;
   /** Names whose closing is sent with the batch. */
@@ -225,7 +225,7 @@ export class StatementBatch extends DriverQuery {
     return null;
   }
 
-  #append(part: Part): void {
+  #append(part: BatchPart): void {
     const { statement, name } = part;
     const closed = name === undefined ? [] : this.#prepared.use(name, statement.isPlannedAnew);
     part.isPrepared = closed === undefined;
@@ -258,7 +258,7 @@ export class StatementBatch extends DriverQuery {
   }
 
   /** Several commands of one text count as one statement. */
-  get #current(): Part {
+  get #current(): BatchPart {
     return this.statements[Math.min(this.#completed, this.statements.length - 1)]!;
   }
 
@@ -300,7 +300,7 @@ export class StatementBatch extends DriverQuery {
   }
 }
 
-function outcomeOf({ rows, tag }: Part): Outcome {
+function outcomeOf({ rows, tag }: BatchPart): Outcome {
   const count = Number(/\d+$/.exec(tag)?.[0] ?? 0);
   return { rows, count, hasWritten: count > 0 && !tag.startsWith('SELECT') };
 }

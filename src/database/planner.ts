@@ -1,4 +1,4 @@
-/** What PostgreSQL's planner expects of a statement, without running it. */
+/** The expectations of PostgreSQL's planner for a statement, which is not run. */
 import { type Sql, sql } from '../sql.ts';
 import type { Reader } from './contract.ts';
 

@@ -1,7 +1,6 @@
 /**
- * A PostgreSQL server: a pool for transactions, and lanes of connections for reads, so that nothing
- * slow holds up anything else. Nothing here needs a session to last between statements, so a pooler
- * in transaction mode may stand in between.
+ * A PostgreSQL server: a pool for transactions, and lanes of connections for reads, so that nothing slow holds up
+ * anything else. No session needs to last between statements, so a pooler in transaction mode works.
  */
 import type pg from 'pg';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
@@ -29,10 +28,7 @@ export interface PostgresOptions {
   readonly directUrl?: string;
   /** The schema that holds the tables; the server's default otherwise. */
   readonly searchPath?: string;
-  /**
-   * Connections for writes and transactions (default 16), for reads (default 4), and for slow reads (default
-   * 3).
-   */
+  /** Connections for writes and transactions (default 16), for quick reads (4, twice), and for slow reads (3). */
   readonly poolSize?: number;
   readonly pipelines?: number;
   readonly slowReads?: number;
@@ -48,7 +44,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, options);
   const writes = new Writes((size) => primary.pool(size), primary.history, options.poolSize);
   const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
-  // Through a pooler, nothing is heard: what is remembered is asked again within 200 ms instead.
+  // A pooler delivers no notifications, so caches are refreshed every 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
   const database: Database = {
     kind: 'postgres',
@@ -190,7 +186,7 @@ async function checkPooledSettings(q: Pick<Queryable, 'rows'>): Promise<void> {
   );
 }
 
-/** What a pooler says of start-up settings, as a sentence. */
+/** Explains a pooler's error on start-up settings. */
 function startError(error: unknown): unknown {
   const reason = error instanceof StoreError && error.cause instanceof Error ? error.cause.message : '';
   if (!reason.includes('startup parameter')) return error;

@@ -1,7 +1,4 @@
-/**
- * How the connections to a server are made, from its URL; beside libpq's keys it has `pooler` and
- * `max_lag`.
- */
+/** The connections to a server, from its URL, which takes `pooler` and `max_lag` besides libpq's keys. */
 import { existsSync, lstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -9,14 +6,11 @@ import type pg from 'pg';
 /** Milliseconds. */
 export const TIME_LIMIT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Milliseconds of silence after which the kernel asks whether the other end is there. */
+/** Milliseconds of silence after which the kernel probes the other end. */
 const KEEP_ALIVE_MS = 10_000;
 const MAX_LAG_MS = 1_000;
 
-/**
- * Settings of every connection, independent of the server's, so that cells have one format. Times
- * in milliseconds.
- */
+/** Settings of every connection, so that cells have one format on all servers. Times in milliseconds. */
 const SESSION: Readonly<Record<string, string>> = {
   TimeZone: 'UTC',
   DateStyle: 'ISO',
@@ -26,7 +20,7 @@ const SESSION: Readonly<Record<string, string>> = {
   idle_in_transaction_session_timeout: '30000',
 };
 
-/** Tell the server within half a minute that this host is lost, so that the locks of what it began end. */
+/** The server notices the loss of this host within half a minute, and ends its transactions with their locks. */
 const KEEP_ALIVES: Readonly<Record<string, string>> = {
   tcp_keepalives_idle: '10',
   tcp_keepalives_interval: '5',
@@ -36,8 +30,8 @@ const KEEP_ALIVES: Readonly<Record<string, string>> = {
 export interface ServerUrl {
   readonly config: pg.ClientConfig;
   /**
-   * `?pooler=transaction`: a program in between gives each transaction any connection. Nothing may
-   * belong to a session then: no prepared statements, no settings, no LISTEN.
+   * `?pooler=transaction`: a pooler gives each transaction any connection, so nothing may belong to a session: no
+   * prepared statements, no settings, no LISTEN.
    */
   readonly isPooled: boolean;
   /** Milliseconds that a replica may lag behind. */
@@ -75,7 +69,7 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
     maxLag: Number.isFinite(lag) && lag >= 0 ? lag * 1_000 : MAX_LAG_MS,
     config: {
       connectionString: `${address}${rest}`,
-      // Later flags win; those of the address are the operator's wish.
+      // Later flags win, so the operator's flags in the address overrule ours.
       ...(isPooled ? {} : { options: [...flags, given].join(' ').trim() }),
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
@@ -87,7 +81,7 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
 
 const NO_HOST = /^postgres(?:ql)?:\/\/(?:[^/@]*@)?(?:\/|$)/;
 
-/** Where libpq, and so `createdb`, finds a server that no host is given for. Undefined: PGHOST, or this machine. */
+/** The folder where libpq, and so `createdb`, finds a server without a host. Undefined: PGHOST, or this machine. */
 function socketFolder(port: string | null): string | undefined {
   if (process.env.PGHOST) return undefined;
   const socket = `.s.PGSQL.${port || process.env.PGPORT || 5432}`;
@@ -95,13 +89,13 @@ function socketFolder(port: string | null): string | undefined {
 }
 
 /**
- * In a folder that everybody may write, a socket counts only if it belongs to root, the folder's
- * owner or this user: whoever listens there is sent the password.
+ * In a folder that every user may write, a socket counts only if it belongs to root, the folder's owner or this user,
+ * because its listener gets the password.
  */
 function isServedBy(folder: string, socket: string): boolean {
   const path = join(folder, socket);
   if (!existsSync(path)) return false;
-  // A link would be followed to whatever it leads to later.
+  // The target of a link could change later.
   const found = lstatSync(path);
   const { mode, uid: keeper } = statSync(folder);
   const isGuarded = (mode & WRITABLE_BY_ALL) === 0 || [0, keeper, process.getuid?.()].includes(found.uid);
@@ -109,14 +103,11 @@ function isServedBy(folder: string, socket: string): boolean {
 }
 const WRITABLE_BY_ALL = 0o002;
 
-/** With further settings, where connections can have their own. */
+/** Adds settings, unless a pooler keeps connections from having their own. */
 export const withSetting = (config: pg.ClientConfig, flag: string): pg.ClientConfig =>
   config.options === undefined ? config : { ...config, options: `${config.options} ${flag}` };
 
-/**
- * What a role must be given for connections through a pooler: the statement for each setting that
- * differs.
- */
+/** The statements that give a role the settings of connections through a pooler, for each that differs. */
 export function missingSettings(role: string, actual: ReadonlyMap<string, string>): readonly string[] {
   return Object.entries(SESSION).flatMap(([name, wanted]) => {
     const found = actual.get(name) ?? '';

@@ -1,4 +1,4 @@
-/** A connection that lasts, for what a transaction cannot do. */
+/** A lasting connection, for statements that a transaction cannot contain. */
 import pg from 'pg';
 import type { Sql } from '../sql.ts';
 import type { Session } from './contract.ts';
@@ -9,10 +9,10 @@ import { withSetting } from './server-url.ts';
 import { toStoreError } from './to-store-error.ts';
 
 /** Building an index takes hours on a large table. */
-const SETTINGS = '-c statement_timeout=0 -c lock_timeout=0';
+const NO_TIME_LIMITS = '-c statement_timeout=0 -c lock_timeout=0';
 
 export async function openSession(config: pg.ClientConfig): Promise<Session> {
-  const client = new pg.Client(withSetting(config, SETTINGS));
+  const client = new pg.Client(withSetting(config, NO_TIME_LIMITS));
   client.on('error', () => undefined);
   const statements = new Statements(new StatementHistory(), 0);
   const send = async (statement: Sql): Promise<Outcome> => {

@@ -1,7 +1,4 @@
-/**
- * Maps errors of PostgreSQL and the driver to the kinds that callers act on. The only file that
- * reads SQLSTATE.
- */
+/** Maps errors of PostgreSQL and the driver to the kinds that callers act on. Only this file reads SQLSTATE. */
 
 import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -10,7 +7,7 @@ import { StoreError, type Violated } from './contract.ts';
 
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
-/** Only of tables that bylaw did not make: introspection/adopt.ts. */
+/** Raised only by adopted tables, which bylaw did not make. */
 const CHECK_VIOLATION = '23514';
 const EXCLUSION_VIOLATION = '23P01';
 // PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
@@ -37,7 +34,7 @@ interface ServerError extends Error {
   readonly detail?: string;
 }
 
-/** By its shape: the embedded database has a separate error class. */
+/** Tests the shape, because the embedded database has a separate error class. */
 export function isServerError(error: unknown): error is ServerError {
   if (!(error instanceof Error) || !('severity' in error)) return false;
   return 'code' in error && typeof error.code === 'string' && error.code.length === 5;
@@ -47,7 +44,7 @@ function sqlState(error: unknown): string | undefined {
   return isServerError(error) ? error.code : undefined;
 }
 
-/** A StoreError where it is one of its kinds, else the error itself. */
+/** Returns a StoreError if the error is of one of its kinds, else the error itself. */
 export function toStoreError(error: unknown): unknown {
   if (error instanceof StoreError) return error;
   if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', undefined, error) : error;
@@ -84,27 +81,26 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 /**
- * Whether a transaction may be committed though this error is the answer to it: the server is lost,
- * as one in between reports it, or stops; `atCommit`: it cancels late, or does not say what failed. A
- * lock is waited for before the commit only.
+ * Returns true if a transaction may be committed in spite of this error: the server is lost, as a pooler reports it, or
+ * stops; or, at the commit, it cancels late or reports no cause. Locks are waited for only before the commit.
  */
 export function mayBeCommitted(error: unknown, atCommit: boolean): boolean {
   const state = sqlState(error) ?? '';
   return /^(?:08|57P|58)/.test(state) || (atCommit && /^(?:57014|XX)/.test(state));
 }
 
-/** No server answers, or it is starting. Nothing that a wrong URL, name or password explains. */
+/** No server answers, or it is starting: a wrong URL, name or password does not explain the error. */
 export function isNotReachable(error: unknown): boolean {
   if (!(error instanceof StoreError) || error.kind !== 'unavailable') return false;
   const { cause } = error;
   return isServerError(cause) ? STARTING.test(cause.code) : isConnectionLoss(cause);
 }
 
-/** A lock was not to be had within the `lock_timeout` of a migration. */
+/** The `lock_timeout` of a migration ended before the lock was free. */
 export const isLockTimeout = (error: unknown): boolean =>
   error instanceof StoreError && sqlState(error.cause) === LOCK_NOT_AVAILABLE;
 
-/** By a time limit, or by somebody who may. */
+/** A time limit cancelled the statement, or an operator did. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
 
 export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === DIVISION_BY_ZERO;
@@ -116,8 +112,8 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * The connection does not hold a prepared statement as we expect: a migration changed its result,
- * or its first use was cancelled before it was prepared while others were in flight behind it.
+ * The connection lacks an expected prepared statement: a migration changed its result, or its first execution was
+ * cancelled before it was prepared, while others were in flight behind it.
  */
 export function isStalePlan(error: unknown): boolean {
   const state = sqlState(error);

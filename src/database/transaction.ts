@@ -10,12 +10,9 @@ import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-s
 
 const ATTEMPTS = 4;
 
-/**
- * A connection that is this transaction's alone until `release`; `release(true)` throws the
- * connection away.
- */
+/** A connection for one holder until `release`; `release(true)` destroys the connection. */
 export interface Lease {
-  /** BEGIN, COMMIT, ROLLBACK and SET. Resolves with what PostgreSQL reports to have done. */
+  /** Sends BEGIN, COMMIT, ROLLBACK or SET. Resolves with the command that PostgreSQL reports. */
   command(text: string): Promise<{ readonly command: string }>;
   send(statement: Sql): Promise<Outcome>;
   /** As one transaction, outside another one. Rejects with a `TogetherError`. */
@@ -23,7 +20,7 @@ export interface Lease {
   release(destroy: boolean): void;
 }
 
-/** Whether a transaction goes on. */
+/** An open transaction takes statements. */
 interface Scope {
   open: boolean;
 }
@@ -106,10 +103,10 @@ async function rollBack(held: Lease): Promise<boolean> {
 
 function transactionOn(held: Lease, scope: Scope): Transaction {
   let last: Promise<unknown> = Promise.resolve();
-  // Statements that are asked for at once go one after the other: a transaction has one connection.
+  // Concurrent statements go one after the other, because a transaction has one connection.
   const ask = (statement: Sql): ReturnType<typeof query> => {
     const answer = last.then(() => {
-      // Asked for beside one that failed: the connection may have another holder by now.
+      // After a failed statement, the connection may have another holder already.
       invariant(scope.open, 'a transaction that has ended is not asked');
       return query(held, statement);
     });

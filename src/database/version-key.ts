@@ -1,7 +1,4 @@
-/**
- * The secret that versions of records are keyed by. In the database, so that dumps keep it and
- * every node has the same.
- */
+/** The secret key of record versions. The database holds it, so that dumps keep it and all nodes share it. */
 import { randomBytes } from 'node:crypto';
 import { raw, type Sql, sql, text } from '../sql.ts';
 import type { Queryable, Transaction } from './contract.ts';

@@ -19,7 +19,7 @@ describe.each(KINDS)('code points on %s', (kind) => {
   });
   afterAll(() => db?.close());
 
-  it('are read as the database makes them', async () => {
+  it('every code point is read as the database makes it', async () => {
     const wrong: string[] = [];
     for (let plane = 0; plane <= 0x10; plane++) {
       const rows = await db.rows(sql`
@@ -37,7 +37,7 @@ describe.each(KINDS)('code points on %s', (kind) => {
     expect(wrong).toEqual([]);
   });
 
-  it('are written as they are sent', async () => {
+  it('every code point is written as it is sent', async () => {
     for (let plane = 0; plane <= 0x10; plane++) {
       const all = [...codePoints(plane)].join('');
       const [row] = await db.rows(sql`
@@ -49,7 +49,7 @@ describe.each(KINDS)('code points on %s', (kind) => {
     }
   });
 
-  it('are kept in records, a byte order mark among them', async () => {
+  it('records keep every code point, a byte order mark too', async () => {
     const world = await World.open(
       db,
       `

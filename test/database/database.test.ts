@@ -1,5 +1,5 @@
 // @module-tag long
-/** What both databases promise: transactions, refusals by kind, notifications. And what each promises alone. */
+/** Both databases keep promises: transactions, errors by kind, notifications; and each has promises of its own. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -53,51 +53,48 @@ describe.each(KINDS)('%s', (kind) => {
   const count = async (id: number) =>
     Number((await db.rows(sql`SELECT n FROM parents WHERE id = ${param('int8', id)}`))[0]![0]);
 
-  it.each(['on', 'off'])(
-    'reads constants as the values that they are, with standard_conforming_strings %s',
-    async (setting) => {
-      const texts = [
-        "'",
-        "''",
-        '\\',
-        "\\'",
-        "\\' OR TRUE --",
-        '$1',
-        '$$',
-        '$1::text',
-        ':name',
-        '?',
-        '%',
-        '',
-        '\n',
-        '\u{1f600}',
-        'É',
-        'E',
-        '{a,"b"}',
-        'NULL',
-      ];
-      const numbers = [0, 1, -1, 1.5, -1.5e-9, 1e21, 2 ** 53, -(2 ** 53), Number.MIN_VALUE, Number.MAX_VALUE];
-      await db.transaction(async (tx) => {
-        await tx.run(raw(`SET LOCAL standard_conforming_strings = ${setting}`));
-        for (const text of texts) {
-          const asked = sql`SELECT ${typedLiteral('text', text)} = ${param('text', text)}, ${param('text', text)} = ANY(${typedLiteral('text[]', texts)})`;
-          expect([text, ...(await tx.rows(asked))[0]!]).toEqual([text, 't', 't']);
-        }
-        for (const number of numbers) {
-          const asked = sql`
+  it.each(['on', 'off'])('constants keep their values with standard_conforming_strings %s', async (setting) => {
+    const texts = [
+      "'",
+      "''",
+      '\\',
+      "\\'",
+      "\\' OR TRUE --",
+      '$1',
+      '$$',
+      '$1::text',
+      ':name',
+      '?',
+      '%',
+      '',
+      '\n',
+      '\u{1f600}',
+      'É',
+      'E',
+      '{a,"b"}',
+      'NULL',
+    ];
+    const numbers = [0, 1, -1, 1.5, -1.5e-9, 1e21, 2 ** 53, -(2 ** 53), Number.MIN_VALUE, Number.MAX_VALUE];
+    await db.transaction(async (tx) => {
+      await tx.run(raw(`SET LOCAL standard_conforming_strings = ${setting}`));
+      for (const text of texts) {
+        const asked = sql`SELECT ${typedLiteral('text', text)} = ${param('text', text)}, ${param('text', text)} = ANY(${typedLiteral('text[]', texts)})`;
+        expect([text, ...(await tx.rows(asked))[0]!]).toEqual([text, 't', 't']);
+      }
+      for (const number of numbers) {
+        const asked = sql`
             SELECT ${typedLiteral('float8', number)} = ${param('float8', number)}, ${typedLiteral('float8[]', numbers)} = ${param('float8[]', numbers)}`;
-          expect([number, ...(await tx.rows(asked))[0]!]).toEqual([number, 't', 't']);
-        }
-        const others = sql`
+        expect([number, ...(await tx.rows(asked))[0]!]).toEqual([number, 't', 't']);
+      }
+      const others = sql`
           SELECT ${typedLiteral('text[]', [])} = ${param('text[]', [])},
                  ${typedLiteral('bool', true)},
                  ${typedLiteral('int8[]', [-1, 2])} = ${param('int8[]', [-1, 2])}`;
-        expect((await tx.rows(others))[0]).toEqual(['t', 't', 't']);
-      });
-    },
-  );
+      expect((await tx.rows(others))[0]).toEqual(['t', 't', 't']);
+    });
+  });
 
-  it('plans a statement for the values that need it, however often its text was sent', async () => {
+  it('a statement is planned for the values that need it, after any number of uses', async () => {
     await db.run(raw('CREATE TABLE skewed (id int PRIMARY KEY, kind text NOT NULL)'));
     await db.run(
       raw(
@@ -132,7 +129,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(named.length).toBeLessThanOrEqual(1);
   });
 
-  it('keeps nothing of an answer after it is given', async () => {
+  it('an answer leaves nothing in memory', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const inUse = (): number => {
@@ -150,7 +147,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(growth / MEBIBYTE).toBeLessThan(10);
   });
 
-  it('gives cells as PostgreSQL prints them, in UTC', async () => {
+  it('cells are the text of PostgreSQL, in UTC', async () => {
     const [row] = await db.rows(
       sql`
         SELECT ${param('text[]', ['a', 'b"\\', ''])},
@@ -172,7 +169,7 @@ describe.each(KINDS)('%s', (kind) => {
     ]);
   });
 
-  it('commits what resolves, rolls back what throws', async () => {
+  it('a transaction commits when it resolves, and rolls back when it throws', async () => {
     expect(await db.transaction(async (tx) => tx.run(raw('UPDATE parents SET n = 5 WHERE id = 1')))).toBe(1);
     const thrown = db.transaction(async (tx) => {
       await tx.run(raw('UPDATE parents SET n = 6 WHERE id = 1'));
@@ -182,7 +179,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await count(1)).toBe(5);
   });
 
-  it('tells refusals by kind and constraint, deferred ones too', async () => {
+  it('errors carry their kind and constraint, deferred ones too', async () => {
     expect(await failure(db.run(raw('INSERT INTO parents VALUES (3, 0, 1)')))).toMatchObject({
       kind: 'unique',
       constraint: 'parents_u_key',
@@ -200,7 +197,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await count(1)).toBe(5);
   });
 
-  it('does not commit what went on after a failure', async () => {
+  it('a transaction that goes on after a failure is not committed', async () => {
     const swallowed = db.transaction(async (tx) => {
       await tx.run(raw('UPDATE parents SET n = 7 WHERE id = 1'));
       await tx.run(raw('INSERT INTO children VALUES (9, 99)')).catch(() => undefined);
@@ -209,7 +206,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await count(1)).toBe(5);
   });
 
-  it('refuses to wait for a second connection inside a transaction', async () => {
+  it('a transaction cannot wait for a second connection', async () => {
     const asks: readonly (() => Promise<unknown>)[] = [
       () => db.rows(raw('SELECT 1')),
       () => db.run(raw('SELECT 1')),
@@ -220,7 +217,7 @@ describe.each(KINDS)('%s', (kind) => {
     }
   });
 
-  it('runs more transactions at once than it has connections', async () => {
+  it('more transactions than connections run at once', async () => {
     await Promise.all(
       Array.from({ length: 60 }, () =>
         db.transaction((tx) => tx.run(raw('UPDATE parents SET n = n + 1 WHERE id = 2'))),
@@ -229,7 +226,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await count(2)).toBe(60);
   });
 
-  it('delivers notifications to those who listen, and only theirs', async () => {
+  it('listeners get the notifications of their channel only', async () => {
     const heard: string[] = [];
     const states: boolean[] = [];
     const first = Promise.withResolvers<void>();
@@ -284,7 +281,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     }
   };
 
-  it('writes one of many rivals for a unique value, and tells the others of it', async () => {
+  it('one of many rivals gets a unique value, and the others an error', async () => {
     await db.run(raw('CREATE TABLE rivals (id int8, u int UNIQUE)'));
     const rivals = Array.from({ length: 6 }, (_, i) =>
       db.write(sql`INSERT INTO rivals (id, u) VALUES (${param('int8', i)}, 7) RETURNING id`).then(
@@ -297,7 +294,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     expect(await db.rows(raw('SELECT count(*) FROM rivals'))).toEqual([['1']]);
   });
 
-  it('tries a deadlock again, and loses nothing', async () => {
+  it('a deadlock is retried without a loss', async () => {
     const both = (first: number, second: number) =>
       db.transaction(async (tx) => {
         await tx.run(sql`UPDATE counters SET n = n + 1 WHERE id = ${param('int8', first)}`);
@@ -308,7 +305,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     expect(await db.rows(raw('SELECT n FROM counters ORDER BY id'))).toEqual([['2'], ['2']]);
   });
 
-  it('tries a deadlock over unique values again, and then reports the duplicate', async () => {
+  it('a deadlock over unique values is retried, and then reports the duplicate', async () => {
     await db.run(raw('CREATE TABLE places (u int UNIQUE)'));
     const both = (first: number, second: number) =>
       db.transaction(async (tx) => {
@@ -322,7 +319,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     expect(await db.rows(raw('SELECT u FROM places ORDER BY u'))).toEqual([['1'], ['2']]);
   });
 
-  it('answers reads that a loss of all connections caught, and says so of writes', async () => {
+  it('a loss of all connections leaves reads answered and writes unavailable', async () => {
     const reads = Array.from({ length: 20 }, () => db.rows(raw('SELECT pg_sleep(0.05)::text, 1')));
     const held = Promise.withResolvers<void>();
     const killed = Promise.withResolvers<void>();
@@ -342,7 +339,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     await db.transaction((tx) => tx.run(raw('UPDATE counters SET n = 3')));
   });
 
-  it('comes back to its channels after a loss, and tells of both', async () => {
+  it('a listener returns to its channels after a loss, and reports both', async () => {
     const states: boolean[] = [];
     const heard = Promise.withResolvers<string>();
     const back = Promise.withResolvers<void>();
@@ -357,7 +354,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     expect(await heard.promise).toBe('again');
   });
 
-  it('overtakes statements that a migration has made stale', async () => {
+  it('statements that a migration made stale are prepared again', async () => {
     await db.run(raw('CREATE TABLE wide (id int PRIMARY KEY, v int)'));
     await db.run(raw('INSERT INTO wide VALUES (1, 1)'));
     for (let i = 0; i < 8; i++) await db.rows(raw('SELECT v FROM wide'));
@@ -370,7 +367,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     expect(await db.transaction((tx) => tx.rows(raw('SELECT v FROM wide WHERE id = 1')))).toEqual([['1.5']]);
   });
 
-  it('overtakes them also where every connection has them, one try after the other', async () => {
+  it('statements that are stale on every connection are prepared again', async () => {
     const read = raw('SELECT w FROM wider');
     await db.run(raw('CREATE TABLE wider (w int)'));
     await db.run(raw('INSERT INTO wider VALUES (1)'));
@@ -395,7 +392,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     }
   });
 
-  it('leaves nothing half done when the process is killed', async () => {
+  it('a killed process leaves nothing half done', async () => {
     const script = join(import.meta.dirname, 'half-done.ts');
     const child = spawn(process.execPath, [script, url], { stdio: ['ignore', 'pipe', 'inherit'] });
     await once(child.stdout, 'data');
@@ -406,7 +403,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     expect(await db.rows(raw('SELECT n FROM counters ORDER BY id'))).toEqual([['4'], ['3']]);
   });
 
-  it('says what cannot be reached', async () => {
+  it('a server that cannot be reached is unavailable', async () => {
     expect(await failure(openDatabase({ url: 'postgresql://nobody@127.0.0.1:1/none' }))).toMatchObject({
       kind: 'unavailable',
     });
@@ -420,14 +417,14 @@ describe('the data folder of the embedded database', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
   const run = promisify(execFile);
-  /** Of the newest generation. */
+  /** Reads the lock of the newest generation. */
   const lockOf = async () => {
     const names = (await readdir(folder)).filter((name) => /^lock(?:\.\d+)?$/.test(name));
     const newest = names.toSorted((a, b) => Number(a.slice(5)) - Number(b.slice(5))).at(-1)!;
     return JSON.parse(await readFile(join(folder, newest), 'utf8'));
   };
 
-  it('keeps rows over a restart, and a second opener out while the first lives', async () => {
+  it('a folder keeps rows over a restart, and a second opener out', async () => {
     const first = await openDatabase({ dataDir: folder });
     await first.run(raw('CREATE TABLE kept (id int)'));
     await first.run(raw('INSERT INTO kept VALUES (1)'));
@@ -440,7 +437,7 @@ describe('the data folder of the embedded database', () => {
     await second.close();
   });
 
-  it('takes over from a holder that is dead, also when its number lives again', async () => {
+  it('a lock passes on from a dead holder, also after its process id is reused', async () => {
     const { stdout } = await run(process.execPath, ['-e', 'console.log(process.pid)']);
     for (const holder of [
       { pid: Number(stdout), started: 'once', host: hostname() },
@@ -455,7 +452,7 @@ describe('the data folder of the embedded database', () => {
     }
   });
 
-  it('takes over from a killed holder that its parent has not reaped', async () => {
+  it('a lock passes on from a killed holder that its parent has not reaped', async () => {
     // `sleep` has taken the place of the shell, and never asks what became of the shell's child.
     const script = '"$0" "$1" "$2" & exec sleep 60';
     const holder = [process.execPath, join(import.meta.dirname, 'hold-folder.ts'), folder];
@@ -477,7 +474,7 @@ describe('the data folder of the embedded database', () => {
     }
   });
 
-  it('lets one of many in', async () => {
+  it('a lock lets one of many in', async () => {
     const dead = JSON.stringify({ pid: 2 ** 22 - 1, started: 'once', host: hostname() });
     for (let round = 0; round < 20; round++) {
       const contested = join(folder, `contested${round}`);

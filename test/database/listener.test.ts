@@ -1,4 +1,4 @@
-/** What is heard over a connection that is slow, or gone. */
+/** A listener over a connection that is slow, or lost. */
 import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
@@ -41,14 +41,14 @@ describe.skipIf(url === '')('a listener', () => {
     await client.end();
   }
 
-  it('has heard all that was sent before', async () => {
+  it('a listener delivers earlier notifications before a drain resolves', async () => {
     await listen(url);
     await send('one');
     await listener.drainAnnouncements();
     expect([heard, states]).toEqual([['one'], [true]]);
   });
 
-  it('keeps a connection whose answer is late, and does not wait for the same answer again', async () => {
+  it('a listener keeps a connection whose answer is late, and does not wait for the same answer again', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     await listen(proxy.url);
     const release = proxy.hold();
@@ -72,7 +72,7 @@ describe.skipIf(url === '')('a listener', () => {
     expect([heard, states]).toEqual([['meanwhile'], [true]]);
   });
 
-  it('reads what has arrived while the process stood still before it gives up', async () => {
+  it('a stalled process reads the received answers before a drain gives up', async () => {
     await listen(url);
     const round = listener.drainAnnouncements();
     await turn();
@@ -82,7 +82,7 @@ describe.skipIf(url === '')('a listener', () => {
     expect(states).toEqual([true]);
   });
 
-  it('gives a silent connection up after a heartbeat without an answer, and connects again', async () => {
+  it('a heartbeat without an answer gives a silent connection up, and the listener connects again', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     await listen(proxy.url);
     expect(proxy.silence()).toBe(1);

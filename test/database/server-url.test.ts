@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { missingSettings, readServerUrl, withSetting } from '../../src/database/server-url.ts';
 
 describe('the URL of a server', () => {
-  it('keeps the keys of libpq, and takes ours out', () => {
+  it('a URL keeps the keys of libpq without ours', () => {
     const { config, isPooled, maxLag } = readServerUrl(
       'postgres://me@h/d?sslmode=require&max_lag=2.5&pooler=transaction',
     );
@@ -23,7 +23,7 @@ describe('the URL of a server', () => {
       await once(server, 'listening');
       listening.push(server);
     };
-    /** Where the driver connects to. */
+    /** The address that the driver connects to. */
     const placeOf = (url: string): readonly unknown[] => {
       const { host, port, user, database } = new pg.Client(readServerUrl(url).config);
       return [host, port, user, database];
@@ -39,7 +39,7 @@ describe('the URL of a server', () => {
       for (const server of listening.splice(0)) await new Promise((resolve) => server.close(resolve));
     });
 
-    it('is where `createdb` finds it, in each way to write that', async () => {
+    it('a server without a host is found where `createdb` finds it', async () => {
       await listen(59_991);
       vi.stubEnv('PGPORT', '59991');
       expect([
@@ -64,14 +64,14 @@ describe('the URL of a server', () => {
       ]);
     });
 
-    it('is at the port that the URL names, rather than that of PGPORT', async () => {
+    it('the port of the URL overrules PGPORT', async () => {
       await listen(59_992);
       expect(placeOf('postgres:///d?port=59992')).toEqual(['/tmp', 59_992, 'me', 'd']);
       vi.stubEnv('PGPORT', '59992');
       expect(placeOf('postgres:///d?port=59993')).toEqual(['localhost', 59_993, 'me', 'd']);
     });
 
-    it('is not a socket that somebody else made in a folder which everybody may write', async () => {
+    it('a socket of another user in a folder that every user may write is not used', async () => {
       await listen(59_994);
       const mine = process.getuid!();
       if (mine === 0) chownSync(socketOf(59_994), 4_242, 4_242);
@@ -79,7 +79,7 @@ describe('the URL of a server', () => {
       expect(placeOf('postgres://me:secret@/d?port=59994')[0]).toBe('localhost');
     });
 
-    it('is neither a file nor a link', async () => {
+    it('a file or a link does not pass for a socket', async () => {
       await listen(59_997);
       const [file, link] = [socketOf(59_995), socketOf(59_996)];
       for (const path of [file, link]) rmSync(path, { force: true });
@@ -94,7 +94,7 @@ describe('the URL of a server', () => {
     });
   });
 
-  it('sets what cells are printed by, and lets the operator overrule it', () => {
+  it('settings decide the format of cells, and the operator overrules them', () => {
     const { config, isPooled, maxLag } = readServerUrl('postgres://h/d?options=-c%20statement_timeout%3D1', 'mine');
     expect([isPooled, maxLag]).toEqual([false, 1_000]);
     expect(config.options).toMatch(/^-c TimeZone=UTC .*-c search_path=mine -c statement_timeout=1$/);
@@ -103,7 +103,7 @@ describe('the URL of a server', () => {
     expect(withSetting(config, '-c a=b').options).toBe(`${config.options} -c a=b`);
   });
 
-  it('sets nothing through a pooler, and refuses what could not be set', () => {
+  it('a pooler gets no settings, and a URL with settings is rejected', () => {
     const { config } = readServerUrl('postgres://h/d?pooler=transaction');
     expect([config.options, withSetting(config, '-c a=b')]).toEqual([undefined, config]);
     const refused = ['?pooler=statement', '?pooler=transaction&options=-c%20a%3Db'];
@@ -111,12 +111,12 @@ describe('the URL of a server', () => {
     expect(() => readServerUrl('postgres://h/d?pooler=transaction', 'mine')).toThrow('ALTER ROLE');
   });
 
-  it.each(['', '-1', 'soon', 'Infinity'])('takes a lag of %j for the default', (lag) => {
+  it.each(['', '-1', 'soon', 'Infinity'])('a lag of %j means the default', (lag) => {
     expect(readServerUrl(`postgres://h/d?max_lag=${lag}`).maxLag).toBe(1_000);
   });
 });
 
-it('names the statement for every setting that a role lacks', () => {
+it('missingSettings returns a statement for every setting that a role lacks', () => {
   const good = {
     TimeZone: 'UTC',
     DateStyle: 'ISO, DMY',

@@ -37,20 +37,20 @@ function connections(...lostAt: readonly (string | undefined)[]) {
   return { sent, destroyed, run };
 }
 
-test('begins again on another one where nothing was done yet', async () => {
+test('a transaction that was not begun starts again on another connection', async () => {
   const { sent, destroyed, run } = connections('BEGIN', 'BEGIN');
   expect(await run()).toBe(1);
   expect(sent.at(-1)).toEqual(['BEGIN', 'write', 'COMMIT']);
   expect(destroyed).toEqual([true, true, false]);
 });
 
-test.each(['write', 'COMMIT'])('is not repeated where the answer to %s is lost', async (command) => {
+test.each(['write', 'COMMIT'])('a transaction whose answer to %s is lost is not repeated', async (command) => {
   const { sent, run } = connections(command);
   await expect(run()).rejects.toMatchObject({ kind: 'unavailable' });
   expect(sent).toHaveLength(1);
 });
 
-test('ends where no connection lasts', async () => {
+test('a transaction fails if no connection lasts', async () => {
   const { sent, run } = connections('BEGIN', 'BEGIN', 'BEGIN', 'BEGIN', 'BEGIN');
   await expect(run()).rejects.toMatchObject({ kind: 'unavailable' });
   expect(sent).toHaveLength(4);

@@ -1,6 +1,4 @@
-/**
- * What a folder of the embedded database says of itself, and what its errors mean for the operator.
- */
+/** The version of a folder of the embedded database, and its errors as the operator reads them. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, reasonOf } from '../../thrown.ts';
@@ -17,10 +15,7 @@ export class FolderUnusable extends Error {
   }
 }
 
-/**
- * Throws FolderUnusable for a folder that another version made. A folder that does not exist is
- * good.
- */
+/** Throws FolderUnusable for a folder of another version. A missing folder is good. */
 export async function requireSameVersion(folder: string): Promise<void> {
   const version = await readFile(join(folder, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;

@@ -24,7 +24,7 @@ export interface EmbeddedOptions {
   readonly preparedStatements?: number;
 }
 
-interface Subscription {
+interface ChannelSubscription {
   readonly channel: string;
   readonly onMessage: (payload: string) => void;
   readonly onState: (up: boolean) => void;
@@ -38,12 +38,12 @@ interface Running {
 }
 
 /** Milliseconds until an engine that could not be started is tried again. */
-const RETRY_MS = 1_000;
+const RESTART_RETRY_MS = 1_000;
 
 export class EmbeddedEngine {
   readonly #options: EmbeddedOptions;
   readonly #lock: FolderLock | undefined;
-  readonly #subscriptions = new Set<Subscription>();
+  readonly #subscriptions = new Set<ChannelSubscription>();
   #running: Running;
   #failure: { readonly at: number; readonly error: unknown } | undefined;
 
@@ -58,7 +58,7 @@ export class EmbeddedEngine {
   static async open(options: EmbeddedOptions): Promise<EmbeddedEngine> {
     const lock = options.dataDir === undefined ? undefined : await lockFolder(options.dataDir);
     try {
-      return new EmbeddedEngine(options, lock, await start(options));
+      return new EmbeddedEngine(options, lock, await startEngine(options));
     } catch (error) {
       await lock?.release();
       throw error;
@@ -66,7 +66,7 @@ export class EmbeddedEngine {
   }
 
   get folder(): string | undefined {
-    return folderOf(this.#options);
+    return engineFolderOf(this.#options);
   }
 
   /** For one caller at a time. Throws `unavailable` if the engine has ended and cannot be started again. */
@@ -78,7 +78,7 @@ export class EmbeddedEngine {
   }
 
   /** Delivers notifications once the channel is listened to. Returns a function that ends the subscription. */
-  subscribe(subscription: Subscription): () => void {
+  subscribe(subscription: ChannelSubscription): () => void {
     this.#subscriptions.add(subscription);
     return () => void this.#subscriptions.delete(subscription);
   }
@@ -92,11 +92,11 @@ export class EmbeddedEngine {
 
   async #restart(end: Error): Promise<void> {
     const { at, error } = this.#failure ?? { at: Number.NEGATIVE_INFINITY, error: end };
-    if (performance.now() - at < RETRY_MS) throw unavailable(error);
+    if (performance.now() - at < RESTART_RETRY_MS) throw engineUnavailable(error);
     for (const { onState } of this.#subscriptions) onState(false);
     await kill(this.#running);
     try {
-      this.#running = await start(this.#options);
+      this.#running = await startEngine(this.#options);
       this.#deliverFrom(this.#running);
       for (const { channel } of this.#subscriptions) await this.#running.client.query(listenTo(channel).text);
     } catch (failure) {
@@ -104,7 +104,7 @@ export class EmbeddedEngine {
       // A new engine that cannot LISTEN must not pass for the one before.
       await kill(this.#running);
       process.emitWarning(`the embedded database has ended and cannot be started again (${reasonOf(failure)})`);
-      throw unavailable(failure);
+      throw engineUnavailable(failure);
     }
     process.emitWarning(`the embedded database has ended (${reasonOf(end)}), and was started again`);
     for (const { onState } of this.#subscriptions) onState(true);
@@ -119,13 +119,13 @@ export class EmbeddedEngine {
 
 export const listenTo = (channel: string): Sql => raw(`LISTEN ${ident(channel).text}`);
 
-const folderOf = ({ dataDir }: EmbeddedOptions): string | undefined =>
+const engineFolderOf = ({ dataDir }: EmbeddedOptions): string | undefined =>
   dataDir === undefined ? undefined : join(dataDir, 'database');
 
-const unavailable = (cause: unknown): StoreError => new StoreError('unavailable', undefined, cause);
+const engineUnavailable = (cause: unknown): StoreError => new StoreError('unavailable', undefined, cause);
 
-async function start(options: EmbeddedOptions): Promise<Running> {
-  const thread = await startThread(folderOf(options), options.snapshot);
+async function startEngine(options: EmbeddedOptions): Promise<Running> {
+  const thread = await startThread(engineFolderOf(options), options.snapshot);
   try {
     const running: Running = { thread, client: await connect(thread, options.searchPath), end: undefined };
     running.client.on('error', (error) => {
@@ -151,14 +151,14 @@ async function startThread(folder: string | undefined, snapshot: Blob | undefine
   if (folder === undefined) return EngineThread.start({ snapshot: await snapshot?.arrayBuffer() });
   await requireSameVersion(folder);
   const thread = await EngineThread.start({ folder }).catch((error: unknown) => {
-    throw isOfSystem(error) ? error : damaged(folder, error);
+    throw isSystemError(error) ? error : damaged(folder, error);
   });
   await chmod(folder, 0o700);
   return thread;
 }
 
 /** A folder that may not be read or written, a thread that cannot start, a missing package: the folder is not damaged. */
-const isOfSystem = (error: unknown): boolean =>
+const isSystemError = (error: unknown): boolean =>
   error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));
 
 async function connect(thread: EngineThread, searchPath: string | undefined): Promise<pg.Client> {

@@ -1,7 +1,4 @@
-/**
- * PostgreSQL inside this process (PGlite), in a thread of its own: one connection, on which
- * statements and transactions take turns.
- */
+/** PostgreSQL inside this process (PGlite), in a thread: a single connection, on which statements and transactions take turns. */
 import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
 import { raw, type Sql } from '../../sql.ts';
@@ -21,7 +18,7 @@ const MAX_QUEUED = 2_000;
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
   const history = new StatementHistory();
-  const connection = new Connection(
+  const connection = new EmbeddedConnection(
     await EmbeddedEngine.open(options),
     new Statements(history, options.preparedStatements),
   );
@@ -29,23 +26,20 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
 }
 
 /**
- * Milliseconds that one unit of the planner's cost takes at least. A sequential scan of a million rows
- * costs some 20,000 and takes 300 ms; but a recursive query over tables without statistics is
- * expected to cost ten times what it does, and must not be refused.
+ * Milliseconds that a unit of the planner's cost takes at least. A sequential scan of a million rows costs some 20,000 and
+ * takes 300 ms; but the estimate of a recursive query over tables without statistics is ten times too high, and such a
+ * query must not be rejected.
  */
 const MS_OF_COST = 0.002;
 
-/**
- * Nothing can end a statement here, so the planner's estimate decides before it runs. Throws
- * `time_limit`.
- */
+/** No statement can be cancelled here, so the planner's estimate decides before it runs. Throws `time_limit`. */
 async function mustBeCheap(rows: Queryable['rows'], statement: Sql, limitMs: number): Promise<void> {
   const cost = (await planOf({ rows }, statement))['Total Cost'];
   if (cost * MS_OF_COST <= limitMs) return;
   throw new StoreError('time_limit', undefined, new Error(`expected to cost ${cost}`));
 }
 
-/** Divides by nothing once the statement has run for so long; of the clock, so that it is not computed beforehand. */
+/** Raises division_by_zero after `ms`; the clock keeps it from being constant-folded. */
 const inTime = (ms: number): Sql =>
   raw(
     `(clock_timestamp() < statement_timestamp() + interval '${Math.ceil(ms)} ms' OR 1 / (extract(epoch FROM clock_timestamp()) * 0)::int = 1)`,
@@ -61,12 +55,12 @@ class Turns {
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
-  /** Resolves when all that came until now have been served. */
+  /** Resolves when all callers so far have been served. */
   get served(): Promise<void> {
     return this.#last;
   }
 
-  /** One that is not a `statement` says nothing of how long the others take. */
+  /** @param isStatement false: the time of the turn is not typical of statements */
   async take(isStatement: boolean): Promise<() => void> {
     this.#estimate.admit(this.#waiting);
     this.#waiting++;
@@ -83,8 +77,8 @@ class Turns {
   }
 }
 
-/** The one connection, for one statement or one transaction at a time. */
-class Connection {
+/** The only connection, for a single statement or transaction at a time. */
+class EmbeddedConnection {
   readonly engine: EmbeddedEngine;
   readonly #statements: Statements;
   readonly #turns = new Turns();
@@ -95,7 +89,7 @@ class Connection {
     this.#statements = statements;
   }
 
-  /** Rejects with `unavailable` where the engine has ended and cannot be started again. */
+  /** Rejects with `unavailable` if the engine has ended and cannot be started again. */
   async lease(isStatement = true): Promise<Lease> {
     const release = await this.#turns.take(isStatement);
     try {
@@ -127,7 +121,7 @@ class Connection {
     }
   }
 
-  /** One at a time waits for the connection, so that what is fast waits for one at most. */
+  /** At most one slow statement is queued for the connection, so that a quick one waits for one at most. */
   async slowly(statement: Sql): Promise<Outcome> {
     mustNotHoldConnection();
     const release = await this.#slowTurns.take(true);
@@ -151,7 +145,7 @@ class Connection {
     }
   }
 
-  /** Waits for what is under way. */
+  /** Waits for statements under way. */
   async close(): Promise<void> {
     await this.#slowTurns.served;
     const release = await this.#turns.take(false);
@@ -160,7 +154,7 @@ class Connection {
   }
 }
 
-function databaseOn(connection: Connection, history: StatementHistory): Database {
+function databaseOn(connection: EmbeddedConnection, history: StatementHistory): Database {
   const { engine } = connection;
   const lease = () => connection.lease();
   const alone = (statement: Sql): Promise<Outcome> => connection.alone(statement);
@@ -188,7 +182,7 @@ function databaseOn(connection: Connection, history: StatementHistory): Database
       return async () => stop();
     },
     async notify(channel, payload) {
-      // One of several equal ones of a transaction would be heard once.
+      // Sent alone, because PostgreSQL deduplicates the notifications of a transaction.
       await alone(notifyStatement(channel, payload));
     },
     async ping() {

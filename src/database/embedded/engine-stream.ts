@@ -1,19 +1,16 @@
 /**
- * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the
- * response itself. The engine's own adapter would parse it with a TextDecoder, which drops a U+FEFF
- * at the start of every value.
+ * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the response. The engine's
+ * own adapter parses with a TextDecoder, which drops a U+FEFF at the start of every value.
  */
 import { Duplex } from 'node:stream';
 import type { EngineThread } from './engine-thread.ts';
 
 type Done = (error?: Error | null) => void;
 
-/** The beginning of a ReadyForQuery; the last byte says whether a transaction is open. */
-const READY = Buffer.from([0x5a, 0, 0, 0, 5]);
-/**
- * AuthenticationOk, ReadyForQuery: the engine is in this process, and there is nothing to agree on.
- */
-const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, ...READY, 0x49]);
+/** The beginning of a ReadyForQuery; its last byte reports an open transaction. */
+const READY_FOR_QUERY = Buffer.from([0x5a, 0, 0, 0, 5]);
+/** AuthenticationOk, ReadyForQuery: an engine in this process negotiates nothing. */
+const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, ...READY_FOR_QUERY, 0x49]);
 const TERMINATE = 0x58;
 
 export class EngineStream extends Duplex {
@@ -29,7 +26,7 @@ export class EngineStream extends Duplex {
     this.#exchange([message]).then(() => done(), done);
   }
 
-  /** What was written at once, or while an answer was awaited, goes in one call. */
+  /** Messages written together, or while an answer was pending, go in one call. */
   override _writev(chunks: readonly { readonly chunk: Buffer }[], done: Done): void {
     this.#exchange(chunks.map(({ chunk }) => chunk)).then(() => done(), done);
   }
@@ -54,12 +51,12 @@ export class EngineStream extends Duplex {
     const answer = await this.#engine.exchange(served).catch((error: unknown) => {
       throw terminated(error);
     });
-    // The engine hides what ended it.
+    // The engine hides the cause of its end.
     if (!isReady(answer)) throw terminated(new Error('the engine has not answered'));
     this.push(answer);
   }
 
-  /** What the driver asks of a socket. */
+  /** The driver calls these methods of a socket. */
   connect(): this {
     setImmediate(() => this.emit('connect'));
     return this;
@@ -78,7 +75,7 @@ export class EngineStream extends Duplex {
   }
 }
 
-const isReady = (answer: Buffer): boolean => answer.subarray(-READY.length - 1, -1).equals(READY);
+const isReady = (answer: Buffer): boolean => answer.subarray(-READY_FOR_QUERY.length - 1, -1).equals(READY_FOR_QUERY);
 
-/** As of a socket: what was asked is done, or not. */
+/** The error of a lost socket, whose statements have an unknown outcome. */
 const terminated = (cause: unknown): Error => new Error('the embedded database has terminated', { cause });

@@ -1,4 +1,4 @@
-/** The thread that `EngineThread` starts: the engine, which does what it is sent. An error of the start ends the thread. */
+/** The main file of `EngineThread`: the engine executes its requests. An error at the start ends the thread. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { invariant } from '../../invariant.ts';
@@ -9,19 +9,18 @@ import { SyncedFolder } from './synced-folder.ts';
 /** `-F` is `fsync = off`. */
 const SYNCED = PGlite.defaultStartParams.filter((param) => param !== '-F');
 
-function startEngine({ folder, snapshot, code }: EngineStart): Promise<PGlite> {
+function startPglite({ folder, snapshot, code }: EngineStart): Promise<PGlite> {
   const options = { pgliteWasmModule: code };
   if (folder === undefined) return PGlite.create({ ...options, loadDataDir: snapshot && new Blob([snapshot]) });
   return PGlite.create({ ...options, fs: new SyncedFolder(folder), startParams: SYNCED });
 }
 
-async function serve(engine: PGlite, request: EngineRequest): Promise<EngineReply> {
+async function execute(engine: PGlite, request: EngineRequest): Promise<EngineReply> {
   const parts: Buffer[] = [];
   try {
     if (request === 'close') await engine.close();
     else {
-      // Not `execProtocolRaw`: it parses each answer as well, and keeps the messages for as long as
-      // the engine lives.
+      // `execProtocolRaw` would parse each answer as well, and keep the messages for the engine's lifetime.
       await engine.execProtocolRawStream(request, {
         // The engine writes the next part into the same memory.
         onRawData: (part) => parts.push(Buffer.from(part)),
@@ -37,6 +36,6 @@ invariant(parentPort !== null, 'this file is the main file of a thread');
 const port = parentPort;
 const send = (reply: EngineReply): void => port.postMessage(reply, 'bytes' in reply ? [reply.bytes.buffer] : []);
 
-const engine = await startEngine(workerData as EngineStart);
-port.on('message', (request: EngineRequest) => void serve(engine, request).then(send));
+const engine = await startPglite(workerData as EngineStart);
+port.on('message', (request: EngineRequest) => void execute(engine, request).then(send));
 send({ bytes: ownedBytes([]) });

@@ -1,6 +1,6 @@
 /**
- * The embedded engine in a thread of its own: statements, checkpoints and syncs do not hold up the
- * event loop. Messages and answers change hands, and are not copied on the way.
+ * The embedded engine in a thread of its own: statements, checkpoints and syncs do not hold up the event loop. Messages
+ * and answers are transferred, not copied.
  */
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
@@ -9,7 +9,7 @@ import { invariant } from '../../invariant.ts';
 import { memoized } from '../../memoized.ts';
 import { ownedBytes } from './owned-bytes.ts';
 
-/** Neither: an empty database in memory. */
+/** Without both, an empty database in memory. */
 interface EnginePlace {
   readonly folder?: string;
   readonly snapshot?: ArrayBuffer | undefined;
@@ -21,18 +21,18 @@ export interface EngineStart extends EnginePlace {
   readonly code: object;
 }
 
-/** What the thread is sent: whole messages of PostgreSQL's protocol. */
+/** Requests to the thread: whole messages of PostgreSQL's protocol. */
 export type EngineRequest = Uint8Array<ArrayBuffer> | 'close';
 
-/** What it sends: bytes of the protocol; nothing once it has started or closed the engine. */
+/** Replies of the thread: bytes of the protocol, none after the start or the close of the engine. */
 export type EngineReply = { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly error: Error };
 
 /** Source and build have the file beside this one. */
 const MAIN = new URL(`./engine-thread-main${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * MiB, of which the system gives what is used. PostgreSQL itself reports statements that are nested
- * too deeply; where the stack ends before, the engine gives no answer.
+ * MiB, allocated as used. PostgreSQL reports statements that are nested too deeply, unless the stack ends before: then
+ * the engine gives no answer.
  */
 const STACK_MIB = 64;
 /** MiB. The engine's memory is not the thread's own, which has only the answers. */
@@ -44,7 +44,7 @@ interface Compiler {
 /** The types of Node leave it out. */
 declare const WebAssembly: Compiler;
 
-/** Threads share it, and what one of them has optimised serves the next. */
+/** Threads share the code and its optimisations. */
 const compiled = memoized(async (): Promise<object> => {
   const file = new URL(import.meta.resolve('@electric-sql/pglite/pglite.wasm'));
   return WebAssembly.compile(await readFile(file));
@@ -71,7 +71,7 @@ export class EngineThread {
       workerData: start,
       transferList: place.snapshot === undefined ? [] : [place.snapshot],
       resourceLimits: { stackSizeMb: STACK_MIB, maxYoungGenerationSizeMb: YOUNG_MIB },
-      // Some flags of a program, such as `--input-type`, are not for another file.
+      // Some flags of a program, such as `--input-type`, do not suit another file.
       execArgv: [],
     });
     const thread = new EngineThread(worker);
@@ -90,7 +90,7 @@ export class EngineThread {
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
-  /** Why it has ended by itself. */
+  /** The reason of an unrequested end. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -100,7 +100,7 @@ export class EngineThread {
     await this.#worker.terminate();
   }
 
-  /** Of the engine, then of the thread. What has ended by itself is closed. */
+  /** Closes the engine, then the thread. A thread that has ended by itself is closed. */
   async close(): Promise<void> {
     try {
       if (this.#failure === undefined) await this.#ask('close');
@@ -115,7 +115,7 @@ export class EngineThread {
     return reply;
   }
 
-  /** The thread keeps the process alive for as long as somebody waits. */
+  /** The thread keeps the process alive while a caller waits. */
   #reply(): Promise<Uint8Array<ArrayBuffer>> {
     invariant(this.#asked === undefined, 'the engine is asked one thing at a time');
     if (this.#failure !== undefined) return Promise.reject(this.#failure);

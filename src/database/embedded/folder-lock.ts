@@ -1,7 +1,6 @@
 /**
- * One process at a time in a data folder: a second one would silently lose rows. A lock file names
- * its holder by process id and start time, so that a killed holder is known to be gone even after
- * its id is reused.
+ * A lock keeps a second process out of a data folder, because it would silently lose rows. The lock file names its holder
+ * by process id and start time, so that the end of a killed holder shows even after its id is reused.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -31,7 +30,7 @@ interface Holder {
 }
 export interface FolderLock {
   release(): Promise<void>;
-  /** Instead of `release`, where the holder made the folder and removes it next. */
+  /** Instead of `release`, if the holder made the folder and removes it next. */
   remove(): Promise<void>;
 }
 
@@ -40,10 +39,9 @@ const LOCK = /^lock(?:\.([1-9][0-9]*))?$/;
 const DRAFT = 'draft-lock-';
 
 /**
- * The holder is the process that made the lock file of the highest generation: `lock` is generation
- * 0, `lock.7` generation 7. A lock whose holder is gone is never removed in place, where a slow
- * rival could remove its successor; the next generation is made beside it, which only one process
- * can do.
+ * The holder is the process that made the lock file of the highest generation: `lock` is generation 0, `lock.7`
+ * generation 7. A lock whose holder has ended is never removed in place, because a slow rival could remove its successor;
+ * a rival makes the next generation instead, which only one process can do.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -53,15 +51,14 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
     if (last !== undefined && !(await isFree(folder, last))) continue;
     const own = last === undefined ? 0 : last + 1;
     if (!(await createOnce(folder, own, text))) continue;
-    // INVARIANT: a process that was slow to come here sees the later generation, and gives its own
-    // up.
+    // INVARIANT: a process that is late here sees the later generation, and gives up its own.
     if ((await newestGeneration(folder)) === own) return hold(folder, own);
     await rm(pathOf(folder, own), { force: true });
   }
   throw new Error(`the lock of ${folder} changes hands too fast`);
 }
 
-/** Whether a file of this name says nothing but who holds or held a folder. */
+/** Returns true for the name of a file that only names the holder of a folder. */
 export const isLockFile = (name: string): boolean => LOCK.test(name) || name.startsWith(DRAFT);
 
 const pathOf = (folder: string, generation: number): string =>
@@ -75,7 +72,7 @@ async function newestGeneration(folder: string): Promise<number | undefined> {
   return generations.length === 0 ? undefined : Math.max(...generations);
 }
 
-/** False where the file has gone meanwhile. Throws FolderInUse where its holder lives. */
+/** Returns false if the file has vanished. Throws FolderInUse if its holder lives. */
 async function isFree(folder: string, generation: number): Promise<boolean> {
   const path = pathOf(folder, generation);
   const found = await readFile(path, 'utf8').catch(() => undefined);
@@ -91,7 +88,7 @@ async function createOnce(folder: string, generation: number, text: string): Pro
   await file.writeFile(text);
   await file.close();
   try {
-    // A link appears with its content, or not at all.
+    // A link appears with its complete content.
     await link(draft, pathOf(folder, generation));
     return true;
   } catch (error) {
@@ -123,10 +120,10 @@ async function isAlive(holder: Holder, path: string): Promise<boolean> {
   return started === '' || started === holder.started;
 }
 
-/** Ended, but not yet reaped by its parent: it still takes signals, and holds nothing. */
+/** A process that ended and is not reaped yet still takes signals, and holds nothing. */
 function isZombie(pid: number): boolean {
   try {
-    const state = process.platform === 'linux' ? statusOf(pid)[0] : psOf(pid, 'state');
+    const state = process.platform === 'linux' ? procStatusOf(pid)[0] : psOf(pid, 'state');
     return /^[ZX]/.test(state ?? '');
   } catch {
     return false;
@@ -141,10 +138,7 @@ async function beats(path: string): Promise<boolean> {
   return (await touched()) !== before;
 }
 
-/**
- * Unique among processes with this id: on Linux the boot id and the start tick. Empty if it cannot
- * be found out.
- */
+/** Unique among processes with this id: on Linux the boot id and the start tick. Empty if unknown. */
 function processStart(pid: number): string {
   try {
     if (process.platform === 'linux') return linuxStartOf(pid);
@@ -155,13 +149,10 @@ function processStart(pid: number): string {
 }
 
 const linuxStartOf = (pid: number): string =>
-  `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${statusOf(pid)[19]}`;
+  `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${procStatusOf(pid)[19]}`;
 
-/**
- * The fields of /proc/<pid>/stat from the state on (proc_pid_stat(5)). The name before it, in
- * parentheses, may hold anything.
- */
-function statusOf(pid: number): readonly string[] {
+/** The fields of /proc/PID/stat from the state on (proc_pid_stat(5)). The name before, in parentheses, holds any text. */
+function procStatusOf(pid: number): readonly string[] {
   const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return line.slice(line.lastIndexOf(')') + 2).split(' ');
 }
@@ -180,7 +171,7 @@ async function hold(folder: string, generation: number): Promise<FolderLock> {
   return {
     async release() {
       clearInterval(beat);
-      // Emptied, not removed: generations must never be counted from the beginning again.
+      // The file stays, emptied: generations must never start from the beginning again.
       await truncate(path).catch(() => undefined);
     },
     async remove() {

@@ -1,10 +1,8 @@
 /**
- * The folder of the embedded database, on a disk that keeps what was synced. The engine believes that
- * every sync succeeds at once; here, those of tables (at checkpoints) are made, in order after the
- * write-ahead log, and the log itself is synced within a second of each write: waiting for the disk
- * at each commit would hold up every statement.
- *
- * So a power failure can cost the writes of the last second, and no more.
+ * The folder of the embedded database, on a disk that keeps synced data only. The engine believes that every sync succeeds
+ * immediately; this class syncs tables (at checkpoints) after the write-ahead log, and the log within a second of each
+ * write, because waiting for the disk at each commit would hold up every statement. A power failure costs at most the
+ * writes of the last second.
  */
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -17,7 +15,7 @@ import { reasonOf } from '../../thrown.ts';
 const LOG_DELAY_MS = 1_000;
 const LOG = 'pg_wal';
 
-/** What a disk is asked to keep. Paths are absolute. */
+/** A disk keeps synced files. Paths are absolute. */
 export interface Disk {
   sync(path: string): void;
   syncLater(path: string): Promise<void>;
@@ -42,7 +40,7 @@ const DISK: Disk = {
   },
 };
 
-/** As much of the engine's own file system as is replaced. */
+/** The replaced part of the engine's own file system. */
 interface FileStream {
   readonly node: unknown;
 }
@@ -58,9 +56,9 @@ type EngineOptions = Parameters<NodeFS['init']>[1];
 
 export class SyncedFolder extends NodeFS {
   readonly #disk: Disk;
-  /** Of the log, written since they were synced, or to be synced again. */
+  /** Files of the log that were written since their last sync, or whose sync failed. */
   readonly #unsynced = new Set<string>();
-  /** Of the log, while the disk is at work on them: they are not there yet. */
+  /** Files of the log whose sync is under way. */
   readonly #syncing = new Set<string>();
   readonly #isLog = new WeakMap<FileStream, boolean>();
   #timer: NodeJS.Timeout | undefined;
@@ -132,6 +130,6 @@ export class SyncedFolder extends NodeFS {
   }
 }
 
-/** A new file is found after a failure only if its folder was synced. */
+/** After a failure, a new file exists only if its folder was synced. */
 const withFolder = (paths: ReadonlySet<string>, root: string): readonly string[] =>
   paths.size === 0 ? [] : [...paths, join(root, LOG)];

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { QueueFull, StoreError } from '../contract.ts';
-import { abandonConnection, CellClient, destroyConnection } from '../pg-internals.ts';
+import { abandonConnection, bytesReadOf, CellClient, destroyConnection } from '../pg-internals.ts';
 import { toStoreError } from '../to-store-error.ts';
 import type { Lease } from '../transaction.ts';
 import { MAX_WAIT_MS, QueueEstimate } from './queue-estimate.ts';
@@ -118,13 +118,20 @@ export class LeasePool {
     const { isAtWork = async () => true } = this.#options;
     const deadline = performance.now() + deadlineMs;
     let isAnswered = false;
+    let bytesRead = bytesReadOf(client);
     const look = async (): Promise<void> => {
-      const isLate = performance.now() >= deadline;
       if (isAnswered) return;
-      if (silenceMs !== undefined) abandonConnection(client);
-      else if (isLate || !(await isAtWork(client))) {
-        if (!isAnswered) destroyConnection(client);
-      } else wait(SUSPECT_MS);
+      const isSilent = bytesReadOf(client) === bytesRead;
+      bytesRead = bytesReadOf(client);
+      if (performance.now() >= deadline) destroyConnection(client);
+      else if (!isSilent) wait(silenceMs ?? SUSPECT_MS);
+      else if (silenceMs !== undefined) abandonConnection(client);
+      else {
+        const isWorking = await isAtWork(client);
+        if (isAnswered) return;
+        if (isWorking) wait(SUSPECT_MS);
+        else destroyConnection(client);
+      }
     };
     // Timers run before sockets are read, so a look after a stall of the program first lets it read the answers.
     let timer: NodeJS.Timeout;

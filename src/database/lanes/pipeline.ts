@@ -5,7 +5,7 @@
  */
 import type pg from 'pg';
 import type { Sql } from '../../sql.ts';
-import { type Cells, QueueFull } from '../contract.ts';
+import { type Cells, QueueFull, StoreError } from '../contract.ts';
 import { abandonConnection, bytesReadOf, type TogetherError } from '../pg-internals.ts';
 import { isServerError } from '../to-store-error.ts';
 import type { Plan, SessionSettings } from './session-settings.ts';
@@ -28,13 +28,13 @@ export interface PipelineOptions {
   readonly size: number;
 }
 
-interface Asked {
+interface PendingRead {
   readonly statement: Sql;
   readonly plan: Plan;
   resolve(rows: readonly Cells[]): void;
   reject(error: unknown): void;
 }
-type Group = readonly Asked[];
+type ReadGroup = readonly PendingRead[];
 
 /** Another statement of the group failed, or the connection was given up for another one. */
 export class NotAnswered extends Error {}
@@ -69,9 +69,9 @@ class PipelinedConnection {
   #client: pg.Client | undefined;
   #connecting: Promise<pg.Client> | undefined;
   #isClosed = false;
-  #unsent: Asked[] = [];
+  #unsent: PendingRead[] = [];
   /** Sent, in the order of their answers. */
-  #sent: Group[] = [];
+  #sent: ReadGroup[] = [];
   #sentCount = 0;
   /** The time of the last answer, or of the first statement after a pause; and the bytes received until the last look. */
   #heardAt = 0;
@@ -90,15 +90,15 @@ class PipelinedConnection {
     return this.#sentCount + this.#unsent.length;
   }
 
-  send(asked: Asked): void {
+  send(asked: PendingRead): void {
     this.#unsent.push(asked);
     if (this.#unsent.length === 1) setImmediate(() => void this.#sendUnsent());
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const client = this.#client ?? (await this.#connecting?.catch(() => undefined));
-    await client?.end();
+    await this.#connecting?.catch(() => undefined);
+    await this.#client?.end();
   }
 
   async #sendUnsent(): Promise<void> {
@@ -107,7 +107,7 @@ class PipelinedConnection {
     const unsent = this.#unsent;
     this.#unsent = [];
     if (this.#sentCount === 0) this.#heardAt = performance.now();
-    for (const group of groupsOf(unsent)) void this.#sendGroup(client, group);
+    for (const group of gatheredGroups(unsent)) void this.#sendGroup(client, group);
     this.#watch();
   }
 
@@ -123,11 +123,12 @@ class PipelinedConnection {
   }
 
   async #open(): Promise<pg.Client> {
+    if (this.#isClosed) throw new StoreError('unavailable', undefined, new Error('the database is closed'));
     const client = await this.#options.connect();
     const lose = (): void => this.#lose(client);
     client.on('error', lose);
     client.on('end', lose);
-    if (!this.#isClosed) this.#client = client;
+    this.#client = client;
     return client;
   }
 
@@ -138,7 +139,7 @@ class PipelinedConnection {
     client.end().catch(() => undefined);
   }
 
-  async #sendGroup(client: pg.Client, group: Group): Promise<void> {
+  async #sendGroup(client: pg.Client, group: ReadGroup): Promise<void> {
     const { statements, settings, history } = this.#options;
     this.#sent.push(group);
     this.#sentCount += group.length;
@@ -159,7 +160,7 @@ class PipelinedConnection {
     }
   }
 
-  #failGroup(group: Group, { cause, completed }: TogetherError): void {
+  #failGroup(group: ReadGroup, { cause, completed }: TogetherError): void {
     for (const [i, { statement, reject }] of group.entries()) {
       this.#options.history.noteFailure(statement.text);
       const isCulprit = i === completed || group.length === 1;
@@ -168,7 +169,7 @@ class PipelinedConnection {
   }
 
   /** Milliseconds since the answer before; a group that fails with its connection may be anywhere in the order. */
-  #tookOf(group: Group): number {
+  #tookOf(group: ReadGroup): number {
     this.#sent.splice(this.#sent.indexOf(group), 1);
     this.#sentCount -= group.length;
     const now = performance.now();
@@ -204,8 +205,8 @@ class PipelinedConnection {
 }
 
 /** Statements of one plan, a few in each group. */
-function groupsOf(unsent: readonly Asked[]): readonly Group[] {
-  const groups: Asked[][] = [];
+function gatheredGroups(unsent: readonly PendingRead[]): readonly ReadGroup[] {
+  const groups: PendingRead[][] = [];
   for (const asked of unsent) {
     const last = groups.at(-1);
     if (last === undefined || last.length === MOST_GATHERED || last[0]!.plan !== asked.plan) groups.push([asked]);

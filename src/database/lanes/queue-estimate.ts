@@ -1,9 +1,9 @@
-/** Estimates how long a queue takes, from how long the last of those that left it were served. */
+/** Estimates the wait in a queue from recent service times. */
 import { QueueFull } from '../contract.ts';
 
-/** Milliseconds. A caller that would wait longer is rejected, and may try again. */
+/** Milliseconds. A caller that would wait longer is rejected, and may try again later. */
 export const MAX_WAIT_MS = 5_000;
-const WEIGHT = 0.1;
+const LAST_WEIGHT = 0.1;
 
 export class QueueEstimate {
   readonly #servedAtOnce: number;
@@ -15,18 +15,16 @@ export class QueueEstimate {
     this.#mostWaiting = mostWaiting;
   }
 
-  /** Milliseconds for which one was served. */
+  /** @param took milliseconds of a service */
   note(took: number): void {
-    this.#mean += (took - this.#mean) * WEIGHT;
+    this.#mean += (took - this.#mean) * LAST_WEIGHT;
   }
 
   waitOf(waiting: number): number {
     return (waiting * this.#mean) / this.#servedAtOnce;
   }
 
-  /**
-   * Throws QueueFull. A short queue is always worth it: what was slow may have been an exception.
-   */
+  /** Throws QueueFull. A short queue is always worth its wait, because a slow service may have been an exception. */
   admit(waiting: number): void {
     const wait = this.waitOf(waiting);
     if (waiting < this.#servedAtOnce) return;

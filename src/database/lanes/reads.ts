@@ -46,9 +46,9 @@ export class Reads implements Pick<Reader, 'rows'> {
 
   async rows(statement: Sql, { lane = 'quick', limitMs, plan }: ReadOptions = {}): Promise<readonly Cells[]> {
     mustNotHoldConnection();
-    if (lane === 'urgent') return this.#urgently(statement);
     if (lane === 'slow') return this.#slowly(statement, limitMs);
     invariant(isRead(statement), 'only SELECTs can be asked twice');
+    if (lane === 'urgent') return this.#urgently(statement);
     const { history, pool } = this.#options;
     const wanted = statement.isPlannedAnew ? undefined : plan;
     const { text } = statement;
@@ -78,7 +78,6 @@ export class Reads implements Pick<Reader, 'rows'> {
       try {
         return await this.#pooled(urgentPool, statement, { silenceMs: SILENCE_MS });
       } catch (error) {
-        if (!isRead(statement)) throw toStoreError(error);
         mustBeLost(error);
       }
     }
@@ -152,7 +151,7 @@ function mustBeLost(error: unknown): void {
   if (!(error instanceof NotAnswered) && !isConnectionLoss(error) && !isTransient(error)) throw toStoreError(error);
 }
 
-/** By its first word; our statements are not `SELECT … INTO`. */
+/** Looks at the first word; no statement of ours is a `SELECT … INTO`. */
 function isRead(statement: Sql): boolean {
   return /^\s*(?:SELECT|EXPLAIN)\b/i.test(statement.text);
 }

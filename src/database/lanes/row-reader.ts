@@ -1,6 +1,6 @@
 /**
- * Reads the rows of answers in place of the driver, which makes an object for each and decodes each
- * cell by a call of its own. Every other message goes on to the driver as it came.
+ * Reads the rows of answers in place of the driver, which makes an object for each row and decodes each cell by a
+ * separate call. Every other message goes on to the driver unchanged.
  */
 import type { Cells } from '../contract.ts';
 
@@ -8,11 +8,11 @@ import type { Cells } from '../contract.ts';
 const HEAD_BYTES = 5;
 /** `D` of a DataRow. */
 const ROW = 0x44;
-/** For longer cells, one call that decodes costs less than looking at all bytes. */
+/** For longer cells, a decoding call costs less than a look at all bytes. */
 const SHORT_CELL = 256;
 /** A substring keeps the whole string in memory, so only small rows are cut into cells. */
 const SMALL_ROW = 4_096;
-/** In four bytes, what is set in parts of characters of several bytes. */
+/** The high bits of four bytes: set in multi-byte UTF-8. */
 const NOT_ASCII = 0x80808080;
 
 export type TakeBytes = (bytes: Buffer) => void;
@@ -21,7 +21,7 @@ type TakeRow = (cells: Cells) => void;
 export class RowReader {
   readonly #onOthers: TakeBytes;
   readonly #onRow: TakeRow;
-  /** The beginning of a message, in the parts that it came in. */
+  /** The beginning of a message, as received chunks. */
   #held: Buffer[] = [];
   /** Bytes until it can be read further. */
   #missing = 0;
@@ -31,7 +31,7 @@ export class RowReader {
     this.#onRow = onRow;
   }
 
-  /** In the order of the messages, each when it is whole. */
+  /** Delivers messages in their order, each when it is complete. */
   read(chunk: Buffer): void {
     if (chunk.length < this.#missing) {
       this.#held.push(chunk);
@@ -67,7 +67,7 @@ export class RowReader {
   }
 }
 
-/** Of the message that begins there, or of its head where that is not whole. */
+/** The end of the message that begins there, or of its head if that is incomplete. */
 const messageEnd = (bytes: Buffer, at: number): number =>
   bytes.length - at < HEAD_BYTES ? at + HEAD_BYTES : at + 1 + bytes.readUInt32BE(at + 1);
 
@@ -76,7 +76,7 @@ function cellsOf(bytes: Buffer, from: number, end: number): Cells {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const count = view.getUint16(from);
   const cells: (string | null)[] = new Array(count);
-  // Of ASCII, which most cells are, it has the same characters as UTF-8.
+  // Most cells are ASCII, for which Latin-1 equals UTF-8.
   const latin1 = end - from > SMALL_ROW ? undefined : bytes.toString('latin1', from, end);
   let at = from + 2;
   for (let i = 0; i < count; i++) {

@@ -4,7 +4,7 @@ import type { AnyClient, Outcome } from '../pg-internals.ts';
 import type { Lease } from '../transaction.ts';
 
 /** The factor by which a limit may be exceeded, where that saves setting it again. */
-const SLACK = 1.05;
+const LIMIT_SLACK = 1.05;
 
 /** `generic`: one plan for all values of a statement. */
 export type Plan = 'generic' | undefined;
@@ -41,7 +41,7 @@ export class SessionSettings {
   sendWithin(lease: Lease & { readonly client: AnyClient }, statement: Sql, limit: number): Promise<Outcome> {
     const { usual, isPooled } = this.#options;
     const current = this.#limits.get(lease.client) ?? usual;
-    if (current >= limit && current <= limit * SLACK) return lease.send(statement);
+    if (current >= limit && current <= limit * LIMIT_SLACK) return lease.send(statement);
     const ms = Math.ceil(limit);
     if (isPooled) return inTransaction(lease, statement, ms);
     this.#limits.set(lease.client, ms);

@@ -1,8 +1,7 @@
 /**
- * Statements that come at the same time, several in one transaction. Alone, each costs a commit, a
- * write to the database's socket and a wake-up of either side, which is more than its own work.
- * Where one fails, nothing of them is committed, and each is sent alone; so is a statement that
- * failed beside others, for some time.
+ * Batches concurrent writes: several statements share a transaction. Alone, each costs a commit, a write to the
+ * database's socket and a wake-up of both sides, which is more than its own work. If a statement fails, nothing of the
+ * batch is committed, and each is sent alone; the statement that failed is sent alone for some time.
  */
 import type { Sql } from '../../sql.ts';
 import { type Cells, QueueFull, StoreError, type WriteTarget } from '../contract.ts';
@@ -12,26 +11,23 @@ import { type Lease, mustNotHoldConnection } from '../transaction.ts';
 import type { StatementHistory } from './statement-history.ts';
 
 const MOST_TOGETHER = 32;
-/** Statements under way at a time, over all transactions, as long as there are connections. */
+/** Statements under way at a time, over all transactions, as long as connections are free. */
 const MOST_UNDER_WAY = 64;
-/** Milliseconds after which what came meanwhile no longer waits for those under way. */
+/** Milliseconds after which the next batch starts beside the pending one. */
 const PATIENCE_MS = 20;
-/**
- * Milliseconds that a transaction may take more than the shortest do, which wait for the disk and the network: above it, the next
- * has fewer statements, because what is quick is answered with what is not.
- */
+/** A batch that takes so many milliseconds more than the shortest, which wait for disk and network, halves the batch size. */
 const LONG_MS = 30;
 /** How fast the time of the shortest follows longer ones. */
 const RISE = 0.1;
-/** Milliseconds until one that is refused may try again. */
-const RETRY_MS = 1_000;
+/** Milliseconds until a rejected caller may try again. */
+const REJECTED_RETRY_MS = 1_000;
 
 export interface WriteBatcherOptions {
   readonly lease: () => Promise<Lease>;
   readonly alone: (statement: Sql) => Promise<Outcome>;
   readonly history: StatementHistory;
   readonly connections: number;
-  /** Statements that may wait for their answers; one more is refused with `QueueFull`. */
+  /** Statements that may wait for their answers; another one is rejected with `QueueFull`. */
   readonly mostUnanswered: number;
   /** Sent before the others: limits for the transaction. */
   readonly limits?: Sql;
@@ -44,7 +40,7 @@ interface Asked {
   reject(error: unknown): void;
 }
 
-/** A transaction. */
+/** A batch that was answered. */
 interface Answered {
   /** Statements. */
   readonly count: number;
@@ -58,9 +54,9 @@ export class WriteBatcher {
   #waiting: Asked[] = [];
   /** Transactions. */
   #underWay = 0;
-  /** In the next transaction: halved by one that fails or is long, and one more after any other that was full. */
+  /** The size of the next batch: halved by a batch that fails or is long, and grown by any other full batch. */
   #mostTogether = MOST_TOGETHER;
-  /** Milliseconds that the shortest transactions with something to store take. */
+  /** Milliseconds of the shortest transactions that stored something. */
   #shortest = 0;
   /** Accepted, and not answered. */
   #unanswered = 0;
@@ -74,7 +70,7 @@ export class WriteBatcher {
   async rows(statement: Sql, { row = '' }: WriteTarget = {}): Promise<readonly Cells[]> {
     mustNotHoldConnection();
     if (this.#isClosed) throw new StoreError('unavailable', undefined, new Error('the database is closed'));
-    if (this.#unanswered >= this.#options.mostUnanswered) throw new QueueFull(RETRY_MS);
+    if (this.#unanswered >= this.#options.mostUnanswered) throw new QueueFull(REJECTED_RETRY_MS);
     this.#unanswered++;
     try {
       const { rows } = await (this.#options.history.isPenalised(statement.text)
@@ -87,7 +83,7 @@ export class WriteBatcher {
     }
   }
 
-  /** Refuses what is asked from now on, and waits for the answers to what was asked before. */
+  /** Rejects later statements, and waits for the answers to earlier ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#unanswered > 0) await this.#allAnswered.promise;
@@ -96,12 +92,12 @@ export class WriteBatcher {
   #beside(statement: Sql, row: string): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ statement, row, resolve, reject });
-      // Others of this turn of the event loop come with it.
+      // Other statements of this turn of the event loop join the batch.
       if (this.#waiting.length === 1) setImmediate(() => this.#sendWaiting());
     });
   }
 
-  /** Few where each takes many statements. */
+  /** Large batches need few transactions. */
   get #mostTransactions(): number {
     return Math.min(this.#options.connections, Math.ceil(MOST_UNDER_WAY / this.#mostTogether));
   }
@@ -132,7 +128,7 @@ export class WriteBatcher {
     }
   }
 
-  /** Whether it has written. */
+  /** Returns true if the statement has written. */
   async #sendAlone({ statement, resolve, reject }: Asked): Promise<boolean> {
     try {
       const outcome = await this.#options.alone(statement);
@@ -170,7 +166,7 @@ export class WriteBatcher {
     }
   }
 
-  /** What writes nothing waits for no disk, so it says nothing of how long that takes. */
+  /** A batch that writes nothing does not wait for the disk, so its time does not count as a commit's. */
   #adjust({ count, took, hasWritten }: Answered): void {
     const isLong = count > 1 && took - this.#shortest > LONG_MS;
     const share = took < this.#shortest ? 1 : RISE;
@@ -186,7 +182,7 @@ export class WriteBatcher {
 
 const unknown = (cause: unknown) => ({ cause, completed: 0, isUndone: false });
 
-/** In one order everywhere, so that two transactions do not wait for each other's rows. */
+/** Rows are locked in one order everywhere, so that two transactions do not wait for each other. */
 const byRow = (a: Asked, b: Asked): number => (a.row < b.row ? -1 : a.row > b.row ? 1 : 0);
 
 function once(work: () => void): () => void {

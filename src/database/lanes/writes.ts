@@ -14,8 +14,8 @@ import { WriteBatcher } from './write-batcher.ts';
 const CONNECTIONS = 16;
 const MOST_UNANSWERED = 1_000;
 
-/** A statement that waits, or takes long, does so by itself. Of the transaction, so that a pooler may stand in between. */
-const BESIDE_OTHERS = raw("SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '20', true)");
+/** Limits of a batch: slow statements are retried alone. Settings of the transaction work through poolers. */
+const BATCH_LIMITS = raw("SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '20', true)");
 
 const LEASE = { deadlineMs: TIME_LIMIT_MS + GRACE_MS };
 
@@ -32,7 +32,7 @@ export class Writes {
       history,
       connections,
       mostUnanswered: MOST_UNANSWERED,
-      limits: BESIDE_OTHERS,
+      limits: BATCH_LIMITS,
     });
   }
 
@@ -52,9 +52,8 @@ export class Writes {
   }
 
   /**
-   * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and foreign
-   * keys; the service makes none. A trigger may rely on what a transaction is, so each such write
-   * gets one.
+   * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and foreign keys; the service
+   * makes no triggers. A trigger may rely on the borders of transactions, so each such write gets its own.
    */
   async findTriggers(q: Pick<Queryable, 'rows'>): Promise<void> {
     const rows = await q.rows(sql`
@@ -101,7 +100,7 @@ export class Writes {
   }
 }
 
-/** One statement outside a transaction. What another try may cure keeps its own shape. */
+/** Sends a statement outside a transaction. An error that a retry may cure keeps its own shape. */
 async function onLease(lease: () => Promise<Lease>, statement: Sql): Promise<Outcome> {
   mustNotHoldConnection();
   const held = await lease();

@@ -1,10 +1,9 @@
 /**
- * Reads from a standby while it is fresh, and from the primary otherwise: after a loss, after an
- * error that only the standby may have (a column that it has not got yet), while it lags behind,
- * and for callers whose last write it has not got.
+ * Reads from a standby while it is fresh, and from the primary otherwise: after a loss, after an error that only the standby
+ * may have (it lacks a new column), while it lags behind, and for callers whose last write it lacks.
  *
- * Nodes tell each other of writes before these are answered, and hear of all that were told before
- * a read goes to the standby: nobody misses their own write, whichever node they ask.
+ * Nodes announce writes before acknowledging them, and receive all earlier announcements before a read goes to the standby,
+ * so a caller sees its own writes through every node.
  */
 
 import type { Sql } from '../../sql.ts';
@@ -15,7 +14,7 @@ import { RecentWriters } from './recent-writers.ts';
 import type { WritersNote } from './write-announcements.ts';
 
 const SAMPLE_MS = 200;
-/** How many samples are waited for at most where the standby stands still. */
+/** The most samples that are kept while the standby replays nothing. */
 const MOST_SAMPLES = 300;
 
 /** Positions in the write-ahead log are compared as numbers of bytes. */
@@ -27,7 +26,7 @@ SELECT CASE WHEN pg_is_in_recovery() THEN (pg_last_wal_replay_lsn() - '0/0'::pg_
 export interface ReplicaOptions {
   readonly standby: Pick<Reader, 'rows'>;
   readonly primary: Reader;
-  /** Milliseconds. Nothing older is read. */
+  /** Milliseconds. Reads return no older data. */
   readonly maxLag: number;
   /**
    * Resolves when this node has received every announcement sent before the call. Without it, nodes
@@ -36,7 +35,7 @@ export interface ReplicaOptions {
   readonly drainAnnouncements?: (() => Promise<void>) | undefined;
 }
 
-/** Of the primary itself under another name. */
+/** The position of the primary itself under another name. */
 const EVERYTHING = 1n << 64n;
 
 interface Sample {
@@ -49,9 +48,9 @@ export class Replica {
   readonly #writers: RecentWriters;
   /** Positions of the primary, the oldest first. */
   readonly #samples: Sample[] = [];
-  /** Everything that was committed before is on the standby. */
+  /** The standby has everything that was committed before. */
   #freshAt = Number.NEGATIVE_INFINITY;
-  /** What the standby had got at the last look. */
+  /** The position of the standby at the last look. */
   #replayed = 0n;
   /** Until then, this node may have missed announcements of writes through other nodes. */
   #mayHaveMissedUntil = Number.NEGATIVE_INFINITY;
@@ -69,12 +68,12 @@ export class Replica {
     return now - this.#freshAt <= this.#options.maxLag && now >= this.#mayHaveMissedUntil;
   }
 
-  /** For the reads of one request, which has arrived. */
+  /** Reads for a request that has arrived. */
   for(callerId: string): Reader {
     return new CallersReader(this, callerId);
   }
 
-  /** A write through this node. Returns what to call with its position once that is known. */
+  /** A write through this node. Returns a function that takes its position. */
   beginWrite(callerId: string): (position: bigint) => void {
     return this.#writers.begin(callerId);
   }
@@ -94,7 +93,7 @@ export class Replica {
     return this.#options.primary;
   }
 
-  /** Whether the standby has all that this caller wrote before the call. Never rejects. */
+  /** Resolves with true if the standby has all earlier writes of this caller. Never rejects. */
   async hasWritesOf(callerId: string): Promise<boolean> {
     if (!this.#mayAnswer(callerId)) return false;
     try {
@@ -118,7 +117,7 @@ export class Replica {
       return await ask(standby);
     } catch (error) {
       if (error instanceof StoreError && error.kind === 'time_limit') throw error;
-      // It is reached, and has enough to do: the primary would get all of that at once.
+      // The standby is overloaded; a failover would overload the primary.
       if (error instanceof QueueFull || (error instanceof StoreError && isQueryCanceled(error.cause))) throw error;
       // The next look decides whether it is used again.
       if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
@@ -144,7 +143,7 @@ export class Replica {
     if (this.#samples.length > MOST_SAMPLES) this.#samples.shift();
     const [standby] = await this.#options.standby.rows(STANDBY_POSITION, { lane: 'urgent' });
     const [position, startedAt] = standby!;
-    // The same server under two names; a standby that was promoted is another.
+    // The same server under two names; a promoted standby has another start time.
     if (position === null && startedAt === primary![1]) {
       this.#freshAt = at;
       this.#replayed = EVERYTHING;
@@ -160,7 +159,7 @@ export class Replica {
 
 type Ask = (reader: Pick<Reader, 'rows'>) => Promise<readonly Cells[]>;
 
-/** Reads for one caller. The first of them waits, once, for the notes of earlier writes. */
+/** Reads for a caller. The first read waits for the announcements of earlier writes. */
 class CallersReader implements Reader {
   readonly #replica: Replica;
   readonly #callerId: string;

@@ -1,7 +1,6 @@
 /**
- * Tells every node who has just written, and up to which position in the log, so that all of them
- * answer that caller from the primary until the replica has reached it. One notification is under
- * way at a time; it names all who wrote during the one before.
+ * Announces each writer to every node, with a position in the log: all nodes answer this caller from the primary until the
+ * replica has reached the position. A notification names all writers during the one before it.
  */
 
 /** Ids in one notification, whose payload is at most 8,000 bytes. */
@@ -9,7 +8,7 @@ const MOST_IDS = 200;
 
 export const WRITE_CHANNEL = 'bylaw_wrote';
 
-/** Sends the ids with the position that the log has by then, and returns it. */
+/** Sends the ids with the current position of the log, and returns it. */
 export type SendsWriters = (ids: string) => Promise<bigint>;
 
 export class WriteAnnouncements {
@@ -22,7 +21,7 @@ export class WriteAnnouncements {
     this.#send = send;
   }
 
-  /** After the commit. Resolves when it is sent, with a position that has the write; undefined if it cannot be sent. */
+  /** Call it after the commit. Resolves with a position behind the write; undefined if the announcement failed. */
   announce(callerId: string): Promise<bigint | undefined> {
     this.#waiting.add(callerId);
     this.#next ??= this.#underWay.then(() => this.#sendAll());
@@ -36,7 +35,7 @@ export class WriteAnnouncements {
     this.#next = undefined;
     let position: bigint | undefined;
     for (let at = 0; at < ids.length; at += MOST_IDS) {
-      // A node that is not told reads what is older by the permitted lag at most.
+      // Without the announcement, a node reads data that is older by the permitted lag at most.
       const sent = await this.#send(ids.slice(at, at + MOST_IDS).join(',')).catch(() => undefined);
       if (sent === undefined) return undefined;
       position = sent;
@@ -50,7 +49,7 @@ export interface WritersNote {
   readonly callerIds: readonly string[];
 }
 
-/** `POSITION:ID,ID,…`, as `WriteAnnouncements` has it sent. */
+/** Reads `POSITION:ID,ID,…`, the payload of an announcement. */
 export function readWriters(payload: string): WritersNote {
   const [position = '0', ids = ''] = payload.split(':');
   return { position: BigInt(position), callerIds: ids.split(',') };

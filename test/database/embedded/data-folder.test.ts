@@ -57,7 +57,7 @@ it.each(Object.keys(FAULTS))(
   60_000,
 );
 
-it('opens again when the error is mended, with what was in it', async () => {
+it('a folder opens again with its content when the error is mended', async () => {
   const db = await openDatabase({ dataDir: folder });
   expect(await db.rows(raw('SELECT count(*) FROM kept'))).toEqual([['0']]);
   await db.close();

@@ -32,7 +32,7 @@ describe('the event loop', () => {
   });
   afterAll(() => db.close());
 
-  it('turns while a statement runs', async () => {
+  it('the event loop turns while a statement runs', async () => {
     let turns = 0;
     const timer = setInterval(() => turns++, 5);
     await db.rows(raw('SELECT pg_sleep(0.5)'));
@@ -41,7 +41,7 @@ describe('the event loop', () => {
     expect(turns).toBeGreaterThan(10);
   });
 
-  it('lets what is fast wait for one slow statement, not for all of them', async () => {
+  it('a fast statement waits for one slow statement, not for all of them', async () => {
     const answered: string[] = [];
     const note = (name: string) => () => void answered.push(name);
     const slow = ['first', 'second', 'third'].map((name) =>
@@ -51,7 +51,7 @@ describe('the event loop', () => {
     expect(answered).toEqual(['first', 'fast', 'second', 'third']);
   });
 
-  it('is answered in the right order by whatever is asked at once', async () => {
+  it('concurrent statements get their answers in the right order', async () => {
     const asked = Array.from({ length: 200 }, (_, i) => {
       const statement = raw(`SELECT ${i}, repeat('é', ${i * 50})`);
       return db.rows(statement, i % 3 === 0 ? SLOW : {});
@@ -93,7 +93,7 @@ describe('a thread that ends', () => {
     return { db, thread: await made };
   }
 
-  it('fails what is under way, is started again for what waits, and costs nothing that was committed', async () => {
+  it('an ended thread fails the statement under way, starts again for the next, and loses no commit', async () => {
     const { db, thread } = await openWithThread();
     await db.run(raw('CREATE TABLE kept (id int)'));
     await db.run(raw('INSERT INTO kept VALUES (1)'));
@@ -113,7 +113,7 @@ describe('a thread that ends', () => {
     await again.close();
   });
 
-  it('is started again as often as it ends, with the settings of the connection', async () => {
+  it('a thread starts again as often as it ends, with the settings of the connection', async () => {
     const opened = await openWithThread();
     const { db } = opened;
     let { thread } = opened;
@@ -128,7 +128,7 @@ describe('a thread that ends', () => {
     await db.close();
   });
 
-  it('is heard of by listeners, which hear of what comes then', async () => {
+  it('listeners learn of the end of a thread, and get later messages', async () => {
     const { db, thread } = await openWithThread();
     const heard: string[] = [];
     await db.listen(
@@ -144,7 +144,7 @@ describe('a thread that ends', () => {
     await db.close();
   });
 
-  it('makes the database unavailable while it cannot be started, and is tried again', async () => {
+  it('a thread that cannot start makes the database unavailable, and is tried again', async () => {
     const { db, thread } = await openWithThread();
     await db.run(raw('CREATE TABLE kept (id int)'));
     await thread.terminate();
@@ -160,7 +160,7 @@ describe('a thread that ends', () => {
     await db.close();
   });
 
-  it('takes a database in memory with it', async () => {
+  it('an ended thread takes a database in memory with it', async () => {
     const made = nextThread();
     const db = await openDatabase({});
     await (await made).terminate();
@@ -169,7 +169,7 @@ describe('a thread that ends', () => {
     await db.close();
   });
 
-  it('with the database, leaves no thread', async () => {
+  it('a closed database leaves no thread', async () => {
     const { db, thread } = await openWithThread();
     let hasEnded = false;
     thread.once('exit', () => {
@@ -180,7 +180,7 @@ describe('a thread that ends', () => {
     expect(hasEnded).toBe(true);
   });
 
-  it('at the start, gives the reason as the system does, and leaves the folder to the next', async () => {
+  it('a failed start reports the reason of the system, and leaves the folder to the next', async () => {
     const database = join(folder, 'database');
     rmSync(database, { recursive: true });
     symlinkSync(join(folder, 'missing'), database);
@@ -193,7 +193,7 @@ describe('a thread that ends', () => {
     await db.close();
   });
 
-  it('is not waited for by a process that has nothing else to do', async () => {
+  it('a process with nothing else to do does not wait for the thread', async () => {
     const script = `
       const { openDatabase } = await import('${SOURCE}');
       const db = await openDatabase({ dataDir: ${JSON.stringify(folder)} });
@@ -232,7 +232,7 @@ describe('an engine', () => {
     }
   });
 
-  it('that gives no answer ends the connection', async () => {
+  it('an engine without an answer ends the connection', async () => {
     const engine = threadOf(SILENT);
     const client = new CellClient({ stream: () => new EngineStream(engine), ssl: false, user: 'postgres' });
     client.on('error', () => undefined);

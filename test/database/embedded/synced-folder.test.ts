@@ -1,6 +1,6 @@
 // @module-tag long
 /**
- * What survives a power failure: the disk of these tests keeps of each file what it held when it was
+ * A power failure keeps synced data: the disk of these tests keeps of each file what it held when it was
  * last synced, and loses the rest.
  */
 import { cpSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -61,7 +61,7 @@ describe('the folder of the embedded database after a power failure', () => {
     ]);
   const numbers = (to: number) => Array.from({ length: to }, (_, i) => i + 1);
 
-  test('every write is there that is older than a second', async () => {
+  test('a write older than a second survives', async () => {
     await insert(1, 3);
     await insert(4, 4);
     expect(synced).toEqual([]);
@@ -70,7 +70,7 @@ describe('the folder of the embedded database after a power failure', () => {
     expect(await idsAfterFailure()).toEqual(numbers(4));
   });
 
-  test('what was written in the last second may be lost, and nothing else is', async () => {
+  test('only writes of the last second may be lost', async () => {
     await insert(1, 2);
     await sleep(LONGER_THAN_THE_DELAY);
     await insert(3, 4);
@@ -103,7 +103,7 @@ describe('the folder of the embedded database after a power failure', () => {
     }
   });
 
-  test('the end of the service leaves nothing unsynced', async () => {
+  test('a close leaves no file unsynced', async () => {
     await insert(1, 5);
     await engine.close();
     expect(await idsAfterFailure()).toEqual(numbers(5));

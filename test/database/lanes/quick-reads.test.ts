@@ -1,4 +1,4 @@
-/** SELECTs that have been quick go to the database together; what is slow or wrong beside them harms none of them. */
+/** Quick SELECTs go to the database together; a slow or wrong one harms no other. */
 import assert from 'node:assert/strict';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
@@ -40,20 +40,20 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
     );
   const half = (n: number): Sql => sql`SELECT 12 / ${param('int8', n)}`;
 
-  it('are sent together, each with its own answer', async () => {
+  it('quick SELECTs are sent together, each with its own answer', async () => {
     await quick(half);
     const sent = vi.spyOn(Statements.prototype, 'sendTogether');
     expect(await all([1, 2, 3, 4].map(half))).toEqual(['12', '6', '4', '3']);
     expect(sent.mock.calls.flatMap(([, statements]) => statements.length)).toEqual([4]);
   });
 
-  it('are answered where one of them fails, which fails alone', async () => {
+  it('a SELECT that fails leaves the others answered', async () => {
     await quick(half);
     expect(await all([2, 3, 0, 4].map(half))).toEqual(['6', '4', 'division by zero', '3']);
     expect(await all([2, 0].map(half))).toEqual(['6', 'division by zero']);
   });
 
-  it('are answered where one of them cannot be sent', async () => {
+  it('a SELECT that cannot be sent leaves the others answered', async () => {
     const plus = (n: unknown): Sql => sql`SELECT 1 + ${param('int8', n)}`;
     await quick(plus);
     const wrong = db.rows(plus({ toPostgres: () => assert.fail('not sendable') })).catch(() => undefined);
@@ -61,14 +61,14 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
     void wrong;
   });
 
-  it('are not held up by one that is slow this time', async () => {
+  it('a SELECT that is slow this time does not hold up the others', async () => {
     const sleepy = (n: number): Sql => sql`SELECT pg_sleep(${param('int8', n)} - 1)::text`;
     await quick(sleepy);
     await quick(half);
     const since = performance.now();
     const slow = all([sleepy(4)]);
     expect(await all([half(2), half(3), sleepy(1), half(4)])).toEqual(['6', '4', '', '3']);
-    // Those before it and those behind it.
+    // The slow SELECT has one before it and one behind it.
     const more = [half(6), sleepy(4), half(12)];
     const [first, , last] = more.map((each) => db.rows(each).then(([row]) => row![0]));
     expect([await first, await last]).toEqual(['2', '1']);
@@ -76,7 +76,7 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
     expect(await slow).toEqual(['']);
   });
 
-  it('are asked again where their connection is lost', async () => {
+  it('SELECTs of a lost connection are sent again', async () => {
     await quick(half);
     const [[pid]] = (await db.rows(raw('SELECT pg_backend_pid()'))) as [[string]];
     const lost = all([2, 3, 4].map(half));
@@ -85,7 +85,7 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
     expect(await all([2, 3, 4].map(half))).toEqual(['6', '4', '3']);
   });
 
-  it('are asked again where a server goes silent', async () => {
+  it('SELECTs of a silent server are sent again', async () => {
     const proxy = await SilentProxy.open(url);
     const through = await openDatabase({ url: proxy.url, poolSize: 2, pipelines: 1 });
     try {
@@ -99,7 +99,7 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
     }
   });
 
-  it('find the new columns after a migration', async () => {
+  it('SELECTs return the new columns after a migration', async () => {
     await db.run(raw('CREATE TABLE shelves (id int)'));
     await db.run(raw('INSERT INTO shelves VALUES (1)'));
     const shelves = (n: number): Sql => sql`SELECT * FROM shelves WHERE id = ${param('int8', n)}`;

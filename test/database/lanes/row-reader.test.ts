@@ -1,4 +1,4 @@
-/** Answers of PostgreSQL in whatever parts they come. */
+/** A row reader takes answers of PostgreSQL in chunks of any size. */
 import { describe, expect, it } from 'vitest';
 import { RowReader } from '../../../src/database/lanes/row-reader.ts';
 
@@ -68,20 +68,20 @@ const EXPECTED = [
 ];
 
 describe('an answer', () => {
-  it('is read as a whole', () => expect(readIn([ANSWER])).toEqual(EXPECTED));
+  it('a row reader reads an answer as a whole', () => expect(readIn([ANSWER])).toEqual(EXPECTED));
 
-  it('is read byte by byte', () => {
+  it('a row reader reads an answer byte by byte', () => {
     expect(readIn([...ANSWER].map((byte) => Buffer.from([byte])))).toEqual(EXPECTED);
   });
 
-  it('is read in two parts, wherever it is cut', () => {
+  it('a row reader reads an answer in two chunks, cut at any byte', () => {
     for (let at = 0; at <= ANSWER.length; at++) {
       const found = readIn([ANSWER.subarray(0, at), ANSWER.subarray(at)]);
       expect(found, `cut at ${at}`).toEqual(EXPECTED);
     }
   });
 
-  it('gives the driver whole messages only', () => {
+  it('a row reader gives the driver whole messages only', () => {
     const given: string[] = [];
     const reader = new RowReader(
       (bytes) => given.push(bytes.toString('latin1')),
@@ -91,7 +91,7 @@ describe('an answer', () => {
     expect(given).toEqual([BOUND, DONE, READY].map((bytes) => bytes.toString('latin1')));
   });
 
-  it('keeps a long row in the parts that it came in until it is whole', () => {
+  it('a row reader keeps the chunks of a long row until it is complete', () => {
     const long = row('y'.repeat(3_000_000));
     const parts = Array.from({ length: Math.ceil(long.length / 1_000) }, (_, i) =>
       long.subarray(i * 1_000, (i + 1) * 1_000),

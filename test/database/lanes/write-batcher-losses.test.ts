@@ -1,4 +1,4 @@
-/** Writes that share a transaction, and what is not known of it: a lost connection, a commit that waits, a server behind the server. */
+/** Writes that share a transaction of unknown outcome: a lost connection, a commit that waits, a remote server. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
@@ -32,7 +32,7 @@ describe.skipIf(!hasPostgres)('writes that share a transaction', () => {
   const logged = (round: number, entry: number): Sql =>
     sql`INSERT INTO log (round, entry) VALUES (${int(round)}, ${int(entry)}) RETURNING entry`;
 
-  it('do not fail with one whose commit waits for a row that another transaction holds', async () => {
+  it('a commit that waits for a row of another transaction fails no other write', async () => {
     const release = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
     const holder = db.transaction(async (tx) => {
@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres)('writes that share a transaction', () => {
     expect(await waiting).toEqual([['3']]);
   });
 
-  it('fail once with one whose server is not reached, not each time', async () => {
+  it('a statement whose server is not reached fails the others once only', async () => {
     const unreached = raw('INSERT INTO log (round, entry) VALUES (unreached(), 1)');
     const round = async (number: number) => {
       const [failed, ...others] = await Promise.allSettled([
@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgres)('writes that share a transaction', () => {
   it.each([
     ['server', 2],
     ['service', 5],
-  ] as const)('are written once or not at all, wherever what the %s sends is cut off', async (sender, step) => {
+  ] as const)('writes are stored once or not at all, at each byte where the %s is cut off', async (sender, step) => {
     const proxy = await SilentProxy.open(url);
     const answered = new Set<number>();
     const first = sender === 'server' ? 1_000 : 2_000;

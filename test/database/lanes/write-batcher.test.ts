@@ -1,4 +1,4 @@
-/** Statements that write at the same time share a transaction, and none of them can tell. */
+/** Concurrent writes share a transaction, and each gets its own answer. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Database, QueueFull, StoreError } from '../../../src/database/contract.ts';
@@ -54,13 +54,13 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
   const transactions = async (): Promise<number> =>
     Number((await db.rows(raw('SELECT count(DISTINCT xmin::text) FROM notes')))[0]![0]);
 
-  it('each get their own rows, in few transactions', async () => {
+  it('concurrent writes get their own rows, in few transactions', async () => {
     expect(await all(upTo(100).map(insert))).toEqual(upTo(100).map((id) => [String(id)]));
     expect(await ids()).toEqual(upTo(100));
     expect(await transactions()).toBeLessThan(20);
   });
 
-  it('get as many rows as each asks for, or none', async () => {
+  it('each write gets the number of its rows', async () => {
     await all(upTo(10).map(insert));
     const several = (to: number): Sql =>
       sql`UPDATE notes SET n = 5 WHERE id <= ${int(to)} RETURNING id, (SELECT ${text(`${to}`)})`;
@@ -71,20 +71,20 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
     );
   });
 
-  it('go one after the other on one row', async () => {
+  it('writes of one row go one after the other', async () => {
     await db.write(insert(1));
     await Promise.all(upTo(40).map(() => db.write(increment(1), { row: '1' })));
     expect(await db.rows(raw('SELECT n FROM notes'))).toEqual([['40']]);
   });
 
-  it('wait for no row of each other for long, in whatever order they come', async () => {
+  it('writes in any order do not wait long for the rows of each other', async () => {
     await all(upTo(20).map(insert));
     const random = upTo(400).map((n) => ((n * 7_919) % 20) + 1);
     await Promise.all(random.map((id) => db.write(increment(id), { row: String(id) })));
     expect(await db.rows(raw('SELECT sum(n) FROM notes'))).toEqual([['400']]);
   });
 
-  it('are written once where one of them is refused by a constraint', async () => {
+  it('a write that violates a constraint leaves the others written once', async () => {
     await db.write(coded(1_000, 'taken'));
     await all(upTo(20).map(insert));
     const answers = await all([
@@ -98,13 +98,13 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
     expect(await ids()).toEqual([...upTo(20), 1_000, ...upTo(5).map((n) => 2_000 + n)]);
   });
 
-  it('are written where one of them is refused by its commit', async () => {
+  it('a write that fails at the commit leaves the others written', async () => {
     const answers = await all([...upTo(10).map((id) => shelved(id, id)), shelved(11, 11), shelved(12, 2)]);
     expect(answers).toEqual([...upTo(10).map((id) => [String(id)]), 'foreign_key', ['12']]);
     expect(await ids()).toEqual([...upTo(10), 12]);
   });
 
-  it('may have no parameters, the first time and later', async () => {
+  it('a write may have no parameters, the first time and later', async () => {
     for (const round of [1, 2, 3]) {
       const plain = upTo(5).map((n) => raw(`INSERT INTO notes (id) VALUES (${100 * round + n}) RETURNING id`));
       expect(await all([...plain, insert(round)])).toEqual([
@@ -114,7 +114,7 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
     }
   });
 
-  it('may do nothing at all', async () => {
+  it('a write may be empty', async () => {
     expect(await all([insert(1), raw(''), insert(2), raw('-- nothing'), insert(3)])).toEqual([
       ['1'],
       [],
@@ -124,14 +124,14 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
     ]);
   });
 
-  it('fail alone where the statement itself is wrong', async () => {
+  it('a wrong statement fails alone', async () => {
     const answers = await all([insert(1), raw('INSERT INTO notes (nothing) VALUES (1)'), insert(2)]);
     expect(answers[1]).toMatchObject({ message: expect.stringContaining('nothing') });
     expect([answers[0], answers[2]]).toEqual([['1'], ['2']]);
     expect(await all([insert(3), insert(4)])).toEqual([['3'], ['4']]);
   });
 
-  it('fail alone where a value cannot be sent', async () => {
+  it('a statement whose value cannot be sent fails alone', async () => {
     const unsendable = { toPostgres: () => assert.fail('not sendable') };
     const wrong = sql`INSERT INTO notes (code) VALUES (${param('text', unsendable)}) RETURNING id`;
     const answers = await all([insert(1), wrong, insert(2)]);
@@ -139,11 +139,11 @@ describe.each(KINDS)('writes at the same time on %s', (kind) => {
     expect(answers[1]).toBeInstanceOf(Error);
   });
 
-  it('are not asked for within a transaction', async () => {
+  it('a transaction rejects a batched write', async () => {
     await expect(db.transaction(() => db.write(insert(1)))).rejects.toThrow('only the transaction itself');
   });
 
-  it('use the new columns after a migration', async () => {
+  it('writes return the new columns after a migration', async () => {
     const everything = (id: number): Sql => sql`INSERT INTO notes (id) VALUES (${int(id)}) RETURNING *`;
     for (const id of [1, 3]) await Promise.all([db.write(everything(id)), db.write(everything(id + 1))]);
     await db.run(raw("ALTER TABLE notes ADD COLUMN later text DEFAULT 'new'"));
@@ -163,7 +163,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     await db.run(raw('DELETE FROM notes'));
   });
 
-  it('do not wait for a row that another transaction holds', async () => {
+  it('writes do not wait for a row that another transaction holds', async () => {
     await Promise.all(upTo(10).map((id) => db.write(insert(id))));
     const release = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
@@ -186,7 +186,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     expect(await waiting).toEqual([['5', '101']]);
   });
 
-  it('do not wait for a slow statement', async () => {
+  it('writes do not wait for a slow statement', async () => {
     await db.run(raw('CREATE TABLE ends (at int)'));
     // No wait for a lock: the statement is at work until it sees a row.
     await db.run(
@@ -200,7 +200,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     expect(await last).toEqual([['1']]);
   });
 
-  it('do not fail with one that exhausts what a statement may use', async () => {
+  it('writes survive a statement that exhausts its resources', async () => {
     await db.run(
       raw(`CREATE OR REPLACE FUNCTION exhausted() RETURNS int LANGUAGE plpgsql
              AS $$ BEGIN RAISE EXCEPTION 'too large' USING ERRCODE = '53400'; END $$`),
@@ -210,7 +210,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     expect(await Promise.all(works)).toEqual([['1'], 'unavailable', ['2']]);
   });
 
-  it('of tables with triggers have transactions of their own, and of tables whose deletes reach one', async () => {
+  it('a table with triggers, or whose deletes reach one, gets a transaction for each write', async () => {
     const url = await postgresUrl();
     const own = await openDatabase({ url });
     const made = [
@@ -244,7 +244,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     }
   });
 
-  it('leave no statement prepared that nobody counts', async () => {
+  it('failed batches leave no uncounted statement prepared', async () => {
     const counted = await openDatabase({ url: await postgresUrl(), poolSize: 1, preparedStatements: 40 });
     try {
       for (const statement of TABLES) await counted.run(raw(statement));
@@ -264,7 +264,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     }
   });
 
-  it('work where fewer statements stay prepared than come together', async () => {
+  it('a batch may be larger than the number of prepared statements', async () => {
     const few = await openDatabase({ url: await postgresUrl(), preparedStatements: 2 });
     try {
       for (const _ of upTo(4)) {
@@ -291,9 +291,9 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     ['one after which it is ready', Buffer.concat([error('FATAL', '58000'), ready()]), true],
     ['a loss of another server', Buffer.concat([error('ERROR', '08006'), ready()]), true],
     ['a shutdown', Buffer.concat([error('ERROR', '57P01'), ready()]), true],
-    ['what is no message', headed('~', Buffer.alloc(8)), false],
+    ['bytes that are not a message', headed('~', Buffer.alloc(8)), false],
     ['nothing', Buffer.alloc(0), false],
-  ])('are written once, where their answer is lost after the commit and replaced by %s', async (_, bytes, stays) => {
+  ])('writes whose answer is lost after the commit are written once (%s)', async (_, bytes, stays) => {
     const url = await postgresUrl();
     const proxy = await SilentProxy.open(url);
     const through = await openDatabase({ url: proxy.url, poolSize: 1 });
@@ -310,7 +310,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     }
   });
 
-  it('are all of unknown outcome where their connection is lost, and are not sent again', async () => {
+  it('a lost connection leaves all writes of a batch unknown, and unrepeated', async () => {
     const own = raw('SELECT pg_backend_pid()');
     const ending = raw('INSERT INTO notes (id) SELECT 1 WHERE pg_terminate_backend(pg_backend_pid()) RETURNING id');
     const works = [insert(2), ending, insert(3)].map((each) => outcomeOf(db.write(each)));
@@ -320,7 +320,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     expect(await outcomeOf(db.write(insert(4)))).toEqual(['4']);
   });
 
-  it('of collections that are divided by tenant have transactions of their own, and one plan for all values', async () => {
+  it('a write of a tenant gets its own transaction, and one plan for all values', async () => {
     const asked = sql`INSERT INTO notes (id) VALUES (${int(1)}) RETURNING current_setting('plan_cache_mode')`;
     const divided = (id: number) => db.write(insert(id), { isDivided: true });
     const [[mode]] = await Promise.all([db.write(asked, { isDivided: true }), ...upTo(19).map((n) => divided(n + 1))]);
@@ -330,7 +330,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     expect(new Set((await Promise.all(others)).flat(2))).toEqual(new Set(['auto']));
   });
 
-  it('leave no limit behind on their connection', async () => {
+  it('a batch leaves no limit behind on its connection', async () => {
     await Promise.all(upTo(40).map((id) => db.write(insert(id))));
     const settings = raw("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')");
     const found = await Promise.all(upTo(16).map(() => db.transaction((tx) => tx.rows(settings))));
@@ -338,7 +338,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
   });
 });
 
-describe('gathered writes', () => {
+describe('a write batcher', () => {
   useOwnClock();
 
   const ANSWER: Outcome = { rows: [], count: 1, hasWritten: true };
@@ -351,7 +351,7 @@ describe('gathered writes', () => {
     readonly mostUnanswered?: number;
   }
 
-  /** What was sent, each transaction a list. */
+  /** Records the sent texts, a list for each transaction. */
   function recorded(fail: (texts: readonly string[]) => Error | undefined = () => undefined, more: Recording = {}) {
     const { took = () => 1, mostUnanswered = 1_000 } = more;
     const sent: (readonly string[])[] = [];
@@ -382,20 +382,20 @@ describe('gathered writes', () => {
   const at = (completed: number, isUndone = true): Error =>
     new TogetherError(new Error('Connection terminated'), { completed, isUndone });
 
-  it('sends one by itself, and several behind their limits', async () => {
+  it('a batcher sends a single write plainly, and several behind their limits', async () => {
     const { sent, write } = recorded();
     await write('a');
     await write('a', 'b');
     expect(sent).toEqual([['a'], ['limits', 'a', 'b']]);
   });
 
-  it('orders them by the rows that they lock', async () => {
+  it('a batcher orders writes by the rows that they lock', async () => {
     const { sent, gathered } = recorded();
     await answered(Promise.all(['c', 'a', 'b'].map((row) => gathered.rows(raw(row), { row }))));
     expect(sent).toEqual([['limits', 'a', 'b', 'c']]);
   });
 
-  it('gathers what comes while others are under way', async () => {
+  it('a batcher gathers writes while others are under way', async () => {
     const { sent, start } = recorded();
     const first = start('a', 'b');
     await vi.advanceTimersByTimeAsync(0);
@@ -407,13 +407,13 @@ describe('gathered writes', () => {
     ]);
   });
 
-  it('sends 32 at once at most', async () => {
+  it('a batch has 32 statements at most', async () => {
     const { sent, write } = recorded();
     await write(...upTo(70).map(String));
     expect(sent.map(({ length }) => length)).toEqual([33, 33, 7]);
   });
 
-  it('sends each alone after a failure, and for a time the one that failed', async () => {
+  it('a failed batch is sent one by one, and its culprit stays alone for a time', async () => {
     const { sent, released, write } = recorded((texts) => (texts.includes('bad') ? at(2) : undefined));
     await write('a', 'bad', 'c');
     expect(sent.splice(0)).toEqual([['limits', 'a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
@@ -429,28 +429,28 @@ describe('gathered writes', () => {
     expect(sent).toEqual([['bad'], ['a']]);
   });
 
-  it('blames none for a failed commit', async () => {
+  it('a failed commit blames no statement', async () => {
     const { sent, write } = recorded((texts) => (sent.length === 1 ? at(texts.length) : undefined));
     await write('a', 'b');
     await write('a', 'b');
     expect(sent).toEqual([['limits', 'a', 'b'], ['a'], ['b'], ['limits', 'a', 'b']]);
   });
 
-  it('sends nothing again where the outcome is unknown, and gives up the connection', async () => {
+  it('a batch of unknown outcome is not sent again, and its connection is given up', async () => {
     const { sent, released, write } = recorded(() => at(1, false));
     await expect(write('a', 'b')).rejects.toMatchObject({ kind: 'unavailable' });
     expect(sent).toHaveLength(1);
     expect(released).toEqual([true]);
   });
 
-  it('sends alone for a time what failed beside others with an unknown outcome', async () => {
+  it('a statement that left an unknown outcome is sent alone for a time', async () => {
     const { sent, write } = recorded((texts) => (texts.includes('bad') ? at(2, false) : undefined));
     await expect(write('a', 'bad', 'c')).rejects.toMatchObject({ kind: 'unavailable' });
     await write('a', 'bad', 'c');
     expect(sent.slice(1)).toEqual([['bad'], ['limits', 'a', 'c']]);
   });
 
-  it('does not wait for those under way for ever', async () => {
+  it('a pending batch does not hold up the next forever', async () => {
     const { promise: never, resolve } = Promise.withResolvers<Outcome>();
     const sent: string[] = [];
     const gathered = new WriteBatcher({
@@ -472,22 +472,22 @@ describe('gathered writes', () => {
   const sizesOf = (sent: readonly (readonly string[])[]): readonly number[] =>
     sent.filter(([first]) => first === 'limits').map(({ length }) => length - 1);
 
-  it('sends fewer at once where each takes long', async () => {
+  it('slow statements make batches smaller', async () => {
     const { sent, write } = recorded(() => undefined, { took: (count) => 4 * count });
     for (let i = 0; i < 4; i++) await write(...upTo(32).map(String));
     expect(sizesOf(sent).slice(0, 2)).toEqual([32, 16]);
     expect(Math.max(...sizesOf(sent).slice(-4))).toBeLessThan(14);
   });
 
-  it('sends many at once where the commit takes long, not each of them', async () => {
+  it('slow commits keep batches large', async () => {
     const { sent, write } = recorded(() => undefined, { took: () => 40 });
     for (let i = 0; i < 16; i++) await write(...upTo(32).map(String));
-    // One by one, nothing would be sent with limits.
+    // Writes sent one by one have no limits.
     const lastRounds = sent.slice(-8);
     expect(Math.max(...sizesOf(lastRounds))).toBeGreaterThan(4);
   });
 
-  it('does not take what writes nothing for the time of a commit', async () => {
+  it('a batch that writes nothing does not count as the time of a commit', async () => {
     const { sent, write } = recorded(() => undefined, { took: () => 40 });
     for (let i = 0; i < 8; i++) await write(...upTo(16).map(String));
     sent.length = 0;
@@ -498,14 +498,14 @@ describe('gathered writes', () => {
     expect(sizesOf(sent)).toEqual(upTo(8).map(() => 4));
   });
 
-  it('sends fewer at once after one that failed, and more again', async () => {
+  it('a failure makes batches smaller, and successes larger again', async () => {
     const quick = recorded((texts) => (texts.length > 17 ? at(1) : undefined));
     await quick.write(...upTo(32).map(String));
     for (let i = 0; i < 3; i++) await quick.write(...upTo(32).map((n) => `again ${n}`));
     expect(sizesOf(quick.sent).slice(0, 5)).toEqual([32, 16, 16, 17, 8]);
   });
 
-  it('sends one or two at once where something always fails', async () => {
+  it('constant failures keep batches at one or two statements', async () => {
     const { sent, write } = recorded((texts) => at(texts.length));
     for (let i = 0; i < 6; i++) await write(...upTo(32).map(String));
     sent.length = 0;
@@ -513,7 +513,7 @@ describe('gathered writes', () => {
     expect(Math.max(...sent.map(({ length }) => length))).toBeLessThan(4);
   });
 
-  it('refuses what would wait too long', async () => {
+  it('a full batcher rejects a write', async () => {
     const { sent, gathered } = recorded(() => undefined, { mostUnanswered: 3 });
     const works = upTo(5).map((n) => gathered.rows(raw(`${n}`)).catch((error: unknown) => error));
     expect((await answered(Promise.all(works))).map((each) => each instanceof QueueFull)).toEqual([
@@ -527,7 +527,7 @@ describe('gathered writes', () => {
     await expect(answered(gathered.rows(raw('later')))).resolves.toEqual([]);
   });
 
-  it('answers what was asked before it is closed, and nothing else', async () => {
+  it('a closed batcher answers earlier writes and rejects later ones', async () => {
     const { sent, gathered, start } = recorded();
     let isAnswered = false;
     const before = start('a', 'b').then(() => {
@@ -541,7 +541,7 @@ describe('gathered writes', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('passes on that no connection is to be had', async () => {
+  it('a batcher passes on the lack of a connection', async () => {
     const gathered = new WriteBatcher({
       lease: () => Promise.reject(new StoreError('unavailable')),
       alone: () => Promise.reject(new Error('not used')),

@@ -24,7 +24,7 @@ class Pair {
   standbyFails: Error | undefined;
   startedAt = 'at noon';
   hearing: (() => Promise<void>) | undefined;
-  /** How often the news of others were asked for. */
+  /** The number of drains. */
   rounds = 0;
   readonly replica: Replica;
 
@@ -62,13 +62,13 @@ describe('a replica', () => {
   let pair: Pair;
   afterEach(() => pair.replica.close());
 
-  it('is read only after it was seen to have everything', async () => {
+  it('a replica is read only after a look has found it complete', async () => {
     pair = new Pair(1_000);
     expect(await pair.place()).toBe('primary');
     await pair.until('standby');
   });
 
-  it('is left alone while it lags, and used again when it has caught up', async () => {
+  it('a lagging replica is not read until it has caught up', async () => {
     pair = new Pair(500);
     await pair.until('standby');
     pair.primaryPosition = 200;
@@ -77,7 +77,7 @@ describe('a replica', () => {
     await pair.until('standby');
   });
 
-  it('is left alone while writes on other nodes are not heard of, and for the lag after that', async () => {
+  it('a replica is not read while announcements may be missing, nor for the lag after that', async () => {
     pair = new Pair(300);
     await pair.until('standby');
     pair.replica.noteListening(false);
@@ -89,7 +89,7 @@ describe('a replica', () => {
     expect(performance.now() - since).toBeGreaterThan(290);
   });
 
-  it('that is gone costs one try, and comes back by itself', async () => {
+  it('a lost replica costs one try, and comes back by itself', async () => {
     pair = new Pair(1_000);
     await pair.until('standby');
     pair.standbyFails = new StoreError('unavailable');
@@ -99,14 +99,14 @@ describe('a replica', () => {
     await pair.until('standby');
   });
 
-  it('that lacks a column is helped out by the primary, statement by statement', async () => {
+  it('the primary answers the statements whose column a replica lacks', async () => {
     pair = new Pair(1_000);
     await pair.until('standby');
     pair.standbyFails = new Error('column "note" does not exist');
     expect([await pair.place(), await pair.place()]).toEqual(['primary', 'primary']);
   });
 
-  it('does not answer who has written, until it has reached the position of the write', async () => {
+  it('a replica does not answer a writer until it has reached the position of the write', async () => {
     pair = new Pair(5_000);
     await pair.until('standby');
     const end = pair.replica.beginWrite('ann');
@@ -122,7 +122,7 @@ describe('a replica', () => {
     }
   });
 
-  it('hears of the writes on other nodes before it answers, once for the reads of a request', async () => {
+  it('announcements of other nodes are drained before the first read of a request', async () => {
     pair = new Pair(5_000);
     await pair.until('standby');
     const heard = Promise.withResolvers<void>();
@@ -138,14 +138,14 @@ describe('a replica', () => {
     expect([await pair.place('bob'), await pair.place('cleo')]).toEqual(['primary', 'standby']);
   });
 
-  it('does not answer where the news cannot be heard', async () => {
+  it('a replica does not answer while announcements cannot be drained', async () => {
     pair = new Pair(5_000);
     await pair.until('standby');
     pair.hearing = () => Promise.reject(new Error('the connection is lost'));
     expect(await pair.place()).toBe('primary');
   });
 
-  it('that was promoted is never read; the primary under another name is', async () => {
+  it('a promoted replica is never read; the primary under another name is', async () => {
     pair = new Pair(1_000);
     pair.standbyPosition = null;
     pair.startedAt = 'at one';
@@ -157,7 +157,7 @@ describe('a replica', () => {
 });
 
 describe('recent writers', () => {
-  it('are forgotten when the lag is over', () => {
+  it('recent writers are forgotten after the lag', () => {
     const writers = new RecentWriters(1_000);
     writers.note('ann', 5n, 0);
     writers.begin('bob', 600);
@@ -167,7 +167,7 @@ describe('recent writers', () => {
     expect([ahead('bob', 2_500), ahead('cleo', 5_001)]).toEqual([false, true]);
   });
 
-  it('are ahead of what is before their last write, whatever is heard of the earlier ones', () => {
+  it('a writer is ahead of every position before its last write', () => {
     const writers = new RecentWriters(1_000);
     const endFirst = writers.begin('ann', 0);
     const endSecond = writers.begin('ann', 1);
@@ -184,7 +184,7 @@ describe('recent writers', () => {
 });
 
 describe('recent writers of several nodes', () => {
-  it('are ahead of the greatest position that is told, also while a write of theirs has none', () => {
+  it('a writer is ahead of the greatest announced position, also while a write has none', () => {
     const writers = new RecentWriters(1_000);
     const ahead = (replayed: bigint) => writers.isAhead('ann', replayed, 3);
     const end = writers.begin('ann', 0);
@@ -198,7 +198,7 @@ describe('recent writers of several nodes', () => {
     expect([ahead(99n), ahead(100n)]).toEqual([true, false]);
   });
 
-  it('are remembered from the last that is told of them', () => {
+  it('a writer is remembered from its last announcement', () => {
     const writers = new RecentWriters(1_000);
     const end = writers.begin('ann', 0);
     writers.note('ann', 100n, 1_500);
@@ -207,40 +207,40 @@ describe('recent writers of several nodes', () => {
   });
 });
 
-describe('news of writes', () => {
-  it('name everybody who wrote while the news before were sent, once', async () => {
+describe('write announcements', () => {
+  it('an announcement names all writers during the one before, once', async () => {
     const sent: string[] = [];
     const gates: PromiseWithResolvers<bigint>[] = [];
-    const news = new WriteAnnouncements((ids) => {
+    const announcements = new WriteAnnouncements((ids) => {
       sent.push(ids);
       gates.push(Promise.withResolvers());
       return gates.at(-1)!.promise;
     });
-    const told: (bigint | undefined)[] = [];
-    const tell = (id: string): void => void news.announce(id).then((position) => told.push(position));
-    tell('a');
-    tell('b');
+    const positions: (bigint | undefined)[] = [];
+    const note = (id: string): void => void announcements.announce(id).then((position) => positions.push(position));
+    note('a');
+    note('b');
     await Promise.resolve();
     await Promise.resolve();
-    for (const id of ['c', 'd', 'c']) tell(id);
+    for (const id of ['c', 'd', 'c']) note(id);
     await new Promise((resolve) => setTimeout(resolve, 1));
-    expect([sent, told]).toEqual([['a,b'], []]);
-    // What cannot be sent does not fail the write.
+    expect([sent, positions]).toEqual([['a,b'], []]);
+    // A failed announcement does not fail the write.
     gates[0]!.reject(new Error('lost'));
     await new Promise((resolve) => setTimeout(resolve, 1));
-    expect([sent, told]).toEqual([
+    expect([sent, positions]).toEqual([
       ['a,b', 'c,d'],
       [undefined, undefined],
     ]);
     gates[1]!.resolve(7n);
     await new Promise((resolve) => setTimeout(resolve, 1));
-    expect(told.slice(2)).toEqual([7n, 7n, 7n]);
+    expect(positions.slice(2)).toEqual([7n, 7n, 7n]);
   });
 
-  it('fit into the payload of a notification', async () => {
+  it('an announcement fits into the payload of a notification', async () => {
     const sent: string[] = [];
-    const news = new WriteAnnouncements(async (ids) => BigInt(sent.push(`${2n ** 64n}:${ids}`)));
-    await Promise.all(Array.from({ length: 450 }, (_, n) => news.announce(String(n).padStart(36, '0'))));
+    const announcements = new WriteAnnouncements(async (ids) => BigInt(sent.push(`${2n ** 64n}:${ids}`)));
+    await Promise.all(Array.from({ length: 450 }, (_, n) => announcements.announce(String(n).padStart(36, '0'))));
     expect(sent.every((payload) => payload.length < 8_000)).toBe(true);
     const notes = sent.map(readWriters);
     expect(notes.flatMap(({ callerIds }) => callerIds)).toHaveLength(450);
