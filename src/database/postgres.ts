@@ -6,7 +6,8 @@ import type pg from 'pg';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
 import { type Database, inLane, type Queryable, StoreError } from './contract.ts';
 import { isAtWork } from './lanes/dead-connections.ts';
-import { LeasePool } from './lanes/lease-pool.ts';
+import { LeasePool, type LeasePoolOptions } from './lanes/lease-pool.ts';
+import { MOST_PENDING } from './lanes/pipeline.ts';
 import { Reads, URGENT_CONNECTIONS } from './lanes/reads.ts';
 import { SessionSettings } from './lanes/session-settings.ts';
 import { StatementHistory } from './lanes/statement-history.ts';
@@ -139,16 +140,18 @@ class Server {
       history: this.history,
       settings: this.#settings,
       size: pipelines,
-      pool: this.pool(pipelines),
-      slowPool: this.pool(slowReads, ONE_PROCESSOR),
+      // A burst of new texts waits as it would in the pipeline.
+      pool: this.pool(pipelines, { mostWaiting: MOST_PENDING * pipelines, maxWaitMs: TIME_LIMIT_MS }),
+      slowPool: this.pool(slowReads, {}, ONE_PROCESSOR),
       urgentPool: this.pool(URGENT_CONNECTIONS),
       timeLimit: TIME_LIMIT_MS,
     });
   }
 
   /** @param settings of the sessions, as flags */
-  pool(size: number, settings = ''): LeasePool {
+  pool(size: number, waiting: Pick<LeasePoolOptions, 'mostWaiting' | 'maxWaitMs'> = {}, settings = ''): LeasePool {
     return new LeasePool({
+      ...waiting,
       config: withSetting(this.config, settings),
       size,
       statements: this.#statements,

@@ -15,6 +15,9 @@ const SUSPECT_MS = 2_000;
 export interface LeasePoolOptions {
   readonly config: pg.ClientConfig;
   readonly size: number;
+  /** Callers that may wait for a connection, and the milliseconds for which they may. */
+  readonly mostWaiting?: number | undefined;
+  readonly maxWaitMs?: number | undefined;
   readonly statements: Statements;
   readonly settings: SessionSettings;
   /** Returns false if no process of the server works for the connection any more: a lost host, a cut flow. */
@@ -42,7 +45,7 @@ export class LeasePool {
   readonly #estimate: QueueEstimate;
 
   constructor(options: LeasePoolOptions) {
-    const { config, size } = options;
+    const { config, size, mostWaiting, maxWaitMs = MAX_WAIT_MS } = options;
     this.#options = options;
     this.#pool = new pg.Pool({
       ...config,
@@ -50,9 +53,9 @@ export class LeasePool {
       Client: CellClient,
       max: size,
       idleTimeoutMillis: 30_000,
-      connectionTimeoutMillis: MAX_WAIT_MS,
+      connectionTimeoutMillis: maxWaitMs,
     });
-    this.#estimate = new QueueEstimate(size);
+    this.#estimate = new QueueEstimate(size, mostWaiting, maxWaitMs);
     // The pool replaces an idle connection that breaks at the next use. A connection that breaks in use fails the
     // statement under way or the next; without a listener, its event would end the process.
     this.#pool.on('error', () => undefined);

@@ -15,7 +15,7 @@ import type { Statements } from './statements.ts';
 /** Milliseconds without a byte of an answer after which a quick connection is given up. */
 export const SILENCE_MS = 100;
 /** Statements that wait on one connection. Above it, an answer would come too late to be of use. */
-const MOST_PENDING = 2_000;
+export const MOST_PENDING = 2_000;
 /** Statements of one turn that a connection gets before another one does, and statements before one Sync. */
 const MOST_GATHERED = 4;
 

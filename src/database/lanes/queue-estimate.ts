@@ -8,11 +8,13 @@ const LAST_WEIGHT = 0.1;
 export class QueueEstimate {
   readonly #servedAtOnce: number;
   readonly #mostWaiting: number;
+  readonly #maxWaitMs: number;
   #mean = 1;
 
-  constructor(servedAtOnce: number, mostWaiting = 1_000) {
+  constructor(servedAtOnce: number, mostWaiting = 1_000, maxWaitMs = MAX_WAIT_MS) {
     this.#servedAtOnce = servedAtOnce;
     this.#mostWaiting = mostWaiting;
+    this.#maxWaitMs = maxWaitMs;
   }
 
   /** @param took milliseconds of a service */
@@ -28,6 +30,6 @@ export class QueueEstimate {
   admit(waiting: number): void {
     const wait = this.waitOf(waiting);
     if (waiting < this.#servedAtOnce) return;
-    if (waiting >= this.#mostWaiting || wait > MAX_WAIT_MS) throw new QueueFull(wait);
+    if (waiting >= this.#mostWaiting || wait > this.#maxWaitMs) throw new QueueFull(wait);
   }
 }
