@@ -6,7 +6,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createPasswordPool } from '../auth/accounts/passwords.ts';
 import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';
-import { IssuerAnnouncements } from '../auth/issuer-announcements.ts';
+import { announceIssuer } from '../auth/issuer-announcements.ts';
 import type { Config } from '../config.ts';
 import { type Database, inLane } from '../database/contract.ts';
 import { openapiOf } from '../describe/openapi-document.ts';
@@ -82,8 +82,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;
   const warn = (message: string): void => log.logger.warn(message);
-  const news =
-    db.kind === 'postgres' ? await IssuerAnnouncements.open({ db, issuer: config.baseUrl, warn }) : undefined;
+  const stopAnnouncements =
+    db.kind === 'postgres' ? await announceIssuer({ db, issuer: config.baseUrl, warn }) : undefined;
   const forgetting = setInterval(() => void forgetOldKeys(db).catch(() => undefined), FORGET_KEYS_EVERY_MS);
   forgetting.unref();
   const stop = async (farewellMs = 0): Promise<void> => {
@@ -93,7 +93,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     await http.drain(farewellMs, DRAIN_MS);
     await swept;
     await app.auth.close();
-    await news?.close();
+    await stopAnnouncements?.();
     await db.close();
     log.flush();
   };

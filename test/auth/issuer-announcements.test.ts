@@ -1,6 +1,6 @@
-/** Nodes that would reject each other's tokens say so, once; others are silent. */
+/** Nodes that would reject each other's tokens warn once; others are silent. */
 import { expect, it } from 'vitest';
-import { IssuerAnnouncements } from '../../src/auth/issuer-announcements.ts';
+import { announceIssuer } from '../../src/auth/issuer-announcements.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { hasPostgres, postgresUrl } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
@@ -10,9 +10,9 @@ it.runIf(hasPostgres)('nodes of one database with different base URLs warn of ea
   const warned: Record<string, string[]> = { a: [], same: [], b: [], apart: [] };
   const start = async (name: string, databaseUrl: string, issuer: string) => {
     const db = await openDatabase({ url: databaseUrl, pipelines: 1, poolSize: 1 });
-    const news = await IssuerAnnouncements.open({ db, issuer, warn: (message) => warned[name]!.push(message) });
+    const stop = await announceIssuer({ db, issuer, warn: (message) => warned[name]!.push(message) });
     return async () => {
-      await news.close();
+      await stop();
       await db.close();
     };
   };

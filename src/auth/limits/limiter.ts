@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { Database } from '../../database/contract.ts';
 import { isStorable } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
-import type { Limits, Rate } from '../../schema/model/model.ts';
+import type { Limits } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, text } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
@@ -57,31 +57,32 @@ export function createLimiter(db: Database, limits: Limits | 'off'): Limiter {
   return limits === 'off' ? UNLIMITED : new DatabaseLimiter(db, limits);
 }
 
+/** The counters, with their limits. */
+const COUNTERS = {
+  'login-account': 'loginAccount',
+  'login-known': 'loginAccount',
+  'login-address': 'loginAddress',
+  register: 'register',
+  'register-account': 'register',
+  refresh: 'refresh',
+  reset: 'reset',
+  'reset-account': 'reset',
+  'reset-pair': 'reset',
+} as const satisfies Readonly<Record<string, keyof Limits>>;
+type CounterName = keyof typeof COUNTERS;
+
 class DatabaseLimiter implements Limiter {
   readonly #db: Database;
   readonly #passwordChecks = new QueuePerKey(PASSWORD_CHECKS, tooManyAtOnce);
-  readonly #loginAccount: AttemptCounter;
-  readonly #loginKnown: AttemptCounter;
-  readonly #loginAddress: AttemptCounter;
-  readonly #register: AttemptCounter;
-  readonly #registerAccount: AttemptCounter;
-  readonly #refresh: AttemptCounter;
-  readonly #reset: AttemptCounter;
-  readonly #resetAccount: AttemptCounter;
-  readonly #resetPair: AttemptCounter;
+  readonly #counters: Readonly<Record<CounterName, AttemptCounter>>;
 
   constructor(db: Database, limits: Limits) {
-    const counter = (name: string, rate: Rate): AttemptCounter => new AttemptCounter(db, name, rate);
     this.#db = db;
-    this.#loginAccount = counter('login-account', limits.loginAccount);
-    this.#loginKnown = counter('login-known', limits.loginAccount);
-    this.#loginAddress = counter('login-address', limits.loginAddress);
-    this.#register = counter('register', limits.register);
-    this.#registerAccount = counter('register-account', limits.register);
-    this.#refresh = counter('refresh', limits.refresh);
-    this.#reset = counter('reset', limits.reset);
-    this.#resetAccount = counter('reset-account', limits.reset);
-    this.#resetPair = counter('reset-pair', limits.reset);
+    const counters = Object.entries(COUNTERS).map(([name, limit]) => [
+      name,
+      new AttemptCounter(db, name, limits[limit]),
+    ]);
+    this.#counters = Object.fromEntries(counters);
   }
 
   /**
@@ -91,18 +92,18 @@ class DatabaseLimiter implements Limiter {
   passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T> {
     const network = networkOf(client.ip);
     return this.#passwordChecks.run(`network ${network}`, async () => {
-      await this.#loginAddress.check(network);
+      await this.#counters['login-address'].check(network);
       const account = digest(normalEmail(email));
       // Strangers must not lock the owner out: a network that the account was used from is counted apart.
       const isKnown = await this.#cameFrom(email, client);
-      const counter = isKnown ? this.#loginKnown : this.#loginAccount;
+      const counter = isKnown ? this.#counters['login-known'] : this.#counters['login-account'];
       const key = isKnown ? pairOf(account, network) : account;
       return this.#passwordChecks.run(`account ${key}`, async () => {
         await counter.check(key);
         return work({
-          failed: () => firstRejection([this.#loginAddress.spend(network), counter.spend(key)]),
+          failed: () => firstRejection([this.#counters['login-address'].spend(network), counter.spend(key)]),
           succeeded: async () => {
-            await this.#loginAddress.check(network);
+            await this.#counters['login-address'].check(network);
             await counter.check(key);
           },
         });
@@ -111,16 +112,16 @@ class DatabaseLimiter implements Limiter {
   }
 
   async register(client: RequestClient, email: string): Promise<void> {
-    await this.#register.spend(networkOf(client.ip));
-    await this.#registerAccount.spend(digest(normalEmail(email)));
+    await this.#counters.register.spend(networkOf(client.ip));
+    await this.#counters['register-account'].spend(digest(normalEmail(email)));
   }
 
   async refresh(client: RequestClient): Promise<void> {
-    await this.#refresh.spend(networkOf(client.ip));
+    await this.#counters.refresh.spend(networkOf(client.ip));
   }
 
   async redeem(client: RequestClient): Promise<void> {
-    await this.#reset.spend(networkOf(client.ip));
+    await this.#counters.reset.spend(networkOf(client.ip));
   }
 
   /**
@@ -130,12 +131,13 @@ class DatabaseLimiter implements Limiter {
    */
   async mail(client: RequestClient, email: string): Promise<void> {
     const network = networkOf(client.ip);
-    await this.#reset.spend(network);
+    await this.#counters.reset.spend(network);
     const account = digest(normalEmail(email));
-    const spent = await this.#resetPair.spend(pairOf(account, network));
+    const spent = await this.#counters['reset-pair'].spend(pairOf(account, network));
     if (await this.#cameFrom(email, client)) return;
-    if (spent <= Math.ceil(this.#resetAccount.points / 2)) await this.#resetAccount.spend(account);
-    else await this.#resetAccount.check(account);
+    if (spent <= Math.ceil(this.#counters['reset-account'].points / 2))
+      await this.#counters['reset-account'].spend(account);
+    else await this.#counters['reset-account'].check(account);
   }
 
   async prune(): Promise<void> {
