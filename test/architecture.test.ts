@@ -134,12 +134,12 @@ function roomOf(file: string): string {
 const say = ({ from, to }: Import): string => `${from} → ${to}`;
 
 describe('the rooms', () => {
-  test('there are imports to read', () => {
+  test('the sources have imports to read', () => {
     expect(inside.length).toBeGreaterThan(100);
     expect([...new Set(files.map(roomOf))].filter((room) => !Object.hasOwn(ARROWS, room))).toEqual([]);
   });
 
-  test('know only the rooms that the arrows lead to', () => {
+  test('rooms import only along the arrows', () => {
     const wrong = inside.filter(({ from, to }) => {
       const [room, other] = [roomOf(from), roomOf(to)];
       return room !== other && to !== OPEN_TO_ALL && !ARROWS[room]!.includes(other);
@@ -147,7 +147,7 @@ describe('the rooms', () => {
     expect(wrong.map(say)).toEqual([]);
   });
 
-  test('keep their packages to themselves', () => {
+  test('packages stay in their rooms', () => {
     const wrong = imports.filter(({ from, to }) => {
       const places = Object.hasOwn(PACKAGES, to) ? PACKAGES[to]! : undefined;
       return places !== undefined && !places.some((place) => from.startsWith(place));
@@ -160,15 +160,15 @@ describe('the rooms', () => {
     expect(pure.filter(({ to }) => to.startsWith('node:') || to === 'knex' || to === 'pg').map(say)).toEqual([]);
   });
 
-  test('import no cycle, tests, benches and scripts included', () => {
+  test('no imports form a cycle, tests, benches and scripts included', () => {
     expect(cycles()).toEqual([]);
   });
 
-  test('know nothing of tests, benches and scripts', () => {
+  test('rooms import no tests, benches and scripts', () => {
     expect(imports.filter(({ to }) => /^(?:test|bench|scripts)\//.test(to)).map(say)).toEqual([]);
   });
 
-  test('lend the oracle nothing but types', () => {
+  test('the oracle imports only types', () => {
     const own = allImports.filter(({ from }) => from.startsWith('test/oracle/'));
     expect(own.length).toBeGreaterThan(0);
     expect(own.filter(({ to, isType }) => !isType && !to.startsWith('test/oracle/')).map(say)).toEqual([]);
@@ -184,7 +184,7 @@ describe('the rooms', () => {
     expect(wrong.map(say)).toEqual([]);
   });
 
-  test('have no attic', () => {
+  test('no room has utils, helpers, services or common', () => {
     expect(files.filter((file) => /(?:^|\/)(?:utils?|helpers?|services|common)(?:\/|\.ts$)/.test(file))).toEqual([]);
   });
 });
@@ -207,7 +207,7 @@ function cycles(): readonly string[] {
   return found;
 }
 
-test('nothing is left to the commit: what refuses a statement does so at once, on every node of a database', () => {
+test('no constraint is deferred to the commit: a statement fails at once, on every node of a database', () => {
   const mentions = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
     [...readFileSync(join(ROOT, file), 'utf8').matchAll(/(?:NOT )?DEFERRABLE|SET CONSTRAINTS[ A-Z]*/g)].map(
       ([found]) => `${file}: ${found}`,

@@ -1,6 +1,7 @@
 /**
- * The policies of real products: those that an outside review of the language collected, each with rows and callers, through every
- * backend. A case in which no caller is told from another, and no record from another, would prove nothing.
+ * The policies of real products that an outside review of the language collected, each with rows and callers,
+ * through every backend. A case in which no caller is told from another, and no record from another, would
+ * prove nothing.
  */
 import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
@@ -142,12 +143,12 @@ describe.each(CHAPTERS)('$file', (chapter) => {
 });
 
 describe('the cases', () => {
-  it('are as many as the policies of the review that can be written, and no two have one name', () => {
+  it('cases cover the expressible policies of the review, each with its own name', () => {
     const names = CHAPTERS.flatMap(({ file, cases }) => cases.map(({ name }) => `${file}: ${name}`));
     expect(names.length).toBeGreaterThanOrEqual(54);
     expect(new Set(names).size).toBe(names.length);
   });
-  it('are of every chapter of the book', () => {
+  it('cases cover every chapter of the book', () => {
     expect(CHAPTERS.flatMap(({ title }) => title ?? []).sort()).toEqual([...BOOK_SCHEMAS.keys()].sort());
   });
 });

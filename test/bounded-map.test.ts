@@ -1,4 +1,4 @@
-/** What is remembered for long is what is used. */
+/** Used entries stay in a full map. */
 import { expect, test } from 'vitest';
 import { BoundedMap } from '../src/bounded-map.ts';
 
@@ -14,19 +14,19 @@ function keysAfter(max: number, uses: string): string {
 }
 
 test.each([
-  ['keeps what fits', 4, 'ABCD', 'abcd'],
-  ['drops the first where none was used', 4, 'ABCDE', 'bcde'],
-  ['keeps what is used once it is half full', 4, 'ABCaDE', 'acde'],
-  ['keeps what is used when it is full', 4, 'ABCDaE', 'acde'],
-  ['keeps what is set again', 4, 'ABCDAE', 'acde'],
-  ['needs no order before', 4, 'ABaaCDE', 'bcde'],
-  ['drops what was used least recently', 4, 'ABCDabcdaE', 'acde'],
-  ['may hold one', 1, 'AaB', 'b'],
+  ['a map keeps the entries that fit', 4, 'ABCD', 'abcd'],
+  ['a full map drops the first if none was used', 4, 'ABCDE', 'bcde'],
+  ['a map keeps an entry used after it was half full', 4, 'ABCaDE', 'acde'],
+  ['a map keeps an entry used when it is full', 4, 'ABCDaE', 'acde'],
+  ['a map keeps an entry that is set again', 4, 'ABCDAE', 'acde'],
+  ['a map ignores uses before it was half full', 4, 'ABaaCDE', 'bcde'],
+  ['a map drops the least recently used entry', 4, 'ABCDabcdaE', 'acde'],
+  ['a map may hold one entry', 1, 'AaB', 'b'],
 ])('%s', (_, max, uses, keys) => {
   expect([...keysAfter(max, uses)].sort().join('')).toBe(keys);
 });
 
-test('gives what it drops, and nothing for what is there already', () => {
+test('a bounded map returns the entry that it drops', () => {
   const map = new BoundedMap<string, number>(2);
   expect([map.set('a', 1), map.set('b', 2), map.set('a', 3), map.set('c', 4)]).toEqual([
     undefined,

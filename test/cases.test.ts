@@ -1,4 +1,7 @@
-/** Every case of test/cases by every backend. One whose answer is none or all of the rows would prove nothing, and is refused. */
+/**
+ * Runs every case of test/cases by every backend. A case whose answer is none or all of the rows would prove
+ * nothing, and is rejected.
+ */
 import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
@@ -126,7 +129,7 @@ describe.each(AREAS)('$area', ({ cases }) => {
 });
 
 describe('the cases', () => {
-  it('are many, and no two of an area are the same', () => {
+  it('cases are many, and differ within an area', () => {
     expect(AREAS.flatMap(({ cases }) => cases).length).toBeGreaterThanOrEqual(300);
     for (const { area, cases } of AREAS) {
       const keys = cases.map(({ policy, request, action }) => JSON.stringify([policy, request, action]));
@@ -134,7 +137,7 @@ describe('the cases', () => {
     }
   });
 
-  it('run on PGlite, and on a PostgreSQL where there is one', () => {
+  it('cases run on PGlite, and on PostgreSQL if there is one', () => {
     expect([...databases.keys()]).toEqual(postgresUrl !== '' ? ['PostgreSQL', 'PGlite'] : ['PGlite']);
   });
 });

@@ -1,4 +1,4 @@
-/** Fragments of SQL: their text and parameters, whatever was made before, and which of them share a shape. */
+/** Fragments of SQL: their text and parameters, independent of earlier ones, and the shapes that they share. */
 import { describe, expect, it } from 'vitest';
 import { ident, join, Param, param, plannedParam, raw, type Sql, type SqlType, sql, typedLiteral } from '../src/sql.ts';
 import { Random } from './fuzz/random.ts';
@@ -97,7 +97,7 @@ function untilDropped(work: (n: number) => void, most = 60_000): void {
   throw new Error('the cache grows without a limit');
 }
 
-it('has the text and the parameters of its parts, whatever was made before', () => {
+it('a fragment has the text and the parameters of its parts, independent of earlier ones', () => {
   const random = new Random(20261122);
   const held: Built[] = [];
   // Some fragments outlive the cache that they were made with.
@@ -120,7 +120,7 @@ it('has the text and the parameters of its parts, whatever was made before', () 
 });
 
 describe('fragments that are made alike', () => {
-  it('share their shape, and not their values', () => {
+  it('equal fragments share their shape, and not their values', () => {
     expect(find('text', 'a').shape).toBe(find('text', 'b').shape);
     expect(find('text', 'a').values).toEqual(['a']);
     expect(find('text', 'b').values).toEqual(['b']);
@@ -129,7 +129,7 @@ describe('fragments that are made alike', () => {
     expect(JSON.stringify(find('text', `'; DROP TABLE t`).shape)).not.toContain('DROP');
   });
 
-  it('do not share with those of another type, template, separator, order or number of parts', () => {
+  it('fragments of another type, template, separator, order or number of parts have another shape', () => {
     const [a, b] = [sql`a = ${param('text', 1)}`, sql`b = ${param('int8', 2)}`];
     const texts = [
       find('text', 'a'),
@@ -160,7 +160,7 @@ describe('fragments that are made alike', () => {
 });
 
 describe('the cache', () => {
-  it('holds a limited number of shapes, and what it dropped is made again', () => {
+  it('the cache limits its shapes, and makes dropped ones again', () => {
     const { text, shape } = find('text', 1);
     untilDropped(chosen);
     expect(find('text', 1).text).toBe(text);
@@ -173,18 +173,18 @@ describe('the cache', () => {
     ['texts', (n) => raw(`text ${n}`)],
     ['literals of the program', (n) => typedLiteral('int8', n)],
     ['separators', (n) => join([], `${n}`)],
-  ])('limits %s too', (_, work) => {
+  ])('the cache limits %s too', (_, work) => {
     untilDropped(work);
   });
 
-  it('limits the length of what it holds', () => {
+  it('the cache limits the length of its texts', () => {
     const long = raw('x'.repeat(1_000_000));
     untilDropped((n) => sql`${long}${ident(`c${n}`)}`, 20);
     untilDropped((n) => join([long, ident(`c${n}`)], ', '), 20);
     untilDropped((n) => raw(`${n}`.padEnd(1_000_000)), 20);
   });
 
-  it('holds no value: a plan for one is asked for by each statement', () => {
+  it('the cache holds no values: each statement requests its own custom plan', () => {
     const asked = (value: Param): Sql => sql`SELECT ${join([sql`a`, sql`(x = ${value})`], ' AND ')}`;
     const [planned, any] = [asked(plannedParam('text', 'a')), asked(param('text', 'a'))];
     expect([planned.text, planned.shape]).toEqual([any.text, any.shape]);

@@ -25,7 +25,7 @@ const codesOf = (name: string, status: number | 'default'): Json => {
   return content['application/problem+json'].schema.allOf[1].properties.code.enum;
 };
 
-test('every route and method is in it, and nothing else', () => {
+test('the document holds exactly the routes and methods', () => {
   const expected = routes.flatMap(({ method, path, door, head }) => {
     const collections = path.includes(':collection') ? [...SCHEMA.collections.values()] : [undefined];
     const kind = typeof door === 'object' ? door.kind : undefined;
@@ -55,7 +55,7 @@ test('every operation has its own id, a summary, a described tag, and its securi
   }
 });
 
-test('a collection whose name makes two ids equal has the later one numbered', () => {
+test('the later of two equal ids gets a number', () => {
   const [posts] = SCHEMA.collections.values();
   const collections = new Map([['sessions', { ...posts!, name: 'sessions' }], ...SCHEMA.collections]);
   const { paths }: Json = openapiOf({ ...SCHEMA, collections }, routes, '1.2.3');
@@ -63,7 +63,7 @@ test('a collection whose name makes two ids equal has the later one numbered', (
   expect(paths['/api/auth/sessions'].get.operationId).toBe('list_sessions_2');
 });
 
-test('it refers to nothing that it does not hold, and holds nothing that is not used', () => {
+test('every reference resolves, and every component is used', () => {
   const text = JSON.stringify(document);
   const used = new Set(
     [...text.matchAll(/"#\/components\/(\w+)\/([\w.]+)"/g)].map(([, kind, name]) => `${kind} ${name}`),
@@ -83,7 +83,7 @@ test('no type of a collection can take the name of another type', () => {
 });
 
 describe('problems', () => {
-  it('are of their status, and those of any request are the default', () => {
+  it('problems have their status, and those of any request are the default', () => {
     for (const [name, { responses }] of operations) {
       const refused = Object.entries<Json>(responses).filter(([, answer]) => answer.$ref !== undefined);
       expect([name, refused.at(-1)?.[0]]).toEqual([name, 'default']);
@@ -107,7 +107,7 @@ describe('problems', () => {
     ]);
   });
 
-  it('are those that the operation can answer', () => {
+  it('an operation lists its possible problems', () => {
     expect(codesOf('get /api/posts', 400)).toEqual([
       'filter_unknown_key',
       'filter_invalid_value',
@@ -145,16 +145,16 @@ describe('problems', () => {
       '429',
       'default',
     ]);
-    // Of its unique email, and of an admin.
+    // The codes of its unique email, and of an admin.
     expect(codesOf('patch /api/users/{id}', 409)).toEqual(['unique_violation', 'last_admin']);
     expect(operation('patch /api/posts/{id}').responses[409]).toBeUndefined();
   });
 });
 
-describe('what is sent and what comes back', () => {
+describe('bodies and answers', () => {
   const id = { type: 'string', format: 'uuid' };
   const datetime = { type: 'string', format: 'date-time', readOnly: true };
-  it('a record', () =>
+  it('a record has its members', () =>
     expect(document.components.schemas.Post).toEqual({
       type: 'object',
       required: ['id', 'created_at', 'updated_at', 'title', 'state', 'score', 'owner'],
@@ -181,7 +181,7 @@ describe('what is sent and what comes back', () => {
       },
     }));
 
-  it('a create: what has a default can be left out, also by clients that read the keyword as required', () =>
+  it('a create may omit members with a default, also for clients that read the keyword as required', () =>
     expect(document.components.schemas.PostCreate).toEqual({
       type: 'object',
       additionalProperties: false,
@@ -237,14 +237,14 @@ describe('what is sent and what comes back', () => {
     expect(parameter('get /api/posts', 'score').schema.minimum).toBe(Number.MIN_SAFE_INTEGER);
   });
 
-  it('headers have the form that they are held to', () => {
+  it('headers have the form that the service enforces', () => {
     expect(parameter('post /api/posts', 'Idempotency-Key').schema).toMatchObject({ minLength: 1, maxLength: 255 });
     const ifMatch = new RegExp(parameter('patch /api/posts/{id}', 'If-Match').schema.pattern);
     const held = ['*', '"a.b"', '"a", "b"', 'W/"a"', 'a', '', '"a" "b"'].map((text) => ifMatch.test(text));
     expect(held).toEqual([true, true, true, false, false, false, false]);
   });
 
-  it('bodies of the authentication routes are those that are checked', () => {
+  it('bodies of the authentication routes match the checked schemas', () => {
     const { schema } = operation('post /api/auth/password/reset/confirm').requestBody.content['application/json'];
     expect(schema).toMatchObject({ required: ['token', 'password'], additionalProperties: false });
     expect(schema.properties.token.pattern).toBe('^[A-Za-z0-9_-]{43}$');

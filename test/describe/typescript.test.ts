@@ -3,7 +3,7 @@ import { typescriptOf } from '../../src/describe/typescript.ts';
 import { SCHEMA } from './schema.ts';
 
 describe('the TypeScript types', () => {
-  it('are those of records, of bodies and of filters', () => {
+  it('types describe records, bodies and filters', () => {
     const text = typescriptOf(SCHEMA);
     const posts = text.slice(text.indexOf('export interface Post {'), text.indexOf('export interface Member {'));
     expect(posts).toBe(`export interface Post {

@@ -20,7 +20,7 @@ describe('comments in canonical text', () => {
     ['@record.a in [/* x */"x",/* y */ "y"/* z */]', '@record.a in [/* x */ "x", /* y */ "y" /* z */]'],
     ['any(@record.t as t,/* me */t.u=@request.auth.id)', 'any(@record.t as t, /* me */ t.u = @request.auth.id)'],
     ['@record.a=1', '@record.a = 1'],
-  ])('stay where they were: %s', (written, expected) => {
+  ])('comments stay in their place: %s', (written, expected) => {
     expect(canonicalOf(written)).toBe(expected);
     expect(canonicalOf(expected)).toBe(expected);
     expect(print(parse(expected).expr!)).toBe(print(parse(written).expr!));
@@ -30,7 +30,7 @@ describe('comments in canonical text', () => {
     ['within an operator', '@record.a is /* really */ not null'],
     ['of several lines', '@record.a = 1 /* one\ntwo */'],
     ['beside parentheses that go', '(@record.a = 1) /* a */ and @record.b'],
-  ])('leave the text alone %s', (_, written) => {
+  ])('comments leave the text alone %s', (_, written) => {
     expect(canonicalOf(written)).toBeUndefined();
   });
 });

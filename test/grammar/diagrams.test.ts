@@ -5,16 +5,16 @@ import { lexer } from '../../grammar/tokens.ts';
 import { ebnf, railroad, TERMINALS } from '../../scripts/diagrams.ts';
 
 describe('the grammar on paper', () => {
-  it('is the grammar of the parser', async () => {
+  it('the diagrams match the grammar of the parser', async () => {
     await expect(ebnf()).toMatchFileSnapshot('../../grammar/policy.ebnf');
     await expect(railroad()).toMatchFileSnapshot('../../grammar/railroad.html');
   });
 
-  it('loads nothing from elsewhere', () => {
+  it('the page of diagrams loads no other resource', () => {
     expect(railroad()).not.toMatch(/<script|<link|src=|https?:|@import|url\(/);
   });
 
-  it('names every token of the parser', () => {
+  it('the notation names every token of the parser', () => {
     const used = JSON.stringify(serializedGrammar()).matchAll(/"type":"Terminal","name":"(\w+)"/g);
     expect([...new Set([...used].map((match) => match[1]!))].sort()).toEqual([...TERMINALS.keys()].sort());
   });
@@ -22,7 +22,7 @@ describe('the grammar on paper', () => {
   const fixed = [...TERMINALS].flatMap(([name, terminal]) =>
     'words' in terminal ? terminal.words.map((word) => [word, name] as const) : [],
   );
-  it.each(fixed)('reads %s as %s', (word, name) => {
+  it.each(fixed)('the lexer reads %s as %s', (word, name) => {
     // A name like any other, but before a parenthesis.
     const { tokens, errors } = lexer.tokenize(name === 'Count' || name === 'Ancestors' ? `${word}(` : word);
     expect([tokens.slice(0, 1).map((token) => [token.tokenType.name, token.image]), errors]).toEqual([
@@ -37,7 +37,7 @@ describe('the grammar on paper', () => {
   const open = [...TERMINALS].flatMap(([name, terminal]) =>
     'pattern' in terminal ? [[name, terminal.pattern] as const] : [],
   );
-  it.each(open)('reads what the notation of %s allows', (name, pattern) => {
+  it.each(open)('the lexer reads every text that the notation of %s allows', (name, pattern) => {
     const isCall = name === 'CallName';
     const whole = (text: string): string => {
       if (isCall) return `${text}(@record.a)`;

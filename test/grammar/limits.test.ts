@@ -16,13 +16,13 @@ describe('the limits of a policy', () => {
     ['1,000 list elements', `a.b in [${'1,'.repeat(999)}1]`, `a.b in [${'1,'.repeat(1000)}1]`],
     ['6 names', '@record.a.b.c.d.e.f', '@record.a.b.c.d.e.f.g'],
     ['6 names of a variable', 'm.a.b.c.d.e.f', 'm.a.b.c.d.e.f.g'],
-  ])('allow %s and no more', (_, most, more) => {
+  ])('the limits allow %s and no more', (_, most, more) => {
     expect(codes(most)).toEqual([]);
     expect(codes(more)).toHaveLength(1);
     expect(codes(more)[0]).toMatch(/^(policy_too_long|too_deep|too_many_comparisons|too_many_elements|path_too_long)$/);
   });
 
-  it('do not add up nots that have ended', () => {
+  it('finished nots do not add up', () => {
     for (const word of [' and ', ' or '])
       expect(codes(Array.from({ length: 100 }, () => 'not (not @record.a)').join(word))).toEqual([]);
     expect(codes(`${'('.repeat(60)}not @record.a${')'.repeat(60)} and ${nested('(', ')', 64)}`)).toEqual([]);
@@ -37,7 +37,7 @@ describe('the limits of a policy', () => {
     '/*'.repeat(2048),
     '@'.repeat(4096),
     '😀'.repeat(1024),
-  ])('answer %.20s… with an error', (text) => {
+  ])('the parser reports an error for %.20s…', (text) => {
     expect(parse(text).expr).toBeUndefined();
     expect(codes(text).length).toBeGreaterThan(0);
     expect(codes(text).length).toBeLessThanOrEqual(32);

@@ -4,7 +4,7 @@ import { parse } from '../../grammar/parser.ts';
 import { print } from '../../grammar/printer.ts';
 import { trees, withoutSpans } from './trees.ts';
 
-it('prints what the parser reads back as the same tree', () => {
+it('a printed tree reads back as the same tree', () => {
   fc.assert(
     fc.property(trees, (tree) => {
       const text = print(tree);
@@ -28,7 +28,7 @@ it.each([
   ['a.x not /* here */ in[1,\n2]', 'a.x not in [1, 2]'],
   ['@now-24h<a.x', '@now - 24h < a.x'],
   ['any( a.xs as x , x . y)', undefined],
-])('prints %j in one way', (text, printed) => {
+])('the spellings of %j print the same', (text, printed) => {
   const { expr } = parse(text);
   expect(expr && print(expr)).toBe(printed);
 });

@@ -14,7 +14,7 @@ const text = readFileSync(README, 'utf8');
 const context = (action: Action, collection = 'documents') => ({ catalog: SAMPLE, collection, action });
 
 describe('the reference for authors', () => {
-  it('knows every operator, word and function of the grammar, and every name', () => {
+  it('the reference knows every operator, word, function and name of the grammar', () => {
     expect(Object.keys(OPERATORS).sort()).toEqual([...COMPARE_OPS].sort());
     const parts = ['as', 'by', 'true', 'false', '@now'];
     const words = [...SPELLINGS.values()].flat().filter((text) => /[a-z<=>]/.test(text) && !parts.includes(text));
@@ -24,7 +24,7 @@ describe('the reference for authors', () => {
   });
 
   it.each(Object.values(OPERATORS).flatMap(({ symbol, examples }) => examples.map((example) => [symbol, example])))(
-    'has an example of %s that compiles: %s',
+    'the example of %s compiles: %s',
     (symbol, example) => {
       const { checked, issues } = examine(example, context('list'));
       expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
@@ -36,13 +36,13 @@ describe('the reference for authors', () => {
   const words = Object.entries({ ...CONNECTIVES, ...FUNCTIONS }).flatMap(([name, { examples, action }]) =>
     examples.map((example) => ({ name, example, action: action ?? ('list' as const) })),
   );
-  it.each(words)('has an example of $name that compiles, without a warning: $example', ({ name, example, action }) => {
+  it.each(words)('the example of $name compiles without a warning: $example', ({ name, example, action }) => {
     expect(examine(example, context(action)).issues).toEqual([]);
     expect(example).toMatch(new RegExp(`\\b${name}\\b`));
     if (action === 'update') expect(examine(example, context('list')).checked).toBeUndefined();
   });
 
-  it.each(Object.entries(ROOT_DOCS))('shows %s as it is written', (root, { forms }) => {
+  it.each(Object.entries(ROOT_DOCS))('the reference spells %s correctly', (root, { forms }) => {
     for (const form of forms) {
       expect(form.startsWith(root)).toBe(true);
       const { issues } = examine(`@request.query.value = ${form}`, context('update'));
@@ -60,7 +60,7 @@ describe('the reference for authors', () => {
     }),
   );
 
-  it('has examples, and every fence is one', () => {
+  it('every fence of the reference is an example', () => {
     expect(examples.length).toBeGreaterThan(20);
     expect(text.match(/```/g)).toHaveLength(examples.length * 2);
   });

@@ -1,4 +1,4 @@
-/** What a delete does to the database by the definition of `on_delete`: it shares no code with the store. */
+/** The effect of a delete on the database by the definition of `on_delete`; shares no code with the store. */
 import type { BelongsTo, Catalog, Row } from '../../src/policy/types.ts';
 import type { Data, Id } from './database.ts';
 
@@ -33,13 +33,13 @@ export function goingWith({ catalog, data }: Stored, record: { readonly collecti
   return going;
 }
 
-/** Whether a record that stays holds one of them back. */
+/** True if a remaining record prevents the deletion of one of them. */
 export const isHeldBack = (stored: Stored, going: Going): boolean => restrictions(stored, going).includes('stays');
 
-/** Whether one of them holds another back: which of the two goes first is the database's own affair. */
+/** True if one of them prevents the deletion of another: the database decides their order. */
 export const dependsOnOrder = (stored: Stored, going: Going): boolean => restrictions(stored, going).includes('goes');
 
-/** Of each reference with `restrict` to a record that goes: whether its own record stays or goes. */
+/** For each reference with `restrict` to a deleted record: its own record stays or goes. */
 function restrictions({ catalog, data }: Stored, going: Going): readonly ('stays' | 'goes')[] {
   return referencesOf(catalog).flatMap(({ collection, relation }) => {
     if (relation.onDelete !== 'restrict') return [];

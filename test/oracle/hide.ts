@@ -1,4 +1,4 @@
-/** What a caller may see of a database: hidden records are not there, and masked members of the others are null. */
+/** The visible part of a database: hidden records are missing, and masked members of the others are null. */
 import type { Catalog, Checked, PolicyRequest, Row } from '../../src/policy/types.ts';
 import { type Data, relatedOf } from './database.ts';
 import { interpret } from './interpret.ts';
@@ -10,7 +10,7 @@ export interface ReadRules {
   readonly members: ReadonlyMap<string, ReadonlyMap<string, readonly Checked[]>>;
 }
 export interface Seen {
-  /** What may be read. */
+  /** The readable records and members. */
   readonly data: Data;
   /** A record as the caller sees it, where it is shown for another reason than the read rule. */
   masked(collection: string, row: Row): Row;

@@ -157,11 +157,11 @@ function chainOf(first: Row, { collection, via }: AncestorRelation, related: Rel
     const above = own(next, via.name);
     next = above === undefined ? undefined : related.one(collection, String(above));
   }
-  // An id that the request holds may be nobody's.
+  // An id that the request holds may belong to no record.
   return chain.length === 0 ? undefined : chain;
 }
 
-/** Of what is not known, nothing counts. */
+/** Unknown records do not count. */
 function counted({ path, variable, condition }: CountOperand, world: Bound): number | undefined {
   const start = walk(placeOf(path.scope, world), path.steps, world);
   if (start === undefined) return undefined;
@@ -257,7 +257,7 @@ function order(left: Value, right: Value): number {
 const isNumber = (value: Value): value is number | Written => typeof value === 'number' || typeof value === 'object';
 
 function orderOfTexts(left: string, right: string): number {
-  // Where the first code points differ, their first units are at the same place.
+  // Strings differ in the first units of their first different code points.
   for (let i = 0; i < left.length && i < right.length; i++) {
     const [a, b] = [left.codePointAt(i)!, right.codePointAt(i)!];
     if (a !== b) return a - b;
@@ -273,7 +273,7 @@ function orderOfNumbers(left: number | Written, right: number | Written): number
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** Whether a double is exactly what was written. */
+/** True if a double equals the written numeral exactly. */
 export const isSameNumber = (value: number, decimal: string): boolean => orderOfNumbers(value, { decimal }) === 0;
 
 /** The exact value as a fraction. */
@@ -407,7 +407,7 @@ function requestList({ source, name, type }: RequestOperand, request: PolicyRequ
     name,
   );
   if (given === undefined) return undefined;
-  // One value of a query parameter is a list of one.
+  // A single value of a query parameter is a list of one.
   const elements: unknown = source === 'query' && typeof given === 'string' ? [given] : given;
   if (!Array.isArray(elements)) return undefined;
   return elements.map((element: unknown) =>
@@ -426,7 +426,7 @@ function fromJson(value: unknown, type: ValueType): Maybe {
   return typeof value === 'string' && isWritten ? fromText(value, type) : undefined;
 }
 
-/** The value that a text of the request, or of a literal, stands for; undefined where it is not of the type. */
+/** The value of a text of the request, or of a literal; undefined if it is not of the type. */
 export function fromText(text: string, type: ValueType): Maybe {
   if (typeof type === 'object') {
     const isUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
@@ -470,7 +470,7 @@ function instant(text: string): string | undefined {
   return `${utc.slice(0, 19)}.${fractionDigits.padEnd(6, '0')}Z`;
 }
 
-/** What would leave the years 0001 to 9999 stops at their end. */
+/** Instants beyond the years 0001 to 9999 stop at their ends. */
 function shifted(now: string, seconds: number): string {
   const moved = new Date(Date.parse(`${now.slice(0, 19)}Z`) + seconds * 1000);
   const utc = Number.isNaN(moved.getTime()) ? (seconds < 0 ? '-' : '+') : moved.toISOString();

@@ -8,13 +8,13 @@ import { goingWith, isHeldBack, without } from './deletion.ts';
 import { interpret } from './interpret.ts';
 
 interface Rule {
-  /** By the definition. */
+  /** Judges by the definition. */
   readonly meant: Checked;
   readonly namesNext: boolean;
 }
 interface Rules {
   of(collection: string, action: 'list' | 'read' | 'create' | 'update' | 'delete'): readonly Rule[];
-  /** Of a field or belongs_to itself; undefined: it has none. */
+  /** The rules of a field or belongs_to; undefined: it has none. */
   ofMember(collection: string, member: string, action: 'read' | 'create' | 'update'): readonly Rule[] | undefined;
 }
 export interface MemberOperation {
@@ -27,7 +27,7 @@ export interface Write {
   readonly action: 'create' | 'update' | 'delete';
   readonly collection: string;
   readonly id: Id;
-  /** Whether the version that the caller names is that of the record; undefined: it names none. */
+  /** True if the caller names the version of the record; undefined: it names none. */
   readonly isCurrent?: boolean | undefined;
   /** Fields and belongs_to. A create names them all. */
   readonly values: Row;
@@ -66,7 +66,7 @@ function deleted(write: Write, standing: Standing): Data | undefined {
   return isHeldBack({ catalog, data }, going) ? undefined : without({ catalog, data }, going, request.now);
 }
 
-/** Whether the rules allow the write, whatever else may prevent it. */
+/** True if the rules allow the write; other conditions may still prevent it. */
 export function isPermitted(write: Write, standing: Standing): boolean {
   const { action, collection, id } = write;
   if (action !== 'delete') return isAllowed(write, resultOf(write, standing), standing);
@@ -75,7 +75,7 @@ export function isPermitted(write: Write, standing: Standing): boolean {
 
 // ---------------------------------------------------------------- the record
 
-/** What a body names must exist and be readable. */
+/** Records that a body names must exist and be readable. */
 function isReferable({ collection, values, partners, members }: Write, standing: Standing): boolean {
   const { relations } = standing.catalog.collections.get(collection)!;
   const named: (readonly [string, Id])[] = [];
@@ -99,13 +99,13 @@ function isMet(rules: readonly Rule[], record: Row, { catalog, data, request }: 
   return rules.some(({ meant }) => interpret(meant, { record, related, request }) === true);
 }
 
-/** Whether the caller may read a member of a record that it may read. */
+/** True if the caller may read a member of a readable record. */
 function isMemberReadable(collection: string, member: string, record: Row, standing: Standing): boolean {
   const rules = standing.rules.ofMember(collection, member, 'read');
   return rules === undefined || isMet(rules, record, standing);
 }
 
-/** Whether the caller may see that the partner is the partner: the partner is readable, and so is its reference. */
+/** True if the caller may see the partner: the partner is readable, and so is its reference. */
 function isPartnerReadable({ collection, via }: HasOne, partner: Row, standing: Standing): boolean {
   return isReadable(collection, partner.id as Id, standing) && isMemberReadable(collection, via, partner, standing);
 }
@@ -145,7 +145,7 @@ function hiddenPartner({ action, collection, id }: Write, relation: HasOne, stan
   return holder.id as Id;
 }
 
-/** By the rules of the record, and by those of every member that the write names. */
+/** Judges by the rules of the record, and by those of every member that the write names. */
 function isAllowed(write: Write, written: Row, standing: Standing): boolean {
   const { action, collection, values } = write;
   const own = Object.keys(values).flatMap((member) => {
@@ -171,7 +171,7 @@ function isWriteMet(rules: readonly Rule[], { write, written, standing }: Judged
   return rules.some(({ meant }) => interpret(meant, world) === true);
 }
 
-/** One and the same rule before and after, or a rule that sees both. */
+/** The same rule holds before and after, or a rule sees both records. */
 function isUpdateMet(rules: readonly Rule[], record: Row, written: Row, standing: Standing): boolean {
   const { catalog, data, request } = standing;
   const related: Related = relatedOf(catalog, data);
@@ -185,7 +185,10 @@ function isUpdateMet(rules: readonly Rule[], record: Row, written: Row, standing
   });
 }
 
-/** What a list shows of a collection: the records that the rules let the caller list, each without what it may not read of it. */
+/**
+ * The list of a collection: the records that the caller may list, each without members that the caller may
+ * not read.
+ */
 export function seen(collection: string, filter: Row, standing: Standing): readonly Row[] {
   const { data, rules } = standing;
   const matches = (record: Row): boolean =>
@@ -199,7 +202,7 @@ export function seen(collection: string, filter: Row, standing: Standing): reado
     .map((record) => shownTo(collection, record, standing));
 }
 
-/** What the answer to a write shows, by the state after it: only the id where the caller may not read the result. */
+/** The answer to a write, by the state after it: only the id if the caller may not read the result. */
 export function answered({ collection, id }: Pick<Write, 'collection' | 'id'>, standing: Standing): Row {
   const record = rowOf(standing.data, collection, id)!;
   return isReadable(collection, id, standing) ? shownTo(collection, record, standing) : { id };

@@ -1,6 +1,7 @@
 /**
- * What a tree of names means, by the definition of the language: every path followed in the catalog, every literal and request value read as the type of its
- * other side. It shares no code with the parser and the checker, so that a difference between the two is an error of one of them.
+ * The meaning of a tree of names, by the definition of the language: every path followed in the catalog,
+ * every literal and request value read as the type of its other side. It shares no code with the parser and
+ * the checker, so that a difference between the two is an error of one of them.
  */
 import type {
   Ancestors,
@@ -51,7 +52,7 @@ interface Element {
   readonly collection: string;
 }
 type Elements = ReadonlyMap<string, Element>;
-/** What a path names; a query parameter has no type of its own. */
+/** The target of a path; a query parameter has no type of its own. */
 type Named =
   | { readonly kind: 'value'; readonly operand: ColumnOperand | RequestOperand }
   | { readonly kind: 'query'; readonly name: string }
@@ -235,7 +236,7 @@ class Reader {
     return named.kind === 'query' || (named.kind === 'value' && named.operand.kind === 'request' && named.operand.list);
   }
 
-  /** Where both sides have a type, each keeps its own. */
+  /** If both sides have a type, each keeps its own. */
   #pivot(left: Operand, right: Operand, elements: Elements): ValueType {
     const declared = [left, right].map((side) => this.#declared(side, elements)).find((type) => type !== undefined);
     return declared ?? ownType(left) ?? ownType(right) ?? 'string';
@@ -266,7 +267,7 @@ class Reader {
     return [this.#read(one, 'string', elements), named.operand];
   }
 
-  /** `type`: of the other side. What has a type keeps it. */
+  /** `type`: the type of the other side. An operand with a type keeps it. */
   #read(operand: Operand, type: ValueType, elements: Elements): CheckedOperand {
     switch (operand.kind) {
       case 'path': {
@@ -307,7 +308,7 @@ class Reader {
       }
       case 'record':
       case 'next':
-        // What a create makes is the record.
+        // The result of a create is the record.
         return this.#walk(path, { kind: this.#at.action === 'create' ? 'record' : path.root }, this.#at.collection);
     }
   }

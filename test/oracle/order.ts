@@ -4,7 +4,7 @@ import type { Catalog, Related, Row } from '../../src/policy/types.ts';
 export interface Ordering {
   readonly catalog: Catalog;
   readonly collection: string;
-  /** What the caller may see of other records. */
+  /** The visible part of other records. */
   readonly related: Related;
 }
 
@@ -23,7 +23,7 @@ export function inOrder(rows: readonly Row[], sort: readonly string[], ordering:
   });
 }
 
-/** What a record is ordered by. */
+/** The sort values of a record. */
 export const keysOf = (row: Row, sort: readonly string[], ordering: Ordering): readonly unknown[] =>
   sort.map((text) => cellOf(row, text.replace(/^-/, '').split('.'), ordering));
 
@@ -47,7 +47,7 @@ export function ranked(a: unknown, b: unknown, sign: number): number {
   return sign * compared(a, b);
 }
 
-/** Of one type: string, number, bigint or boolean. */
+/** Compares two values of one type: string, number, bigint or boolean. */
 export function compared(a: unknown, b: unknown): number {
   if (typeof a === 'string' && typeof b === 'string') return Math.sign(Buffer.compare(Buffer.from(a), Buffer.from(b)));
   const [left, right] = [a as number, b as number];

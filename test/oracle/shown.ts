@@ -11,16 +11,16 @@ export interface Wanted {
 }
 export interface WantedRelation extends Wanted {
   readonly name: string;
-  /** Of a to-many. */
+  /** The options of a to-many. */
   readonly sort: readonly string[];
   readonly limit: number;
-  /** Of a related record, as the caller sees it. */
+  /** The options of a related record, as the caller sees it. */
   finds(record: Row): boolean;
 }
 export interface Sights {
   readonly catalog: Catalog;
   readonly seen: Seen;
-  /** What is stored, and what of it the caller may see. */
+  /** The stored records, and the part that the caller may see. */
   readonly everything: Related;
   readonly visible: Related;
 }

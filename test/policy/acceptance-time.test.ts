@@ -44,7 +44,7 @@ const TEXTS = [
   ...REJECTED.map(([what, text]) => ({ what, text, isAccepted: false })),
 ];
 
-describe('a text of the greatest size is compiled, or rejected, in 5 ms', () => {
+describe('the compiler accepts or rejects a text of the greatest size in 5 ms', () => {
   it.each(TEXTS)('$what', ({ text, isAccepted }) => {
     expect(text.length).toBeLessThanOrEqual(LIMITS.bytes);
     const answer = compiled(text);
@@ -58,7 +58,7 @@ it.each([
   [LIMITS.bytes, 1],
   [LIMITS.bytes / 2, 2],
   [100, 6],
-])('of a text of %i characters, %i fixes are tried', (length, expected) => {
+])('the checker tries, for a text of %i characters, %i fixes', (length, expected) => {
   const span = { start: 0, end: 1 };
   const issue = { severity: 'warning', code: 'x', message: 'x', span, fix: { span, replacement: 'y' } } as const;
   let tried = 0;
@@ -82,7 +82,7 @@ const ORS: Readonly<Record<string, (i: number) => string>> = {
 const ANDS = Object.keys(ORS).flatMap((kind) => [20, 40].map((count) => ({ kind, count })));
 const INDEXES = ['id', 'title', 'score', 'pinned'];
 
-describe('branches of an `and` of many `or`s are found in 5 ms', () => {
+describe('the printer finds the branches of an `and` of many `or`s in 5 ms', () => {
   const residualOf = (texts: readonly string[]) =>
     compile(texts.join(' and '), PLACE).specialise({ ...REQUEST, auth: { ...REQUEST.auth } });
   const branchesOf = (texts: readonly string[]) => residualOf(texts).branches('t', new Set(INDEXES));
@@ -93,7 +93,7 @@ describe('branches of an `and` of many `or`s are found in 5 ms', () => {
     expect(milliseconds(() => residual.branches('t', new Set(INDEXES)))).toBeLessThan(LIMIT_MS);
   });
 
-  it('by one of the `or`s, whose every way an index serves', () => {
+  it('branches come from the first fully indexed `or`', () => {
     const [part, none, all] = ['indexed in part', 'not indexed', 'indexed'].map((kind) => ORS[kind]!(1));
     const columns = (texts: readonly string[]) => branchesOf(texts)?.map(({ column }) => column);
     expect(columns([none!])).toBeUndefined();

@@ -22,7 +22,7 @@ interface Change {
 }
 
 describe('decide', () => {
-  it('denies an action without a rule', () => {
+  it('a permit denies an action without a rule', () => {
     const permit = permitOf('list', []);
     expect([permit.verdict, permit.where('d').text, permit.test(row(ME, 'draft'), NO_RELATED)]).toEqual([
       'deny',
@@ -50,18 +50,18 @@ describe('decide', () => {
       '("d"."team_id" = ANY(ARRAY(SELECT "d_1"."id" FROM "teams" AS "d_1" WHERE "d_1"."lead_id" = $1::uuid)) OR "d"."owner_id" = $2::uuid)',
     ],
   ];
-  it.each(VERDICTS)('of %o is %s', (texts, verdict, where) => {
+  it.each(VERDICTS)('the permit of %o is %s', (texts, verdict, where) => {
     const permit = permitOf('list', texts);
     expect([permit.verdict, permit.where('d').text]).toEqual([verdict, where]);
   });
 
-  it('tests the union', () => {
+  it('a permit tests the union of its rules', () => {
     const permit = permitOf('create', [DRAFT, MINE]);
     const rows = [row(ME, 'published'), row(YOU, 'draft'), row(YOU, 'published')];
     expect(rows.map((record) => permit.test(record, NO_RELATED))).toEqual([true, true, false]);
   });
 
-  it('knows whether a rule reads other rows', () => {
+  it('a permit reports rules that read other rows', () => {
     const consults = (...texts: string[]) => permitOf('list', texts).consultsOthers;
     expect([consults(DRAFT), consults(DRAFT, '@record.cover.caption = "x"'), consults('true')]).toEqual([
       false,
@@ -130,7 +130,7 @@ describe('an update', () => {
     expect(await decided(texts, { record, next })).toBe(allowed);
   });
 
-  it('asks the stored record by columns, and finds by what does not name @next', () => {
+  it('an update permit tests the stored record by columns, and its search ignores rules that name @next', () => {
     const pure = permitOf('update', [MINE, DRAFT]).update;
     expect(pure.columns('d').map(({ text }) => text)).toEqual([
       '"d"."owner_id" = $1::uuid',
@@ -144,7 +144,7 @@ describe('an update', () => {
     ]);
   });
 
-  it('asks one and the same rule of both rows, and the rules that name @next once', () => {
+  it('an update permit tests the same rule on both rows, and a rule that names @next once', () => {
     const mixed = permitOf('update', [MINE, '@record.status = @next.status']).update;
     expect(mixed.allows('d', 'n').text).toBe(
       '(("d"."owner_id" = $1::uuid AND "n"."owner_id" = $2::uuid) OR "d"."status" = "n"."status")',
@@ -153,7 +153,7 @@ describe('an update', () => {
     expect(verdicts.map(({ update }) => update.allows('d', 'n').text)).toEqual(['TRUE', 'FALSE']);
   });
 
-  it('reads the members and the partner of the written row from the row itself', () => {
+  it('a permit reads members and partner of the written row from the row itself', () => {
     const rule = 'any(@record.tags as t, t.label = "x") and @record.cover.caption = "x"';
     expect(permitOf('update', [rule]).update.allows('d', 'n').text).toContain(
       `AND (EXISTS (SELECT 1 FROM "tags" AS "n_1" WHERE "n_1"."id" = ANY("n"."tags.ids") AND "n_1"."label" = 'x'::text)` +
@@ -163,7 +163,7 @@ describe('an update', () => {
 });
 
 describe('permits', () => {
-  it('are made by the gate only', () => {
+  it('only the gate makes permits', () => {
     // @ts-expect-error: the constructor is private
     const forged = () => new Permit([], Symbol('gate'));
     expect(forged).toThrow('decide');

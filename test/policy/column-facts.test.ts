@@ -1,4 +1,4 @@
-/** What is left of a policy where something is known of the record: the same decisions, by less. */
+/** Facts about a record reduce a policy without changing its decisions. */
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/policy/access.ts';
 import { compile } from '../../src/policy/compile.ts';
@@ -63,7 +63,7 @@ const LEFT: readonly (readonly [policy: string, facts: Row, left: string])[] = [
   ['@record.title starts with "ab"', { title: 'abc' }, 'allow'],
   ['@record.title contains "B"', { title: 'abc' }, 'deny'],
   ['@record.title < "b"', { title: '\u{10000}' }, 'deny'],
-  // What is known is the record's own: of other records that a walk meets, nothing is.
+  // Facts are about the record itself, not about other records that a walk meets.
   [`${MEMBER} or @record.status = "published"`, { status: 'draft' }, MEMBERS],
   [
     'any(@record.team.memberships as m, m.user = @request.auth.id and @record.status = "draft")',
@@ -78,13 +78,13 @@ const LEFT: readonly (readonly [policy: string, facts: Row, left: string])[] = [
   ['none(@record.team.memberships as m, @record.status = "draft")', { status: 'x' }, '"d"."team_id" IS NOT NULL'],
 ];
 
-describe('what is left of a policy', () => {
+describe('the remainder of a policy under known facts', () => {
   it.each(LEFT)('%s, knowing %j, is %s', (policy, facts, left) => {
     const residual = leftOf(policy, facts);
     expect(residual.verdict === 'depends' ? residual.where('d').text : residual.verdict).toBe(left);
   });
 
-  it('binds the values of the request at hand, in a shape that was met before', () => {
+  it('a known remainder binds the values of the current request', () => {
     const policy = compile('@record.owner = @request.auth.id or @record.status = "published"', place);
     const valuesOf = (id: string) =>
       policy
@@ -94,19 +94,19 @@ describe('what is left of a policy', () => {
     expect([valuesOf(ME), valuesOf(OTHER), valuesOf(ME)]).toEqual([[ME], [OTHER], [ME]]);
   });
 
-  it('decides in memory as well', () => {
+  it('a remainder decides in memory too', () => {
     const residual = leftOf('@record.owner = @request.auth.id or @record.status = "published"', { status: 'draft' });
     const decisions = [ME, OTHER, null].map((owner) => residual.test({ owner, status: 'published' }, NO_RELATED));
     expect(decisions).toEqual([true, false, false]);
   });
 
-  it('leaves alone what is judged after a write', () => {
+  it('facts leave the condition on the written record alone', () => {
     const residual = compile('@record.status = "draft"', { ...place, action: 'update' }).specialise(REQUEST);
     const left = residual.given({ status: 'draft' });
     expect([left.verdict, residual.written.where('n').text]).toEqual(['allow', `"n"."status" = 'draft'::text`]);
   });
 
-  it('drops the rules of a union that do not hold, and all others where one does', () => {
+  it('facts drop the false rules of a union, and all others if one is true', () => {
     const texts = ['@record.status = "published"', '@record.owner = @request.auth.id', '@record.pinned'];
     const permit = decide({ rules: texts.map((text) => compile(text, place)), request: REQUEST });
     expect(permit.given({ status: 'draft' }).where('d').text).toBe('("d"."owner_id" = $1::uuid OR "d"."pinned")');
@@ -115,7 +115,7 @@ describe('what is left of a policy', () => {
     expect(permit.given({ status: 'x', owner: OTHER, pinned: false }).verdict).toBe('deny');
   });
 
-  it('keeps few remainders of a shape, whatever is asked', () => {
+  it('a cached residual keeps few remainders', () => {
     const policy = compile('@record.score in [1, 2] or @record.status = "a" or @record.title = "b"', place);
     const residual = policy.specialise(REQUEST);
     const scores = Array.from(
@@ -147,7 +147,7 @@ const FACTS: readonly (readonly [filter: string, params: Row, facts: Row])[] = [
   ['(team = $t and pinned) or score = 1', { t: ME }, {}],
 ];
 
-describe('what a filter says', () => {
+describe('the facts of a filter', () => {
   const request = { auth: REQUEST.auth, now: NOW };
   const open = decide({ rules: [compile('true', place)], request: REQUEST });
   const partly = decide({ rules: [compile('@record.pinned', place)], request: REQUEST });
@@ -161,7 +161,7 @@ describe('what a filter says', () => {
     expect(asked(text, params).facts).toEqual(facts);
   });
 
-  it('is nothing about a member that is hidden in some records', () => {
+  it('a filter gives no fact on a member that is hidden in some records', () => {
     expect(asked('status = "draft" and score = 1', {}, 'status').facts).toEqual({ score: 1 });
     expect(asked('status is null', {}, 'status').facts).toEqual({});
   });

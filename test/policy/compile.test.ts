@@ -22,13 +22,13 @@ const whereOf = (text: string, given: Partial<PolicyRequest> = {}) => {
 };
 
 describe('compile', () => {
-  it('throws every error of the text, underlined', () => {
+  it('compile throws every error of the text, underlined', () => {
     const failing = () => compile('@record.titel = "x" or @record.scor = 1', at);
     expect(failing).toThrow(PolicyError);
     expect(failing).toThrow(/titel[\s\S]*\^\^\^\^\^[\s\S]*scor/);
   });
 
-  it('keeps the text, and whether it names @next', () => {
+  it('a policy keeps its text, and reports if it names @next', () => {
     const update = { ...at, action: 'update' } as const;
     const policies = ['@record.pinned', '@next.pinned', 'any(@next.tags as t, t.label = "x")'].map((text) =>
       compile(text, update),
@@ -41,7 +41,7 @@ describe('compile', () => {
   });
 });
 
-describe('what the request alone decides', () => {
+describe('decisions by the request alone', () => {
   const DECIDED: readonly (readonly [text: string, given: Partial<PolicyRequest>, verdict: string])[] = [
     ['@request.auth.roles contains "member"', {}, 'allow'],
     ['@request.auth.roles contains "admin"', {}, 'deny'],
@@ -81,7 +81,7 @@ describe('what the request alone decides', () => {
     expect(verdictOf(text, given)).toBe(verdict);
   });
 
-  it('leaves the conditions on the record', () => {
+  it('specialising leaves the conditions on the record', () => {
     const text =
       '@request.query.mine = "yes" and @record.owner = @request.auth.id or @record.score in @request.query.n';
     expect([
@@ -95,7 +95,7 @@ describe('what the request alone decides', () => {
     ]);
   });
 
-  it('declares what must be loaded for this residual', () => {
+  it('a residual declares the records to load', () => {
     const policy = compile(
       '@request.query.team = "yes" and any(@record.team.memberships as m, m.user.email = "x") or @record.cover.caption = "c"',
       at,
@@ -108,7 +108,7 @@ describe('what the request alone decides', () => {
     expect(needs[1]).toEqual(expect.arrayContaining([cover, { relation: 'team', needs: [members] }]));
   });
 
-  it('answers rightly after more kinds of requests than it remembers', () => {
+  it('a policy recomputes evicted residuals', () => {
     const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
     const policy = compile(keys.map((key) => `@record.score = @request.query.${key}`).join(' or '), at);
     const queries = Array.from({ length: 64 }, (_, n) =>
@@ -121,14 +121,14 @@ describe('what the request alone decides', () => {
 });
 
 describe('the table of operators', () => {
-  it('has complements and mirror images that undo themselves', () => {
+  it('complements and mirrors of operators undo themselves', () => {
     for (const { symbol, complement, mirror } of Object.values(OPERATORS)) {
       if (complement !== undefined) expect(OPERATORS[complement].complement).toBe(symbol);
       if (mirror !== undefined) expect(OPERATORS[mirror].mirror).toBe(symbol);
     }
   });
 
-  it('has examples that compile', () => {
+  it('the examples of operators compile', () => {
     for (const { examples, symbol } of Object.values(OPERATORS)) {
       for (const example of examples) {
         expect(example).toContain(` ${symbol} `);

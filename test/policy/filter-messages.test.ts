@@ -38,7 +38,7 @@ it.each([
   'titel = "a"',
   'score = "5"',
   'team.memberships.user = @me',
-])('%s: no word of policies', (filter) => {
+])('the error of %s has no word of policies', (filter) => {
   expect(messagesOf(filter)).not.toEqual([]);
   for (const message of messagesOf(filter)) expect(message).not.toMatch(/@record|@request|@next|named condition/);
 });

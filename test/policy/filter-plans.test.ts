@@ -73,7 +73,7 @@ test.each<Literals>([
   ['none(tags as t, t.label contains "?")', 'secret', 'x', ['secret']],
   ['count(tags as t, t.label = "?") < 3', 'secret', 'x', ['secret', 4, 3]],
   ['count(tags) >= ?', 2_718, 5, [2_719, 2_718]],
-])('what a filter states is no text, and equal filters share theirs: %s', (pattern, one, other, values) => {
+])('literals of a filter are parameters, and equal filters share their text: %s', (pattern, one, other, values) => {
   for (const visibility of Object.values(CALLERS)) {
     const [first, second] = [one, other].map((value) => {
       const spelled = typeof value === 'string' ? JSON.stringify(value).slice(1, -1) : String(value);
@@ -81,7 +81,7 @@ test.each<Literals>([
     }) as [Sql, Sql];
     expect(first.text).not.toMatch(/secre|2\.?718|0190/);
     expect(second.shape).toBe(first.shape);
-    // Where the caller may not read what is asked, nothing is left to plan for.
+    // A filter on members that the caller may not read leaves nothing to plan.
     expect([first.isPlannedAnew, second.isPlannedAnew]).toEqual(
       first.params.length > 0 ? [true, true] : [false, false],
     );
@@ -119,7 +119,7 @@ test('a filter whose values are params shares the text of its statements', () =>
   expect([ask('a').values, ask('b').values]).toEqual([['a'], ['b']]);
 });
 
-test('values are those of the request, and a kind of value has a filter of its own', () => {
+test('a cached filter takes the values of its request, and each kind of value has its own filter', () => {
   const { open } = CALLERS as { readonly open: Visibility };
   const values = ['a', null, 'b'].map((email) => sqlOf(FILTER, open, { email }));
   expect(values[0]).toContain('["a","a"]');
@@ -136,7 +136,7 @@ test('values are those of the request, and a kind of value has a filter of its o
   expect([wrong('a'), wrong(1)?.length, wrong('b'), wrong(2)?.length]).toEqual([[], 1, [], 1]);
 });
 
-test('what filters name is what the request gives, also where the text is known', () => {
+test('a known filter still checks the params of its request', () => {
   expect(compileFilter('title = $x', { catalog, collection: 'documents', params: { x: 'a' } }).issues).toEqual([]);
   const missing = compileFilter('title = $x', { catalog, collection: 'documents', params: {} });
   expect(missing.issues.map(({ code }) => code)).toEqual(['param_missing']);
@@ -144,7 +144,7 @@ test('what filters name is what the request gives, also where the text is known'
   expect(more.filter!.issues).toEqual([{ name: 'y', message: 'the filter names no `$y`' }]);
 });
 
-test('few are kept, the latest, and of long ones fewer', () => {
+test('the cache keeps the latest filters, and fewer of long ones', () => {
   const plans = new FilterPlans();
   const plan = (): FilterPlan => new FilterPlan({ kind: 'const', value: true, span: { start: 0, end: 0 } }, catalog);
   for (let i = 0; i < 600; i++) {
@@ -164,7 +164,7 @@ test('few are kept, the latest, and of long ones fewer', () => {
   expect(long.at(-1)).toBe(99);
 });
 
-test('names of params that no filter names push out nothing', () => {
+test('unknown params evict no filter', () => {
   let reads = 0;
   const own: Catalog = {
     ...catalog,

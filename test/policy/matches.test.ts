@@ -11,7 +11,7 @@ const found = (text: string) =>
   ]);
 
 describe('matches', () => {
-  it('folds every character as the definition says, and what is folded to itself', { tags: ['long'] }, () => {
+  it('folding follows the definition for every character, and is idempotent', { tags: ['long'] }, () => {
     for (let point = 1; point <= 0x10ffff; point++) {
       if (point >= 0xd800 && point <= 0xdfff) continue;
       const text = String.fromCodePoint(point);
@@ -22,7 +22,7 @@ describe('matches', () => {
     expect(fold('ΟΔΥΣΣΕΥΣ İstanbul ﬁ Ａ Ångström')).toBe('οδυσσευσ istanbul fi a angstrom');
   });
 
-  it('has no wildcard in a needle', () => {
+  it('a needle has no wildcards', () => {
     expect(likePattern('50%_\\É')).toBe('%50\\%\\_\\\\e%');
   });
 
@@ -35,7 +35,7 @@ describe('matches', () => {
     ['@record.title matches 5', 'type_mismatch', '5'],
     ['@record.title matches ["x"]', 'list_misplaced', '["x"]'],
     ['@record.title matches null', 'null_compared', 'null'],
-  ])('reports %s', (text, code, marked) => {
+  ])('the checker reports %s', (text, code, marked) => {
     expect(found(text)).toEqual([[code, marked]]);
   });
 });

@@ -12,12 +12,12 @@ const stages = globSync('src/policy/**/*.ts', { cwd: ROOT }).filter((file) => fi
 const named = (op: string): RegExp => new RegExp(`'${op}'(?!.* null)`);
 
 describe('the table of operators', () => {
-  it('holds every spelling of the grammar under its own symbol', () => {
+  it('the table holds every spelling of the grammar under its own symbol', () => {
     expect(Object.values(OPERATORS).map(({ symbol }) => symbol)).toEqual(Object.keys(OPERATORS));
     expect(Object.keys(OPERATORS).sort()).toEqual([...COMPARE_OPS].sort());
   });
 
-  it('is the only place that knows an operator by name', () => {
+  it('no other file knows an operator by name', () => {
     expect(stages.length).toBeGreaterThan(20);
     const found = stages.flatMap((file) =>
       readFileSync(`${ROOT}/${file}`, 'utf8')
@@ -28,7 +28,7 @@ describe('the table of operators', () => {
     expect(found).toEqual([]);
   });
 
-  it('has every word of an operator reserved, and suggested for a typing error', () => {
+  it('the grammar reserves every word of an operator, and suggests it for a typing error', () => {
     const words = COMPARE_OPS.filter((op) => /[a-z]/.test(op));
     expect(words.flatMap((op) => op.split(' ')).filter((word) => !RESERVED.has(word))).toEqual([]);
     expect(words.filter((op) => !OPERATOR_WORDS.includes(op))).toEqual([]);
@@ -42,7 +42,7 @@ describe('the table of operators', () => {
     }
   });
 
-  it('is the only list of them: no other file of the grammar or the policy repeats two operators of words', () => {
+  it('no other file of the grammar or the policy lists operators of words', () => {
     const words = COMPARE_OPS.filter((op) => /[a-z]/.test(op));
     const lists = globSync(['grammar/**/*.ts', 'src/policy/**/*.ts'], { cwd: ROOT })
       .filter((file) => file !== TABLE && file !== 'grammar/tokens.ts')
@@ -55,14 +55,14 @@ describe('the table of operators', () => {
     expect(lists).toEqual([]);
   });
 
-  it('gives each complement and mirror its own back', () => {
+  it('each complement and mirror leads back to its operator', () => {
     for (const { symbol, complement, mirror, sides } of Object.values(OPERATORS)) {
       if (complement !== undefined) expect(OPERATORS[complement]).toMatchObject({ complement: symbol, sides });
       if (mirror !== undefined) expect(OPERATORS[mirror]).toMatchObject({ mirror: symbol, sides });
     }
   });
 
-  it('finds the operators that the stages make by what they are', () => {
+  it('stages find the operators that they make by properties', () => {
     const made = [true, false].flatMap((member) => [equalityOf(member), membershipOf(member)]);
     expect(made).toEqual(['=', 'in', '!=', 'not in']);
     const orderings = (['up', 'down'] as const).flatMap((way) => [orderOf(way, true), orderOf(way, false)]);
@@ -71,7 +71,7 @@ describe('the table of operators', () => {
     expect(COMPARE_OPS.filter((op) => isNonMember(OPERATORS[op]))).toEqual(['!=', 'not in']);
   });
 
-  it('decides the same where the right side is looked at once', () => {
+  it('`holdsFor` decides as `holds` does', () => {
     const needles = ['', 'Müller', 'MULLER', 'ß', 'x'];
     for (const { holds, holdsFor } of Object.values(OPERATORS)) {
       for (const needle of holdsFor === undefined ? [] : needles)
@@ -80,7 +80,7 @@ describe('the table of operators', () => {
     }
   });
 
-  it('documents what the function of each operator does', () => {
+  it('direction and strictness agree with the function of each ordering', () => {
     for (const { holds, negative, direction, strict, symbol } of Object.values(OPERATORS)) {
       if (direction === undefined) continue;
       expect([holds(1, 2), holds(2, 1), holds(1, 1)], symbol).toEqual([

@@ -110,7 +110,7 @@ export const SAMPLE: Catalog = {
   ]),
 };
 
-/** What a request leaves of a policy over documents. */
+/** The residual of a policy over documents. */
 export function conditionOf(text: string, request: PolicyRequest): Condition {
   const { checked } = compile(text, { catalog: SAMPLE, collection: 'documents', action: 'list' });
   const plan = planOf(checked);

@@ -12,7 +12,7 @@ import {
 const read = <T>(parse: (text: string) => T, texts: readonly string[]) => texts.map((text) => [text, parse(text)]);
 
 describe('the readers of request values', () => {
-  it('reads whole numbers within 2^53', () => {
+  it('the reader of ints takes whole numbers within 2^53', () => {
     expect(read(parseInt53, ['0', '-7', '9007199254740991', '-9007199254740991', '-0'])).toEqual([
       ['0', 0],
       ['-7', -7],
@@ -38,7 +38,7 @@ describe('the readers of request values', () => {
     expect(absent.filter((text) => parseInt53(text) !== undefined)).toEqual([]);
   });
 
-  it('reads finite JSON numbers', () => {
+  it('the reader of floats takes finite JSON numbers', () => {
     expect(parseFloatText('-1.5e3')).toBe(-1500);
     expect(Object.is(parseFloatText('-0'), 0)).toBe(true);
     expect(
@@ -46,7 +46,7 @@ describe('the readers of request values', () => {
     ).toEqual([]);
   });
 
-  it('reads bools and identifiers', () => {
+  it('the readers take bools and ids', () => {
     expect(['true', 'false', 'TRUE', '1', ''].map(parseBool)).toEqual([true, false, undefined, undefined, undefined]);
     expect(parseUuid('0190A6C0-0000-7000-8000-00000000000F')).toBe('0190a6c0-0000-7000-8000-00000000000f');
     expect(parseUuid('0190a6c000007000800000000000000f')).toBeUndefined();
@@ -60,7 +60,7 @@ describe('the readers of request values', () => {
     ['0000-12-31T23:30:00-01:00', '0001-01-01T00:30:00.000000Z'],
     ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
     ['0050-06-01T00:00:00-00:00', '0050-06-01T00:00:00.000000Z'],
-  ])('reads the datetime %s', (text, canonical) => {
+  ])('the reader of datetimes takes %s', (text, canonical) => {
     expect(parseDatetime(text)).toBe(canonical);
   });
 
@@ -82,18 +82,18 @@ describe('the readers of request values', () => {
     '9999-12-31T23:59:59-01:00',
     '0000-01-01T00:00:00Z',
     '2024-01-01T00:00:00Z\n',
-  ])('takes %j for absent', (text) => {
+  ])('the readers reject %j', (text) => {
     expect(parseDatetime(text)).toBeUndefined();
   });
 
-  it('adds seconds, keeps microseconds, and stops at the ends of the calendar', () => {
+  it('datetime arithmetic keeps microseconds, and stops at the ends of the calendar', () => {
     expect(addSeconds('2024-02-28T23:59:59.000001Z', 2)).toBe('2024-02-29T00:00:01.000001Z');
     expect(addSeconds('0099-12-31T23:59:59.000000Z', 1)).toBe('0100-01-01T00:00:00.000000Z');
     expect(addSeconds('2024-01-01T00:00:00.000000Z', -1e12)).toBe('0001-01-01T00:00:00.000000Z');
     expect(addSeconds('2024-01-01T00:00:00.000000Z', 1e12)).toBe('9999-12-31T23:59:59.999999Z');
   });
 
-  it('reads JSON values by their JSON type and text by the query readers', () => {
+  it('JSON readers go by JSON type, query readers by text', () => {
     expect(readJson('int', '5')).toBeUndefined();
     expect(readText('int', '5')).toBe(5);
     expect([

@@ -51,7 +51,7 @@ const noted = (name: string, before = ''): string =>
   'add `index: true`, or `index: false` if it stays small or nobody does';
 
 describe('bylaw check --growth', () => {
-  it('notes the fields that lists can be filtered by, and that no index serves', async () => {
+  it('the command lists filterable fields without an index', async () => {
     file('bylaw.yaml', GROWING);
     expect(await run('check', [])).toEqual({
       code: 0,
@@ -97,7 +97,7 @@ describe('bylaw check --growth', () => {
     expect(JSON.parse((await run('check', ['--json'])).stdout)).toEqual([]);
   });
 
-  it('has nothing to say where every field is served, and of a file with errors', async () => {
+  it('the command prints no note if every field has an index, or the file has errors', async () => {
     const indexed = 'collections:\n  a: { fields: { n: { type: int, index: true } }, access: { list: true }';
     file('bylaw.yaml', `${indexed} }\n`);
     // Nobody may need what each collection has by itself.
@@ -118,7 +118,7 @@ describe('bylaw check --growth', () => {
 });
 
 describe('bylaw check', () => {
-  it('prints every error with its place, underlined, and ends with 1', async () => {
+  it('the command prints every error with its place, underlined, and exits with 1', async () => {
     file('bylaw.yaml', FAULTY);
     expect(await run('check', [])).toEqual({
       code: 1,
@@ -136,7 +136,7 @@ describe('bylaw check', () => {
     });
   });
 
-  it('prints the same as JSON', async () => {
+  it('the command prints the same as JSON', async () => {
     file('bylaw.yaml', FAULTY);
     const { code, stdout } = await run('check', ['--json']);
     expect([code, JSON.parse(stdout)]).toEqual([
@@ -158,7 +158,7 @@ describe('bylaw check', () => {
     ]);
   });
 
-  it('takes warnings for errors only when asked', async () => {
+  it('the command fails on warnings only with the flag', async () => {
     file('w.yaml', WARNED);
     const codes = [
       await run('check', ['--schema', 'w.yaml']),
@@ -172,7 +172,7 @@ describe('bylaw check', () => {
     ]);
   });
 
-  it('is quiet about a sound file, and ends with 2 after a wrong call', async () => {
+  it('the command prints no issue of a valid file, and exits with 2 after a wrong call', async () => {
     file('s.yaml', SOUND);
     expect(await run('check', ['--schema', 's.yaml', '--json', '--strict'])).toEqual({
       code: 0,
@@ -189,7 +189,7 @@ describe('bylaw check', () => {
 });
 
 describe('bylaw fmt', () => {
-  it('says what it would change, and changes it', async () => {
+  it('the command lists its changes, and makes them', async () => {
     file('s.yaml', SOUND);
     expect(await run('fmt', ['--check', '--schema', 's.yaml'])).toEqual({
       code: 1,
@@ -204,7 +204,7 @@ describe('bylaw fmt', () => {
 });
 
 describe('bylaw openapi and types', () => {
-  it('print nothing of a faulty schema', async () => {
+  it('the commands print no document of a faulty schema', async () => {
     file('bylaw.yaml', FAULTY);
     for (const command of ['openapi', 'types']) {
       const { code, stdout, stderr } = await run(command, []);
@@ -216,7 +216,7 @@ describe('bylaw openapi and types', () => {
     }
   });
 
-  it('print documents of a sound one', async () => {
+  it('the commands print documents of a valid schema', async () => {
     file('s.yaml', SOUND);
     expect(JSON.parse((await run('openapi', ['--schema', 's.yaml'])).stdout).openapi).toBe('3.1.0');
     expect((await run('types', ['--schema', 's.yaml'])).stdout).toContain('export interface A {\n  id: Id;');

@@ -32,7 +32,7 @@ const found = (conditions: readonly string[], rule = 'true') => {
 };
 
 describe('named conditions', () => {
-  it('are called by rules and by each other, in any order of the file', () => {
+  it('rules and conditions call conditions, in any order of the file', () => {
     expect(found(GOOD, 'is_writer(@record.team, 2) or is_member(@record.parent.team)')).toEqual([]);
     expect(found(GOOD, 'any(@record.team.memberships as m, is_writer(m.team, m.level))')).toEqual([]);
   });
@@ -54,7 +54,7 @@ describe('named conditions', () => {
       'path_too_long',
       'is_member(@record.parent.parent.parent.parent.parent.team)',
     ],
-  ])('report in a rule: %s', (rule, code, marked) => {
+  ])('a rule reports %s', (rule, code, marked) => {
     expect(found(GOOD, rule)).toEqual([[code, marked]]);
   });
 
@@ -72,25 +72,25 @@ describe('named conditions', () => {
     ["'a': 'true'", 'condition_malformed', "'a'"],
     ["a(x: teams): 'true'", 'yaml_unquoted', 'a(x: teams)'],
     ["'a(x: teams)': 'a(x)'", 'condition_cycle', 'a'],
-  ])('report in a declaration, used or not: %s', (condition, code, marked) => {
+  ])('a declaration reports, used or not, %s', (condition, code, marked) => {
     expect(found([condition])).toEqual([[code, marked]]);
   });
 
-  it('must not call each other in a circle, nor be declared twice', () => {
+  it('conditions must not call each other in a circle, nor be declared twice', () => {
     expect(found(["'a(x: teams)': 'b(x)'", "'b(x: teams)': 'a(x)'"], 'a(@record.team)')).toEqual([
       ['condition_cycle', 'a'],
     ]);
     expect(found(["'a()': 'true'", "'a(x: int)': 'true'"])).toEqual([['condition_repeated', "'a(x: int)'"]]);
   });
 
-  it('count against the limits once they are expanded, which ends an explosion', () => {
+  it('expanded conditions count against the limits, which ends an explosion', () => {
     const doubling = Array.from({ length: 40 }, (_, i) => `'c${i + 1}(x: int)': 'c${i}(x) and c${i}(x)'`);
     expect(found(["'c0(x: int)': 'x = 1'", ...doubling], 'c40(@record.n)').slice(0, 1)).toEqual([
       ['too_many_comparisons', 'c8(x)'],
     ]);
   });
 
-  it('show both places where an expanded body has an error', () => {
+  it('an error in an expanded body shows both places', () => {
     const rule = 'is_member(@record.parent.parent.parent.parent.parent.team)';
     const [issue] = parseSchema(file(GOOD, rule)).issues;
     expect(issue!.message).toBe(
@@ -98,7 +98,7 @@ describe('named conditions', () => {
     );
   });
 
-  it('are formatted as policies are', () => {
+  it('the formatter treats conditions as policies', () => {
     const text = file(["'a(x: int)': 'x==1 || x = 2'", "'b(x: int)': '!( x=1 )'"], 'true');
     expect(formatPolicies(text).issues.length).toBeGreaterThan(0);
     const right = file(["'b(x: int)': '!( x=1 )'"], 'true');

@@ -22,7 +22,7 @@ ${relations}`;
 /** A collection beside those of teams. */
 const beside = (lines: string): string => `${documents('')}\n${lines}`;
 
-/** One collection `a` that is distributed by its only relation. */
+/** A collection `a` that is distributed by its only relation. */
 const by = (relation: string, distribute = '{ by: ⟦tenant }'): string => `collections:
   ${TEAMS}
   b: {}

@@ -35,7 +35,7 @@ const DISTRIBUTED = loaded(`collections:
 const collection = (name: string, { collections }: Schema = DISTRIBUTED) => collections.get(name)!;
 
 describe('distribute', () => {
-  it('says where the records of each collection are', () => {
+  it('the schema places the records of each collection', () => {
     const places = [...DISTRIBUTED.collections.values()].map(({ name, tenantLayout }) => [name, tenantLayout]);
     expect(Object.fromEntries(places)).toEqual({
       users: { kind: 'reference' },
@@ -47,12 +47,12 @@ describe('distribute', () => {
     });
   });
 
-  it('leaves every collection on one machine where no collection is distributed', () => {
+  it('an undistributed schema keeps every collection on one machine', () => {
     const { collections } = loaded('collections: { a: { fields: { n: int } } }');
     expect([...collections.values()].map(({ tenantLayout }) => tenantLayout)).toEqual([null, null, null]);
   });
 
-  it('begins keys and indexes with the tenant', () => {
+  it('keys and indexes begin with the tenant', () => {
     expect(uniqueColumns(collection('documents'))).toEqual([['team_id', 'slug']]);
     expect(uniqueColumns(collection('covers'))).toEqual([
       ['team_id', 'document_id', 'place'],
@@ -67,7 +67,7 @@ describe('distribute', () => {
     ]);
   });
 
-  it('leaves the tenant out of updates', () => {
+  it('updates leave the tenant out', () => {
     const types = typescriptOf(DISTRIBUTED);
     expect(types).toMatch(/interface DocumentCreate \{[^}]*team: Id/);
     expect(types).toMatch(/interface DocumentUpdate \{[^}]*owner\?: Id/);
@@ -85,7 +85,7 @@ describe('unique within a relation', () => {
       next: { kind: belongs_to, collection: pages, unique: within_book }
 `);
 
-  it('is a key of the relation and the value', () => {
+  it('a value unique within a relation has a key of both columns', () => {
     const pages = collection('pages', schema);
     expect(pages.fields.get('number')).toMatchObject({ unique: false, uniqueWithin: 'book' });
     expect(uniqueColumns(pages)).toEqual([
@@ -95,7 +95,7 @@ describe('unique within a relation', () => {
     ]);
   });
 
-  it('keeps the index of each reference, and a string short enough for its own', () => {
+  it('each reference keeps its index, and a string stays short enough for its own', () => {
     const pages = collection('pages', schema);
     const plain = indexesOf(pages, schema).filter(({ unique }) => !unique);
     expect(plain.map(({ columns }) => columns)).toEqual([
@@ -106,7 +106,7 @@ describe('unique within a relation', () => {
     expect(pages.fields.get('title')).toMatchObject({ max: 675 });
   });
 
-  it('is of the whole collection once a has_one names it', () => {
+  it('a has_one makes its reference unique in the whole collection', () => {
     const { collections } = loaded(`collections:
   books: { relations: { cover: { kind: has_one, collection: covers, via: book } } }
   covers:
@@ -118,7 +118,7 @@ describe('unique within a relation', () => {
   });
 });
 
-it('every error is in the reference', () => {
+it('the reference lists every error', () => {
   const page = readFileSync(new URL('../../docs/schema.md', import.meta.url), 'utf8');
   const codes = new Set(DISTRIBUTION_CASES.flatMap((each) => each.codes));
   const shown = [...codes].filter((code) => page.includes(`| \`${code}\` |`));
@@ -136,6 +136,6 @@ it('every error is in the reference', () => {
   ]);
 });
 
-it('the sample of teams is checked without a word', () => {
+it('the sample of teams has no issues', () => {
   expect(parseSchema(readFileSync(new URL('../../docs/distributed.yaml', import.meta.url), 'utf8')).issues).toEqual([]);
 });

@@ -11,8 +11,8 @@ const read = (
     return error === undefined ? taken : error.code;
   });
 
-describe('what a field takes from JSON', () => {
-  it('string: code points, and nothing that PostgreSQL cannot keep', () => {
+describe('the JSON values of fields', () => {
+  it('string takes code points that PostgreSQL can store', () => {
     expect(read(FIELD_KINDS.string, ['', 'a', 5, null, true, [], 'a\0', '\ud800', '\ud83d\ude00'])).toEqual([
       '',
       'a',
@@ -30,7 +30,7 @@ describe('what a field takes from JSON', () => {
     expect(read(FIELD_KINDS.string, ['x', 'X'], { enum: ['x'] })).toEqual(['x', 'not_in_enum']);
   });
 
-  it('int: whole numbers within 2^53', () => {
+  it('int takes whole numbers within 2^53', () => {
     expect(
       read(FIELD_KINDS.int, [0, -0, 9007199254740991, -9007199254740991, 9007199254740992, 1.5, '5', true, Number.NaN]),
     ).toEqual([
@@ -48,7 +48,7 @@ describe('what a field takes from JSON', () => {
     expect(read(FIELD_KINDS.int, [0, 1, 3, 4], { min: 1, max: 3 })).toEqual(['too_small', 1, 3, 'too_large']);
   });
 
-  it('float: finite numbers', () => {
+  it('float takes finite numbers', () => {
     expect(read(FIELD_KINDS.float, [0.1, 1e308, 5e-324, Number.POSITIVE_INFINITY, Number.NaN, '1'])).toEqual([
       0.1,
       1e308,
@@ -60,7 +60,7 @@ describe('what a field takes from JSON', () => {
     expect(Object.is(read(FIELD_KINDS.float, [-0])[0], 0)).toBe(true);
   });
 
-  it('bool: true and false', () => {
+  it('bool takes true and false', () => {
     expect(read(FIELD_KINDS.bool, [true, false, 'true', 1, 0])).toEqual([
       true,
       false,
@@ -70,7 +70,7 @@ describe('what a field takes from JSON', () => {
     ]);
   });
 
-  it('datetime: RFC 3339 with an offset, in canonical form, bounds as instants', () => {
+  it('datetime takes RFC 3339 with an offset, and compares bounds as instants', () => {
     expect(
       read(FIELD_KINDS.datetime, [
         '2026-01-31T10:30:00+01:00',
@@ -87,7 +87,7 @@ describe('what a field takes from JSON', () => {
     ).toEqual(['too_small', '2026-01-01T00:30:00.000000Z']);
   });
 
-  it('identifiers: UUIDs in any letter case', () => {
+  it('id takes UUIDs in any letter case', () => {
     expect(read(ID_KIND, ['0190B0A0-0000-7000-8000-00000000000A', '0190b0a000007000800000000000000a', 5])).toEqual([
       '0190b0a0-0000-7000-8000-00000000000a',
       'wrong_type',
@@ -96,7 +96,7 @@ describe('what a field takes from JSON', () => {
   });
 });
 
-describe('what a cell of PostgreSQL becomes', () => {
+describe('cells of PostgreSQL', () => {
   const cases = [
     [FIELD_KINDS.string, 'a"\\\n\u2028', JSON.stringify('a"\\\n\u2028'), 'a"\\\n\u2028'],
     [FIELD_KINDS.bool, 't', 'true', true],

@@ -43,7 +43,7 @@ collections:   # here
 `;
 
 describe('formatting', () => {
-  it('rewrites policies and nothing else', () => {
+  it('the formatter rewrites only policies', () => {
     expect(formatPolicies(BEFORE)).toEqual({
       text: AFTER,
       changed: ['list', 'read', 'create', 'update', 'delete[0].when', 'delete[2].when'].map(
@@ -53,18 +53,18 @@ describe('formatting', () => {
     });
   });
 
-  it('changes nothing the second time, nor line ends', () => {
+  it('a second run changes no text, and line ends stay', () => {
     expect(formatPolicies(AFTER)).toEqual({ text: AFTER, changed: [], issues: [] });
     const windows = (text: string) => text.replaceAll('\n', '\r\n');
     expect(formatPolicies(windows(BEFORE)).text).toBe(windows(AFTER));
   });
 
-  it('leaves the sample as it is', () => {
+  it('the formatter leaves the sample unchanged', () => {
     const text = readFileSync('bylaw.yaml', 'utf8');
     expect(formatPolicies(text)).toEqual({ text, changed: [], issues: [] });
   });
 
-  it('keeps comments of policies in their places', () => {
+  it('comments of policies stay in their places', () => {
     const of = (list: string) => `collections:\n  a:\n    access:\n      list: ${list}\n`;
     expect(formatPolicies(of("'1==1/* always */'")).issues).toHaveLength(1);
     expect(formatPolicies(of("'1=1/* always */&&true'")).text).toBe(of("'1 = 1 /* always */ and true'"));
@@ -72,7 +72,7 @@ describe('formatting', () => {
     expect(formatPolicies(lost)).toEqual({ text: lost, changed: [], issues: [] });
   });
 
-  it('touches nothing where a policy cannot be read', () => {
+  it('an unreadable policy leaves the file unchanged', () => {
     const text = "collections:\n  a:\n    access:\n      list: '1=1 and'\n      read: 'true&&true'\n";
     const { text: after, changed, issues } = formatPolicies(text);
     expect([after, changed, issues.map(({ line, severity }) => [line, severity])]).toEqual([text, [], [[4, 'error']]]);

@@ -1,11 +1,12 @@
 /**
- * Faulty schema files. `⟦` stands before every place that must be reported, `codes` in the order of the places. Nothing else may be reported.
+ * Faulty schema files. `⟦` marks every place that must be reported, `codes` in the order of the places.
+ * Nothing else may be reported.
  */
 export interface IssueCase {
   readonly about: string;
   readonly text: string;
   readonly codes: readonly string[];
-  /** What a message must hold, e.g. the nearest name. */
+  /** A part of the message, e.g. the nearest name. */
   readonly says?: string;
 }
 
@@ -18,7 +19,7 @@ const policy = (text: string): string => inA(`    access:\n      read: ${text}\n
 const owned = (text: string): string =>
   `collections:\n  a:\n    fields: { title: string }\n    relations:\n      owner: { kind: belongs_to, collection: users }\n    access:\n      list: ${text}\n`;
 
-/** Types of other systems, and what is said of them. */
+/** Types of other systems, and their messages. */
 const TYPES: readonly (readonly [type: string, says: string])[] = [
   ['text', 'did you mean `string`?'],
   ['boolean', 'did you mean `bool`?'],

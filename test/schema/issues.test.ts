@@ -27,7 +27,7 @@ describe('a faulty schema file', () => {
     if (says !== undefined) expect(issues.map(({ message }) => message).join('\n')).toContain(says);
   });
 
-  it('gives no schema with an error, and one with a warning', () => {
+  it('a file with an error gives no schema, one with a warning does', () => {
     const outcomes = CASES.map(({ text, about }) => {
       const { schema, issues } = parseSchema(marked(text).text, 'x.yaml');
       const failed = issues.some(({ severity }) => severity === 'error');
@@ -65,7 +65,7 @@ function fixed(text: string): string {
 }
 
 it.each(['text', 'boolean', 'date', 'admin', 'public', 'authenticated', 'owner', '[admin, public]'])(
-  'what is offered for %s is valid',
+  'the fix for %s is valid',
   (word) => {
     const isType = ['text', 'boolean', 'date'].includes(word);
     const text = `collections:

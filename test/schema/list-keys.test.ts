@@ -40,14 +40,14 @@ describe('a rule for lists', () => {
     ['a count that begins at it', `list: 'has_labels(@request.query.code)'`],
     ['a quantifier that begins at it', `list: 'has_label(@request.query.code)'`],
     ['the list half of a view', `view: '@request.query.code = @record.title'`],
-  ])('that needs a key which is not a filter is reported: %s', (_, access) => {
+  ])('the checker reports a rule that needs a key without a filter: %s', (_, access) => {
     const [message, ...more] = warningsOf(access);
     expect(more).toEqual([]);
     expect(message).toContain('`code`, which is not a filter of `docs`');
     expect(message).toContain('only POST /api/docs/query can meet it');
   });
 
-  it('names all such keys', () => {
+  it('the warning names all such keys', () => {
     expect(warningsOf(`list: '@request.query.a = "x" and @request.query.b = "y"'`)[0]).toContain('`a` and `b`');
   });
 
@@ -63,7 +63,7 @@ describe('a rule for lists', () => {
     ['nothing of a relation', `list: 'none(@record.labels as l, l.name = @request.query.code)'`],
     ['a rule for one record', `read: '@request.query.code = "x"'`],
     ['a rule that is never true at all', `list: 'false and @request.query.code = "x"'`],
-  ])('that a plain list can meet is not: %s', (_, access) => {
+  ])('the checker accepts a rule that a plain list can meet: %s', (_, access) => {
     expect(warningsOf(access)).toEqual([]);
   });
 });
@@ -77,7 +77,7 @@ interface Parameter {
 }
 
 describe('a word of lists', () => {
-  it.each(LIST_WORDS)('names no field and no relation: %s', (word) => {
+  it.each(LIST_WORDS)('no field and no relation may have the name: %s', (word) => {
     const { issues } = parseSchema(`collections:
   docs:
     fields: { ${word}: string }
@@ -90,7 +90,7 @@ describe('a word of lists', () => {
     ]);
   });
 
-  it('appears in the OpenAPI document: the parameters of a list are its words and its filters', () => {
+  it('the OpenAPI document lists the words and the filters of a list as its parameters', () => {
     const schema = parseSchema(schemaOf(`list: 'true'`)).schema!;
     const { paths } = openapiOf(schema, routes, '1') as unknown as ListPaths;
     const keys = paths['/api/docs'].get.parameters.flatMap(({ name, in: where }) => (where === 'query' ? [name] : []));

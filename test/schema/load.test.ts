@@ -18,7 +18,7 @@ const textsOf = ({ access }: Collection) =>
   Object.fromEntries(Object.entries(access).map(([action, policies]) => [action, policies.map(({ text }) => text)]));
 
 describe('loading a schema', () => {
-  it('reads the sample without a warning', () => {
+  it('the sample has no warning', () => {
     const { schema, issues } = loadSchema({ file: 'bylaw.yaml', env: {} });
     expect(issues).toEqual([]);
     expect([...schema!.collections.keys()]).toEqual([
@@ -33,7 +33,7 @@ describe('loading a schema', () => {
     ]);
   });
 
-  it('reads the example of the language', () => {
+  it('the example of the language gives its schema', () => {
     const { schema, issues } = loadSchema({ file: LANGUAGE, env: {} });
     expect(issues).toEqual([]);
     const documents = schema!.collections.get('documents')!;
@@ -152,7 +152,7 @@ describe('loading a schema', () => {
     expect(schema!.register).toEqual({ roles: ['member'] });
   });
 
-  it('knows users and files by themselves', () => {
+  it('users and files exist without a declaration', () => {
     const { collections, roles } = loaded('collections: {}');
     expect([...roles.values()]).toEqual([{ name: 'admin', assigns: ['admin'], includes: [] }]);
     expect(
@@ -183,7 +183,7 @@ describe('loading a schema', () => {
     });
   });
 
-  it('joins roles and a condition into one expression', () => {
+  it('roles and a condition become one expression', () => {
     const { collections } = loaded(`roles: [a, b]
 collections:
   posts:
@@ -215,7 +215,7 @@ collections:
     ]);
   });
 
-  it('holds the limits for each condition, not for what the roles add to it', () => {
+  it('the limits count each condition without its roles', () => {
     const many = Array.from({ length: 256 }, (_, i) => `@record.n=${i % 10}`).join(' or ');
     const { collections } = loaded(
       `roles: [a]\ncollections:\n  posts:\n    fields: { n: int }\n    access:\n      read: [{ roles: [a], when: '${many}' }]\n`,
@@ -223,7 +223,7 @@ collections:
     expect(collections.get('posts')!.access.read).toHaveLength(1);
   });
 
-  it('closes included roles and lets admin assign all', () => {
+  it('included roles are transitive, and admin assigns all roles', () => {
     const { roles } = loaded(
       'roles:\n  a: { includes: [b] }\n  b: { includes: [c, a] }\n  c:\n  admin: { includes: [a] }\n',
     );
@@ -235,7 +235,7 @@ collections:
     ]);
   });
 
-  it('reads settings in their units', () => {
+  it('settings have units', () => {
     const { sessions, limits, uploads, oauth, origins, proxies } = loaded(
       `sessions: { access: 90s, refresh: 2w }
 limits: { register: 5 in 1h, body: 64KiB, query_time: 1m }
@@ -278,7 +278,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     });
   });
 
-  it('reads JSON, aliases, and names of JavaScript’s own', () => {
+  it('the loader reads JSON, aliases, and names of JavaScript’s own', () => {
     const json = loaded(
       '{ "collections": { "constructor": { "fields": { "toString": "int", "valueOf": { "type": "bool" } } } } }',
     );
@@ -295,7 +295,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     expect(aliased.collections.get('b')!.fields.get('n')!.type).toBe('int');
   });
 
-  it('tells which file cannot be read', () => {
+  it('an unreadable file gives an error with its name', () => {
     expect(loadSchema({ file: '/nowhere.yaml', env: {} }).issues).toEqual([
       {
         code: 'no_file',
@@ -311,7 +311,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     ]);
   });
 
-  it('gives the names of a file whose policies it does not look at', () => {
+  it('the catalog of a file ignores its policies', () => {
     const { catalog } = readSchemaCatalog(
       "roles: [x]\ncollections:\n  a:\n    fields: { n: int }\n    access: { read: 'no policy at all' }\n",
     );
@@ -321,7 +321,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     ]);
   });
 
-  it('places an error with its end, its path and a fix that fits the quotes', () => {
+  it('an error has its end, its path and a fix that fits the quotes', () => {
     const { issues } = parseSchema(
       `collections:\n  a:\n    fields: { name: string }\n    access:\n      read: [{ when: '@record.nme = "x"' }]\n`,
       'x.yaml',
@@ -342,7 +342,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     ]);
   });
 
-  it('wants an index for what lists compare, not for what they cannot use', () => {
+  it('the loader adds an index for compared fields if it can serve them', () => {
     const schema = loaded(`collections:
   a:
     fields: { kind: { type: string, max: 20 }, slug: { type: string, unique: true }, on: { type: bool }, at: { type: datetime, index: true } }
@@ -362,7 +362,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     expect(schema.collections.get('a')!.fields.get('slug')!.max).toBe(675);
   });
 
-  it('gives a field that every record has an index where the collection asks for it', () => {
+  it('a collection can declare an index on a field of every record', () => {
     const schema = loaded(`collections:
   a: { index: [updated_at] }
   files: { index: [size, sha256] }
@@ -372,7 +372,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
     expect(columnsOf('files')).toEqual(['created_at', 'size', 'sha256', 'owner_id']);
   });
 
-  it('has a current JSON Schema of the format beside it', () => {
+  it('the JSON Schema of the format is current', () => {
     expect(readFileSync('src/schema/bylaw.schema.json', 'utf8')).toBe(formatSchema());
   });
 });

@@ -32,7 +32,7 @@ const shown = (access: MemberAccess | undefined): object =>
   Object.fromEntries(Object.entries(access ?? {}).map(([action, rules]) => [action, rules.map(({ text }) => text)]));
 
 describe('rules of members', () => {
-  it('are rule lists; a rule for writing is one for create and one for update', () => {
+  it('a rule for writing a member is one for create and one for update', () => {
     expect(issues).toEqual([]);
     const hr = '@request.auth.roles contains "hr"';
     expect([...people.memberAccess.keys()]).toEqual(['salary', 'level', 'token', 'owner']);
@@ -46,14 +46,14 @@ describe('rules of members', () => {
     expect(people.memberAccess.get('level')!.update![0]!.namesNext).toBe(true);
   });
 
-  it('are formatted like those of actions', () => {
+  it('the formatter treats rules of members like rules of actions', () => {
     const { text, changed } = formatPolicies(
       TEXT.replace("'@record.owner = @request.auth.id' }]", "'@record.owner=@request.auth.id' }]"),
     );
     expect([text, changed]).toEqual([TEXT, ['collections.people.fields.salary.access.read[1].when']]);
   });
 
-  it('make members optional in what clients see, and nothing else', () => {
+  it('rules make members optional for clients, and change no other type', () => {
     // biome-ignore lint/suspicious/noExplicitAny: the document is JSON
     const { schemas } = (openapiOf(schema!, routes, '1') as any).components;
     expect(schemas.Person.required).toEqual(['id', 'created_at', 'updated_at', 'name', 'level']);
@@ -74,12 +74,12 @@ describe('trust in what the caller may set', () => {
     parseSchema(TEXT.replace('access: { read: true }', `access: { read: '${rule}' }`)).issues.map(
       ({ code, path }) => `${code} ${path}`,
     );
-  it('is warned of in rules of members', () => {
+  it('the checker warns of misplaced trust in rules of members', () => {
     expect(warned('@request.auth.mood = "good"')).toEqual([
       'self_chosen collections.people.relations.owner.access.read',
     ]);
   });
-  it('is well placed in a field that only a role sets', () => {
+  it('a rule may trust a field that only a role sets', () => {
     expect(warned('@request.auth.clearance > 3')).toEqual([]);
   });
 });

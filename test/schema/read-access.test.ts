@@ -26,14 +26,14 @@ collections:
     return explain({ policy: policy!, request, record: { id: 'r', n }, related: NO_RELATED }).clause;
   };
 
-  it('are joined with the condition as trees: its spans point into the text of the author', () => {
+  it('roles and condition join as trees: spans point into the source text', () => {
     const { source, checked } = policy!;
     expect(source.startsWith(WHEN)).toBe(true);
     const spans = checked.kind === 'and' ? checked.items.map(({ span }) => source.slice(span.start, span.end)) : [];
     expect(spans).toEqual(['@request.auth.roles contains "a" or @request.auth.roles contains "b"', WHEN]);
   });
 
-  it('and an explanation shows the whole rule, then its parts as they were written', () => {
+  it('an explanation shows the whole rule, then its parts as written', () => {
     const shown = ({ text, value, parts }: Clause): unknown => [text, value, ...parts.map(shown)];
     expect(shown(clauseFor(['b'], 3))).toEqual([
       `(@request.auth.roles contains "a" or @request.auth.roles contains "b") and (${WHEN})`,
@@ -53,7 +53,7 @@ describe('`view`', () => {
   const loaded = (access: string) =>
     parseSchema(`roles: [a]\ncollections:\n  posts:\n    fields: { n: int, hidden: bool }\n    access: ${access}\n`);
 
-  it('is `list` and `read`, and leaves the other actions denied', () => {
+  it('`view` gives `list` and `read`, and leaves the other actions denied', () => {
     const { schema, issues } = loaded("{ view: [{ roles: [a] }, { when: '@record.n = 1' }], delete: true }");
     const { access } = schema!.collections.get('posts')!;
     const texts = Object.entries(access).map(([action, rules]) => [action, rules.map(({ text }) => text)]);
@@ -68,12 +68,12 @@ describe('`view`', () => {
     expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
   });
 
-  it('reports an error in it once, at its place', () => {
+  it('an error in `view` is reported once, at its place', () => {
     const { issues } = loaded("{ view: '@record.m = 1' }");
     expect(issues.map(({ code, path }) => [code, path])).toEqual([['name_unknown', 'collections.posts.access.view']]);
   });
 
-  it.each(['list', 'read'])('does not stand beside `%s`', (key) => {
+  it.each(['list', 'read'])('`view` excludes `%s`', (key) => {
     const { schema, issues } = loaded(`{ view: true, ${key}: true }`);
     expect(schema).toBeUndefined();
     expect(issues).toMatchObject([{ code: 'view_conflict', path: `collections.posts.access.${key}` }]);

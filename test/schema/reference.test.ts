@@ -6,9 +6,9 @@ import { parseSchema } from '../../src/schema/load.ts';
 const page = readFileSync(new URL('../../docs/schema.md', import.meta.url), 'utf8');
 const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => yaml!);
 
-it.each(examples)('the reference of schema files shows what is valid: %s', (yaml) => {
+it.each(examples)('the reference of schema files has valid examples: %s', (yaml) => {
   const { issues } = parseSchema(yaml);
-  // The line for editors stands alone.
+  // The line for editors is separate.
   expect(issues.filter(({ code }) => code !== 'no_collections')).toEqual([]);
 });
 
@@ -27,7 +27,7 @@ function keysIn(schema: unknown, parent = ''): readonly (readonly [key: string, 
   ];
 }
 
-it('every key of the format says what it means, and is in the reference', () => {
+it('the reference describes every key of the format', () => {
   const keys = keysIn(schemaOfFormat());
   expect(keys.length).toBeGreaterThan(60);
   expect(keys.filter(([, description]) => typeof description !== 'string')).toEqual([]);

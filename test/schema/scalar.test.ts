@@ -18,7 +18,7 @@ function written(value: string, style: Scalar.Type, lineWidth: number): string {
 }
 
 describe('the offsets of a scalar', () => {
-  it('find every letter of the value in the file, in every style and at every width', () => {
+  it('offsets find every letter of the value in the file, in every style and at every width', () => {
     const words = fc.array(
       fc.constantFrom('@record.title', '=', '"it\'s"', 'and', '(x', 'or', 'y)', '"a  b"', '😀', '\\n'),
       { minLength: 1, maxLength: 30 },
@@ -34,7 +34,7 @@ describe('the offsets of a scalar', () => {
         expect(offsets).toHaveLength(read.length + 1);
         for (let i = 0; i < read.length; i++) {
           expect(offsets[i]!).toBeLessThanOrEqual(offsets[i + 1]!);
-          // Escapes stand for letters that the file does not have.
+          // Escapes represent letters that the file does not have.
           if (/[\s"'\\]/.test(read[i]!) || /[\ud800-\udfff]/.test(read[i]!)) continue;
           expect(text[offsets[i]!]).toBe(read[i]);
         }
@@ -43,14 +43,14 @@ describe('the offsets of a scalar', () => {
     );
   });
 
-  it('count doubled quotes once', () => {
+  it('offsets count doubled quotes once', () => {
     const text = "'a''''b'";
     const node = parseDocument(text).contents;
     if (!isScalar(node)) throw new Error('no scalar');
     expect([node.value, offsetsOf(text, node)]).toEqual(["a''b", [1, 2, 4, 6, 7]]);
   });
 
-  it('walk over escapes', () => {
+  it('offsets skip escapes', () => {
     const text = '"\\u0041\\x42\\U0001F600\\"c\\td\\\n  e"';
     const node = parseDocument(text).contents;
     if (!isScalar(node)) throw new Error('no scalar');

@@ -50,8 +50,8 @@ const damaged = fc
   )
   .map((harms) => harms.reduce((text, { at, cut, piece }) => text.slice(0, at) + piece + text.slice(at + cut), SAMPLE));
 
-describe('whatever the file holds', () => {
-  it('it is answered by a schema or by errors that stand in the file', () => {
+describe('arbitrary files', () => {
+  it('the loader gives a schema, or errors with places in the file', () => {
     let faulty = 0;
     fc.assert(
       fc.property(damaged, (text) => {

@@ -1,5 +1,5 @@
 // @module-tag long
-/** What is offered while a policy is written: tables of places, and two properties over the policies of test/cases. */
+/** Completions while a policy is written: tables of places, and two properties over the policies of test/cases. */
 import { describe, expect, it, test } from 'vitest';
 import { lexer } from '../../../grammar/tokens.ts';
 import { type Completion, type CompletionPlace, completions } from '../../../src/policy/analyse/completions.ts';
@@ -95,7 +95,7 @@ const PLACES: readonly (readonly [marked: string, texts: readonly string[]])[] =
   ['@record.title.|', []],
 ];
 
-describe('what is offered', () => {
+describe('completions', () => {
   it.each(PLACES)('%s', (marked, texts) => {
     expect(textsAt(marked)).toEqual(texts);
   });
@@ -147,7 +147,7 @@ function piecesOf(text: string): readonly { readonly piece: string; readonly sta
   });
 }
 
-test('every name and word of a policy is offered where it stands', () => {
+test('completions at each place of a policy include its name or word', () => {
   for (const { text, action } of POLICIES)
     for (const { piece, start } of piecesOf(text)) {
       const offered = completions(text, start, placeOf(action)).filter(({ span }) => span.start === start);
@@ -156,7 +156,7 @@ test('every name and word of a policy is offered where it stands', () => {
     }
 });
 
-/** Of a text that is not finished, and right so far. */
+/** The completions of a text that is unfinished, and right so far. */
 const UNFINISHED: ReadonlySet<string> = new Set([
   'name_expected',
   'operand_expected',
@@ -171,7 +171,7 @@ const UNFINISHED: ReadonlySet<string> = new Set([
   'policy_expected',
 ]);
 
-test('with what is offered, a text is unfinished at most', () => {
+test('a text with an accepted completion is at worst unfinished', () => {
   for (const { text, action } of POLICIES) {
     const offset = random.below(text.length + 1);
     for (const { text: chosen, span } of completions(text, offset, placeOf(action))) {
@@ -185,7 +185,7 @@ test('with what is offered, a text is unfinished at most', () => {
   }
 });
 
-test('a text that is wrong, and every beginning of one, has completions without a word', () => {
+test('a wrong text, and every beginning of one, has completions without an exception', () => {
   for (let i = 0; i < 400; i++) {
     const { text, action } = random.pick(POLICIES);
     const at = random.below(text.length + 1);
@@ -216,8 +216,8 @@ test('a text that is wrong, and every beginning of one, has completions without 
   }
 });
 
-describe('where it stands', () => {
-  test('in the body of a named condition: its parameters and the request', () => {
+describe('the place of a completion', () => {
+  test('the body of a named condition offers its parameters and the request', () => {
     const parameters = [
       { name: 'team', type: { id: 'teams' } },
       { name: 'least', type: 'int' },
@@ -231,13 +231,13 @@ describe('where it stands', () => {
     expect(textsAt('@now > |', body)).not.toContain('least');
   });
 
-  test('in a rule that is not of update: no @next, no body, no changes', () => {
+  test('a rule for another action than update offers no @next, no body and no changes', () => {
     const texts = textsAt('|', { action: 'list' });
     expect(texts.filter((text) => /^(?:@next|@request.data|changed)/.test(text))).toEqual([]);
     expect(textsAt('|', { action: 'create' })).toEqual(expect.arrayContaining(['@next.', '@request.data.']));
   });
 
-  test('in the filter of a query: members of the record, params and @me', () => {
+  test('the filter of a query offers members of the record, params and @me', () => {
     const filter: Partial<CompletionPlace> = { action: 'list', params: { least: 3 } };
     expect(textsAt('|', filter)).toEqual(
       expect.arrayContaining(['title', 'owner', 'tags', '$least', '@me', '@now', 'any(']),
@@ -257,7 +257,7 @@ describe('where it stands', () => {
     expect(textsAt('any(tags as t, t.|', filter)).toContain('label');
   });
 
-  test('variables, wherever counts and quantifiers are within each other', () => {
+  test('nested counts and quantifiers offer their variables', () => {
     const range = '@record.team.memberships as m';
     for (const text of [
       `any(${range}, count(@record.tags as t, |`,
@@ -268,15 +268,15 @@ describe('where it stands', () => {
       expect([text, textsAt(text)]).toEqual([text, expect.arrayContaining(['m', '@record.', 'any('])]);
   });
 
-  test('keys of the query: those that requests can have, and those of the text', () => {
+  test('query keys include those of requests and those of the text', () => {
     expect(textsAt('@record.title = @request.query.|', { queryKeys: ['page'] })).toEqual(['page']);
     expect(textsAt('@record.title = @request.query.q and @record.pinned = @request.query.|')).toEqual(['q']);
   });
 });
 
-describe('what is said of it', () => {
+describe('the details of a completion', () => {
   const find = (marked: string, text: string): Completion | undefined => at(marked).find((each) => each.text === text);
-  test('kinds and types', () => {
+  test('completions have kinds and types', () => {
     expect(find('@record.|', 'score')).toEqual({
       text: 'score',
       kind: 'field',
@@ -292,7 +292,7 @@ describe('what is said of it', () => {
       doc: OPERATORS['starts with'].doc,
     });
   });
-  test('what roots, words and functions mean', () => {
+  test('completions document roots, words and functions', () => {
     expect(find('|', '@record.')?.doc).toBe(ROOT_DOCS['@record']!.doc);
     expect(find('@record.pinned |', 'and')?.doc).toBe(CONNECTIVES.and.doc);
     expect(find('|', 'any(')?.doc).toBe(FUNCTIONS.any.doc);
@@ -300,7 +300,7 @@ describe('what is said of it', () => {
     expect(find('|', 'changed_only(')?.doc).toBe(FUNCTIONS.changed_only.doc);
     expect(find('|', 'is_member(')?.doc).toBeUndefined();
   });
-  test('the whole of a name or a string is replaced', () => {
+  test('a completion replaces the whole of a name or a string', () => {
     expect(find('@record.sc|re = 1', 'score')?.span).toEqual({ start: 8, end: 12 });
     expect(find('@record.status = "dr|aft" and true', '"draft"')?.span).toEqual({ start: 17, end: 24 });
     expect(find('@record.title is n|', 'is not null')?.span).toEqual({ start: 14, end: 18 });

@@ -104,7 +104,7 @@ describe('the sentence', () => {
 const valuesOf = (clause: Clause): unknown[] => [clause.text, clause.value, ...clause.parts.map(valuesOf)];
 
 describe('explain', () => {
-  it('gives the value of every clause, the residual and its SQL', () => {
+  it('an explanation gives the value of every clause, the residual and its SQL', () => {
     const explanation = explain(
       situation('@request.auth.roles contains "admin" or @record.owner = @request.auth.id and @record.score > 1'),
     );
@@ -129,7 +129,7 @@ describe('explain', () => {
     });
   });
 
-  it('gives the place and the sides of every comparison', () => {
+  it('an explanation gives the place and the sides of every comparison', () => {
     const { clause } = explain(situation('@record.score = 2 or @record.owner = @request.auth.id'));
     expect(clause.parts.map(({ offset, sides }) => [offset, sides])).toEqual([
       [0, { left: undefined, right: 2 }],
@@ -137,7 +137,7 @@ describe('explain', () => {
     ]);
   });
 
-  it('has no SQL for a rule over two records', () => {
+  it('an explanation has no SQL for a rule over two records', () => {
     const policy = compile('@record.owner = @next.owner', { catalog, collection: 'documents', action: 'update' });
     const { allowed, sql } = explain({
       ...situation('true'),
@@ -147,7 +147,7 @@ describe('explain', () => {
     expect([allowed, sql]).toEqual([false, undefined]);
   });
 
-  it('of a create does not find the new record among the stored ones, and reads its members from itself', () => {
+  it('an explanation of a create reads the members of the new record from itself, and does not find it among stored ones', () => {
     const at = { catalog, collection: 'documents', action: 'create' } as const;
     const record = { ...RECORD, tags: ['t1'], cover: null };
     const related: Related = {
@@ -169,7 +169,7 @@ describe('explain', () => {
     expect(told('@record.cover is null and none(@record.team.memberships as m, true)')).toEqual([true, undefined]);
   });
 
-  it('agrees with the predicate', () => {
+  it('an explanation agrees with the predicate', () => {
     const disagreeing = SENTENCES.map(([text]) => situation(text)).filter(
       ({ policy, request, record, related }) =>
         explain({ policy, request, record, related }).allowed !== policy.specialise(request).test(record, related),

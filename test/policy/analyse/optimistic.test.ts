@@ -42,7 +42,7 @@ describe('before the body', () => {
     ['not all(@record.team.notes as n, n.level = @request.data.level)', 'depends'],
   ])('%s: %s', (text, verdict) => expect(verdictOf(text)).toBe(verdict));
 
-  test('a rule that does not read it is left alone', () => {
+  test('a rule that does not read the body stays the same', () => {
     const policy = compile('@record.level > 1', { catalog: schema, collection: 'notes', action: 'create' });
     expect(optimistic(policy, schema)).toBe(policy);
   });

@@ -45,7 +45,7 @@ describe('the owner that a rule requires', () => {
     ['@record.owner = @request.auth.id and @next.owner = @record.owner', 'auth.id'],
     ['@record.owner = @request.auth.id and @record.owner = @request.query.owner', 'auth.id', 'query.owner'],
     ['any(@record.tags as t, t.label = "a") and @record.owner = @request.auth.id', 'auth.id'],
-  ])('of %s is %s', (text, ...pins) => {
+  ])('the required owner of %s is %s', (text, ...pins) => {
     expect(provenOf(text).map(named)).toEqual(pins);
     const rules = [ruleOf(text)];
     const permit = decide({ rules, request: requestOf({ owner: ME }) });
@@ -70,13 +70,13 @@ describe('the owner that a rule requires', () => {
     '@record.team.lead = @request.auth.id',
     '@request.auth.roles contains "admin"',
     'any(@record.team.memberships as m, m.user = @request.auth.id)',
-  ])('of %s is not known', (text) => {
+  ])('no owner is required by %s', (text) => {
     expect(provenOf(text)).toEqual([]);
     const request = requestOf({ owner: YOU, owners: [ME, YOU] });
     expect(decide({ rules: [ruleOf(text)], request }).pinned('owner_id')).toBeUndefined();
   });
 
-  it('is one that all rules of the action require', () => {
+  it('rules of one action share the owner that all of them require', () => {
     const pins = ['auth.id', 'query.owner', 'both'].map((which) =>
       provenOf(
         { 'auth.id': MINE, 'query.owner': ASKED, both: `@record.pinned and ${ASKED} and ${MINE}` }[which] as string,
@@ -92,19 +92,19 @@ describe('the owner that a rule requires', () => {
     ]);
   });
 
-  it('is compared by value between rules', () => {
+  it('rules compare required owners by value', () => {
     const rules = [ruleOf(MINE), ruleOf(`${ASKED} and @record.pinned`)];
     const pinnedFor = (owner: string) => decide({ rules, request: requestOf({ owner }) }).pinned('owner_id');
     expect([pinnedFor(ME), pinnedFor(YOU)]).toEqual([ME, undefined]);
   });
 
-  it('is that of the rules that the request leaves open', () => {
+  it('the permit requires the owner of its open rules', () => {
     const rules = [ruleOf(MINE), ruleOf('@record.pinned and @request.auth.roles contains "admin"')];
     expect(decide({ rules, request: requestOf() }).pinned('owner_id')).toBe(ME);
     expect(decide({ rules: [ruleOf(ASKED)], request: requestOf() }).pinned('owner_id')).toBeUndefined();
   });
 
-  it('is that of the created record', () => {
+  it('a create requires the owner of the created record', () => {
     const rules = [ruleOf(`${MINE} and @record.pinned`, 'create')];
     expect(decide({ rules, request: requestOf() }).pinned('owner_id')).toBe(ME);
   });
@@ -165,7 +165,7 @@ const ROWS: readonly Row[] = [ME, YOU].flatMap((owner) =>
 );
 
 describe('against the plain interpreter', () => {
-  it('what is allowed has the owner that is required', { tags: ['long'] }, () => {
+  it('every allowed record has the required owner', { tags: ['long'] }, () => {
     let [proven, pinned] = [0, 0];
     fc.assert(
       fc.property(fc.array(policies, { minLength: 1, maxLength: 3 }), (texts) => {
@@ -193,7 +193,7 @@ describe('against the plain interpreter', () => {
     expect(pinned).toBeGreaterThan(300);
   });
 
-  it('one spelling means the same as another', { tags: ['long'] }, () => {
+  it('the canonical spelling keeps the meaning', { tags: ['long'] }, () => {
     fc.assert(
       fc.property(policies, (text) => {
         const { checked } = ruleOf(text);

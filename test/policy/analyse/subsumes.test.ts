@@ -43,12 +43,12 @@ describe('a rule that another one makes idle', () => {
     expect(subsumes(checkedOf(a), checkedOf(b))).toBe(false);
   });
 
-  it('is not one with `@next` beside one without, which is held to both records', () => {
+  it('a rule without `@next` does not subsume one with it, since it must hold for both records', () => {
     expect(subsumes(checkedOf('@record.pinned'), checkedOf('@record.pinned and @next.score > 5'))).toBe(false);
     expect(subsumes(checkedOf('@record.pinned or @next.score > 5'), checkedOf('@record.pinned'))).toBe(true);
   });
 
-  it('gives up in time', () => {
+  it('the proof gives up in time', () => {
     const nest = (n: number): string =>
       n === 0
         ? '@record.pinned'
@@ -130,7 +130,7 @@ function truth(checked: Checked, { record, labels, query }: Case) {
 }
 
 describe('against the plain interpreter', () => {
-  it('never calls a rule redundant that is not', { tags: ['long'] }, () => {
+  it('the proof never reports a needed rule as redundant', { tags: ['long'] }, () => {
     let shown = 0;
     fc.assert(
       fc.property(policies, policies, (one, other) => {
@@ -152,7 +152,7 @@ describe('against the plain interpreter', () => {
     expect(shown).toBeGreaterThan(400);
   });
 
-  it('never forgets an outcome', { tags: ['long'] }, () => {
+  it('the outcomes include every result of the interpreter', { tags: ['long'] }, () => {
     fc.assert(
       fc.property(policies, (text) => {
         const checked = checkedOf(text);

@@ -1,4 +1,7 @@
-/** What a rule for update can come to before the write is known, against the definition: for every stored record and every result. */
+/**
+ * Bounds on update rules before the write is known, against the definition: for every stored record and every
+ * result.
+ */
 import { describe, expect, test } from 'vitest';
 import { updateBoundsOf } from '../../../src/policy/analyse/update-bounds.ts';
 import { compile } from '../../../src/policy/compile.ts';
@@ -25,7 +28,7 @@ const request: PolicyRequest = {
 };
 const record: Row = { id: '01900000-0000-7000-8000-000000000001', level: 3, text: 'a', open: true };
 
-describe('before the write', () => {
+describe('bounds before the write', () => {
   test.each([
     ['@record.level = 3', 'certain'],
     ['@record.level = 4', 'never'],
@@ -51,13 +54,13 @@ describe('before the write', () => {
     expect(holds(certain) ? 'certain' : holds(possible) ? 'possible' : 'never').toBe(expected);
   });
 
-  test('a rule of the stored record alone is itself', () => {
+  test('a rule of the stored record alone has itself as both bounds', () => {
     const rule = compile('@record.level > 2', { catalog: schema, collection: 'notes', action: 'update' });
     expect(updateBoundsOf(rule, schema)).toEqual({ certain: rule, possible: rule });
   });
 });
 
-test('certain is true of no more, and possible of no less, than the definition says', { tags: ['long'] }, async () => {
+test('the bounds enclose the definition: certain allows no more, possible no less', { tags: ['long'] }, async () => {
   const compiler = await loadCompiler();
   const counts = { compared: 0, certain: 0, impossible: 0, open: 0 };
   for (let seed = 1; seed <= 6; seed++) {

@@ -120,7 +120,7 @@ describe('ancestors', () => {
     expect(found(text)[0]).toEqual(first);
   });
 
-  it('begin at what names a record: a path, the caller, a variable, a parameter', () => {
+  it('ancestors begin at a record: a path, the caller, a variable or a parameter', () => {
     for (const text of [
       'any(ancestors(@record.folder_id by parent_id) as f, f.name = "x")',
       'any(ancestors(@record.folder.id by parent) as f, f.name = "x")',
@@ -135,20 +135,20 @@ describe('ancestors', () => {
       expect([text, found(text)]).toEqual([text, []]);
   });
 
-  it('are a word before a parenthesis only', () => {
+  it('`ancestors` is a word only before a parenthesis', () => {
     expect(found('any(@record.folder.papers as ancestor, ancestor.title = "x")')).toEqual([]);
     const text = 'any( ancestors /* up */ ( @record.folder  by\nparent )as f,f.name="x")';
     expect(print(parse(text).expr!)).toBe('any(ancestors(@record.folder by parent) as f, f.name = "x")');
   });
 
-  it('count as one level', () => {
+  it('ancestors count as one level', () => {
     const nested = (depth: number): string =>
       `${'('.repeat(depth)}any(ancestors(@record.folder by parent) as f, f.name = "x")${')'.repeat(depth)}`;
     expect(found(nested(62))).toEqual([]);
     expect(found(nested(63))[0]).toEqual(['too_deep', '(']);
   });
 
-  it('are found downwards from what an index finds, and upwards from one record', () => {
+  it('SQL walks downwards from indexed records, and upwards from one record', () => {
     const below = sqlOf('any(ancestors(@record.folder by parent) as f, f.owner = @request.auth.id)');
     expect(below).toMatch(
       /^"d"\."folder_id" = ANY\(ARRAY\(WITH RECURSIVE .* UNION SELECT .*"place" < 32\) SELECT "id"/,
@@ -159,7 +159,7 @@ describe('ancestors', () => {
     expect(sqlOf('any(ancestors(@request.auth.id by boss) as u, u.boss = @request.auth.id)')).toMatch(/^EXISTS/);
   });
 
-  it('ask of the cut only where it matters', () => {
+  it('SQL checks truncation only if it matters', () => {
     const cut = /cardinality\("[^"]*chain"\."path"\) = 32/;
     expect(sqlOf('any(ancestors(@record.folder by parent) as f, f.name = "x")')).not.toMatch(cut);
     for (const text of [
@@ -171,7 +171,7 @@ describe('ancestors', () => {
       expect(sqlOf(text)).toMatch(cut);
   });
 
-  it('are climbed once to be counted, or downwards for those of one or more', () => {
+  it('a count climbs the ancestors once, or walks downwards for one or more', () => {
     const climbs = (text: string): number => sqlOf(text).match(/WITH RECURSIVE/g)?.length ?? 0;
     for (const compared of ['< 3', '= @record.size', '>= 1', '= 0', '>= 0', 'in [2, 4]', 'not in [-1]']) {
       const text = `count(ancestors(@record.folder by parent) as f, f.name = "x") ${compared}`;
@@ -181,7 +181,7 @@ describe('ancestors', () => {
     expect(sqlOf(owned)).toMatch(/^\("d"\."folder_id" = ANY\(ARRAY\(WITH RECURSIVE .* AND NOT EXISTS \(WITH RECURSIVE/);
   });
 
-  it('tell the store which records to load', () => {
+  it('needs name the ancestors to load', () => {
     const text = 'any(ancestors(@record.folder by parent) as f, any(f.papers as p, p.owner = @request.auth.id))';
     const papers = { relation: 'papers', needs: [] };
     expect(compile(text, place).specialise(REQUEST).needs.record).toEqual([
@@ -189,7 +189,7 @@ describe('ancestors', () => {
     ]);
   });
 
-  it('are explained up to the cut', () => {
+  it('an explanation shows the ancestors up to the cut', () => {
     const rows = Array.from({ length: 40 }, (_, i): Row => ({ id: `f${i}`, name: `n${i}`, parent: `f${i + 1}` }));
     const related: Related = { one: (_, id) => rows.find((row) => row.id === id), many: () => [] };
     const sentence = (text: string, folder: string): string =>

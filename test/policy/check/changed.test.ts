@@ -21,20 +21,20 @@ describe('changed and changed_only', () => {
     ['changed(@record.id)', 'change_argument', '@record.id'],
     ['changed_only(@record.title, @record.updated_at)', 'change_argument', '@record.updated_at'],
     ['changed("title")', 'change_argument', '"title"'],
-  ])('report %s', (text, ...expected) => {
+  ])('the checker reports %s', (text, ...expected) => {
     expect(found(text)).toEqual([expected]);
   });
 
-  it.each(['list', 'create'] as const)('belong in rules for update, not for %s', (action) => {
+  it.each(['list', 'create'] as const)('changes belong in rules for update, not for %s', (action) => {
     expect(found('changed(@record.title)', action)).toEqual([['change_misplaced', 'changed(@record.title)']]);
   });
 
-  it('do not take a has_many, whose records are written by themselves', () => {
+  it('changes reject a has_many, whose records have their own writes', () => {
     const inTeams = examine('changed(@record.memberships)', { ...place, collection: 'teams' });
     expect(inTeams.issues.map(({ code }) => code)).toEqual(['change_argument']);
   });
 
-  it('compare partners and members, which a written record names itself', () => {
+  it('changes compare partners and members, which a written record names itself', () => {
     const policy = compile('changed(@record.tags)', place);
     const request = { auth: { id: null, roles: [] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
     const residual = policy.specialise(request);

@@ -157,7 +157,7 @@ describe('the errors of one policy', () => {
   const ALONE = CASES.filter(([, first]) => !ENDLESS.has(first![0]));
 
   it.each(ALONE.map(([policy, ...expected]) => ({ policy, expected })))(
-    'hide none behind them: $policy',
+    'no error hides another: $policy',
     ({ policy, expected }) => {
       const codes = expected.map(([code]) => code);
       const found = errorsOf(`@record.scor = 1 or ${policy} or @record.titl = ""`).map(([code]) => code);
@@ -189,11 +189,11 @@ describe('the errors of one policy', () => {
       'name_unknown',
     ],
     ['@record.status in ["a" and @record.scor = 1', 'list_malformed', 'name_unknown'],
-  ])('are reported together: %s', (policy, ...codes) => {
+  ])('the checker reports errors together: %s', (policy, ...codes) => {
     expect(errorsOf(policy).map(([code]) => code)).toEqual(codes);
   });
 
-  it('has codes that never change', () => {
+  it('error codes never change', () => {
     const met = new Set(CASES.flatMap(([, ...expected]) => expected.map(([code]) => code)));
     expect([...met].sort()).toMatchInlineSnapshot(`
       [
@@ -253,7 +253,7 @@ describe('the errors of one policy', () => {
   });
 });
 
-describe('names that an action does not have', () => {
+describe('names that an action lacks', () => {
   it.each<[Action, string, Expected]>([
     ['list', '@next.title = "x"', ['next_misplaced', '@next', '@record.title = "x"']],
     ['delete', '@next.title = "x"', ['next_misplaced', '@next', '@record.title = "x"']],
@@ -263,7 +263,7 @@ describe('names that an action does not have', () => {
     expect(errorsOf(policy, action)).toEqual([expected]);
   });
 
-  it('reads `@next` of a create as the record', () => {
+  it('a create reads `@next` as the record', () => {
     const spanless = (text: string) =>
       JSON.parse(
         JSON.stringify(examine(text, context('create')).checked, (key, value: unknown) =>
@@ -274,7 +274,7 @@ describe('names that an action does not have', () => {
   });
 });
 
-it('words an error in lower case, names what was meant and underlines the place', () => {
+it('an error is in lower case, suggests the probable name and underlines the place', () => {
   const text = '@record.pinned\n  and @record.titel = "x"';
   const [issue] = examine(text, context('list')).issues;
   expect(underline(text, issue!)).toBe(

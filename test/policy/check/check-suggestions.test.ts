@@ -57,7 +57,7 @@ function typo(name: string, next: () => number): string {
   }
 }
 
-it('suggests what was meant first for nine typing errors in ten', () => {
+it('the first suggestion is right for nine typing errors in ten', () => {
   const next = random(20260101);
   const missed: string[] = [];
   let tried = 0;
@@ -77,12 +77,12 @@ it('suggests what was meant first for nine typing errors in ten', () => {
   expect(missed.length, missed.join('\n')).toBeLessThanOrEqual(50);
 });
 
-it('suggests nothing for what is near to nothing', () => {
+it('a name without near ones gets no suggestion', () => {
   const { issues } = examine('@record.zzzzqqqq = "x"', { catalog: CATALOG, collection: 'things', action: 'list' });
   expect(issues.map(({ suggestion, fix }) => [suggestion, fix])).toEqual([[undefined, undefined]]);
 });
 
-it.each(['x', 'm', 'no', 'ten'])('suggests no name of one letter for %s', (typed) => {
+it.each(['x', 'm', 'no', 'ten'])('suggestions contain no name of one letter for %s', (typed) => {
   const place = { catalog: catalogOf(['n', 't']), collection: 'things', action: 'list' } as const;
   const { issues } = examine(`@record.${typed} = "x"`, place);
   expect(issues.map(({ code, suggestion, fix }) => [code, suggestion, fix])).toEqual([

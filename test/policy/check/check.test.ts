@@ -90,7 +90,7 @@ describe('the two sides of a comparison', () => {
     expect([brief(compare.left), brief(compare.right)]).toEqual([left, right]);
   });
 
-  it('asks a to-many relation whether it contains with `any`', () => {
+  it('the checker turns `contains` of a to-many relation into `any`', () => {
     const any = checkedOf('@record.team.memberships contains @request.query.m') as Extract<
       Checked,
       { kind: 'quantified' }
@@ -109,7 +109,7 @@ describe('the two sides of a comparison', () => {
     ]);
   });
 
-  it('gives every variable a unique name', () => {
+  it('the checker gives every variable a unique name', () => {
     const both = checkedOf(
       'any(@record.tags as t, t.label = "a") and any(@record.tags as t, t.label = "b" and t = @request.query.t)',
     );
@@ -133,7 +133,7 @@ describe('the index that a policy lacks', () => {
     expect(unindexed(checkedOf(policy), SAMPLE, 'documents')?.columns).toEqual(columns);
   });
 
-  it('is offered as a statement', () => {
+  it('the missing index comes as a statement', () => {
     expect(unindexed(checkedOf('@record.status = "draft"'), SAMPLE, 'documents')?.createIndex).toBe(
       'CREATE INDEX ON "documents" ("status");',
     );

@@ -27,24 +27,24 @@ describe('count', () => {
     ['count(@record.title) = 1', 'to_many_expected', '@record.title'],
     ['count(@record.tags as t, t.lable = "x") = 1', 'name_unknown', 'lable'],
     ['any(@record.tags as t, count(@record.tags as t, true) = 1)', 'variable_shadowed', 't'],
-  ])('reports %s', (text, code, marked) => {
+  ])('the checker reports %s', (text, code, marked) => {
     expect(found(text)).toEqual([[code, marked]]);
   });
 
-  it('is a word before a parenthesis only', () => {
+  it('`count` is a word only before a parenthesis', () => {
     expect(found('any(@record.tags as counts, counts.label = "x")')).toEqual([]);
     const text = 'count ( /* of */ @record.tags as t , t.label="x" )>=2';
     expect(print(parse(text).expr!)).toBe('count(@record.tags as t, t.label = "x") >= 2');
   });
 
-  it('of one or more, and of none, is a semi-join', () => {
+  it('a count of one or more, or of none, becomes a semi-join', () => {
     for (const text of ['count(@record.tags) >= 1', 'count(@record.tags) > 0', '0 != count(@record.tags)'])
       expect(sqlOf(text)).toBe(sqlOf('any(@record.tags as t, true)'));
     for (const text of ['count(@record.tags) = 0', 'count(@record.tags) < 1', 'not (count(@record.tags) >= 0.5)'])
       expect(sqlOf(text)).toBe(sqlOf('none(@record.tags as t, true)'));
   });
 
-  it('counts no further than a literal asks', () => {
+  it('SQL counts no further than the literal needs', () => {
     expect(sqlOf('count(@record.tags) >= 3')).toContain('LIMIT 4::int8');
     expect(sqlOf('count(@record.tags) < @record.score')).not.toContain('LIMIT');
   });

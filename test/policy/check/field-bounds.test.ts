@@ -26,7 +26,7 @@ const issuesOf = (policy: string): readonly string[] => {
   const { issues } = parseSchema(schemaWith(policy), 'bylaw.yaml');
   return issues.map(({ code, message }) => `${code}: ${message}`);
 };
-/** What is stored already stays, when a schema narrows a bound. */
+/** Stored values stay when a schema narrows a bound. */
 const OLD = 'only a record that was stored under other bounds can make this';
 const NOTHING_ELSE =
   'never_allows: only a record that was stored under other bounds or enums can make this true, so the rule allows nothing else; ' +
@@ -35,7 +35,7 @@ const score = '`score` is from 0 to 100';
 const never = (fact: string): readonly string[] => [`never_true: ${fact}, so ${OLD} true`];
 const always = (fact: string): readonly string[] => [`always_true: ${fact}, so ${OLD} false`];
 
-describe('what the bounds decide', () => {
+describe('decisions by field bounds', () => {
   it.each([
     ['@record.score > 100', never(score)],
     ['100 < @record.score', never(score)],
@@ -82,7 +82,7 @@ describe('a rule that only old records can meet', () => {
   });
 });
 
-test('a value that the enum does not have can be stored under another enum', () => {
+test('a value outside the enum can be stored under another enum', () => {
   const unknown =
     'enum_unknown: `state` is an enum without `archived`, so only a record that was stored under another enum can equal it; ' +
     'expected `open`, `closed`';
@@ -95,7 +95,7 @@ test('a value that the enum does not have can be stored under another enum', () 
   expect(issues.map(({ code, message }) => `${code}: ${message}`)).toEqual([NOTHING_ELSE]);
 });
 
-describe('what they leave open', () => {
+describe('comparisons that field bounds leave open', () => {
   it.each([
     '@record.score > 99',
     '@record.score >= 100',
@@ -125,7 +125,7 @@ describe('what they leave open', () => {
   });
 });
 
-test('a warning is given where, and only where, every value of the field agrees', () => {
+test('the checker warns if and only if every value of the field agrees', () => {
   const random = new Random(20261122);
   const found = { never: 0, always: 0, neither: 0 };
   for (let i = 0; i < 3000; i++) {

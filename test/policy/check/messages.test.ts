@@ -1,4 +1,4 @@
-/** What authors of wrong policies are told, as data: messages.yaml. */
+/** The messages for authors of wrong policies, as data: messages.yaml. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -39,7 +39,7 @@ describe('messages', () => {
     expect(issuesOf(policy, action).map((issue) => messageOf(issue, policy))).toEqual(issues);
   });
 
-  it('offer fixes that leave no error of their own', () => {
+  it('fixes leave no error of their own', () => {
     for (const { action, issues } of TABLE) {
       const errors = issues.filter(({ error }) => error !== undefined).length;
       for (const { fix } of issues) {
@@ -50,7 +50,7 @@ describe('messages', () => {
     }
   });
 
-  it('offer no fix that is a constant, or that reads what callers choose', () => {
+  it('no fix is a constant, or reads values that callers choose', () => {
     for (const { policy, action, issues } of TABLE) {
       for (const { fix } of issues) {
         if (fix === undefined) continue;
@@ -63,7 +63,7 @@ describe('messages', () => {
     }
   });
 
-  it('are many', () => {
+  it('messages.yaml has many messages', () => {
     expect(TABLE.length).toBeGreaterThanOrEqual(96);
   });
 });

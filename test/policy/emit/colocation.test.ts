@@ -87,7 +87,7 @@ describe('a condition on rows of one tenant', () => {
     expect(sqlOf(collection, text)).toBe(wanted);
   });
 
-  it('looks keys up within the tenant that it requires', () => {
+  it('a condition looks keys up within its required tenant', () => {
     const text =
       '@record.office = @request.auth.team and (@record.author = @request.auth.id or @record.folder.owner = @request.auth.id)';
     expect(sqlOf('papers', text)).toBe(
@@ -96,21 +96,21 @@ describe('a condition on rows of one tenant', () => {
     );
   });
 
-  it('does not look keys up among the rows of all tenants', () => {
+  it('no condition looks keys up among the rows of all tenants', () => {
     const text = '@record.author = @request.auth.id or @record.folder.owner = @request.auth.id';
     expect(sqlOf('papers', text)).toMatch(
       /OR EXISTS \(SELECT 1 FROM "folders" AS "d_1" WHERE .* AND "d_1"."team_id" = "d"."office_id"/,
     );
   });
 
-  it('follows ancestors within the tenant', () => {
+  it('a condition follows ancestors within the tenant', () => {
     const text =
       '@record.team = @request.auth.team and any(ancestors(@record.parent by parent) as f, f.owner = @request.auth.id)';
     for (const alias of sqlOf('folders', text).matchAll(/"folders" AS ("[^"]+")/g))
       expect(sqlOf('folders', text)).toMatch(new RegExp(`${alias[1]}\\."team_id" = (?:"d"\\."team_id"|\\$\\d)`));
   });
 
-  it('is as it was where nothing is divided', () => {
+  it('undistributed schemas keep their SQL', () => {
     const plain = { ...read!, collections: read!.collections };
     expect(sqlOf('papers', '@record.folder.owner = @request.auth.id', plain)).toBe(
       'EXISTS (SELECT 1 FROM "folders" AS "d_1" WHERE "d_1"."id" = "d"."folder_id" AND "d_1"."owner_id" = $1::uuid)',

@@ -1,6 +1,7 @@
 /**
- * PostgreSQL answers a subquery under an `or` from a hash table. One that speaks of a row two queries farther out needs another table for each such row; but
- * where the planner copies the `or`, so that the subquery is there twice, all but the first copy keep the table of the row before. Seen in 15.18 and 18.6.
+ * PostgreSQL answers a subquery under an `or` from a hash table. A subquery that reads a row two queries
+ * farther out needs another table for each such row; but where the planner copies the `or`, so that the
+ * subquery is there twice, all but the first copy keep the table of the row before. Seen in 15.18 and 18.6.
  */
 import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
@@ -88,13 +89,13 @@ describe.each(Object.keys(open))('%s', (kind) => {
     return (await client.query(text, values)).rows.map(({ id }) => id as string);
   };
 
-  it('answers for each row by that row', async () => {
+  it('a far subquery answers for each row by that row', async () => {
     expect(expected).toHaveLength(5);
     expect(await idsWhere(residual.where('r'))).toEqual(expected.map(({ id }) => id));
   });
 
   // With the version that the lock file names: when this fails, PostgreSQL has mended it there.
-  it.runIf(kind === 'embedded')('would not, were the subqueries not kept from being hashed', async () => {
+  it.runIf(kind === 'embedded')('a hashed far subquery would answer by another row', async () => {
     const { text } = residual.where('r');
     expect(await idsWhere(raw(text.replaceAll(' OFFSET 0', '')))).not.toEqual(expected.map(({ id }) => id));
   });

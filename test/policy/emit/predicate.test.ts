@@ -149,7 +149,7 @@ describe('field names of every object', () => {
     },
   );
 
-  it('reads own properties only', () => {
+  it('a predicate reads own properties only', () => {
     expect([own({ a: 1 }, 'a'), own(Object.create({ a: 1 }), 'a'), own({}, 'constructor')]).toEqual([
       1,
       undefined,
@@ -159,7 +159,7 @@ describe('field names of every object', () => {
 });
 
 describe('generated code', () => {
-  it('holds nothing of the text of the policy or of the request', () => {
+  it('generated code contains no text of the policy or of the request', () => {
     const text = '@record.title = "\\"); steal(); //" or @record.status = @request.query.evil or @record.score > 41976';
     const request = { ...REQUEST, query: { evil: '`steal()`' } };
     const { code, constants } = writeCode(conditionOf(text, request));
@@ -167,7 +167,7 @@ describe('generated code', () => {
     expect(constants).toEqual(['"); steal(); //', 41976]);
   });
 
-  it('is not made before a record is tested', () => {
+  it('the first test of a record generates the code', () => {
     const broken = {
       kind: 'null',
       negated: false,
@@ -206,13 +206,13 @@ describe('text', () => {
     '\u{10ffff}',
   ];
 
-  it('is ordered by code point', () => {
+  it('predicates order text by code point', () => {
     const shuffled = [...ORDERED].sort();
     expect(shuffled).not.toEqual(ORDERED);
     expect(shuffled.toSorted(compareText)).toEqual(ORDERED);
   });
 
-  it('has the least text above all that start with it', () => {
+  it('a text has a successor: the least text above all that start with it', () => {
     expect(['a', 'a\u{10ffff}', '\ud7ff', '\uffff', '\u{1f600}', '', '\u{10ffff}\u{10ffff}'].map(successorOf)).toEqual([
       'b',
       'b',
@@ -232,7 +232,7 @@ describe('a rule over two records', () => {
     at,
   );
 
-  it('is tested with both', () => {
+  it('a rule over two records tests both', () => {
     const residual = policy.specialise(REQUEST);
     const [stored, other] = DOCUMENTS as [Row, Row];
     const moved = { ...other, owner: ME, team: 'team' };
@@ -246,7 +246,7 @@ describe('a rule over two records', () => {
     expect(residual.test(other, RELATED, moved)).toBe(false);
   });
 
-  it('is neither printed for nor tested with one', () => {
+  it('a rule over two records rejects a single record', () => {
     const residual = policy.specialise(REQUEST);
     expect(() => residual.where('d')).toThrow('@next');
     expect(() => residual.written).toThrow('both records');
@@ -257,7 +257,7 @@ describe('a rule over two records', () => {
     expect(() => residual.test(DOCUMENTS[0]!, RELATED)).toThrow('resulting record');
   });
 
-  it('takes the record for the resulting one on create', () => {
+  it('a rule for create takes the record for the resulting one', () => {
     const { checked, text } = policy;
     const create = compileChecked({ checked, text, catalog, action: 'create' }).specialise(REQUEST);
     expect([create.test(DOCUMENTS[0]!, RELATED), create.test(DOCUMENTS[1]!, RELATED)]).toEqual([true, false]);

@@ -223,21 +223,21 @@ describe('where', () => {
     expect({ text: where.text, values: where.values }).toEqual({ text, values });
   });
 
-  it('prints one text for requests of one signature, and binds the values of each', () => {
+  it('requests of one signature share one text, and bind their own values', () => {
     const policy = compile('@record.owner = @request.auth.id', { catalog, collection: 'documents', action: 'list' });
     const [mine, theirs] = [ME, TAG].map((id) => policy.specialise({ ...REQUEST, auth: { id } }).where('d'));
     expect(mine?.text).toBe(theirs?.text);
     expect([mine?.values, theirs?.values]).toEqual([[ME], [TAG]]);
   });
 
-  it.each(PINNED)('shares the text of statements between requests: %s', (text) => {
+  it.each(PINNED)('requests share the text of statements: %s', (text) => {
     const policy = compile(text, { catalog, collection: 'documents', action: 'list' });
     const statement = (id: string) =>
       sql`SELECT 1 WHERE ${policy.specialise({ ...REQUEST, auth: { ...REQUEST.auth, id } }).where('d')}`;
     expect(statement(ME).shape).toBe(statement(TAG).shape);
   });
 
-  it('shares the text of lists by branches', () => {
+  it('lists by branches share their text', () => {
     const text = [
       '@record.status in ["a", "b"] and @record.score > 5',
       '@record.title = "x"',
@@ -256,13 +256,13 @@ describe('where', () => {
     for (const [i, { shape }] of mine.entries()) expect(shape).toBe(theirs[i]!.shape);
   });
 
-  it('keeps what wraps a column from an index out of every condition', () => {
+  it('no condition wraps a column so that an index cannot serve it', () => {
     for (const [policy] of PINNED) {
       expect(residualOf(policy).where('d').text).not.toMatch(/DISTINCT|COALESCE|CASE|IS TRUE|LIKE/i);
     }
   });
 
-  it('quotes the alias', () => {
+  it('SQL quotes the alias', () => {
     expect(residualOf('@record.pinned').where('a"b').text).toBe('"a""b"."pinned"');
   });
 });

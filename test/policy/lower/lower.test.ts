@@ -78,12 +78,12 @@ describe('lowering', () => {
     expect(keyOf(condOf(one))).not.toBe(keyOf(condOf(other)));
   });
 
-  it('asks one row of a to-one relation once', () => {
+  it('lowering reads one row of a to-one relation once', () => {
     const both = condOf('@record.team.name = "x" and @record.team.lead = @request.auth.id');
     expect(both.kind === 'exists' && both.condition.kind === 'and' && both.condition.items.length).toBe(2);
   });
 
-  it('asks for absence behind a quantifier only where a column can be null', () => {
+  it('lowering tests absence behind a quantifier only for a nullable column', () => {
     const nullable = keyOf(condOf('all(@record.team.memberships as m, m.note = "x")'));
     const required = keyOf(condOf('all(@record.team.memberships as m, m.role = "x")'));
     expect([nullable.includes('null(^0.note)'), required.includes('null(^0')]).toEqual([true, false]);
@@ -94,7 +94,7 @@ const TWO_53 = '9007199254740993';
 const HUGE = '1e400';
 
 describe('numerals', () => {
-  it('compares a stored number with a numeral that no double holds', () => {
+  it('a comparison with a numeral that no double holds is exact', () => {
     const read = (column: 'int' | 'float', source: string) =>
       (['=', '!=', '<', '<=', '>', '>='] as const).map((op) =>
         numberTest(column, op, { value: Number(source), exact: source }),
@@ -125,7 +125,7 @@ describe('numerals', () => {
     ]);
   });
 
-  it('compares two numerals as they were written', () => {
+  it('two numerals compare as written', () => {
     const ascending = [
       '-1e999999999',
       '-2',
