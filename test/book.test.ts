@@ -1,7 +1,7 @@
 /**
  * The policies of real products that an outside review of the language collected, each with rows and callers,
- * through every backend. A case in which no caller is told from another, and no record from another, would
- * prove nothing.
+ * through every backend. A case that distinguishes no callers and no records
+ * would prove nothing.
  */
 import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';

@@ -7,7 +7,7 @@ import { JSON_NUMBER } from '../../grammar/tokens.ts';
 export type Scalar = string | number | boolean;
 
 const INT = /^-?(?:0|[1-9][0-9]*)$/;
-const CANONICAL_UUID = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
+const UUID_FORMAT = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 const DATETIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
 const FIRST_INSTANT = '0001-01-01T00:00:00.000000Z';
@@ -37,7 +37,7 @@ export function parseBool(text: string): boolean | undefined {
 
 /** Takes any letter case, with dashes; returns lower case. */
 export function parseUuid(text: string): string | undefined {
-  return text.length === 36 && CANONICAL_UUID.test(text) ? text.toLowerCase() : undefined;
+  return text.length === 36 && UUID_FORMAT.test(text) ? text.toLowerCase() : undefined;
 }
 
 /** PostgreSQL rejects other strings: those with NUL or a lone surrogate. */

@@ -33,7 +33,7 @@ describe('the residual cache', () => {
     expect(cache.get(1)).toBe(kept);
   });
 
-  it('each policy keeps its latest residual, whatever is asked of the others', () => {
+  it('each policy keeps its latest residual, for any requests to the others', () => {
     const memory = new ResidualMemory(3);
     const calm = new ResidualCache(memory);
     const latest = calm.add('x', residual());

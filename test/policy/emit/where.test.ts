@@ -217,7 +217,7 @@ const PINNED: readonly (readonly [policy: string, text: string, values: readonly
   ],
 ];
 
-describe('where', () => {
+describe('SQL conditions', () => {
   it.each(PINNED)('%s', (policy, text, values) => {
     const where = residualOf(policy).where('d');
     expect({ text: where.text, values: where.values }).toEqual({ text, values });
