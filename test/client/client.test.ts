@@ -1,7 +1,7 @@
 /** The client against the running service, on both databases. */
 import { describe, expect, test } from 'vitest';
 import { BylawError, createClient, etagOf, type TokenStorage } from '../../src/client/client.ts';
-import { bundleForBrowser, compressedSize } from '../support/bundle.ts';
+import { bundleForBrowser, compressedSize } from '../support/browser/bundle.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';
 
 interface Document {

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { Listener } from '../../src/database/listener.ts';
-import { SilentProxy } from '../support/silent-proxy.ts';
+import { SilentProxy } from '../support/postgres/silent-proxy.ts';
 import { until } from '../support/until.ts';
 
 const url = inject('postgresUrl');

@@ -10,7 +10,7 @@ import { openStorage } from '../../src/files/storage/open-storage.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { serve } from '../support/process.ts';
-import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
+import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
 import { schemaFrom } from '../support/service.ts';
 import { allFiles } from './listing.ts';
 import { temporaryFolder, upload } from './sending.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
-import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
+import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { describeDownloads } from './downloads.ts';
 import { expectHidden } from './hidden.ts';

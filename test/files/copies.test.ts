@@ -13,7 +13,7 @@ import { readS3Place } from '../../src/files/storage/s3-place.ts';
 import { type Storage, StorageUnavailable } from '../../src/files/storage/storage.ts';
 import { raw } from '../../src/sql.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
-import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
+import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
 
 const ID = '01900000-0000-7000-8000-000000000001';
 const OTHER = '01900000-0000-7000-8000-000000000002';

@@ -3,7 +3,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
-import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
+import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
 import { describeOnOne, type User } from '../support/service.ts';
 import { expectHidden } from './hidden.ts';
 import { bytesOf, upload } from './sending.ts';

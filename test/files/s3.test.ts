@@ -11,7 +11,7 @@ import { openStorage } from '../../src/files/storage/open-storage.ts';
 import { S3Storage } from '../../src/files/storage/s3.ts';
 import { readS3Place } from '../../src/files/storage/s3-place.ts';
 import { type Storage, StorageUnavailable } from '../../src/files/storage/storage.ts';
-import { CREDENTIALS, ProtocolServer } from '../support/s3-protocol-server.ts';
+import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
 import { MiB } from './streaming.ts';
 
 const ID = '01900000-0000-7000-8000-000000000001';

@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { Browser, describeInBrowser } from '../support/browser.ts';
+import { Browser, describeInBrowser } from '../support/browser/browser.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { followTour } from '../support/tour.ts';
 

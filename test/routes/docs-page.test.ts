@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiDocument } from '../../src/routes/system/docs/api-document.ts';
 import { renderDocs } from '../../src/routes/system/docs/docs-page.ts';
-import { Browser, describeInBrowser, type Page } from '../support/browser.ts';
+import { Browser, describeInBrowser, type Page } from '../support/browser/browser.ts';
 import { describeOnOne, type TestService } from '../support/service.ts';
 
 const HTML = { Accept: 'text/html' };

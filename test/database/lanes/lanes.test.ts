@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, StoreError } from '../../../src/database/contract.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { param, raw, type Sql, sql } from '../../../src/sql.ts';
-import { SilentProxy } from '../../support/silent-proxy.ts';
+import { SilentProxy } from '../../support/postgres/silent-proxy.ts';
 import { hasPostgres, postgresUrl } from '../../support/store-world.ts';
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));

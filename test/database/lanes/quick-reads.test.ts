@@ -5,7 +5,7 @@ import type { Database } from '../../../src/database/contract.ts';
 import { Statements } from '../../../src/database/lanes/statements.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { param, raw, type Sql, sql } from '../../../src/sql.ts';
-import { SilentProxy } from '../../support/silent-proxy.ts';
+import { SilentProxy } from '../../support/postgres/silent-proxy.ts';
 import { hasPostgres, postgresUrl } from '../../support/store-world.ts';
 
 describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {

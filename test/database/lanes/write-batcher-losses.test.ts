@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { param, raw, type Sql, sql } from '../../../src/sql.ts';
-import { SilentProxy } from '../../support/silent-proxy.ts';
+import { SilentProxy } from '../../support/postgres/silent-proxy.ts';
 import { hasPostgres, postgresUrl } from '../../support/store-world.ts';
 
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i + 1);

@@ -9,7 +9,7 @@ import { type Outcome, TogetherError } from '../../../src/database/pg-internals.
 import type { Lease } from '../../../src/database/transaction.ts';
 import { ident, param, raw, type Sql, sql, text } from '../../../src/sql.ts';
 import { answered, useOwnClock } from '../../support/own-clock.ts';
-import { SilentProxy } from '../../support/silent-proxy.ts';
+import { SilentProxy } from '../../support/postgres/silent-proxy.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from '../../support/store-world.ts';
 
 const TABLES = [

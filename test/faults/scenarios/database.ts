@@ -1,7 +1,7 @@
 /** Faults of the database, and their effect on pending requests. */
 import assert from 'node:assert/strict';
 import { Client } from '../../support/client.ts';
-import { SilentProxy } from '../../support/silent-proxy.ts';
+import { SilentProxy } from '../../support/postgres/silent-proxy.ts';
 import { expectOnly, Load } from '../load.ts';
 import type { Scenario } from '../scenario.ts';
 import { isReady, median, pause, untilGood } from '../world.ts';

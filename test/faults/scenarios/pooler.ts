@@ -1,7 +1,7 @@
 /** pgbouncer in transaction mode between the service and the database. */
 import assert from 'node:assert/strict';
 import { Client } from '../../support/client.ts';
-import { hasPgbouncer, Pgbouncer } from '../../support/pgbouncer.ts';
+import { hasPgbouncer, Pgbouncer } from '../../support/postgres/pgbouncer.ts';
 import { expectOnly, Load } from '../load.ts';
 import type { Scenario } from '../scenario.ts';
 import { isReady, pause, untilGood } from '../world.ts';

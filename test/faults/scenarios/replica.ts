@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { sql, uuid } from '../../../src/sql.ts';
-import { hasStandby, Standby } from '../../support/standby.ts';
+import { hasStandby, Standby } from '../../support/postgres/standby.ts';
 import type { Scenario } from '../scenario.ts';
 import { type FaultWorld, pause, SCHEMA, untilGood } from '../world.ts';
 

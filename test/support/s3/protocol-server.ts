@@ -11,7 +11,7 @@ import { join } from 'node:path';
 // @ts-expect-error: it comes without types
 import S3rver from '@20minutes/s3rver';
 import { GetObjectCommand, PutObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
-import { isSigned } from './s3-signature.ts';
+import { isSigned } from './signature.ts';
 
 /** The ones that s3rver knows. */
 export const CREDENTIALS = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
