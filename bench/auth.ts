@@ -184,8 +184,8 @@ async function run({ seconds }: { readonly seconds: number }): Promise<void> {
       figure(`${name}: p50`, result.p50, 'ms');
       figure(`${name}: p99`, result.p99, 'ms');
     }
-    const told = [...arrivals.statuses].map(([status, n]) => `${n} × ${status}`).join(', ');
-    console.log(`  those logins: ${told} (503: told to come back, their queue being full)`);
+    const answers = [...arrivals.statuses].map(([status, n]) => `${n} × ${status}`).join(', ');
+    console.log(`  those logins: ${answers} (503: their queue is full)`);
   } finally {
     service.process.kill();
     await new Promise((resolve) => service.process.once('exit', resolve));

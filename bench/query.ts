@@ -155,7 +155,7 @@ async function statementsOf(url: string, callerId: string): Promise<number> {
       decide({ rules: schema.collections.get(name)!.access[action], request: { auth, query: {}, now } }),
     member: () => undefined,
     prospect: (): never => {
-      throw new Error('nobody asks for capabilities here');
+      throw new Error('this bench asks for no capabilities');
     },
   };
   const author = { relation: relation('notes', 'author'), expands: [] };

@@ -14,7 +14,7 @@ if (figures.length === 0) {
   process.exit(1);
 }
 
-/** A script ends at the first `</`, wherever it stands. */
+/** A script ends at the first `</` at any place. */
 const inScript = (text: string): string => text.replaceAll('</', '<\\/').replace(/^\/\/# sourceMappingURL=.*$/m, '');
 
 const DRAW = `
@@ -32,8 +32,8 @@ for (const { bench, title, unit, kind, labels, series, notes, run } of figures) 
   const section = document.createElement('section');
   const canvas = document.createElement('canvas');
   canvas.setAttribute('role', 'img');
-  const said = series.map(({ name, values }) => name + ': ' + values.map((value, i) => labels[i] + ' ' + value).join(', '));
-  canvas.setAttribute('aria-label', title + ' in ' + unit + '. ' + said.join('; '));
+  const values = series.map(({ name, values }) => name + ': ' + values.map((value, i) => labels[i] + ' ' + value).join(', '));
+  canvas.setAttribute('aria-label', title + ' in ' + unit + '. ' + values.join('; '));
   const caption = document.createElement('p');
   caption.textContent = [...notes, run].join(' · ');
   section.append(canvas, caption);

@@ -99,7 +99,7 @@ function agree(contenders: readonly Made[]): void {
         `${contenders[other]!.name} decides record ${i} as ${answers[other]}, by hand it is ${answers[0]}`,
       );
   }
-  if (allowed === 0 || allowed === RECORDS) throw new Error('the records tell the contenders nothing');
+  if (allowed === 0 || allowed === RECORDS) throw new Error('the records do not distinguish the contenders');
   console.log(`${RECORDS} records, ${((100 * allowed) / RECORDS).toFixed(0)} % allowed, all contenders agree`);
 }
 

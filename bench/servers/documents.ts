@@ -57,7 +57,7 @@ export interface Target {
 }
 export type Data = Readonly<Record<string, unknown>>;
 
-/** The status and the body of the answer; undefined: there is no such record. */
+/** The status and the body of the answer; undefined for a missing record. */
 export interface Handlers {
   list(target: Target, window: Window): Promise<string>;
   read(target: Target, id: string): Promise<string | undefined>;

@@ -25,7 +25,7 @@ function statOf(pid: number): ProcessStat | undefined {
 export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent;
 
 /**
- * The processor time of a process and its descendants. Microseconds; NaN where there is no /proc.
+ * The processor time of a process and its descendants. Microseconds; NaN without /proc.
  */
 export function processorTime(root: number): number {
   const stats = statsOfAll();

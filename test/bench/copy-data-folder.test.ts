@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-test('a copy has the files and is free, whoever holds the folder', async () => {
+test('a copy has the files and no lock while a process holds the folder', async () => {
   const [from, to] = [join(root, 'from'), join(root, 'to')];
   const lock = await lockFolder(from);
   await mkdir(join(from, 'database', 'base'), { recursive: true });
@@ -24,7 +24,7 @@ test('a copy has the files and is free, whoever holds the folder', async () => {
   await Promise.all([own.release(), lock.release()]);
 });
 
-test('locks that were released stay behind too', async () => {
+test('a copy leaves released locks behind', async () => {
   const [from, to] = [join(root, 'from'), join(root, 'to')];
   for (let generation = 0; generation < 3; generation++) await (await lockFolder(from)).release();
   await writeFile(join(from, 'key'), 'k');
@@ -32,7 +32,7 @@ test('locks that were released stay behind too', async () => {
   expect(await readdir(to)).toEqual(['key']);
 });
 
-test('a file that is there already is not replaced', async () => {
+test('a copy keeps existing files', async () => {
   const [from, to] = [join(root, 'from'), join(root, 'to')];
   for (const folder of [from, to]) {
     await mkdir(folder);

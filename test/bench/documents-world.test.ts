@@ -36,12 +36,12 @@ function suite(name: string, options: WorldOptions, names: readonly string[]): v
       expect(world.contenders.map((contender) => contender.name)).toEqual(names);
     });
 
-    test.each(COURSES)('$title: all answer alike', async (course) => {
+    test.each(COURSES)('$title: all servers answer alike', async (course) => {
       await mustAnswerAlike(world, course);
     });
 
     if (process.platform !== 'linux') return;
-    test('what the processes of a server take is counted together', () => {
+    test('the processor time of a server sums its processes', () => {
       for (const { pid, processes } of world.contenders) {
         const children = childrenOf(pid);
         expect(children).toHaveLength(processes === 1 ? 0 : processes);

@@ -72,7 +72,7 @@ test('a statement that could not be prepared is prepared again', async () => {
   expect(await select()).toEqual({ rows: [], count: 0 });
 });
 
-test('the first who ask for a statement may come together', async () => {
+test('concurrent first calls of a statement prepare it', async () => {
   const same = () => ask('same', 'SELECT $1::text', ['x']);
   expect(await Promise.all([same(), same(), same()])).toEqual(Array(3).fill({ rows: [['x']], count: 1 }));
 });

@@ -28,7 +28,7 @@ test.each<[name: string, question: Limit, line: string, exitCode: number | undef
   expect(process.exitCode).toBe(expected);
 });
 
-test('one round decides alone', () => {
+test('a single round decides', () => {
   expect(judgeRounds({ label: 'figure', values: [4], atMost: 4 })).toMatch(/^held/);
   expect(judgeRounds({ label: 'figure', values: [4], atMost: 3 })).toMatch(/^MISSED/);
 });

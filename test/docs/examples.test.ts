@@ -59,7 +59,7 @@ const inOneLine = (text: string): string => text.replaceAll(/\n\s*/g, ' ').trim(
 
 const PAGES = ['client.md', 'policies-in-code.md', 'embedding.md'];
 
-test('they compile under strict', async () => {
+test('the examples compile under strict', async () => {
   const { schema } = parseSchema(readFileSync(join(ROOT, 'bylaw.yaml'), 'utf8'), 'bylaw.yaml');
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(folder, 'collections.ts'), typescriptOf(schema!));
@@ -70,14 +70,14 @@ test('they compile under strict', async () => {
   expect(await compileStrictly(files)).toBe('');
 });
 
-test.each(PAGES.slice(1))('%s prints what it promises', async (page) => {
+test.each(PAGES.slice(1))('the example %s prints its promised output', async (page) => {
   const source = sourceOf(page);
   expect(promised(source).length).toBeGreaterThan(2);
   expect(inOneLine(await run(source, page.replace('.md', '.ts')))).toBe(promised(source).join(' '));
 });
 
 describeOnOne('client.md', (service) => {
-  test('prints what it promises, against the sample schema', async () => {
+  test('the client example prints its promised output against the sample schema', async () => {
     const source = sourceOf('client.md').replaceAll('http://127.0.0.1:8090', service.url);
     expect(promised(source).length).toBeGreaterThan(8);
     const expected = promised(source).join('\n').replace('ada@example.com, ben', 'ada@example.com\nben');

@@ -26,7 +26,7 @@ function isBroken(page: string, link: string): boolean {
   return !existsSync(file) || (part !== undefined && !headingsOf(file).includes(part));
 }
 
-test('the links of all pages lead somewhere', () => {
+test('every link of every page reaches a file and heading', () => {
   expect(pages.length).toBeGreaterThan(10);
   expect(
     pages.flatMap((page) =>

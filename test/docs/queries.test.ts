@@ -77,7 +77,7 @@ describeOnOne(
       ['states', ['open', 'closed', 'pending']],
     ];
 
-    test('has a curl line and a call for each view', () => {
+    test('the page has a curl line and a client call for each view', () => {
       expect(CALLS.map(([name]) => name)).toEqual(expected.map(([name]) => name));
       expect(CURLS).toHaveLength(CALLS.length);
     });

@@ -13,7 +13,7 @@ function schemaOf(recipe: string): string {
   return /```yaml bylaw\n([\s\S]*?)```/.exec(page)![1]!;
 }
 
-test.each(['multi-tenant', 'helpdesk', 'sharing'])('the schema of %s is checked without a word', (recipe) => {
+test.each(['multi-tenant', 'helpdesk', 'sharing'])('bylaw check reports nothing for the schema of %s', (recipe) => {
   expect(parseSchema(schemaOf(recipe), 'bylaw.yaml').issues).toEqual([]);
 });
 

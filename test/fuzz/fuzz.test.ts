@@ -18,7 +18,7 @@ import type { Database } from './policies/tables.ts';
 const WORLDS = 3;
 const SERVER = inject('postgresUrl');
 
-it('finds no policy on which the interpreter, both predicates and PostgreSQL disagree', async ({ skip }) => {
+it('the interpreter, both predicates and PostgreSQL agree on every policy', async ({ skip }) => {
   if (SERVER === '') return skip('no PostgreSQL');
   const client = new pg.Client({ connectionString: await isolatedUrl(SERVER) });
   await client.connect();
@@ -49,7 +49,7 @@ describe.each(KINDS)('the store (%s)', (kind) => {
     kind === 'embedded' ? openEmbeddedDatabase() : openDatabase({ url: await isolatedUrl(SERVER) });
 
   it.skipIf(kind === 'postgres' && SERVER === '')(
-    'makes and refuses the writes that the definition says',
+    'the store allows and denies writes as the definition does',
     async () => {
       const counts = { worlds: 0, writes: 0, allowed: 0 };
       const db = await open();
@@ -68,7 +68,7 @@ describe.each(KINDS)('the store (%s)', (kind) => {
   );
 });
 
-it('has no seeded fault whose place in the compiler is gone', () => {
+it('every seeded fault finds its place in the program', () => {
   const lost = FAULTS.filter(({ file, find, put }) => {
     const text = readFileSync(new URL(file, ROOT), 'utf8');
     return text.replace(find, put) === text;

@@ -12,7 +12,7 @@ const USERS = ['ada', 'ben', 'cleo'].map((name) => ({
 }));
 const SLICE = 150;
 
-test('an odd row is kept as it is', () => {
+test('a load keeps an odd row unchanged', () => {
   const source = {
     Title: 1776,
     'Release Date': 'Nov 09 2046',
@@ -30,7 +30,7 @@ test('an odd row is kept as it is', () => {
   expect(() => releasedAt('1998-06-12')).toThrow('cannot read the release date "1998-06-12"');
 });
 
-test('the whole set can be read', () => {
+test('the reader parses the whole set', () => {
   const films = readFilms(3);
   expect(films).toHaveLength(3201);
   expect(films.filter((film) => film.fields.title === null)).toHaveLength(1);
@@ -66,7 +66,7 @@ describeOnBoth(
       loaded.ids.filter((_, index) => holds(films[index]!)).toSorted();
     const visible = (film: Film, user: number) => film.fields.status === 'published' || film.owner === user;
 
-    test('each user sees what is published and what is theirs', async () => {
+    test('each user sees published films and their own', async () => {
       expect(films.some((film) => film.fields.status === 'draft')).toBe(true);
       for (const user of USERS.keys()) expect(await idsOf('', user)).toEqual(expected((film) => visible(film, user)));
     });
@@ -115,7 +115,7 @@ describeOnBoth(
       }
     });
 
-    test('the policies of writes hold: only the owner changes, and only drafts go', async () => {
+    test('the policies let only the owner change a film, and only drafts be deleted', async () => {
       const published = films.findIndex((film) => film.fields.status === 'published');
       const draft = films.findIndex((film) => film.fields.status === 'draft');
       const owner = films[draft]!.owner;
@@ -134,7 +134,7 @@ describeOnBoth(
       expect(Number(String(films[draft]!.fields.released_at).slice(0, 4))).toBeGreaterThan(LAST_TRUSTED_YEAR);
     });
 
-    test('a second load finds what the first one made', async () => {
+    test('a second load finds the films of the first', async () => {
       const again = await loadFilms({ baseUrl: service.url, films: films.slice(0, 10), users: USERS });
       expect(again.ids).toEqual(loaded.ids.slice(0, 10));
     });

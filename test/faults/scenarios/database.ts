@@ -42,7 +42,7 @@ const terminated: Scenario = {
 
 const stopped: Scenario = {
   name: 'pg-sigstop',
-  holds: '/readyz answers within 1.5 s while PostgreSQL stands still, and all is good when it goes on',
+  holds: '/readyz answers within 1.5 s while PostgreSQL is stopped, and all requests succeed once it resumes',
   async run(world) {
     const server = await world.serve();
     const load = new Load([await world.login(server)]);
@@ -88,7 +88,7 @@ const silentFailover: Scenario = {
 
 const tableLocked: Scenario = {
   name: 'table-locked',
-  holds: 'who reads a locked table waits; all others are answered; nothing is 500',
+  holds: 'a reader of a locked table waits; all other requests are answered; nothing is 500',
   async run(world) {
     const server = await world.serve();
     const client = await world.login(server);
@@ -111,7 +111,7 @@ const tableLocked: Scenario = {
 
 const limiterLocked: Scenario = {
   name: 'limiter-row-locked',
-  holds: 'logins that wait for a row of the limits hold up nobody else',
+  holds: 'logins that wait for a row of the limits hold up no other request',
   async run(world) {
     const server = await world.serve({ env: { BYLAW_RATE_LIMIT: 'on' } });
     const client = await world.login(server);

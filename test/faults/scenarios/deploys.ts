@@ -35,7 +35,7 @@ const rolling: Scenario = {
 
 const migrationLock: Scenario = {
   name: 'migration-lock',
-  holds: 'a migration behind a long reader stops nobody for more than its short wait for the lock',
+  holds: 'a migration behind a long reader blocks requests for no longer than its short wait for the lock',
   async run(world) {
     const old = await world.serve();
     const client = await world.login(old);

@@ -7,7 +7,7 @@ import { isReady, pause, untilGood } from '../world.ts';
 
 export const LATE_DATABASE: Scenario = {
   name: 'late-database',
-  holds: 'a start waits for a database that is not there yet, and says so; a wrong name fails at once',
+  holds: 'a start waits for an unreachable database and logs it; a wrong name fails at once',
   skip: () => (process.env.TEST_DATABASE_URL === undefined ? undefined : 'it hides the socket of the server'),
   async run(world) {
     const host = new URL(world.postgres.url.replace('@/', '@localhost/')).searchParams.get('host')!;

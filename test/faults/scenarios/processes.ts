@@ -57,7 +57,7 @@ const earlyDeath: Scenario = {
 
 const groupSignal: Scenario = {
   name: 'sigterm-group',
-  holds: 'a SIGTERM to the whole group cuts off nobody',
+  holds: 'a SIGTERM to the whole group interrupts no request',
   async run(world) {
     const server = await world.serve({ flags: ['--workers', '2'] });
     const client = await world.login(server);

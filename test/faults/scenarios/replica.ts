@@ -9,7 +9,7 @@ import { type FaultWorld, pause, SCHEMA, untilGood } from '../world.ts';
 
 const MAX_LAG_S = 5;
 
-/** Each writes for the first time, and reads through another process while the replica stands still. */
+/** Each writes for the first time, and reads through another process while the replica is paused. */
 async function readFirstWrites(world: FaultWorld, standby: Standby): Promise<void> {
   const replicaUrl = `${standby.url}&max_lag=${MAX_LAG_S}`;
   const open = () => openDatabase({ url: world.postgres.url, replicaUrl });
@@ -61,7 +61,7 @@ export const REPLICA: Scenario = {
     for (let i = 0; i < 20; i++) assert.equal(await statusOf(await create(`own ${i}`)), 200);
     const peer = await world.serve({ env: { DATABASE_REPLICA_URL: standby.url } });
     const there = await world.login(peer);
-    // The same user on another node, while the replica stands still but is still fresh.
+    // The same user on another node, while the replica is paused but still fresh.
     for (let round = 0; round < 3; round++) {
       await standby.pause();
       for (let i = 0; i < 10; i++) {

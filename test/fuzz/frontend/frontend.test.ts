@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { fuzzFrontEnd } from './frontend.ts';
 
-it('answers every text without a throw, in time, with spans and fixes that hold', () => {
+it('the front end answers every text without a throw, in time, with valid spans and fixes', () => {
   const report = fuzzFrontEnd({ seed: 20260101, count: 3000 });
   expect(report.failures).toEqual([]);
   // Mutations that never compile would test the error paths only.

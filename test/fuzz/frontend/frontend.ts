@@ -118,8 +118,9 @@ function input(next: Random): string {
 }
 
 /**
- * Milliseconds; the best of some runs where the first took long, so that a collection does not count against the text. By the clock or by the thread's
- * processor time, the lesser of the two: a busy machine stretches the one, and the kernel counts the other in steps of some milliseconds.
+ * Milliseconds; the best of some runs where the first took long, so that a collection does not
+ * count against the text. The lesser of wall time and the thread's processor time: a busy machine
+ * stretches the first, and the kernel counts the second in steps of some milliseconds.
  */
 function bestOf(runs: number, run: () => void): number {
   let best = Number.POSITIVE_INFINITY;

@@ -8,7 +8,7 @@ import { makePeople, makeWorld, shapesOf, signIn } from './service.ts';
 describeOnBoth(
   'hostile requests',
   (service) => {
-    test('end in no 5xx, no hang and no leak', async () => {
+    test('hostile requests cause no 5xx, hang or leak', async () => {
       await makePeople(service.app);
       const world = await makeWorld(service.url, shapesOf(service.app.schema));
       const renew = () => signIn(service.url, world.credentials as unknown as Record<string, Record<string, string>>);
