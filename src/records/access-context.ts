@@ -1,6 +1,6 @@
 /**
- * Who asks for what: every function on records takes it, and none can reach a record around its
- * permits.
+ * The caller and the collection of a request: every function on records takes them, and none can reach
+ * a record around the caller's permits.
  */
 
 import { SEQUENTIAL_SHARDS, type TenantStorage, tenantStorageOf } from '../database/citus.ts';
@@ -20,25 +20,25 @@ import { Versions } from './versions.ts';
 
 export interface AccessContext {
   readonly collection: Collection;
-  /** What this request may do by an action on a collection. */
+  /** The permit of this request for an action on a collection. */
   readonly permit: (collection: string, action: Action) => Permit;
   /**
    * The same for a field or belongs_to with rules of its own; undefined: those of the record
    * decide.
    */
   readonly member: (collection: string, member: string, action: MemberAction) => Permit | undefined;
-  /** What these rules for update can come to for a stored record, before the write is known. */
+  /** Bounds on what these update rules can decide for a stored record, before the write is known. */
   readonly prospect: (rules: readonly Policy[]) => Prospect;
   /** The caller as policies see it. */
   readonly auth: Row;
   /** The instant of the request, canonical. */
   readonly now: string;
-  /** Who sent the request. Passed on to the hooks. */
+  /** The sender of the request, for the hooks. */
   readonly origin?: (() => Origin) | undefined;
 }
 
 export interface Prospect {
-  /** The records that whatever write is permitted for. */
+  /** The records that every write is permitted for. */
   readonly certain: Permit;
   /** The records that some write may be permitted for. */
   readonly possible: Permit;
@@ -50,7 +50,7 @@ interface Origin {
   readonly requestId?: string;
 }
 
-/** Who changed a user. */
+/** The user and the client who changed a user. */
 export interface Actor {
   readonly actorId: string;
   readonly client: Origin | undefined;
@@ -84,25 +84,25 @@ export interface UnindexedUse {
 export interface Hooks {
   /** How the pages of lists are found. Default: by the database's own statistics. */
   readonly choosesBranches?: ChoosesBranches;
-  /** In the transaction, after a user was changed. Throwing undoes it. */
+  /** Runs in the transaction, after a user was changed. Throwing undoes it. */
   readonly onUserChanged?: (change: UserChange, tx: Transaction) => Promise<void>;
   /**
-   * In the transaction, before users are deleted, by themselves or with another record. Throwing
+   * Runs in the transaction, before users are deleted, directly or by a cascade. Throwing
    * prevents it.
    */
   readonly onUsersDeleted?: (deletion: UserDeletion, tx: Transaction) => Promise<void>;
-  /** After the commit of either. Must not throw: what was asked for has happened. */
+  /** Runs after the commit of either. Must not throw: the write has happened. */
   readonly afterUsersChanged?: (ids: readonly string[]) => Promise<void>;
   /**
-   * After the commit that deleted the records of these files, directly or by a cascade. Must not
+   * Runs after the commit that deleted the records of these files, directly or by a cascade. Must not
    * throw.
    */
   readonly onFilesRemoved?: (ids: readonly string[]) => Promise<void>;
-  /** Before the database is asked. */
+  /** Runs before the statement is sent. */
   readonly onUnindexed?: (use: UnindexedUse) => void;
 }
 
-/** What the functions on records share for the life of the program. */
+/** State that the functions on records share for the life of the program. */
 export class Store {
   readonly db: Database;
   readonly schema: Schema;
@@ -141,7 +141,7 @@ export class Store {
     return this.#cursors;
   }
 
-  /** In a transaction, before statements that are about the records of all tenants. */
+  /** Runs in a transaction, before statements about the records of all tenants. */
   async prepareForEveryTenant(tx: Transaction): Promise<void> {
     if (!this.#isDivided) return;
     this.#tenantStorage ??= await tenantStorageOf(tx);
@@ -149,19 +149,19 @@ export class Store {
   }
 
   /**
-   * For reads of a caller, which may be as old as the replica may lag, but not older than their
+   * The reader of a caller. Rows may be as old as the replica may lag, but not older than the caller's
    * writes.
    */
   readerFor(access: AccessContext): Reader {
     return this.db.replicaFor(callerIdOf(access));
   }
 
-  /** After the commit. */
+  /** Call it after the commit. */
   noteWrite(access: AccessContext): Promise<void> {
     return this.db.noteWrite(callerIdOf(access));
   }
 
-  /** For filters of queries: fails once the statement has had its time. Undefined: the database ends it itself. */
+  /** A condition for filters of queries that fails once the time is up. Undefined: the database ends the statement itself. */
   get inTime(): Sql | undefined {
     return this.db.statementInTime?.(this.schema.limits.queryTime * 1000);
   }
@@ -172,12 +172,12 @@ export class Store {
   }
 }
 
-/** With `q` where the reading has to happen in a transaction. */
+/** A request on its records: `q` is a transaction where it has to run in one. */
 export interface Reading {
   readonly store: Store;
   readonly q: Queryable;
   readonly access: AccessContext;
-  /** Of the records that are divided by tenant. */
+  /** The tenant of the records; undefined: unknown, or they have none. */
   readonly tenant?: string | undefined;
 }
 

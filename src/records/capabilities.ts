@@ -1,6 +1,6 @@
 /**
- * What the caller may do with stored records, as columns of the statement that reads them. An update can depend on what
- * it writes: `depends` is what the stored record and the caller leave open.
+ * Capabilities of the caller on stored records, as columns of the statement that reads them. An update
+ * can depend on the values that it writes: `depends` means that record and caller leave it open.
  */
 
 import type { Cells } from '../database/contract.ts';
@@ -17,7 +17,7 @@ interface RecordCapabilities {
   readonly delete: boolean;
 }
 export interface Capabilities extends RecordCapabilities {
-  /** Of the fields and belongs_to with rules of their own. */
+  /** Capabilities of the fields and belongs_to with rules of their own. */
   readonly fields: Readonly<Record<string, MemberCapabilities>>;
 }
 interface MemberCapabilities {
@@ -25,7 +25,7 @@ interface MemberCapabilities {
   readonly write: Capability;
 }
 
-/** Whether the caller may update and delete each row. */
+/** Columns for the rules of update and delete. */
 export class CapabilityColumns {
   /** The cells of a row. */
   readonly width = 3;
@@ -41,7 +41,7 @@ export class CapabilityColumns {
     return join([prospectColumns(this.#update, alias), sql`(${this.#remove.where(alias)})`], ', ');
   }
 
-  /** From the cells that begin at `from`. */
+  /** @param from the place of the first cell */
   read(cells: Cells, from: number): RecordCapabilities {
     return { update: capabilityAt(cells, from), delete: cells[from + 2] === 't' };
   }
@@ -73,7 +73,7 @@ export async function capabilitiesOf(store: Store, access: AccessContext, id: st
   return { ...record, fields: Object.fromEntries(fields) };
 }
 
-/** Whether the caller may read and write one member of a row. */
+/** Columns for the rules of one member of a row. */
 class MemberColumns {
   readonly name: string;
   readonly #read: Permit | undefined;

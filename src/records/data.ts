@@ -1,4 +1,4 @@
-/** What a write sends under `data`. */
+/** The object under `data` of a write. */
 export type Data = Readonly<Record<string, unknown>>;
 
 export const isObject = (value: unknown): value is Data =>

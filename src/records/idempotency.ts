@@ -11,14 +11,15 @@ export interface IdempotencyKey {
   readonly userId: string;
   readonly path: string;
   readonly key: string;
-  /** Of the request body, as received. */
+  /** The hash of the request body, as received. */
   readonly bodyHash: string;
 }
 
 /**
- * Keeps the answer, an opaque text, in the transaction whose writes it tells of, as its last statement. A second request in
- * flight waits here until the first ends; if the first fails, the second takes its place. Gives the answer that another
- * transaction has kept under the key: then this one must be undone. Throws `idempotency_mismatch`, as `keptAnswer`.
+ * Keeps the answer, an opaque text, in the same transaction as the writes, as its last statement. A
+ * second request in flight waits here until the first ends; if the first fails, the second takes its
+ * place. Returns the answer that another transaction has kept under the key: then this one must be
+ * undone. Throws `idempotency_mismatch`, as `keptAnswer`.
  */
 export async function keepAnswer(tx: Transaction, asked: IdempotencyKey, answer: string): Promise<string | undefined> {
   const { userId, path, key, bodyHash } = asked;
@@ -34,7 +35,7 @@ export async function keepAnswer(tx: Transaction, asked: IdempotencyKey, answer:
   return count === 0 ? keptAnswer(tx, asked) : undefined;
 }
 
-/** Of the first request under the key. Throws `idempotency_mismatch` where that had another body. */
+/** The answer to the first request under the key. Throws `idempotency_mismatch` if that had another body. */
 export async function keptAnswer(db: Queryable, asked: IdempotencyKey): Promise<string | undefined> {
   const { userId, path, key, bodyHash } = asked;
   const [row] = await db.rows(sql`

@@ -58,7 +58,7 @@ export class RecordShape {
     return known;
   }
 
-  /** With what `shown` puts in the place of each but the id. */
+  /** The stored columns; `shown` replaces each but the id. */
   columnsOf(alias: string, shown: (name: string, column: Sql) => Sql): Sql {
     const cells = this.#members.map(({ name, column }) => {
       const stored = ident(alias, column);
@@ -87,7 +87,7 @@ export class RecordShape {
     return json;
   }
 
-  /** As policies see the record. */
+  /** The record as policies see it. */
   row(cells: Cells, from = 0): Row {
     const row: Record<string, unknown> = {};
     for (let i = 0; i < this.width; i++) {
@@ -103,7 +103,7 @@ export class RecordShape {
     return this.#names.indexOf(name);
   }
 
-  /** What a record shows: its stored members and its has_ones. */
+  /** The members that a record shows: its stored members and its has_ones. */
   get names(): readonly string[] {
     return this.#names;
   }

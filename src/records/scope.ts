@@ -71,7 +71,7 @@ export class Scope {
     SELECT ${join([...tenant, source, target], ', ')}`;
   }
 
-  /** Whether a statement can reach records of the collection. */
+  /** True if a statement can reach records of the collection. */
   reaches(collection: string): boolean {
     return this.#tenant !== undefined || tenantKeyOf(this.#schema.collections.get(collection)!) === undefined;
   }
@@ -182,7 +182,7 @@ function requiredTenant(access: AccessContext, action: Action): string | undefin
   return tenant;
 }
 
-/** Whether the rules of the action can hold for records of the reading's tenant. */
+/** True if the rules of the action can hold for records of the reading's tenant. */
 export function mayBeOfTenant({ access, tenant }: Reading, action: Action): boolean {
   const required = requiredTenant(access, action);
   return required === undefined || required === tenant;
@@ -214,7 +214,7 @@ async function inFoundTenant<R extends Reading>(reading: R, { id, action, member
   return { ...reading, tenant: row?.[0] ?? NO_TENANT };
 }
 
-/** Whether the caller may read the record in another tenant than the rules of the action require. */
+/** True if the caller may read the record in another tenant than the rules of the action require. */
 export async function isReadableElsewhere(reading: Reading, id: string): Promise<boolean> {
   const { access } = reading;
   const { name } = access.collection;

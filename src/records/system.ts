@@ -13,7 +13,7 @@ import type { ColumnValue } from './write/input.ts';
 import { withFoldedCopies } from './write/written-row.ts';
 
 /**
- * By the names of fields and belongs_to relations, each already of its type; also `id` and, for
+ * Values by the names of fields and belongs_to relations, each already of its type; also `id` and, for
  * users, `roles`. Omitted ones take their default.
  */
 export type SystemValues = Readonly<Record<string, unknown>>;

@@ -62,7 +62,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await keptAnswer(db, keyOf(bob))).toBe(undefined);
   });
 
-  it('is of one user, one path and one key', async () => {
+  it('a kept answer belongs to one user, one path and one key', async () => {
     const before = await notes();
     await post(bob, keyOf(bob));
     await post(ann, keyOf(ann, { key: 'K' }));

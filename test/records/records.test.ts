@@ -133,7 +133,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ann.read('documents', made.id)).toEqual(made);
     });
 
-    it('tells all errors at once', async () => {
+    it('validation reports all errors at once', async () => {
       const data = {
         titel: 'x',
         status: 'gone',
@@ -181,7 +181,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await refusal(lead.create('documents', { title: 'x', owner: bob.id }))).toBe('forbidden');
     });
 
-    it('keeps unique values unique, and tells so by the field, after the policy', async () => {
+    it('a taken unique value is reported with its field, after the policy', async () => {
       await draft({ slug: 'one' });
       expect(await refusal(draft({ slug: 'one' }))).toEqual({ unique_violation: ['/data/slug unique_violation'] });
       const { id } = await draft({ slug: 'two' });
@@ -411,7 +411,7 @@ describe.each(KINDS)('%s', (kind) => {
       ]);
     });
 
-    it('is undone where the write is refused', async () => {
+    it('a change of members is undone if the write is refused', async () => {
       const [a] = await tagged('a');
       const { id } = await draft({ slug: 'taken' });
       const other = await draft();
@@ -473,7 +473,7 @@ describe.each(KINDS)('%s', (kind) => {
       });
     });
 
-    it('is unique from the other side too', async () => {
+    it('a has_one is unique from the other side too', async () => {
       const { id } = await draft({ cover: (await cover()).id });
       expect(await refusal(cover({ document: id }))).toEqual({ unique_violation: ['/data/document unique_violation'] });
     });
@@ -511,7 +511,7 @@ describe.each(KINDS)('%s', (kind) => {
     });
   });
 
-  it('tells of a file that goes', async () => {
+  it('a deleted file runs the hook', async () => {
     const values = { name: 'a.txt', content_type: 'text/plain', size: 3, sha256: 'a'.repeat(64), owner: ann.id };
     const id = await insertRecord(world, 'files', values);
     expect(await ann.read('files', id)).toMatchObject({ id, ...values });

@@ -221,7 +221,7 @@ describeRoutes(
         expect([body.errors.length, body.error_count, body.operation]).toEqual([100, 10_000, 0]);
       });
 
-      test('is read as strictly as any body', async () => {
+      test('the body of a batch is read as strictly as any body', async () => {
         const raw = (text: string, type = 'application/json') =>
           ann.client.send('POST', '/api/batch', { raw: text, headers: { 'Content-Type': type } });
         expect(outcomeOf(await raw('{"operations":[],"operations":[]}'))).toEqual([400, 'malformed_json']);
@@ -416,7 +416,7 @@ describeRoutes(
         }
       });
 
-      test('is of nobody after the caller has deleted themselves', async () => {
+      test('a batch in which its caller deletes themselves succeeds under a key', async () => {
         const leaving = await service.user('admin');
         const answer = await send([remove('users', leaving.id)], leaving, { 'Idempotency-Key': 'farewell' });
         expect([answer.status, (await root.client.get(`/api/users/${leaving.id}`)).status]).toEqual([200, 404]);

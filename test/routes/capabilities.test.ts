@@ -95,7 +95,7 @@ describeRoutes(
         ]);
       });
 
-      test('of users and files, by their rules', async () => {
+      test('users and files follow their rules', async () => {
         const { data } = (await ann.client.get(`/api/users/${bob.id}/can`)).body;
         expect([data.update, data.delete, data.fields.clearance]).toEqual([
           false,
@@ -141,7 +141,7 @@ describeRoutes(
         }
       });
 
-      test('beside chosen fields and expanded records, page by page', async () => {
+      test('a query shows capabilities with chosen fields and expanded records, page by page', async () => {
         const title = `p${Math.random()}`;
         for (const price of [1, 2, null]) await ticket({ title, price: price ?? undefined });
         const body = {
@@ -162,7 +162,7 @@ describeRoutes(
         expect(rest.data.map((record: Json) => record.can)).toEqual([{ update: 'depends', delete: false }]);
       });
 
-      test('is a bool', async () => {
+      test('the option `capabilities` takes a bool', async () => {
         for (const capabilities of [null, 1, 'true']) {
           expect(outcomeOf(await ann.client.post('/api/tickets/query', { capabilities }))).toEqual([
             422,
@@ -257,7 +257,7 @@ describeRoutes(
         }
       });
 
-      test('who may ask: anyone signed in, of a collection that there is', async () => {
+      test('every signed-in caller may ask, of a collection that exists', async () => {
         expect((await service.anonymous.post('/api/tickets/can', {})).status).toBe(401);
         expect(outcomeOf(await ask('nothing', { action: 'create' }))).toEqual([404, 'not_found']);
         const cookie = service.anonymous.with({ Cookie: ann.cookie });

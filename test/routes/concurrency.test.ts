@@ -61,7 +61,7 @@ describeOnBoth(
       expect((await client.get(`/api/counters/${id}`)).body.data.count).toBe(100);
     });
 
-    test('of 50 creates with one unique value, one succeeds', async () => {
+    test('exactly one of 50 creates with one unique value succeeds', async () => {
       const { client } = await service.user();
       const statuses = (await times(50, () => client.post('/api/posts', { data: { title: 't', slug: 'wanted' } }))).map(
         ({ status }) => status,
@@ -69,7 +69,7 @@ describeOnBoth(
       expect(statuses.toSorted()).toEqual([201, ...Array.from({ length: 49 }, () => 409)]);
     });
 
-    test('of 20 updates to one unique value, one succeeds', async () => {
+    test('exactly one of 20 updates to one unique value succeeds', async () => {
       const { client } = await service.user();
       const made = await times(20, () => client.post('/api/posts', { data: { title: 't' } }));
       const statuses = await times(20, async (i) => {

@@ -189,7 +189,7 @@ describeRoutes(
         expect(hidden.map(saidBy)).toEqual(misspelt.map(saidBy));
       });
 
-      test('what may be read but not changed is 403', async () => {
+      test('a change of a record that may only be read is 403', async () => {
         const { id } = await make('posts', { title: 'seen', status: 'published' });
         expect(outcomeOf(await bob.client.patch(`/api/posts/${id}`, { data: { title: 'x' } }))).toEqual([
           403,
@@ -250,7 +250,7 @@ describeRoutes(
       });
     });
 
-    test('what a role brings, and its loss, act at once', async () => {
+    test('a new role and its loss act at once', async () => {
       const cid = await service.user('member');
       expect((await cid.client.get('/api/vault')).status).toBe(403);
       const give = await root.client.patch(`/api/users/${cid.id}`, { data: { roles: { add: ['admin'] } } });

@@ -98,7 +98,7 @@ describeRoutes(
         ]);
       });
 
-      test('what every caller sees has a tag of its own', async () => {
+      test('each view of a record has an ETag of its own', async () => {
         const { id } = await person({ note: 'n' });
         const tags = await Promise.all(
           [ann, bob, hr].map(async ({ client }) => (await client.get(`/api/people/${id}`)).headers.get('etag')!),
@@ -223,7 +223,7 @@ describeRoutes(
         expect(Object.keys(first)).toEqual(['id']);
       });
 
-      test('what is expanded need not be shown', async () => {
+      test('a relation can be expanded without being shown', async () => {
         const mentor = await person();
         const pupil = await person({ mentor: mentor.id });
         const body = {
@@ -242,7 +242,7 @@ describeRoutes(
     });
 
     describe('writing', () => {
-      test('by the side of the caller: 403 at the member, null and the same value too', async () => {
+      test('a rule of the caller is 403 at the member, for null and the same value too', async () => {
         const { id } = await person();
         await patch(id, { salary: 10 }, hr);
         for (const salary of [10, 11, null, 'x']) {

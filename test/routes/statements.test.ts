@@ -165,7 +165,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
     expect(linked).not.toContain('SET');
   });
 
-  test('what is refused takes a transaction that says why', async () => {
+  test('a refused write takes a transaction that finds the reason', async () => {
     const { client } = bob;
     const refused = await statementsOf(note, (id) => client.patch(`/api/notes/${id}`, { data: { text: 'y' } }));
     expect(refused).toEqual([404, 'UPDATE', 'BEGIN', 'SELECT', 'SELECT', 'ROLLBACK']);

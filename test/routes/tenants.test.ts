@@ -173,7 +173,7 @@ describeDistributed(
       expect(body.data.map(({ what }: { what: string }) => what)).toEqual(['opened']);
     });
 
-    test('one record of it is found by its id alone', async () => {
+    test('a record of a filtered collection is found by its id alone', async () => {
       const { ann, bob, root, acme, bolt } = teams;
       const [here, there] = [
         await create(ann.client, 'events', { team: acme, what: 'here' }),
@@ -271,7 +271,7 @@ describeDistributed(
     };
     const each = (...expected: readonly unknown[]) => Array.from({ length: 6 }, () => expected);
 
-    test.each(['events', 'pages'])('are refused where they can be read (%s)', async (collection) => {
+    test.each(['events', 'pages'])('writes are refused if the record can be read (%s)', async (collection) => {
       const query = collection === 'pages' ? `?team=${other}` : '';
       const path = `/api/${collection}/${await create(ann.client, `${collection}${query}`, { team: other, what: 'seen' })}`;
       await ok(ann.client.get(`${path}${query}`));
@@ -279,7 +279,7 @@ describeDistributed(
       expect((await ok(ann.client.get(`${path}${query}`))).body.data.what).toBe('seen');
     });
 
-    test.each(['events', 'pages'])('are not there where they cannot (%s)', async (collection) => {
+    test.each(['events', 'pages'])('writes are not found if the record cannot be read (%s)', async (collection) => {
       const query = collection === 'pages' ? `?team=${other}` : '';
       const hidden = await create(ann.client, `${collection}${query}`, { team: other, hidden: true });
       for (const id of [hidden, '019a0000-0000-7000-8000-000000000000'])
@@ -290,7 +290,7 @@ describeDistributed(
         expect(await write(`/api/${collection}/${unasked}`, elsewhere)).toEqual(each(404, 'not_found'));
     });
 
-    test('are written in their own team, wherever they are read', async () => {
+    test('records are written in their own team, from every place that reads them', async () => {
       const page = await create(ann.client, `pages?team=${own}`, { team: own });
       for (const query of ['', `?team=${own}`, `?team=${other}`]) {
         await ok(ann.client.patch(`/api/pages/${page}${query}`, { data: { what: query } }));

@@ -16,7 +16,7 @@ describeRoutes(
     });
     const patch = (who: User, whom: User, data: object) => who.client.patch(`/api/users/${whom.id}`, { data });
 
-    test('are the same in every route, and never show a password or a hash', async () => {
+    test('users look the same in every route, and never show a password or a hash', async () => {
       const read = await ann.client.get(`/api/users/${ann.id}`);
       const me = await ann.client.get('/api/auth/me');
       const listed = await ann.client.get('/api/users');

@@ -50,7 +50,7 @@ export async function recordsGoingWith(reading: Reading, id: string): Promise<Re
 }
 
 /**
- * Whether deleting a record of the collection changes more than rows that the database deletes by
+ * True if deleting a record of the collection changes more than rows that the database deletes by
  * itself: a file, a user, or a record that shows it.
  */
 export function isFollowed(schema: Schema, collection: string): boolean {
@@ -76,7 +76,7 @@ function collectionsToFollow(schema: Schema): ReadonlySet<string> {
   return followed;
 }
 
-/** Whether the record that has the relation stays, and changes, when the related one goes. */
+/** True if the record that has the relation stays, and changes, when the related one is deleted. */
 export const isShownAsNone = (relation: Relation): boolean =>
   relation.kind === 'many_to_many' || (relation.kind === 'belongs_to' && relation.onDelete === 'set_null');
 
@@ -94,7 +94,7 @@ function cascadesOf(collection: Collection | undefined): readonly BelongsTo[] {
   );
 }
 
-/** One statement for each tenant. */
+/** Locks the referring rows, tenant by tenant. */
 async function lockReferring(
   reading: Reading,
   reference: CascadingReference,
@@ -111,7 +111,7 @@ async function lockReferring(
   return found;
 }
 
-/** In the order of their ids, so that two deletes take their locks in one order. */
+/** Locks in the order of the ids, so that two deletes take their locks in one order. */
 async function lockReferringIn(
   reading: Reading,
   { collection, relation }: CascadingReference,

@@ -15,8 +15,8 @@ import { LockedUpdate } from '../write/locked-row.ts';
 import type { PartnerChange, Writing } from '../write/written-row.ts';
 
 /**
- * For a record that this transaction has locked. A partner that the caller may not read cannot be
- * cleared: it stays.
+ * The change of a record that this transaction has locked. A partner that the caller may not read
+ * cannot be cleared: it stays.
  */
 export async function partnerChangeOf(reading: Reading, id: string, setting: HasOneSetting): Promise<PartnerChange> {
   if (setting.id !== null) return { ...setting, partner: setting.id };
@@ -26,7 +26,7 @@ export async function partnerChangeOf(reading: Reading, id: string, setting: Has
   return { ...setting, partner: holder };
 }
 
-/** For a record that does not exist yet. */
+/** The change of a record that does not exist yet. */
 export const firstPartnerOf = (setting: HasOneSetting): PartnerChange => ({ ...setting, partner: setting.id });
 
 interface PartnerWrites {
@@ -36,7 +36,7 @@ interface PartnerWrites {
   readonly deferred: Refusal[];
 }
 
-/** After the record's own write: each partner is a separate operation. */
+/** Runs after the record's own write: each partner is a separate operation. */
 export async function writePartners(reading: Reading, { id, changes, deferred }: PartnerWrites): Promise<void> {
   for (const change of changes) {
     try {
@@ -124,7 +124,7 @@ interface Taking extends Partner {
   readonly isFree: boolean;
 }
 
-/** What changes is its reference, which can have rules of its own. */
+/** The update sets the reference, which can have rules of its own. */
 function lockPartner(reading: Reading, { relation, holder, pointer }: Partner): Promise<LockedUpdate | undefined> {
   const { collection, via } = relation;
   const permit = reading.access.member(collection, via, 'update');

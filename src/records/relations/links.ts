@@ -9,7 +9,7 @@ import { scopeOf } from '../scope.ts';
 import type { LinkChange } from '../write/input.ts';
 import type { MemberChange } from '../write/written-row.ts';
 
-/** For a record that this transaction has locked. Members that the caller may not read stay. */
+/** The change of a record that this transaction has locked. Members that the caller may not read stay. */
 export async function memberChangeOf(reading: Reading, id: string, change: LinkChange): Promise<MemberChange> {
   const { relation, set, add, remove } = change;
   if (set)
@@ -18,7 +18,7 @@ export async function memberChangeOf(reading: Reading, id: string, change: LinkC
   return { relation, joining: add, leaving };
 }
 
-/** For a record that does not exist yet. */
+/** The change of a record that does not exist yet. */
 export const firstMembersOf = ({ relation, set, add }: LinkChange): MemberChange => ({
   relation,
   joining: set ?? add,

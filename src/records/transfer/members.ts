@@ -40,7 +40,7 @@ export const keyColumns = ({ column, uniqueWithin }: StoredMember): readonly str
 export const manyToManyOf = ({ relations }: Collection): readonly ManyToMany[] =>
   [...relations.values()].filter((relation) => relation.kind === 'many_to_many');
 
-/** In the order of the API's records: `id` first. */
+/** The stored members in the order of the API's records: `id` first. */
 export function storedMembersOf(collection: Collection): readonly StoredMember[] {
   const id: StoredMember = { ...idMember('id', 'id'), required: true, isUnique: true };
   const fields = [...collection.fields.values()].map((field): StoredMember => {

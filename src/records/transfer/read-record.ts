@@ -26,7 +26,7 @@ export interface ImportError {
 export interface StagedRecord {
   readonly line: number;
   readonly id: string;
-  /** By member; what the file leaves out has its default, or null. */
+  /** Values by member; a member that the file leaves out has its default, or null. */
   readonly values: ReadonlyMap<string, Scalar | null>;
   /** Names that the file gives. */
   readonly given: ReadonlySet<string>;
@@ -113,7 +113,7 @@ export class RecordReader {
     return [...new Set((names ?? []) as string[])];
   }
 
-  /** As a registration would store it. */
+  /** The value that a registration would store. */
   #stored({ name }: StoredMember, value: Scalar | null): Scalar | null {
     const isEmail = this.#collection.kind === 'users' && name === 'email';
     return isEmail && typeof value === 'string' ? normalEmail(value) : value;
@@ -128,7 +128,7 @@ export class RecordReader {
 
 interface GivenValue {
   readonly value: unknown;
-  /** As CSV writes it. */
+  /** The value as CSV writes it. */
   readonly isText: boolean;
   readonly report: (message: string) => void;
 }

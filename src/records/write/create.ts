@@ -46,7 +46,7 @@ interface Creation {
   readonly relations: readonly Relation[];
 }
 
-/** One statement where it can decide, else a transaction. */
+/** Runs one statement if that can decide, else a transaction. */
 export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
   const { tx } = request;
   const creation = creationOf(access, request);

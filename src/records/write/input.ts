@@ -29,7 +29,7 @@ export interface HasOneSetting {
   readonly id: string | null;
   readonly pointer: string;
 }
-/** With `set` the members are replaced. `add` and `remove` have no id in common. */
+/** `set` replaces the members. `add` and `remove` have no id in common. */
 export interface LinkChange {
   readonly relation: ManyToMany;
   readonly set: readonly string[] | undefined;
@@ -261,12 +261,12 @@ const OPERATIONS = new Set(['set', 'add', 'remove']);
 /** A member that the body sets, whose rule depends on the record. */
 export interface GuardedMember {
   readonly permit: Permit;
-  /** Where the body sets it. */
+  /** The place of the member in the body. */
   readonly pointer: string;
 }
 
 /**
- * Those whose rules depend on the record. Throws `forbidden` where the caller may never set one of
+ * The members whose rules depend on the record. Throws `forbidden` if the caller may never set one of
  * them, whatever the value. Defaults are not asked about: they are the schema's.
  */
 export function guardedMembers(

@@ -18,7 +18,7 @@ export interface LockedRow {
   readonly row: Row;
   readonly version: string;
   readonly isReadable: boolean;
-  /** In the order of `conditions`; NULL is not true. */
+  /** A value for each of `conditions`; NULL is not true. */
   readonly holds: readonly boolean[];
   /** The version, then the record. */
   readonly cells: Cells;
@@ -26,7 +26,7 @@ export interface LockedRow {
 interface RowQuestion {
   readonly collection: string;
   readonly id: string;
-  /** Of the row `STORED`. */
+  /** Conditions of the row `STORED`. */
   readonly conditions?: readonly Sql[];
 }
 
@@ -68,7 +68,7 @@ async function refusedRow(reading: Reading, lock: Lock): Promise<LockedRow | und
 
 const hasId = (id: string): Sql => sql`${raw(STORED)}.id = ${uuid(id)}`;
 
-/** Of a row that this transaction has locked or written. */
+/** Reads a row that this transaction has locked or written. */
 export async function readLocked(reading: Reading, collection: string, id: string): Promise<LockedRow> {
   return (await readRow(reading, { collection, id }))!;
 }
@@ -121,7 +121,7 @@ interface StoredRules {
   readonly columns: readonly Sql[];
 }
 
-/** What they decide on the stored row. */
+/** The decision of these rules on the stored row. */
 interface StoredDecision {
   /** A rule that reads the stored record alone holds. */
   readonly isOpen: boolean;
@@ -139,7 +139,7 @@ export class LockedUpdate {
   /** The members that the caller may not set, whatever their values. */
   readonly impossibleMembers: readonly GuardedMember[];
   readonly #target: UpdateTarget;
-  /** Whether the update is permitted: of the record, then of each member. */
+  /** That the update is permitted: of the record, then of each member. */
   readonly #conditions: readonly Sql[];
 
   private constructor(target: UpdateTarget, before: LockedRow, rules: readonly StoredRules[]) {
@@ -184,7 +184,7 @@ export class LockedUpdate {
     return (await reading.q.rows(statement)).length > 0;
   }
 
-  /** After `write` wrote nothing: the members whose rules refused it; none where the record's own did. */
+  /** The members whose rules denied a `write` that wrote nothing; none if the record's own rules did. */
   async refusedMembers(reading: Reading, writing: Writing): Promise<readonly GuardedMember[]> {
     const { members } = this.#target;
     if (members.length === 0) return [];
@@ -192,7 +192,7 @@ export class LockedUpdate {
     return isPermitted ? members.filter((_, i) => !holds[i]) : [];
   }
 
-  /** Whether `write` would write. */
+  /** True if `write` would write. */
   async allows(reading: Reading, writing: Writing): Promise<boolean> {
     return (await this.#judge(reading, writing)).every(Boolean);
   }

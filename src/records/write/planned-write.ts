@@ -1,6 +1,6 @@
 /**
- * What a create or an update would write, without writing it: for explanations. Takes the same steps
- * as the write itself.
+ * The write that a create or an update would make, for explanations. It takes the same steps as the
+ * write itself.
  */
 import type { Permit } from '../../policy/access.ts';
 import type { Row } from '../../policy/types.ts';
@@ -85,7 +85,7 @@ function proposedRow({ fields, relations }: Collection, values: readonly ColumnV
 interface PlannedStatement {
   readonly id: string;
   readonly writing: Writing;
-  /** Of the record, and of its members with rules of their own that the write sets. */
+  /** The permits of the record, and of its members with rules of their own that the write sets. */
   readonly permits: readonly Permit[];
 }
 

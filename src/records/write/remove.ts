@@ -26,7 +26,7 @@ export async function remove(store: Store, access: AccessContext, request: Remov
 }
 
 /**
- * One statement where it can decide, else a transaction. Returns the removed records that others
+ * Runs one statement if that can decide, else a transaction. Returns the removed records that others
  * must learn of: the caller runs the hooks after the commit.
  *
  * @param tx default: a transaction of its own

@@ -49,12 +49,12 @@ export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange)
   return [...errors(set ?? [], 'set'), ...errors(add, 'add')];
 }
 
-/** Whether the body of an update of a user assigns roles. */
+/** True if the body of an update of a user assigns roles. */
 export const asksForRoles = (data: Data): boolean => Object.hasOwn(data, 'roles');
 /** Such an update needs no update rule. */
 export const asksForRolesAlone = (data: Data): boolean => asksForRoles(data) && Object.keys(data).length === 1;
 
-/** Whether the caller has any role that assigns one. */
+/** True if the caller has any role that assigns one. */
 export function mayAssignSome(schema: Schema, auth: Row): boolean {
   return rolesOf(auth).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
 }

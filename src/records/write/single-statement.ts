@@ -71,7 +71,7 @@ export function versionUnchanged(reading: Omit<Reading, 'q'>, id: string): Sql {
         .where(sql`s.id = ${uuid(id)}`)})`;
 }
 
-/** What the statement returns of the record: its version, its cells, and whether the caller may read it. */
+/** The columns that the statement returns: the version, the cells, and whether the caller may read the record. */
 export class WrittenView {
   readonly #reading: Reading;
   readonly #view: RecordView;
@@ -129,7 +129,7 @@ interface Destination {
   readonly leads: (relation: Relation) => boolean;
 }
 
-/** Whether the permit can reach the written record through a relation. */
+/** True if the permit can reach the written record through a relation. */
 function reaches(store: Store, { collection, permit }: Asked, { name, leads }: Destination): boolean {
   const walks = (from: string, needs: readonly Need[]): boolean =>
     needs.some(({ relation, needs: further }) => {

@@ -54,7 +54,7 @@ interface Change extends UpdateRequest {
   readonly isRolesAlone: boolean;
 }
 
-/** One statement where it can decide, else a transaction. */
+/** Runs one statement if that can decide, else a transaction. */
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
   const { id, tx } = request;
   const change = changeOf(access, request);

@@ -1,8 +1,8 @@
 /**
  * Batches that write the same unique values in different orders would wait for each other, until
- * PostgreSQL ends one of them after a second. So a batch takes its turn for all of its values at
- * once, in one order. A single write needs none: beside others it waits for 20 ms at most, and alone it
- * holds no value while it waits for one.
+ * PostgreSQL ends one of them after a second. So a batch locks all of its values at once, in one
+ * order. A single write locks none: in a batch of statements it waits 20 ms at most, and alone it holds
+ * no value while it waits for one.
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../../database/contract.ts';
@@ -12,7 +12,7 @@ import type { Data } from '../data.ts';
 
 type KeyMember = Field | BelongsTo;
 
-/** In the whole collection, or within a relation. */
+/** The member is unique in the whole collection, or within a relation. */
 const isUnique = ({ unique, uniqueWithin }: KeyMember): boolean => unique || uniqueWithin !== undefined;
 
 /** The members that another record may have taken: unique ones, and relations with values that are unique within them. */
@@ -28,7 +28,7 @@ export interface WantedValues {
   readonly data: Data;
 }
 
-/** For each table. The locks of all batches must fit into the server's lock table. */
+/** The locks of each table. The locks of all batches must fit into the server's lock table. */
 const LOCKS = 64;
 
 /** Until the end of the transaction. */
@@ -50,8 +50,9 @@ const lockNumber = (table: string, value: string): number =>
 const lockNumberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 5);
 
 /**
- * With their tables. The tenant of a record never changes, and batches of one tenant would all wait for each other. The data is as
- * it was sent: what is not a scalar is refused by the operation, in its turn.
+ * The values with their tables. The tenant of a record never changes, and batches of one tenant would all
+ * wait for each other. The data is not validated yet: the operation itself rejects a value that is not a
+ * scalar.
  */
 function contestedValues({ collection, data }: WantedValues): readonly (readonly [value: string, table: string])[] {
   const { table } = collection;

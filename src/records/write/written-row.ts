@@ -43,9 +43,9 @@ type Requested = Omit<Reading, 'q'>;
 
 interface Insertion {
   readonly writing: Writing;
-  /** Of the row `WRITTEN`. */
+  /** A condition of the row `WRITTEN`. */
   readonly condition: Sql;
-  /** Of the row `STORED`, as it is after the write. */
+  /** Columns of the row `STORED`, as it is after the write. */
   readonly returning: Sql;
 }
 
@@ -91,9 +91,9 @@ interface RowUpdate {
 }
 
 interface DecidedUpdate extends RowUpdate {
-  /** Of the rows `STORED` and `WRITTEN`. */
+  /** A condition of the rows `STORED` and `WRITTEN`. */
   readonly condition: Sql;
-  /** Of the row `STORED`, as it is after the write. */
+  /** Columns of the row `STORED`, as it is after the write. */
   readonly returning: Sql;
 }
 
@@ -138,8 +138,8 @@ export async function judgeUpdate(
 const UPDATED_AT = 'updated_at';
 
 /**
- * What every change of a record sets beside its own columns: the time, which never goes back, and
- * the version that ETags are made from. INVARIANT: each statement that changes a record sets this
+ * The columns that every change of a record sets: the time, which never goes back, and the version
+ * that ETags are made from. INVARIANT: each statement that changes a record sets this
  * once.
  *
  * @param alias of the row that changes
@@ -158,7 +158,7 @@ function touchedAt(alias: string, now?: string): Sql {
 /** The columns of the fields that `matches` looks in. Process-wide: a memo of a pure function of the collection. */
 const searchColumns = new WeakMap<Collection, ReadonlySet<string>>();
 
-/** With a folded copy after each value of a search field: the copy is written wherever the field is. */
+/** Adds a folded copy after each value of a search field: the copy is written wherever the field is. */
 export function withFoldedCopies(collection: Collection, values: readonly ColumnValue[]): readonly ColumnValue[] {
   let searched = searchColumns.get(collection);
   if (searched === undefined) {

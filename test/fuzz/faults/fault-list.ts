@@ -636,7 +636,7 @@ export const FAULTS: readonly Fault[] = [
     'own !== own ? row : own === undefined || true ? row : sql',
   ),
   fault(
-    'src/policy/lower/sight.ts',
+    'src/policy/lower/masking.ts',
     'a filter finds what a mask hides',
     /if \(rule === undefined \|\| rule\.verdict === 'allow'\) return column;/,
     'if (true) return column;',

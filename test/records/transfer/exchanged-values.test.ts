@@ -173,7 +173,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
   });
 
   it('a required bool has no third value, and a ring of records no place to spare', async () => {
-    const said = (member: string) =>
+    const noneToSpare = (member: string) =>
       [1, 2].map(
         (line) =>
           `${line}: \`${member}\`: it must have a value, and there is none to spare: records cannot exchange theirs`,
@@ -181,7 +181,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
     const switches = [true, false].map((on, i) => ({ id: id(60 + i), on }));
     await put('switches', switches);
     const turned = switches.map(({ on, ...rest }) => ({ ...rest, on: !on }));
-    expect(await errorsOf(put('switches', turned, 'id'))).toEqual(said('on'));
+    expect(await errorsOf(put('switches', turned, 'id'))).toEqual(noneToSpare('on'));
     const [one, two] = HOUSES as readonly [Line, Line];
     const before = await stored('houses');
     expect(
@@ -195,7 +195,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
           'id',
         ),
       ),
-    ).toEqual(said('key'));
+    ).toEqual(noneToSpare('key'));
     expect(await stored('houses')).toEqual(before);
   });
 
@@ -257,7 +257,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
       expect(await stored('pages')).toEqual([moved, P2, P3, P4, fresh]);
     });
 
-    it('what is taken, and what comes twice, is reported at its line', async () => {
+    it('a taken or repeated value is reported at its line', async () => {
       const rule = (name: string) => `\`${name}\` must be unique within \`book\``;
       const rivals = [
         { ...P1, number: 2 },

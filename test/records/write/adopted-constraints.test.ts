@@ -38,7 +38,7 @@ describe.each(KINDS)('constraints of others on %s', (kind) => {
   const atField = { validation_failed: ['/data/rating check_violation'] };
   const atRecord = { validation_failed: ['/data check_violation'] };
 
-  it('are reported with their field if they have one of their own', async () => {
+  it('a constraint of one field is reported with the field, others with the record', async () => {
     expect(await refusal(ann.create('rooms', { rating: -1, place: 1 }))).toEqual(atField);
     expect(await refusal(ann.create('rooms', { opens: 9, closes: 8, place: 1 }))).toEqual(atRecord);
     const { id } = await ann.create('rooms', { rating: 1, opens: 8, place: 1 });
@@ -47,7 +47,7 @@ describe.each(KINDS)('constraints of others on %s', (kind) => {
     expect((await ann.update('rooms', id, { closes: 9 })).closes).toBe(9);
   });
 
-  it('by name, and without a value of the row', async () => {
+  it('the error names the constraint, and no value of the row', async () => {
     const thrown = await ann.create('rooms', { opens: 4711, closes: 8, place: 2 }).catch((error: unknown) => error);
     expect((thrown as { errors: unknown }).errors).toEqual([
       {

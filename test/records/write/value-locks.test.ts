@@ -55,7 +55,7 @@ describe.each(KINDS)('turns on %s', (kind) => {
 
   const page = (slug: string): readonly [string, Data] => ['pages', { slug }];
 
-  it('are those of the values, in any order', async () => {
+  it('locks of a batch follow its values, in any order', async () => {
     const held = await heldFor(page('a'), page('b'));
     expect(held).toHaveLength(2);
     expect(await heldFor(page('b'), page('a'), page('b'))).toEqual(held);
@@ -63,24 +63,24 @@ describe.each(KINDS)('turns on %s', (kind) => {
     expect(await heldFor(['books', { isbn: 'a' }], ['books', { isbn: 'b' }])).not.toEqual(held);
   });
 
-  it('are few for many values, of each table', async () => {
+  it('a table has few locks for many values', async () => {
     const many = Array.from({ length: 2_000 }, (_, i) => [page(`a ${i}`), ['books', { isbn: `${i}` }]] as const).flat();
     const held = await heldFor(...many);
     expect(held).toHaveLength(128);
     expect(await heldFor(...many.filter(([name]) => name === 'pages'))).toHaveLength(64);
   });
 
-  it('are of the relation too that values are unique within', async () => {
+  it('locks cover the relation that values are unique within', async () => {
     expect(await heldFor(['pages', { book: 'one' }], ['pages', { book: 'two' }])).toHaveLength(2);
     expect(await heldFor(['pages', { book: 'one', text: 'x' }], ['pages', { text: 'y' }])).toEqual([]);
   });
 
-  it('are not of the tenant, which never changes', async () => {
+  it('locks leave out the tenant, which never changes', async () => {
     const of = (slug: string, team: string): readonly [string, Data] => ['documents', { slug, team }];
     expect(await heldFor(of('a', 'one'), of('b', 'one'))).toEqual(await heldFor(of('a', 'two'), of('b', 'two')));
   });
 
-  it('are taken for whatever was sent', async () => {
+  it('locks are taken for values of any type', async () => {
     expect(await heldFor(page('a\0'), page('b\0'), ['pages', { slug: ['a'], number: null }])).toHaveLength(2);
     expect(await heldFor(page('alone'), page('alone'))).toEqual([]);
   });
