@@ -6,7 +6,7 @@ import { rolldown } from 'rolldown';
 /** → the minified module. Throws where it needs anything that a browser has not. */
 export async function bundleForBrowser(file: string): Promise<string> {
   const bundle = await rolldown({
-    input: fileURLToPath(new URL(`../../${file}`, import.meta.url)),
+    input: fileURLToPath(new URL(`../../../${file}`, import.meta.url)),
     platform: 'browser',
     onLog: (level, log) => {
       if (level === 'warn') throw new Error(log.message);
