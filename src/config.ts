@@ -224,7 +224,7 @@ export const SETTINGS = {
     env: 'BYLAW_PUBLIC',
     otherwise: 'none',
     about: 'a folder that is served as the front end: unknown paths get its index.html',
-    read: z.string().refine(isFolder, 'there is no such folder'),
+    read: z.string().refine(isFolder, 'the folder does not exist'),
   },
   rateLimit: {
     value: 'on|off',

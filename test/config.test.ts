@@ -118,7 +118,7 @@ test.each<[FlagValues, Record<string, string>, readonly string[]]>([
       'BYLAW_RATE_LIMIT: expected `on` or `off`',
     ],
   ],
-  [{ public: 'no/such/folder' }, {}, ['--public: there is no such folder']],
+  [{ public: 'no/such/folder' }, {}, ['--public: the folder does not exist']],
   [{}, { SMTP_URL: 'mail.example:587' }, [`SMTP_URL: ${SMTP}`]],
   [{}, { SMTP_URL: 'https://mail.example' }, [`SMTP_URL: ${SMTP}`]],
   [{}, { SMTP_URL: 'smtp:///mail' }, [`SMTP_URL: ${SMTP}`]],

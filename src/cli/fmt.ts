@@ -35,6 +35,6 @@ function readSchemaText(file: string, name: string): string {
     return readFileSync(file, 'utf8');
   } catch (error) {
     const isMissing = codeOf(error) === 'ENOENT';
-    throw new ConfigError([`${name} cannot be read: ${isMissing ? 'there is no such file' : reasonOf(error)}`]);
+    throw new ConfigError([`${name} cannot be read: ${isMissing ? 'it does not exist' : reasonOf(error)}`]);
   }
 }

@@ -204,9 +204,9 @@ export function check(text: string, { schema, collection, action }: PolicyPlace)
 }
 
 /**
- * What may stand at `offset` (in UTF-16 units) of a text that is being written, whatever follows it:
- * names, operators that fit the types, values of enums, words. The whole word at the offset counts
- * as not written yet, so the caller chooses by its beginning. Throws SchemaError and TypeError as
+ * Completions at `offset` (in UTF-16 units) of an unfinished text, regardless of the text after it: names,
+ * operators that fit the types, values of enums, words. The whole word at the offset counts as not
+ * written yet, so the caller filters by its beginning. Throws SchemaError and TypeError as
  * `compile` does.
  */
 export function complete(

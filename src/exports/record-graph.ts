@@ -14,8 +14,8 @@ export interface RecordGraph {
 
 /**
  * Throws TypeError for a value that is not of its field's type. Names that the collection does not
- * have are ignored. What is related to the two records is one database, in which the record is as
- * it was before the update.
+ * have are ignored. The related records of both are one database, in which the record has its state
+ * before the update.
  */
 export function recordGraph(catalog: Catalog, collection: string, { record, next }: GivenUpdate): RecordGraph {
   const graph = new Graph(catalog);

@@ -145,7 +145,7 @@ export class ColumnChanges {
     const what = `"${table.name}"."${column.name}" would change from ${existing.type} to ${column.type}`;
     // A double represents every int within ±(2^53−1) exactly.
     if (existing.type === 'bigint' && column.type === 'double precision') {
-      const rewrites = `${what}; that writes every row again, and nobody can use the table meanwhile`;
+      const rewrites = `${what}; that writes every row again, and blocks the table meanwhile`;
       return (await this.#t.isLarge()) ? { sql: change, rewrites } : { sql: change };
     }
     return {
@@ -173,7 +173,7 @@ export class ColumnChanges {
     return [...(fill === undefined ? [] : [{ sql: fill }]), { sql: statement }, ...this.#dropCheck(column)];
   }
 
-  /** Whether the column is unique and the value cannot be given to all rows without one. */
+  /** True if the column is unique and the value cannot be given to all rows without one. */
   async #isTaken({ name, type }: Column, value: Sql): Promise<boolean> {
     if (!this.#t.table.uniques.some((columns) => sameColumns(columns, [name]))) return false;
     const stored = this.#t.stored(name);

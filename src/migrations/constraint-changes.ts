@@ -237,7 +237,7 @@ export class ConstraintChanges {
     return this.#isOurs(constraint) && (name === uniqueName(this.#name, unique) || columns.at(-1) === stored.at(-1));
   }
 
-  /** Whether one statement drops the former constraint and adds the new one. */
+  /** True if a single statement drops the former constraint and adds the new one. */
   #isSwapped(unique: readonly string[], isOnline: boolean): boolean {
     return isOnline && this.#t.hasColumns(unique);
   }

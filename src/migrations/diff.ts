@@ -56,7 +56,7 @@ class TablePlan {
   /** The steps that follow when all tables exist. */
   readonly after: Step[] = [];
   readonly search: SearchIndexes;
-  /** By their new names, without the foreign keys that are dropped for a move. */
+  /** The tables by their new names, without the foreign keys that are dropped for a move. */
   readonly actual: ReadonlyMap<string, ActualTable>;
   readonly #input: PlanInput;
   readonly #formerNames: ReadonlyMap<string, string>;
@@ -119,7 +119,7 @@ class TablePlan {
     await this.search.addTo(constraints);
   }
 
-  /** Whether the plan manages the foreign keys of the table: it is of the schema, or of an earlier one and dropped. */
+  /** The plan manages foreign keys of the schema's tables, and of tables of an earlier schema that it drops. */
   #isKnown(table: string): boolean {
     const { wanted, owned, keepsExtra } = this.#input;
     return wanted.has(table) || (keepsExtra !== true && owned.includes(table));

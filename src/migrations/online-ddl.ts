@@ -63,7 +63,7 @@ interface AttachedIndex {
   readonly replaces: readonly string[];
 }
 
-/** The index gets the name of the constraint. One statement: rows are checked at all times. */
+/** The index gets the name of the constraint. A single statement keeps rows checked at all times. */
 export function attachUnique(table: string, columns: readonly string[], { index, replaces }: AttachedIndex): Sql {
   const add = sql`ADD CONSTRAINT ${ident(uniqueName(table, columns))} UNIQUE USING INDEX ${ident(index)}`;
   const changes = [...replaces.map((former) => sql`DROP CONSTRAINT ${ident(former)}`), add];

@@ -6,7 +6,7 @@ import type { Table } from './tables.ts';
 import { renamedPartitions } from './tenant-tables.ts';
 
 export interface Renamed {
-  /** By their new names. */
+  /** The tables by their new names. */
   readonly actual: ReadonlyMap<string, ActualTable>;
   /** New name → the name in the database. */
   readonly formerNames: ReadonlyMap<string, string>;

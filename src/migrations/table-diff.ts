@@ -12,7 +12,7 @@ export const sameColumns = (a: readonly string[], b: readonly string[]): boolean
 const LARGE_BYTES = 1 << 20;
 
 export interface TableDiffOptions {
-  /** Whether statements can run outside of transactions. */
+  /** Statements can run outside of transactions. */
   readonly canRunApart: boolean;
   /** For tests: bytes from which a table is large. */
   readonly largeFrom?: number | undefined;
@@ -26,7 +26,7 @@ interface TableDiffInput {
   readonly actual: ActualTable;
   /** The name of another table in the database; undefined if there is none yet. */
   readonly storedTable: (name: string) => string | undefined;
-  /** Whether the database has the column, by the name of the table in the schema. */
+  /** The database has the column; the table has its name of the schema. */
   readonly hasStored: (table: string, column: string) => boolean;
   readonly options: TableDiffOptions;
 }
@@ -96,7 +96,7 @@ export class TableDiff {
     return (await this.#readSize()).bytes >= (this.#options.largeFrom ?? LARGE_BYTES);
   }
 
-  /** Whether it is changed while it is in use. PostgreSQL cannot do that with a partitioned table. */
+  /** Online: changed while it is in use. PostgreSQL cannot do that with a partitioned table. */
   async isOnline(): Promise<boolean> {
     if (!this.#options.canRunApart) return false;
     return (await this.isLarge()) && !(await this.#readSize()).isPartitioned;

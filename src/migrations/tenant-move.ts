@@ -13,7 +13,7 @@ import { columnList, type Table } from './tables.ts';
 import { partitionName, renamedPartitions } from './tenant-tables.ts';
 import type { UndeclaredObjects } from './undeclared-objects.ts';
 
-/** Whether another column decides where each row is stored. */
+/** True if another column decides where each row is stored. */
 export function needsMove({ tenantLayout: actual }: ActualTable, { tenantLayout: wanted }: Table): boolean {
   const from = actual?.kind === 'by' ? actual.column : undefined;
   const to = wanted?.kind === 'by' ? wanted.column : undefined;
@@ -82,7 +82,7 @@ function whyRewritten({ name, tenantLayout }: Table): string {
   const how = tenantLayout?.kind === 'by' ? `divided by "${tenantLayout.column}"` : 'divided no longer';
   return (
     `the rows of "${name}" would be ${how}: all of them are copied to a new table in one transaction, which needs ` +
-    'room for both; stop the service first, because nobody can use the table meanwhile'
+    'room for both; stop the service first, because the table is blocked meanwhile'
   );
 }
 

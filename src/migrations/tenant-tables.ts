@@ -11,7 +11,7 @@ import { addUnique, createTable } from './ddl.ts';
 import type { Step } from './step.ts';
 import { columnList, columnTypeOf, stringLiteral, type Table, type TableTenantLayout } from './tables.ts';
 
-/** Of each table, without Citus. More would cost planning time, fewer would hold more rows each. */
+/** The number for each table, without Citus. More would cost planning time, fewer would have more rows each. */
 const PARTITIONS = 8;
 const REMAINDERS = Array.from({ length: PARTITIONS }, (_, remainder) => remainder);
 

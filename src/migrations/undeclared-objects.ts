@@ -15,7 +15,7 @@ export interface ReplacedTable {
   /** Its `name` is the one in the database. */
   readonly actual: ActualTable;
   readonly wanted: Table;
-  /** Whether the plan itself drops the foreign keys of a table, and adds them again. */
+  /** The plan itself drops the foreign keys of the table, and adds them again. */
   readonly isKnown: (table: string) => boolean;
 }
 

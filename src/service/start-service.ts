@@ -47,7 +47,7 @@ export interface ServiceParts {
   readonly arrival?: ArrivalLimits;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool;
-  /** Called for each mail that is written to a file because there is no SMTP server. */
+  /** Called for each mail that is written to a file for lack of an SMTP server. */
   readonly onMail?: (mail: Mail) => void;
 }
 

@@ -171,7 +171,7 @@ test('a restore rejects files that are damaged, truncated or not backups, and le
     other: /it is not an archive, or is damaged/,
     cut: /it ends too early|it is not complete/,
     hostile: /it has a file that no backup has: files\/\.\.\/escaped/,
-    missing: /there is no file/,
+    missing: /the file .* does not exist/,
   };
   for (const [file, reason] of Object.entries(reasons)) {
     const { code, stdout, stderr } = await restore(file, 'empty');
@@ -186,7 +186,7 @@ test('a restore rejects files that are damaged, truncated or not backups, and le
   const noDatabase = await bylaw('backup', place('none'), '--data', place('nowhere'));
   expect([noDatabase.code, noDatabase.stderr]).toEqual([
     1,
-    `bylaw backup: there is no embedded database in ${place('nowhere')}\n`,
+    `bylaw backup: ${place('nowhere')} has no embedded database\n`,
   ]);
   const server = await bylaw('backup', place('none'), '--database-url', 'postgresql://example.invalid/x');
   expect([server.code, server.stderr]).toEqual([1, expect.stringContaining('pg_dump first, and the files after it')]);
@@ -196,7 +196,7 @@ test('a server whose data folder is relative is backed up from any folder, with 
   const home = place('home');
   await fillDataFolder(join(home, 'own'));
   mkdirSync(place('elsewhere'));
-  // Of the same relative name, and not the server's.
+  // The relative name is the same, but the folder is not the server's.
   mkdirSync(join(place('elsewhere'), 'own/database'), { recursive: true });
   const server = await serve(['--schema', place('bylaw.yaml'), '--data', 'own'], env, home);
   started.push(server);

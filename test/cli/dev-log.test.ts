@@ -15,7 +15,7 @@ test.each([
   [{ ...REQUEST, path: '/x', status: 500 }, '<gray>02:08:05</> <red>500</> <bold>GET   </> /x <gray>5.3 ms</>'],
   [{ msg: 'serving', took_ms: 9 }, '<gray>02:08:05</> <green>info </> serving<gray> took_ms=9</>'],
   [{ level: 'error', msg: 'errors', text: 'one\ntwo\n' }, '<gray>02:08:05</> <red>error</> errors\n    one\n    two'],
-  // What a client sends cannot steer the terminal.
+  // Input of a client cannot control the terminal.
   [
     { ...REQUEST, path: '/\u001b[2J\u0007\n\u009b\u202e', status: 404 },
     '<gray>02:08:05</> <yellow>404</> <bold>GET   </> /\\u001b[2J\\u0007\\u000a\\u009b\\u202e <gray>5.3 ms</>',

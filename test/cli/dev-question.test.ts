@@ -39,7 +39,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   let client: Client;
   let shown = '';
   const count = (text: string): number => shown.split(text).length - 1;
-  /** What the screen shows from here on, until the text is there as often as `times` says. */
+  /** Resolves when the screen has shown the text `times` times. */
   const shows = (text: string, times: number): Promise<unknown> =>
     until(`${text} is shown ${times} times`, async () => count(text) >= times);
   const titles = async (): Promise<readonly unknown[]> =>

@@ -82,8 +82,8 @@ afterAll(async () => {
 test('`bylaw dev` announces its first start and loads the seed', async () => {
   expect(server.line).toMatch(/^bylaw listening on http:\/\/127\.0\.0\.1:\d+ \(embedded database in /);
   expect(entries()[0]!.msg).toMatch(/^preparing the embedded database in /);
-  const said = entries().map(({ msg }) => msg);
-  expect(said.find((msg) => msg.startsWith('seed: '))).toMatch(/^seed: 2 records into posts \(.*posts\.ndjson\)$/);
+  const messages = entries().map(({ msg }) => msg);
+  expect(messages.find((msg) => msg.startsWith('seed: '))).toMatch(/^seed: 2 records into posts \(.*posts\.ndjson\)$/);
   const errors = entries().find(({ msg }) => msg.startsWith('the seed has errors'));
   expect(errors?.text).toMatch(/tags\.csv: unknown collection `tags`/);
   expect((await titles()).toSorted()).toEqual(['one', 'two']);

@@ -7,7 +7,7 @@ import { isolatedUrl } from '../support/postgres.ts';
 const SERVER = inject('postgresUrl');
 const SCHEMA = join(import.meta.dirname, '../routes/field-rules.yaml');
 
-/** The part of the answer about members, for nobody. */
+/** The part of the output about members, without a caller. */
 async function explained(collection: string, action: string): Promise<readonly string[]> {
   let printed = '';
   const stdout = { write: (text: string) => (printed += text) };

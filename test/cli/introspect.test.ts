@@ -41,7 +41,7 @@ INSERT INTO projects (id, team_id) VALUES ('00000000-0000-4000-8000-000000000003
 `;
 
 const nothing = { access: {} };
-/** What the draft declares. */
+/** The declarations of the draft. */
 const DECLARED = {
   Regions: { fields: { code: { type: 'string' } }, ...nothing },
   badges: {
@@ -85,8 +85,8 @@ const DECLARED = {
   zones: { fields: { code: { type: 'string', required: true, unique: true } }, ...nothing },
 };
 
-/** What its comments say, in their order. */
-const SAID = [
+/** The comments of the draft, in their order. */
+const COMMENTS = [
   'it references zones (code), not its id',
   'PostgreSQL also holds CHECK ((rating > (0)::double precision))',
   'PostgreSQL also holds unique (team_id, name)',
@@ -142,8 +142,8 @@ describe.skipIf(inject('postgresUrl') === '')('a database of seventeen tables', 
     const { code, stdout, stderr } = await bylaw('introspect', url);
     expect([code, stderr]).toEqual([0, '6 tables adopted, 5 need changes first, 6 cannot be collections\n']);
     expect(parse(stdout)).toEqual({ collections: DECLARED });
-    const places = SAID.map((text) => stdout.indexOf(text));
-    expect(SAID.filter((_, i) => places[i] === -1)).toEqual([]);
+    const places = COMMENTS.map((text) => stdout.indexOf(text));
+    expect(COMMENTS.filter((_, i) => places[i] === -1)).toEqual([]);
     await writeFile(schema, stdout);
     expect(await bylaw('check', '--schema', schema)).toMatchObject({ code: 0 });
   });

@@ -25,17 +25,17 @@ describe.runIf(hasPostgres)('bylaw migrate', () => {
   let db: Database;
   let url: string;
   const bylaw = async (...argv: string[]): Promise<{ code: number; out: string; err: string }> => {
-    const said = { out: '', err: '' };
+    const output = { out: '', err: '' };
     const to = (name: 'out' | 'err') =>
       new Writable({
         decodeStrings: false,
         write(text, _encoding, done) {
-          said[name] += text;
+          output[name] += text;
           done();
         },
       });
     const io = { stdout: to('out'), stderr: to('err'), stdin: process.stdin, env: { DATABASE_URL: url }, cwd: folder };
-    return { code: await runCommand(argv, io), ...said };
+    return { code: await runCommand(argv, io), ...output };
   };
   const schema = (text: string): void => writeFileSync(join(folder, 'bylaw.yaml'), text);
   beforeAll(async () => {

@@ -22,8 +22,8 @@ test.each([
   ['that read one line', `bylaw openapi --schema ${SCHEMA} | head -n 1`, '{\n141\n'],
   ['that read everything', `bylaw openapi --schema ${SCHEMA} | tail -n 1`, '}\n0\n'],
   ['of both streams', 'bylaw sevre 2>&1 | true', '2\n'],
-])('a reader %s', async (_, script, said) => {
-  expect(await shell(script)).toEqual({ stdout: said, stderr: '' });
+])('a reader %s', async (_, script, stdout) => {
+  expect(await shell(script)).toEqual({ stdout, stderr: '' });
 });
 
 test.skipIf(!existsSync('/dev/full'))('a full disk is reported in one line', async () => {

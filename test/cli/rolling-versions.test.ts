@@ -27,7 +27,7 @@ const ACCESS = 'access: { view: true, create: true, update: true }';
 interface Version {
   readonly fields?: string;
   readonly relations?: string;
-  /** Of the collection, such as `was`. */
+  /** Keys of the collection, such as `was`. */
   readonly more?: string;
   readonly name?: string;
   readonly others?: string;
@@ -106,7 +106,7 @@ async function serves(node: Node, data: object = { name: 'by the old version' })
 
 type Check = (deployment: Deployment, old: Node) => Promise<void>;
 
-/** By the first cell of its row. The old version is running. */
+/** The checks by the first cell of their row. The old version is running. */
 const ROWS: Readonly<Record<string, Check>> = {
   'a collection, an optional field, a relation that is not required, an index': async (deployment, old) => {
     const newer = await deployment.start(

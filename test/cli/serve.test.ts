@@ -40,12 +40,15 @@ describe('the command line', () => {
     [['serve', '--port', 'x'], 2, '--port'],
     [['serve', '--workers', '2'], 2, '--database-url'],
     [['serve', 'extra'], 2, 'extra'],
-  ] as [string[], number, string][])('`bylaw` reports the error of %j before it starts', async (args, code, said) => {
-    const ended = await runInChild({ args });
-    expect(ended.code).toBe(code);
-    expect(ended.stdout + ended.stderr).toContain(said);
-    expect(ended.stderr).not.toMatch(/ {4}at /);
-  });
+  ] as [string[], number, string][])(
+    '`bylaw` reports the error of %j before it starts',
+    async (args, code, message) => {
+      const ended = await runInChild({ args });
+      expect(ended.code).toBe(code);
+      expect(ended.stdout + ended.stderr).toContain(message);
+      expect(ended.stderr).not.toMatch(/ {4}at /);
+    },
+  );
 
   test('`bylaw serve` reports a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
@@ -280,7 +283,7 @@ test.skipIf(inject('postgresUrl') === '')(
         return status;
       });
       await until('all but one are answered', async () => answered === 7);
-      // The primary has handed it to the one that stands still.
+      // The primary has handed it to the stopped worker.
       await sleep(100);
       expect(answered).toBe(7);
       process.kill(victim!, 'SIGKILL');

@@ -43,7 +43,7 @@ const record = (n: number, members: object = {}) => ({
   tags: [],
   ...members,
 });
-/** What a format may spoil. */
+/** Values that a format may corrupt. */
 const HOSTILE = [
   record(1, { note: '', parent: id(2) }),
   record(2, { note: 'a "quoted", line\r\nand another', parent: id(1), tags: [id(91), id(92)] }),
@@ -80,7 +80,7 @@ async function fill(bylaw: ReturnType<typeof bylawAt>): Promise<void> {
 }
 
 describe('export and import (embedded)', () => {
-  // One start of the embedded database for all: each takes seconds.
+  // All checks share a start of the embedded database, which takes seconds.
   test('export and import work on a data folder, and through a server that has it open', async () => {
     const place = ['--data', join(folder, 'data')];
     await fillDataFolder(join(folder, 'data'));

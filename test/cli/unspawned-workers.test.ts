@@ -9,7 +9,7 @@ import { serveWithWorkers } from '../../src/cli/server/workers/workers.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { until } from '../support/until.ts';
 
-/** Is ready at once, and ends when it is asked to. */
+/** The worker is ready immediately, and ends on request. */
 const WORKER = `
 process.on('message', ({ type }) => type === 'bylaw:stop' && process.exit(0));
 process.send({ type: 'bylaw:ready', url: 'http://127.0.0.1:1' });
@@ -32,7 +32,7 @@ beforeEach(() => {
   [out, errors] = ['', ''];
   before = new Set(SIGNALS.flatMap((name) => process.listeners(name)));
 });
-/** Those of the primary: this process is one of the test runner's. */
+/** The listeners of the primary; the test runner has others in this process. */
 const signalListeners = () =>
   SIGNALS.flatMap((name) => process.listeners(name).map((listener) => ({ name, listener }))).filter(
     ({ listener }) => !before.has(listener),

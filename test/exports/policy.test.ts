@@ -68,7 +68,7 @@ const cases: readonly (readonly [text: string, record: object, request: object, 
   [MEMBER, { team: null }, { auth: { id: ADA } }, null],
 ];
 
-describe('test', () => {
+describe('a test in memory', () => {
   for (const codegen of [true, false]) {
     it.each(cases)(`%s over %j under %j is %s (codegen: ${codegen})`, (text, record, request, expected) => {
       expect(test(compile(text, { ...place, codegen }), { record: record as Record<string, unknown>, request })).toBe(
@@ -91,7 +91,7 @@ describe('test', () => {
   });
 });
 
-describe('where', () => {
+describe('a SQL condition', () => {
   it('`where` gives a condition with typed parameters', () => {
     const policy = compile('@record.status = "published" or @record.owner = @request.auth.id', place);
     expect(where(policy, { request: { auth: { id: ADA } } })).toEqual({

@@ -8,7 +8,7 @@ const source = (file: string): string => readFileSync(join(FOLDER, file), 'utf8'
 const MADE = [...source('ddl.ts').matchAll(/^export (?:const|function) (\w+)/gm)].map(([, name]) => name!);
 
 describe('statements of knex', () => {
-  it('one file imports knex, and changes no text', () => {
+  it('a single file imports knex, and changes no text', () => {
     const importing = globSync('**/*.ts', { cwd: FOLDER }).filter((file) => /'knex'/.test(source(file)));
     expect(importing).toEqual(['ddl.ts']);
     expect(source('ddl.ts').match(/\$\{|\.(?:replace|concat|slice)| \+ /g)).toBeNull();

@@ -231,7 +231,7 @@ collections:
       'collections:\n  teams: { fields: { label: { type: string, unique: true, max: 100, was: name } } }\n',
     );
     const old = 'ALTER TABLE teams ADD CONSTRAINT teams_name_key UNIQUE (name) DEFERRABLE INITIALLY DEFERRED';
-    // Of an earlier version, or adopted: under the name that the wanted one gets, and under another.
+    // A constraint of an earlier version or of an owner, with the name of the wanted one and with another.
     for (const adopted of [old, old.replace('_name_key', '_label_key'), old.replace('teams_name_key', 'mine')]) {
       let isDone = false;
       let stop = 0;
@@ -333,7 +333,7 @@ collections:
   });
 });
 
-/** Those of the names of teams. */
+/** The indexes on names of teams. */
 const namedIndexes = async (db: Database) =>
   (await readCatalog(db)).get('teams')!.indexes.filter(({ columns }) => columns.includes('name'));
 

@@ -1,5 +1,5 @@
 // @module-tag partitions
-/** A collection whose table an operator has partitioned, as a stand-in for shards: constraints have other names there. */
+/** A table that an operator has partitioned, in place of shards: its constraints have other names. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, StoreError } from '../../src/database/contract.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';

@@ -38,7 +38,7 @@ collections:
 `);
 const BY_TEAM = 'distribute: { by: team }';
 
-/** What no schema can declare. */
+/** Objects that no schema can declare. */
 const OWNED = `
 ALTER TABLE notes ADD CONSTRAINT positive CHECK (length(slug) > 0);;
 ALTER TABLE notes ADD CONSTRAINT three UNIQUE (team_id, slug, body);;
@@ -199,7 +199,7 @@ describe.each(KINDS)('hash partitions on %s', (kind) => {
     expect(await importRecords(watched, { schema: SAMPLE, collection, records, upsert: 'id', now })).toMatchObject({
       updated: 1,
     });
-    // What is staged is beside the tables of the tenants; nothing of these is moved.
+    // Staged rows are in tables of their own; no row of a tenant moves.
     expect([...found]).not.toContain('tenant_changed');
     expect(found.size).toBeGreaterThan(0);
     expect((await exported()).find(({ id }) => id === one.id)).toEqual({ ...one, title: 'changed', related: [two] });

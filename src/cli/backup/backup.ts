@@ -43,7 +43,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
 function reasonAgainst({ databaseUrl, data }: Config, { cwd }: Io): string | undefined {
   if (databaseUrl !== undefined)
     return 'a PostgreSQL server has tools of its own: pg_dump first, and the files after it (docs/operations.md, Backup)';
-  return existsSync(join(resolve(cwd, data), 'database')) ? undefined : `there is no embedded database in ${data}`;
+  return existsSync(join(resolve(cwd, data), 'database')) ? undefined : `${data} has no embedded database`;
 }
 
 function refuse(reason: string, { stderr }: Io): number {

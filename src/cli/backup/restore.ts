@@ -34,7 +34,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
 }
 
 function reasonOfFailure(error: unknown, file: string): string | undefined {
-  if (codeOf(error) === 'ENOENT') return `there is no file ${file}`;
+  if (codeOf(error) === 'ENOENT') return `the file ${file} does not exist`;
   if (error instanceof FolderUnusable || error instanceof FolderInUse) return error.message;
   return error instanceof BrokenArchive ? `${file} cannot be used: ${error.message}` : undefined;
 }

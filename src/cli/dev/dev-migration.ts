@@ -15,7 +15,7 @@ type Around = (migrate: () => Promise<void>) => Promise<void>;
 /** A terminal delivers buffered input within this time. */
 const TYPED_AHEAD_MS = 50;
 
-/** The developer declined, or there is no terminal for the question. */
+/** The developer declined, or could not be asked without a terminal. */
 export class NotMigrated extends Error {
   constructor(migration: Migration, wasAsked: boolean) {
     const remedy = wasAsked

@@ -75,7 +75,7 @@ async function callerByEmail(store: Store, email: string | undefined): Promise<R
     collection: 'users',
     where: sql`t.email = ${text(normalEmail(email))}`,
   });
-  if (found === undefined) throw new ConfigError([`--as: there is no user with the email \`${email}\``]);
+  if (found === undefined) throw new ConfigError([`--as: no user has the email \`${email}\``]);
   const own = found.roles as readonly string[];
   return { ...found, roles: effectiveRoles(store.schema, own) };
 }
@@ -85,7 +85,7 @@ async function recordArgument(store: Store, { name }: Collection, given: string 
   const id = parseUuid(given);
   const [found] =
     id === undefined ? [] : await findSystem(store, store.db, { collection: name, where: sql`t.id = ${uuid(id)}` });
-  if (found === undefined) throw new ConfigError([`there is no record \`${given}\` in \`${name}\``]);
+  if (found === undefined) throw new ConfigError([`\`${name}\` has no record \`${given}\``]);
   return found;
 }
 

@@ -38,7 +38,7 @@ export interface RuleTrace {
   readonly residual: Verdict;
   /** Undefined without a record. */
   readonly allowed: boolean | undefined;
-  /** One for the record, or for both records; two for an update with a rule without `@next`: stored record, result. */
+  /** An update with a rule without `@next` has two: for the stored record and for the result. */
   readonly explanations: readonly Explanation[];
 }
 

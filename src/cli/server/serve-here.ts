@@ -82,7 +82,7 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
 const FAREWELL_MS = 2_000;
 
 export const HOW_TO_MAKE_AN_ADMIN =
-  'nobody is an admin yet; make one with `bylaw user add EMAIL --role admin --password-stdin`';
+  'no user is an admin yet; make one with `bylaw user add EMAIL --role admin --password-stdin`';
 
 export const isTerminal = (stream: object): boolean => 'isTTY' in stream && stream.isTTY === true;
 

@@ -32,7 +32,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const [name = '', given = ''] = args.positionals;
   const file = resolve(io.cwd, given);
   const format = requireFormat(args.get('format') ?? formatOfFile(file));
-  if (!existsSync(file)) throw new ConfigError([`there is no file ${given}`]);
+  if (!existsSync(file)) throw new ConfigError([`the file ${given} does not exist`]);
   const { db, schema, close } = await openWorkspace(args, io);
   const progress = new ProgressLine(io, statSync(file).size);
   try {

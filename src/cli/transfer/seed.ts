@@ -39,7 +39,7 @@ export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest)
   const folder = resolve(cwd, dirname(schema.file), schema.seed);
   const place = (path: string): string => relative(cwd, path) || path;
   if (!existsSync(folder) || !statSync(folder).isDirectory()) {
-    return { done: [], issues: [`seed: there is no folder ${place(folder)}`] };
+    return { done: [], issues: [`seed: the folder ${place(folder)} does not exist`] };
   }
   const { files, issues } = seedFiles(folder, schema, place);
   const done: string[] = [];

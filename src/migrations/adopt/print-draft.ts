@@ -2,10 +2,10 @@
 import { BUILT_IN } from '../../schema/model/model.ts';
 import { type Draft, type DraftMember, type DraftTable, type Skipped, yamlName } from './draft-table.ts';
 
-const HEAD = `# Drafted by \`bylaw introspect\`. Nobody has access yet: what no rule allows is denied. Write rules under \`access\`, then run
-# \`bylaw check\`, and \`bylaw migrate plan\` for what will change. Adopted tables keep their columns, types and rows; created_at, updated_at
-# and _version are added where they are missing, and foreign keys get an index; constraints that are checked at the commit are checked
-# at once.
+const HEAD = `# Drafted by \`bylaw introspect\`. No caller has access yet: an action without a rule is denied. Write rules under
+# \`access\`, then run \`bylaw check\`, and \`bylaw migrate plan\` for the changes. Adopted tables keep their columns, types and
+# rows; missing created_at, updated_at and _version are added, foreign keys get an index, and deferred constraints
+# become immediate.
 `;
 
 export function printDraft({ adopted, postponed, skipped }: Draft): string {

@@ -1,4 +1,4 @@
-/** One random migration on one database, and what must hold of it. */
+/** A random migration on a database, and the assertions about it. */
 import assert from 'node:assert/strict';
 import type { Database } from '../../../src/database/contract.ts';
 import { applyMigration } from '../../../src/migrations/apply-migration.ts';
@@ -97,7 +97,7 @@ export class MigrationCase {
         (error: unknown) => {
           if (error instanceof Interrupted) return 'interrupted';
           if (error instanceof MigrationRefused) return 'refused';
-          // A conversion of values that do not fit, or that are no longer unique.
+          // A conversion of values that do not fit, or are not unique any more.
           if (this.mode === 'force' && /22P02|22003|22007|22008|23505/.test(String(codeOf(error)))) return 'failed';
           throw error;
         },

@@ -27,7 +27,7 @@ export interface CollectionModel {
 }
 export type SchemaModel = Readonly<Record<string, CollectionModel>>;
 
-/** A change that every start may make, whatever rows there are. */
+/** `additive`: a change that every start may make, regardless of the rows. */
 type Weight = 'additive' | 'other';
 
 export interface ChangedModel {

@@ -50,7 +50,7 @@ export async function fuzzMigrations(argv: readonly string[]): Promise<number> {
     const counts = await runMigrations({ databases, seed: Number(values.seed), isOver: () => Date.now() > end });
     console.log(
       `seed ${values.seed}: ${counts.applied} migrations applied, ${counts.refused} refused, ` +
-        `${counts.failed} failed as told, ${counts.interrupted} interrupted`,
+        `${counts.failed} failed as injected, ${counts.interrupted} interrupted`,
     );
     return 0;
   } catch (error) {
