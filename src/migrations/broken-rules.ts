@@ -70,7 +70,7 @@ function fieldRules({ fields }: Collection, { columns }: ActualTable): readonly 
     const stored = columns.has(field.column) ? field.column : field.was;
     const type = stored === undefined ? undefined : columns.get(stored)?.type;
     if (field.readOnly || stored === undefined || !comparableTypes(field).includes(type ?? '')) return [];
-    return rulesOf(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
+    return limitsOf(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
   });
 }
 
@@ -81,14 +81,17 @@ function comparableTypes(field: Field): readonly string[] {
   return kind.bounds === 'none' && !kind.hasEnum ? [] : kinds.map(({ column }) => column);
 }
 
-function rulesOf(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
+function limitsOf(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
   const { min, max, enum: allowed } = field;
-  const { bounds, literal } = FIELD_KINDS[field.type];
+  const { bounds, literal, column: columnType } = FIELD_KINDS[field.type];
   const measured = bounds === 'length' ? sql`char_length(${column})` : column;
   const boundOf = (bound: number | string) => raw(bounds === 'length' ? String(bound) : literal(bound));
   const rules: [string, Sql][] = [];
   if (min !== undefined) rules.push([`min ${min}`, sql`${measured} < ${boundOf(min)}`]);
   if (max !== undefined) rules.push([`max ${max}`, sql`${measured} > ${boundOf(max)}`]);
-  if (allowed !== undefined) rules.push(['enum', sql`${column} NOT IN (${raw(allowed.map(literal).join(', '))})`]);
+  if (allowed !== undefined) {
+    const values = raw(`ARRAY[${allowed.map(literal).join(', ')}]::${columnType}[]`);
+    rules.push(['enum', sql`${column} <> ALL (${values})`]);
+  }
   return rules;
 }

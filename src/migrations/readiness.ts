@@ -16,7 +16,7 @@ interface KnownReadiness {
   readonly isServed: boolean;
 }
 /** The result for each schema since the database last changed. */
-const known = new WeakMap<Schema, KnownReadiness>();
+const lastReadiness = new WeakMap<Schema, KnownReadiness>();
 
 /** Reads the catalogue only after a migration by another version. */
 export async function hasAllOf(db: Queryable, schema: Schema): Promise<boolean> {
@@ -26,14 +26,14 @@ export async function hasAllOf(db: Queryable, schema: Schema): Promise<boolean> 
   const fingerprint = row?.[0];
   if (typeof fingerprint !== 'string') return false;
   if (fingerprint === fingerprintOf(schema)) return true;
-  const last = known.get(schema);
+  const last = lastReadiness.get(schema);
   if (last?.fingerprint === fingerprint) return last.isServed;
   const [tables, actual] = [tablesOf(schema), await readCatalog(db)];
   // After a migration has ended, only another version can have dropped a unique constraint: this one
   // can serve without it.
   const isWhole = !isPending(fingerprint) || !lacksUnique(tables, actual);
   const isServed = isWhole && hasColumns(tables, actual);
-  known.set(schema, { fingerprint, isServed });
+  lastReadiness.set(schema, { fingerprint, isServed });
   return isServed;
 }
 

@@ -81,7 +81,9 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     columns: [
       { name: 'id', type: 'uuid', required: true },
       ...systemColumns(collection),
-      ...fields.flatMap((field) => (field.search ? [columnOf(field), copyColumnOf(field)] : [columnOf(field)])),
+      ...fields.flatMap((field) =>
+        field.search ? [fieldColumnOf(field), foldedColumnOf(field)] : [fieldColumnOf(field)],
+      ),
       ...references.map(referenceColumnOf),
       // PostgreSQL does not write the default into existing rows: adding the column to a large table takes no time.
       { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', columnDefault: '1' },
@@ -135,7 +137,7 @@ function systemColumns(collection: Collection): readonly Column[] {
 
 const TIMES = new Set(['created_at', 'updated_at']);
 
-function columnOf(field: Field): Column {
+function fieldColumnOf(field: Field): Column {
   const isTime = TIMES.has(field.name);
   const fill = isTime ? 'now()' : field.default && fillOf(field.default, field.type);
   return {
@@ -144,12 +146,12 @@ function columnOf(field: Field): Column {
     required: field.required,
     fill,
     // A version of the program that does not know the field leaves the column out.
-    columnDefault: isTime ? 'now()' : defaultOf(field),
+    columnDefault: isTime ? 'now()' : columnDefaultOf(field),
     was: field.was,
   };
 }
 
-function copyColumnOf({ column, was }: Field): Column {
+function foldedColumnOf({ column, was }: Field): Column {
   const former = was && foldedColumn(was);
   return { name: foldedColumn(column), type: 'text', required: false, foldedFrom: column, was: former };
 }
@@ -163,7 +165,7 @@ function referenceColumnOf(relation: BelongsTo): Column {
   };
 }
 
-function defaultOf({ type, default: value }: Field): string | undefined {
+function columnDefaultOf({ type, default: value }: Field): string | undefined {
   return value?.kind === 'constant' && FIELD_KINDS[type].hasColumnDefault ? fillOf(value, type) : undefined;
 }
 
