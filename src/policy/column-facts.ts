@@ -1,9 +1,7 @@
 /**
- * Which column of a record has which value. A condition requires values of the records that meet it (`requiredFacts`,
- * `valueTests`), and values that are known before the database is asked decide parts of a condition (`DecidableLeaves`).
+ * Which column of a record has which value. A condition requires values of the records that meet it (`requiredFacts`), and values that are known before the database is asked decide parts of a condition (`DecidableLeaves`).
  * Filters, tenants, branches and estimates all ask this module; `records/page` reads the facts and tests of a filter from here.
  */
-import type { ColumnValues } from './branch.ts';
 import { type ColumnRef, type Condition, isTo, type NullTest, RECORD, type Test, type Value } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import type { Predicate } from './emit/decision.ts';
@@ -38,14 +36,6 @@ export const isOfOneValue = ({ op }: ValueTest): boolean => OPERATORS[op].family
 export function valuesOfTest({ right }: ValueTest, values: SlotValues): readonly unknown[] {
   const value = right.kind === 'slot' ? readerOf(right)(values) : right.value;
   return Array.isArray(value) ? value : [value];
-}
-
-/** The conjuncts that compare a column of the record with one value, for estimates. */
-export function valueTests(cond: Condition, values: SlotValues): readonly ColumnValues[] {
-  const items = cond.kind === 'and' ? cond.items : [cond];
-  return items.flatMap((item) =>
-    equalityFacts(item, values).map(({ column: { column }, value }) => ({ column, values: [value] })),
-  );
 }
 
 export interface ColumnFact {

@@ -28,7 +28,9 @@ export class FilterPlans {
 
   get(key: string): FilterPlan | undefined {
     const plan = this.#plans.get(key);
-    if (plan === undefined) return undefined;
+    // Until half of the room is taken, the order of use does not matter.
+    const hasRoom = this.#plans.size <= MOST_PLANS / 2 && this.#text <= MOST_TEXT / 2;
+    if (plan === undefined || hasRoom) return plan;
     this.#plans.delete(key);
     this.#plans.set(key, plan);
     return plan;
@@ -114,6 +116,7 @@ export class LoweredFilter {
   readonly signature: Binding['signature'];
   readonly cond: Condition;
   readonly #verdicts: readonly AskedVerdict[];
+  readonly #dependsOnCaller: boolean;
   /** By the name of the row, and how it keeps its time. */
   readonly #wheres = new Map<string, Where>();
 
@@ -121,24 +124,25 @@ export class LoweredFilter {
     this.signature = signature;
     this.cond = cond;
     this.#verdicts = verdicts;
+    this.#dependsOnCaller = verdicts.some(({ verdict }) => verdict === 'depends');
   }
 
   /** Lowering for this caller would come to the same. */
   isFor(visibility: Visibility): boolean {
-    return this.#verdicts
-      .map(({ collection, member, verdict }) =>
-        member === undefined
-          ? visibility.records(collection).verdict === verdict
-          : verdictOf(visibility.member(collection, member)) === verdict,
-      )
-      .every(Boolean);
+    let isSame = true;
+    // All verdicts are read: an observed visibility notes whether something may be hidden.
+    for (const { collection, member, verdict } of this.#verdicts) {
+      const rule = member === undefined ? visibility.records(collection) : visibility.member(collection, member);
+      isSame = verdictOf(rule) === verdict && isSame;
+    }
+    return isSame;
   }
 
   /** Where the caller's rules are part of the text, it is printed each time. */
   where(alias: string, visibility: Visibility, inTime?: Sql): Where {
     const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility, inTime });
-    if (this.#verdicts.some(({ verdict }) => verdict === 'depends')) return print();
-    const key = `${alias} ${inTime?.text}`;
+    if (this.#dependsOnCaller) return print();
+    const key = inTime === undefined ? alias : `${alias} ${inTime.text}`;
     const known = this.#wheres.get(key) ?? print();
     if (this.#wheres.size < MOST_LOWERED) this.#wheres.set(key, known);
     return known;

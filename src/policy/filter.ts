@@ -10,7 +10,7 @@ import { type Sql, sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
-import { type Facts, requiredFacts, valueTests } from './column-facts.ts';
+import { type ColumnFact, type Facts, requiredFacts } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { type Binding, bind, settleNow } from './lower/specialise.ts';
@@ -83,7 +83,9 @@ export function equalityFilter(
     plan = new FilterPlan({ kind: 'and', items, span: NO_SPAN }, catalog);
     plans.add(key, plan);
   }
-  return new Filter(plan, Object.fromEntries(sorted.map(({ value }, i) => [i, value])));
+  const params: Record<string, Scalar> = {};
+  for (let i = 0; i < sorted.length; i++) params[i] = sorted[i]!.value;
+  return new Filter(plan, params);
 }
 
 function nameOf({ column }: MemberValue): string {
@@ -197,6 +199,7 @@ export class AskedFilter {
   readonly #lowered: LoweredFilter;
   readonly #values: Binding['values'];
   readonly #visibility: Visibility;
+  #columnFacts: readonly ColumnFact[] | undefined;
 
   constructor(lowered: LoweredFilter, { values }: Binding, visibility: Visibility) {
     this.#lowered = lowered;
@@ -212,7 +215,9 @@ export class AskedFilter {
 
   /** Those of its conjuncts that compare a column with a value. */
   get tests(): readonly ColumnValues[] {
-    return valueTests(this.#lowered.cond, this.#values);
+    return this.#required().flatMap(({ column: { column }, value }) =>
+      value === null ? [] : [{ column, values: [value] }],
+    );
   }
 
   /**
@@ -225,8 +230,14 @@ export class AskedFilter {
 
   /** What is true of every record that it finds. A member that is hidden in some records gives none. */
   get facts(): Facts {
-    const facts = requiredFacts(this.#lowered.cond, this.#values);
-    return Object.fromEntries(facts.map(({ column, value }) => [column.name, value]));
+    const facts: Record<string, unknown> = {};
+    for (const { column, value } of this.#required()) facts[column.name] = value;
+    return facts;
+  }
+
+  #required(): readonly ColumnFact[] {
+    this.#columnFacts ??= requiredFacts(this.#lowered.cond, this.#values);
+    return this.#columnFacts;
   }
 }
 

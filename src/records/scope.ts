@@ -4,6 +4,7 @@
  * names one tenant, as a value: `Scope` gives the tables of a statement only together with the
  * condition that their rows are of the tenant.
  */
+import { BoundedMap } from '../bounded-map.ts';
 import { invariant, present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { type Action, own, type Row } from '../policy/types.ts';
@@ -25,12 +26,17 @@ type Collections = Pick<Schema, 'collections'>;
 /** Marks the statements about the records of all tenants, for those who look for statements without a tenant. */
 const EVERY_TENANT = raw('/* every tenant */ ');
 
+/** Sorts name the rows of their steps, so requests choose how many aliases there are. */
+const KNOWN_ROWS = 1_000;
+
 /** Reaches the records of one tenant, and records without a tenant. */
 export class Scope {
   readonly #schema: Collections;
   /** A value, or the column of another row of the statement; undefined: no statement reaches records of a tenant. */
   readonly #tenant: Sql | undefined;
   readonly #mark: Sql;
+  /** The rows of a scope without a tenant, by collection and alias: a memo of a pure function. */
+  readonly #known = new BoundedMap<string, ScopedRows>(KNOWN_ROWS);
 
   constructor(schema: Collections, tenant: Sql | undefined, mark = empty) {
     this.#schema = schema;
@@ -40,6 +46,17 @@ export class Scope {
 
   /** The records of a collection. */
   from(collection: string, alias: string): ScopedRows {
+    if (this.#tenant !== undefined) return this.#from(collection, alias);
+    const key = `${collection} ${alias}`;
+    let rows = this.#known.get(key);
+    if (rows === undefined) {
+      rows = this.#from(collection, alias);
+      this.#known.set(key, rows);
+    }
+    return rows;
+  }
+
+  #from(collection: string, alias: string): ScopedRows {
     const { table, tenantLayout } = this.#schema.collections.get(collection)!;
     return this.#rows(table, alias, tenantKeyOf({ tenantLayout })?.column);
   }
@@ -114,8 +131,12 @@ export class ScopedRows {
 
   /** For FROM: `"documents" AS "t" WHERE …`. */
   where(...conditions: readonly Sql[]): Sql {
-    const others = this.#others === undefined ? empty : sql`, ${this.#others}`;
-    return sql`${this.#tables}${others}${this.#where(conditions)}`;
+    const tables = this.#others === undefined ? this.#tables : sql`${this.#tables}, ${this.#others}`;
+    const all = this.#areOfTenant.length === 0 ? conditions : [...this.#areOfTenant, ...conditions];
+    return all.length === 0
+      ? tables
+      : sql`${tables}
+     WHERE ${join(all, '\n       AND ')}`;
   }
 
   /** For UPDATE: `"documents" AS "t" SET … WHERE …`. */
@@ -145,8 +166,18 @@ export class ScopedRows {
 }
 
 /** The scope of the statements of a request. */
-export const scopeOf = ({ store, tenant }: Pick<Reading, 'store' | 'tenant'>): Scope =>
-  new Scope(store.schema, tenant === undefined ? undefined : sql`${uuid(tenant)}`);
+export function scopeOf({ store, tenant }: Pick<Reading, 'store' | 'tenant'>): Scope {
+  if (tenant !== undefined) return new Scope(store.schema, sql`${uuid(tenant)}`);
+  let scope = withoutTenant.get(store.schema);
+  if (scope === undefined) {
+    scope = new Scope(store.schema, undefined);
+    withoutTenant.set(store.schema, scope);
+  }
+  return scope;
+}
+
+/** Process-wide: a memo of a pure function of the schema. */
+const withoutTenant = new WeakMap<Collections, Scope>();
 
 /** The scope of a statement about the records of every tenant. */
 export const everyTenant = (schema: Collections): Scope => new Scope(schema, undefined, EVERY_TENANT);

@@ -22,22 +22,26 @@ export type RelatedFilter =
 
 /** Undefined: no filter is of a member of the record itself. */
 export function ownFilterOf(exact: readonly ExactFilter[], store: Store, access: AccessContext): Filter | undefined {
-  const members = exact.flatMap(memberValueOf);
+  const members: MemberValue[] = [];
+  for (const filter of exact) {
+    const member = memberValueOf(filter);
+    if (member !== undefined) members.push(member);
+  }
   const { name: collection } = access.collection;
   return members.length === 0 ? undefined : equalityFilter(members, { catalog: store.schema, collection });
 }
 
-function memberValueOf(filter: ExactFilter): readonly MemberValue[] {
+function memberValueOf(filter: ExactFilter): MemberValue | undefined {
   switch (filter.kind) {
     case 'id':
-      return [{ column: { kind: 'id' }, value: filter.value }];
+      return { column: { kind: 'id' }, value: filter.value };
     case 'field':
-      return [{ column: filter, value: filter.value }];
+      return { column: filter, value: filter.value };
     case 'belongs_to':
-      return [{ column: filter, value: filter.id }];
+      return { column: filter, value: filter.id };
     case 'has_one':
     case 'any':
-      return [];
+      return undefined;
   }
 }
 

@@ -28,33 +28,26 @@ export class Keyset {
   readonly #keys: readonly Key[];
   /** The keys before it are equal in all rows. */
   readonly #from: number;
+  /** The only key, where the order is that of the ids. */
+  readonly byId: Key | undefined;
+  /** The columns of a SELECT before those of the record. The id alone is the first cell of every record. */
+  readonly columns: readonly Sql[];
+  /** Names the columns, so that a statement around the SELECT keeps the order. */
+  readonly order: Sql;
 
   constructor(keys: readonly Key[], from = 0) {
     this.#keys = keys;
     this.#from = from;
+    this.byId = keys.length === 1 ? keys[0] : undefined;
+    this.columns = this.byId === undefined ? keys.map((key, i) => sql`${key.sql} AS ${raw(nameOf(i))}`) : [];
+    const names = keys.map((key, i) => `${nameOf(i)}${directionOf(key)}`);
+    this.order =
+      this.byId === undefined ? raw(names.slice(from).join(', ')) : sql`${this.byId.sql}${raw(directionOf(this.byId))}`;
   }
 
-  /** How many columns it adds to a SELECT: the id alone is the first cell of every record. */
+  /** How many cells come before those of the record. */
   get width(): number {
-    return this.byId === undefined ? this.#keys.length : 0;
-  }
-
-  /** The order is that of the ids alone. */
-  get byId(): Key | undefined {
-    return this.#keys.length === 1 ? this.#keys[0] : undefined;
-  }
-
-  /** Before the columns of the record in a SELECT. */
-  get columns(): readonly Sql[] {
-    return this.byId === undefined ? this.#keys.map((key, i) => sql`${key.sql} AS ${raw(nameOf(i))}`) : [];
-  }
-
-  /** Names the columns, so that a statement around the SELECT keeps the order. */
-  get order(): Sql {
-    const { byId } = this;
-    if (byId !== undefined) return sql`${byId.sql}${raw(directionOf(byId))}`;
-    const names = this.#keys.map((key, i) => `${nameOf(i)}${directionOf(key)}`);
-    return raw(names.slice(this.#from).join(', '));
+    return this.columns.length;
   }
 
   /** The position of a row that begins with the columns. */

@@ -5,6 +5,7 @@
 import type { Permit } from '../../policy/access.ts';
 import type { ColumnValues } from '../../policy/branch.ts';
 import type { AskedFilter } from '../../policy/filter.ts';
+import type { Row } from '../../policy/types.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { join, type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store, UnindexedUse } from '../access-context.ts';
@@ -58,12 +59,12 @@ export class PagePlan {
     const { exact = [], expands = [], members, sort = [] } = request;
     const visibility = new ObservedVisibility(visibilityOf(access));
     const permit = access.permit(collection.name, 'list');
-    const filters = [ownFilterOf(exact, store, access), request.filter].filter((filter) => filter !== undefined);
-    const asked = filters.map((filter) => filter.asked(access, visibility));
+    const filters = [ownFilterOf(exact, store, access), request.filter];
+    const asked = filters.flatMap((filter) => filter?.asked(access, visibility) ?? []);
     const inTime = request.isBudgeted ? store.inTime : undefined;
     this.#filters = asked.map((filter) => filter.where('t', inTime));
     const isSeen = visibility.isOpen;
-    const facts = Object.assign({}, ...asked.map((filter) => filter.facts));
+    const facts: Row = Object.assign({}, ...asked.map((filter) => filter.facts));
     this.#request = request;
     this.#asked = asked;
     this.#pages = store.pages;
@@ -83,7 +84,7 @@ export class PagePlan {
     this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;
     const listed = { access, scope, rows: this.#rows };
     const related = exact.filter(isRelatedFilter);
-    this.#links = requiredLinks(listed, related);
+    this.#links = related.length === 0 ? undefined : requiredLinks(listed, related);
     this.#related = new Map(related.map((filter) => [filter, relatedCondition(listed, filter)]));
     this.isEmpty = this.#permit.verdict === 'deny';
     this.isOpen = permit.verdict === 'allow' && isSeen && related.length === 0;
@@ -193,13 +194,10 @@ export class PagePlan {
 
   #selected(keyset: Keyset, { rows, conditions }: RowSelection, window: Sql): Sql {
     const { capabilities } = this;
-    const columns = [
-      ...keyset.columns,
-      this.view.columns('t'),
-      ...(capabilities === undefined ? [] : [capabilities.of('t')]),
-    ];
+    const columns = [...keyset.columns, this.view.columns('t')];
+    if (capabilities !== undefined) columns.push(capabilities.of('t'));
     return sql`
-      SELECT ${join(columns, ', ')}
+      SELECT ${columns.length === 1 ? columns[0]! : join(columns, ', ')}
         FROM ${rows.where(...conditions)}
        ORDER BY ${keyset.order} ${window}`;
   }

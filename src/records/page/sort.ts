@@ -23,12 +23,25 @@ export interface SortedRow {
 
 /** Ends with the id, which breaks ties; what comes after it would settle nothing. */
 export function keysetOf(sorts: readonly Sorting[], row: SortedRow): Keyset {
+  if (sorts.length === 0) return keysetById(row.alias);
   const at = sorts.findIndex(({ path }) => path.steps.length === 0 && path.field === undefined);
   const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting) => keyOf(sorting, row));
   return new Keyset([...keys, idKey(row, at >= 0 && sorts[at]!.descending)]);
 }
 
-const idKey = ({ alias }: SortedRow, descending: boolean): Key => ({
+/** Process-wide: a memo of a pure function of the alias, of which the program has a few. */
+const keysetsById = new Map<string, Keyset>();
+
+function keysetById(alias: string): Keyset {
+  let keyset = keysetsById.get(alias);
+  if (keyset === undefined) {
+    keyset = new Keyset([idKey({ alias }, false)]);
+    keysetsById.set(alias, keyset);
+  }
+  return keyset;
+}
+
+const idKey = ({ alias }: Pick<SortedRow, 'alias'>, descending: boolean): Key => ({
   sql: ident(alias, 'id'),
   type: 'uuid',
   nullable: false,

@@ -78,5 +78,5 @@ export const LIST_FAULTS: readonly Fault[] = [
     /conditions: \[\.\.\.after, \.\.\.this\.#filters, /,
     'conditions: [...after, ',
   ),
-  fault(KEYSET, 'any order is that of the ids', /this\.#keys\.length === 1 \?/, 'this.#keys.length > 0 ?'),
+  fault(KEYSET, 'any order is that of the ids', /this\.byId = keys\.length === 1 \?/, 'this.byId = keys.length > 0 ?'),
 ];
