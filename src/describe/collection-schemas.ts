@@ -4,9 +4,9 @@ import { isText } from '../policy/scalar-types.ts';
 import { isToMany } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
-import { type FilterKey, filterKeysOf } from '../schema/model/filter-keys.ts';
+import { type FilterKey, filterKeysOf, neededTenant } from '../schema/model/filter-keys.ts';
 import { uniqueColumns } from '../schema/model/indexes.ts';
-import { type Collection, type Field, neededTenant, type Relation, type Schema } from '../schema/model/model.ts';
+import type { Collection, Field, Relation, Schema } from '../schema/model/model.ts';
 import { ID_SCHEMA, type Json, type OperationParameter, type OperationScope, object, type Shape } from './operation.ts';
 import { canBeHidden, changeablesOf, referencesOf, type Writable, writablesOf } from './writable.ts';
 

@@ -73,10 +73,10 @@ export function equalityFilter(
   members: readonly MemberValue[],
   { catalog, collection }: Omit<FilterPlace, 'params'>,
 ): Filter {
-  const sorted = members.length === 1 ? members : members.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const sorted = members.length === 1 ? members : members.toSorted((a, b) => (memberName(a) < memberName(b) ? -1 : 1));
   const plans = plansOf(catalog);
   // No key of a filter that was compiled from a text begins with a name.
-  const key = `${collection} ${sorted.map(nameOf).join(' ')}`;
+  const key = `${collection} ${sorted.map(memberName).join(' ')}`;
   let plan = plans.get(key);
   if (plan === undefined) {
     const items = sorted.map(({ column }, i) => equalsParam(column, `${i}`, collection));
@@ -88,7 +88,7 @@ export function equalityFilter(
   return new Filter(plan, params);
 }
 
-function nameOf({ column }: MemberValue): string {
+function memberName({ column }: MemberValue): string {
   switch (column.kind) {
     case 'id':
       return 'id';
@@ -103,7 +103,7 @@ function nameOf({ column }: MemberValue): string {
 const NO_SPAN = { start: 0, end: 0 };
 
 function equalsParam(column: MemberColumn, param: string, collection: string): Checked {
-  const type = typeOf(column, collection);
+  const type = memberType(column, collection);
   const own = {
     scope: { kind: 'record' },
     collection,
@@ -118,7 +118,7 @@ function equalsParam(column: MemberColumn, param: string, collection: string): C
   return { kind: 'compare', op: equalityOf(true), ...sides, span: NO_SPAN };
 }
 
-function typeOf(column: MemberColumn, collection: string): ValueType {
+function memberType(column: MemberColumn, collection: string): ValueType {
   switch (column.kind) {
     case 'id':
       return { id: collection };

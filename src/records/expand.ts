@@ -11,11 +11,10 @@ import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema
 import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
 import { type Reading, readable } from './access-context.ts';
 import { mostOf } from './page/clauses.ts';
-import type { Keyset } from './page/keyset.ts';
+import { type Keyset, keysetOf, type Sorting } from './page/keyset.ts';
 import type { QueryBudget } from './page/query-budget.ts';
-import { keysetOf, type Sorting } from './page/sort.ts';
 import type { Members } from './record-shape.ts';
-import { RecordView } from './record-view.ts';
+import { RecordView, withExpanded } from './record-view.ts';
 import { relatedBy } from './relations/related-by.ts';
 import { scopeOf } from './scope.ts';
 import { recordColumns } from './select.ts';
@@ -128,11 +127,6 @@ async function expandToOne(
   const texts = await toJson(reading, { collection, rows, from: 0, members, expands });
   const byId = new Map(rows.map((cells, i) => [cells[0], texts[i]!]));
   return (record) => ({ json: byId.get(record[place] ?? null) ?? 'null', isCut: false });
-}
-
-/** The relations that are expanded need the ids that the record holds, shown or not. */
-export function withExpanded(members: Members | undefined, expands: readonly Expand[]): Members | undefined {
-  return members && new Set([...members, ...expands.map(({ relation }) => relation.name)]);
 }
 
 /** Reads one more related row per record than is shown, which reveals whether there are more. */

@@ -20,7 +20,7 @@ export interface Viewed {
 }
 
 /** A permit, asked of records of a collection. */
-export interface Asked {
+export interface PermitOfCollection {
   readonly collection: string;
   readonly permit: Permit;
 }
@@ -74,13 +74,13 @@ export class RecordView {
   }
 
   /** What decides whether members are shown. */
-  get masks(): readonly Asked[] {
+  get masks(): readonly PermitOfCollection[] {
     const { name: collection } = this.#shape.collection;
     return this.#masks.map(({ permit }) => ({ collection, permit }));
   }
 
   /** What decides whether has_ones are shown. */
-  get partners(): readonly Asked[] {
+  get partners(): readonly PermitOfCollection[] {
     return this.#shape.hasOnes.flatMap(({ collection, via }) => {
       const reference = this.#access.member(collection, via, 'read');
       const permits = [this.#access.permit(collection, 'read'), ...(reference === undefined ? [] : [reference])];
@@ -122,6 +122,14 @@ export class RecordView {
       SELECT ${ident(row)}.id
         FROM ${related.from(relation.collection, row).where(refersToOwner, readableReference(access, relation, row))})`;
   }
+}
+
+/** The relations that are expanded need the ids that the record holds, shown or not. */
+export function withExpanded(
+  members: Members | undefined,
+  expands: readonly { readonly relation: { readonly name: string } }[],
+): Members | undefined {
+  return members && new Set([...members, ...expands.map(({ relation }) => relation.name)]);
 }
 
 /** Of the members whose rules are about reading. */

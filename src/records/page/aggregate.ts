@@ -46,7 +46,7 @@ export const DATE_PARTS = { year: 'YYYY', month: 'YYYY-MM', day: 'YYYY-MM-DD' } 
 /** Throws `query_too_expensive`. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
   const rows = await new QueryBudget(store, store.readerFor(access)).rows(statementOf(store, access, request));
-  const shown = rows.slice(0, request.limit).map((cells) => rowOf(cells, request));
+  const shown = rows.slice(0, request.limit).map((cells) => groupJson(cells, request));
   return { json: `[${shown.join(',')}]`, hasMore: rows.length > request.limit };
 }
 
@@ -64,9 +64,9 @@ function statementOf(store: Store, access: AccessContext, request: AggregateRequ
   ];
   const seen = new SeenColumns(name, visibility);
   const columns = [...groups.map((group) => seen.group(group)), ...measures.map((measure) => seen.measure(measure))];
-  const named = columns.map((column, i) => sql`${column} AS ${raw(nameOf(i))}`);
+  const named = columns.map((column, i) => sql`${column} AS ${raw(columnAlias(i))}`);
   const grouped = groups.length === 0 ? raw('') : raw(` GROUP BY ${groups.map((_, i) => i + 1).join(', ')}`);
-  const order = orderOf(request);
+  const order = groupOrder(request);
   return sql`
     SELECT ${join(named, ', ')}
       FROM ${scopeOf({ store, tenant })
@@ -75,14 +75,14 @@ function statementOf(store: Store, access: AccessContext, request: AggregateRequ
     ${order === '' ? raw('') : raw(`ORDER BY ${order} `)}LIMIT ${mostOf(limit + 1)}`;
 }
 
-const nameOf = (i: number): string => `"_k${i}"`;
+const columnAlias = (i: number): string => `"_k${i}"`;
 
-function orderOf({ groups, measures, sort }: AggregateRequest): string {
+function groupOrder({ groups, measures, sort }: AggregateRequest): string {
   const names = [...groups, ...measures].map(({ name }) => name);
   const ties = groups.filter(({ name }) => !sort.some((each) => each.name === name));
   const order = [...sort, ...ties.map(({ name }) => ({ name, descending: false }))];
   return order
-    .map(({ name, descending }) => `${nameOf(names.indexOf(name))}${descending ? ' DESC NULLS LAST' : ''}`)
+    .map(({ name, descending }) => `${columnAlias(names.indexOf(name))}${descending ? ' DESC NULLS LAST' : ''}`)
     .join(', ');
 }
 
@@ -125,7 +125,7 @@ class SeenColumns {
 
 // ---------------------------------------------------------------- rows
 
-function rowOf(cells: Cells, { groups, measures }: AggregateRequest): string {
+function groupJson(cells: Cells, { groups, measures }: AggregateRequest): string {
   const members = groups.map((group, i) => member(group.name, groupText(group, cells[i] ?? null)));
   const beyond: string[] = [];
   measures.forEach((measure, i) => {

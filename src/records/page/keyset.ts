@@ -1,11 +1,19 @@
 /**
- * Keyset pagination: the order of a query, and the condition that a row comes after a position in it. Nulls are last in both directions.
- * The first key bounds the condition by itself, so that an index on it begins where the page does.
+ * The order of a page: the keys that it sorts by, as columns of the row or of the readable record that to-one
+ * relations lead to, and keyset pagination, the condition that a row comes after a position in that order. Nulls
+ * are last in both directions. The first key bounds the condition by itself, so that an index on it begins where
+ * the page does.
  */
 import type { Cells } from '../../database/contract.ts';
-import { join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import { isText, type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
+import type { SortPath } from '../../policy/sort-path.ts';
+import type { CatalogField, ToOneStep } from '../../policy/types.ts';
+import type { Readable, Visibility } from '../../policy/visibility.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import type { Scope } from '../scope.ts';
+import { maskedBy } from '../visibility.ts';
 
-export interface Key {
+interface Key {
   readonly sql: Sql;
   readonly type: SqlType;
   readonly nullable: boolean;
@@ -39,8 +47,8 @@ export class Keyset {
     this.#keys = keys;
     this.#from = from;
     this.byId = keys.length === 1 ? keys[0] : undefined;
-    this.columns = this.byId === undefined ? keys.map((key, i) => sql`${key.sql} AS ${raw(nameOf(i))}`) : [];
-    const names = keys.map((key, i) => `${nameOf(i)}${directionOf(key)}`);
+    this.columns = this.byId === undefined ? keys.map((key, i) => sql`${key.sql} AS ${raw(keyAlias(i))}`) : [];
+    const names = keys.map((key, i) => `${keyAlias(i)}${directionOf(key)}`);
     this.order =
       this.byId === undefined ? raw(names.slice(from).join(', ')) : sql`${this.byId.sql}${raw(directionOf(this.byId))}`;
   }
@@ -67,7 +75,7 @@ export class Keyset {
     const keys = this.#keys.slice(this.#from);
     const first = keys[0]!;
     const value = position[this.#from] ?? null;
-    if (isOneRange(keys)) return this.#rowAfter(keys, position.slice(this.#from));
+    if (isRowComparison(keys)) return this.#rowAfter(keys, position.slice(this.#from));
     if (first.nullable || value === null) return this.#after(position, this.#from);
     const bound = sql`${first.sql} ${raw(first.descending ? '<=' : '>=')} ${param(first.type, value)}`;
     return sql`${bound} AND ${this.#after(position, this.#from)}`;
@@ -94,14 +102,122 @@ export class Keyset {
   }
 }
 
-const isOneRange = (keys: readonly Key[]): boolean =>
+const isRowComparison = (keys: readonly Key[]): boolean =>
   keys.every(({ nullable, descending }) => !nullable && descending === keys[0]!.descending);
 
 /** INVARIANT: no column of a table has such a name. */
-const nameOf = (i: number): string => `"_k${i}"`;
+const keyAlias = (i: number): string => `"_k${i}"`;
 
 /** Ascending order has nulls last by itself. An index read backwards has them first, so they are named only where there are some. */
 function directionOf({ descending, nullable }: Key): string {
   if (!descending) return '';
   return nullable ? ' DESC NULLS LAST' : ' DESC';
+}
+
+// ---------------------------------------------------------------- the keys that a request sorts by
+
+export interface Sorting {
+  readonly path: SortPath;
+  readonly descending: boolean;
+}
+
+/** The row that is sorted. */
+export interface SortedRow {
+  readonly scope: Scope;
+  readonly visibility: Visibility;
+  readonly collection: string;
+  readonly alias: string;
+}
+
+/** Ends with the id, which breaks ties; what comes after it would settle nothing. */
+export function keysetOf(sorts: readonly Sorting[], row: SortedRow): Keyset {
+  if (sorts.length === 0) return keysetById(row.alias);
+  const at = sorts.findIndex(({ path }) => path.steps.length === 0 && path.field === undefined);
+  const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting) => sortKey(sorting, row));
+  return new Keyset([...keys, idKey(row, at >= 0 && sorts[at]!.descending)]);
+}
+
+/** Process-wide: a memo of a pure function of the alias, of which the program has a few. */
+const keysetsById = new Map<string, Keyset>();
+
+function keysetById(alias: string): Keyset {
+  let keyset = keysetsById.get(alias);
+  if (keyset === undefined) {
+    keyset = new Keyset([idKey({ alias }, false)]);
+    keysetsById.set(alias, keyset);
+  }
+  return keyset;
+}
+
+const idKey = ({ alias }: Pick<SortedRow, 'alias'>, descending: boolean): Key => ({
+  sql: ident(alias, 'id'),
+  type: 'uuid',
+  nullable: false,
+  descending,
+  isIndexed: true,
+});
+
+function sortKey({ path, descending }: Sorting, row: SortedRow): Key {
+  const { steps, field } = path;
+  const own = steps.length === 0 && field !== undefined;
+  const mask = own ? maskOf(row, row.collection, field.name) : undefined;
+  return {
+    sql: byCodePoint(sortedColumn(path, row, row), sortedType(field)),
+    type: sortedType(field) === undefined ? 'uuid' : scalarOf(sortedType(field)!).sqlType,
+    nullable: !own || !field.required || mask !== undefined,
+    descending,
+    isIndexed: own && mask === undefined && (field.index || field.unique),
+  };
+}
+
+const sortedType = (field: CatalogField | undefined): ScalarType | undefined => field?.type;
+
+/** By code point under every default collation. */
+const byCodePoint = (value: Sql, type: ScalarType | undefined): Sql =>
+  type !== undefined && isText(type) ? sql`${value} COLLATE "C"` : value;
+
+interface SortStep {
+  readonly collection: string;
+  readonly alias: string;
+}
+
+/** NULL behind an absent or hidden step. */
+function sortedColumn({ steps, field, at }: SortPath, row: SortedRow, place: SortStep): Sql {
+  const [step, ...rest] = steps;
+  if (step === undefined)
+    return field === undefined
+      ? ident(place.alias, 'id')
+      : maskedBy(maskOf(row, place.collection, field.name), place.alias, ident(place.alias, field.column));
+  const { collection } = step.relation;
+  const records = row.visibility.records(collection);
+  const link = linkOf(step, row, place);
+  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${nullTypeOf(field)}`);
+  const target = { collection, alias: `${place.alias}_s` };
+  const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
+  const { related } = row.scope.from(place.collection, place.alias);
+  return sql`(
+    SELECT ${sortedColumn({ steps: rest, field, at }, { ...row, scope: related }, target)}
+      FROM ${related.from(collection, target.alias).where(...conditions)})`;
+}
+
+const nullTypeOf = (field: CatalogField | undefined): string =>
+  field === undefined ? 'uuid' : scalarOf(field.type).sqlType;
+
+/** That the row behind the step is the one that the step leads to. Undefined: the caller may not read what links them. */
+function linkOf({ from, relation }: ToOneStep, row: SortedRow, { alias }: SortStep): Sql | undefined {
+  const target = `${alias}_s`;
+  if (relation.kind === 'belongs_to') {
+    const rule = maskOf(row, from, relation.name);
+    if (rule?.verdict === 'deny') return undefined;
+    return sql`${ident(target, 'id')} = ${maskedBy(rule, alias, ident(alias, relation.column))}`;
+  }
+  const rule = maskOf(row, relation.collection, relation.via);
+  if (rule?.verdict === 'deny') return undefined;
+  return sql`${maskedBy(rule, target, ident(target, relation.viaColumn))} = ${ident(alias, 'id')}`;
+}
+
+/** Undefined: the member is as readable as the record. */
+function maskOf({ visibility }: SortedRow, collection: string, member: string): Readable | undefined {
+  const rule = visibility.member(collection, member);
+  return rule?.verdict === 'allow' ? undefined : rule;
 }

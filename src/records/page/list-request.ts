@@ -4,7 +4,7 @@ import type { Expand } from '../expand.ts';
 import type { Members } from '../record-shape.ts';
 import type { CountKind } from './count.ts';
 import type { ExactFilter } from './exact-filters.ts';
-import type { Sorting } from './sort.ts';
+import type { Sorting } from './keyset.ts';
 
 /** All filters must match. */
 export interface ListRequest {

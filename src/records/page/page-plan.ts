@@ -10,9 +10,9 @@ import type { Collection } from '../../schema/model/model.ts';
 import { join, type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store, UnindexedUse } from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
-import { type Expand, withExpanded } from '../expand.ts';
+import type { Expand } from '../expand.ts';
 import type { Members } from '../record-shape.ts';
-import { RecordView } from '../record-view.ts';
+import { RecordView, withExpanded } from '../record-view.ts';
 import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
 import { ObservedVisibility, visibilityOf } from '../visibility.ts';
 import { anyWindowOf, mostOf, windowOf } from './clauses.ts';
@@ -24,10 +24,9 @@ import {
   relatedCondition,
   requiredLinks,
 } from './exact-filters.ts';
-import type { Keyset, Position } from './keyset.ts';
+import { type Keyset, keysetOf, type Position } from './keyset.ts';
 import type { ListRequest } from './list-request.ts';
 import type { PagePlanner } from './page-planner.ts';
-import { keysetOf } from './sort.ts';
 
 export class PagePlan {
   readonly collection: Collection;

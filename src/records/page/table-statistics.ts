@@ -121,12 +121,12 @@ function tablesIn(rows: readonly Cells[]): ReadonlyMap<string, TableStatistics> 
   for (const [name, count, column, ...cells] of rows) {
     const table = tables.get(name!) ?? { rows: Number(count), columns: new Map<string, ColumnStatistics>() };
     tables.set(name!, table);
-    if (column != null) table.columns.set(column, columnOf(cells, table.rows));
+    if (column != null) table.columns.set(column, columnStatistics(cells, table.rows));
   }
   return tables;
 }
 
-function columnOf([distinct, nulls, values, shares, correlation]: Cells, rows: number): ColumnStatistics {
+function columnStatistics([distinct, nulls, values, shares, correlation]: Cells, rows: number): ColumnStatistics {
   const common = new Map<string, number>();
   const frequencies = shares == null ? [] : readTextArray(shares).map(Number);
   for (const [i, value] of (values == null ? [] : readTextArray(values)).entries())

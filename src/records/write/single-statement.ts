@@ -9,7 +9,7 @@ import type { Relation } from '../../schema/model/model.ts';
 import { join, param, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
 import { answerOf, type Written } from '../read.ts';
-import { type Asked, RecordView } from '../record-view.ts';
+import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../select.ts';
 import { STORED } from './written-row.ts';
@@ -75,7 +75,7 @@ export function versionUnchanged(reading: Omit<Reading, 'q'>, id: string): Sql {
 export class WrittenView {
   readonly #reading: Reading;
   readonly #view: RecordView;
-  readonly #asked: readonly Asked[];
+  readonly #asked: readonly PermitOfCollection[];
   readonly #isNew: boolean;
 
   /** `isNew`: of a create without partners. */
@@ -130,7 +130,7 @@ interface Destination {
 }
 
 /** True if the permit can reach the written record through a relation. */
-function reaches(store: Store, { collection, permit }: Asked, { name, leads }: Destination): boolean {
+function reaches(store: Store, { collection, permit }: PermitOfCollection, { name, leads }: Destination): boolean {
   const walks = (from: string, needs: readonly Need[]): boolean =>
     needs.some(({ relation, needs: further }) => {
       const step = store.shape(from).collection.relations.get(relation)!;

@@ -4,10 +4,11 @@ import { sortPathOf } from '../../policy/sort-path.ts';
 import type { Params } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
 import { type Data, isObject } from '../../records/data.ts';
-import type { Sorting } from '../../records/page/sort.ts';
+import type { Sorting } from '../../records/page/keyset.ts';
 import type { Members } from '../../records/record-shape.ts';
+import { neededTenant } from '../../schema/model/filter-keys.ts';
 import { type IntRange, MOST_SORTS } from '../../schema/model/list-parameters.ts';
-import { type Collection, neededTenant, type Schema } from '../../schema/model/model.ts';
+import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Pointer, QueryErrors } from './query-errors.ts';
 
 export interface Keyed {
@@ -154,7 +155,7 @@ export class QueryBody {
 
   members(): Members | undefined {
     if (this.value('fields') === undefined) return undefined;
-    const names = membersOf(this.#collection);
+    const names = selectableMembers(this.#collection);
     const members = new Set<string>();
     for (const [i, name] of this.list('fields').entries()) {
       if (members.has(name)) this.#report(['fields', i], 'repeated', `\`${echo(name)}\` is named twice`);
@@ -202,7 +203,7 @@ export const pathKey = ({ path: { steps, field } }: Sorting): string =>
   [...steps.map(({ relation }) => relation.name), field?.name ?? 'id'].join('.');
 
 /** What a record shows. */
-function membersOf({ kind, fields, relations }: Collection): readonly string[] {
+function selectableMembers({ kind, fields, relations }: Collection): readonly string[] {
   const toOne = [...relations.values()].filter(
     (relation) => relation.kind === 'belongs_to' || relation.kind === 'has_one',
   );

@@ -36,7 +36,7 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   };
   errors.throwAny();
   const order = sort.map((sorting) => [pathKey(sorting), sorting.descending]);
-  const query = JSON.stringify([body.filter ?? null, inOrder(body.params), order]);
+  const query = JSON.stringify([body.filter ?? null, sortedParams(body.params), order]);
   return { ...request, cursors: { query, after }, isBudgeted: true };
 }
 
@@ -49,5 +49,5 @@ function cursorOf(reader: QueryBody, errors: QueryErrors): string | undefined {
 }
 
 /** The order of keys does not matter. */
-const inOrder = (params: unknown): readonly unknown[] =>
+const sortedParams = (params: unknown): readonly unknown[] =>
   Object.entries((params ?? {}) as Data).sort(([a], [b]) => (a < b ? -1 : 1));

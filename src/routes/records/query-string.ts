@@ -16,13 +16,12 @@ import {
   type ProblemCode,
   UNSHOWN_ERROR,
 } from '../../problem.ts';
-import { expandsOf } from '../../records/expand.ts';
 import type { ExactFilter } from '../../records/page/exact-filters.ts';
 import type { ListRequest } from '../../records/page/list-request.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import { type FilterKey, filterKeysOf } from '../../schema/model/filter-keys.ts';
+import { type FilterKey, filterKeysOf, neededTenant } from '../../schema/model/filter-keys.ts';
 import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
-import { type Collection, type Field, neededTenant, type Relation } from '../../schema/model/model.ts';
+import type { Collection, Field, Relation } from '../../schema/model/model.ts';
 
 interface IntParameter extends IntRange {
   readonly key: string;
@@ -50,7 +49,7 @@ export function listRequestOf(pairs: readonly QueryPair[], collection: Collectio
   const exact = readFilters(pairs, collection, errors);
   if (errors.length === 0) requireTenant(exact, collection, errors);
   throwErrors(errors);
-  return { limit, offset, expands: expandsOf(relations), exact };
+  return { limit, offset, expands: relations.map((relation) => ({ relation, expands: [] })), exact };
 }
 
 function requireTenant(filters: readonly ExactFilter[], collection: Collection, errors: ErrorDetail[]): void {

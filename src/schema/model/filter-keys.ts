@@ -44,3 +44,7 @@ function keysOf(relation: Relation): readonly string[] {
       return [`${relation.name}_any`];
   }
 }
+
+/** The belongs_to that a filter of a list must require, because the rules do not. */
+export const neededTenant = ({ tenantLayout }: Collection): string | undefined =>
+  tenantLayout?.kind === 'by' && tenantLayout.lists === 'filtered' ? tenantLayout.by : undefined;

@@ -78,10 +78,6 @@ export const hasTenants = ({ collections }: Schema): boolean =>
 export const isTenant = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>, name: string): boolean =>
   tenantLayout?.kind === 'by' && tenantLayout.by === name;
 
-/** The belongs_to that a filter of a list must require, because the rules do not. */
-export const neededTenant = ({ tenantLayout }: Collection): string | undefined =>
-  tenantLayout?.kind === 'by' && tenantLayout.lists === 'filtered' ? tenantLayout.by : undefined;
-
 /** The actions on a member of a record. `create` and `update` both write it. */
 export type MemberAction = 'read' | 'create' | 'update';
 /** Without rules for an action, those of the record decide alone. An empty list denies everyone. */

@@ -3,7 +3,6 @@ import { type Fault, fault } from '../faults/fault.ts';
 
 const SIGHT = 'src/policy/lower/masking.ts';
 const KEYSET = 'src/records/page/keyset.ts';
-const SORT = 'src/records/page/sort.ts';
 const CURSOR = 'src/records/page/cursor.ts';
 const COUNT = 'src/records/page/count.ts';
 const LIST = 'src/records/page/list.ts';
@@ -65,30 +64,30 @@ export const QUERY_FAULTS: readonly Fault[] = [
     '!nullable',
   ),
   fault(
-    SORT,
+    KEYSET,
     'hidden records are sorted by',
     /records\.verdict === 'allow' \? \[link\] : \[link, records\.where\(target\.alias\)\]/,
     '[link]',
   ),
   fault(
-    SORT,
+    KEYSET,
     'a masked field is taken for one that every record has',
     /!own \|\| !field\.required \|\| mask !== undefined/,
     '!own || !field.required',
   ),
   fault(
-    SORT,
+    KEYSET,
     'a hidden reference is followed',
     /\$\{maskedBy\(rule, alias, ident\(alias, relation\.column\)\)\}/,
     '${ident(alias, relation.column)}',
   ),
   fault(
-    SORT,
+    KEYSET,
     'a hidden reference leads to the holder',
     /\$\{maskedBy\(rule, target, ident\(target, relation\.viaColumn\)\)\}/,
     '${ident(target, relation.viaColumn)}',
   ),
-  fault(SORT, 'ties descend with the order', /at >= 0 && sorts\[at\]!\.descending/, 'sorts[0]?.descending === true'),
+  fault(KEYSET, 'ties descend with the order', /at >= 0 && sorts\[at\]!\.descending/, 'sorts[0]?.descending === true'),
   fault(CURSOR, 'a cursor fits every query', /JSON\.stringify\(\[collection, caller, query\]\)/, "''"),
   fault(CURSOR, 'a cursor is believed', /!isWhole \|\| !timingSafeEqual\(.*\)\)/, '!isWhole)'),
   fault(COUNT, 'an exact figure is called an estimate', /totalIsEstimate: false/, 'totalIsEstimate: true'),

@@ -5,7 +5,7 @@ const FACTS = 'src/policy/column-facts.ts';
 const RESIDUAL = 'src/policy/residual-cache.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
-const UNION = 'src/records/page/ordered-union.ts';
+const PLANNER = 'src/records/page/page-planner.ts';
 const PLAN = 'src/records/page/page-plan.ts';
 const KEYSET = 'src/records/page/keyset.ts';
 
@@ -44,21 +44,21 @@ export const LIST_FAULTS: readonly Fault[] = [
   ),
   fault(BRANCHES, 'one way of an or is enough', /all\.push\(\.\.\.ways\)/, 'all.splice(0, all.length, ...ways)'),
   fault(BRANCHES, 'a list is its first element', /SELECT unnest\(\$\{list\}\)/, 'SELECT (${list})[1]'),
-  fault(UNION, 'branches do not obey the filters', /\.\.\.branch, \.\.\.conditions\)/, '...branch)'),
+  fault(PLANNER, 'branches do not obey the filters', /\.\.\.branch, \.\.\.conditions\)/, '...branch)'),
   fault(
-    UNION,
+    PLANNER,
     'ranges end one record early',
     /const length = roundedUp\(source\.most\);/,
     'const length = roundedUp(source.most) - 1;',
   ),
-  fault(UNION, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
+  fault(PLANNER, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
   fault(
-    UNION,
+    PLANNER,
     'the last branch is left out',
     /const parts = branches\.map/,
     'const parts = branches.slice(0, Math.max(1, branches.length - 1)).map',
   ),
-  fault(UNION, 'keys are of another row', /t\.\$\{ident\(column\)\} = k\.key/, 't.${ident(column)} IS NOT NULL'),
+  fault(PLANNER, 'keys are of another row', /t\.\$\{ident\(column\)\} = k\.key/, 't.${ident(column)} IS NOT NULL'),
   fault(PLAN, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
   fault(
     PLAN,
