@@ -1,7 +1,9 @@
 /** Cursors: positions in the order of a query, which only this service can make, and only for the query that they came from. */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { Refusal } from '../../refusal.ts';
-import type { Position } from './keyset.ts';
+
+/** A cell for each key, as PostgreSQL printed it. */
+export type Position = readonly (string | null)[];
 
 /** What a cursor belongs to. */
 export interface CursorScope {

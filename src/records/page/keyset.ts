@@ -12,6 +12,7 @@ import type { Readable, Visibility } from '../../policy/visibility.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
 import type { Scope } from '../scope.ts';
 import { maskedBy } from '../visibility.ts';
+import type { Position } from './cursor.ts';
 
 interface Key {
   readonly sql: Sql;
@@ -21,8 +22,6 @@ interface Key {
   /** A column of the row itself that an index is on. */
   readonly isIndexed: boolean;
 }
-/** A cell for each key, as PostgreSQL printed it. */
-export type Position = readonly (string | null)[];
 
 /** The rows with a value of the first key, and those without: each is one range of an index, as both together are not. */
 interface Halves {

@@ -9,8 +9,7 @@ import { type AccessContext, callerIdOf, type Store } from '../access-context.ts
 import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
 import { type Counted, countOf, nothingCounted } from './count.ts';
-import type { CursorScope } from './cursor.ts';
-import type { Position } from './keyset.ts';
+import type { CursorScope, Position } from './cursor.ts';
 import type { CursorRequest, ListRequest } from './list-request.ts';
 import { PagePlan } from './page-plan.ts';
 import { QueryBudget } from './query-budget.ts';

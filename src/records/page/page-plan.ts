@@ -16,6 +16,7 @@ import { RecordView, withExpanded } from '../record-view.ts';
 import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
 import { ObservedVisibility, visibilityOf } from '../visibility.ts';
 import { anyWindowOf, mostOf, windowOf } from './clauses.ts';
+import type { Position } from './cursor.ts';
 import {
   isRelatedFilter,
   ownFilterOf,
@@ -24,7 +25,7 @@ import {
   relatedCondition,
   requiredLinks,
 } from './exact-filters.ts';
-import { type Keyset, keysetOf, type Position } from './keyset.ts';
+import { type Keyset, keysetOf } from './keyset.ts';
 import type { ListRequest } from './list-request.ts';
 import type { PagePlanner } from './page-planner.ts';
 
