@@ -249,7 +249,7 @@ const parser = new PolicyParser();
 export const serializedGrammar = () => parser.getSerializedGastProductions();
 
 export interface Parsed {
-  /** The tree, given only if there is no error. */
+  /** The tree of a text without errors. */
   readonly expr?: Expr;
   /** The tree as far as it could be parsed, to find errors after the first; never evaluated. */
   readonly tree?: Expr;

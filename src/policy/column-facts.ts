@@ -56,7 +56,7 @@ export function requiredFacts(cond: Condition, values: SlotValues): readonly Col
       return inAll(branches, (a, b) => a.column.column === b.column.column && a.value === b.value);
     }
     case 'null':
-      return !cond.negated && isOfRecord(cond.column) ? [{ column: cond.column, value: null }] : [];
+      return !cond.negated && isColumnOfRecord(cond.column) ? [{ column: cond.column, value: null }] : [];
     case 'test':
       return equalityFacts(cond, values);
     case 'const':
@@ -79,7 +79,7 @@ export function inAll<T>(lists: readonly (readonly T[])[], isSame: (a: T, b: T) 
   return first.filter((each) => others.every((list) => list.some((other) => isSame(each, other))));
 }
 
-const isOfRecord = ({ source, mask }: ColumnRef): boolean => source.id === RECORD.id && mask === undefined;
+const isColumnOfRecord = ({ source, mask }: ColumnRef): boolean => source.id === RECORD.id && mask === undefined;
 
 // ---------------------------------------------------------------- what known values leave of a condition
 
@@ -96,8 +96,8 @@ interface DecidableLeaf {
 }
 
 const UNDECIDED = '?';
-const HOLDS = '1';
-const FAILS = '0';
+const TRUE_LEAF = '1';
+const FALSE_LEAF = '0';
 
 /** The tests of a condition that read nothing but the record itself and the request. */
 export class DecidableLeaves {
@@ -118,7 +118,7 @@ export class DecidableLeaves {
     for (const { names, predicate } of this.#leaves) {
       const isKnown = names.every((name) => Object.hasOwn(facts, name));
       decidesSome ||= isKnown;
-      outcomes += !isKnown ? UNDECIDED : predicate(values)(facts, NO_RELATED) ? HOLDS : FAILS;
+      outcomes += !isKnown ? UNDECIDED : predicate(values)(facts, NO_RELATED) ? TRUE_LEAF : FALSE_LEAF;
     }
     return decidesSome ? outcomes : undefined;
   }
@@ -127,7 +127,7 @@ export class DecidableLeaves {
   left(cond: Condition, outcomes: string): Condition {
     const settled = new Map<Condition, boolean>();
     this.#leaves.forEach(({ leaf }, i) => {
-      if (outcomes[i] !== UNDECIDED) settled.set(leaf, outcomes[i] === HOLDS);
+      if (outcomes[i] !== UNDECIDED) settled.set(leaf, outcomes[i] === TRUE_LEAF);
     });
     return withSettled(cond, settled);
   }
@@ -138,11 +138,11 @@ function namesReadBy(leaf: Leaf): readonly string[] | undefined {
   const operands = leaf.kind === 'null' ? [leaf.column] : [leaf.left, leaf.right];
   if (operands.some(({ kind }) => kind === 'count')) return undefined;
   const columns = operands.filter((operand): operand is ColumnRef => operand.kind === 'column');
-  return columns.every(isStored) ? columns.map(({ name }) => name) : undefined;
+  return columns.every(isStoredColumn) ? columns.map(({ name }) => name) : undefined;
 }
 
 /** Facts are about the stored record, wherever in the condition it is read. */
-const isStored = (column: ColumnRef): boolean => isOfRecord(column) && column.source.state === 'stored';
+const isStoredColumn = (column: ColumnRef): boolean => isColumnOfRecord(column) && column.source.state === 'stored';
 
 function withSettled(cond: Condition, settled: ReadonlyMap<Condition, boolean>): Condition {
   switch (cond.kind) {

@@ -16,7 +16,7 @@ import type { Scalar } from './values.ts';
 /**
  * The types that the two sides may have. `same`: types that can be equal; `ordered`: strings, numbers,
  * datetimes; `element`: a value and a list; `holder`: a list and a value, or two strings; `text`: two
- * strings; `search`: a field with `search: true`, and a string that is no field's.
+ * strings; `search`: a field with `search: true`, and a string that is not a field's.
  */
 type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text' | 'search';
 

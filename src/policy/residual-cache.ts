@@ -31,26 +31,26 @@ const MOST_ENTRIES = 1024;
 const MOST_REMAINDERS = 4;
 
 /** The texts of one entry, by the names of its rows. Callers choose the aliases, and filters have many. */
-const MOST_TEXTS = 8;
+const KEPT_TEXTS = 8;
 
 type BindingSignature = Binding['signature'];
 
-interface Entry {
+interface CacheEntry {
   readonly residual: CachedResidual;
   readonly signature: BindingSignature;
   /** The policy's own map, which finds it. */
-  readonly owner: Map<BindingSignature, Entry>;
+  readonly owner: Map<BindingSignature, CacheEntry>;
 }
 
 /** The recently used entries of every policy that shares this memory. */
 export class ResidualMemory {
-  readonly #recent: BoundedMap<Entry, Entry>;
+  readonly #recent: BoundedMap<CacheEntry, CacheEntry>;
 
   constructor(limit = MOST_ENTRIES) {
     this.#recent = new BoundedMap(limit);
   }
 
-  touch(entry: Entry): void {
+  touch(entry: CacheEntry): void {
     if (this.#recent.get(entry) !== undefined) return;
     const dropped = this.#recent.set(entry, entry);
     dropped?.owner.delete(dropped.signature);
@@ -63,8 +63,8 @@ export const PROCESS_MEMORY = new ResidualMemory();
 /** The entries of one policy, by signature: always the latest, and those that the memory still holds. */
 export class ResidualCache {
   readonly #memory: ResidualMemory;
-  readonly #entries = new Map<BindingSignature, Entry>();
-  #latest: Entry | undefined;
+  readonly #entries = new Map<BindingSignature, CacheEntry>();
+  #latest: CacheEntry | undefined;
 
   constructor(memory: ResidualMemory) {
     this.#memory = memory;
@@ -82,7 +82,7 @@ export class ResidualCache {
     return this.#use(entry);
   }
 
-  #use(entry: Entry): CachedResidual {
+  #use(entry: CacheEntry): CachedResidual {
     this.#memory.touch(entry);
     this.#latest = entry;
     return entry.residual;
@@ -110,7 +110,7 @@ export class CachedResidual {
   readonly written: () => CachedResidual;
   readonly needs = memoized(() => shapeNeedsOf(this.cond));
   readonly #leaves = memoized(() => new DecidableLeaves(this.cond));
-  readonly #texts = new BoundedMap<string, Where>(MOST_TEXTS);
+  readonly #texts = new BoundedMap<string, Where>(KEPT_TEXTS);
   /** Remainders by the outcomes of the leaves. */
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
   #branches: (BranchPrinting & { readonly shapes: readonly BranchShape[] | undefined }) | undefined;

@@ -93,7 +93,7 @@ function givenNext(decide: Decision): Decision {
 
 const NO_NEEDS: Needs = { record: [], next: [], requested: [] };
 
-function constant(value: boolean): Residual {
+function constantResidual(value: boolean): Residual {
   const where = (): Sql => raw(value ? 'TRUE' : 'FALSE');
   const residual: Residual = {
     verdict: value ? 'allow' : 'deny',
@@ -111,4 +111,4 @@ function constant(value: boolean): Residual {
   return residual;
 }
 
-const CONSTANTS = { allow: constant(true), deny: constant(false) };
+const CONSTANTS = { allow: constantResidual(true), deny: constantResidual(false) };

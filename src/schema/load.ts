@@ -3,8 +3,8 @@
  * Runs without Node.
  */
 import type { Catalog } from '../policy/types.ts';
-import { warnOfSelfChosen } from './advice/privilege-escalation.ts';
-import { warnOfStrangers } from './advice/public-references.ts';
+import { warnOfPrivilegeEscalation } from './advice/privilege-escalation.ts';
+import { warnOfPublicReferences } from './advice/public-references.ts';
 import { readAccess, readMemberAccess } from './advice/read-access.ts';
 import { checkRouting } from './advice/routing-advice.ts';
 import type { Finding, SchemaIssue } from './file/issue.ts';
@@ -55,8 +55,8 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const shapes = shape.collections ?? {};
   if (!source.hasErrors) {
     checkRouting(collections, { source, shapes });
-    warnOfSelfChosen(collections, { source, shapes });
-    warnOfStrangers(collections, { source, shapes, roles, register });
+    warnOfPrivilegeEscalation(collections, { source, shapes });
+    warnOfPublicReferences(collections, { source, shapes, roles, register });
   }
   const schema: Schema = {
     file,

@@ -26,14 +26,14 @@ const assumeBody = ({ text, checked }: Policy, catalog: Catalog): Policy =>
  * A part of the request that is not known yet: `itself` tests if a condition reads it, `anywhere` includes
  * the conditions inside.
  */
-interface Unknown {
+interface UnknownPart {
   readonly itself: (node: Checked) => boolean;
   readonly anywhere: (checked: Checked) => boolean;
 }
-const BODY_READS: Unknown = { itself: readsDataItself, anywhere: readsData };
+const BODY_READS: UnknownPart = { itself: readsDataItself, anywhere: readsData };
 
 /** Replaces every test of what is unknown by `wanted`; under a `not`, and in `none`, by its opposite. */
-export function assume(checked: Checked, wanted: boolean, unknown: Unknown): Checked {
+export function assume(checked: Checked, wanted: boolean, unknown: UnknownPart): Checked {
   switch (checked.kind) {
     case 'and':
     case 'or':

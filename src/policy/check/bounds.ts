@@ -4,24 +4,24 @@ import { isWhole } from '../scalar-types.ts';
 import type { Checked, CheckedCompare, CheckedOperand } from '../types.ts';
 import { identity } from './outcomes.ts';
 
-interface Bound {
+interface ComparedBound {
   readonly compare: CheckedCompare;
   readonly value: string | number;
   readonly isStrict: boolean;
 }
-interface Range {
-  lower?: Bound;
-  upper?: Bound;
+interface ComparedRange {
+  lower?: ComparedBound;
+  upper?: ComparedBound;
 }
 
 /** The two comparisons of one conjunction that exclude each other. */
 export function excludingBounds(items: readonly Checked[]): readonly [CheckedCompare, CheckedCompare] | undefined {
-  const ranges = new Map<string, Range>();
+  const ranges = new Map<string, ComparedRange>();
   for (const item of items) {
     const found = item.kind === 'compare' ? boundOfCompare(item) : undefined;
     if (found === undefined) continue;
     const { subject, bound, sides } = found;
-    const range: Range = ranges.get(identity(subject)) ?? {};
+    const range: ComparedRange = ranges.get(identity(subject)) ?? {};
     ranges.set(identity(subject), range);
     if (sides.includes('lower') && isNarrower(bound, range.lower, 1)) range.lower = bound;
     if (sides.includes('upper') && isNarrower(bound, range.upper, -1)) range.upper = bound;
@@ -34,7 +34,7 @@ export function excludingBounds(items: readonly Checked[]): readonly [CheckedCom
 
 interface Found {
   readonly subject: CheckedOperand;
-  readonly bound: Bound;
+  readonly bound: ComparedBound;
   readonly sides: readonly ('lower' | 'upper')[];
 }
 
@@ -53,13 +53,13 @@ function boundOfCompare(compare: CheckedCompare): Found | undefined {
 }
 
 /** `sign`: 1 for lower bounds, -1 for upper ones. */
-function isNarrower(bound: Bound, known: Bound | undefined, sign: number): boolean {
+function isNarrower(bound: ComparedBound, known: ComparedBound | undefined, sign: number): boolean {
   if (known === undefined) return true;
   const order = rank(bound.value, known.value) * sign;
   return order > 0 || (order === 0 && bound.isStrict && !known.isStrict);
 }
 
-function excludes(lower: Bound, upper: Bound, subject: CheckedOperand): boolean {
+function excludes(lower: ComparedBound, upper: ComparedBound, subject: CheckedOperand): boolean {
   if (isWhole(subject.type) && typeof lower.value === 'number' && typeof upper.value === 'number') {
     const least = lower.isStrict ? Math.floor(lower.value) + 1 : Math.ceil(lower.value);
     const greatest = upper.isStrict ? Math.ceil(upper.value) - 1 : Math.floor(upper.value);

@@ -32,7 +32,7 @@ import { excessOf, sizeOf } from './size.ts';
 import { warnings } from './warnings.ts';
 
 export interface CheckResult {
-  /** Given if there is no error; the issues may include warnings. */
+  /** Given unless an issue is an error; the issues may include warnings. */
   readonly checked?: Checked;
   readonly issues: readonly PolicyIssue[];
 }

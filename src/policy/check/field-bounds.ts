@@ -12,7 +12,7 @@ export interface Bounded {
 }
 
 type Limit = number | string;
-interface Limits {
+interface FieldLimits {
   readonly min?: Limit | undefined;
   readonly max?: Limit | undefined;
 }
@@ -35,10 +35,10 @@ type Decided = Omit<Bounded, 'fact'>;
 const valuesOf = ({ value }: LiteralOperand): readonly Limit[] =>
   (Array.isArray(value) ? value : [value]).filter((each): each is Limit => typeof each !== 'boolean');
 
-const isWithin = (value: Limit, { min, max }: Limits): boolean =>
+const isWithin = (value: Limit, { min, max }: FieldLimits): boolean =>
   (min === undefined || rank(value, min) >= 0) && (max === undefined || rank(value, max) <= 0);
 
-function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: Limits): Decided | undefined {
+function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
   const operator = OPERATORS[op];
   const values = valuesOf(literal);
   const { min, max } = limits;
@@ -56,7 +56,7 @@ function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: Limi
 }
 
 /** Strings are bounded in their length, in code points. */
-function ofLength(op: CheckedCompare['op'], literal: LiteralOperand, limits: Limits): Decided | undefined {
+function ofLength(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
   const operator = OPERATORS[op];
   const lengths = valuesOf(literal).map((value) => [...String(value)].length);
   const isOneOf = lengths.some((length) => isWithin(length, limits));

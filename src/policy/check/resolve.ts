@@ -171,7 +171,7 @@ const startAt = (scope: Scope, collection: string): RecordStart => ({
   nullable: false,
 });
 
-function rootOf(path: Path, place: Place): RecordStart | undefined {
+function pathRoot(path: Path, place: Place): RecordStart | undefined {
   switch (path.root) {
     case 'record':
       return startAt({ kind: 'record' }, place.collection);
@@ -218,7 +218,7 @@ const memberOf = (collection: CatalogCollection, name: string): boolean =>
   collection.fields.has(name) || findRelation(collection, name) !== undefined;
 
 function recordPath(path: Path, place: Place): ColumnOperand | ToMany | undefined {
-  const start = rootOf(path, place);
+  const start = pathRoot(path, place);
   return start && walked(start, path, place);
 }
 

@@ -14,12 +14,12 @@ interface Context extends AccessShapes {
   readonly source: SchemaSource;
 }
 
-export function warnOfSelfChosen(collections: ReadonlyMap<string, Collection>, context: Context): void {
+export function warnOfPrivilegeEscalation(collections: ReadonlyMap<string, Collection>, context: Context): void {
   const users = collections.get('users');
   if (users === undefined) return;
   for (const collection of collections.values()) {
     for (const { policy, path } of placedPolicies(collection, context)) {
-      const names = [...trustedFields(policy.checked)].filter((name) => isSelfChosen(name, users));
+      const names = [...trustedFields(policy.checked)].filter((name) => isChosenByUser(name, users));
       const tenants = tenantFields(policy.checked, collection);
       for (const name of names) report(name, { ...context, path, isTenant: tenants.has(name) });
     }
@@ -77,7 +77,7 @@ function report(name: string, { source, path, isTenant }: EscalationPlace): void
  * Some update rule of `users` lets a user without a certain role set it, and does not check the new
  * value.
  */
-function isSelfChosen(name: string, users: Collection): boolean {
+function isChosenByUser(name: string, users: Collection): boolean {
   const member = users.fields.get(name) ?? users.relations.get(name);
   if (member === undefined || ('readOnly' in member && member.readOnly)) return false;
   const isOpen = (rule: Policy): boolean => !needsRole(rule.checked) && !looksAtNext(name, rule.checked);

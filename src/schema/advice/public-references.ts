@@ -17,14 +17,14 @@ import type { BelongsTo, Collection, Schema } from '../model/model.ts';
 import { allOperandsOf } from './privilege-escalation.ts';
 import { type AccessShapes, rulePlace } from './read-access.ts';
 
-export interface StrangersContext extends AccessShapes {
+export interface RegistrationContext extends AccessShapes {
   readonly source: SchemaSource;
   readonly roles: Schema['roles'];
   readonly register: Schema['register'];
 }
 type Collections = ReadonlyMap<string, Collection>;
 
-export function warnOfStrangers(collections: Collections, context: StrangersContext): void {
+export function warnOfPublicReferences(collections: Collections, context: RegistrationContext): void {
   const asking: Asking = { roles: registeredRoles(context), context };
   for (const collection of collections.values()) {
     for (const relation of collection.relations.values()) {
@@ -41,11 +41,11 @@ export function warnOfStrangers(collections: Collections, context: StrangersCont
 /** The role of callers without an account. */
 const GUEST = 'guest';
 
-/** Strangers can read some of its records; a reference to any other is rejected. */
+/** Registered users can read some of its records; a reference to any other is rejected. */
 const isPublic = ({ access }: Collection, { roles }: Asking): boolean =>
-  access.read.some(({ checked }) => metByStranger(checked, roles));
+  access.read.some(({ checked }) => metByRegistered(checked, roles));
 
-function registeredRoles({ roles, register }: StrangersContext): ReadonlySet<string> {
+function registeredRoles({ roles, register }: RegistrationContext): ReadonlySet<string> {
   return new Set([GUEST, ...register.roles.flatMap((name) => [name, ...(roles.get(name)?.includes ?? [])])]);
 }
 
@@ -67,7 +67,7 @@ function warnOfPlace(reference: Reference, asking: Asking): void {
 }
 
 /** `on_delete: restrict` that is written out is meant. */
-function blocksDelete({ collection, relation, target }: Reference, { source }: StrangersContext): boolean {
+function blocksDelete({ collection, relation, target }: Reference, { source }: RegistrationContext): boolean {
   const written = source.has(['collections', collection.name, 'relations', relation.name, 'on_delete']);
   return relation.required && relation.onDelete === 'restrict' && !written && target.access.delete.length > 0;
 }
@@ -86,7 +86,7 @@ function warnOfBlock(reference: Reference, asking: Asking): void {
 
 interface Asking {
   readonly roles: ReadonlySet<string>;
-  readonly context: StrangersContext;
+  readonly context: RegistrationContext;
 }
 interface UnguardedRule {
   readonly action: Action;
@@ -95,7 +95,7 @@ interface UnguardedRule {
   readonly condition: string;
 }
 
-/** The rules that let a stranger choose the target and do not look at it. */
+/** The rules that let any registered user choose the target and do not look at it. */
 function unguardedRules(
   { collection, relation, target }: Reference,
   { roles, context }: Asking,
@@ -111,7 +111,7 @@ function unguardedRules(
   );
 }
 
-/** The reference has rules of its own, and a stranger meets none that does not look at it. */
+/** The reference has rules of its own, and a registered user meets none that does not look at it. */
 function isGuarded(rules: readonly Policy[] | undefined, roles: ReadonlySet<string>, relation: BelongsTo): boolean {
   return rules !== undefined && !rules.some((rule) => opensTo(rule.checked, roles) && !mentions(rule, relation));
 }
@@ -157,20 +157,20 @@ function opensTo(checked: Checked, roles: ReadonlySet<string>): boolean {
 }
 
 /** True if a public caller may meet the rule for an unrelated record. */
-function metByStranger(checked: Checked, roles: ReadonlySet<string>): boolean {
+function metByRegistered(checked: Checked, roles: ReadonlySet<string>): boolean {
   switch (checked.kind) {
     case 'const':
       return checked.value;
     case 'and':
-      return checked.items.every((item) => metByStranger(item, roles));
+      return checked.items.every((item) => metByRegistered(item, roles));
     case 'or':
-      return checked.items.some((item) => metByStranger(item, roles));
+      return checked.items.some((item) => metByRegistered(item, roles));
     case 'compare':
       return hasRole(checked, roles) ?? !tiesCaller(checked);
     case 'quantified':
       // Records in the caller's own relations are related.
       if (checked.path.scope.kind === 'request') return checked.quantifier !== 'any';
-      return checked.quantifier !== 'any' || metByStranger(checked.condition, roles);
+      return checked.quantifier !== 'any' || metByRegistered(checked.condition, roles);
     case 'not':
     case 'is null':
     case 'changed':

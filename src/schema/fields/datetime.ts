@@ -14,7 +14,7 @@ function datetimeFromJson(value: unknown, constraints: Constraints): Read {
 /**
  * `2026-01-31 09:30:00.5+00`, as PostgreSQL prints under DateStyle ISO and TimeZone UTC →
  * `2026-01-31T09:30:00.500000Z`. INVARIANT: columns hold the years 0001 to 9999 only (every writer
- * reads through `parseDatetime`), so there is no `BC` and no fifth digit.
+ * reads through `parseDatetime`), so PostgreSQL prints neither `BC` nor a fifth digit.
  */
 function canonicalOfCell(cell: string): string {
   if (cell.length === WITH_ALL_DECIMALS) return `${cell.slice(0, 10)}T${cell.slice(11, 26)}Z`;

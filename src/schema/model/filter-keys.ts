@@ -11,14 +11,14 @@ export type FilterKey =
 type Filtered = Pick<Collection, 'fields' | 'relations'>;
 
 /** Process-wide: a memo of a pure function of the collection. */
-const known = new WeakMap<Filtered, ReadonlyMap<string, FilterKey>>();
+const cachedKeys = new WeakMap<Filtered, ReadonlyMap<string, FilterKey>>();
 
 /** Filters by key, in the order of the schema. */
 export function filterKeysOf(collection: Filtered): ReadonlyMap<string, FilterKey> {
-  let keys = known.get(collection);
+  let keys = cachedKeys.get(collection);
   if (keys === undefined) {
     keys = new Map(allKeys(collection).map((key) => [key.key, key]));
-    known.set(collection, keys);
+    cachedKeys.set(collection, keys);
   }
   return keys;
 }

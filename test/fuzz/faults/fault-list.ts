@@ -535,8 +535,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     VALUES,
     'uuids keep their letter case',
-    /UUID\.test\(text\) \? text\.toLowerCase\(\)/,
-    'UUID.test(text) ? text',
+    /UUID_FORMAT\.test\(text\) \? text\.toLowerCase\(\)/,
+    'UUID_FORMAT.test(text) ? text',
   ),
   fault(VALUES, 'datetimes ignore their offset', /epochSeconds\(time\) - offset/, 'epochSeconds(time)'),
   fault(VALUES, 'offsets are added', /epochSeconds\(time\) - offset/, 'epochSeconds(time) + offset'),

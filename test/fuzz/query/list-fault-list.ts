@@ -10,9 +10,9 @@ const PLAN = 'src/records/page/page-plan.ts';
 const KEYSET = 'src/records/page/keyset.ts';
 
 export const LIST_FAULTS: readonly Fault[] = [
-  fault(FACTS, 'a known value is one of other records too', /isOfRecord\(column\) &&/, ''),
-  fault(FACTS, 'what holds fails', /\? HOLDS : FAILS/, '? FAILS : HOLDS'),
-  fault(FACTS, 'what is not known fails', /!isKnown \? UNDECIDED/, '!isKnown ? FAILS'),
+  fault(FACTS, 'a known value is one of other records too', /isColumnOfRecord\(column\) &&/, ''),
+  fault(FACTS, 'what holds fails', /\? TRUE_LEAF : FALSE_LEAF/, '? FALSE_LEAF : TRUE_LEAF'),
+  fault(FACTS, 'what is not known fails', /!isKnown \? UNDECIDED/, '!isKnown ? FALSE_LEAF'),
   fault(FACTS, 'one known side is enough', /names\.every\(\(name\)/, 'names.some((name)'),
   fault(FACTS, 'an or that is decided is an and', /return or\(cond\.items\.map/, 'return and(cond.items.map'),
   fault(
@@ -21,7 +21,7 @@ export const LIST_FAULTS: readonly Fault[] = [
     /this\.#remainders\.get\(outcomes\)/,
     '[...this.#remainders.values()][0]',
   ),
-  fault(FACTS, 'a filter for a value says null', /!cond\.negated && (isOfRecord\(cond\.column\))/, '$1'),
+  fault(FACTS, 'a filter for a value says null', /!cond\.negated && (isColumnOfRecord\(cond\.column\))/, '$1'),
   fault(FACTS, 'a filter says what it excludes', / \|\| !isMember\(OPERATORS\[cond\.op\]\)/, ''),
   fault(
     ACCESS,
