@@ -23,10 +23,10 @@ import { visibilityOf } from './visibility.ts';
 /** A relation whose records come along. */
 export interface Expand {
   readonly relation: Relation;
-  /** Of the related records; all where it is left out. */
+  /** Members of the related records; undefined: all. */
   readonly members?: Members | undefined;
   readonly expands: readonly Expand[];
-  /** Of a to-many. */
+  /** The filter of a to-many. */
   readonly filter?: Filter | undefined;
   readonly sort?: readonly Sorting[];
   readonly limit?: number;
@@ -39,9 +39,9 @@ export const expandsOf = (relations: readonly Relation[]): readonly Expand[] =>
 export interface ExpandedRows {
   readonly collection: string;
   readonly rows: readonly Cells[];
-  /** Where the record's cells begin. */
+  /** The place of the record's first cell. */
   readonly from: number;
-  /** Those that are shown; all where it is left out. */
+  /** The members that are shown; undefined: all. */
   readonly members?: Members | undefined;
   readonly expands: readonly Expand[];
 }
@@ -82,7 +82,7 @@ interface Expanded {
   /** The record has more related records than are shown. */
   readonly isCut: boolean;
 }
-/** What a record's relation shows, given the record's cells. */
+/** Finds the related records of a record by its cells. */
 type Lookup = (record: Cells) => Expanded;
 type ExpandOf<R> = Expand & { readonly relation: R };
 
@@ -101,7 +101,7 @@ function expandOne(reading: Expansion, expand: Expand, owners: Owners): Promise<
 const mayReadNone = ({ access }: Pick<Reading, 'access'>, { collection }: Relation): boolean =>
   access.permit(collection, 'read').verdict === 'deny';
 
-/** Whether the caller may read by which reference the related records are found. */
+/** The rule of the reference by which the related records are found. */
 function isLinkReadable({ access }: Pick<Reading, 'access'>, relation: HasMany | ManyToMany): Readable | undefined {
   return relation.kind === 'has_many' ? visibilityOf(access).member(relation.collection, relation.via) : undefined;
 }

@@ -19,7 +19,7 @@ export interface Answer {
   readonly version: string;
 }
 
-/** What a write answers: only the id where the caller may not read the written record. */
+/** The answer to a write: only the id where the caller may not read the written record. */
 export type Written = { readonly id: string } & Partial<Answer>;
 
 export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {

@@ -1,5 +1,5 @@
 /**
- * What a caller sees of the records of a collection: the cells to select, and the text that they
+ * The view of a caller on the records of a collection: the cells to select, and the text that they
  * become. A member whose rules hide it is left out, and its value does not leave the database.
  */
 
@@ -13,7 +13,7 @@ import { type Scope, scopeOf } from './scope.ts';
 
 export interface Viewed {
   readonly collection: string;
-  /** Those that are wanted; all where it is left out. */
+  /** The members that are wanted; undefined: all. */
   readonly members?: Members | undefined;
   /** The tenant of the records, where it is known. */
   readonly tenant?: string | undefined;
@@ -39,7 +39,7 @@ export class RecordView {
   readonly #scope: Scope;
   readonly #access: AccessContext;
   readonly #shape: RecordShape;
-  /** Those that some record shows; undefined: all. */
+  /** The members that some record shows; undefined: all. */
   readonly #members: Members | undefined;
   readonly #masks: readonly Mask[];
 
@@ -73,13 +73,13 @@ export class RecordView {
     return held.length + flags.length === 0 ? stored : join([stored, ...held, ...flags], ', ');
   }
 
-  /** What decides whether members are shown. */
+  /** The permits that decide which members are shown. */
   get masks(): readonly PermitOfCollection[] {
     const { name: collection } = this.#shape.collection;
     return this.#masks.map(({ permit }) => ({ collection, permit }));
   }
 
-  /** What decides whether has_ones are shown. */
+  /** The permits that decide which has_ones are shown. */
   get partners(): readonly PermitOfCollection[] {
     return this.#shape.hasOnes.flatMap(({ collection, via }) => {
       const reference = this.#access.member(collection, via, 'read');
@@ -132,7 +132,7 @@ export function withExpanded(
   return members && new Set([...members, ...expands.map(({ relation }) => relation.name)]);
 }
 
-/** Of the members whose rules are about reading. */
+/** The members that have rules for reading. */
 function readRulesOf(access: AccessContext, { name: collection, memberAccess }: Collection): readonly Mask[] {
   if (memberAccess.size === 0) return [];
   return [...memberAccess.keys()].flatMap((name) => {

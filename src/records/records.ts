@@ -30,7 +30,7 @@ export interface Records {
   create(access: AccessContext, request: CreateRequest): Promise<Written>;
   update(access: AccessContext, request: UpdateRequest): Promise<Written>;
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
-  /** What the caller may do with a record that it may read. */
+  /** The capabilities of the caller for a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
   /** Runs one write and undoes it, for the answer that it would have. */
   dryRun<T>(work: (batch: Batch) => Promise<T>): Promise<T>;

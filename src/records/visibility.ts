@@ -1,4 +1,4 @@
-/** What the caller of a request may read, as the policy room asks it. */
+/** Answers to the policy room what the caller of a request may read. */
 import type { Readable, Visibility } from '../policy/visibility.ts';
 import { raw, type Sql, sql } from '../sql.ts';
 import type { AccessContext } from './access-context.ts';
@@ -17,7 +17,7 @@ export class ObservedVisibility implements Visibility {
     this.#visibility = visibility;
   }
 
-  /** Of all that was asked up to now. */
+  /** Covers all questions up to now. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
@@ -38,6 +38,6 @@ export class ObservedVisibility implements Visibility {
 /** A column of the row that is named `alias`, NULL where the caller may not read it. Undefined: as readable as the record. */
 export function maskedBy(rule: Readable | undefined, alias: string, column: Sql): Sql {
   if (rule === undefined || rule.verdict === 'allow') return column;
-  // Of the column's type, as a bare NULL is not.
+  // The CASE has the column's type; a bare NULL has none.
   return sql`CASE WHEN ${rule.verdict === 'deny' ? raw('FALSE') : rule.where(alias)} THEN ${column} END`;
 }

@@ -31,7 +31,7 @@ export interface AggregateRequest {
   readonly filter?: Filter | undefined;
   readonly groups: readonly Group[];
   readonly measures: readonly Measure[];
-  /** By names of groups and measures; the groups break ties. */
+  /** Names of groups and measures; the groups break ties. */
   readonly sort: readonly { readonly name: string; readonly descending: boolean }[];
   readonly limit: number;
 }

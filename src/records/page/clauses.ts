@@ -13,6 +13,6 @@ export const mostOf = (rows: number): Sql =>
 export const windowOf = (rows: number, offset: number): Sql =>
   offset === 0 ? sql`LIMIT ${mostOf(rows)}` : sql`LIMIT ${mostOf(rows)} OFFSET ${param('int8', offset)}`;
 
-/** One text for pages of any size: the rows are found by their ids. */
+/** Pages of any size share a text: the rows are found by their ids. */
 export const anyWindowOf = (rows: number, offset: number): Sql =>
   sql`LIMIT ${param('int8', rows)} OFFSET ${param('int8', offset)}`;

@@ -5,7 +5,7 @@ import { Refusal } from '../../refusal.ts';
 /** A cell for each key, as PostgreSQL printed it. */
 export type Position = readonly (string | null)[];
 
-/** What a cursor belongs to. */
+/** The query that a cursor belongs to. */
 export interface CursorScope {
   readonly collection: string;
   readonly caller: string;
@@ -33,7 +33,7 @@ export class Cursors {
     const bytes = Buffer.from(cursor, 'base64url');
     const mac = bytes.subarray(0, MAC_BYTES);
     const payload = bytes.subarray(MAC_BYTES);
-    // One spelling only: the decoder skips what is not base64url.
+    // A cursor has one spelling: the decoder skips characters outside base64url.
     const isWhole = mac.length === MAC_BYTES && bytes.toString('base64url') === cursor;
     if (!isWhole || !timingSafeEqual(mac, this.#mac(payload, scope))) throw invalidCursor();
     return JSON.parse(payload.toString()) as Position;

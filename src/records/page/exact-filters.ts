@@ -65,7 +65,7 @@ interface ListTarget<R> {
   readonly id: string;
 }
 
-/** One look-up of the target's row, however large the listed table is. */
+/** Looks up the row of the target once, however large the listed table is. */
 function referencedBy({ access, scope }: ListedRows, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
   const isTarget = sql`f.id = ${uuid(id)}`;
   return sql`t.id = (

@@ -171,7 +171,7 @@ function sortKey({ path, descending }: Sorting, row: SortedRow): Key {
 
 const sortedType = (field: CatalogField | undefined): ScalarType | undefined => field?.type;
 
-/** By code point under every default collation. */
+/** Strings sort by code point under every default collation. */
 const byCodePoint = (value: Sql, type: ScalarType | undefined): Sql =>
   type !== undefined && isText(type) ? sql`${value} COLLATE "C"` : value;
 

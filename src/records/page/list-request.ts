@@ -1,4 +1,4 @@
-/** What a page is asked for, by a GET list as by a POST query. */
+/** The request for a page, of a GET list as of a POST query. */
 import type { Filter } from '../../policy/filter.ts';
 import type { Expand } from '../expand.ts';
 import type { Members } from '../record-shape.ts';
@@ -19,11 +19,11 @@ export interface ListRequest {
   readonly members?: Members | undefined;
   readonly expands?: readonly Expand[];
   readonly count?: CountKind;
-  /** Whether each record says what the caller may do with it. */
+  /** Each record carries `can`: its capabilities. */
   readonly capabilities?: boolean;
   /**
-   * Whether the statements share the time that the schema gives a query, apart from plain lists, and
-   * the related records are bounded.
+   * The statements share the time that the schema gives a query, in the slow lane, and the related
+   * records are bounded.
    */
   readonly isBudgeted?: boolean;
 }

@@ -30,7 +30,7 @@ export async function list(store: Store, access: AccessContext, request: ListReq
   if (plan.isEmpty) return { json: '[]', hasMore: false, ...nothingCounted(count) };
   reportUnindexed(store, plan);
 
-  // One reader for all statements: it waits once for the caller's writes, and decides once where to read.
+  // All statements share a reader: it waits once for the caller's writes, and decides once where to read.
   const reader = store.readerFor(access);
   const budget = request.isBudgeted ? new QueryBudget(store, reader) : undefined;
   const statement = plan.statement(cursors?.position);

@@ -1,5 +1,5 @@
 /**
- * What the two ways to a page are expected to cost: to walk the table in the order of the ids until the page is full, or to
+ * Estimates the cost of the two ways to a page: to walk the table in the order of the ids until the page is full, or to
  * take the first ids of every branch. Units are about a microsecond; only their ratio counts.
  */
 import type { Branch, ColumnValues, KeyCount } from '../../policy/branch.ts';
@@ -29,9 +29,9 @@ const LINKED = 2;
 /** To gather the ids, and to look up their rows. */
 const UNION = 60;
 
-/** Of something that is not known. */
+/** The share of a condition that is not known. */
 const UNKNOWN_SHARE = 0.3;
-/** Of the rows that have a value of a column of which nothing is known. */
+/** The share of the rows with a value, for a column without statistics. */
 const UNKNOWN_VALUE = 0.005;
 const UNKNOWN_KEYS = 10;
 /** Above, the rows of a value lie together. */
@@ -49,7 +49,7 @@ export function shorterBranches(question: PageQuestion, statisticsOf: Statistics
   return estimate.union < estimate.plain ? estimate.branches : undefined;
 }
 
-/** Of one range, and of one row for each key, no more is read than the page holds. */
+/** A range, and a row for each key, read no more rows than the page holds. */
 const isShortInAnyTable = ({ branches, most }: PageQuestion): boolean =>
   most <= SHORT || branches.every(({ isOneRange, column }) => isOneRange || column === 'id');
 
@@ -59,7 +59,7 @@ class Estimate {
   readonly #statisticsOf: StatisticsOf;
   /** Links, or undefined where none are asked for. */
   readonly #links: number | undefined;
-  /** Of all rows, those that the filters leave. */
+  /** The share of all rows that the filters leave. */
   readonly #filtered: number;
   readonly #branches: readonly EstimatedBranch[];
 
@@ -85,7 +85,7 @@ class Estimate {
   get plain(): number {
     const { filters, indexed, most } = this.#question;
     const { rows } = this.#table;
-    // What lies together may lie at the end, so that only what is spread is met soon.
+    // Clustered rows may lie at the end, so that a walk meets only spread rows soon.
     let spread = 0;
     let share = 0;
     for (const branch of this.#branches) {
@@ -94,7 +94,7 @@ class Estimate {
     }
     const met = Math.min(1, share > 0.9 ? share : spread) * this.#filtered;
     const walked = met === 0 ? rows : Math.min(rows, most / met);
-    // By the links, only rows that have one are met, in the order of the ids.
+    // A walk by the links meets only rows that have one, in the order of the ids.
     let least = this.#links === undefined ? walked * WALKED : this.#byLinks(walked);
     for (const filter of [...filters, ...this.#common]) {
       if (!indexed.has(filter.column)) continue;
@@ -111,7 +111,7 @@ class Estimate {
     return RANGE + Math.min(links, (walked / Math.max(1, this.#table.rows)) * links) * LINKED;
   }
 
-  /** What every branch asks, so that one index may serve the whole condition. */
+  /** Tests that every branch has, so that one index may serve the whole condition. */
   get #common(): readonly ColumnValues[] {
     const [first, ...others] = this.#question.branches;
     const asks = ({ tests }: Branch, { column, values }: ColumnValues): boolean =>
@@ -123,7 +123,7 @@ class Estimate {
     const own = this.#estimated(branch, 1);
     if (branch.instead === undefined) return own;
     const byKeys = this.#estimated(branch.instead, 1);
-    // One range reads what the keys leave out, and more is known of these.
+    // A range also reads the rows that the keys leave out, and more is known of the keys.
     const byRange = this.#estimated(branch, byKeys.found / UNKNOWN_SHARE);
     return byRange.cost < byKeys.cost ? { ...byRange, share: byKeys.share } : byKeys;
   }
@@ -138,7 +138,7 @@ class Estimate {
     for (const test of branch.tests) {
       const share = shareOf(this.#table, test);
       if (test.column === column) own *= share;
-      // Of several indexes, the database takes that of the shorter range.
+      // The database takes the index with the shortest range.
       else if (isOneRange && indexed.has(test.column) && share < own) [own, rest] = [share, rest * own];
       else rest *= share;
     }
@@ -167,9 +167,9 @@ class Estimate {
 interface EstimatedBranch {
   readonly branch: Branch;
   readonly cost: number;
-  /** Of all rows, those in its ranges. */
+  /** The share of all rows in its ranges. */
   readonly found: number;
-  /** Of all rows, those of the branch. */
+  /** The share of all rows in the branch. */
   readonly share: number;
   readonly isClustered: boolean;
 }
@@ -184,7 +184,7 @@ const keyShare = (known: ColumnStatistics | undefined): number =>
 
 const productOf = (numbers: readonly number[]): number => numbers.reduce((product, each) => product * each, 1);
 
-/** Of the rows of a table, those whose column has one of the values. */
+/** The share of a table's rows whose column has one of the values. */
 function shareOf({ columns, rows }: TableStatistics, { column, values }: ColumnValues): number {
   const known = columns.get(column);
   if (known === undefined) return column === 'id' ? values.length / Math.max(rows, 1) : UNKNOWN_VALUE;

@@ -21,17 +21,17 @@ export const byStatistics =
 
 interface PageSearch extends RowSource {
   readonly collection: Collection;
-  /** What is left of the list rule. */
+  /** The part of the list rule that the filters leave open. */
   readonly permit: Permit;
-  /** Those of the conditions that compare a column with values. */
+  /** The conditions that compare a column with values. */
   readonly filters: readonly ColumnValues[];
   /** The links that another condition requires. */
   readonly links?: PageQuestion['links'];
-  /** Of the records, where they are divided by tenant. */
+  /** The tenant of the records, where they are divided by tenant. */
   readonly tenant: string | undefined;
 }
 
-/** Beyond, ranges are as long as what they save. */
+/** Beyond this, branches save nothing. */
 const MOST_ROWS = 10_000;
 
 export class PagePlanner {
@@ -76,7 +76,7 @@ export class PagePlanner {
   }
 }
 
-/** That is what the plain condition comes to. */
+/** The plain condition reads the same range. */
 const isOneRange = ([first, ...others]: readonly Branch[]): boolean =>
   others.length === 0 && first!.isOneRange && first!.instead === undefined;
 
@@ -85,14 +85,14 @@ const isOneRange = ([first, ...others]: readonly Branch[]): boolean =>
 interface RowSource {
   /** The listed rows, named `t`, for FROM. */
   readonly rows: { where(...conditions: readonly Sql[]): Sql };
-  /** What must hold of every row, besides the branch. */
+  /** Conditions that every row meets, besides the branch. */
   readonly conditions: readonly Sql[];
   /** Rows up to the end of the page. */
   readonly most: number;
   readonly descending: boolean;
 }
 
-/** INVARIANT: whatever row of the first `most` by id meets the conditions and a branch has its id in the list. */
+/** INVARIANT: the list holds the first `most` ids of the rows that meet the conditions and a branch. */
 export function amongFirstIds(branches: readonly Branch[], source: RowSource): Sql {
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
   return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;

@@ -1,5 +1,5 @@
 /**
- * What PostgreSQL knows of tables: how many rows, and how often the values of indexed columns occur. It is read
+ * PostgreSQL's statistics of tables: how many rows, and how often the values of indexed columns occur. It is read
  * in the background while it is asked for; what is asked meanwhile is answered by what was known before.
  */
 
@@ -26,7 +26,7 @@ export type StatisticsOf = (table: string) => TableStatistics | undefined;
 
 /** Milliseconds after which what is known is read anew. */
 const FRESH_MS = 30_000;
-/** The growth of a table after which the database is told to look at it, where it does not by itself. */
+/** The growth of a table that triggers our own ANALYZE. */
 const GROWTH = 1.2;
 const FEW_PAGES = 8;
 const FEW_ROWS = 100;
@@ -95,7 +95,7 @@ export class BackgroundStatistics {
                              JOIN pg_class AS p ON p.oid = part.oid) AS size
        WHERE c.oid IN (SELECT to_regclass(quote_ident(name)) FROM unnest(${param('text[]', this.#tables)}) AS name)
          AND ${hasGrown}`);
-    // One after the other: between them, requests have their turn.
+    // Tables are analysed one after the other: requests have their turn between them.
     for (const [table, bytes] of grown) {
       const size = Number(bytes);
       if (!isEmbedded && size <= GROWTH * (this.#told.get(table!) ?? -1)) continue;

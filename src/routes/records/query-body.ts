@@ -80,7 +80,7 @@ export class QueryBody {
     const text = this.value('filter');
     if (text !== undefined && typeof text !== 'string')
       return this.#report(['filter'], 'wrong_type', 'expected a string');
-    // Where params are wrong, errors about their use in the filter would mislead.
+    // Errors about the use of wrong params in the filter would mislead.
     if (params === undefined) return undefined;
     if (text !== undefined) {
       const place = { catalog: this.#schema, collection: this.#collection.name, params };
@@ -93,7 +93,7 @@ export class QueryBody {
     return undefined;
   }
 
-  /** Of the query's own records: the filter names the tenant where the rules do not. */
+  /** The filter of the query's own records: it names the tenant where the rules do not. */
   filterOfTenant(): Filter | undefined {
     const filter = this.filter();
     const tenant = neededTenant(this.#collection);
@@ -202,7 +202,7 @@ const isScalar = (value: unknown): boolean => value === null || ['string', 'numb
 export const pathKey = ({ path: { steps, field } }: Sorting): string =>
   [...steps.map(({ relation }) => relation.name), field?.name ?? 'id'].join('.');
 
-/** What a record shows. */
+/** The members that a record shows. */
 function selectableMembers({ kind, fields, relations }: Collection): readonly string[] {
   const toOne = [...relations.values()].filter(
     (relation) => relation.kind === 'belongs_to' || relation.kind === 'has_one',
