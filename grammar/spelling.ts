@@ -91,7 +91,7 @@ export function checkStray(places: readonly Span[], text: string, report: TokenR
     } else if (ARITHMETIC.includes(found)) {
       reportIssue(report, {
         code: 'no_arithmetic',
-        message: `\`${found}\` is not an operator: there is no arithmetic`,
+        message: `\`${found}\` is not an operator: the language has no arithmetic`,
         span,
       });
     } else if (found === ';') {

@@ -236,7 +236,7 @@ function afterOperand(found: UnexpectedToken): Given {
     token.tokenType === t.Minus ||
     (token.tokenType === t.Numeral && token.image.startsWith('-'))
   ) {
-    const message = `${describe(token)}: there is no arithmetic except a duration after \`@now\``;
+    const message = `${describe(token)}; the language has no arithmetic except a duration after \`@now\``;
     return { code: 'no_arithmetic', message, span: t.spanOf(token) };
   }
   const doubled = doubledQuote(before, token);

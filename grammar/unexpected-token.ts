@@ -56,7 +56,7 @@ export function inList({ tokens, at }: UnexpectedToken): boolean {
 /** INVARIANT: the caller has seen that there is one. */
 export function tokenAt(tokens: readonly IToken[], i: number): IToken {
   const token = tokens[i];
-  if (token === undefined) throw new RangeError(`there is no token ${i} among ${tokens.length}`);
+  if (token === undefined) throw new RangeError(`token ${i} is missing among ${tokens.length}`);
   return token;
 }
 

@@ -27,7 +27,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   if (url !== undefined) return openPostgres({ url, ...more });
   return loadOptional({
     packages: ['@electric-sql/pglite'],
-    reason: 'there is no DATABASE_URL, so the embedded database is used',
+    reason: 'DATABASE_URL is not set, so the embedded database is used',
     async load() {
       const { openEmbedded } = await import('./embedded/embedded.ts');
       return openEmbedded({ dataDir, snapshot, ...more });

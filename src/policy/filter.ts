@@ -34,7 +34,7 @@ export interface FilterRequest {
   readonly now: string;
 }
 export interface CompiledFilter {
-  /** Present if there is no issue. */
+  /** Present without issues. */
   readonly filter?: Filter;
   readonly issues: readonly PolicyIssue[];
 }

@@ -60,7 +60,7 @@ export async function findSystem(
   return rows.map((cells) => shape.row(cells));
 }
 
-/** There is no caller here, so a default from `@request.auth` gives nothing. */
+/** The service has no caller here, so a default from `@request.auth` gives nothing. */
 function defaultOf(otherwise: Default | undefined): unknown {
   if (otherwise?.kind === 'now') return datetimeOf(new Date());
   return otherwise?.kind === 'constant' ? otherwise.value : undefined;

@@ -79,7 +79,7 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     expect(await first('documents', 'list')).toBe('denied for every record (401)');
     expect(await first('documents', 'list', '--as', EMAIL)).toBe('it depends on the record');
     expect(await first('teams', 'list')).toBe('allowed for every record');
-    expect(await first('teams', 'delete', '--as', EMAIL)).toBe('denied: there is no rule, so nobody may');
+    expect(await first('teams', 'delete', '--as', EMAIL)).toBe('denied: the action has no rule');
     expect(await first('documents', 'list', '--as', EMAIL, '--record', own)).toBe('allowed by rule 1');
     expect(await first('documents', 'list', '--as', EMAIL, '--record', foreign)).toBe('denied by the only rule');
     expect(await first('documents', 'update', '--as', EMAIL, '--record', foreign)).toBe('denied: no rule allows it');

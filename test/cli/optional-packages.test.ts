@@ -49,7 +49,7 @@ test.each([
   [
     PGLITE,
     {},
-    'there is no DATABASE_URL, so the embedded database is used, but the optional package ' +
+    'DATABASE_URL is not set, so the embedded database is used, but the optional package ' +
       `${PGLITE} is not installed: run \`npm install ${PGLITE}\``,
   ],
   [

@@ -25,7 +25,7 @@ const TYPES: readonly (readonly [type: string, says: string])[] = [
   ['boolean', 'did you mean `bool`?'],
   ['date', 'did you mean `datetime`?'],
   ['number', '`int` is for whole numbers, `float` for others'],
-  ['json', 'there is no JSON type'],
+  ['json', 'bylaw has no JSON type'],
   ['uuid', 'a belongs_to under `relations`'],
   ['relation', 'under `relations`'],
   ['string[]', 'a many_to_many'],

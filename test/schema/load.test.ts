@@ -300,7 +300,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
       {
         code: 'no_file',
         severity: 'error',
-        message: 'the schema cannot be read: there is no such file',
+        message: 'the schema cannot be read: the file does not exist',
         file: '/nowhere.yaml',
         line: 1,
         column: 1,

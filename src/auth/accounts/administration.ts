@@ -112,12 +112,12 @@ export class Administration {
     const unknown = names.filter((name) => !roles.has(name)).map((name) => `\`${name}\``);
     if (unknown.length === 0) return;
     const known = [...roles.keys()].join(', ');
-    throw new Problem('validation_failed', `there is no role ${unknown.join(', ')}; the roles are ${known}`);
+    throw new Problem('validation_failed', `unknown role ${unknown.join(', ')}; the roles are ${known}`);
   }
 
   async #mustFind(email: string): Promise<User> {
     const user = await this.#parts.users.byEmail(this.#parts.db, email);
-    if (user === undefined) throw new Problem('not_found', `there is no user with the email \`${normalEmail(email)}\``);
+    if (user === undefined) throw new Problem('not_found', `no user has the email \`${normalEmail(email)}\``);
     return user;
   }
 }

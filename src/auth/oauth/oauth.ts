@@ -131,7 +131,7 @@ export class OAuth {
 
   #provider(name: string): KnownProvider {
     const known = this.#providers.get(name);
-    if (known === undefined) throw new Problem('not_found', 'there is no such provider');
+    if (known === undefined) throw new Problem('not_found', 'the provider is unknown');
     return known;
   }
 

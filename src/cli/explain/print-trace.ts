@@ -29,7 +29,7 @@ const BY_REQUEST = {
 };
 
 function verdictLine({ verdict, status, rules, members, decidedBy, question }: Trace): string {
-  if (rules.length === 0) return 'denied: there is no rule, so nobody may';
+  if (rules.length === 0) return 'denied: the action has no rule';
   const isAboutRecord = question.record !== undefined || question.data !== undefined;
   if (!isAboutRecord) return `${BY_REQUEST[verdict]}${verdict === 'deny' ? ` (${status})` : ''}`;
   if (verdict === 'allow') return `allowed by rule ${decidedBy! + 1}`;

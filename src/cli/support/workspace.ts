@@ -86,7 +86,7 @@ export function requireSchema(file: string, io: Io): Schema {
   const { schema, report, issues } = readSchemaFile(file, io);
   if (issues.some(({ code }) => code === 'no_file') && !existsSync(resolve(io.cwd, file))) {
     throw new ConfigError([
-      `there is no ${file} here; \`bylaw init\` makes a project with one, and --schema FILE names another`,
+      `found no ${file} here; \`bylaw init\` makes a project with one, and --schema FILE names another`,
     ]);
   }
   if (report !== '') io.stderr.write(`${report}\n`);

@@ -108,7 +108,7 @@ export class RecordReader {
     const names = elementsGiven(value, isText);
     if (names === undefined) report(`\`roles\`: expected a list of roles, found ${shown(value)}`);
     for (const name of names ?? []) {
-      if (typeof name !== 'string' || !this.#roles.has(name)) report(`\`roles\`: there is no role ${shown(name)}`);
+      if (typeof name !== 'string' || !this.#roles.has(name)) report(`\`roles\`: unknown role ${shown(name)}`);
     }
     return [...new Set((names ?? []) as string[])];
   }

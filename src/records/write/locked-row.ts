@@ -42,7 +42,7 @@ interface Lock extends Required<RowQuestion> {
  * Locks first and reads afterwards if anything but the row itself is read: a statement that waited
  * for a lock sees the locked row as it is now, but every other row as it was before the wait.
  * A row is not locked if no condition holds: a caller who may not write it must not hold up those
- * who may. Undefined: there is no such row.
+ * who may. Returns undefined for a missing row.
  */
 export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow | undefined> {
   const { collection, id, strength, conditions, isOpen, consultsOthers } = lock;
@@ -152,7 +152,7 @@ export class LockedUpdate {
     this.#conditions = rules.map(({ permit }) => permit.allows(STORED, WRITTEN));
   }
 
-  /** Undefined: there is no such row. */
+  /** Returns undefined for a missing row. */
   static async lock(reading: Reading, target: UpdateTarget): Promise<LockedUpdate | undefined> {
     const { collection, id } = target;
     const permits = [reading.access.permit(collection, 'update'), ...target.members.map(({ permit }) => permit)];

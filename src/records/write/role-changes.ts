@@ -43,7 +43,7 @@ export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange)
     names.flatMap((name, i) => {
       if (schema.roles.has(name)) return [];
       const near = nearest(name, schema.roles.keys());
-      const detail = `there is no role \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+      const detail = `unknown role \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
       return [{ pointer: `${pointer}/${key}/${i}`, code: 'unknown_role', detail }];
     });
   return [...errors(set ?? [], 'set'), ...errors(add, 'add')];

@@ -26,7 +26,7 @@ export class QueryErrors {
     this.#filters.push(...issues.map((issue) => filterError(pointer, issue)));
   }
 
-  /** Reported only if there is no other error: an error in the filter may be why it names no tenant. */
+  /** Reported only without other errors: an error in the filter may be why it names no tenant. */
   needFilter(path: Pointer, detail: string): void {
     this.#needed = { pointer: pointerOf(path), code: 'filter_required', detail };
   }

@@ -9,7 +9,7 @@ interface Advice {
 const same = (type: string): Advice => ({ type, hint: `did you mean \`${type}\`?` });
 const NUMBER: Advice = { hint: '`int` is for whole numbers, `float` for others' };
 const JSON_TYPE: Advice = {
-  hint: 'there is no JSON type; declare its members as fields, or keep its text in a `string`',
+  hint: 'bylaw has no JSON type; declare its members as fields, or keep its text in a `string`',
 };
 const RELATION: Advice = { hint: 'references to records are declared under `relations`, not under `fields`' };
 const LIST: Advice = {

@@ -13,7 +13,7 @@ export function loadSchema({ file, env }: SchemaLocation): Loaded {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = codeOf(error) === 'ENOENT' ? 'there is no such file' : reasonOf(error);
+    const reason = codeOf(error) === 'ENOENT' ? 'the file does not exist' : reasonOf(error);
     const place = { file, line: 1, column: 1, end_line: 1, end_column: 1, path: '' };
     return {
       issues: [{ code: 'no_file', severity: 'error', message: `the schema cannot be read: ${reason}`, ...place }],
