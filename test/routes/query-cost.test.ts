@@ -2,6 +2,7 @@
 /** Hostile queries end in time on both databases, and others go on after them. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
+import type { Answer } from '../support/client.ts';
 import { outcomeOf } from '../support/records.ts';
 import { describeRoutes, type User } from '../support/service.ts';
 
@@ -23,6 +24,14 @@ collections:
     access: { view: true, create: true }
 `;
 const ROWS = 3_000;
+
+/** Asks again after 503: on a busy machine, a statement may wait so long for its connection that its time is over. */
+async function servedAnswer(ask: () => Promise<Answer>): Promise<Answer> {
+  for (let left = 5; ; left--) {
+    const answer = await ask();
+    if (answer.status !== 503 || left === 0) return answer;
+  }
+}
 
 describeRoutes(
   'hostile queries',
@@ -55,7 +64,7 @@ describeRoutes(
     describe('end', () => {
       test.each(BODIES)('%s', async (_, route, body) => {
         const since = performance.now();
-        const { status, body: answer } = await user.client.post(`/api/posts/${route}`, body);
+        const { status, body: answer } = await servedAnswer(() => user.client.post(`/api/posts/${route}`, body));
         expect([200, 400]).toContain(status);
         if (status === 400) expect(answer.code).toBe('query_too_expensive');
         // A loop that has begun comes to its end, however often it is entered; without a limit it takes hours.
@@ -65,7 +74,7 @@ describeRoutes(
     });
 
     test('some of them as too expensive', async () => {
-      const answer = await user.client.post('/api/posts/query', { filter: HOSTILE[3] });
+      const answer = await servedAnswer(() => user.client.post('/api/posts/query', { filter: HOSTILE[3] }));
       expect(outcomeOf(answer)).toEqual([400, 'query_too_expensive']);
     });
   },

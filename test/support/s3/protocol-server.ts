@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 // @ts-expect-error: it comes without types
 import S3rver from '@20minutes/s3rver';
 import { GetObjectCommand, PutObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
@@ -28,8 +29,13 @@ export interface Upload {
   readonly initiated: Date;
 }
 
+interface StoredObject {
+  readonly content: Readable;
+}
+
 interface Store {
   getResourcePath(bucket: string, key: string | undefined, resource: string): string;
+  putObject(object: StoredObject): Promise<unknown>;
   initiateUpload(bucket: string, key: string, uploadId: string, metadata: unknown): Promise<void>;
   putObjectMultipart(bucket: string, uploadId: string, parts: unknown): Promise<unknown>;
   deleteObject(bucket: string, key: string): Promise<void>;
@@ -78,8 +84,14 @@ export class ProtocolServer {
     this.#watch(s3rver.store);
   }
 
-  /** Follows the uploads in parts; and removes an object without the folder, into which another may be on its way. */
+  /**
+   * Follows the uploads in parts. An object is stored once all its bytes have arrived: s3rver would keep a part of it,
+   * without its metadata. A deleted object leaves its folder, because another object may be on its way into it.
+   */
   #watch(store: Store): void {
+    const put = store.putObject.bind(store);
+    store.putObject = async (object) =>
+      put({ ...object, content: Readable.from([Buffer.concat(await object.content.toArray())]) });
     const initiate = store.initiateUpload.bind(store);
     store.initiateUpload = async (bucket, key, uploadId, metadata) => {
       await initiate(bucket, key, uploadId, metadata);
