@@ -71,8 +71,8 @@ const BY_PRECEDENCE: readonly RefusalCode[] = ['validation_failed', 'changed', '
  * are deferred, because a later check may find one that takes precedence: 403 and 404 are thrown
  * where they are found, then come 422, 412 and 409.
  */
-export const firstOf = (deferred: readonly Refusal[]): Refusal =>
-  deferred.toSorted((a, b) => BY_PRECEDENCE.indexOf(a.code) - BY_PRECEDENCE.indexOf(b.code))[0]!;
+export const firstOf = (deferred: readonly Refusal[]): Refusal | undefined =>
+  deferred.toSorted((a, b) => BY_PRECEDENCE.indexOf(a.code) - BY_PRECEDENCE.indexOf(b.code))[0];
 
 function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
   const name = memberOf(collection, violated, 'key');

@@ -2,8 +2,8 @@
 // @module-tag long
 /**
  * The answer to a write whose unique value is taken. Every error of the record's own write comes
- * before 409; the errors of a has_one partner, which is written after the record, do not. Each write
- * is sent alone, in a batch, and as the question whether it would be allowed.
+ * before 409, and so does the 422 of a has_one partner that cannot let go; the partner's 403 does not,
+ * as the partner is written after the record. Each write is sent alone, in a batch, and as the question whether it would be allowed.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
@@ -164,7 +164,26 @@ const OF_CHANGES: readonly Case[] = [
     isStale: true,
     expected: STALE,
   },
-  { name: 'a has_one that must have another place first', data: ({ badge }) => ({ badge }), expected: TAKEN },
+  { name: 'a has_one that must have another place first', data: ({ badge }) => ({ badge }), expected: STUCK },
+  { name: 'a has_one that is cleared and must stay', data: () => ({ badge: null }), expected: STUCK },
+  { name: 'a has_one that stays where it is', data: ({ worn }) => ({ badge: worn }), expected: TAKEN },
+  {
+    name: 'a has_one that must have another place first, and another version',
+    data: ({ badge }) => ({ badge }),
+    isStale: true,
+    expected: STUCK,
+  },
+  {
+    name: 'a has_one that must have another place first, and a rule',
+    data: ({ badge }) => ({ badge, locked: true }),
+    expected: FORBIDDEN,
+  },
+  {
+    name: 'a hidden record, and a has_one that must have another place first',
+    page: 'hiddenOfBob',
+    data: ({ badge }) => ({ badge }),
+    expected: [404, 'not_found'],
+  },
 ];
 /** Without the taken value: what the places of has_ones refuse by themselves. */
 const OF_PLACES: readonly Case[] = [

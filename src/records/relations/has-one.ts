@@ -36,6 +36,26 @@ interface PartnerWrites {
   readonly deferred: Refusal[];
 }
 
+/**
+ * The errors of holders that cannot let go, as far as they show before the record's own write. They
+ * precede a taken value, which ends the transaction.
+ */
+export async function stuckHolders(
+  reading: Reading,
+  id: string,
+  changes: readonly PartnerChange[],
+): Promise<readonly Refusal[]> {
+  const stuck: Refusal[] = [];
+  for (const { relation, partner, pointer } of changes) {
+    if (!viaOf(reading, relation).required) continue;
+    const holder = await holderOf(reading, relation, id);
+    if (holder === undefined || holder === partner) continue;
+    const held = await lockHolder(reading, { relation, holder, pointer });
+    if (held?.isSeen && held.mayChange) stuck.push(cannotLetGo(relation, pointer));
+  }
+  return stuck;
+}
+
 /** Runs after the record's own write: each partner is a separate operation. */
 export async function writePartners(reading: Reading, { id, changes, deferred }: PartnerWrites): Promise<void> {
   for (const change of changes) {
@@ -101,16 +121,31 @@ async function clearHolder(
   reading: Reading,
   { relation, holder, pointer, isMoved }: Clearing,
 ): Promise<Refusal | undefined> {
-  const locked = await lockPartner(reading, { relation, holder, pointer });
-  if (locked === undefined) return undefined;
-  const isSeen = locked.before.isReadable && (await isReadable(reading, relation, holder));
+  const held = await lockHolder(reading, { relation, holder, pointer });
+  if (held === undefined) return undefined;
+  const { locked, isSeen, mayChange } = held;
   const refused = (): Refusal => {
     if (isSeen || !isMoved) throw forbidden();
     return heldByHidden(pointer);
   };
-  if (!locked.isPossible || locked.impossibleMembers.length > 0) return refused();
+  if (!mayChange) return refused();
   if (viaOf(reading, relation).required) return isSeen ? cannotLetGo(relation, pointer) : refused();
   return (await locked.write(reading, pointingAt(relation, null))) ? undefined : refused();
+}
+
+interface LockedHolder {
+  readonly locked: LockedUpdate;
+  /** The caller may read the record and its reference. */
+  readonly isSeen: boolean;
+  /** The rules for changing the reference can come to hold. */
+  readonly mayChange: boolean;
+}
+
+async function lockHolder(reading: Reading, partner: Partner): Promise<LockedHolder | undefined> {
+  const locked = await lockPartner(reading, partner);
+  if (locked === undefined) return undefined;
+  const isSeen = locked.before.isReadable && (await isReadable(reading, partner.relation, partner.holder));
+  return { locked, isSeen, mayChange: locked.isPossible && locked.impossibleMembers.length === 0 };
 }
 
 interface Partner {

@@ -10,7 +10,7 @@ import { firstOf, isTaken, readableReferences, toRefusal, unreadableReferences }
 import type { Data } from '../data.ts';
 import { answerOf, type Written } from '../read.ts';
 import { ALWAYS } from '../record-shape.ts';
-import { partnerChangeOf, writePartners } from '../relations/has-one.ts';
+import { partnerChangeOf, stuckHolders, writePartners } from '../relations/has-one.ts';
 import { memberChangeOf, writeMembers } from '../relations/links.ts';
 import { inTenantOf, isReadableElsewhere } from '../scope.ts';
 import { forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
@@ -132,10 +132,11 @@ async function updateInTransaction(reading: Reading, tx: Transaction, change: Ch
   if (errors.length > 0) throw isReadable || locked.isOpen ? invalid(errors) : notFound();
   const writing = await writingOf(reading, id, input);
   const deferred = isAccepted(version, change.ifVersion) ? [] : [changedSince()];
+  const stuck = await stuckHolders(reading, id, writing.partners);
   const isWritten = await locked.write(reading, writing, isRolesAlone ? ALWAYS : undefined).catch((error: unknown) => {
     // A taken value ends the transaction; the errors that precede it need no further statement.
     if (isTaken(error) && input.roles) rolesAfter(reading, locked.before.row, input.roles);
-    throw isTaken(error) && deferred.length > 0 ? firstOf(deferred) : error;
+    throw isTaken(error) ? (firstOf([...stuck, ...deferred]) ?? error) : error;
   });
   if (!isWritten) throw refused(await locked.refusedMembers(reading, writing));
   for (const member of writing.members) await writeMembers(reading, id, member);
