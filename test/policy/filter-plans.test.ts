@@ -97,6 +97,21 @@ test('a bool is part of the condition, and bare: its index matches nothing else'
   expect(condition('pinned != true').text).toBe('NOT "t"."pinned"');
 });
 
+test.each([
+  ['title = "a"', '("t"."title" = $1::text AND shown)'],
+  ['title != "a"', '("t"."title" <> $1::text AND shown)'],
+  ['not (title < "a")', '("t"."title" >= $1::text COLLATE "C" AND shown)'],
+  ['title in ["a", "b"]', '("t"."title" = ANY($1::text[]) AND shown)'],
+  ['pinned', '("t"."pinned" AND shown)'],
+  ['not pinned', '(NOT "t"."pinned" AND shown)'],
+  ['score = rating', '("t"."score" = "t"."rating" AND shown AND shown)'],
+  ['title = "a" or score > 2', '(("t"."title" = $1::text AND shown) OR ("t"."score" > $2::int8 AND shown))'],
+  ['title is null', 'CASE WHEN shown THEN "t"."title" END IS NULL'],
+  ['due_at is not null', 'CASE WHEN shown THEN "t"."due_at" END IS NOT NULL'],
+])('a test of a masked column begins with the bare column, and its rule is beside it: %s', (text, expected) => {
+  expect(condition(text, {}, CALLERS['some masked']).text).toBe(expected);
+});
+
 test('a param is not planned for, and a literal beside it is', () => {
   expect(condition('title = $x', { x: 'a' }).isPlannedAnew).toBe(false);
   const both = condition('title = $x and status = "b"', { x: 'a' });

@@ -368,7 +368,17 @@ export class Printer {
 
   // -------------------------------------------------------------- tests
 
+  /**
+   * What hides a column is asked beside the test, so that an index on the column serves the test: a test over something
+   * absent is not true, so both mean the same.
+   */
   #test(test: Test): Sql {
+    const printed = this.#unmaskedTest(test);
+    const rules = [test.left, test.right].flatMap((side) => (side.kind === 'column' ? this.#maskOf(side) : []));
+    return rules.length === 0 ? printed : sql`(${join([printed, ...rules], ' AND ')})`;
+  }
+
+  #unmaskedTest(test: Test): Sql {
     const operator = OPERATORS[test.op];
     const asText = isTo(test.left.type) !== isTo(test.right.type);
     const isList = (operand: ConditionOperand): boolean => operator.sides === 'element' && operand === test.right;
@@ -379,23 +389,35 @@ export class Printer {
       render: (operand) => {
         if (operand.kind === 'count') return this.#count(operand);
         if (operand.kind !== 'column') return this.#places.of(operand, isList(operand));
-        return asText && isTo(operand.type) ? sql`${this.#column(operand)}::text` : this.#column(operand);
+        const stored = this.#stored(operand);
+        return asText && isTo(operand.type) ? sql`${stored}::text` : stored;
       },
       successor: (operand) => this.#places.successor(operand),
       pattern: (operand) => this.#places.pattern(operand),
     });
     if (test.left.kind !== 'count' || !test.left.beyond) return printed;
     const { right } = test;
-    const otherwise = right.kind === 'column' ? sql`${this.#column(right)} IS NOT NULL` : raw('TRUE');
+    const otherwise = right.kind === 'column' ? sql`${this.#stored(right)} IS NOT NULL` : raw('TRUE');
     return sql`COALESCE(${printed}, ${otherwise})`;
   }
 
-  #column({ source, column, mask }: ColumnRef): Sql {
+  #column(column: ColumnRef): Sql {
+    const [rule] = this.#maskOf(column);
+    const stored = this.#stored(column);
+    return rule === undefined ? stored : sql`CASE WHEN ${rule} THEN ${stored} END`;
+  }
+
+  #stored({ source, column }: ColumnRef): Sql {
     const naming = this.#naming.get(source.id);
     invariant(naming !== undefined, 'a row is named before its columns');
-    if (mask === undefined) return naming(column);
+    return naming(column);
+  }
+
+  /** The condition under which the caller may read the column, if it is masked. */
+  #maskOf({ source, mask }: ColumnRef): readonly Sql[] {
+    if (mask === undefined) return [];
     const rule = this.#requiredVisibility().member(mask.collection, mask.member);
     invariant(rule !== undefined, 'a masked member has a rule');
-    return sql`CASE WHEN ${rule.where(this.#aliases.get(source.id)!)} THEN ${naming(column)} END`;
+    return [rule.where(this.#aliases.get(source.id)!)];
   }
 }
