@@ -10,7 +10,7 @@ export class MissingPackage extends Error {
 }
 
 export interface Optional<T> {
-  /** What `load` needs. */
+  /** The packages that `load` needs. */
   readonly packages: readonly string[];
   /** A clause that says why: `files are stored in S3 (BYLAW_FILES)`. */
   readonly reason: string;

@@ -21,8 +21,8 @@ export interface Prose {
 export const LIMITS: Readonly<Record<keyof Prose, number>> = {
   oddWords: 45,
   isNo: 12,
-  commentSentences: 33,
-  titles: 29,
+  commentSentences: 0,
+  titles: 15,
 };
 
 const TITLE_OF_KIND: Readonly<Record<keyof Prose, string>> = {

@@ -1,6 +1,7 @@
 /**
- * Filters that were compiled lately, without the values that a request gives beside them. What is hidden from a caller takes part in lowering by its
- * verdicts alone, so that callers with the same verdicts share a condition, and no others do.
+ * A cache of compiled filters, without the values of a request. The rules that hide records take
+ * part in lowering by their verdicts alone, so callers share a condition exactly if they have the
+ * same verdicts.
  */
 import type { Sql } from '../sql.ts';
 import { type Pin, provenPins } from './analyse/routing.ts';
@@ -14,11 +15,11 @@ import type { Catalog, Checked } from './types.ts';
 import type { Readable, Visibility } from './visibility.ts';
 
 const MOST_PLANS = 512;
-/** Of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
+/** The limit of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
 const MOST_TEXT = 128 * 1024;
-/** Of one key: twice the longest filter. Names of params that no filter names would push out all others. */
+/** The limit of a key, twice the longest filter: unused params in keys would evict all other filters. */
 const MOST_KEY = 8 * 1024;
-/** Of one filter: kinds of requests by kinds of callers. */
+/** The limit of a filter: kinds of requests by kinds of callers. */
 const MOST_LOWERED = 8;
 
 /** The latest filters over one catalog. Evicts the least recently used. */
@@ -117,7 +118,7 @@ export class LoweredFilter {
   readonly cond: Condition;
   readonly #verdicts: readonly AskedVerdict[];
   readonly #dependsOnCaller: boolean;
-  /** By the name of the row, and how it keeps its time. */
+  /** The key is the alias of the row, and the text of its time. */
   readonly #wheres = new Map<string, Where>();
 
   constructor(signature: Binding['signature'], cond: Condition, verdicts: readonly AskedVerdict[]) {
@@ -138,7 +139,7 @@ export class LoweredFilter {
     return isSame;
   }
 
-  /** Where the caller's rules are part of the text, it is printed each time. */
+  /** A text that contains the caller's rules is printed each time. */
   where(alias: string, visibility: Visibility, inTime?: Sql): Where {
     const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility, inTime });
     if (this.#dependsOnCaller) return print();

@@ -28,7 +28,7 @@ export interface FilterPlace {
   readonly collection: string;
   readonly params: Params;
 }
-/** Who asks, and when. */
+/** The caller, and the time of the request. */
 export interface FilterRequest {
   readonly auth: Row;
   readonly now: string;
@@ -171,7 +171,7 @@ export class Filter {
     });
   }
 
-  /** Whether all records that it finds have one value of the belongs_to. */
+  /** Returns true if all matching records have one value of the belongs_to. */
   requires(relation: string): boolean {
     return this.#plan.pins(relation).some((pin) => {
       const isParam = pin.kind === 'request' && pin.source === 'param';
@@ -184,7 +184,7 @@ export class Filter {
     return this.asked(request, visibility).where(alias);
   }
 
-  /** By this caller, now. */
+  /** Binds the filter to this caller and time. */
   asked({ auth, now }: FilterRequest, visibility: Visibility): AskedFilter {
     const { plan } = this.#plan;
     const binding = bind(plan, { auth, query: {}, params: this.#params, now });
@@ -213,7 +213,7 @@ export class AskedFilter {
     return inTime === undefined ? where : sql`${where} AND ${inTime}`;
   }
 
-  /** Those of its conjuncts that compare a column with a value. */
+  /** The conjuncts that compare a column with a value. */
   get tests(): readonly ColumnValues[] {
     return this.#required().flatMap(({ column: { column }, value }) =>
       value === null ? [] : [{ column, values: [value] }],
@@ -228,7 +228,7 @@ export class AskedFilter {
     return unservedOf(this.#lowered.cond, indexed);
   }
 
-  /** What is true of every record that it finds. A member that is hidden in some records gives none. */
+  /** The values that every matching record has. A member that some records hide gives no fact. */
   get facts(): Facts {
     const facts: Record<string, unknown> = {};
     for (const { column, value } of this.#required()) facts[column.name] = value;

@@ -67,8 +67,8 @@ export interface Operator {
   /** `holds` for many left sides, where something is to be done for the right side once. */
   holdsFor?(right: Scalar): (left: Scalar) => boolean;
   /**
-   * An expression over two JavaScript expressions whose values are present. `rank(a, b)`,
-   * `fold(a)` and the sides are all it may name. Where the operator folds, the right side is folded.
+   * An expression over two JavaScript expressions whose values are present. It may name only
+   * `rank(a, b)`, `fold(a)` and the sides. An operator that folds gets a folded right side.
    */
   js(left: string, right: string, type: ValueType): string;
   sql(sides: SqlSides): Sql;

@@ -23,14 +23,14 @@ describe('a cluster', () => {
     });
   });
 
-  it('that is fit, is taken', async () => {
+  it('a fit cluster is accepted', async () => {
     await expect(assertCitusFits(answering('0', '100', '1'))).resolves.toBeUndefined();
   });
 
   it.each([
     ['t', 'citus'],
     ['f', 'partitions'],
-  ])('is one where the extension is (%s): %s', async (cell, layout) => {
+  ])('a tenant layout follows the extension (%s): %s', async (cell, layout) => {
     expect(await tenantStorageOf(answering(cell))).toBe(layout);
   });
 });

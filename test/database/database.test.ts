@@ -281,7 +281,7 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     }
   };
 
-  it('one of many rivals gets a unique value, and the others an error', async () => {
+  it('a unique value goes to a single writer, and its rivals get an error', async () => {
     await db.run(raw('CREATE TABLE rivals (id int8, u int UNIQUE)'));
     const rivals = Array.from({ length: 6 }, (_, i) =>
       db.write(sql`INSERT INTO rivals (id, u) VALUES (${param('int8', i)}, 7) RETURNING id`).then(

@@ -71,7 +71,7 @@ describeOnOne(
         });
         let closed = 0;
         for (const socket of sockets) void readToEnd(socket).then(() => closed++);
-        await until('those beyond the limit are closed', () => closed >= 20);
+        await until('connections beyond the limit are closed', () => closed >= 20);
         expect((await service.anonymous.get('/healthz')).status).toBe(200);
         for (const socket of sockets) socket.destroy();
       });

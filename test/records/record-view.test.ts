@@ -47,13 +47,13 @@ describe('the columns of a record', () => {
   };
   const DESK = 'SELECT "t_desk".id FROM "desks" AS "t_desk" WHERE "t_desk"."person_id" = "t".id AND TRUE AND';
 
-  test('of a caller who may read all: the plain columns', async () => {
+  test('a caller who may read all gets the plain columns', async () => {
     expect(await columns(['hr'])).toBe(
       `"t"."name", "t"."salary", "t"."note", "t"."code", "t"."owner_id", ( ${DESK} TRUE)`,
     );
   });
 
-  test('of one who may read some: no column where none is shown, and one CASE where the record decides', async () => {
+  test('a caller who may read some gets NULL for hidden columns, and a CASE if the record decides', async () => {
     const mine = '"t"."owner_id" = $1::uuid';
     const flag = '("t"."owner_id" = $2::uuid)';
     expect(await columns(['member'])).toBe(
@@ -61,7 +61,7 @@ describe('the columns of a record', () => {
     );
   });
 
-  test('what is not wanted is not asked for', async () => {
+  test('the statement leaves out columns that the request does not select', async () => {
     expect(await columns(['member'], ['name', 'salary'])).toBe('"t"."name", NULL, NULL, NULL, NULL, NULL');
   });
 });

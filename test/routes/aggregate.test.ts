@@ -84,7 +84,7 @@ describeRoutes(
       expect(await rows({ measures: { n: 'count' } }, bob)).toEqual([{ n: 2 }]);
     });
 
-    test('are exact, in any order of the records', async () => {
+    test('sums and averages are exact, in any order of the records', async () => {
       expect(await rows({ filter: 'weight < 1', measures: { s: 'sum(weight)', a: 'avg(weight)' } })).toEqual([
         { s: 0.3, a: 0.15 },
       ]);

@@ -43,7 +43,7 @@ describeRoutes(
     const count = async (collection: string, user = ann): Promise<number> =>
       (await user.client.get(`/api/${collection}?limit=1`, { Prefer: 'count=exact' })).body.page.total;
 
-    describe('what it answers', () => {
+    describe('the answer', () => {
       test('the status and the record of each operation, in order', async () => {
         const old = await board({ name: 'old' });
         const data = await done([
@@ -230,8 +230,8 @@ describeRoutes(
       });
     });
 
-    describe('who may', () => {
-      test('nobody without a credential; only POST', async () => {
+    describe('access', () => {
+      test('a batch needs a credential, and POST', async () => {
         expect((await service.anonymous.post('/api/batch', { operations: [] })).status).toBe(401);
         for (const method of ['GET', 'PATCH', 'DELETE']) {
           const answer = await ann.client.send(method, '/api/batch');

@@ -36,7 +36,7 @@ describeRoutes(
     const can = async (id: string, user = ann): Promise<Json> =>
       (await user.client.get(`/api/tickets/${id}/can`)).body.data;
 
-    describe('of a record', () => {
+    describe('a record', () => {
       test('`depends` is what the record and the caller leave open', async () => {
         const open = await ticket();
         const done = await ticket({ status: 'done' });
@@ -114,7 +114,7 @@ describeRoutes(
       });
     });
 
-    describe('of a query', () => {
+    describe('a query', () => {
       test('each record carries what it alone would answer', async () => {
         const title = `q${Math.random()}`;
         const team = await make('teams', { name: 't' }, bob);
@@ -173,7 +173,7 @@ describeRoutes(
       });
     });
 
-    describe('of a write that is not made', () => {
+    describe('a write that is only checked', () => {
       const ask = (collection: string, body: unknown, user = ann): Promise<Answer> =>
         user.client.post(`/api/${collection}/can`, body);
       const told = async (collection: string, body: unknown, user = ann): Promise<Json> =>

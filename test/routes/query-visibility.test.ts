@@ -37,7 +37,7 @@ collections:
 `;
 
 describeRoutes(
-  'what a query sees',
+  'the visibility of queries',
   (service) => {
     let root: User;
     let bob: User;
@@ -193,8 +193,8 @@ describeRoutes(
     });
 
     // The embedded database goes by estimates, and knows nothing of 60,000 rows that it was just given.
-    describe.skipIf(service.kind === 'embedded')('what a query costs', () => {
-      test('is limited, and plain lists go on', async () => {
+    describe.skipIf(service.kind === 'embedded')('the cost of a query', () => {
+      test('the service limits a slow query, and plain lists go on', async () => {
         const rows = 60_000;
         await service.app.db.write(rowsOf(rows, bob.id));
         // Every title against every other.

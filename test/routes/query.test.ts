@@ -125,7 +125,7 @@ describeRoutes(
         expect(outcomeOf(await query({ filter, params }))).toEqual([422, 'validation_failed', ...expected]);
       });
 
-      test('are refused where there is no filter', async () => {
+      test('params without a filter are rejected', async () => {
         expect(outcomeOf(await query({ params: { a: 1 } }))).toEqual([
           422,
           'validation_failed',
@@ -419,7 +419,7 @@ describeRoutes(
       });
     });
 
-    test('is a read by the list rule, under the order of checks', async () => {
+    test('a query is a read by the list rule, under the order of checks', async () => {
       expect(outcomeOf(await service.anonymous.post('/api/posts/query', {}))).toEqual([401, 'unauthenticated']);
       expect(outcomeOf(await query({}, ann, 'nothing'))).toEqual([404, 'not_found']);
       for (const collection of ['vault', 'locked', 'forms'])

@@ -13,7 +13,7 @@ describeOnBoth(
       ann = await service.user();
     });
 
-    test('are counted by collection, field and use, and no others are', async () => {
+    test('the service counts unindexed pages, and no others, by collection, field and use', async () => {
       const { id } = (await ann.client.post('/api/posts', { data: { title: 'x' } })).body.data;
       const lists = [
         ['', []],

@@ -84,7 +84,7 @@ export class EngineThread {
     }
   }
 
-  /** Resolves with the answers to whole messages. One call at a time. */
+  /** Resolves with the answers to whole messages. Calls must not overlap. */
   async exchange(messages: readonly Uint8Array[]): Promise<Buffer> {
     const bytes = await this.#ask(ownedBytes(messages));
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);

@@ -1,6 +1,6 @@
 /**
- * The exact filters of a GET list. Those of the record's own members are one filter, `a = $0 and b = $1`; each
- * of the others names a related record, which one look-up finds.
+ * The exact filters of a GET list. Filters on the record's own members become one, `a = $0 and b = $1`;
+ * every other filter names a related record, which one look-up finds.
  */
 import type { ColumnValues } from '../../policy/branch.ts';
 import { equalityFilter, type Filter, type MemberValue } from '../../policy/filter.ts';

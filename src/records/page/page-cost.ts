@@ -36,7 +36,7 @@ const UNKNOWN_VALUE = 0.005;
 const UNKNOWN_KEYS = 10;
 /** Above, the rows of a value lie together. */
 const CLUSTERED = 0.5;
-/** The first page with the most records. Of more, each of unknown keys reads too many rows. */
+/** The longest usual first page. A longer page of unknown keys reads too many rows. */
 const SHORT = 101;
 
 /** The branches, each in its shortest way, where they are shorter than the plain condition. */

@@ -124,7 +124,7 @@ export class PagePlan {
 
   /**
    * The fields that the page is filtered and sorted by without an index, so that it reads the whole
-   * table as it grows. Where another filter has an index, the rest only narrows what that finds.
+   * table as it grows. An index of another filter leaves the rest only to narrow its rows.
    */
   unindexedUses(): readonly UnindexedUse[] {
     const indexed = this.#pages.indexedOf(this.collection);

@@ -122,7 +122,10 @@ function range(branch: readonly Sql[], { rows, conditions, descending }: RowSour
      LIMIT ${typedLiteral('int8', length)}`;
 }
 
-/** Few lengths, so that statements are few: a longer range has the same first ids. Those of the first usual pages are exact. */
+/**
+ * Lengths are rounded up to bound the number of statements: a longer range has the same first ids.
+ * The lengths of the usual first pages are exact.
+ */
 const LENGTHS = [11, 21, 41, 61, 81, 101, 151, 201, 301, 501, 1_001, 2_001, 5_001, 10_001];
 
 const roundedUp = (rows: number): number => LENGTHS.find((length) => length >= rows) ?? rows;

@@ -79,8 +79,8 @@ export class BackgroundStatistics {
   }
 
   /**
-   * Of tables that have grown since the last look: in the embedded database, which has no autovacuum, all of them, on PostgreSQL
-   * those that are parted, because autovacuum looks at the partitions alone.
+   * Analyses tables that have grown since the last look: every table in the embedded database, which
+   * has no autovacuum; on PostgreSQL the partitioned tables, because autovacuum analyses partitions alone.
    */
   async #analyse(): Promise<void> {
     const isEmbedded = this.#db.kind === 'embedded';

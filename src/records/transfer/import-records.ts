@@ -9,7 +9,7 @@ import { ImportStaging } from './import-staging.ts';
 import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
 
 const RECORD_BATCH = 500;
-/** What a resumable import commits at once. */
+/** The records that a resumable import commits at once. */
 const CHUNK = 5_000;
 /** More are counted, not kept. */
 const MOST_ERRORS = 1_000;
@@ -32,7 +32,7 @@ export interface ImportRequest {
 export interface Imported {
   readonly created: number;
   readonly updated: number;
-  /** Of an earlier import of the same name. */
+  /** Records that an earlier import of the same name wrote. */
   readonly skipped: number;
 }
 
@@ -149,7 +149,7 @@ interface RunParts {
   readonly before: number;
 }
 
-/** One transaction's worth of records. */
+/** A run imports the records of one transaction. */
 class Run {
   readonly #reader: RecordReader;
   readonly #staging: ImportStaging;
@@ -195,7 +195,7 @@ class Run {
   }
 }
 
-/** What the checks could not know: another write came between, or the database has constraints of its own. */
+/** Reports a conflict that the checks missed: a concurrent write, or a constraint that only the database has. */
 function rejectionOf(error: unknown, collection: Collection): unknown {
   const refusal = toRefusal(error, collection);
   if (!(refusal instanceof Refusal)) return error;

@@ -24,9 +24,9 @@ const FREE_VALUES: ReadonlyMap<string, (id: Sql) => Sql> = new Map([
 const numberOf = (id: Sql): Sql => sql`hashtextextended(${id}::text, 4711)`;
 
 /**
- * Whether records can exchange values of the member. They cannot where the member is required and no
- * free value exists: for a bool, or for a reference to a collection in `chain`, whose records would
- * need each other. @param chain the member's collection last, and before it those that lead to it
+ * Returns true if records can exchange values of the member. They cannot if the member is required
+ * and no free value exists: for a bool, or for a reference to a collection in `chain`, whose records
+ * would need each other. @param chain the collections that lead to the member's, which is the last
  */
 export function canSwap(member: StoredMember, schema: Schema, chain: readonly Collection[]): boolean {
   const { required, references, columnType } = member;

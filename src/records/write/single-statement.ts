@@ -1,5 +1,5 @@
 /**
- * Writes of one statement, which decides, writes and returns the record. Where it writes nothing, a
+ * Writes of one statement, which decides, writes and returns the record. If it writes nothing, a
  * transaction finds out why, on the locked row.
  */
 

@@ -59,7 +59,7 @@ export const batchRecords = route({
   },
 });
 
-/** Of operations on collections that exist. */
+/** The values of operations on unknown collections are left out. */
 function wantedValuesOf(operations: readonly Operation[], { schema }: App): Parameters<App['records']['batch']>[0] {
   return operations.flatMap((operation) => {
     const collection = schema.collections.get(operation.collection);

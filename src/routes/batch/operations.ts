@@ -18,7 +18,7 @@ interface Named {
 }
 interface CreateOperation extends Named {
   readonly op: 'create';
-  /** Of the new record. */
+  /** The id of the new record. */
   readonly id: string;
   readonly data: Data;
   /** Values that the server sets. */

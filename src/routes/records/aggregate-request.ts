@@ -1,4 +1,4 @@
-/** What an aggregate asks for: its body, checked against the schema. Not a route. */
+/** The request of an aggregate: its body, checked against the schema. Not a route. */
 import { isInstant, isNumeric, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
 import { isObject } from '../../records/data.ts';

@@ -9,7 +9,7 @@ import { Refusal } from '../../refusal.ts';
 import { headerOf } from './request.ts';
 import type { Answer } from './write-request.ts';
 
-/** One transaction holds the record and the kept answer: both exist, or neither. */
+/** The record and the kept answer are in the same transaction: both exist, or neither. */
 export function withIdempotencyKey(
   { db }: App,
   key: IdempotencyKey,
@@ -32,8 +32,9 @@ class AnsweredBefore extends Error {
 type Keep = (tx: Transaction, answer: Answer) => Promise<Answer>;
 
 /**
- * The answer of `write`, which ends its transaction with `keep`; or the answer that was kept under the key before. What the
- * first request changed may be why another one is declined, so a kept answer goes before a refusal.
+ * Returns the answer of `write`, which ends its transaction with `keep`; or the answer that is already
+ * kept under the key. A kept answer takes precedence over an error, because the changes of the first
+ * request may be the reason why the second fails.
  */
 export async function onceUnderKey(
   db: Queryable,

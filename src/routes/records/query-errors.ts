@@ -1,4 +1,4 @@
-/** What is wrong with the body of a query: errors of filters are of one kind, all others of another. Not a route. */
+/** Errors in the body of a query: errors of filters are of one kind, all others of another. Not a route. */
 import { nearest } from '../../../grammar/suggest.ts';
 import { pointerPart } from '../../http/body.ts';
 import type { CompiledFilter } from '../../policy/filter.ts';

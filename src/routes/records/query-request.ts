@@ -1,4 +1,4 @@
-/** What a query asks for: its body, checked against the schema. Not a route. */
+/** The request of a query: its body, checked against the schema. Not a route. */
 
 import { type Data, isObject } from '../../records/data.ts';
 import type { ListRequest } from '../../records/page/list-request.ts';

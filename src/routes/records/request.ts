@@ -1,4 +1,4 @@
-/** What the routes of one record read from a request. Not a route. */
+/** The parts of a request that the routes of one record read. Not a route. */
 import type { Context } from 'koa';
 import type { OperationParameter } from '../../describe/operation.ts';
 import { notFoundProblem } from '../../http/gate.ts';

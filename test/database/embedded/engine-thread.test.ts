@@ -66,7 +66,7 @@ describe('a statement that is nested too deeply', () => {
     ['a value', `SELECT (repeat('[', 100000) || repeat(']', 100000))::jsonb`, '54001'],
     ['an expression', `SELECT ${'NOT ('.repeat(50_000)}true${')'.repeat(50_000)}`, '42601'],
     ['calls', `SELECT ${'coalesce(nullif('.repeat(20_000)}random()${',2))'.repeat(20_000)}`, '42601'],
-  ])('is refused by the database, which goes on: %s', async (_, text, code) => {
+  ])('the database rejects the statement and goes on: %s', async (_, text, code) => {
     const db = await openEmbeddedDatabase();
     try {
       expect(await failure(db.rows(raw(text)))).toMatchObject({ code });

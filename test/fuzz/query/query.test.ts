@@ -81,7 +81,7 @@ describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (k
       expect(groups).toBeGreaterThan(aggregates);
     });
 
-    it('of the whole service say nothing of what is hidden', async () => {
+    it('the whole service reveals nothing of hidden records', async () => {
       const counts = noServiceCounts();
       const doors = await loadQueryDoors(copy.root);
       const run = { doors, seed: 20260101, counts, callers: 2, isOver: () => false };

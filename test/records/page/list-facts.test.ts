@@ -91,7 +91,7 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
     for (const text of sent) expect(text).toContain('published');
   });
 
-  it('of a member that is hidden in some records are not estimated', async () => {
+  it('the planner does not estimate filters on a member that some records hide', async () => {
     const questions: PageQuestion[] = [];
     const choosesBranches = (question: PageQuestion): undefined => void questions.push(question);
     const records = createRecords(world.db, world.schema, { choosesBranches });

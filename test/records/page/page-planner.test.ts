@@ -178,7 +178,7 @@ describe('the way to a page', () => {
     { says: 'keys on far pages', branches: [MINE, teamsOf('me')], most: 102, chosen: 'plain' },
     { says: 'a list on far pages', branches: [listOf('status', ['x', 'y'])], most: 9_000, chosen: 'plain' },
     { says: 'ids on far pages', branches: [MINE, listOf('id', ['x', 'y'])], most: 9_000, chosen: 'branches' },
-  ])('where nothing is known of the table, $says: $chosen', ({ branches, most, chosen }) => {
+  ])('the planner without statistics, $says: $chosen', ({ branches, most, chosen }) => {
     const question = { table: 'documents', branches, filters: [], indexed, most };
     expect(shorterBranches(question, () => undefined)).toBe(chosen === 'branches' ? branches : undefined);
   });
@@ -390,7 +390,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(sent.join()).not.toContain('UNION');
   });
 
-  it('is the plain condition where one range of an index is all of it', async () => {
+  it('a page uses the plain condition if one range of an index covers it', async () => {
     for (let i = 0; i < 3; i++) await ann.create('tasks', { title: `t${i}` });
     const records = createRecords(db, world.schema, {
       choosesBranches: () => {
@@ -402,7 +402,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(JSON.parse(json)).toHaveLength(3);
   });
 
-  it('is chosen by the statistics of the database, which are read meanwhile', async () => {
+  it('the planner chooses by the statistics of the database, which load in the background', async () => {
     await db.run(raw('ANALYZE'));
     const statistics = new BackgroundStatistics(db, TABLES);
     expect(statistics.of('notes')).toBeUndefined();
@@ -416,7 +416,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(statistics.of('nothing')).toBeUndefined();
   });
 
-  it('is found without them where they cannot be read', async () => {
+  it('the planner works without statistics that cannot be read', async () => {
     const broken = { ...db, rows: () => Promise.reject(new Error('away')) } as unknown as Database;
     const statistics = new BackgroundStatistics(broken, TABLES);
     await statistics.refresh();

@@ -65,7 +65,7 @@ describe.each(KINDS)('partitions on %s', (kind) => {
     for (const [leaf] of leaves) await db.run(raw(`ANALYZE ${leaf}`));
   };
 
-  it('are looked at through their table, and again once they have grown', async () => {
+  it('the service analyses partitions through their table, and again after growth', async () => {
     const statistics = new BackgroundStatistics(watched, TABLES);
     await statistics.refresh();
     expect([told, statistics.of('documents')]).toEqual([[], undefined]);
@@ -101,7 +101,7 @@ describe.each(KINDS)('partitions on %s', (kind) => {
     expect([statistics.of('tags')?.rows, statistics.of('documents')?.rows]).toEqual([0, 6_000]);
   });
 
-  it.skipIf(kind === 'embedded')('are not looked at again and again where nothing comes of it', async () => {
+  it.skipIf(kind === 'embedded')('the service does not repeat an analysis that changes nothing', async () => {
     await grow(12_001, 24_000);
     await autovacuum();
     let asked = 0;

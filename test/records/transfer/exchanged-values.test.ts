@@ -223,7 +223,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
     expect(await stored('rooms')).toEqual(ROOMS);
   });
 
-  describe('of values that are unique within a relation', () => {
+  describe('swaps of values that are unique within a relation', () => {
     const key = ({ number, title, keeper }: Line): Line => ({ number, title, keeper });
     beforeEach(async () => {
       await put('books', [{ id: RED }, { id: BLUE }]);
@@ -326,7 +326,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
       'ALTER TABLE rooms ADD CONSTRAINT own FOREIGN KEY (label) REFERENCES houses (name) NOT VALID',
       '`label`: there is no such record any more',
     ],
-  ])('what only the database knows is reported without a line: %s', async (definition, message) => {
+  ])('a constraint that only the database has is reported without a line: %s', async (definition, message) => {
     await put('houses', [{ id: id(14), key: id(14) }]);
     await db.run(raw(definition));
     try {
