@@ -7,7 +7,6 @@ import { connect as dial } from 'node:net';
 import pg from 'pg';
 import type { Param, Sql } from '../sql.ts';
 import type { Cells } from './contract.ts';
-import type { PreparedNames } from './lanes/prepared-names.ts';
 import { RowReader, type TakeBytes } from './lanes/row-reader.ts';
 import { isServerError, isStalePlan, mayBeCommitted } from './to-store-error.ts';
 
@@ -177,6 +176,14 @@ interface BatchPart extends BatchStatement {
   readonly rows: Cells[];
   tag: string;
   isPrepared: boolean;
+}
+
+/** The statements that are prepared on the connection of a batch. */
+interface PreparedNames {
+  /** Returns undefined if the name is prepared; else the names to close before it is prepared. */
+  use(name: string, isPlannedAnew: boolean): readonly string[] | undefined;
+  /** After an error. */
+  forget(name: string): void;
 }
 
 /**

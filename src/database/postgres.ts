@@ -10,7 +10,6 @@ import { LeasePool, type LeasePoolOptions } from './lanes/lease-pool.ts';
 import { MOST_PENDING } from './lanes/pipeline.ts';
 import { Reads, URGENT_CONNECTIONS } from './lanes/reads.ts';
 import { SessionSettings } from './lanes/session-settings.ts';
-import { StatementHistory } from './lanes/statement-history.ts';
 import { Statements } from './lanes/statements.ts';
 import { Writes } from './lanes/writes.ts';
 import { Listener } from './listener.ts';
@@ -43,7 +42,7 @@ const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const primary = new Server(options.url, options);
   const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, options);
-  const writes = new Writes((size) => primary.pool(size), primary.history, options.poolSize);
+  const writes = new Writes((size) => primary.pool(size), primary.statements.history, options.poolSize);
   const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
   // A pooler delivers no notifications, so caches are refreshed every 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
@@ -122,9 +121,8 @@ class Server {
   readonly config: pg.ClientConfig;
   readonly isPooled: boolean;
   readonly maxLag: number;
-  readonly history = new StatementHistory();
   readonly reads: Reads;
-  readonly #statements: Statements;
+  readonly statements: Statements;
   readonly #settings: SessionSettings;
 
   constructor(url: string, { searchPath, pipelines = 4, slowReads = 3, preparedStatements }: PostgresOptions) {
@@ -132,19 +130,17 @@ class Server {
     this.config = config;
     this.isPooled = isPooled;
     this.maxLag = maxLag;
-    this.#statements = new Statements(this.history, isPooled ? 0 : preparedStatements);
-    this.#settings = new SessionSettings({ usual: TIME_LIMIT_MS, isPooled });
+    this.statements = new Statements(isPooled ? 0 : preparedStatements);
+    this.#settings = new SessionSettings(isPooled);
     this.reads = new Reads({
       connect: () => this.#connect(),
-      statements: this.#statements,
-      history: this.history,
+      statements: this.statements,
       settings: this.#settings,
       size: pipelines,
       // A burst of new texts waits as it would in the pipeline.
       pool: this.pool(pipelines, { mostWaiting: MOST_PENDING * pipelines, maxWaitMs: TIME_LIMIT_MS }),
       slowPool: this.pool(slowReads, {}, ONE_PROCESSOR),
       urgentPool: this.pool(URGENT_CONNECTIONS),
-      timeLimit: TIME_LIMIT_MS,
     });
   }
 
@@ -154,7 +150,7 @@ class Server {
       ...waiting,
       config: withSetting(this.config, settings),
       size,
-      statements: this.#statements,
+      statements: this.statements,
       settings: this.#settings,
       isAtWork: this.isPooled ? undefined : (client) => isAtWork(this.config, client),
     });

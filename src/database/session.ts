@@ -2,7 +2,6 @@
 import pg from 'pg';
 import type { Sql } from '../sql.ts';
 import type { Session } from './contract.ts';
-import { StatementHistory } from './lanes/statement-history.ts';
 import { Statements } from './lanes/statements.ts';
 import type { Outcome } from './pg-internals.ts';
 import { withSetting } from './server-url.ts';
@@ -14,7 +13,7 @@ const NO_TIME_LIMITS = '-c statement_timeout=0 -c lock_timeout=0';
 export async function openSession(config: pg.ClientConfig): Promise<Session> {
   const client = new pg.Client(withSetting(config, NO_TIME_LIMITS));
   client.on('error', () => undefined);
-  const statements = new Statements(new StatementHistory(), 0);
+  const statements = new Statements(0);
   const send = async (statement: Sql): Promise<Outcome> => {
     try {
       return await statements.send(client, statement);

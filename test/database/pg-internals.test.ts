@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
-import { StatementHistory } from '../../src/database/lanes/statement-history.ts';
 import { Statements } from '../../src/database/lanes/statements.ts';
 import { PG_VERSION } from '../../src/database/pg-internals.ts';
 import { raw, sql, text } from '../../src/sql.ts';
@@ -41,7 +40,7 @@ test.skipIf(!hasPostgres)(
       return write(bytes);
     };
     try {
-      const statements = new Statements(new StatementHistory());
+      const statements = new Statements();
       const ask = (value: string) => statements.send(client, sql`SELECT ${text(value)}, NULL`);
       for (const value of ['a', 'b', 'c'])
         expect(await ask(value)).toEqual({ rows: [[value, null]], count: 1, hasWritten: false });

@@ -4,8 +4,7 @@ import { invariant } from '../../invariant.ts';
 import { raw, type Sql } from '../../sql.ts';
 import { type Database, type Queryable, StoreError } from '../contract.ts';
 import { QueueEstimate } from '../lanes/queue-estimate.ts';
-import { StatementHistory } from '../lanes/statement-history.ts';
-import { Statements } from '../lanes/statements.ts';
+import { type StatementHistory, Statements } from '../lanes/statements.ts';
 import { WriteBatcher } from '../lanes/write-batcher.ts';
 import type { Outcome } from '../pg-internals.ts';
 import { planOf } from '../planner.ts';
@@ -17,12 +16,8 @@ import { EmbeddedEngine, type EmbeddedOptions, listenTo } from './embedded-engin
 const MAX_QUEUED = 2_000;
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
-  const history = new StatementHistory();
-  const connection = new EmbeddedConnection(
-    await EmbeddedEngine.open(options),
-    new Statements(history, options.preparedStatements),
-  );
-  return databaseOn(connection, history);
+  const statements = new Statements(options.preparedStatements);
+  return databaseOn(new EmbeddedConnection(await EmbeddedEngine.open(options), statements), statements.history);
 }
 
 /**

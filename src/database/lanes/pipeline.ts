@@ -9,7 +9,6 @@ import { type Cells, QueueFull, StoreError } from '../contract.ts';
 import { abandonConnection, bytesReadOf, type TogetherError } from '../pg-internals.ts';
 import { isServerError } from '../to-store-error.ts';
 import type { Plan, SessionSettings } from './session-settings.ts';
-import type { StatementHistory } from './statement-history.ts';
 import type { Statements } from './statements.ts';
 
 /** Milliseconds without a byte of an answer after which a quick connection is given up. */
@@ -22,7 +21,6 @@ const MOST_GATHERED = 4;
 export interface PipelineOptions {
   readonly connect: () => Promise<pg.Client>;
   readonly statements: Statements;
-  readonly history: StatementHistory;
   readonly settings: SessionSettings;
   /** Connections. */
   readonly size: number;
@@ -140,7 +138,7 @@ class PipelinedConnection {
   }
 
   async #sendGroup(client: pg.Client, group: ReadGroup): Promise<void> {
-    const { statements, settings, history } = this.#options;
+    const { statements, settings } = this.#options;
     this.#sent.push(group);
     this.#sentCount += group.length;
     settings.setPlan(client, group[0]!.plan);
@@ -151,7 +149,7 @@ class PipelinedConnection {
       );
       const took = this.#tookOf(group) / group.length;
       for (const [i, { statement, resolve }] of group.entries()) {
-        history.noteAnswer(statement.text, took);
+        statements.history.noteAnswer(statement.text, took);
         resolve(outcomes[i]!.rows);
       }
     } catch (error) {
@@ -162,7 +160,7 @@ class PipelinedConnection {
 
   #failGroup(group: ReadGroup, { cause, completed }: TogetherError): void {
     for (const [i, { statement, reject }] of group.entries()) {
-      this.#options.history.noteFailure(statement.text);
+      this.#options.statements.history.noteFailure(statement.text);
       const isCulprit = i === completed || group.length === 1;
       reject(isServerError(cause) && isCulprit ? cause : new NotAnswered('not answered', { cause }));
     }
@@ -197,7 +195,8 @@ class PipelinedConnection {
     this.#bytesRead = bytes;
     if (now - this.#heardAt < SILENCE_MS) this.#watch();
     else {
-      for (const { statement } of this.#sent[0]!) this.#options.history.noteAnswer(statement.text, SILENCE_MS);
+      for (const { statement } of this.#sent[0]!)
+        this.#options.statements.history.noteAnswer(statement.text, SILENCE_MS);
       this.#lose(client);
       abandonConnection(client);
     }

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Sql } from '../../sql.ts';
 import type { AnyClient, Outcome } from '../pg-internals.ts';
+import { TIME_LIMIT_MS } from '../server-url.ts';
 import type { Lease } from '../transaction.ts';
 
 /** The factor by which a limit may be exceeded, where that saves setting it again. */
@@ -9,41 +10,34 @@ const LIMIT_SLACK = 1.05;
 /** `generic`: one plan for all values of a statement. */
 export type Plan = 'generic' | undefined;
 
-export interface SessionSettingsOptions {
-  /** The time limit of a session as it begins. Milliseconds. */
-  readonly usual: number;
-  readonly isPooled: boolean;
-}
-
 /**
  * Settings that single statements need, and PostgreSQL enforces. A session keeps them, so that a statement pays for a SET
  * only if it needs another value than the statement before it. A pooler gives each transaction any session, so a limit
  * ends with its transaction there, and plans are its own.
  */
 export class SessionSettings {
-  readonly #options: SessionSettingsOptions;
+  readonly #isPooled: boolean;
   /** Limits that differ from the usual one, and plans from PostgreSQL's choice. */
   readonly #limits = new WeakMap<AnyClient, number>();
   readonly #plans = new WeakMap<AnyClient, Plan>();
 
-  constructor(options: SessionSettingsOptions) {
-    this.#options = options;
+  constructor(isPooled: boolean) {
+    this.#isPooled = isPooled;
   }
 
   /** Sent without waiting for the answer: a connection that fails here fails the next statement as well. */
   setPlan(client: AnyClient, plan: Plan): void {
-    if (this.#options.isPooled || this.#plans.get(client) === plan) return;
+    if (this.#isPooled || this.#plans.get(client) === plan) return;
     this.#plans.set(client, plan);
     set(client, `plan_cache_mode = ${plan === undefined ? 'auto' : 'force_generic_plan'}`);
   }
 
   /** @param limit milliseconds */
   sendWithin(lease: Lease & { readonly client: AnyClient }, statement: Sql, limit: number): Promise<Outcome> {
-    const { usual, isPooled } = this.#options;
-    const current = this.#limits.get(lease.client) ?? usual;
+    const current = this.#limits.get(lease.client) ?? TIME_LIMIT_MS;
     if (current >= limit && current <= limit * LIMIT_SLACK) return lease.send(statement);
     const ms = Math.ceil(limit);
-    if (isPooled) return inTransaction(lease, statement, ms);
+    if (this.#isPooled) return inTransaction(lease, statement, ms);
     this.#limits.set(lease.client, ms);
     set(lease.client, `statement_timeout = ${ms}`);
     return lease.send(statement);

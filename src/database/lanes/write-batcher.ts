@@ -8,7 +8,7 @@ import { type Cells, QueueFull, StoreError, type WriteTarget } from '../contract
 import { type Outcome, TogetherError } from '../pg-internals.ts';
 import { isStalePlan, toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection } from '../transaction.ts';
-import type { StatementHistory } from './statement-history.ts';
+import type { StatementHistory } from './statements.ts';
 
 const MOST_TOGETHER = 32;
 /** Statements under way at a time, over all transactions, as long as connections are free. */

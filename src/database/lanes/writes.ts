@@ -1,14 +1,11 @@
 /** The lanes for writes and transactions of one server. */
 import { raw, type Sql, sql } from '../../sql.ts';
-import { type Cells, type Queryable, StoreError, type WriteTarget } from '../contract.ts';
+import type { Cells, Queryable, WriteTarget } from '../contract.ts';
 import type { Outcome } from '../pg-internals.ts';
-import { TIME_LIMIT_MS } from '../server-url.ts';
-import { isStalePlan, isTransient, toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried } from '../transaction.ts';
 import type { LeasePool } from './lease-pool.ts';
-import { GRACE_MS } from './reads.ts';
 import type { Plan } from './session-settings.ts';
-import type { StatementHistory } from './statement-history.ts';
+import type { StatementHistory } from './statements.ts';
 import { WriteBatcher } from './write-batcher.ts';
 
 const CONNECTIONS = 16;
@@ -16,8 +13,6 @@ const MOST_UNANSWERED = 1_000;
 
 /** Limits of a batch: slow statements are retried alone. Settings of the transaction work through poolers. */
 const BATCH_LIMITS = raw("SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '20', true)");
-
-const LEASE = { deadlineMs: TIME_LIMIT_MS + GRACE_MS };
 
 export class Writes {
   readonly #pool: LeasePool;
@@ -36,8 +31,8 @@ export class Writes {
     });
   }
 
-  lease(unlimited = false): Promise<Lease> {
-    return this.#pool.lease(unlimited ? {} : LEASE);
+  lease(isUnlimited = false): Promise<Lease> {
+    return this.#pool.lease({ isUnlimited });
   }
 
   async run(statement: Sql): Promise<number> {
@@ -95,27 +90,8 @@ export class Writes {
     await this.#pool.close();
   }
 
-  #alone(statement: Sql, plan?: Plan): Promise<Outcome> {
-    return retried(() => onLease(() => this.#pool.lease({ ...LEASE, plan }), statement));
-  }
-}
-
-/** Sends a statement outside a transaction. An error that a retry may cure keeps its own shape. */
-async function onLease(lease: () => Promise<Lease>, statement: Sql): Promise<Outcome> {
-  mustNotHoldConnection();
-  const held = await lease();
-  let destroy = false;
-  try {
-    return await held.send(statement);
-  } catch (error) {
-    if (isTransient(error)) {
-      destroy = isStalePlan(error);
-      throw error;
-    }
-    const mapped = toStoreError(error);
-    destroy = mapped instanceof StoreError && mapped.kind === 'unavailable';
-    throw mapped;
-  } finally {
-    held.release(destroy);
+  async #alone(statement: Sql, plan?: Plan): Promise<Outcome> {
+    mustNotHoldConnection();
+    return retried(() => this.#pool.send(statement, { plan }));
   }
 }

@@ -114,6 +114,18 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
     ]);
   });
 
+  it('the time to make a connection is not time of the read', async () => {
+    const proxy = await SilentProxy.open(url, 600);
+    const through = await openDatabase({ url: proxy.url, slowReads: 1 });
+    try {
+      const read = through.rows(sleepFor(0.3, 'connected late'), { lane: 'slow', limitMs: 800 });
+      expect(await read).toEqual([['', 'connected late']]);
+    } finally {
+      await through.close();
+      await proxy.close();
+    }
+  });
+
   it('two limits that take turns on one connection both hold', async () => {
     const took = [];
     for (const limit of [150, 3_000, 150, undefined, 150])

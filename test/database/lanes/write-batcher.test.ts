@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Database, QueueFull, StoreError } from '../../../src/database/contract.ts';
-import { StatementHistory } from '../../../src/database/lanes/statement-history.ts';
+import { StatementHistory } from '../../../src/database/lanes/statements.ts';
 import { WriteBatcher } from '../../../src/database/lanes/write-batcher.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { type Outcome, TogetherError } from '../../../src/database/pg-internals.ts';

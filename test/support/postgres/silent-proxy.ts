@@ -16,7 +16,8 @@ export class SilentProxy {
     this.#close = close;
   }
 
-  static async open(databaseUrl: string): Promise<SilentProxy> {
+  /** @param connectMs milliseconds until the server gets the first bytes of a connection */
+  static async open(databaseUrl: string, connectMs = 0): Promise<SilentProxy> {
     const target = new URL(databaseUrl.replace('@/', '@localhost/'));
     const folder = target.searchParams.get('host');
     const port = target.port === '' ? 5432 : Number(target.port);
@@ -24,6 +25,7 @@ export class SilentProxy {
     const server = createServer((client) => {
       const upstream = folder === null ? dial(port, target.hostname) : dial(`${folder}/.s.PGSQL.${port}`);
       pairs.add([client, upstream]);
+      if (connectMs > 0) setTimeout(() => client.resume(), connectMs);
       for (const [from, to] of [
         [client, upstream],
         [upstream, client],
@@ -32,6 +34,7 @@ export class SilentProxy {
         from.on('error', () => undefined);
         from.on('close', () => to.destroy());
       }
+      if (connectMs > 0) client.pause();
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address() as { readonly port: number };

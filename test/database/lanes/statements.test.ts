@@ -1,6 +1,6 @@
 /** A statement history decides the lane, the name and the company of a statement by its text. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { StatementHistory } from '../../../src/database/lanes/statement-history.ts';
+import { StatementHistory } from '../../../src/database/lanes/statements.ts';
 
 const TEXT = 'SELECT';
 
