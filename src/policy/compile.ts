@@ -13,8 +13,7 @@ import { javascript } from './emit/javascript.ts';
 import { lower } from './lower/lower.ts';
 import type { Signature } from './lower/lowering-context.ts';
 import { bind, planOf } from './lower/specialise.ts';
-import { residualOf } from './residual.ts';
-import { CachedResidual, PROCESS_MEMORY, ResidualCache, type ResidualMemory } from './residual-cache.ts';
+import { CachedResidual, PROCESS_MEMORY, ResidualCache, type ResidualMemory, residualOf } from './residual.ts';
 import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual, RuleParts } from './types.ts';
 import { readsNext } from './visit.ts';
 

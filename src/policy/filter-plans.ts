@@ -116,6 +116,8 @@ const verdictOf = (rule: Readable | undefined): Verdict => rule?.verdict ?? 'all
 export class LoweredFilter {
   readonly signature: Binding['signature'];
   readonly cond: Condition;
+  /** It depends on nothing that the caller may not read. */
+  readonly isOpen: boolean;
   readonly #verdicts: readonly AskedVerdict[];
   readonly #dependsOnCaller: boolean;
   /** The key is the alias of the row, and the text of its time. */
@@ -125,18 +127,16 @@ export class LoweredFilter {
     this.signature = signature;
     this.cond = cond;
     this.#verdicts = verdicts;
+    this.isOpen = verdicts.every(({ verdict }) => verdict === 'allow');
     this.#dependsOnCaller = verdicts.some(({ verdict }) => verdict === 'depends');
   }
 
   /** Lowering for this caller would come to the same. */
   isFor(visibility: Visibility): boolean {
-    let isSame = true;
-    // All verdicts are read: an observed visibility notes whether something may be hidden.
-    for (const { collection, member, verdict } of this.#verdicts) {
+    return this.#verdicts.every(({ collection, member, verdict }) => {
       const rule = member === undefined ? visibility.records(collection) : visibility.member(collection, member);
-      isSame = verdictOf(rule) === verdict && isSame;
-    }
-    return isSame;
+      return verdictOf(rule) === verdict;
+    });
   }
 
   /** A text that contains the caller's rules is printed each time. */

@@ -63,10 +63,7 @@ export function compileFilter(text: string, { catalog, collection, params }: Fil
 
 type MemberColumn = ColumnOperand['column'];
 /** A member of the record, and a value of its type that the member must have. */
-export interface MemberValue {
-  readonly column: MemberColumn;
-  readonly value: Scalar;
-}
+export type MemberValue = MemberColumn & { readonly value: Scalar };
 
 /** The filter `a = $0 and b = $1`. Equal sets of members share a plan in any order. */
 export function equalityFilter(
@@ -79,7 +76,7 @@ export function equalityFilter(
   const key = `${collection} ${sorted.map(memberName).join(' ')}`;
   let plan = plans.get(key);
   if (plan === undefined) {
-    const items = sorted.map(({ column }, i) => equalsParam(column, `${i}`, collection));
+    const items = sorted.map(({ value: _, ...column }, i) => equalsParam(column, `${i}`, collection));
     plan = new FilterPlan({ kind: 'and', items, span: NO_SPAN }, catalog);
     plans.add(key, plan);
   }
@@ -88,7 +85,7 @@ export function equalityFilter(
   return new Filter(plan, params);
 }
 
-function memberName({ column }: MemberValue): string {
+function memberName(column: MemberColumn): string {
   switch (column.kind) {
     case 'id':
       return 'id';
@@ -205,6 +202,11 @@ export class AskedFilter {
     this.#lowered = lowered;
     this.#values = values;
     this.#visibility = visibility;
+  }
+
+  /** The filter depends on nothing that the caller may not read. */
+  get isOpen(): boolean {
+    return this.#lowered.isOpen;
   }
 
   /** `inTime`: a condition that fails once the statement has had its time; asked of each row, and in every loop within another one. */

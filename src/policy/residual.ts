@@ -1,14 +1,23 @@
-/** The remainder of a policy once a request is known: a cached condition with the values of that request. */
+/**
+ * The remainder of a policy once a request is known: a cached condition with the values of that request. Requests of one
+ * signature share a condition, with all that was made from it, so a known signature costs no more than binding its values.
+ */
 
+import { BoundedMap } from '../bounded-map.ts';
 import { invariant } from '../invariant.ts';
+import { memoized } from '../memoized.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Branch } from './branch.ts';
-import { type Facts, requiredFacts } from './column-facts.ts';
-import { isTo } from './condition.ts';
-import type { Decision } from './emit/decision.ts';
+import { DecidableLeaves, type Facts, requiredFacts } from './column-facts.ts';
+import { type Condition, isTo } from './condition.ts';
+import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
+import { closures } from './emit/closures.ts';
+import type { Decision, Predicate } from './emit/decision.ts';
 import type { Printing } from './emit/printing.ts';
-import { type Binding, settleNow } from './lower/specialise.ts';
-import type { CachedResidual } from './residual-cache.ts';
+import { shapeNeedsOf } from './emit/shape-needs.ts';
+import type { Where } from './emit/value-places.ts';
+import { whereOf } from './emit/where.ts';
+import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import type { Needs, Residual } from './types.ts';
 
 export const residualOf = (cached: CachedResidual, binding: Binding): Residual =>
@@ -112,3 +121,149 @@ function constantResidual(value: boolean): Residual {
 }
 
 const CONSTANTS = { allow: constantResidual(true), deny: constantResidual(false) };
+
+// ---------------------------------------------------------------- what requests of one signature share
+
+/**
+ * For all policies together, beyond the latest entry of each; about 3 KiB an entry, and as much for each of its
+ * remainders. A client that hits every signature pays a few µs of lowering each time.
+ */
+const MOST_ENTRIES = 1024;
+
+/**
+ * The remainders that facts leave of one entry. The memory of entries does not count them, so few are kept: a
+ * client with more kinds of exact filters pays some µs each time.
+ */
+const MOST_REMAINDERS = 4;
+
+/** The texts of one entry, by the names of its rows. Callers choose the aliases, and filters have many. */
+const KEPT_TEXTS = 8;
+
+type BindingSignature = Binding['signature'];
+
+interface CacheEntry {
+  readonly residual: CachedResidual;
+  readonly signature: BindingSignature;
+  /** The policy's own map, which finds it. */
+  readonly owner: Map<BindingSignature, CacheEntry>;
+}
+
+/** The recently used entries of every policy that shares this memory. */
+export class ResidualMemory {
+  readonly #recent: BoundedMap<CacheEntry, CacheEntry>;
+
+  constructor(limit = MOST_ENTRIES) {
+    this.#recent = new BoundedMap(limit);
+  }
+
+  touch(entry: CacheEntry): void {
+    if (this.#recent.get(entry) !== undefined) return;
+    const dropped = this.#recent.set(entry, entry);
+    dropped?.owner.delete(dropped.signature);
+  }
+}
+
+/** The process has one such memory, because the limit is on the memory of the process. */
+export const PROCESS_MEMORY = new ResidualMemory();
+
+/** The entries of one policy, by signature: always the latest, and those that the memory still holds. */
+export class ResidualCache {
+  readonly #memory: ResidualMemory;
+  readonly #entries = new Map<BindingSignature, CacheEntry>();
+  #latest: CacheEntry | undefined;
+
+  constructor(memory: ResidualMemory) {
+    this.#memory = memory;
+  }
+
+  get(signature: BindingSignature): CachedResidual | undefined {
+    if (this.#latest?.signature === signature) return this.#latest.residual;
+    const entry = this.#entries.get(signature);
+    return entry && this.#use(entry);
+  }
+
+  add(signature: BindingSignature, residual: CachedResidual): CachedResidual {
+    const entry = { residual, signature, owner: this.#entries };
+    this.#entries.set(signature, entry);
+    return this.#use(entry);
+  }
+
+  #use(entry: CacheEntry): CachedResidual {
+    this.#memory.touch(entry);
+    this.#latest = entry;
+    return entry.residual;
+  }
+}
+
+interface ResidualParts {
+  readonly cond: Condition;
+  readonly plan: Plan;
+  readonly predicate: Predicate;
+  /** The policy names `@next`, and `@next` is not the record itself. */
+  readonly needsNext: boolean;
+  /** The same for the written record. */
+  readonly written: () => CachedResidual;
+}
+
+/** A residual without its values. Each part is made when it is first asked for. */
+export class CachedResidual {
+  readonly cond: Condition;
+  readonly plan: Plan;
+  readonly verdict: Residual['verdict'];
+  readonly needsNext: boolean;
+  readonly predicate: Predicate;
+  /** Lists and deletes never ask for it. */
+  readonly written: () => CachedResidual;
+  readonly needs = memoized(() => shapeNeedsOf(this.cond));
+  readonly #leaves = memoized(() => new DecidableLeaves(this.cond));
+  readonly #texts = new BoundedMap<string, Where>(KEPT_TEXTS);
+  /** Remainders by the outcomes of the leaves. */
+  readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
+  #branches: (BranchPrinting & { readonly shapes: readonly BranchShape[] | undefined }) | undefined;
+
+  constructor({ cond, plan, predicate, needsNext, written }: ResidualParts) {
+    this.cond = cond;
+    this.plan = plan;
+    this.needsNext = needsNext;
+    this.verdict = cond.kind !== 'const' ? 'depends' : cond.value ? 'allow' : 'deny';
+    this.predicate = predicate;
+    this.written = memoized(() => {
+      invariant(!needsNext, 'a policy that names @next is asked once, of both records');
+      return written();
+    });
+  }
+
+  /** The remainder under these facts; undefined if they decide nothing. */
+  given(facts: Facts, values: readonly unknown[]): CachedResidual | undefined {
+    const leaves = this.#leaves();
+    const outcomes = leaves.outcomes(facts, values);
+    if (outcomes === undefined) return undefined;
+    const known = this.#remainders.get(outcomes);
+    if (known !== undefined) return known;
+    const remainder = this.#remainder(leaves.left(this.cond, outcomes));
+    this.#remainders.set(outcomes, remainder);
+    return remainder;
+  }
+
+  #remainder(cond: Condition): CachedResidual {
+    const { plan, needsNext, written } = this;
+    // The facts are about the stored record, so the written one keeps its condition.
+    return new CachedResidual({ cond, plan, predicate: (values) => closures(cond)(values), needsNext, written });
+  }
+
+  branches(alias: string, indexed: ReadonlySet<string>): readonly BranchShape[] | undefined {
+    if (this.#branches?.alias !== alias || this.#branches.indexed !== indexed)
+      this.#branches = { alias, indexed, shapes: branchesOf(this.cond, { alias, indexed }) };
+    return this.#branches.shapes;
+  }
+
+  where(printing: Printing): Where {
+    const { alias, next = '', inUnion } = printing;
+    const key = `${alias}|${next}|${inUnion}`;
+    const known = this.#texts.get(key);
+    if (known !== undefined) return known;
+    const where = whereOf(this.cond, printing);
+    this.#texts.set(key, where);
+    return where;
+  }
+}

@@ -9,6 +9,7 @@ import { readVersionKey } from '../database/version-key.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Action, Policy, Row } from '../policy/types.ts';
+import type { Visibility } from '../policy/visibility.ts';
 import { type Collection, type HasOne, hasTenants, type MemberAction, type Schema } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
 import { type Sql, sql } from '../sql.ts';
@@ -198,3 +199,9 @@ export function readableReference(
 /** The condition that the caller may read the row of `collection` that is named `alias`. */
 export const readable = (access: AccessContext, collection: string, alias: string): Sql =>
   access.permit(collection, 'read').where(alias);
+
+/** The answers to the policy room: what the caller may read. */
+export const visibilityOf = ({ permit, member }: AccessContext): Visibility => ({
+  records: (collection) => permit(collection, 'read'),
+  member: (collection, name) => member(collection, name, 'read'),
+});

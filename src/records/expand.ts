@@ -9,16 +9,14 @@ import type { Readable } from '../policy/visibility.ts';
 import { EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
 import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
-import { type Reading, readable } from './access-context.ts';
-import { mostOf } from './page/clauses.ts';
-import { type Keyset, keysetOf, type Sorting } from './page/keyset.ts';
+import { type Reading, readable, visibilityOf } from './access-context.ts';
+import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
 import type { QueryBudget } from './page/query-budget.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView, withExpanded } from './record-view.ts';
 import { relatedBy } from './relations/related-by.ts';
 import { scopeOf } from './scope.ts';
 import { recordColumns } from './select.ts';
-import { visibilityOf } from './visibility.ts';
 
 /** A relation whose records come along. */
 export interface Expand {

@@ -117,7 +117,7 @@ collections:
       { kind: 'field', field: fields.get('a')!, value: 1 },
       { kind: 'field', field: fields.get('b')!, value: 'x' },
       { kind: 'field', field: fields.get('c')!, value: true },
-      { kind: 'belongs_to', relation: relations.get('owner'), id: ann.id },
+      { kind: 'belongs_to', relation: relations.get('owner'), value: ann.id },
     ] as never[];
     const { id } = await ann.create('notes', {});
     const count = async (work: (order: readonly number[]) => Promise<unknown>): Promise<number> => {

@@ -530,7 +530,7 @@ describe.each(KINDS)('%s', (kind) => {
       for (let i = 0; i < 5; i++)
         made.push(await carol.create('documents', { title: `n${i}`, score: i % 2, due_at: '2026-01-01T00:00:00Z' }));
       const documents = world.schema.collections.get('documents')!;
-      const owner = { kind: 'belongs_to', relation: documents.relations.get('owner'), id: carol.id } as never;
+      const owner = { kind: 'belongs_to', relation: documents.relations.get('owner'), value: carol.id } as never;
       expect(await carol.list('documents', { exact: [owner], limit: 2, offset: 1, count: 'exact' })).toEqual({
         data: made.slice(1, 3),
         hasMore: true,

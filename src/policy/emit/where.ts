@@ -22,7 +22,7 @@ import {
 import { isHoistable, isRoot, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
 import { OPERATORS } from '../operators.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
-import type { Visibility } from '../visibility.ts';
+import { maskedBy, type Readable, type Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
@@ -374,7 +374,11 @@ export class Printer {
    */
   #test(test: Test): Sql {
     const printed = this.#unmaskedTest(test);
-    const rules = [test.left, test.right].flatMap((side) => (side.kind === 'column' ? this.#maskOf(side) : []));
+    const rules = [test.left, test.right].flatMap((side) => {
+      if (side.kind !== 'column') return [];
+      const rule = this.#maskOf(side);
+      return rule === undefined ? [] : [rule.where(this.#aliases.get(side.source.id)!)];
+    });
     return rules.length === 0 ? printed : sql`(${join([printed, ...rules], ' AND ')})`;
   }
 
@@ -402,9 +406,7 @@ export class Printer {
   }
 
   #column(column: ColumnRef): Sql {
-    const [rule] = this.#maskOf(column);
-    const stored = this.#stored(column);
-    return rule === undefined ? stored : sql`CASE WHEN ${rule} THEN ${stored} END`;
+    return maskedBy(this.#maskOf(column), this.#aliases.get(column.source.id)!, this.#stored(column));
   }
 
   #stored({ source, column }: ColumnRef): Sql {
@@ -413,11 +415,8 @@ export class Printer {
     return naming(column);
   }
 
-  /** The condition under which the caller may read the column, if it is masked. */
-  #maskOf({ source, mask }: ColumnRef): readonly Sql[] {
-    if (mask === undefined) return [];
-    const rule = this.#requiredVisibility().member(mask.collection, mask.member);
-    invariant(rule !== undefined, 'a masked member has a rule');
-    return [rule.where(this.#aliases.get(source.id)!)];
+  /** Given where the caller may read the column in some rows only. */
+  #maskOf({ mask }: ColumnRef): Readable | undefined {
+    return mask && this.#requiredVisibility().member(mask.collection, mask.member);
   }
 }

@@ -6,14 +6,13 @@
 import type { Cells } from '../../database/contract.ts';
 import type { Filter } from '../../policy/filter.ts';
 import { isText, isWhole } from '../../policy/scalar-types.ts';
-import type { Visibility } from '../../policy/visibility.ts';
+import { maskedBy, type Visibility } from '../../policy/visibility.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field } from '../../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
-import type { AccessContext, Store } from '../access-context.ts';
+import { type AccessContext, type Store, visibilityOf } from '../access-context.ts';
 import { listedTenant, scopeOf } from '../scope.ts';
-import { maskedBy, visibilityOf } from '../visibility.ts';
-import { mostOf } from './clauses.ts';
+import { mostOf } from './keyset.ts';
 import { QueryBudget } from './query-budget.ts';
 
 /** `name`: its key in the answer. */

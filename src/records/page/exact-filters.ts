@@ -4,45 +4,22 @@
  */
 import type { ColumnValues } from '../../policy/branch.ts';
 import { equalityFilter, type Filter, type MemberValue } from '../../policy/filter.ts';
-import type { Scalar } from '../../policy/values.ts';
-import type { BelongsTo, Field, HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
+import type { HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import { ident, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, readable, readableReference, type Store } from '../access-context.ts';
 import type { Scope, ScopedRows } from '../scope.ts';
 
 /** Each value already has the type of its field. */
-export type ExactFilter =
-  | { readonly kind: 'field'; readonly field: Field; readonly value: Scalar }
-  | { readonly kind: 'id'; readonly value: string }
-  | { readonly kind: 'belongs_to'; readonly relation: BelongsTo; readonly id: string }
-  | RelatedFilter;
+export type ExactFilter = MemberValue | RelatedFilter;
 export type RelatedFilter =
   | { readonly kind: 'has_one'; readonly relation: HasOne; readonly id: string }
   | { readonly kind: 'any'; readonly relation: HasMany | ManyToMany; readonly id: string };
 
 /** Undefined: no filter is of a member of the record itself. */
 export function ownFilterOf(exact: readonly ExactFilter[], store: Store, access: AccessContext): Filter | undefined {
-  const members: MemberValue[] = [];
-  for (const filter of exact) {
-    const member = memberValueOf(filter);
-    if (member !== undefined) members.push(member);
-  }
+  const members = exact.filter((filter): filter is MemberValue => !isRelatedFilter(filter));
   const { name: collection } = access.collection;
   return members.length === 0 ? undefined : equalityFilter(members, { catalog: store.schema, collection });
-}
-
-function memberValueOf(filter: ExactFilter): MemberValue | undefined {
-  switch (filter.kind) {
-    case 'id':
-      return { column: { kind: 'id' }, value: filter.value };
-    case 'field':
-      return { column: filter, value: filter.value };
-    case 'belongs_to':
-      return { column: filter, value: filter.id };
-    case 'has_one':
-    case 'any':
-      return undefined;
-  }
 }
 
 export const isRelatedFilter = (filter: ExactFilter): filter is RelatedFilter =>

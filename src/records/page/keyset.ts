@@ -2,16 +2,15 @@
  * The order of a page: the keys that it sorts by, as columns of the row or of the readable record that to-one
  * relations lead to, and keyset pagination, the condition that a row comes after a position in that order. Nulls
  * are last in both directions. The first key bounds the condition by itself, so that an index on it begins where
- * the page does.
+ * the page does. `windowOf` says how many rows of the order are taken.
  */
 import type { Cells } from '../../database/contract.ts';
 import { isText, type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
 import type { SortPath } from '../../policy/sort-path.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
-import type { Readable, Visibility } from '../../policy/visibility.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import { maskedBy, type Readable, type Visibility } from '../../policy/visibility.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import type { Scope } from '../scope.ts';
-import { maskedBy } from '../visibility.ts';
 import type { Position } from './cursor.ts';
 
 interface Key {
@@ -220,3 +219,21 @@ function maskOf({ visibility }: SortedRow, collection: string, member: string): 
   const rule = visibility.member(collection, member);
   return rule?.verdict === 'allow' ? undefined : rule;
 }
+
+// ---------------------------------------------------------------- how many rows are taken
+
+const USUAL_LIMITS = new Set([10, 20, 25, 50, 100].flatMap((limit) => [limit, limit + 1]));
+
+/**
+ * PostgreSQL plans anew for every request where it does not know how few rows are wanted, so the usual page sizes are part of the
+ * text, with the one row more that shows whether there is a next page.
+ */
+export const mostOf = (rows: number): Sql =>
+  USUAL_LIMITS.has(rows) ? typedLiteral('int8', rows) : sql`${param('int8', rows)}`;
+
+export const windowOf = (rows: number, offset: number): Sql =>
+  offset === 0 ? sql`LIMIT ${mostOf(rows)}` : sql`LIMIT ${mostOf(rows)} OFFSET ${param('int8', offset)}`;
+
+/** Pages of any size share a text: the rows are found by their ids. */
+export const anyWindowOf = (rows: number, offset: number): Sql =>
+  sql`LIMIT ${param('int8', rows)} OFFSET ${param('int8', offset)}`;

@@ -10,8 +10,7 @@ import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
 import { type Counted, countOf, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
-import type { CursorRequest, ListRequest } from './list-request.ts';
-import { PagePlan } from './page-plan.ts';
+import { type CursorRequest, type ListRequest, PagePlan } from './page-plan.ts';
 import { QueryBudget } from './query-budget.ts';
 
 export interface RecordPage extends Counted {

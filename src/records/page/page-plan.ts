@@ -4,20 +4,20 @@
 
 import type { Permit } from '../../policy/access.ts';
 import type { ColumnValues } from '../../policy/branch.ts';
-import type { AskedFilter } from '../../policy/filter.ts';
+import type { AskedFilter, Filter } from '../../policy/filter.ts';
 import type { Row } from '../../policy/types.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { join, type Sql, sql } from '../../sql.ts';
-import type { AccessContext, Store, UnindexedUse } from '../access-context.ts';
+import { type AccessContext, type Store, type UnindexedUse, visibilityOf } from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Expand } from '../expand.ts';
 import type { Members } from '../record-shape.ts';
 import { RecordView, withExpanded } from '../record-view.ts';
 import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
-import { ObservedVisibility, visibilityOf } from '../visibility.ts';
-import { anyWindowOf, mostOf, windowOf } from './clauses.ts';
+import type { CountKind } from './count.ts';
 import type { Position } from './cursor.ts';
 import {
+  type ExactFilter,
   isRelatedFilter,
   ownFilterOf,
   type RelatedFilter,
@@ -25,9 +25,37 @@ import {
   relatedCondition,
   requiredLinks,
 } from './exact-filters.ts';
-import { type Keyset, keysetOf } from './keyset.ts';
-import type { ListRequest } from './list-request.ts';
+import { anyWindowOf, type Keyset, keysetOf, mostOf, type Sorting, windowOf } from './keyset.ts';
 import type { PagePlanner } from './page-planner.ts';
+
+/** All filters must match. */
+export interface ListRequest {
+  readonly exact?: readonly ExactFilter[];
+  readonly filter?: Filter | undefined;
+  /** Ties are in the order of the ids. */
+  readonly sort?: readonly Sorting[];
+  readonly limit: number;
+  readonly offset: number;
+  /** With it, the page names the cursor of the next one. */
+  readonly cursors?: CursorRequest;
+  readonly members?: Members | undefined;
+  readonly expands?: readonly Expand[];
+  readonly count?: CountKind;
+  /** Each record carries `can`: its capabilities. */
+  readonly capabilities?: boolean;
+  /**
+   * The statements share the time that the schema gives a query, in the slow lane, and the related
+   * records are bounded.
+   */
+  readonly isBudgeted?: boolean;
+}
+
+export interface CursorRequest {
+  /** Filter, params and sort in one spelling: equal for the queries that may share a cursor. */
+  readonly query: string;
+  /** The page begins after this cursor. */
+  readonly after?: string | undefined;
+}
 
 export class PagePlan {
   readonly collection: Collection;
@@ -57,13 +85,12 @@ export class PagePlan {
   constructor(store: Store, access: AccessContext, request: ListRequest) {
     const { collection } = access;
     const { exact = [], expands = [], members, sort = [] } = request;
-    const visibility = new ObservedVisibility(visibilityOf(access));
+    const visibility = visibilityOf(access);
     const permit = access.permit(collection.name, 'list');
     const filters = [ownFilterOf(exact, store, access), request.filter];
     const asked = filters.flatMap((filter) => filter?.asked(access, visibility) ?? []);
     const inTime = request.isBudgeted ? store.inTime : undefined;
     this.#filters = asked.map((filter) => filter.where('t', inTime));
-    const isSeen = visibility.isOpen;
     const facts: Row = Object.assign({}, ...asked.map((filter) => filter.facts));
     this.#request = request;
     this.#asked = asked;
@@ -87,7 +114,7 @@ export class PagePlan {
     this.#links = related.length === 0 ? undefined : requiredLinks(listed, related);
     this.#related = new Map(related.map((filter) => [filter, relatedCondition(listed, filter)]));
     this.isEmpty = this.#permit.verdict === 'deny';
-    this.isOpen = permit.verdict === 'allow' && isSeen && related.length === 0;
+    this.isOpen = permit.verdict === 'allow' && asked.every(({ isOpen }) => isOpen) && related.length === 0;
   }
 
   /** `FROM … WHERE …` of all records that match. */

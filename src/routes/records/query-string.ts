@@ -17,7 +17,7 @@ import {
   UNSHOWN_ERROR,
 } from '../../problem.ts';
 import type { ExactFilter } from '../../records/page/exact-filters.ts';
-import type { ListRequest } from '../../records/page/list-request.ts';
+import type { ListRequest } from '../../records/page/page-plan.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../../schema/model/filter-keys.ts';
 import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
@@ -110,7 +110,7 @@ function readFilter(filterKey: FilterKey, text: string): ExactFilter | undefined
   const { relation } = filterKey;
   switch (relation.kind) {
     case 'belongs_to':
-      return { kind: 'belongs_to', relation, id };
+      return { kind: 'belongs_to', relation, value: id };
     case 'has_one':
       return { kind: 'has_one', relation, id };
     case 'has_many':

@@ -206,7 +206,7 @@ class Session {
     const exact = Object.entries(filter).map(([name, value]): ExactFilter => {
       const relation = relations.get(name);
       return relation?.kind === 'belongs_to'
-        ? { kind: 'belongs_to', relation, id: value as string }
+        ? { kind: 'belongs_to', relation, value: value as string }
         : { kind: 'field', field: fields.get(name)!, value: value as string };
     });
     const asked = { exact, limit: 100, offset: 0 };

@@ -2,7 +2,7 @@
 import { type Fault, fault } from '../faults/fault.ts';
 
 const FACTS = 'src/policy/column-facts.ts';
-const RESIDUAL = 'src/policy/residual-cache.ts';
+const RESIDUAL = 'src/policy/residual.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
 const PLANNER = 'src/records/page/page-planner.ts';

@@ -247,7 +247,7 @@ class ListSession {
     if (kind === 'belongs_to') {
       const id = record[name] as Id | null;
       if (id === null) return undefined;
-      return { filters: [{ kind, relation, id }], matches: (row) => row[name] === id };
+      return { filters: [{ kind, relation, value: id }], matches: (row) => row[name] === id };
     }
     const id = this.#random.pick(this.#world.data.rows.get(collection)!).id as Id;
     const holds = (row: Row) =>

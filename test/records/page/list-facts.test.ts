@@ -61,7 +61,7 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
   const owner = (id: string): ExactFilter => {
     const relation = notes().relations.get('owner')!;
     if (relation.kind !== 'belongs_to') throw new Error('owner is a belongs_to');
-    return { kind: 'belongs_to', relation, id };
+    return { kind: 'belongs_to', relation, value: id };
   };
   const listed = async (caller: Caller, filters: readonly ExactFilter[]) => {
     sent.length = 0;

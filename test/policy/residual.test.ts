@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { TRUE } from '../../src/policy/condition.ts';
 import { closures } from '../../src/policy/emit/closures.ts';
-import { CachedResidual, ResidualCache, ResidualMemory } from '../../src/policy/residual-cache.ts';
+import { CachedResidual, ResidualCache, ResidualMemory } from '../../src/policy/residual.ts';
 
 const residual = (): CachedResidual =>
   new CachedResidual({
