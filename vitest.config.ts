@@ -3,8 +3,9 @@
  * runs what is tagged `partitions` on hash-partitioned tables: other names of constraints, no system columns, row locks and
  * foreign keys across partitions.
  */
-import { globSync, readFileSync } from 'node:fs';
+import { accessSync, constants, globSync, readFileSync, statfsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /** The suites with a line `// @module-tag …` of this tag: a filter of vitest's own would load the suites that it leaves out. */
 const tagged = (tag: string): readonly string[] =>
@@ -12,12 +13,33 @@ const tagged = (tag: string): readonly string[] =>
     new RegExp(`^// @module-tag ${tag}$`, 'm').test(readFileSync(file, 'utf8')),
   );
 
+/**
+ * A file system in memory, where the machine has one with room: databases, installed packages and backups of the tests then do not
+ * wait for a disk. No test is about a power failure of the machine.
+ */
+function memoryFolder(): string | undefined {
+  try {
+    const folder = '/dev/shm';
+    accessSync(folder, constants.W_OK);
+    const { bavail, bsize } = statfsSync(folder);
+    const isNoExec = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .some((line) => line.split(' ')[1] === folder && line.split(' ')[3]!.split(',').includes('noexec'));
+    return bavail * bsize > 4_000_000_000 && !isNoExec ? folder : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export default defineConfig(({ mode }) => {
   const [isQuick, isPartitions] = [mode === 'quick', mode === 'partitions'];
   // Read by test/support/global.ts.
   if (isQuick) process.env.TEST_QUICK = '1';
   // Read by test/support/partitioned.ts.
   if (isPartitions) process.env.TEST_PARTITIONS = '1';
+  // Read by os.tmpdir(), here and in the workers.
+  const memory = memoryFolder();
+  if (memory !== undefined) process.env.TMPDIR ??= memory;
   return {
     test: {
       include: isPartitions ? [...tagged('partitions')] : ['test/**/*.test.ts'],
@@ -30,6 +52,7 @@ export default defineConfig(({ mode }) => {
       // Whole services, databases and argon2 run in these tests: more files at once than cores only makes them wait for each other.
       pool: 'forks',
       maxWorkers: 2,
+      sequence: { sequencer: LongestFirst },
       // A worker loads the modules once, and compiles the embedded database once; no test replaces a module.
       isolate: false,
       globalSetup: ['test/support/global.ts'],

@@ -33,6 +33,8 @@ collections:
     fields: { title: { type: string, unique: true, max: 100 } }
     access: { list: true, read: true, create: true, delete: true }
 `;
+/** Milliseconds between the writes of a writer, which leave the processor to the backup. */
+const PAUSE_MS = 10;
 const ADMIN = { email: 'admin@example.org', password: 'a password of tests' };
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-backup-'));
@@ -77,6 +79,7 @@ class Writer {
     for (let n = 0; !this.#isStopping; n++) {
       const { status } = await client.post('/api/notes', { data: { title: `note ${n}` } });
       if (status === 201) this.titles.push(`note ${n}`);
+      await sleep(PAUSE_MS);
     }
   }
 
@@ -84,6 +87,7 @@ class Writer {
     for (let n = 0; !this.#isStopping; n++) {
       const { body } = await upload(client, { bytes: `passing ${n}`, name: 'passing.txt' });
       await client.send('DELETE', `/api/files/${body.data.id}`);
+      await sleep(PAUSE_MS);
     }
   }
 }

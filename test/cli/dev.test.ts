@@ -97,6 +97,8 @@ test('`bylaw dev` replaces policies within 50 ms of the event, without the loss 
   })();
   const took: number[] = [];
   for (let i = 0; i < 4 || (Math.min(...took) >= 50 && i < 40); i++) {
+    // A busy machine gets further rounds, without other requests.
+    isOver ||= i === 4;
     const list = i % 2 === 0 ? '\'@record.title = "one"\'' : 'true';
     const { msg, took_ms } = await save(schema({ list }), i < 2 ? saveByRename : undefined);
     expect(msg).toBe('serving the new schema');

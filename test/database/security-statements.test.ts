@@ -46,7 +46,9 @@ describe.each(KINDS)('S11 on %s', (kind) => {
   it('a connection names new statements after any number of shapes', async () => {
     const db = await open(kind);
     const shapes = Array.from({ length: 1_050 }, (_, i) => shape(i, 0));
-    for (let round = 0; round < 2; round++) await Promise.all(shapes.map((each) => db.rows(each)));
+    // The lane rejects what would wait long: on a busy machine, a thousand statements at once would.
+    for (let at = 0; at < 2 * shapes.length; at += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, i) => db.rows(shapes[(at + i) % shapes.length]!)));
     for (let round = 0; round < 2; round++) await db.rows(shape(9_999, 0));
     expect(await prepared(db)).toContain(shape(9_999, 0).text);
     expect((await prepared(db)).length).toBeLessThanOrEqual(MOST);

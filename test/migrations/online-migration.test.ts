@@ -1,3 +1,4 @@
+// @module-tag long
 /**
  * Migrations of tables that are in use: each begins where an interrupted one stopped, and the result is that of the
  * embedded database, which does all in one transaction.

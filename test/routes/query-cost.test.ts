@@ -61,21 +61,25 @@ describeRoutes(
       [`${HOSTILE[4]}, counted`, 'aggregate', { filter: HOSTILE[4], measures: { n: 'count' } }],
     ];
 
+    const outcomes = new Map<string, unknown>();
+
     describe('end', () => {
-      test.each(BODIES)('%s', async (_, route, body) => {
+      test.each(BODIES)('%s', async (name, route, body) => {
         const since = performance.now();
-        const { status, body: answer } = await servedAnswer(() => user.client.post(`/api/posts/${route}`, body));
+        const ended = await servedAnswer(() => user.client.post(`/api/posts/${route}`, body));
+        const { status, body: answer } = ended;
+        outcomes.set(name, outcomeOf(ended));
         expect([200, 400]).toContain(status);
         if (status === 400) expect(answer.code).toBe('query_too_expensive');
         // A loop that has begun comes to its end, however often it is entered; without a limit it takes hours.
         expect(performance.now() - since).toBeLessThan(40_000);
-        expect((await user.client.post('/api/posts/query', { filter: 'n = 1' })).body.data).toHaveLength(1);
+        const next = await servedAnswer(() => user.client.post('/api/posts/query', { filter: 'n = 1' }));
+        expect(next.body.data).toHaveLength(1);
       });
     });
 
-    test('some of them as too expensive', async () => {
-      const answer = await servedAnswer(() => user.client.post('/api/posts/query', { filter: HOSTILE[3] }));
-      expect(outcomeOf(answer)).toEqual([400, 'query_too_expensive']);
+    test('some of them as too expensive', () => {
+      expect(outcomes.get(HOSTILE[3]!)).toEqual([400, 'query_too_expensive']);
     });
   },
   { schema: SCHEMA },

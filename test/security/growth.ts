@@ -23,7 +23,7 @@ export interface Verdict {
 }
 
 /** Undefined: no attack makes it slower than linear. */
-export function slowness(expression: RegExp): Verdict | undefined {
+export function slowness(expression: RegExp, patience = PATIENCE): Verdict | undefined {
   let attack: Attack | undefined;
   let verdict: Verdict | undefined;
   const tryAll = (): void => {
@@ -42,7 +42,7 @@ export function slowness(expression: RegExp): Verdict | undefined {
       return;
     }
   };
-  return isInTime(tryAll) ? verdict : { attack: attack!, reason: `no end within ${PATIENCE / 1_000} s` };
+  return isInTime(tryAll, patience) ? verdict : { attack: attack!, reason: `no end within ${patience / 1_000} s` };
 }
 
 /** The least of several: another process may have taken the processor away, in one of them or in all of a bad moment. */
@@ -71,9 +71,9 @@ function timeOf(expression: RegExp, text: string, runs: number): number {
 }
 
 /** Exponential matching never returns by itself; the engine stops it when the time of its context is over. */
-function isInTime(work: () => void): boolean {
+function isInTime(work: () => void, timeout: number): boolean {
   try {
-    runInContext('work()', createContext({ work }), { timeout: PATIENCE });
+    runInContext('work()', createContext({ work }), { timeout });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return false;

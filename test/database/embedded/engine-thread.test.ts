@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { EngineStream } from '../../../src/database/embedded/engine-stream.ts';
 import { EngineThread } from '../../../src/database/embedded/engine-thread.ts';
@@ -97,9 +97,15 @@ describe('a thread that ends', () => {
     const { db, thread } = await openWithThread();
     await db.run(raw('CREATE TABLE kept (id int)'));
     await db.run(raw('INSERT INTO kept VALUES (1)'));
+    const isSent = new Promise<void>((resolve) => {
+      vi.spyOn(thread, 'postMessage').mockImplementationOnce((...message) => {
+        thread.postMessage(...message);
+        resolve();
+      });
+    });
     const underWay = failure(db.run(raw('SELECT pg_sleep(60)')));
     const waiting = db.transaction((tx) => tx.run(raw('INSERT INTO kept VALUES (2)')));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await isSent;
     await thread.terminate();
     const unavailable = { name: 'StoreError', kind: 'unavailable' };
     expect(await underWay).toMatchObject(unavailable);

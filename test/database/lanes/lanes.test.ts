@@ -1,3 +1,4 @@
+// @module-tag long
 /** Nothing slow or silent holds up anything else. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, StoreError } from '../../../src/database/contract.ts';
@@ -10,6 +11,14 @@ const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => 
 const sleepFor = (seconds: number, name: string): Sql => raw(`SELECT pg_sleep(${seconds})::text, '${name}'`);
 const kindOf = (error: unknown): unknown => (error instanceof StoreError ? error.kind : error);
 
+/** Asks again while the read waited too long to count as slow: on a busy machine, the event loop itself may be the wait. */
+async function unlessWaited(ask: () => Promise<unknown>): Promise<unknown> {
+  for (;;) {
+    const outcome = await ask().catch(kindOf);
+    if (outcome !== 'unavailable') return outcome;
+  }
+}
+
 /** Milliseconds. */
 async function timeOf(work: Promise<unknown>): Promise<number> {
   const since = performance.now();
@@ -20,17 +29,24 @@ async function timeOf(work: Promise<unknown>): Promise<number> {
 describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
   let db: Database;
   let other: Database;
+  /** Has a statement at work while the other tests run, and nothing else. */
+  let alone: Database;
+  let long: Promise<unknown>;
   let url: string;
+  let keys = 0;
   beforeAll(async () => {
     url = await postgresUrl();
     db = await openDatabase({ url, poolSize: 2, pipelines: 2, slowReads: 2 });
     other = await openDatabase({ url, poolSize: 2, pipelines: 1 });
+    alone = await openDatabase({ url, poolSize: 2, pipelines: 2, slowReads: 2 });
+    long = alone.rows(sleepFor(3.2, 'long')).catch(kindOf);
     await db.run(raw('CREATE TABLE wares (id int PRIMARY KEY)'));
     await db.run(raw('CREATE TABLE locked (id int PRIMARY KEY)'));
   });
   afterAll(async () => {
     await db?.close();
     await other?.close();
+    await alone?.close();
   });
 
   const cheap = (n: number): Promise<unknown> =>
@@ -39,12 +55,33 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
         FROM wares
        WHERE id = ${param('int8', n)}`);
 
+  /** As many slow reads as names: the server answers them after `release`. */
+  async function heldReads(names: readonly string[]) {
+    const key = ++keys;
+    const release = Promise.withResolvers<void>();
+    const isHeld = Promise.withResolvers<void>();
+    const holder = other.transaction(async (tx) => {
+      await tx.run(raw(`SELECT pg_advisory_xact_lock(${key})`));
+      isHeld.resolve();
+      await release.promise;
+    });
+    await isHeld.promise;
+    const reads = names.map((name) => db.rows(raw(`SELECT pg_advisory_xact_lock_shared(${key})::text, '${name}'`)));
+    const answered = async (): Promise<readonly unknown[]> => {
+      release.resolve();
+      await holder;
+      return (await Promise.all(reads)).map(([row]) => row![1]);
+    };
+    return { answered };
+  }
+
   it('fast reads are answered beside unknown slow ones, and each once', async () => {
     await cheap(1);
-    const slow = [1, 2, 3].map((n) => db.rows(sleepFor(3, `unknown ${n}`)));
+    const names = ['unknown 1', 'unknown 2', 'unknown 3'];
+    const slow = await heldReads(names);
     const took = await timeOf(Promise.all(Array.from({ length: 50 }, (_, n) => cheap(n))));
-    expect(took).toBeLessThan(2_500);
-    expect((await Promise.all(slow)).map((rows) => rows[0]![1])).toEqual(['unknown 1', 'unknown 2', 'unknown 3']);
+    expect(took).toBeLessThan(5_000);
+    expect(await slow.answered()).toEqual(names);
   });
 
   it('a locked table holds up its readers only', async () => {
@@ -68,24 +105,30 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
   });
 
   it('unknown slow reads leave few statements at work on the server', async () => {
-    const slow = Array.from({ length: 12 }, (_, n) => db.rows(sleepFor(0.4, `many ${n}`)));
+    const names = Array.from({ length: 12 }, (_, n) => `many ${n}`);
+    const slow = await heldReads(names);
     await pause(250);
-    const [row] = await other.rows(
-      raw(
-        `SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%many %' AND state = 'active' AND pid <> pg_backend_pid()`,
-      ),
-    );
+    const atWork = async (): Promise<number> => {
+      const [row] = await other.rows(
+        raw(
+          `SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%many %' AND state = 'active' AND pid <> pg_backend_pid()`,
+        ),
+      );
+      return Number(row![0]);
+    };
     // Two connections of the pool and two of the slow lane; the server cancels the statements given up.
-    expect(Number(row![0])).toBeLessThanOrEqual(6);
-    await Promise.all(slow);
+    await expect.poll(atWork, { timeout: 5_000 }).toBeLessThanOrEqual(6);
+    expect(await slow.answered()).toEqual(names);
     await Promise.all(Array.from({ length: 20 }, (_, n) => cheap(n)));
   });
 
   it('a slow read ends at the time limit of its caller, and keeps the connection', async () => {
     const late = await timeOf(
-      expect(db.rows(sleepFor(10, 'late'), { lane: 'slow', limitMs: 200 }).catch(kindOf)).resolves.toBe('time_limit'),
+      expect(unlessWaited(() => db.rows(sleepFor(10, 'late'), { lane: 'slow', limitMs: 200 }))).resolves.toBe(
+        'time_limit',
+      ),
     );
-    expect(late).toBeLessThan(2_000);
+    expect(late).toBeLessThan(5_000);
     expect(await db.rows(sleepFor(0.01, 'in time'), { lane: 'slow', limitMs: 1_000 })).toEqual([['', 'in time']]);
     const [before] = await db.rows(raw("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"), {
       lane: 'slow',
@@ -97,11 +140,14 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
     const holders = () => [1, 2].map((n) => db.rows(sleepFor(0.7, `holder ${n}`), { lane: 'slow', limitMs: 3_000 }));
     const first = holders();
     await pause(50);
-    const late = await timeOf(
-      expect(db.rows(raw('SELECT 1'), { lane: 'slow', limitMs: 200 }).catch(kindOf)).resolves.toBe('unavailable'),
-    );
-    expect(late).toBeLessThan(600);
-    await Promise.all(first);
+    const answered: string[] = [];
+    await Promise.all([
+      ...first.map((holder) => holder.then(() => answered.push('holder'))),
+      expect(db.rows(raw('SELECT 1'), { lane: 'slow', limitMs: 200 }).catch(kindOf))
+        .resolves.toBe('unavailable')
+        .then(() => answered.push('late')),
+    ]);
+    expect(answered).toEqual(['late', 'holder', 'holder']);
     const second = holders();
     await pause(50);
     // Alone it would be in time.
@@ -129,7 +175,7 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
   it('two limits that take turns on one connection both hold', async () => {
     const took = [];
     for (const limit of [150, 3_000, 150, undefined, 150])
-      took.push(await db.rows(sleepFor(0.3, 'in turn'), { lane: 'slow', limitMs: limit }).catch(kindOf));
+      took.push(await unlessWaited(() => db.rows(sleepFor(0.3, 'in turn'), { lane: 'slow', limitMs: limit })));
     const done = [['', 'in turn']];
     expect(took).toEqual(['time_limit', done, 'time_limit', done, 'time_limit']);
   });
@@ -191,6 +237,6 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
   });
 
   it('a statement that only takes long is answered', async () => {
-    expect(await db.rows(sleepFor(3.2, 'long'))).toEqual([['', 'long']]);
+    expect(await long).toEqual([['', 'long']]);
   });
 });

@@ -66,14 +66,17 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
     const sleepy = (n: number): Sql => sql`SELECT pg_sleep(${param('int8', n)} - 1)::text`;
     await quick(sleepy);
     await quick(half);
-    const since = performance.now();
     const slow = all([sleepy(4)]);
+    let isSlowAnswered = false;
+    void slow.then(() => {
+      isSlowAnswered = true;
+    });
     expect(await all([half(2), half(3), sleepy(1), half(4)])).toEqual(['6', '4', '', '3']);
     // The slow SELECT has one before it and one behind it.
     const more = [half(6), sleepy(4), half(12)];
     const [first, , last] = more.map((each) => db.rows(each).then(([row]) => row![0]));
     expect([await first, await last]).toEqual(['2', '1']);
-    expect(performance.now() - since).toBeLessThan(2_500);
+    expect(isSlowAnswered).toBe(false);
     expect(await slow).toEqual(['']);
   });
 

@@ -5,6 +5,7 @@ import { examine } from '../../../src/policy/check/checker.ts';
 import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, outcomes } from '../../../src/policy/check/outcomes.ts';
 import type { Checked, Related, Row } from '../../../src/policy/types.ts';
 import { interpret } from '../../oracle/interpret.ts';
+import { processorTimeOf } from '../../support/processor-time.ts';
 import { SAMPLE } from '../sample-catalog.ts';
 
 function checkedOf(text: string): Checked {
@@ -53,9 +54,7 @@ describe('a rule that another one makes idle', () => {
       n === 0
         ? '@record.pinned'
         : `(${nest(n - 1)} or @record.score > ${n}) and (@record.score < ${n} or @record.rating > ${n})`;
-    const start = performance.now();
-    subsumes(checkedOf(nest(20)), checkedOf(nest(19)));
-    expect(performance.now() - start).toBeLessThan(1000);
+    expect(processorTimeOf(() => subsumes(checkedOf(nest(20)), checkedOf(nest(19))))).toBeLessThan(1000);
   });
 });
 
