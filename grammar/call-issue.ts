@@ -74,7 +74,7 @@ export function quantifierOfPath({ tokens }: UnexpectedToken, at: number): Given
   return withFix(given, { span: { start, end: t.spanOf(after).end }, replacement }, `${quantifier}(${path} as …)`);
 }
 
-/** Between the parentheses of `name(…)`. */
+/** Reports an error between the parentheses of `name(…)`. */
 export function callHead(found: UnexpectedToken): Given | undefined {
   const { tokens, at } = found;
   const open = lastOpen(found);
@@ -90,7 +90,7 @@ export function callHead(found: UnexpectedToken): Given | undefined {
   return { code: 'arguments_malformed', message, span: t.spanOf(token) };
 }
 
-/** Between the parentheses of `ancestors(<path> by <belongs_to>)`. */
+/** Reports an error between the parentheses of `ancestors(<path> by <belongs_to>)`. */
 export function ancestorsHead(found: UnexpectedToken): Given | undefined {
   const { tokens, at } = found;
   const open = lastOpen(found);

@@ -71,7 +71,7 @@ function endOfName(text: string, offset: number): number {
   return end;
 }
 
-/** After its closing quote, or where the string is still open. */
+/** Returns the offset after the closing quote, or the place where the string is still open. */
 function endOfString(text: string, { startOffset, image }: IToken): number {
   const [first] = t.lexer.tokenize(text.slice(startOffset)).tokens;
   const closed = first?.tokenType === t.Text && first.startOffset === 0 ? first.image : image;

@@ -12,7 +12,7 @@ export const ME = '@me';
 export const inDialect = (example: string, dialect: Dialect): string =>
   dialect === 'policy' ? example : example.replaceAll('@request.auth.id', ME).replaceAll('@record.', '');
 
-/** For a path that is not `@me`. `names`: those between its dots. */
+/** Reports the root of a path that is not `@me`. `names`: the names between its dots. */
 export function filterIssue(names: readonly Name[], span: Span): Omit<PolicyIssue, 'severity'> {
   const [root, ...rest] = names.map(({ name }) => name);
   const instead = (message: string, replacement: string) => ({

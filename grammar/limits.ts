@@ -98,7 +98,7 @@ export function overLimit(tokens: readonly IToken[]): PolicyIssue | undefined {
   return undefined;
 }
 
-/** For paths that are walked: the names after `@record`, `@next` or a variable. */
+/** Counts the names of a walked path: the names after `@record`, `@next` or a variable. */
 export function overNames(names: number, span: Span): PolicyIssue | undefined {
   if (names <= LIMITS.names) return undefined;
   return tooMuch('path_too_long', `a path of ${names} names; expected at most ${LIMITS.names}`, span);

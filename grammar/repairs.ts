@@ -41,7 +41,7 @@ function withoutClause(tokens: readonly IToken[], at: number, text: string): ITo
   let to = endOfClause(tokens, at);
   // In other languages' syntax, this `and` does not join conditions.
   if (/^between$/i.test(tokens[at]?.image ?? '') && tokens[to]?.tokenType === And) to = endOfClause(tokens, to + 1);
-  // In the head of a quantifier: all of it is the clause.
+  // The whole head of a quantifier is the clause.
   if (tokens[from - 1]?.tokenType === Open && tokens[from - 2]?.tokenType === Quantifier) {
     from -= 2;
     while (to < tokens.length && tokens[to]?.tokenType !== Close) to = endOfClause(tokens, to + 1);

@@ -136,7 +136,7 @@ export const Stray = createToken({
   group: 'stray',
 });
 
-/** In the order in which they are tried. */
+/** The lexer tries the tokens in this order. */
 export const TOKENS: readonly TokenType[] = [
   WhiteSpace,
   Now,

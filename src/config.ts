@@ -301,7 +301,7 @@ export function readConfig(flags: FlagValues, env: Environment): Config {
 /** The issues that `readConfig` would throw. */
 export const configIssues = (flags: FlagValues, env: Environment): readonly string[] => readSettings(flags, env).issues;
 
-/** For commands that read nothing but the schema file. */
+/** Serves commands that read nothing but the schema file. */
 export function schemaFileOf(flags: FlagValues, env: Environment): string {
   const { value, issue } = readSetting('schema', flags, env);
   if (issue !== undefined) throw new ConfigError([issue]);

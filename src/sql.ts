@@ -42,7 +42,7 @@ class SqlShape {
     this.types = types;
   }
 
-  /** With `$1::uuid`-style placeholders. */
+  /** The text has `$1::uuid`-style placeholders. */
   get text(): string {
     if (this.#text === undefined) {
       const [first = '', ...others] = this.chunks;
@@ -56,7 +56,7 @@ class SqlShape {
 
 export class Sql {
   readonly shape: SqlShape;
-  /** As many as the shape has types, and of those types. */
+  /** The params have the number and the types that the shape names. */
   readonly params: readonly Param[];
 
   constructor(shape: SqlShape, params: readonly Param[]) {
@@ -200,7 +200,7 @@ export const text = (value: string | null): Param => param('text', value);
 /** An interval. */
 export const seconds = (value: number): Sql => sql`${param('float8', value)} * interval '1 second'`;
 
-/** A value that is part of the text, so that every plan knows it. For values that the program, the schema or a policy states. */
+/** A value that is part of the text, so that every plan knows it: the program, the schema or a policy states it. */
 export const typedLiteral = (type: SqlType, value: unknown): Sql => raw(typedText(type, value));
 
 function typedText(type: SqlType, value: unknown): string {

@@ -16,7 +16,7 @@ import { nodesOf } from './visit.ts';
 
 type SlotValues = readonly unknown[];
 
-// ---------------------------------------------------------------- what a condition requires
+// ---------------------------------------------------------------- the requirements of a condition
 
 /** A test for one value of a column, or for the elements of a list. */
 export interface ValueTest extends Test {
@@ -81,7 +81,7 @@ export function inAll<T>(lists: readonly (readonly T[])[], isSame: (a: T, b: T) 
 
 const isColumnOfRecord = ({ source, mask }: ColumnRef): boolean => source.id === RECORD.id && mask === undefined;
 
-// ---------------------------------------------------------------- what known values leave of a condition
+// ---------------------------------------------------------------- the remainder of a condition under known values
 
 /** Values of the record's own fields, belongs_tos and id, by name; null is absent. Other members are not known. */
 export type Facts = Row;

@@ -59,7 +59,7 @@ interface MaskedMember {
   readonly member: string;
 }
 
-/** How a request's number is rounded before it is compared with an int column. */
+/** The rounding of a request's number before it is compared with an int column. */
 type Rounding = 'floor' | 'ceil' | 'whole';
 
 /** A present value: a literal, or the request's slot `slot`. `type` is the type it is bound as. */
@@ -134,7 +134,7 @@ export interface Exists {
    */
   readonly by: 'id' | 'members' | 'owner';
   readonly key: ColumnRef | SlotValue;
-  /** The relation names from the row that holds `key`: what must be loaded for the JavaScript side. */
+  /** The relation names from the row that holds `key`: the JavaScript side needs these records loaded. */
   readonly walk: readonly string[];
   /** Given for rows that are divided by tenant: the row that holds the key has the same tenant. */
   readonly colocated?: Colocated;

@@ -49,7 +49,7 @@ export class FilterPlans {
   }
 }
 
-/** A checked filter, and what it was lowered to. */
+/** A checked filter, and its lowered conditions. */
 export class FilterPlan {
   readonly plan: Plan;
   readonly #checked: Checked;
@@ -82,12 +82,12 @@ export class FilterPlan {
 type Verdict = Readable['verdict'];
 interface AskedVerdict {
   readonly collection: string;
-  /** Undefined: of its records. */
+  /** Undefined: the verdict is about the collection's records. */
   readonly member: string | undefined;
   readonly verdict: Verdict;
 }
 
-/** Notes what lowering asks for. */
+/** Records the verdicts that lowering reads. */
 class AskedVerdicts implements Visibility {
   readonly verdicts: AskedVerdict[] = [];
   readonly #visibility: Visibility;
@@ -131,7 +131,7 @@ export class LoweredFilter {
     this.#dependsOnCaller = verdicts.some(({ verdict }) => verdict === 'depends');
   }
 
-  /** Lowering for this caller would come to the same. */
+  /** Returns true if lowering for this caller gives the same condition. */
   isFor(visibility: Visibility): boolean {
     return this.#verdicts.every(({ collection, member, verdict }) => {
       const rule = member === undefined ? visibility.records(collection) : visibility.member(collection, member);

@@ -155,7 +155,7 @@ export class Filter {
     this.#params = params;
   }
 
-  /** Params of another type than their place, and those that no place names. */
+  /** Reports params of another type than their place, and params that no place names. */
   get issues(): readonly ParamIssue[] {
     const places = this.#plan.plan.slots.flatMap(({ operand }) =>
       'source' in operand && operand.source === 'param' ? [operand] : [],

@@ -1,6 +1,6 @@
-/** The folding of `matches`: by this one function in the predicate, in what a search field keeps beside it, and in every needle. */
+/** The folding of `matches`: the predicate, the folded copy of a search field and every needle share this function. */
 
-/** Without marks, in lower case. Idempotent: what is folded folds to itself. */
+/** Removes marks and lowers the case. Idempotent: a folded text folds to itself. */
 export const fold = (text: string): string =>
   text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().replaceAll('ς', 'σ');
 

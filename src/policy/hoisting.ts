@@ -1,4 +1,4 @@
-/** Which subqueries may be turned into a list of keys that an index serves, and what a condition reads. */
+/** Decides which subqueries may become a list of keys that an index serves, and which rows a condition reads. */
 import { type ColumnRef, type Condition, type Exists, isTo, NEXT, RECORD, type Source } from './condition.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { columnsOf, sourcesIn } from './visit.ts';

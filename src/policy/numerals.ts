@@ -67,7 +67,7 @@ function between({ direction, negative }: Operator, below: number): NumberTest {
   return { op: orderOf(direction, direction === 'up'), value: below };
 }
 
-/** For a number above (or below) all values of the column's type. */
+/** Decides a number above (or below) all values of the column's type. */
 function beyond({ direction, negative }: Operator, above: boolean): boolean {
   if (direction === undefined) return negative === true;
   return above === (direction === 'down');
@@ -99,7 +99,7 @@ function intTest(operator: Operator, { value, exact }: ExactNumber): NumberTest 
   return wholeBetween(operator, Math.floor(value));
 }
 
-/** As authors read it: `n >= 1.5` is `n >= 2`. */
+/** The form that authors read: `n >= 1.5` is `n >= 2`. */
 function wholeBetween(operator: Operator, floor: number): NumberTest {
   if (operator.direction === 'up') return { op: orderOf('up', false), value: floor + 1 };
   return between(operator, floor);

@@ -44,7 +44,7 @@ export interface Operator {
   readonly symbol: CompareOp;
   readonly family: Family;
   readonly sides: SideRule;
-  /** Holds for what is not equal, or not in the list. */
+  /** True: the operator holds for values that are not equal, or not in the list. */
   readonly negative?: true;
   /** For an ordering: whether it holds above or below the right side. */
   readonly direction?: 'up' | 'down';
@@ -62,9 +62,9 @@ export interface Operator {
   readonly complement?: CompareOp;
   /** `a op b` is `b mirror a`. */
   readonly mirror?: CompareOp;
-  /** For present sides. */
+  /** Both sides are present. */
   holds(left: Scalar, right: Scalar | readonly Scalar[]): boolean;
-  /** `holds` for many left sides, where something is to be done for the right side once. */
+  /** `holds` for many left sides; it prepares the right side once. */
   holdsFor?(right: Scalar): (left: Scalar) => boolean;
   /**
    * An expression over two JavaScript expressions whose values are present. It may name only

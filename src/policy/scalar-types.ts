@@ -14,7 +14,7 @@ import {
 
 /** Every reader is strict and total: `undefined` if the value is not of the type. */
 export interface ScalarKind {
-  /** In messages: the schema's own word. */
+  /** The word of messages, which is the schema's own. */
   readonly label: string;
   /** The type of a parameter that is compared with a column of this type. */
   readonly sqlType: SqlType;
@@ -116,6 +116,6 @@ export const isText = (type: ValueType): boolean => scalarOf(type).text === true
 export const isTruth = (type: ValueType): boolean => scalarOf(type).truth === true;
 export const isInstant = (type: ValueType): boolean => scalarOf(type).instant === true;
 
-/** In messages. */
+/** The words of a type in messages. */
 export const describeType = (type: ValueType): string =>
   typeof type === 'object' ? `id of \`${type.id}\`` : SCALARS[type].label;

@@ -100,13 +100,13 @@ export interface ManyToMany {
   readonly targetColumn: string;
 }
 
-/** With the record itself; what is farther up is not looked at. */
+/** The count includes the record itself; policies do not see records farther up. */
 export const MOST_ANCESTORS = 32;
 
 /** A record and those above it: what a belongs_to that leads back to its own collection reaches, step by step. */
 export interface AncestorRelation {
   readonly kind: 'ancestors';
-  /** That of the belongs_to. */
+  /** The name of the belongs_to. */
   readonly name: string;
   readonly collection: string;
   readonly via: BelongsTo;
@@ -141,7 +141,7 @@ export interface ColumnOperand {
   /** The collection of the scope's record. */
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
-  /** In the collection after the steps. A has_one's id is always a separate step followed by `id`. */
+  /** The column of the collection after the steps. A has_one's id is always a separate step followed by `id`. */
   readonly column:
     | { readonly kind: 'id' }
     | { readonly kind: 'field'; readonly field: CatalogField }
@@ -204,7 +204,7 @@ export interface ToManyPath {
   readonly scope: Scope;
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
-  /** In the collection after the steps. */
+  /** The collection after the steps. */
   readonly from: string;
   readonly relation: HasMany | ManyToMany | AncestorRelation;
   readonly span: Span;
@@ -276,12 +276,12 @@ export interface CheckContext {
   readonly parameters?: readonly Parameter[];
   /** Given for the filter of a query, in which names are members of the record: the params of the query. */
   readonly params?: Params;
-  /** Told of each unknown name, with the names that exist in its place. */
+  /** Receives each unknown name, with the names that exist in its place. */
   onUnknown?(name: string, known: KnownNames): void;
 }
 /** A name that exists at a place. */
 export interface KnownName {
-  /** In words: `string`, `one of \`teams\``. */
+  /** The type in words: `string`, `one of \`teams\``. */
   readonly type: string;
   readonly kind: 'field' | 'relation' | 'variable' | 'parameter';
   /** The collection whose names may follow a dot. */
@@ -336,7 +336,7 @@ export interface Need {
 /** A record whose id the request holds, such as the caller. */
 interface RequestedNeed {
   readonly collection: string;
-  /** The record itself is read, not only what refers to its id. */
+  /** True if the record itself is read, beyond references to its id. */
   readonly isRead: boolean;
   readonly needs: readonly Need[];
 }

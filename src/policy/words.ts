@@ -6,7 +6,7 @@ import type { CHANGE_CALLS, QUANTIFIERS } from '../../grammar/tokens.ts';
 import { OPERATORS } from './operators.ts';
 
 export interface LanguageWord {
-  /** How it is written. */
+  /** The way in which authors write it. */
   readonly form: string;
   readonly doc: string;
   /** The result for null. */

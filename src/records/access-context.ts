@@ -70,7 +70,7 @@ interface UserChange {
 
 interface UserDeletion {
   readonly ids: readonly string[];
-  /** The record that was asked to be deleted: one of the users, or what they cascade from. */
+  /** The record that the request deletes: a user, or the record that users cascade from. */
   readonly cause: { readonly collection: string; readonly id: string };
   readonly by: Actor;
 }
@@ -83,7 +83,7 @@ export interface UnindexedUse {
 }
 
 export interface Hooks {
-  /** How the pages of lists are found. Default: by the database's own statistics. */
+  /** Chooses how lists find their pages. Default: by the database's own statistics. */
   readonly choosesBranches?: ChoosesBranches;
   /** Runs in the transaction, after a user was changed. Throwing undoes it. */
   readonly onUserChanged?: (change: UserChange, tx: Transaction) => Promise<void>;

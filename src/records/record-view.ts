@@ -92,7 +92,7 @@ export class RecordView {
     return `${this.open(cells, from)}}`;
   }
 
-  /** Without the closing brace. `wanted`: fewer members than were selected. */
+  /** Returns JSON without the closing brace. `wanted`: fewer members than were selected. */
   open(cells: Cells, from = 0, wanted?: Members): string {
     const members = wanted === undefined ? this.#members : this.#restricted(wanted);
     return this.#shape.open(cells, from, this.#masks.length === 0 ? members : this.#shownIn(cells, from, members));

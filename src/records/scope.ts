@@ -67,18 +67,18 @@ export class Scope {
     return this.#rows(linkTable, alias, key && LINK_TENANT_COLUMN);
   }
 
-  /** For a subquery named `alias` that gives rows of the collection. */
+  /** The condition of a subquery named `alias` that gives rows of the collection. */
   isOfTenant(collection: string, alias: string): readonly Sql[] {
     const key = tenantKeyOf(this.#schema.collections.get(collection)!);
     return key === undefined || this.#tenant === undefined ? [] : [sql`${ident(alias, key.column)} = ${this.#tenant}`];
   }
 
-  /** For INSERT: the tenant is one of the values. */
+  /** The target of an INSERT, whose values include the tenant. */
   into(collection: string, alias: string): Sql {
     return sql`${ident(this.#schema.collections.get(collection)!.table)} AS ${ident(alias)}`;
   }
 
-  /** For INSERT: `"documents__tags" (…) SELECT …`, of a link from `source` to `target`. */
+  /** The text that follows INSERT INTO: `"documents__tags" (…) SELECT …`, a link from `source` to `target`. */
   linkInto(relation: ManyToMany, owner: string, source: Sql, target: Sql): Sql {
     const { linkTable, sourceColumn, targetColumn } = relation;
     const hasTenant = tenantKeyOf(this.#schema.collections.get(owner)!) !== undefined;
@@ -106,7 +106,7 @@ export class Scope {
 
 /** Tables of a statement. They are printed with the condition that their rows are of the tenant. */
 export class ScopedRows {
-  /** Reaches what belongs to the tenant of these rows: by its value, or by their column where no value is known. */
+  /** Reaches the records of these rows' tenant: by its value, or by their column if the value is unknown. */
   readonly related: Scope;
   readonly #tables: Sql;
   /** Rows that are not of a collection: of a subquery, or of the statement's own. */
@@ -129,7 +129,7 @@ export class ScopedRows {
     return new ScopedRows(this.#tables, this.#areOfTenant, this.related, others);
   }
 
-  /** For FROM: `"documents" AS "t" WHERE …`. */
+  /** The text that follows FROM: `"documents" AS "t" WHERE …`. */
   where(...conditions: readonly Sql[]): Sql {
     const tables = this.#others === undefined ? this.#tables : sql`${this.#tables}, ${this.#others}`;
     const all = this.#areOfTenant.length === 0 ? conditions : [...this.#areOfTenant, ...conditions];
@@ -139,7 +139,7 @@ export class ScopedRows {
      WHERE ${join(all, '\n       AND ')}`;
   }
 
-  /** For UPDATE: `"documents" AS "t" SET … WHERE …`. */
+  /** The text that follows UPDATE: `"documents" AS "t" SET … WHERE …`. */
   set(assignments: readonly Sql[], ...conditions: readonly Sql[]): Sql {
     const others =
       this.#others === undefined
@@ -150,7 +150,7 @@ export class ScopedRows {
        SET ${join(assignments, ', ')}${others}${this.#where(conditions)}`;
   }
 
-  /** For DELETE: `"documents" AS "t" USING … WHERE …`. */
+  /** The text that follows DELETE FROM: `"documents" AS "t" USING … WHERE …`. */
   using(...conditions: readonly Sql[]): Sql {
     const others = this.#others === undefined ? empty : sql` USING ${this.#others}`;
     return sql`${this.#tables}${others}${this.#where(conditions)}`;

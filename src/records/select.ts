@@ -16,7 +16,7 @@ export const recordColumns = (store: Store, access: AccessContext, { alias, ...v
 
 /** The changes of the row named `alias`, as `Versions` takes them. */
 export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN);
-/** How many cells come before the record where the version does. */
+/** The number of cells that a version adds before the record. */
 export const VERSION_WIDTH = 1;
 
 /** Selects the version and the record, if the caller may read it. */

@@ -30,9 +30,9 @@ export type { SchemaIssue } from './file/issue.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Loaded {
-  /** Given where no issue is an error. */
+  /** The schema, if no issue is an error. */
   readonly schema?: Schema;
-  /** In the order of the file. */
+  /** The issues are in the order of the file. */
   readonly issues: readonly SchemaIssue[];
 }
 

@@ -25,8 +25,8 @@ interface Waiting {
 }
 
 /**
- * For a database that starts after the service, as with containers and after a power failure: waits
- * half a minute for a server that cannot be reached. A wrong password or name fails at once.
+ * Waits half a minute for a server that cannot be reached, because the database may start after the
+ * service, as with containers and after a power failure. A wrong password or name fails at once.
  */
 export async function openDatabaseWhenUp(config: Config, { cwd, onWait }: Waiting): Promise<Database> {
   const end = performance.now() + REACHABLE_WITHIN_MS;

@@ -53,7 +53,7 @@ export function completions(text: string, offset: number, place: CompletionPlace
   return cursorsAt(text, offset).flatMap((cursor) => new Completer(cursor, context, keys).all());
 }
 
-/** Without one at the end, which is not finished. */
+/** Leaves out a name at the end, which is not finished. */
 const keysIn = (text: string): readonly string[] =>
   [...text.matchAll(/@request\.query\.([A-Za-z_][A-Za-z0-9_]*)/g)].flatMap(({ 0: path, 1: key, index }) =>
     key === undefined || index + path.length === text.length ? [] : [key],
@@ -78,7 +78,7 @@ class Completer {
   readonly #keys: ReadonlySet<string>;
   /** The clause before the token at the cursor, and before the names of its path. */
   readonly #clause: string;
-  /** A value of the request, which is read as what it meets. */
+  /** A value of the request, which takes the type of the other side. */
   readonly #value: string;
 
   constructor(
@@ -110,7 +110,7 @@ class Completer {
       ...this.#context,
       ...(onUnknown && { onUnknown }),
     });
-    // An error of what is around the clause says nothing about it.
+    // An error around the clause does not concern the clause.
     const isAccepted = issues.every(({ severity, span }) => severity !== 'error' || span.end <= outer.length);
     return { isAccepted, checked };
   }
@@ -140,9 +140,9 @@ class Completer {
     return this.#clause === '';
   }
 
-  // -------------------------------------------------------------- what ends a clause
+  // -------------------------------------------------------------- the ends of a clause
 
-  /** After an operand. */
+  /** The texts that may follow an operand. */
   get #operandTails(): readonly string[] {
     const { frame } = this.#cursor;
     if (frame === 'range') return this.#rangeTails;
@@ -151,7 +151,7 @@ class Completer {
     return this.#endings();
   }
 
-  /** After all that the brackets ask for, or the argument at the cursor. */
+  /** The texts that may follow a complete clause, or the argument at the cursor. */
   #endings(): readonly string[] {
     switch (this.#cursor.frame) {
       case 'condition':
@@ -171,13 +171,13 @@ class Completer {
     return this.#cursor.isCount ? COUNTED : ')';
   }
 
-  /** After what a quantifier or `count` ranges over. */
+  /** The texts that may follow the range of a quantifier or `count`. */
   get #rangeTails(): readonly string[] {
     const bound = ` as ${PROBE}, true${this.#closingRange}`;
     return this.#cursor.isCount ? [COUNTED, bound] : [bound];
   }
 
-  /** After the first of some ancestors, for every relation that leads back to its own collection. */
+  /** The texts that may follow the first ancestor: every relation that leads back to its own collection. */
   #parentTails(by: string): readonly string[] {
     if (this.#cursor.frame !== 'ancestors') return [];
     const names = [...parentsIn(this.#context.catalog.collections.values())];
@@ -316,7 +316,7 @@ class Completer {
     return this.#cursor.words.flatMap((word) => this.#word(word));
   }
 
-  /** The first letter of what is ranged over, or another that no variable has. */
+  /** Returns the first letter of the range, or another letter that no variable has. */
   #freeName(): string {
     const { outer, clause } = this.#cursor;
     const names = wordsOf(clause);

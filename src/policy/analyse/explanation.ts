@@ -101,7 +101,7 @@ export function requestedId(
   return typeof type === 'object' && typeof id === 'string' ? { collection: type.id, id } : undefined;
 }
 
-/** As it was sent. */
+/** Returns the request's value as sent. */
 function heldBy({ source, name }: RequestOperand, { auth, query, data }: PolicyRequest): unknown {
   const holder: Row | null | undefined = { auth, query, data, param: undefined }[source];
   return holder == null ? undefined : own(holder, name);
@@ -119,7 +119,7 @@ function sentenceOf(clause: Clause): string {
 
 const valueWord = (value: KleeneValue): string => (value === undefined ? 'unknown' : String(value));
 
-/** The smallest clause that alone made the whole what it is: of several elements, the first. */
+/** The smallest clause that alone decided the whole; the first of several elements. */
 function decidingOf(clause: Clause): Clause {
   const wanted = clause.inverts ? opposite(clause.value) : clause.value;
   const [only, ...others] = clause.parts.filter((part) => part.value === wanted);

@@ -32,7 +32,7 @@ interface UnknownPart {
 }
 const BODY_READS: UnknownPart = { itself: readsDataItself, anywhere: readsData };
 
-/** Replaces every test of what is unknown by `wanted`; under a `not`, and in `none`, by its opposite. */
+/** Replaces every test of an unknown value by `wanted`; under a `not`, and in `none`, by its opposite. */
 export function assume(checked: Checked, wanted: boolean, unknown: UnknownPart): Checked {
   switch (checked.kind) {
     case 'and':

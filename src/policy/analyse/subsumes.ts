@@ -43,7 +43,7 @@ class ImplicationProof {
 
   #quantified(b: CheckedQuantified, a: CheckedQuantified): boolean {
     if (a.quantifier !== b.quantifier || this.#key(a.path) !== this.#key(b.path)) return false;
-    // `none` reverses the implication, and what is not true may be unknown.
+    // `none` reverses the implication, and a condition that is not true may be unknown.
     return a.quantifier !== 'none' && this.implies(b.condition, a.condition);
   }
 

@@ -78,7 +78,7 @@ function accessOfCompare({ op, left, right }: CheckedCompare): IndexAccess {
   const [operand, other] = [left, right].filter(dependsOnRecord);
   if (operand === undefined) return 'free';
   if (other !== undefined || !OPERATORS[op].sargable) return HOPELESS;
-  // The column on the list or needle side is not what the operator looks up.
+  // The operator does not look up the column on the list or needle side.
   if (operand === right && OPERATORS[op].mirror === undefined) return HOPELESS;
   return ofColumn(operand);
 }

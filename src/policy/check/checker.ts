@@ -43,7 +43,7 @@ export function check(expr: Expr, context: CheckContext): CheckResult {
   return result.issues.length === 0 ? result : { ...result, issues: helpfulFixes(result.issues, context) };
 }
 
-/** Text → checked tree, with the errors of the grammar and those of the types together. */
+/** Turns a text into a checked tree, and reports errors of the grammar and of the types together. */
 export function examine(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
   const { checked, issues } = examineOnce(text, context);
   if (issues.length === 0) return { ...(checked && { checked }), issues };
@@ -53,7 +53,7 @@ export function examine(text: string, context: Omit<CheckContext, 'text'>): Chec
 const helpfulFixes = (issues: readonly PolicyIssue[], context: CheckContext): readonly PolicyIssue[] =>
   withProvenFixes(issues, context.text, (fixed) => examineOnce(fixed, context).issues);
 
-/** As `examine`, without trying what the fixes do. */
+/** Does the same as `examine`, but does not try the fixes. */
 export function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
   const { expr, tree, broken, issues } = parse(text, context.params === undefined ? 'policy' : 'filter');
   if (tree === undefined) return { issues };

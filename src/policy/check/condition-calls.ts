@@ -191,7 +191,7 @@ function unfit({ name, type }: Parameter, found: string, { span }: Operand): Che
 
 // ---------------------------------------------------------------- errors of a call
 
-/** `text`: what the spans of the call point into. */
+/** @param text the text that the spans of the call refer to */
 export function unknownCondition(call: Call, known: readonly string[], text: string): CheckIssue {
   const { name } = call;
   const quantifier = quantifierFor(call, text);

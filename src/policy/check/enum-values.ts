@@ -1,4 +1,4 @@
-/** Warns of literals that the enum on the other side does not have. An enum holds for what is written from now on. */
+/** Warns of literals that the enum on the other side does not have. An enum constrains new writes only. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Span } from '../../../grammar/syntax.ts';

@@ -1,4 +1,4 @@
-/** The params of a filter: `$name` takes the type of what it meets, and that of its own value where it meets no type. */
+/** The params of a filter: `$name` takes the type of the other side, or of its own value if that side has no type. */
 import type { Param } from '../../../grammar/syntax.ts';
 import { isWhole } from '../scalar-types.ts';
 import type { RequestOperand, ValueType } from '../types.ts';
@@ -21,7 +21,7 @@ export function paramOf({ name, span }: Param, place: Place): QueryName | undefi
   });
 }
 
-/** As something of type `against` is compared with. A number meets numbers by value, so it is not held to be an int. */
+/** Reads the param for a comparison with type `against`. Numbers compare by value, so it need not be an int. */
 export function readAs({ source, name, span }: QueryName, against: ValueType, list: boolean): RequestOperand {
   const type = source === 'param' && isWhole(against) ? 'float' : against;
   return { kind: 'request', source, name, type, list, nullable: true, span };

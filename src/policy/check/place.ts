@@ -63,11 +63,11 @@ export interface Place {
   readonly collection: string;
   readonly action: Action;
   readonly variables: ReadonlyMap<string, Bound>;
-  /** In the body of a named condition, which names no record. */
+  /** True in the body of a named condition, which names no record. */
   readonly isBody: boolean;
   /** The other side of the comparison that the path is a side of. */
   readonly beside?: Operand;
-  /** In a filter. */
+  /** The params of a filter; a policy has none. */
   readonly params?: Params | undefined;
   report(issue: CheckIssue): undefined;
   onUnknown?: CheckContext['onUnknown'];

@@ -2,7 +2,7 @@
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 
-/** In UTF-16 units, over all tries: as much as one text of the greatest length. */
+/** The limit of all tries, in UTF-16 units: a single text of the greatest length. */
 const MOST_TRIED = 4096;
 
 /**

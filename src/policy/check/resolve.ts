@@ -1,5 +1,5 @@
 /**
- * Resolves a path to what it names in the catalog. An unknown name is reported with the nearest
+ * Resolves a path to the member that it names in the catalog. An unknown name is reported with the nearest
  * known one.
  */
 

@@ -26,7 +26,7 @@ type Warn = (issue: Omit<PolicyIssue, 'severity'>) => void;
 
 /** The facts that the surrounding clauses settle. */
 interface Surroundings {
-  /** Under an odd number of `not` and `none`. */
+  /** True under an odd number of `not` and `none`. */
   readonly negated: boolean;
   /** Operands that a sibling clause tests for null. */
   readonly nullTested: ReadonlySet<string>;
@@ -39,7 +39,7 @@ interface Surroundings {
 }
 const ALONE: Surroundings = { negated: false, nullTested: new Set(), inhabited: new Set(), filled: new Set() };
 
-/** The bounds and the enum of a field hold for what is written from now on. */
+/** The bounds and the enum of a field constrain new writes only. */
 const byOldRecords = (rules: string): string => `only a record that was stored under other ${rules} can make this`;
 
 export function warnings(checked: Checked, context: CheckContext): readonly PolicyIssue[] {

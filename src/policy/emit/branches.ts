@@ -20,7 +20,7 @@ export interface BranchShape {
   fill(values: readonly unknown[]): Branch;
 }
 
-/** More would cost more than they save. */
+/** More branches would cost more than they save. */
 const MOST_BRANCHES = 8;
 /** The most parts of one condition: a list waits for this analysis. */
 const MOST_VISITS = 64;
@@ -61,7 +61,7 @@ class WaysByIndex {
     this.#indexed = indexed;
   }
 
-  /** Undefined where an index serves not all of them, and where they are too many. */
+  /** Undefined if a branch has no index, and if there are too many. */
   of(cond: Condition): readonly Way[] | undefined {
     if (++this.#visits > MOST_VISITS) return undefined;
     if (cond.kind === 'const') return cond.value ? undefined : [];

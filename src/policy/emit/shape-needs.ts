@@ -4,7 +4,7 @@ import type { Condition, Exists } from '../condition.ts';
 import type { Need, NeedsBy } from '../types.ts';
 import { innerOf } from '../visit.ts';
 
-/** Before the request has filled the slots that hold the ids. */
+/** The needs of a shape, whose slots the request has not filled with ids yet. */
 export type ShapeNeeds = NeedsBy<{ readonly slot: number }>;
 /** Needs by the name of the relation, with `by ` before it if it is followed. */
 type NeedTree = Map<string, NeedTree>;

@@ -188,7 +188,7 @@ export class Printer {
     return sql`${word} (${chain} SELECT 1 FROM ${from}${isMet ? empty : sql` WHERE ${where}`} OFFSET 0)`;
   }
 
-  /** The ids of the records below those that meet the condition, found once: then an index serves the row outside. */
+  /** Finds once the ids of all records below a match of the condition: then an index serves the outer row. */
   #below(exists: Exists, { via }: AncestorRelation): Keys {
     const outer = this.#outer(exists);
     const row = `${this.#alias}_${++this.#rows}`;
@@ -197,7 +197,7 @@ export class Printer {
     this.#naming.set(exists.source.id, (column) => ident(row, column));
     this.#aliases.set(exists.source.id, row);
     this.#tenants.bind(exists);
-    // That its own next step is hidden ends the chain there, and does not hide the record.
+    // A record whose own next step is hidden ends the chain, but is visible itself.
     const { guard: _, ...seen } = exists;
     const own = (alias: string): readonly Sql[] => this.#ofTenant(exists, alias, this.#tenantOf(exists));
     const where = join([...own(row), ...this.#step(exists, via, row).isSeen, ...this.#conditions(seen)], ' AND ');
@@ -218,7 +218,7 @@ export class Printer {
       : [sql`${ident(alias, colocated.own)} = ${tenant}`];
   }
 
-  /** A row of a chain: what lets the caller see it, and see which record is above it. */
+  /** The conditions under which the caller may see a row of a chain, and the record above it. */
   #step({ guard }: Exists, via: BelongsTo, alias: string): { readonly isSeen: readonly Sql[]; readonly rule?: Sql } {
     if (guard === undefined) return { isSeen: [] };
     const visibility = this.#requiredVisibility();

@@ -1,4 +1,4 @@
-/** The columns of a row by what the catalog calls them. */
+/** The columns of a row, by their names in the catalog. */
 import { type ColumnRef, type Condition, type Exists, heldColumn, type Source } from '../condition.ts';
 import { equalityOf } from '../operators.ts';
 import type {
@@ -14,14 +14,14 @@ import { and, or } from './simplify.ts';
 
 export type ExistsKey = Pick<Exists, 'by' | 'key'>;
 
-/** How the rows of `relation` are found from a row of `from`. */
+/** Returns the key by which a row of `from` finds the rows of `relation`. */
 export function lookup(relation: CatalogRelation, from: string, source: Source): ExistsKey {
   if (relation.kind === 'belongs_to') return { by: 'id', key: belongsToColumn(relation, source) };
   if (source.state === 'stored' || relation.kind === 'has_many') return { by: 'owner', key: idColumn(from, source) };
   return { by: relation.kind === 'has_one' ? 'id' : 'members', key: heldKey(relation, source) };
 }
 
-/** How the elements are found from what the owner's key holds. */
+/** Returns the key by which the owner finds the elements. */
 export function elementsBy({ relation, steps, from }: ToManyPath, key: ExistsKey['key']): ExistsKey {
   if (relation.kind === 'ancestors') return { by: 'id', key };
   // A foreign key leads to a stored record, also when a written record holds it.

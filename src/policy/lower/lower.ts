@@ -349,7 +349,7 @@ class Lowering {
     const complement = OPERATORS[op].complement;
     const negation = complement ? { op: complement, negated: false } : { op, negated: true };
     const asked = place.polarity ? { op, negated: false } : negation;
-    // With an absent element in it, a list can show that something is in it and never that something is not.
+    // A list with a null element can prove that a value is in it, and never that a value is not.
     const isPartial = stateOf(right, states) === PARTIAL || stateOf(left, states) === PARTIAL;
     if (isPartial && OPERATORS[asked.op].negative) return FALSE;
     return this.#test({ ...asked, left, right }, place);

@@ -1,4 +1,4 @@
-/** A filter's conditions as its author may see the records: what is hidden is absent, in `T` as in `F`. */
+/** Restricts a filter's conditions to values that its author may read: hidden ones are null, in `T` as in `F`. */
 import { type ColumnRef, type Exists, FALSE, type Guard } from '../condition.ts';
 import type { AncestorRelation, ToOneStep } from '../types.ts';
 import type { Readable, Visibility } from '../visibility.ts';
@@ -6,7 +6,7 @@ import type { Readable, Visibility } from '../visibility.ts';
 export class Masking {
   readonly #visibility: Visibility | undefined;
 
-  /** Undefined: of a policy, which sees what is stored. */
+  /** Undefined: the condition is of a policy, which sees all stored values. */
   constructor(visibility: Visibility | undefined) {
     this.#visibility = visibility;
   }

@@ -221,7 +221,7 @@ export interface ListTest {
   readonly member: boolean;
 }
 
-/** In (not in) the remaining literals of a non-empty list: a null column is neither. */
+/** Tests for `in` (`not in`) the remaining literals of a non-empty list: a null column is neither. */
 export function listTest({ column, type, elements: given, member }: ListTest): Condition {
   const elements = [...new Set(given)];
   const [first] = elements;

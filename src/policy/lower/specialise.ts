@@ -241,7 +241,7 @@ const writtenOf = (operand: CheckedOperand): string | undefined =>
     ? (exactOf(operand) ?? String(operand.value))
     : undefined;
 
-/** For present sides. Doubles decide everything except numerals that no double holds. */
+/** Both sides are present. Doubles decide everything except numerals that no double holds. */
 export function holdsOf({ op, left, right }: CheckedCompare): Holds {
   const { holds, mirror } = OPERATORS[op];
   const [exactLeft, exactRight] = [exactOf(left), exactOf(right)];
@@ -263,7 +263,7 @@ function holdsInList({ op, left, right }: Pick<CheckedCompare, 'op' | 'left' | '
   return isElement !== (OPERATORS[op].negative === true);
 }
 
-/** Without the numerals that no stored number equals. */
+/** Leaves out the numerals that no stored number equals. */
 export function literalElements({ value, exact }: LiteralOperand): readonly Scalar[] {
   return (value as readonly Scalar[]).filter((element, i) => {
     if (typeof element !== 'number') return true;

@@ -1,6 +1,6 @@
 /**
- * Groups of the records that a filter matches, with measures over each: one statement, under the
- * list rule, of what the caller may read.
+ * Groups of the records that a filter matches, with measures over each. A single statement reads
+ * them, under the list rule, and uses only members that the caller may read.
  */
 
 import type { Cells } from '../../database/contract.ts';

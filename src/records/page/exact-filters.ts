@@ -54,7 +54,7 @@ function linkedTo(listed: ListedRows, target: ListTarget<ManyToMany>): Sql {
   const { sourceColumn, targetColumn } = target.relation;
   const links = listed.rows.related.links(target.relation, listed.access.collection.name, 'l');
   const isLink = sql`l.${ident(sourceColumn)} = t.id`;
-  // Not EXISTS, which would be joined with all links of the target, however few records are asked.
+  // PostgreSQL would join an EXISTS with all links of the target, however few records are asked for.
   return sql`(
     SELECT TRUE
       FROM ${links.where(isLink, sql`l.${ident(targetColumn)} = ${uuid(target.id)}`)})
@@ -75,7 +75,7 @@ const isLinkFilter = (filter: RelatedFilter): filter is RelatedFilter & ListTarg
 /** The links of a many_to_many that a filter requires. */
 export interface RequiredLinks {
   readonly filter: RelatedFilter;
-  /** For estimates. */
+  /** The planner estimates the filter by this test. */
   readonly test: ColumnValues & { readonly table: string };
   /** The records `t` that have one, in the order of their ids by the index of the links. */
   readonly rows: ScopedRows;

@@ -51,7 +51,7 @@ export class Keyset {
       this.byId === undefined ? raw(names.slice(from).join(', ')) : sql`${this.byId.sql}${raw(directionOf(this.byId))}`;
   }
 
-  /** How many cells come before those of the record. */
+  /** The number of cells before the record's. */
   get width(): number {
     return this.columns.length;
   }
@@ -201,7 +201,7 @@ function sortedColumn({ steps, field, at }: SortPath, row: SortedRow, place: Sor
 const nullTypeOf = (field: CatalogField | undefined): string =>
   field === undefined ? 'uuid' : scalarOf(field.type).sqlType;
 
-/** That the row behind the step is the one that the step leads to. Undefined: the caller may not read what links them. */
+/** The condition that joins a row with the row that the step leads to. Undefined: the caller may not read the link. */
 function linkOf({ from, relation }: ToOneStep, row: SortedRow, { alias }: SortStep): Sql | undefined {
   const target = `${alias}_s`;
   if (relation.kind === 'belongs_to') {

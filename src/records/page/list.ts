@@ -1,5 +1,5 @@
 /**
- * A page of a collection: of the records that the caller may list, those that match the filters, in any order.
+ * A page of a collection: the records that match the filters and that the caller may list, in any order.
  * GET lists and POST queries ask for the same page; filters, policy and order are one statement.
  */
 

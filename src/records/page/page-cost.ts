@@ -22,11 +22,11 @@ export interface PageQuestion {
 const RANGE = 4;
 /** A row that an index finds. */
 const FOUND = 0.4;
-/** A row that is walked over; three times what it takes, because rows that match may not be spread evenly. */
+/** The cost of a row that the walk passes: three times the real one, because matching rows may be spread unevenly. */
 const WALKED = 0.75;
 /** A link, and its row that is looked up; or a row whose link is looked up. */
 const LINKED = 2;
-/** To gather the ids, and to look up their rows. */
+/** The cost to gather the ids, and to look up their rows. */
 const UNION = 60;
 
 /** The share of a condition that is not known. */
@@ -34,7 +34,7 @@ const UNKNOWN_SHARE = 0.3;
 /** The share of the rows with a value, for a column without statistics. */
 const UNKNOWN_VALUE = 0.005;
 const UNKNOWN_KEYS = 10;
-/** Above, the rows of a value lie together. */
+/** Above this correlation, the rows of a value lie together. */
 const CLUSTERED = 0.5;
 /** The longest usual first page. A longer page of unknown keys reads too many rows. */
 const SHORT = 101;
@@ -99,7 +99,7 @@ class Estimate {
     for (const filter of [...filters, ...this.#common]) {
       if (!indexed.has(filter.column)) continue;
       const own = shareOf(this.#table, filter);
-      // In the order of the ids where there is one value; all are sorted where there are several.
+      // Rows of a single value come in the order of the ids; rows of several values are sorted.
       const read = filter.values.length === 1 ? walked : rows;
       least = Math.min(least, RANGE + read * own * WALKED);
     }
@@ -195,5 +195,5 @@ function shareOf({ columns, rows }: TableStatistics, { column, values }: ColumnV
   return Math.min(1, Math.max(1e-9, share));
 }
 
-/** As PostgreSQL prints it. */
+/** The text that PostgreSQL prints for the value. */
 const printed = (value: unknown): string => (typeof value === 'boolean' ? (value ? 't' : 'f') : String(value));

@@ -136,7 +136,7 @@ export class PagePlan {
     if (position !== undefined && position[0] === null)
       return this.#range(absent, { position, where: [without], window: windowOf(limit + 1, 0) });
     const most = windowOf(limit + 1 + offset, 0);
-    // The rows without a value are read only where those with one do not fill the page.
+    // The statement reads rows without a value only if the rows with a value do not fill the page.
     const isShort = sql`(SELECT count(*) FROM "present") < ${mostOf(limit + 1 + offset)}`;
     // A SELECT by its first word: after a loss of the connection, only a SELECT is sent again.
     return sql`
@@ -180,7 +180,7 @@ export class PagePlan {
     return { rows: links.rows, conditions: [links.condition, ...this.#filters, ...others, ...permitted] };
   }
 
-  /** In the order of their texts, so that equal sets of filters share a statement. */
+  /** The conditions are in the order of their texts, so that equal sets of filters share a statement. */
   #relatedBut(other: RelatedFilter | undefined): readonly Sql[] {
     if (this.#related.size === 0) return [];
     const conditions = [...this.#related].flatMap(([filter, condition]) => (filter === other ? [] : [condition]));

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL's statistics of tables: how many rows, and how often the values of indexed columns occur. It is read
- * in the background while it is asked for; what is asked meanwhile is answered by what was known before.
+ * PostgreSQL's statistics of tables: how many rows, and how often the values of indexed columns occur. They are
+ * read in the background while lists use them; until they arrive, lists use the former ones.
  */
 
 import { type Cells, type Database, inLane } from '../../database/contract.ts';
@@ -37,7 +37,7 @@ type Analysed = Pick<Database, 'kind' | 'rows' | 'run' | 'transaction'>;
 export class BackgroundStatistics {
   readonly #db: Analysed;
   readonly #tables: readonly string[];
-  /** The bytes of tables when the database was told to look at them, which it may refuse. */
+  /** The bytes of tables at their last ANALYZE, which the database may refuse. */
   readonly #told = new Map<string, number>();
   #known: ReadonlyMap<string, TableStatistics> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
@@ -111,7 +111,7 @@ export class BackgroundStatistics {
 
 const HAS_MORE_PAGES = sql`c.relkind IN ('r', 'p')
          AND size.bytes > ${param('float8', PAGE_BYTES)} * (size.pages * ${param('float8', GROWTH)} + ${param('float8', FEW_PAGES)})`;
-/** Negative: nobody has looked yet. Autovacuum keeps the numbers of the partitions. */
+/** A negative number: no ANALYZE has run yet. Autovacuum keeps the numbers of the partitions. */
 const HAS_MORE_ROWS = sql`c.relkind = 'p'
          AND (c.reltuples < 0 AND size.bytes > ${param('float8', PAGE_BYTES * FEW_PAGES)}
               OR size.rows > greatest(c.reltuples, 0) * ${param('float8', GROWTH)} + ${param('float8', FEW_ROWS)})`;

@@ -69,7 +69,7 @@ function collectionsToFollow(schema: Schema): ReadonlySet<string> {
     [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),
   );
   const followed = new Set(['files', 'users', ...shown]);
-  // A set visits what is added to it meanwhile.
+  // The loop visits the elements that it adds, too.
   for (const name of followed) {
     for (const relation of cascadesOf(schema.collections.get(name))) followed.add(relation.collection);
   }

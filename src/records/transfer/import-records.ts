@@ -47,7 +47,7 @@ export class ImportRejected extends Error {
     this.total = total;
   }
 
-  /** As editors find them: `tasks.csv:3: …`. */
+  /** The format that editors recognise: `tasks.csv:3: …`. */
   lines(file: string): readonly string[] {
     const lines = this.errors.map(({ line, message }) => `${file}:${line === undefined ? '' : `${line}:`} ${message}`);
     const more = this.total - this.errors.length;
@@ -206,7 +206,7 @@ function rejectionOf(error: unknown, collection: Collection): unknown {
   return new ImportRejected(errors, errors.length);
 }
 
-/** How far resumable imports have come. */
+/** The progress of resumable imports. */
 class ImportProgress {
   readonly #name: string;
   readonly #collection: string;

@@ -37,7 +37,7 @@ class DryRunResult<T> extends Error {
   }
 }
 
-/** Runs one write and undoes it. Returns, or throws, what the write itself would. */
+/** Runs one write and undoes it. Its result and its errors are the same as of the write itself. */
 export async function dryRun<T>(store: Store, work: (batch: Batch) => Promise<T>): Promise<T> {
   try {
     return await batch(store, [], async (running) => {

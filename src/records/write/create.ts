@@ -97,7 +97,7 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   return cells && view.answer(id, cells);
 }
 
-/** That the record may be created, and that each member may be set. */
+/** The conditions under which the record may be created, and each member may be set. */
 const conditionsOf = ({ permit, members }: Creation): readonly Sql[] =>
   [permit, ...members.map((member) => member.permit)].map((each) => each.where(WRITTEN));
 

@@ -62,7 +62,7 @@ type Mode = 'create' | 'update';
 interface Write {
   readonly mode: Mode;
   readonly data: Data;
-  /** On create. */
+  /** The server gives these values on create. */
   readonly given?: ServerValues;
 }
 

@@ -111,7 +111,7 @@ export const changedSince = (): Refusal =>
 interface UpdateTarget {
   readonly collection: string;
   readonly id: string;
-  /** That the update sets, and that have rules of their own. */
+  /** The members that the update sets, and that have rules of their own. */
   readonly members: readonly GuardedMember[];
 }
 
@@ -139,7 +139,7 @@ export class LockedUpdate {
   /** The members that the caller may not set, whatever their values. */
   readonly impossibleMembers: readonly GuardedMember[];
   readonly #target: UpdateTarget;
-  /** That the update is permitted: of the record, then of each member. */
+  /** The conditions that permit the update: first the record's, then each member's. */
   readonly #conditions: readonly Sql[];
 
   private constructor(target: UpdateTarget, before: LockedRow, rules: readonly StoredRules[]) {

@@ -31,12 +31,12 @@ export interface WantedValues {
 /** The locks of each table. The locks of all batches must fit into the server's lock table. */
 const LOCKS = 64;
 
-/** Until the end of the transaction. */
+/** Locks the values until the end of the transaction. */
 export async function lockValues(tx: Transaction, wanted: readonly WantedValues[]): Promise<void> {
   const values = new Map(wanted.flatMap(contestedValues));
   if (values.size < 2) return;
   const locks = new Set(Array.from(values, ([value, table]) => lockNumber(table, value)));
-  // Sorted by what is locked, so that two values of one lock change nothing.
+  // The locks are sorted and distinct, so that two values may share one.
   await tx.rows(sql`
     SELECT pg_advisory_xact_lock(k.lock)
       FROM (SELECT DISTINCT hashtextextended(current_schema(), v) AS lock

@@ -13,7 +13,7 @@ import type { Collection, Relation, Schema } from '../../schema/model/model.ts';
 export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
 
 interface Named {
-  /** As sent: it may not exist. */
+  /** The name as sent: the collection may not exist. */
   readonly collection: string;
 }
 interface CreateOperation extends Named {
@@ -26,7 +26,7 @@ interface CreateOperation extends Named {
 }
 interface UpdateOperation extends Named {
   readonly op: 'update';
-  /** As sent, or that of the record which a `$ref` names. */
+  /** The id as sent, or the id of the record that a `$ref` names. */
   readonly id: string;
   readonly data: Data;
   readonly ifMatch: string | undefined;
@@ -186,7 +186,7 @@ class OperationReader {
     return {};
   }
 
-  /** With the ids of new records in place of `$ref`s. */
+  /** Replaces each `$ref` by the id of the new record. */
   #withoutReferences(data: Data, collection: Collection | undefined): Data {
     if (collection === undefined) return data;
     const members = Object.entries(data).map(([key, value]) => {

@@ -62,7 +62,7 @@ export interface FieldKind {
   readonly hasColumnDefault: boolean;
   jsonSchema(constraints: Constraints): JsonSchema;
   typescript(constraints: Constraints): string;
-  /** For tables that exist already. */
+  /** The way in which columns of existing tables are adopted. */
   readonly adoption: Adoption;
 }
 
@@ -87,7 +87,7 @@ export function outsideEnum(value: string | number, { enum: allowed }: Constrain
   return reject('not_in_enum', `expected one of ${allowed.map((item) => JSON.stringify(item)).join(', ')}`);
 }
 
-/** For types whose `min` and `max` are values. Both sides compare with `<` (numbers, canonical datetimes). */
+/** Serves types whose `min` and `max` are values. Both sides compare with `<` (numbers, canonical datetimes). */
 export function outsideBounds(value: string | number, { min, max }: Constraints): Rejected | undefined {
   if (min !== undefined && value < min) return reject('too_small', `expected ${min} or more`);
   if (max !== undefined && value > max) return reject('too_large', `expected ${max} or less`);

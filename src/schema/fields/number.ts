@@ -18,7 +18,7 @@ import {
 export interface NumberType extends Pick<FieldKind, 'doc' | 'column' | 'expected'> {
   readonly adoption: Omit<FieldKind['adoption'], 'defaultOf'>;
   readonly name: 'int' | 'float';
-  /** Without its enum. */
+  /** The JSON Schema of the type, without its enum. */
   jsonSchema(bounds: Pick<Constraints, 'min' | 'max'>): JsonSchema;
 }
 

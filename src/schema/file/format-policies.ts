@@ -110,7 +110,7 @@ const TEXT_OR_WHITE = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\s+/gs;
 const unfolded = (value: string): string =>
   value.replaceAll(TEXT_OR_WHITE, (match) => (/^\s/.test(match) ? ' ' : match)).trim();
 
-/** With the header, the indentation and the line end of the original block. */
+/** The block keeps the header, the indentation and the line end of the original. */
 function blockOf(written: string, canonical: string): string {
   const header = written.slice(0, written.indexOf('\n') + 1);
   const indentation = /^[ \t]*(?=\S)/m.exec(written.slice(header.length))?.[0] ?? '';

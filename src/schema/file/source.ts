@@ -323,7 +323,7 @@ export class SchemaSource {
 
 const rangeOf = (node: Pick<Node, 'range'>): Range => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
 
-/** Before the first `separator`. */
+/** Returns the text before the first `separator`. */
 function firstPart(text: string, separator: string): string {
   const end = text.indexOf(separator);
   return end === -1 ? text : text.slice(0, end);
@@ -334,7 +334,7 @@ function firstLine(text: string, [start, end]: Range): Range {
   return [start, lineEnd === -1 ? end : Math.min(end, lineEnd)];
 }
 
-/** From the first character meant to the end of the last one. */
+/** The span reaches from the first character meant to the end of the last one. */
 function spanIn(offsets: readonly number[], { start, end }: Span): Range {
   const last = offsets.length - 1;
   const offsetAt = (i: number): number => present(offsets[Math.min(i, last)], 'the offset');

@@ -9,7 +9,7 @@ import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
 
-/** Before its rules are read. */
+/** A collection whose rules are not read yet. */
 export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
 export type WithoutTenantLayout = Omit<Bare, 'tenantLayout'>;
 

@@ -12,7 +12,7 @@ export interface IndexDefinition {
    * `id`, so that the index returns a page in its order.
    */
   readonly columns: readonly string[];
-  /** Undefined: of a key of several columns. */
+  /** Undefined: the index belongs to a key of several columns. */
   readonly serves: string | undefined;
   readonly unique: boolean;
   /** `index: true` or `unique` of the file, a belongs_to, or an equality in a list policy. */

@@ -20,7 +20,7 @@ export interface Schema {
   readonly file: string;
   readonly roles: ReadonlyMap<string, Role>;
   readonly register: { readonly roles: readonly string[] };
-  /** In the order of the file; `users` and `files` are always among them. */
+  /** The collections are in the order of the file, and always include `users` and `files`. */
   readonly collections: ReadonlyMap<string, Collection>;
   readonly oauth: ReadonlyMap<string, OAuthProvider>;
   /** Seconds. */
@@ -108,7 +108,7 @@ export interface BelongsTo extends CatalogBelongsTo {
   readonly onDelete: 'cascade' | 'restrict' | 'set_null';
   /** True also if a has_one names it by `via`. */
   readonly unique: boolean;
-  /** As of a field. */
+  /** The same as `uniqueWithin` of a field. */
   readonly uniqueWithin?: string;
   readonly default?: Default;
   readonly was?: string;

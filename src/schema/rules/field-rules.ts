@@ -24,7 +24,7 @@ export type AuthTypes = ReadonlyMap<string, ValueType>;
 /** At four bytes a character, a longer string may not fit into an entry of a B-tree (2704 bytes). */
 export const INDEXABLE_LENGTH = 675;
 
-/** Without its default, which may refer to fields of `users`. */
+/** Reads a field without its default, which may refer to fields of `users`. */
 export function readField(shape: FieldShape, place: FieldPlace): Field {
   const { type, required = false, index = false, search = false, was } = shape;
   const kind = FIELD_KINDS[type];

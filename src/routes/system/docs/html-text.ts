@@ -8,7 +8,7 @@ const HTML_ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 export const html = (value: string): string => value.replaceAll(/[&<>"']/g, (character) => HTML_ESCAPES[character]!);
-/** For ids and the links to them. */
+/** Makes an id, and the links to it. */
 export const attribute = (value: string): string => html(value.replaceAll(/\s/g, '-'));
 export const code = (value: string): string => `<code>${html(value)}</code>`;
 /** Backticks mark code. */

@@ -5,7 +5,7 @@ import { attribute, code, html, prose } from './html-text.ts';
 const TYPE_WORDS: Readonly<Record<string, string>> = { integer: 'int', number: 'float', boolean: 'bool' };
 const FORMAT_WORDS: Readonly<Record<string, string>> = { uuid: 'id', 'date-time': 'datetime' };
 
-/** As HTML; references are links to the schema that they name. */
+/** Returns HTML; references are links to the schema that they name. */
 export function typeWords(schema: ShownSchema): string {
   const { $ref, oneOf, allOf, items } = schema;
   if ($ref !== undefined) return schemaLink(nameOfRef($ref));
