@@ -1,4 +1,7 @@
-/** A map of limited size: a full one drops the entry that was used least recently; uses before it was half full do not count. */
+/**
+ * A map of limited size: a full one drops the entry that was used least recently; uses before it
+ * was half full do not count.
+ */
 export class BoundedMap<K, V> {
   /** In the order of use, once it is half full. */
   readonly #map = new Map<K, V>();

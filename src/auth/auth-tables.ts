@@ -100,7 +100,7 @@ const ROLE_TRAIL = `CREATE TABLE IF NOT EXISTS "_auth_role_trail" (
   roles text[] NOT NULL
 )`;
 
-/** As rate-limiter-flexible expects it. */
+/** The table has the columns that rate-limiter-flexible expects. */
 const LIMITS_TABLE = `CREATE TABLE IF NOT EXISTS "_auth_limits" (
   key varchar(255) PRIMARY KEY,
   points int8 NOT NULL DEFAULT 0,

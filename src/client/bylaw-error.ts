@@ -25,7 +25,7 @@ export class BylawError extends Error {
   readonly code: string;
   readonly errors: readonly ErrorDetail[];
   readonly requestId: string | undefined;
-  /** For a batch: the index of the operation that failed. */
+  /** The index of the operation that failed in a batch. */
   readonly operation: number | undefined;
   /** Seconds to wait before trying again, if the service sent `Retry-After`. */
   readonly retryAfter: number | undefined;
@@ -41,7 +41,7 @@ export class BylawError extends Error {
     this.retryAfter = retryAfter;
   }
 
-  /** For forms: the first message for each field of `data`, by the field's name. */
+  /** The first message for each field of `data`, by the field's name, as forms show it. */
   get fields(): Readonly<Record<string, string>> {
     const fields: Record<string, string> = Object.create(null);
     for (const { pointer, detail } of this.errors) {

@@ -50,7 +50,7 @@ export async function assertCitusFits(db: Pick<Queryable, 'rows'>): Promise<void
 }
 
 /**
- * For a transaction, before a statement about several tenants: without it, Citus writes to the shards
+ * Prepares a transaction for a statement about several tenants: without it, Citus writes to the shards
  * over several connections, after which the transaction can neither change nor define a table that
  * every node has.
  */

@@ -31,8 +31,8 @@ export interface ReadOptions {
    */
   readonly limitMs?: number | undefined;
   /**
-   * `generic`: one plan serves all values. For a SELECT of one tenant's records, because PostgreSQL
-   * plans statements over partitions for every execution otherwise. A statement whose parameters ask
+   * `generic`: one plan serves all values. A SELECT of one tenant's records uses it, because PostgreSQL
+   * otherwise plans statements over partitions for every execution. A statement whose parameters ask
    * for a custom plan (`plannedParam`) gets one nevertheless.
    */
   readonly plan?: 'generic' | undefined;
@@ -40,7 +40,7 @@ export interface ReadOptions {
 
 /** Reads outside transactions. */
 export interface Reader extends Queryable {
-  /** As in `Queryable`; a SELECT may be sent twice. */
+  /** The same as in `Queryable`; a SELECT may be sent twice. */
   rows(statement: Sql, options?: ReadOptions): Promise<readonly Cells[]>;
 }
 
@@ -70,8 +70,8 @@ export interface WriteTarget {
   /** The id of the row that the statement locks. */
   readonly row?: string | undefined;
   /**
-   * The collection is divided by tenant. The statement gets a separate transaction, because a transaction of two tenants
-   * would span two nodes of a cluster.
+   * The collection is divided by tenant. The statement gets a separate transaction, because a
+   * transaction of two tenants would span two nodes of a cluster.
    */
   readonly isDivided?: boolean;
 }
@@ -82,8 +82,8 @@ export interface Transaction extends Queryable {
 
 export interface Database extends Reader {
   /**
-   * For a database that cannot cancel statements: a condition that is true for so many milliseconds of a statement, and
-   * then fails as `time_limit`.
+   * A database that cannot cancel statements gives this condition: it is true for so many milliseconds
+   * of a statement, and then fails as `time_limit`.
    */
   statementInTime?(ms: number): Sql;
   readonly kind: 'embedded' | 'postgres';
@@ -107,7 +107,7 @@ export interface Database extends Reader {
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Undefined in the embedded database, and behind a pooler. */
   readonly openSession?: (() => Promise<Session>) | undefined;
-  /** For the embedded database in a folder, which holds all committed data and does not change until `copy` ends. */
+  /** Copies the folder of the embedded database: it holds all committed data, and stays unchanged until `copy` ends. */
   readonly copyFolder?: (copy: (folder: string) => Promise<void>) => Promise<void>;
   /** LISTEN. `onMessage` gets the payload; `onState` reports whether the channel is up. */
   listen(

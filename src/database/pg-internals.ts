@@ -182,7 +182,7 @@ interface BatchPart extends BatchStatement {
 interface PreparedNames {
   /** Returns undefined if the name is prepared; else the names to close before it is prepared. */
   use(name: string, isPlannedAnew: boolean): readonly string[] | undefined;
-  /** After an error. */
+  /** An error leaves the state of the name unknown. */
   forget(name: string): void;
 }
 

@@ -3,7 +3,7 @@ import { type Sql, sql } from '../sql.ts';
 import type { Reader } from './contract.ts';
 
 interface ExpectedPlan {
-  /** In the planner's own unit. */
+  /** The cost in the planner's own unit. */
   readonly 'Total Cost': number;
   readonly 'Plan Rows': number;
 }

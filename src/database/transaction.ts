@@ -15,7 +15,7 @@ export interface Lease {
   /** Sends BEGIN, COMMIT, ROLLBACK or SET. Resolves with the command that PostgreSQL reports. */
   command(text: string): Promise<{ readonly command: string }>;
   send(statement: Sql): Promise<Outcome>;
-  /** As one transaction, outside another one. Rejects with a `TogetherError`. */
+  /** Sends the statements as one transaction, outside another one. Rejects with a `TogetherError`. */
   sendTogether(statements: readonly Sql[]): Promise<readonly Outcome[]>;
   release(destroy: boolean): void;
 }

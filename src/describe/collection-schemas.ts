@@ -256,7 +256,10 @@ function writableSchema(writable: Writable): Json {
   }
 }
 
-/** In words: generators of clients take a property with the keyword `default` for required. */
+/**
+ * Describes the default in words, because generators of clients take a property with the keyword
+ * `default` for required.
+ */
 function withDefault(writable: Writable): Json {
   const schema = writableSchema(writable);
   const value = writable.kind === 'field' ? writable.field.default : undefined;

@@ -56,7 +56,7 @@ class Document {
     this.#typeName = typeName;
   }
 
-  /** Collection by collection, then what belongs to none. */
+  /** The routes of each collection, then all others. */
   write(routes: readonly Operation[]) {
     for (const collection of this.#schema.collections.values()) {
       for (const route of routes) if (concernsCollection(route, collection)) this.#add(route, collection);

@@ -28,7 +28,7 @@ function problemsOf(operation: Operation, scope: OperationScope): readonly Probl
     ...(body === undefined ? [] : BODY),
     ...problems.flatMap((each) => (typeof each === 'function' ? each(scope) : [each])),
   ];
-  // In the order of the table, which is that of the statuses.
+  // The order is that of the table, which is sorted by status.
   return CODES.filter((code) => codes.includes(code));
 }
 
@@ -38,7 +38,7 @@ const CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
 export class ProblemResponses {
   readonly components: Record<string, Json> = {};
 
-  /** References by status, and `default` for what any request can meet. */
+  /** References by status, and `default` for the errors of every request. */
   of(operation: Operation, scope: OperationScope): Json {
     const byStatus = Map.groupBy(problemsOf(operation, scope), (code) => PROBLEMS[code].status);
     const own = [...byStatus].map(([status, codes]) => [String(status), this.#reference(codes)] as const);

@@ -101,7 +101,7 @@ function recordLines(collection: Collection, names: Names): readonly string[] {
   return [...lines, ...expandLine(collection, names)];
 }
 
-/** With a question mark where the record can come without it. */
+/** Adds a question mark if the record can come without the member. */
 const shownName = (collection: Collection, { name }: Pick<Field, 'name'>): string =>
   `${name}${canBeHidden(collection, name) ? '?' : ''}`;
 

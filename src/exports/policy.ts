@@ -74,7 +74,7 @@ export class Policy {
     this.#codegen = codegen;
   }
 
-  /** About stored records, which have what the schema requires. */
+  /** Decides stored records, which have every required value. */
   get stored(): CompiledPolicy {
     return this.#stored;
   }
@@ -84,7 +84,7 @@ export class Policy {
   }
 
   /**
-   * For records that a caller gives, in which any value may be missing. `fails` is true if the policy is
+   * Decides records that a caller gives, in which any value may be missing. `fails` is true if the policy is
    * definitely false, which distinguishes false from unknown.
    */
   get inMemory(): { readonly holds: CompiledPolicy; readonly fails: CompiledPolicy } {
@@ -125,7 +125,7 @@ export function compile(text: string, { schema, collection, action, codegen = tr
 export interface TestInput {
   readonly record: PolicyRecord;
   readonly request?: Request;
-  /** For update: the record as it would be afterwards. Default: unchanged. */
+  /** The record after an update. Default: unchanged. */
   readonly next?: PolicyRecord;
 }
 

@@ -70,7 +70,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
 export type Admit = (collection: Collection, action: Action) => Admission;
 
 /**
- * For a route whose body names collections and actions: each is admitted like a request of its own,
+ * Serves routes whose body names collections and actions: each is admitted like a request of its own,
  * all at one instant.
  */
 export function admitOf(ctx: Context, { schema }: App): Admit {

@@ -32,7 +32,7 @@ export function addressReader(proxies: readonly string[]): AddressReader {
     const peer = peerOf(request);
     if (!isTrusted(peer)) return peer;
     const hops = forwardedFor(request);
-    // From the right: the first hop that is not one of our proxies is the client as our proxies saw it.
+    // The search goes from the right: the first hop that is not our proxy is the client as our proxies saw it.
     const client = hops.findLast((hop) => !isTrusted(hop)) ?? hops[0];
     return client !== undefined && isIP(client) !== 0 ? client : peer;
   };

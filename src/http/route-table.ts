@@ -65,7 +65,7 @@ export class RouteTable {
     return { path, params: found[0]?.params(path) ?? {}, route: undefined, candidates: found };
   }
 
-  /** In any spelling: `/%61pi` and `/API` do not belong to the front end either. */
+  /** A path is taken in any spelling: `/%61pi` and `/API` do not belong to the front end either. */
   #isTaken(path: string): boolean {
     try {
       return this.#taken.has(decodeURIComponent(firstSegment(path)).toLowerCase());

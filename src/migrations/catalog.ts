@@ -24,7 +24,7 @@ export interface ActualConstraint {
   readonly isPlain: boolean;
   /** False: rows that are older than the constraint may break it. */
   readonly isValidated: boolean;
-  /** For a key: the statements that drop the foreign keys which need it. */
+  /** The statements that drop the foreign keys which need this key. */
   readonly dropsOfUsers: readonly string[];
 }
 export interface ActualIndex {
@@ -42,7 +42,7 @@ export interface ActualTable {
   readonly indexes: readonly ActualIndex[];
   readonly tenantLayout?: ActualTenantLayout;
 }
-/** As `TableTenantLayout`. Partitions that an operator has made do not count. */
+/** The `TableTenantLayout` that a table has. Partitions that an operator has made do not count. */
 type ActualTenantLayout = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
 
 const COLUMNS = raw(`

@@ -14,7 +14,7 @@ export const HISTORY_TABLE: Sql = raw(`CREATE TABLE IF NOT EXISTS "bylaw_migrati
 )`);
 
 export interface PastMigration {
-  /** In PostgreSQL's format. */
+  /** The time in PostgreSQL's format. */
   readonly startedAt: string;
   /** Null: the migration was interrupted, or is running. */
   readonly finishedAt: string | null;

@@ -15,7 +15,7 @@ import type { Step } from './step.ts';
 import { tablesOf } from './tables.ts';
 
 export interface Migration {
-  /** In the order of execution; empty if the database matches the schema. */
+  /** The steps are in the order of execution; empty if the database matches the schema. */
   readonly statements: readonly string[];
   /** The statements that need the operator's consent. */
   readonly destructive: readonly RiskyStatement[];
@@ -57,7 +57,7 @@ export interface MigrateOptions {
   readonly onNote?: (note: string) => void;
   /** Called before each statement; an exception ends the migration there. */
   readonly onStatement?: (statement: string) => void;
-  /** For tests: bytes from which tables are changed while they are in use. */
+  /** The bytes from which tables are changed while they are in use; tests set it. */
   readonly largeFrom?: number;
 }
 

@@ -14,7 +14,7 @@ const LARGE_BYTES = 1 << 20;
 export interface TableDiffOptions {
   /** Statements can run outside of transactions. */
   readonly canRunApart: boolean;
-  /** For tests: bytes from which a table is large. */
+  /** The bytes from which a table is large; tests set it. */
   readonly largeFrom?: number | undefined;
   readonly tenantStorage?: TenantStorage;
 }
@@ -121,7 +121,7 @@ export class TableDiff {
     return sql`SELECT ${list} FROM ${this.#from} WHERE ${present} GROUP BY ${list} HAVING count(*) > 1`;
   }
 
-  /** For messages: the query that finds rows. */
+  /** The query of messages, which finds rows. */
   rowsWhere(condition: Sql): string {
     return sql`SELECT id FROM ${this.#from} WHERE ${condition}`.text;
   }

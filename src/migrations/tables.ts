@@ -14,7 +14,7 @@ import { ident, join, quotedText, raw, type Sql } from '../sql.ts';
 
 export interface Column {
   readonly name: string;
-  /** As `format_type` prints it; text is always COLLATE "C". */
+  /** The type as `format_type` prints it; text is always COLLATE "C". */
   readonly type: string;
   readonly required: boolean;
   /** The value of existing rows when the column is added or becomes required, as SQL. */

@@ -20,7 +20,7 @@ export function needsMove({ tenantLayout: actual }: ActualTable, { tenantLayout:
   return from !== to;
 }
 
-/** Without the tenant of a link, which the copy fills. */
+/** Leaves out the tenant of a link, which the copy fills. */
 export const withoutLinkTenant = (table: Table): Table => ({
   ...table,
   columns: table.columns.filter(({ name }) => name !== LINK_TENANT_COLUMN),

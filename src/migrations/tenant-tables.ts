@@ -34,7 +34,7 @@ export function createStoredTable(table: Table, storage: TenantStorage, neighbou
   return tenantLayout.kind === 'reference' ? createTable(table) : createPartitionedTable(table, tenantLayout.column);
 }
 
-/** As `createTable`, with its partitions. */
+/** Does the same as `createTable`, and creates its partitions. */
 function createPartitionedTable(table: Table, key: string): readonly Sql[] {
   const { name, columns, primaryKey, uniques } = table;
   const definitions = columns.map((column) => {
@@ -64,7 +64,7 @@ export const renamedPartitions = (from: string, to: string): readonly Step[] =>
 /** The argument of a function that takes a table by its name. */
 const tableLiteral = (table: string): Sql => stringLiteral(ident(table).text);
 
-/** On a cluster. */
+/** Distributes a table over a cluster. */
 function distribute(table: string, layout: TableTenantLayout, neighbour: string | undefined): Sql {
   if (layout.kind === 'reference') return sql`SELECT create_reference_table(${tableLiteral(table)})`;
   const together = neighbour === undefined ? stringLiteral('none') : tableLiteral(neighbour);
@@ -72,7 +72,7 @@ function distribute(table: string, layout: TableTenantLayout, neighbour: string 
   return sql`SELECT create_distributed_table(${distributed}, colocate_with => ${together})`;
 }
 
-/** On a cluster: every node gets a copy of a table that has none, or no longer. */
+/** Gives every node of a cluster a copy of a table that has none, or no longer. */
 export function replicate(
   { name, tenantLayout: wanted }: Table,
   { tenantLayout: actual }: ActualTable,

@@ -64,8 +64,8 @@ export class Permit {
   }
 
   /**
-   * `where` in parts, of which indexes find the first records by id; together they are `where`. Undefined where some rule
-   * has a part that no index serves, and where the verdict is settled.
+   * `where` in parts, of which indexes find the first records by id; together they are `where`.
+   * Undefined where some rule has a part that no index serves, and where the verdict is settled.
    */
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
     if (this.verdict !== 'depends') return undefined;

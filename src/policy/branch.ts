@@ -2,7 +2,8 @@
 import type { Sql } from '../sql.ts';
 
 /**
- * Part of a condition that is an `or`: records that ranges of an index on (`column`, `id`) hold, each in the order of their ids.
+ * Part of a condition that is an `or`: records that ranges of an index on (`column`, `id`) hold,
+ * each in the order of their ids.
  */
 export interface Branch {
   readonly column: string;

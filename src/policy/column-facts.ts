@@ -1,8 +1,8 @@
 /**
  * Which column of a record has which value. A condition requires values of the records that meet it
- * (`requiredFacts`), and values that are known before the database is asked decide parts of a condition
- * (`DecidableLeaves`).
- * Filters, tenants, branches and estimates all ask this module; `records/page` reads the facts and tests of a filter from here.
+ * (`requiredFacts`), and values that are known before the database is asked decide parts of a
+ * condition (`DecidableLeaves`). Filters, tenants, branches and estimates all ask this module;
+ * `records/page` reads the facts and tests of a filter from here.
  */
 import { type ColumnRef, type Condition, isTo, type NullTest, RECORD, type Test, type Value } from './condition.ts';
 import { closures } from './emit/closures.ts';

@@ -1,6 +1,6 @@
 /**
- * The filter of a query: an expression over the record, compiled by the stages of policies as another dialect. It sees what its author may
- * read, and nothing else.
+ * The filter of a query: an expression over the record, compiled by the stages of policies as
+ * another dialect. It sees what its author may read, and nothing else.
  *
  *   text ─examine→ Checked ─plan→ Planned ─bind→ values ─lower, as the caller sees→ Condition ─emit→ SQL
  */
@@ -209,7 +209,10 @@ export class AskedFilter {
     return this.#lowered.isOpen;
   }
 
-  /** `inTime`: a condition that fails once the statement has had its time; asked of each row, and in every loop within another one. */
+  /**
+   * `inTime`: a condition that fails once the statement has had its time; asked of each row, and in
+   * every loop within another one.
+   */
   where(alias: string, inTime?: Sql): Sql {
     const where = this.#lowered.where(alias, this.#visibility, inTime).fill(this.#values);
     return inTime === undefined ? where : sql`${where} AND ${inTime}`;
@@ -223,8 +226,8 @@ export class AskedFilter {
   }
 
   /**
-   * The record's own columns that it reads the whole table to compare; `indexed` is what indexes begin with. Undefined: an index
-   * finds few records, or it looks at other records.
+   * The record's own columns that the filter compares by reading the whole table; `indexed`: the first
+   * columns of indexes. Undefined: an index finds few records, or the filter reads other records.
    */
   unserved(indexed: ReadonlySet<string>): readonly ComparedColumn[] | undefined {
     return unservedOf(this.#lowered.cond, indexed);

@@ -59,8 +59,8 @@ function compareWithDecimal(value: number, source: string): number {
 const signOf = (value: bigint): number => (value > 0n ? 1 : value < 0n ? -1 : 0);
 
 /**
- * For a number strictly between two neighbouring values of the column's type: comparing with the
- * lower one suffices.
+ * Decides a number strictly between two neighbouring values of the column's type: comparing with
+ * the lower one suffices.
  */
 function between({ direction, negative }: Operator, below: number): NumberTest {
   if (direction === undefined) return negative === true;

@@ -1,6 +1,7 @@
 /**
- * The remainder of a policy once a request is known: a cached condition with the values of that request. Requests of one
- * signature share a condition, with all that was made from it, so a known signature costs no more than binding its values.
+ * The remainder of a policy once a request is known: a cached condition with the values of that
+ * request. Requests of one signature share a condition, with all that was made from it, so a known
+ * signature costs no more than binding its values.
  */
 
 import { BoundedMap } from '../bounded-map.ts';
@@ -125,8 +126,9 @@ const CONSTANTS = { allow: constantResidual(true), deny: constantResidual(false)
 // ---------------------------------------------------------------- what requests of one signature share
 
 /**
- * For all policies together, beyond the latest entry of each; about 3 KiB an entry, and as much for each of its
- * remainders. A client that hits every signature pays a few µs of lowering each time.
+ * The limit of all policies together, beyond the latest entry of each; about 3 KiB an entry, and as
+ * much for each of its remainders. A client that hits every signature pays a few µs of lowering
+ * each time.
  */
 const MOST_ENTRIES = 1024;
 
@@ -166,7 +168,7 @@ export class ResidualMemory {
 /** The process has one such memory, because the limit is on the memory of the process. */
 export const PROCESS_MEMORY = new ResidualMemory();
 
-/** The entries of one policy, by signature: always the latest, and those that the memory still holds. */
+/** The entries of one policy, by signature: always the latest, and all that the memory still holds. */
 export class ResidualCache {
   readonly #memory: ResidualMemory;
   readonly #entries = new Map<BindingSignature, CacheEntry>();

@@ -20,7 +20,10 @@ export interface ScalarKind {
   readonly sqlType: SqlType;
   /** True if `<`, `<=`, `>` and `>=` compare it. */
   readonly ordered: boolean;
-  /** Given if it holds numbers: the integers within ±(2^53−1), or finite doubles. Numbers of both kinds compare by value. */
+  /**
+   * Given if it holds numbers: the integers within ±(2^53−1), or finite doubles. Numbers of both
+   * kinds compare by value.
+   */
   readonly numbers?: 'whole' | 'double';
   /** Strings: compared by code point, with parts to look for. */
   readonly text?: true;

@@ -304,7 +304,10 @@ export type Row = Readonly<Record<string, unknown>>;
 export const own = (row: Row | null | undefined, name: string): unknown =>
   row != null && Object.hasOwn(row, name) ? row[name] : undefined;
 
-/** The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers that no route lets in. */
+/**
+ * The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers
+ * that no route lets in.
+ */
 export interface PolicyRequest {
   readonly auth: Row | null;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
@@ -328,7 +331,10 @@ export const NO_RELATED: Related = { one: () => undefined, many: () => [] };
 /** Which related rows a predicate reads: a tree of relation names from the record (or from `@next`). */
 export interface Need {
   readonly relation: string;
-  /** The relation is followed up to the last ancestor that counts; `needs` are those of the record itself and of all above it. */
+  /**
+   * The relation is followed up to the last ancestor that counts; `needs` belong to the record
+   * itself and to all its ancestors.
+   */
   readonly isFollowed?: true;
   readonly needs: readonly Need[];
 }
@@ -375,8 +381,9 @@ export interface Residual {
   /** Every record that this allows (for an update, the stored one) has each of these ids in this belongs_to column. */
   pinned(column: string): readonly string[];
   /**
-   * The same condition in parts, at least one, of which indexes find the first records by id. `indexed`: the columns that an
-   * index begins with, followed by the id. Undefined where some part has none.
+   * The same condition in parts, at least one, of which indexes find the first records by id.
+   * `indexed`: the columns that an index begins with, followed by the id. Undefined where some part
+   * has none.
    */
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;
 }

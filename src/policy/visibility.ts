@@ -15,7 +15,10 @@ export interface Visibility {
   member(collection: string, member: string): Readable | undefined;
 }
 
-/** A column of the row that is named `alias`, NULL where the caller may not read it. Undefined: as readable as the record. */
+/**
+ * A column of the row that is named `alias`, NULL where the caller may not read it. Undefined: as
+ * readable as the record.
+ */
 export function maskedBy(rule: Readable | undefined, alias: string, column: Sql): Sql {
   if (rule === undefined || rule.verdict === 'allow') return column;
   // The CASE has the column's type; a bare NULL has none.

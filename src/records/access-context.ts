@@ -24,7 +24,7 @@ export interface AccessContext {
   /** The permit of this request for an action on a collection. */
   readonly permit: (collection: string, action: Action) => Permit;
   /**
-   * The same for a field or belongs_to with rules of its own; undefined: those of the record
+   * The same for a field or belongs_to with rules of its own; undefined: the rules of the record
    * decide.
    */
   readonly member: (collection: string, member: string, action: MemberAction) => Permit | undefined;
@@ -162,7 +162,10 @@ export class Store {
     return this.db.noteWrite(callerIdOf(access));
   }
 
-  /** A condition for filters of queries that fails once the time is up. Undefined: the database ends the statement itself. */
+  /**
+   * A condition for filters of queries that fails once the time is up. Undefined: the database ends
+   * the statement itself.
+   */
   get inTime(): Sql | undefined {
     return this.db.statementInTime?.(this.schema.limits.queryTime * 1000);
   }

@@ -24,8 +24,8 @@ export interface Records {
   aggregate(access: AccessContext, request: AggregateRequest): Promise<Aggregates>;
   read(access: AccessContext, request: ReadRequest): Promise<Answer>;
   /**
-   * With `tx` where more has to happen in the transaction of the write (an idempotency record, a
-   * file).
+   * The caller passes `tx` if the transaction of the write also writes an idempotency record or a
+   * file.
    */
   create(access: AccessContext, request: CreateRequest): Promise<Written>;
   update(access: AccessContext, request: UpdateRequest): Promise<Written>;

@@ -117,7 +117,7 @@ export class AccessTokens {
 
   /** Throws `invalid_token`, without a reason. Synchronous for a remembered token. */
   verify(token: string): AccessClaims | Promise<AccessClaims> {
-    // In the background: a node that missed the revocation of a key forgets the tokens of that key.
+    // This runs in the background: a node that missed the revocation of a key forgets its tokens.
     if (performance.now() - this.#loadedAt > STALE_AFTER_MS) this.#loadOnce().catch(() => undefined);
     const known = this.#verified.get(token);
     if (known !== undefined) {

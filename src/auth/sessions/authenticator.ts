@@ -22,7 +22,7 @@ const TTL_WITHOUT_ANNOUNCEMENTS = 200;
 const MAX_SESSIONS = 10_000;
 
 export interface RequestCredentials {
-  /** The header as it came. */
+  /** The header as sent. */
   readonly authorization?: string | undefined;
   /** The value of `svc_session`. */
   readonly cookie?: string | undefined;

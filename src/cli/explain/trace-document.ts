@@ -47,7 +47,7 @@ interface LeafDocument {
   readonly absent: string | null;
   /** The element of a to-many relation, such as `memberships <id>`; null outside of quantifiers. */
   readonly element: string | null;
-  /** For a rule of an update without `@next`: the stored record or the result. */
+  /** The stored record or the result, for a rule of an update without `@next`. */
   readonly of: 'stored' | 'written' | null;
 }
 

@@ -47,7 +47,7 @@ export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenData
 }
 
 /**
- * As `openDatabaseFor`; creates the tables of the schema if the database has none yet. Throws
+ * Does the same as `openDatabaseFor`, and creates the tables of the schema if the database has none yet. Throws
  * ConfigError, FolderInUse.
  */
 export async function openMigratedDatabase(args: Arguments, io: Io): Promise<OpenDatabase> {
@@ -62,7 +62,7 @@ export async function openMigratedDatabase(args: Arguments, io: Io): Promise<Ope
   }
 }
 
-/** As `openMigratedDatabase`, with sessions and keys. Throws KeySecretError too. */
+/** Does the same as `openMigratedDatabase`, and opens sessions and keys. Throws KeySecretError too. */
 export async function openWorkspace(args: Arguments, io: Io): Promise<Workspace> {
   const lent = lentWorkspace.getStore();
   if (lent !== undefined) return { ...lent, close: async () => {} };

@@ -1,7 +1,7 @@
 /**
- * The engine of an embedded database: its thread, the one connection to it, and the lock of its folder. An engine that
- * has ended by itself is started again for the next caller, because all that was committed is in the folder. An engine in
- * memory has lost its content, and stays ended.
+ * The engine of an embedded database: its thread, the one connection to it, and the lock of its
+ * folder. An engine that has ended by itself is started again for the next caller, because all that
+ * was committed is in the folder. An engine in memory has lost its content, and stays ended.
  */
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { EngineThread } from './engine-thread.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
 
 export interface EmbeddedOptions {
-  /** In memory without it. */
+  /** The folder of the data; without it, they stay in memory. */
   readonly dataDir?: string;
   readonly searchPath?: string;
   /** The initial content of an engine in memory, from `dumpDataDir`: several times faster to read than to make. */
@@ -69,7 +69,7 @@ export class EmbeddedEngine {
     return engineFolderOf(this.#options);
   }
 
-  /** For one caller at a time. Throws `unavailable` if the engine has ended and cannot be started again. */
+  /** Serves one caller at a time. Throws `unavailable` if the engine has ended and cannot be started again. */
   async client(): Promise<pg.Client> {
     const { thread, end } = this.#running;
     const ended = thread.failure ?? end;
@@ -157,7 +157,10 @@ async function startThread(folder: string | undefined, snapshot: Blob | undefine
   return thread;
 }
 
-/** A folder that may not be read or written, a thread that cannot start, a missing package: the folder is not damaged. */
+/**
+ * A folder that may not be read or written, a thread that cannot start, a missing package: the
+ * folder is not damaged.
+ */
 const isSystemError = (error: unknown): boolean =>
   error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));
 

@@ -1,4 +1,7 @@
-/** PostgreSQL inside this process (PGlite), in a thread: a single connection, on which statements and transactions take turns. */
+/**
+ * PostgreSQL inside this process (PGlite), in a thread: a single connection, on which statements
+ * and transactions take turns.
+ */
 import type pg from 'pg';
 import { invariant } from '../../invariant.ts';
 import { raw, type Sql } from '../../sql.ts';
@@ -21,9 +24,9 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
 }
 
 /**
- * Milliseconds that a unit of the planner's cost takes at least. A sequential scan of a million rows costs some 20,000 and
- * takes 300 ms; but the estimate of a recursive query over tables without statistics is ten times too high, and such a
- * query must not be rejected.
+ * Milliseconds that a unit of the planner's cost takes at least. A sequential scan of a million
+ * rows costs some 20,000 and takes 300 ms; but the estimate of a recursive query over tables
+ * without statistics is ten times too high, and such a query must not be rejected.
  */
 const MS_OF_COST = 0.002;
 
@@ -116,7 +119,7 @@ class EmbeddedConnection {
     }
   }
 
-  /** At most one slow statement is queued for the connection, so that a quick one waits for one at most. */
+  /** At most one slow statement is queued for the connection, so a quick one waits for a single slow one. */
   async slowly(statement: Sql): Promise<Outcome> {
     mustNotHoldConnection();
     const release = await this.#slowTurns.take(true);

@@ -1,6 +1,7 @@
 /**
- * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the response. The engine's
- * own adapter parses with a TextDecoder, which drops a U+FEFF at the start of every value.
+ * The embedded engine as a socket: the driver speaks PostgreSQL's protocol with it and parses the
+ * response. The engine's own adapter parses with a TextDecoder, which drops a U+FEFF at the start
+ * of every value.
  */
 import { Duplex } from 'node:stream';
 import type { EngineThread } from './engine-thread.ts';

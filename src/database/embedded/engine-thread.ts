@@ -9,7 +9,7 @@ import { invariant } from '../../invariant.ts';
 import { memoized } from '../../memoized.ts';
 import { ownedBytes } from './owned-bytes.ts';
 
-/** Without both, an empty database in memory. */
+/** A place without both is an empty database in memory. */
 interface EnginePlace {
   readonly folder?: string;
   readonly snapshot?: ArrayBuffer | undefined;
@@ -132,7 +132,7 @@ export class EngineThread {
     else asked?.reject(reply.error);
   }
 
-  /** For good. */
+  /** The failure is final. */
   #fail(error: Error): void {
     this.#failure ??= error;
     this.#settle({ error: this.#failure });

@@ -1,6 +1,7 @@
 /**
- * A lock keeps a second process out of a data folder, because it would silently lose rows. The lock file names its holder
- * by process id and start time, so that the end of a killed holder shows even after its id is reused.
+ * A lock keeps a second process out of a data folder, because it would silently lose rows. The lock
+ * file names its holder by process id and start time, so that the end of a killed holder shows even
+ * after its id is reused.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -39,9 +40,10 @@ const LOCK = /^lock(?:\.([1-9][0-9]*))?$/;
 const DRAFT = 'draft-lock-';
 
 /**
- * The holder is the process that made the lock file of the highest generation: `lock` is generation 0, `lock.7`
- * generation 7. A lock whose holder has ended is never removed in place, because a slow rival could remove its successor;
- * a rival makes the next generation instead, which only one process can do.
+ * The holder is the process that made the lock file of the highest generation: `lock` is generation
+ * 0, `lock.7` generation 7. A lock whose holder has ended is never removed in place, because a slow
+ * rival could remove its successor; a rival makes the next generation instead, which only one
+ * process can do.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -151,7 +153,10 @@ function processStart(pid: number): string {
 const linuxStartOf = (pid: number): string =>
   `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${procStatusOf(pid)[19]}`;
 
-/** The fields of /proc/PID/stat from the state on (proc_pid_stat(5)). The name before, in parentheses, holds any text. */
+/**
+ * The fields of /proc/PID/stat from the state on (proc_pid_stat(5)). The name before, in
+ * parentheses, holds any text.
+ */
 function procStatusOf(pid: number): readonly string[] {
   const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return line.slice(line.lastIndexOf(')') + 2).split(' ');

@@ -71,7 +71,10 @@ class PipelinedConnection {
   /** Sent, in the order of their answers. */
   #sent: ReadGroup[] = [];
   #sentCount = 0;
-  /** The time of the last answer, or of the first statement after a pause; and the bytes received until the last look. */
+  /**
+   * The time of the last answer, or of the first statement after a pause; and the bytes received
+   * until the last look.
+   */
   #heardAt = 0;
   #bytesRead = 0;
   #timer: NodeJS.Timeout | undefined;

@@ -14,7 +14,7 @@ import { NotAnswered, Pipeline, type PipelineOptions, SILENCE_MS } from './pipel
 export const URGENT_CONNECTIONS = 2;
 
 export interface ReadsOptions extends PipelineOptions {
-  /** For statements that are neither quick nor slow; for slow ones; for urgent ones. */
+  /** `pool` runs statements that are neither quick nor slow; the others run slow and urgent ones. */
   readonly pool: LeasePool;
   readonly slowPool: LeasePool;
   readonly urgentPool: LeasePool;
@@ -51,7 +51,10 @@ export class Reads implements Pick<Reader, 'rows'> {
     await Promise.all([this.#pipeline, pool, slowPool, urgentPool].map((each) => each.close()));
   }
 
-  /** The next attempt is made if the answer of the one before was lost, which may have changed the speed of the text. */
+  /**
+   * The next attempt is made if the answer of the one before was lost, which may have changed the
+   * speed of the text.
+   */
   *#attempts(statement: Sql, { lane = 'quick', limitMs, plan }: ReadOptions): Generator<Promise<readonly Cells[]>> {
     const { statements, pool, slowPool, urgentPool } = this.#options;
     const { history } = statements;

@@ -11,9 +11,10 @@ const LIMIT_SLACK = 1.05;
 export type Plan = 'generic' | undefined;
 
 /**
- * Settings that single statements need, and PostgreSQL enforces. A session keeps them, so that a statement pays for a SET
- * only if it needs another value than the statement before it. A pooler gives each transaction any session, so a limit
- * ends with its transaction there, and plans are its own.
+ * Settings that single statements need, and PostgreSQL enforces. A session keeps them, so that a
+ * statement pays for a SET only if it needs another value than the statement before it. A pooler
+ * gives each transaction any session, so a limit ends with its transaction there, and plans are its
+ * own.
  */
 export class SessionSettings {
   readonly #isPooled: boolean;

@@ -63,7 +63,7 @@ export class Statements {
     }
   }
 
-  /** As one transaction. Rejects with a `TogetherError`. */
+  /** Sends the statements as one transaction. Rejects with a `TogetherError`. */
   async sendTogether(client: AnyClient, statements: readonly Sql[]): Promise<readonly Outcome[]> {
     const named = statements.map((statement) => ({ statement, name: this.#nameOf(statement.text) }));
     const { outcomes } = client.query(new StatementBatch(named, this.#preparedOn(client)));
@@ -137,7 +137,7 @@ export class StatementHistory {
     return until !== undefined && until > performance.now();
   }
 
-  /** After a failure in a batch of writes: twice as long as the last time, if that was not long ago. */
+  /** A failure in a batch of writes penalises its texts: twice as long as the last time, if that was recent. */
   penalise(text: string): void {
     const entry = this.#entryOf(text);
     const { penalty } = entry;
@@ -192,7 +192,7 @@ export class PreparedNames {
     return closed;
   }
 
-  /** After an error. */
+  /** An error leaves the state of the name unknown. */
   forget(name: string): void {
     this.#prepared.delete(name);
     this.#doubtful.add(name);

@@ -15,9 +15,12 @@ const MOST_TOGETHER = 32;
 const MOST_UNDER_WAY = 64;
 /** Milliseconds after which the next batch starts beside the pending one. */
 const PATIENCE_MS = 20;
-/** A batch that takes so many milliseconds more than the shortest, which wait for disk and network, halves the batch size. */
+/**
+ * A batch that takes so many milliseconds more than the shortest, which wait for disk and network,
+ * halves the batch size.
+ */
 const LONG_MS = 30;
-/** How fast the time of the shortest follows longer ones. */
+/** The rate at which the time of the shortest batch follows longer ones. */
 const RISE = 0.1;
 /** Milliseconds until a rejected caller may try again. */
 const REJECTED_RETRY_MS = 1_000;

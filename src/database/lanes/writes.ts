@@ -47,8 +47,9 @@ export class Writes {
   }
 
   /**
-   * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and foreign keys; the service
-   * makes no triggers. A trigger may rely on the borders of transactions, so each such write gets its own.
+   * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and
+   * foreign keys; the service makes no triggers. A trigger may rely on the borders of transactions,
+   * so each such write gets its own.
    */
   async findTriggers(q: Pick<Queryable, 'rows'>): Promise<void> {
     const rows = await q.rows(sql`

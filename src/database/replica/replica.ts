@@ -1,9 +1,10 @@
 /**
- * Reads from a standby while it is fresh, and from the primary otherwise: after a loss, after an error that only the standby
- * may have (it lacks a new column), while it lags behind, and for callers whose last write it lacks.
+ * Reads from a standby while it is fresh, and from the primary otherwise: after a loss, after an
+ * error that only the standby may have (it lacks a new column), while it lags behind, and for
+ * callers whose last write it lacks.
  *
- * Nodes announce writes before acknowledging them, and receive all earlier announcements before a read goes to the standby,
- * so a caller sees its own writes through every node.
+ * Nodes announce writes before acknowledging them, and receive all earlier announcements before a
+ * read goes to the standby, so a caller sees its own writes through every node.
  */
 
 import type { Sql } from '../../sql.ts';
@@ -109,7 +110,7 @@ export class Replica {
     clearTimeout(this.#timer);
   }
 
-  /** For a caller whose reads the standby may answer. */
+  /** Serves a caller whose reads the standby may answer. */
   async read(ask: Ask): Promise<readonly Cells[]> {
     const { standby, primary } = this.#options;
     if (!this.isFresh) return ask(primary);

@@ -1,6 +1,7 @@
 /**
- * Announces each writer to every node, with a position in the log: all nodes answer this caller from the primary until the
- * replica has reached the position. A notification names all writers during the one before it.
+ * Announces each writer to every node, with a position in the log: all nodes answer this caller
+ * from the primary until the replica has reached the position. A notification names all writers
+ * during the one before it.
  */
 
 /** Ids in one notification, whose payload is at most 8,000 bytes. */

@@ -124,7 +124,7 @@ export function boundaryOf(contentType: string): string {
 interface Pace {
   /** Milliseconds. */
   readonly window: number;
-  /** In each window. */
+  /** The bytes that must arrive in each window. */
   readonly bytes: number;
 }
 

@@ -1,4 +1,4 @@
-/** How many bytes a user may store: the largest quota of the user's roles. */
+/** The bytes that a user may store: the largest quota of the user's roles. */
 
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import { namedCells } from '../../database/named-cells.ts';
@@ -6,7 +6,7 @@ import { Problem } from '../../problem.ts';
 import type { Uploads } from '../../schema/model/model.ts';
 import { sql, uuid } from '../../sql.ts';
 
-/** In bytes. Undefined: no limit. */
+/** Returns bytes. Undefined: no limit. */
 export function quotaOf({ quota }: Uploads, roles: readonly string[]): number | undefined {
   const sizes = ['default', ...roles].flatMap((role) => quota.get(role) ?? []);
   return sizes.length === 0 ? undefined : Math.max(...sizes);
@@ -27,13 +27,13 @@ async function usedBy(q: Queryable, userId: string): Promise<number> {
   return Number(namedCells(row, 'bytes').bytes);
 }
 
-/** Before the bytes are read, so that a client need not send them in vain. */
+/** Checks the quota before the bytes are read, so that a client need not send them in vain. */
 export async function checkQuota(q: Queryable, { userId, quota, size }: Claim): Promise<void> {
   if ((await usedBy(q, userId)) + size > quota) throw overQuota(quota);
 }
 
 /**
- * In the transaction that creates the record. The lock puts the uploads of a user in a row, so that
+ * Runs in the transaction that creates the record. The lock puts the uploads of a user in a row, so that
  * together they stay within the quota.
  */
 export async function takeQuota(tx: Transaction, claim: Claim): Promise<void> {

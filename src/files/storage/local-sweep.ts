@@ -54,7 +54,7 @@ async function tendTrash(root: string, sweep: Sweep): Promise<void> {
   }
 }
 
-/** For a restored database in which the record exists. */
+/** Moves bytes back whose record exists in a restored database. */
 async function putBack(root: string, place: string, key: StorageKey): Promise<void> {
   const home = placeOf(root, key);
   await mkdir(dirname(home), { recursive: true });

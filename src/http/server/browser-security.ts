@@ -106,7 +106,7 @@ function isRequestedOnLoopback(ctx: Context): boolean {
   return URL.canParse(url) && isLoopback(new URL(url).hostname);
 }
 
-/** Under `bylaw dev`: a page of `localhost` calls `127.0.0.1`, which a browser takes for another site. */
+/** Under `bylaw dev`, a page of `localhost` calls `127.0.0.1`, which a browser takes for another site. */
 export function isOtherLoopbackName(ctx: Context, app: App): boolean {
   if (!app.config.isDevelopment || !isTrusted(ctx, app)) return false;
   const { hostname } = new URL(ctx.get('Origin'));

@@ -12,7 +12,7 @@ import type { Logger } from '../observe/log.ts';
 import { PROTECTIVE_HEADERS } from './browser-security.ts';
 import type { Connections } from './connections.ts';
 
-/** Without an import, as in server.ts. */
+/** The module is not imported, for the reason that server.ts gives. */
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /**

@@ -21,7 +21,7 @@ import { Connections } from './connections.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
 import { ARRIVAL_LIMITS, type ArrivalLimits, MAX_REQUEST_MS } from './request-limits.ts';
 
-/** Without an import: the ES module loads all of `node:http`, its client of WebSockets too, 20 ms of the startup. */
+/** An import would load all of `node:http`, its client of WebSockets too: 20 ms of the startup. */
 const { createServer } = process.getBuiltinModule('node:http');
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -54,7 +54,7 @@ class Generation {
 
 /** A server whose app can be replaced while it listens, without losing a request. */
 export class HttpServer {
-  /** Not listening yet. */
+  /** The server does not listen yet. */
   readonly server: Server;
   readonly #routes: readonly Route[];
   readonly #connections: Connections;

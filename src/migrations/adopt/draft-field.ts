@@ -94,7 +94,7 @@ function fieldTypeOf({ name: table }: ExistingTable, { name, type, collation, va
   }
 }
 
-/** `to`: what turns the column into one of that type. */
+/** @param to returns the SQL that turns the column into that type */
 function ofKind(type: string, to: (target: string) => string): FieldType | undefined {
   for (const name of SCALAR_TYPES) {
     const { column, adoption } = FIELD_KINDS[name];

@@ -3,9 +3,9 @@ import { OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
 /**
- * Equivalent to `checked` for every record and request, in three-valued logic. Without spans, and with the variables
- * named by their depth; negations are pushed to the leaves, columns are on the left, and the id after a belongs_to is the
- * belongs_to.
+ * Equivalent to `checked` for every record and request, in three-valued logic. Without spans, and
+ * with the variables named by their depth; negations are pushed to the leaves, columns are on the
+ * left, and the id after a belongs_to is the belongs_to.
  */
 export function canonical(checked: Checked): Checked {
   const spelt = new Canonical(new Map()).spell(checked, true);

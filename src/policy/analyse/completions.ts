@@ -1,7 +1,7 @@
 /**
- * Completions at a place of a policy. The names are those that the checker knows there, the words those of
- * the grammar and of the table of operators; each is tried in its clause, so only what the checker accepts is
- * offered.
+ * Completions at a place of a policy. The checker supplies the names, the grammar and the
+ * table of operators supply the words; each is tried in its clause, so only texts that the checker
+ * accepts are offered.
  */
 import { type Cursor, cursorsAt } from '../../../grammar/cursor.ts';
 import { ME } from '../../../grammar/filter-roots.ts';
@@ -53,7 +53,7 @@ export function completions(text: string, offset: number, place: CompletionPlace
   return cursorsAt(text, offset).flatMap((cursor) => new Completer(cursor, context, keys).all());
 }
 
-/** Leaves out a name at the end, which is not finished. */
+/** Leaves out a key at the end, which is not finished. */
 const keysIn = (text: string): readonly string[] =>
   [...text.matchAll(/@request\.query\.([A-Za-z_][A-Za-z0-9_]*)/g)].flatMap(({ 0: path, 1: key, index }) =>
     key === undefined || index + path.length === text.length ? [] : [key],

@@ -1,5 +1,5 @@
 /**
- * Which of true, false and unknown a condition can come to, for any record and any request: never
+ * The possible results of a condition (true, false, unknown), for any record and any request: never
  * too few, sometimes too many.
  */
 import { numberTest } from '../numerals.ts';
@@ -18,7 +18,10 @@ export type Outcomes = number;
 interface Assumed {
   /** Operands that are known to be absent. */
   isAbsent(operand: CheckedOperand): boolean;
-  /** Every stored value is within the bounds and the enum that its field has now, though it may have been written under others. */
+  /**
+   * Every stored value is within the bounds and the enum that its field has now, though it may have
+   * been written under others.
+   */
   readonly isBounded: boolean;
 }
 const BY_DEFAULT: Assumed = { isAbsent: () => false, isBounded: true };

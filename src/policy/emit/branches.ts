@@ -1,7 +1,8 @@
 /**
- * A policy's condition as branches, of each of which an index on (column, id) finds the records in the order of their ids: one value of
- * the column, or a list of keys, each with a range of the index of its own. A page needs no more than its first records of
- * each range. No condition with another branch is taken apart.
+ * A policy's condition as branches, of each of which an index on (column, id) finds the records in
+ * the order of their ids: one value of the column, or a list of keys, each with a range of the
+ * index of its own. A page needs no more than its first records of each range. No condition with
+ * another branch is taken apart.
  */
 import { type Sql, sql } from '../../sql.ts';
 import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
@@ -50,8 +51,9 @@ type BranchAccess = ValueTest | Exists;
 type Way = readonly Condition[];
 
 /**
- * The ways in which a condition may hold. The time is linear in the condition: each part is visited at most once, and of the
- * `or`s of an `and` one is distributed, because the ways of several multiply.
+ * The ways in which a condition may hold. The time is linear in the condition: each part is visited
+ * at most once, and of the `or`s of an `and` one is distributed, because the ways of several
+ * multiply.
  */
 class WaysByIndex {
   readonly #indexed: ReadonlySet<string>;

@@ -49,7 +49,7 @@ export interface AncestorRows {
   readonly goesOn: boolean;
 }
 
-/** The record `first` and those above it, up to the last that counts or to the one that was met before. */
+/** The record `first` and its ancestors, up to the last that counts or to a record that repeats. */
 export function ancestorsOf({ collection, via }: AncestorRelation, related: Related, first: unknown): AncestorRows {
   const rows: Row[] = [];
   const met = new Set<unknown>();

@@ -1,6 +1,6 @@
 /**
- * The values in printed conditions: those that a policy states are part of the text, those that a filter states are parameters, and
- * other values of a request fill holes, once per request.
+ * The values in printed conditions: a policy's literals are part of the text, a filter's literals are
+ * parameters, and other values of a request fill holes, once per request.
  */
 import { invariant } from '../../invariant.ts';
 import { Param, param, plannedParam, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';

@@ -369,8 +369,8 @@ export class Printer {
   // -------------------------------------------------------------- tests
 
   /**
-   * What hides a column is asked beside the test, so that an index on the column serves the test: a test over something
-   * absent is not true, so both mean the same.
+   * The rules that hide a column are a separate condition, so that an index on the column serves the
+   * test: a test over null is not true, so both forms mean the same.
    */
   #test(test: Test): Sql {
     const printed = this.#unmaskedTest(test);

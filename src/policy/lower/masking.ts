@@ -37,7 +37,10 @@ export class Masking {
     return isSeen ? exists : { ...exists, guard: { collection } };
   }
 
-  /** The column of a row of `from`, absent where the caller may not read it. Undefined: the caller may read it nowhere. */
+  /**
+   * The column of a row of `from`, absent where the caller may not read it. Undefined: the caller
+   * may read it nowhere.
+   */
   column(from: string, column: ColumnRef): ColumnRef | undefined {
     const rule = this.#visibility?.member(from, column.name);
     if (rule === undefined || rule.verdict === 'allow') return column;

@@ -1,7 +1,8 @@
 /**
- * Partial evaluation. `planOf` finds, once for a policy, what the request alone decides and which
- * request values meet a column. `bind` reads them for one request and says how they turned out, as
- * a signature: two requests of one signature leave the same residual, with other values bound.
+ * Partial evaluation. `planOf` finds, once for a policy, the parts that the request alone decides,
+ * and the request values that are compared with a column. `bind` reads them for one request and
+ * returns their outcomes as a signature: two requests of one signature leave the same residual,
+ * with other values bound.
  */
 import type { CompareOp, Quantifier } from '../../../grammar/syntax.ts';
 import { invariant } from '../../invariant.ts';

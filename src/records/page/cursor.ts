@@ -1,4 +1,7 @@
-/** Cursors: positions in the order of a query, which only this service can make, and only for the query that they came from. */
+/**
+ * Cursors: positions in the order of a query, which only this service can make, and only for the
+ * query that they came from.
+ */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { Refusal } from '../../refusal.ts';
 

@@ -22,7 +22,10 @@ interface Key {
   readonly isIndexed: boolean;
 }
 
-/** The rows with a value of the first key, and those without: each is one range of an index, as both together are not. */
+/**
+ * The rows with a value of the first key, and those without: each is one range of an index, as both
+ * together are not.
+ */
 interface Halves {
   readonly column: Sql;
   readonly present: Keyset;
@@ -106,7 +109,10 @@ const isRowComparison = (keys: readonly Key[]): boolean =>
 /** INVARIANT: no column of a table has such a name. */
 const keyAlias = (i: number): string => `"_k${i}"`;
 
-/** Ascending order has nulls last by itself. An index read backwards has them first, so they are named only where there are some. */
+/**
+ * Ascending order has nulls last by itself. An index read backwards has them first, so they are
+ * named only where there are some.
+ */
 function directionOf({ descending, nullable }: Key): string {
   if (!descending) return '';
   return nullable ? ' DESC NULLS LAST' : ' DESC';
@@ -225,8 +231,9 @@ function maskOf({ visibility }: SortedRow, collection: string, member: string): 
 const USUAL_LIMITS = new Set([10, 20, 25, 50, 100].flatMap((limit) => [limit, limit + 1]));
 
 /**
- * PostgreSQL plans anew for every request where it does not know how few rows are wanted, so the usual page sizes are part of the
- * text, with the one row more that shows whether there is a next page.
+ * PostgreSQL plans anew for every request where it does not know how few rows are wanted, so the
+ * usual page sizes are part of the text, with the one row more that shows whether there is a next
+ * page.
  */
 export const mostOf = (rows: number): Sql =>
   USUAL_LIMITS.has(rows) ? typedLiteral('int8', rows) : sql`${param('int8', rows)}`;

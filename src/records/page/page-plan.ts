@@ -1,5 +1,6 @@
 /**
- * The plan of a page: the statement that finds it, made of the filters, of what they leave of the list rule, and of the order.
+ * The plan of a page: the statement that finds it, made of the filters, of what they leave of the
+ * list rule, and of the order.
  */
 
 import type { Permit } from '../../policy/access.ts';

@@ -1,7 +1,7 @@
 /**
- * Decides how a page is found in the order of the ids: by the plain condition, or by the branches of the list rule. Each
- * branch gives its first ids, and the page is looked up among these. Branches may have records in common: in a list of
- * ids each counts once.
+ * Decides how a page is found in the order of the ids: by the plain condition, or by the branches
+ * of the list rule. Each branch gives its first ids, and the page is looked up among these.
+ * Branches may have records in common: in a list of ids each counts once.
  */
 import type { Permit } from '../../policy/access.ts';
 import type { Branch, ColumnValues } from '../../policy/branch.ts';
@@ -45,8 +45,8 @@ export class PagePlanner {
   }
 
   /**
-   * A condition on the row `t` that stands for the list rule and all other conditions, for a page in the order of the ids.
-   * Undefined where these are as good.
+   * A condition on the row `t` that stands for the list rule and all other conditions, for a page
+   * in the order of the ids. Undefined where these are as good.
    */
   condition(page: PageSearch): Sql | undefined {
     const { collection, permit, filters, links, most, tenant } = page;

@@ -142,7 +142,10 @@ function columnStatistics([distinct, nulls, values, shares, correlation]: Cells,
   };
 }
 
-/** Equal values count as ordered, so that the correlation of values that are spread evenly is the sum of the squares of their shares. */
+/**
+ * Equal values count as ordered, so that the correlation of values that are spread evenly is the
+ * sum of the squares of their shares.
+ */
 function clusteringOf(correlation: number, shares: readonly number[]): number {
   const even = sumOf(shares.map((share) => share * share));
   return even >= 1 ? 0 : Math.max(0, (Math.abs(correlation) - even) / (1 - even));

@@ -1,7 +1,7 @@
 /**
- * Finds the records that a delete takes along. The database's own cascades delete them, but the
+ * Finds the records that a delete removes or changes. The database's own cascades delete them, but the
  * bytes of files must go too, and records that lose a reference or a member are changed. They are
- * found before the delete, level by level, from locked rows: no row can come to reference a locked
+ * found before the delete, level by level, from locked rows: no new row can reference a locked
  * row, so these are the rows that the cascades will delete.
  */
 import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model/model.ts';

@@ -73,7 +73,7 @@ interface PartnerWrite extends PartnerChange {
   readonly of: string;
 }
 
-/** Resolves with what keeps the current holder where it is. */
+/** Resolves with the reason why the current holder keeps the relation. */
 async function writePartner(reading: Reading, change: PartnerWrite): Promise<Refusal | undefined> {
   const { relation, partner, pointer, id: wanted, of: id } = change;
   const holder = await holderOf(reading, relation, id);
@@ -97,8 +97,8 @@ async function holderOf(reading: Reading, relation: HasOne, id: string): Promise
 }
 
 /**
- * A separate statement after the lock: one that waits for a lock sees other rows as they were
- * before the wait.
+ * The check is a separate statement after the lock, because a statement that waits for a lock sees
+ * other rows as they were before the wait.
  */
 async function isReadable(reading: Reading, relation: HasOne, id: string): Promise<boolean> {
   const { q, access } = reading;

@@ -36,7 +36,10 @@ export interface Imported {
   readonly skipped: number;
 }
 
-/** Nothing of the transaction was written. At most 1,000 errors, by line, first those without one; `total` counts all. */
+/**
+ * Nothing of the transaction was written. At most 1,000 errors, by line, first those without one;
+ * `total` counts all.
+ */
 export class ImportRejected extends Error {
   readonly errors: readonly ImportError[];
   readonly total: number;

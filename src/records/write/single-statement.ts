@@ -15,7 +15,10 @@ import { versionColumn } from '../select.ts';
 import { STORED } from './written-row.ts';
 
 export interface StatementWriter extends Reading {
-  /** Sends a statement that writes, and resolves with the rows that it returns. `row`: the id of the row that it locks. */
+  /**
+   * Sends a statement that writes, and resolves with the rows that it returns. `row`: the id of the
+   * row that it locks.
+   */
   write(statement: Sql, row?: string): ReturnType<Queryable['rows']>;
 }
 

@@ -15,7 +15,10 @@ type KeyMember = Field | BelongsTo;
 /** The member is unique in the whole collection, or within a relation. */
 const isUnique = ({ unique, uniqueWithin }: KeyMember): boolean => unique || uniqueWithin !== undefined;
 
-/** The members that another record may have taken: unique ones, and relations with values that are unique within them. */
+/**
+ * The members that another record may have taken: unique ones, and relations with values that are
+ * unique within them.
+ */
 function contestedMembers({ fields, relations }: Collection): readonly KeyMember[] {
   const members = [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
   const within = new Set(members.filter(isUnique).map(({ uniqueWithin }) => uniqueWithin));

@@ -54,7 +54,7 @@ export async function onceUnderKey(
   }
 }
 
-/** Also by a constraint that no refusal speaks of; not by a database that answers no question now. */
+/** A constraint without a refusal declines a write, too; an unavailable database does not. */
 const isDeclined = (error: unknown): boolean =>
   error instanceof StoreError
     ? error.kind !== 'unavailable' && error.kind !== 'time_limit'

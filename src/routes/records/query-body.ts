@@ -1,4 +1,7 @@
-/** The body of a query, read key by key: every error is found, and what is read is checked against the schema. Not a route. */
+/**
+ * The body of a query, read key by key: every error is found, and what is read is checked against
+ * the schema. Not a route.
+ */
 import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filter.ts';
 import { sortPathOf } from '../../policy/sort-path.ts';
 import type { Params } from '../../policy/types.ts';

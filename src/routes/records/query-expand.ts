@@ -1,4 +1,7 @@
-/** `expand` of a query: relations within relations, each to-many with a filter, an order and a limit of its own. Not a route. */
+/**
+ * `expand` of a query: relations within relations, each to-many with a filter, an order and a limit
+ * of its own. Not a route.
+ */
 
 import { isToMany } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';

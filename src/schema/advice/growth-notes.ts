@@ -10,8 +10,8 @@ import { indexesOf, isIndexable } from '../model/indexes.ts';
 import type { Collection, Field, Schema } from '../model/model.ts';
 
 /**
- * In the order of the file. `text` is what the schema was read from. A collection that has fields by itself has one note of
- * them, at its name; `users` and `files` only where the file names them.
+ * Returns the notes in the order of the file, of which `text` is the content. A collection has a
+ * single note about its own fields, at its name; `users` and `files` only if the file names them.
  */
 export function growthNotes(schema: Schema, text: string): readonly SchemaIssue[] {
   const source = new SchemaSource(text, schema.file);

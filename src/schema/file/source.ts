@@ -241,8 +241,8 @@ export class SchemaSource {
   }
 
   /**
-   * From `start` to the end of the value as the author meant it: the line, or up to the brace of a
-   * flow mapping.
+   * The range reaches from `start` to the end of the value as the author meant it: the line, or up to
+   * the brace of a flow mapping.
    */
   #quoteLine(start: number, finding: Finding): Range {
     const lineEnd = this.text.indexOf('\n', start);

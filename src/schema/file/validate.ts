@@ -1,6 +1,6 @@
 /**
- * The raw value of a schema file → a value of the shape. Every error is reported, and what is
- * wrong is left out, so that the rest can be checked too.
+ * Turns the raw value of a schema file into a value of the shape. It reports every error, and leaves
+ * wrong parts out, so that the rest can be checked too.
  */
 import { nearest } from '../../../grammar/suggest.ts';
 import { foreignType } from '../fields/foreign-types.ts';
@@ -10,7 +10,7 @@ import { NAME, type SchemaFile, schemaOfFormat, schemaShape } from './shape.ts';
 
 export interface ShapeResult {
   readonly file: SchemaFile;
-  /** Names whose declaration is wrong: what refers to them is not reported again. */
+  /** Names whose declaration is wrong: references to them are not reported again. */
   readonly broken: Set<string>;
 }
 
