@@ -43,10 +43,7 @@ export class Permit {
    * written row of a create.
    */
   where(alias: string): Sql {
-    return unionOf(
-      this.verdict,
-      this.rules.map(({ residual }) => ({ residual, alias })),
-    );
+    return unionOf(this.verdict, this.rules, alias);
   }
 
   /** list, read, create (the written record), delete. An update goes through `update`. */
@@ -133,10 +130,7 @@ export class UpdatePermit {
   /** The stored records that an update may find. A rule that names `@next` excludes none beforehand. */
   where(alias: string): Sql {
     if (this.seesBoth) return raw('TRUE');
-    return unionOf(
-      this.verdict,
-      this.#pure.map(({ residual }) => ({ residual, alias })),
-    );
+    return unionOf(this.verdict, this.#pure, alias);
   }
 
   /** The condition that permits the update, given the names of the stored row and of the written row. */
@@ -172,16 +166,10 @@ function verdictOf(rules: readonly PermitRule[]): Residual['verdict'] {
   return rules.some(({ residual }) => residual.verdict === 'allow') ? 'allow' : 'depends';
 }
 
-interface RuleBranch {
-  readonly residual: Residual;
-  readonly alias: string;
-}
-
-function unionOf(verdict: Residual['verdict'], branches: readonly RuleBranch[]): Sql {
+function unionOf(verdict: Residual['verdict'], rules: readonly PermitRule[], alias: string): Sql {
   if (verdict !== 'depends') return settled(verdict);
-  const [only] = branches;
-  if (branches.length === 1 && only !== undefined) return only.residual.where(only.alias);
-  return unionSql(branches.map(({ residual, alias }) => residual.whereInUnion(alias)));
+  if (rules.length === 1) return rules[0]!.residual.where(alias);
+  return unionSql(rules.map(({ residual }) => residual.whereInUnion(alias)));
 }
 
 const settled = (verdict: 'allow' | 'deny'): Sql => raw(verdict === 'allow' ? 'TRUE' : 'FALSE');

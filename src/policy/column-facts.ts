@@ -4,13 +4,13 @@
  * condition (`DecidableLeaves`). Filters, tenants, branches and estimates all ask this module;
  * `records/page` reads the facts and tests of a filter from here.
  */
-import { type ColumnRef, type Condition, isTo, type NullTest, RECORD, type Test, type Value } from './condition.ts';
+import { type ColumnRef, type Condition, type NullTest, RECORD, type Test, type Value } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import type { Predicate } from './emit/decision.ts';
 import { readerOf } from './emit/value-places.ts';
 import { and, existsOf, or } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
-import { readJson } from './scalar-types.ts';
+import { isTo, readJson } from './scalar-types.ts';
 import { NO_RELATED, type Row } from './types.ts';
 import { nodesOf } from './visit.ts';
 

@@ -161,5 +161,3 @@ export interface Guard {
 
 export const TRUE: Const = { kind: 'const', value: true };
 export const FALSE: Const = { kind: 'const', value: false };
-
-export const isTo = (type: ValueType): type is { readonly id: string } => typeof type === 'object';

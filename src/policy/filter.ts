@@ -196,12 +196,14 @@ export class AskedFilter {
   readonly #lowered: LoweredFilter;
   readonly #values: Binding['values'];
   readonly #visibility: Visibility;
-  #columnFacts: readonly ColumnFact[] | undefined;
+  /** The columns that have one value in every record that it finds. A member that is hidden in some records gives none. */
+  readonly #required: readonly ColumnFact[];
 
   constructor(lowered: LoweredFilter, { values }: Binding, visibility: Visibility) {
     this.#lowered = lowered;
     this.#values = values;
     this.#visibility = visibility;
+    this.#required = requiredFacts(lowered.cond, values);
   }
 
   /** The filter depends on nothing that the caller may not read. */
@@ -220,7 +222,7 @@ export class AskedFilter {
 
   /** The conjuncts that compare a column with a value. */
   get tests(): readonly ColumnValues[] {
-    return this.#required().flatMap(({ column: { column }, value }) =>
+    return this.#required.flatMap(({ column: { column }, value }) =>
       value === null ? [] : [{ column, values: [value] }],
     );
   }
@@ -236,13 +238,8 @@ export class AskedFilter {
   /** The values that every matching record has. A member that some records hide gives no fact. */
   get facts(): Facts {
     const facts: Record<string, unknown> = {};
-    for (const { column, value } of this.#required()) facts[column.name] = value;
+    for (const { column, value } of this.#required) facts[column.name] = value;
     return facts;
-  }
-
-  #required(): readonly ColumnFact[] {
-    this.#columnFacts ??= requiredFacts(this.#lowered.cond, this.#values);
-    return this.#columnFacts;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Decides which subqueries may become a list of keys that an index serves, and which rows a condition reads. */
-import { type ColumnRef, type Condition, type Exists, isTo, NEXT, RECORD, type Source } from './condition.ts';
+import { type ColumnRef, type Condition, type Exists, NEXT, RECORD, type Source } from './condition.ts';
 import { isMember, OPERATORS } from './operators.ts';
+import { isTo } from './scalar-types.ts';
 import { columnsOf, sourcesIn } from './visit.ts';
 
 export function readsMoreThanId(condition: Condition, source: Source): boolean {

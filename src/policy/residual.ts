@@ -10,7 +10,7 @@ import { memoized } from '../memoized.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Branch } from './branch.ts';
 import { DecidableLeaves, type Facts, requiredFacts } from './column-facts.ts';
-import { type Condition, isTo } from './condition.ts';
+import type { Condition } from './condition.ts';
 import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
@@ -19,6 +19,7 @@ import { shapeNeedsOf } from './emit/shape-needs.ts';
 import type { Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
 import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
+import { isTo } from './scalar-types.ts';
 import type { Needs, Residual } from './types.ts';
 
 export const residualOf = (cached: CachedResidual, binding: Binding): Residual =>

@@ -100,6 +100,7 @@ export type ScalarType = keyof typeof SCALARS;
 
 /** `{ id: name }` is an id of that collection. */
 export type ValueType = ScalarType | { readonly id: string };
+export const isTo = (type: ValueType): type is { readonly id: string } => typeof type === 'object';
 
 /** Ids of records of any collection. */
 export const ID: ScalarKind = {
@@ -110,7 +111,7 @@ export const ID: ScalarKind = {
   readJson: readString(parseUuid),
 };
 
-export const scalarOf = (type: ValueType): ScalarKind => (typeof type === 'object' ? ID : SCALARS[type]);
+export const scalarOf = (type: ValueType): ScalarKind => (isTo(type) ? ID : SCALARS[type]);
 export const readText = (type: ValueType, text: string): Scalar | undefined => scalarOf(type).readText(text);
 export const readJson = (type: ValueType, value: unknown): Scalar | undefined => scalarOf(type).readJson(value);
 export const isNumeric = (type: ValueType): boolean => scalarOf(type).numbers !== undefined;
@@ -120,5 +121,4 @@ export const isTruth = (type: ValueType): boolean => scalarOf(type).truth === tr
 export const isInstant = (type: ValueType): boolean => scalarOf(type).instant === true;
 
 /** The words of a type in messages. */
-export const describeType = (type: ValueType): string =>
-  typeof type === 'object' ? `id of \`${type.id}\`` : SCALARS[type].label;
+export const describeType = (type: ValueType): string => (isTo(type) ? `id of \`${type.id}\`` : SCALARS[type].label);

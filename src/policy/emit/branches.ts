@@ -156,11 +156,17 @@ interface BranchParts {
 }
 /** Its SQL is made when it is asked for: often the estimates alone are. */
 class FilledBranch implements Branch {
+  readonly column: string;
+  readonly isOneRange: boolean;
+  readonly others: number;
   readonly #parts: BranchParts;
   readonly #values: Values;
   readonly #instead: BranchParts | undefined;
 
   constructor(parts: BranchParts, values: Values, instead?: BranchParts) {
+    this.column = parts.column;
+    this.isOneRange = parts.keys === undefined;
+    this.others = parts.others;
     this.#parts = parts;
     this.#values = values;
     this.#instead = instead;
@@ -168,14 +174,6 @@ class FilledBranch implements Branch {
 
   get instead(): Branch | undefined {
     return this.#instead && new FilledBranch(this.#instead, this.#values);
-  }
-
-  get column(): string {
-    return this.#parts.column;
-  }
-
-  get isOneRange(): boolean {
-    return this.#parts.keys === undefined;
   }
 
   get keys(): Sql | undefined {
@@ -188,10 +186,6 @@ class FilledBranch implements Branch {
 
   get tests(): readonly ColumnValues[] {
     return this.#parts.tests.map((test) => columnValues(test, this.#values));
-  }
-
-  get others(): number {
-    return this.#parts.others;
   }
 
   get count(): KeyCount | undefined {

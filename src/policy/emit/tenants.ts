@@ -2,8 +2,9 @@
  * Finds the tenant of the rows in a statement: the value that the condition requires of it, or else
  * the tenant of the outer row.
  */
-import { type ColumnRef, type Condition, type Exists, isTo, RECORD, type Test, type Value } from '../condition.ts';
+import { type ColumnRef, type Condition, type Exists, RECORD, type Test, type Value } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
+import { isTo } from '../scalar-types.ts';
 
 type RequiredValues = ReadonlyMap<string, Value>;
 

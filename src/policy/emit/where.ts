@@ -12,7 +12,6 @@ import {
   type CountRef,
   type Exists,
   type Guard,
-  isTo,
   LINK_TENANT_COLUMN,
   NEXT,
   RECORD,
@@ -21,6 +20,7 @@ import {
 } from '../condition.ts';
 import { isHoistable, isRoot, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
 import { OPERATORS } from '../operators.ts';
+import { isTo } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Readable, type Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';

@@ -10,7 +10,6 @@ import {
   type CountRef,
   type Exists,
   FALSE,
-  isTo,
   type Junction,
   type NullTest,
   type SlotValue,
@@ -19,7 +18,7 @@ import {
   TRUE,
 } from '../condition.ts';
 import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, rank } from '../operators.ts';
-import { isTruth } from '../scalar-types.ts';
+import { isTo, isTruth } from '../scalar-types.ts';
 import type { ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { withColumns } from '../visit.ts';

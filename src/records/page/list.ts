@@ -27,7 +27,8 @@ export async function list(store: Store, access: AccessContext, request: ListReq
 
   const plan = new PagePlan(store, access, request);
   if (plan.isEmpty) return { json: '[]', hasMore: false, ...nothingCounted(count) };
-  reportUnindexed(store, plan);
+  const report = store.hooks.onUnindexed;
+  if (report !== undefined) for (const use of plan.unindexedUses()) report(use);
 
   // All statements share a reader: it waits once for the caller's writes, and decides once where to read.
   const reader = store.readerFor(access);
@@ -53,11 +54,6 @@ async function cursorsOf(store: Store, access: AccessContext, { query, after }: 
     position: after === undefined ? undefined : cursors.read(after, scope),
     write: (position: Position) => cursors.write(position, scope),
   };
-}
-
-function reportUnindexed({ hooks }: Store, plan: PagePlan): void {
-  const report = hooks.onUnindexed;
-  if (report !== undefined) for (const use of plan.unindexedUses()) report(use);
 }
 
 /** PostgreSQL reads and drops the rows before the page: this many take it some milliseconds. */
