@@ -50,6 +50,9 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
+/** A key as a part of a JSON pointer (RFC 6901). */
+export const pointerPart = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
+
 /** An entry of `errors`: its place (`pointer` into the body, or `parameter`), the error, and its remedy. */
 export interface ErrorDetail {
   readonly pointer?: string;

@@ -102,11 +102,6 @@ function unsupported(detail: string): Problem {
   return new Problem('unsupported_media_type', detail, { headers: { 'Accept-Encoding': 'identity' } });
 }
 
-/** RFC 6901. */
-export function pointerPart(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
 /** The error types of raw-body for a client that closes the connection before or during the read. */
 const GONE = new Set(['request.aborted', 'stream.not.readable']);
 

@@ -8,7 +8,7 @@ import { constraintName } from '../schema/model/stored-names.ts';
 import { param, type Sql, sql, uuid } from '../sql.ts';
 import { type Reading, readable } from './access-context.ts';
 import { scopeOf } from './scope.ts';
-import { pointerTo, type ReferencedId } from './write/input.ts';
+import type { ReferencedId } from './write/input.ts';
 
 const missing = ({ collection, pointer }: ReferencedId): ErrorDetail => ({
   pointer,
@@ -78,7 +78,7 @@ function uniqueViolation(collection: Collection, violated: Violated | undefined)
   const name = memberOf(collection, violated, 'key');
   const detail =
     name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
-  const place = name === undefined ? {} : { pointer: pointerTo('/data', name) };
+  const place = name === undefined ? {} : { pointer: `/data/${name}` };
   return new Refusal('unique_violation', detail, [{ ...place, code: 'unique_violation', detail }]);
 }
 
@@ -86,16 +86,14 @@ function uniqueViolation(collection: Collection, violated: Violated | undefined)
 function lostReference(collection: Collection, violated: Violated | undefined): Refusal {
   const name = memberOf(collection, violated, 'fkey');
   const detail = 'there is no such record any more';
-  return invalid([{ pointer: name === undefined ? '/data' : pointerTo('/data', name), code: 'not_found', detail }]);
+  return invalid([{ pointer: name === undefined ? '/data' : `/data/${name}`, code: 'not_found', detail }]);
 }
 
 /** The name of the constraint is part of the schema of the database, and no value of a record. */
 function checkViolation(collection: Collection, violated: Violated | undefined): Refusal {
   const name = memberOf(collection, violated, 'check');
   const detail = `expected what the constraint \`${violated?.constraint}\` of the database allows`;
-  return invalid([
-    { pointer: name === undefined ? '/data' : pointerTo('/data', name), code: 'check_violation', detail },
-  ]);
+  return invalid([{ pointer: name === undefined ? '/data' : `/data/${name}`, code: 'check_violation', detail }]);
 }
 
 /**

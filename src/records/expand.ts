@@ -14,9 +14,8 @@ import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
 import type { QueryBudget } from './page/query-budget.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView, withExpanded } from './record-view.ts';
-import { relatedBy } from './relations/related-by.ts';
+import { relatedBy } from './relations/related.ts';
 import { scopeOf } from './scope.ts';
-import { recordColumns } from './select.ts';
 
 /** A relation whose records come along. */
 export interface Expand {
@@ -115,9 +114,10 @@ async function expandToOne(
   const ids = [...new Set(owners.records.flatMap((record) => record[place] ?? []))];
   if (ids.length === 0 || mayReadNone(reading, relation)) return () => ({ json: 'null', isCut: false });
   const { collection } = relation;
+  const view = new RecordView(store, access, { collection, members: withExpanded(members, expands), tenant });
   const isHeld = sql`x.id = ANY(${param('uuid[]', ids)})`;
   const rows = await q.rows(sql`
-    SELECT ${recordColumns(store, access, { collection, alias: 'x', members: withExpanded(members, expands), tenant })}
+    SELECT ${view.columns('x')}
       FROM ${scopeOf(reading)
         .from(collection, 'x')
         .where(isHeld, readable(access, collection, 'x'))}`);
@@ -170,7 +170,7 @@ function relatedStatement(
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
   const shown = withExpanded(members, expands);
-  const columns = recordColumns(store, access, { collection, alias: 'x', members: shown, tenant });
+  const columns = new RecordView(store, access, { collection, members: shown, tenant }).columns('x');
   // Repeated outside the subquery, because the columns look up rows by it.
   const own = scope.isOfTenant(collection, 'x');
   const isFound = own.length === 0 ? empty : sql` WHERE ${join(own, ' AND ')}`;

@@ -3,10 +3,12 @@
 import type { Cells } from '../database/contract.ts';
 import { notFound } from '../refusal.ts';
 import type { Relation } from '../schema/model/model.ts';
-import type { AccessContext, Reading, Store } from './access-context.ts';
+import { sql, uuid } from '../sql.ts';
+import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { expandsOf, toJson } from './expand.ts';
-import { inTenantOf } from './scope.ts';
-import { selectReadable, VERSION_WIDTH } from './select.ts';
+import { RecordView } from './record-view.ts';
+import { inTenantOf, scopeOf } from './scope.ts';
+import { VERSION_WIDTH, versionColumn } from './versions.ts';
 
 export interface ReadRequest {
   readonly id: string;
@@ -23,8 +25,14 @@ export interface Answer {
 export type Written = { readonly id: string } & Partial<Answer>;
 
 export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
-  const reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
-  const [cells] = await reading.q.rows(selectReadable(reading, id));
+  const reading: Reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
+  const { name: collection } = access.collection;
+  const view = new RecordView(store, access, { collection, tenant: reading.tenant });
+  const [cells] = await reading.q.rows(sql`
+    SELECT ${versionColumn('t')}, ${view.columns('t')}
+      FROM ${scopeOf(reading)
+        .from(collection, 't')
+        .where(sql`t.id = ${uuid(id)}`, readable(access, collection, 't'))}`);
   if (cells === undefined) throw notFound();
   return answerOf(reading, cells, relations);
 }

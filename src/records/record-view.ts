@@ -73,19 +73,15 @@ export class RecordView {
     return held.length + flags.length === 0 ? stored : join([stored, ...held, ...flags], ', ');
   }
 
-  /** The permits that decide which members are shown. */
-  get masks(): readonly PermitOfCollection[] {
-    const { name: collection } = this.#shape.collection;
-    return this.#masks.map(({ permit }) => ({ collection, permit }));
-  }
-
-  /** The permits that decide which has_ones are shown. */
-  get partners(): readonly PermitOfCollection[] {
-    return this.#shape.hasOnes.flatMap(({ collection, via }) => {
+  /** The permits that decide which members are shown, of the has_ones too. */
+  permits(hasOnes: readonly HasOne[]): readonly PermitOfCollection[] {
+    const { name } = this.#shape.collection;
+    const partners = hasOnes.flatMap(({ collection, via }) => {
       const reference = this.#access.member(collection, via, 'read');
       const permits = [this.#access.permit(collection, 'read'), ...(reference === undefined ? [] : [reference])];
       return permits.map((permit) => ({ collection, permit }));
     });
+    return [...this.#masks.map(({ permit }) => ({ collection: name, permit })), ...partners];
   }
 
   json(cells: Cells, from = 0): string {

@@ -3,6 +3,13 @@
  * its many_to_many.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { VERSION_COLUMN } from '../schema/model/stored-names.ts';
+import { ident, type Sql } from '../sql.ts';
+
+/** The changes of the row named `alias`, as `Versions` takes them. */
+export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN);
+/** The number of cells that a version adds before the record. */
+export const VERSION_WIDTH = 1;
 
 interface Changes {
   readonly collection: string;

@@ -1,8 +1,8 @@
 /** Reads small JSON bodies of a fixed shape before the handler runs. Not a route. */
 import { z } from 'zod';
 import type { Json } from '../describe/operation.ts';
-import { AUTH_BODY_LIMIT, pointerPart } from '../http/body.ts';
-import { type ErrorDetail, Problem } from '../problem.ts';
+import { AUTH_BODY_LIMIT } from '../http/body.ts';
+import { type ErrorDetail, Problem, pointerPart } from '../problem.ts';
 import type { Body } from './define-route.ts';
 
 /** Reads an object with these keys and no other. Throws `validation_failed` with every error. */

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { type ErrorDetail, Problem } from '../../problem.ts';
+import { type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import type { Incoming } from '../storage/storage.ts';
 import { safeName } from './file-names.ts';
 import { contradiction, essenceOf, HEAD_LENGTH, isAllowed } from './media-types.ts';
@@ -146,6 +146,6 @@ function tooLarge(maxSize: number): Problem {
 }
 
 function invalidPart(part: string, code: string, detail: string): Problem {
-  const error: ErrorDetail = { pointer: `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`, code, detail };
+  const error: ErrorDetail = { pointer: `/${pointerPart(part)}`, code, detail };
   return new Problem('validation_failed', detail, { errors: [error] });
 }

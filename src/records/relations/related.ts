@@ -1,11 +1,10 @@
 /** Loads the related rows that a policy reads, as its needs declare: one statement per relation and level. */
 import { invariant } from '../../invariant.ts';
 import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
-import type { Relation } from '../../schema/model/model.ts';
-import { ident, param, raw, sql } from '../../sql.ts';
+import type { HasMany, HasOne, ManyToMany, Relation } from '../../schema/model/model.ts';
+import { ident, param, raw, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
-import { scopeOf } from '../scope.ts';
-import { relatedBy } from './related-by.ts';
+import { type Scope, type ScopedRows, scopeOf } from '../scope.ts';
 
 type RelatedSource = Pick<Reading, 'store' | 'q' | 'tenant'>;
 
@@ -167,4 +166,26 @@ class Loader implements Related {
       return found;
     });
   }
+}
+
+interface RelatedRows {
+  readonly rows: ScopedRows;
+  /** Equals the id of the record that the row is related to. */
+  readonly key: Sql;
+}
+
+/**
+ * The rows that a relation finds, under the alias `x`, each with the id of the record that it is related to.
+ *
+ * @param owner the collection that has the relation
+ */
+export function relatedBy(scope: Scope, relation: HasOne | HasMany | ManyToMany, owner: string): RelatedRows {
+  if (relation.kind !== 'many_to_many')
+    return { rows: scope.from(relation.collection, 'x'), key: ident('x', relation.viaColumn) };
+  const links = scope.links(relation, owner, 'l');
+  const members = links.related.from(relation.collection, 'x');
+  return {
+    rows: links.join(members, sql`x.id = ${ident('l', relation.targetColumn)}`),
+    key: ident('l', relation.sourceColumn),
+  };
 }

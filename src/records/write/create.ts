@@ -11,13 +11,13 @@ import type { Relation } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { firstOf, readableReferences, toRefusal, unreadableReferences } from '../constraint-errors.ts';
-import type { Data } from '../data.ts';
 import { answerOf, type Written } from '../read.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues } from '../scope.ts';
 import {
   type ColumnValue,
+  type Data,
   forbiddenMembers,
   type GuardedMember,
   guardedMembers,

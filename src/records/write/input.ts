@@ -3,13 +3,19 @@
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Scalar } from '../../policy/values.ts';
-import { type ErrorDetail, echo, MAX_SHOWN_ERRORS, MAX_SUGGESTIONS, UNSHOWN_ERROR } from '../../problem.ts';
+import {
+  type ErrorDetail,
+  echo,
+  MAX_SHOWN_ERRORS,
+  MAX_SUGGESTIONS,
+  pointerPart,
+  UNSHOWN_ERROR,
+} from '../../problem.ts';
 import { Refusal } from '../../refusal.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import type { SqlType } from '../../sql.ts';
 import type { AccessContext } from '../access-context.ts';
-import { type Data, isObject } from '../data.ts';
 import { tenantKeyOf } from '../scope.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
 
@@ -45,6 +51,12 @@ export interface Input {
   readonly references: readonly ReferencedId[];
   readonly errors: readonly ErrorDetail[];
 }
+
+/** The object under `data` of a write. */
+export type Data = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is Data =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const MAX_IDS = 1_000;
 
@@ -100,7 +112,7 @@ class InputReader implements Input {
     const field = this.#collection.fields.get(key);
     const relation = this.#collection.relations.get(key);
     const isRoles = key === 'roles' && this.#collection.kind === 'users';
-    const pointer = pointerTo('/data', key);
+    const pointer = `/data/${key}`;
     if (field === undefined && relation === undefined && !isRoles && key !== 'id') this.#unknown(key);
     else if (isRoles) this.#readRoles(value, pointer);
     else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
@@ -123,7 +135,7 @@ class InputReader implements Input {
     const near = this.errors.length < MAX_SUGGESTIONS ? this.#nearest(key) : undefined;
     const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
     const detail = `\`${this.#collection.name}\` has no field \`${echo(key)}\`${hint}`;
-    this.report(pointerTo('/data', key), 'unknown_field', detail);
+    this.report(`/data/${pointerPart(key)}`, 'unknown_field', detail);
   }
 
   #nearest(key: string): string | undefined {
@@ -196,7 +208,7 @@ class InputReader implements Input {
     const unknown = keys.filter((key) => !OPERATIONS.has(key));
     for (const key of unknown) {
       if (this.errors.length >= MAX_SHOWN_ERRORS) this.errors.push(UNSHOWN_ERROR);
-      else this.report(pointerTo(pointer, key), 'unknown_operation', expected);
+      else this.report(`${pointer}/${pointerPart(key)}`, 'unknown_operation', expected);
     }
     return unknown.length > 0 ? undefined : value;
   }
@@ -231,8 +243,7 @@ class InputReader implements Input {
 
   #default(member: Field | BelongsTo, type: SqlType, value: Scalar | undefined): void {
     if (value !== undefined) this.values.push({ column: member.column, type, value });
-    else if (member.required)
-      this.report(pointerTo('/data', member.name), 'required', `\`${member.name}\` must have a value`);
+    else if (member.required) this.report(`/data/${member.name}`, 'required', `\`${member.name}\` must have a value`);
   }
 
   #defaultOf(value: Default | undefined): Scalar | undefined {
@@ -277,7 +288,7 @@ export function guardedMembers(
   if (access.collection.memberAccess.size === 0) return [];
   const members = Object.keys(data).flatMap((name) => {
     const permit = access.member(access.collection.name, name, action);
-    return permit === undefined ? [] : [{ permit, pointer: pointerTo('/data', name) }];
+    return permit === undefined ? [] : [{ permit, pointer: `/data/${name}` }];
   });
   const denied = members.filter(({ permit }) => permit.verdict === 'deny');
   if (denied.length > 0) throw forbiddenMembers(denied);
@@ -291,7 +302,3 @@ export function forbiddenMembers(members: readonly Pointed[]): Refusal {
   const errors = members.map(({ pointer }) => ({ pointer, code: 'forbidden', detail }));
   return new Refusal('forbidden', 'the policies deny this', errors);
 }
-
-/** RFC 6901. */
-export const pointerTo = (base: string, key: string): string =>
-  `${base}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -9,8 +9,9 @@ import type { Row } from '../../policy/types.ts';
 import { Refusal } from '../../refusal.ts';
 import { empty, join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
+import { RecordView } from '../record-view.ts';
 import { scopeOf } from '../scope.ts';
-import { recordColumns, VERSION_WIDTH, versionColumn } from '../select.ts';
+import { VERSION_WIDTH, versionColumn } from '../versions.ts';
 import type { GuardedMember } from './input.ts';
 import { judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
@@ -82,7 +83,7 @@ async function readRow(
   const { store, q, access, tenant } = reading;
   const versions = await store.versions(q);
   const questions = [readable(access, collection, STORED), ...conditions].map((condition) => sql`(${condition})`);
-  const record = recordColumns(store, access, { collection, alias: STORED, tenant });
+  const record = new RecordView(store, access, { collection, tenant }).columns(STORED);
   const [cells] = await q.rows(sql`
     SELECT ${join([versionColumn(STORED), record, ...questions], ', ')}
       FROM ${scopeOf(reading)
@@ -98,10 +99,6 @@ async function readRow(
     cells,
   };
 }
-
-/** @param accepted the versions that the caller accepts; undefined: any */
-export const isAccepted = (version: string, accepted: readonly string[] | undefined): boolean =>
-  accepted?.includes(version) ?? true;
 
 export const changedSince = (): Refusal =>
   new Refusal('changed', 'the record has changed since it was read; read it again');

@@ -8,10 +8,9 @@ import type { ErrorDetail } from '../../problem.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
-import type { Data } from '../data.ts';
 import { heldBy } from '../relations/related.ts';
 import { newRecord } from './create.ts';
-import { type ColumnValue, readInput } from './input.ts';
+import { type ColumnValue, type Data, readInput } from './input.ts';
 import { writingOf } from './update.ts';
 import { STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 

@@ -8,7 +8,7 @@ import { type AccessContext, actorOf, type Reading, type Store } from '../access
 import { stillReferenced } from '../constraint-errors.ts';
 import { isFollowed, isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
 import { everyTenant, inTenantOf, isReadableElsewhere, type ScopedRows, scopeOf, tenantKeyOf } from '../scope.ts';
-import { changedSince, isAccepted, lockRow } from './locked-row.ts';
+import { changedSince, lockRow } from './locked-row.ts';
 import { type StatementWriter, statementWriter, versionConditions, versionUnchanged } from './single-statement.ts';
 import { STORED, touched } from './written-row.ts';
 
@@ -95,7 +95,7 @@ async function removeInTransaction(
   });
   if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden() : notFound();
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
-  if (!isAccepted(locked.version, ifVersion)) throw changedSince();
+  if (ifVersion?.includes(locked.version) === false) throw changedSince();
   if (tenantKeyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
   const going = await recordsGoingWith(reading, id);
   const users = idsOf(going, 'users');

@@ -10,7 +10,6 @@ import { forbidden } from '../../refusal.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { param, sql, uuid } from '../../sql.ts';
 import type { AccessContext, Reading } from '../access-context.ts';
-import type { Data } from '../data.ts';
 
 export interface RolesChange {
   readonly set: readonly string[] | undefined;
@@ -50,9 +49,9 @@ export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange)
 }
 
 /** True if the body of an update of a user assigns roles. */
-export const asksForRoles = (data: Data): boolean => Object.hasOwn(data, 'roles');
+export const asksForRoles = (data: Row): boolean => Object.hasOwn(data, 'roles');
 /** Such an update needs no update rule. */
-export const asksForRolesAlone = (data: Data): boolean => asksForRoles(data) && Object.keys(data).length === 1;
+export const asksForRolesAlone = (data: Row): boolean => asksForRoles(data) && Object.keys(data).length === 1;
 
 /** True if the caller has any role that assigns one. */
 export function mayAssignSome(schema: Schema, auth: Row): boolean {

@@ -11,7 +11,7 @@ import { type AccessContext, type Reading, readable, type Store } from '../acces
 import { answerOf, type Written } from '../read.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf, tenantKeyOf } from '../scope.ts';
-import { versionColumn } from '../select.ts';
+import { versionColumn } from '../versions.ts';
 import { STORED } from './written-row.ts';
 
 export interface StatementWriter extends Reading {
@@ -88,7 +88,7 @@ export class WrittenView {
     this.#reading = reading;
     this.#view = new RecordView(store, access, { collection: name, tenant });
     this.#isNew = isNew;
-    const shown = isNew ? this.#view.masks : [...this.#view.masks, ...this.#view.partners];
+    const shown = this.#view.permits(isNew ? [] : store.shape(name).hasOnes);
     this.#asked = [{ collection: name, permit: access.permit(name, 'read') }, ...shown];
   }
 

@@ -7,14 +7,13 @@ import type { Relation } from '../../schema/model/model.ts';
 import { join } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { firstOf, isTaken, readableReferences, toRefusal, unreadableReferences } from '../constraint-errors.ts';
-import type { Data } from '../data.ts';
 import { answerOf, type Written } from '../read.ts';
 import { ALWAYS } from '../record-shape.ts';
 import { partnerChangeOf, stuckHolders, writePartners } from '../relations/has-one.ts';
 import { memberChangeOf, writeMembers } from '../relations/links.ts';
 import { inTenantOf, isReadableElsewhere } from '../scope.ts';
-import { forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
-import { changedSince, isAccepted, LockedUpdate, readLocked } from './locked-row.ts';
+import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
+import { changedSince, LockedUpdate, readLocked } from './locked-row.ts';
 import { asksForRolesAlone, rolesAfter, rolesOf, unknownRoles, writeRoles } from './role-changes.ts';
 import {
   type StatementWriter,
@@ -56,8 +55,11 @@ interface Change extends UpdateRequest {
 
 /** Runs one statement if that can decide, else a transaction. */
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
-  const { id, tx } = request;
-  const change = changeOf(access, request);
+  const { id, data, tx } = request;
+  const members = guardedMembers(access, data, 'update');
+  const input = readInput(access, { mode: 'update', data });
+  const isRolesAlone = access.collection.kind === 'users' && asksForRolesAlone(data);
+  const change = { ...request, members, input, isRolesAlone };
   try {
     const writer = await inTenantOf(statementWriter(store, access, tx), id, 'update');
     const inTransaction = (own: Transaction) =>
@@ -70,14 +72,6 @@ export async function update(store: Store, access: AccessContext, request: Updat
   } catch (error) {
     throw toRefusal(error, access.collection);
   }
-}
-
-/** Throws `forbidden` for members that the caller may never set. */
-function changeOf(access: AccessContext, request: UpdateRequest): Change {
-  const members = guardedMembers(access, request.data, 'update');
-  const input = readInput(access, { mode: 'update', data: request.data });
-  const isRolesAlone = access.collection.kind === 'users' && asksForRolesAlone(request.data);
-  return { ...request, members, input, isRolesAlone };
 }
 
 /**
@@ -131,8 +125,8 @@ async function updateInTransaction(reading: Reading, tx: Transaction, change: Ch
   // An error would reveal that the record exists.
   if (errors.length > 0) throw isReadable || locked.isOpen ? invalid(errors) : notFound();
   const writing = await writingOf(reading, id, input);
-  const deferred = isAccepted(version, change.ifVersion) ? [] : [changedSince()];
-  const stuck = await stuckHolders(reading, id, writing.partners);
+  const deferred = change.ifVersion?.includes(version) === false ? [changedSince()] : [];
+  const stuck = writing.partners.length > 0 ? await stuckHolders(reading, id, writing.partners) : [];
   const isWritten = await locked.write(reading, writing, isRolesAlone ? ALWAYS : undefined).catch((error: unknown) => {
     // A taken value ends the transaction; the errors that precede it need no further statement.
     if (isTaken(error) && input.roles) rolesAfter(reading, locked.before.row, input.roles);

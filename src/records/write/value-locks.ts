@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import type { Transaction } from '../../database/contract.ts';
 import { type BelongsTo, type Collection, type Field, isTenant } from '../../schema/model/model.ts';
 import { param, sql } from '../../sql.ts';
-import type { Data } from '../data.ts';
+import type { Data } from './input.ts';
 
 type KeyMember = Field | BelongsTo;
 

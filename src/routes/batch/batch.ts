@@ -8,7 +8,7 @@ import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Body, route } from '../define-route.ts';
 import { idempotencyKeyOf, idempotencyParameter, onceUnderKey } from '../records/idempotent.ts';
-import { type Answer, send } from '../records/write-request.ts';
+import { type Answer, send } from '../records/request.ts';
 import { OperationRunner } from './operation-runner.ts';
 import { type Operation, readOperations } from './operations.ts';
 

@@ -7,7 +7,7 @@ import { parseUuid } from '../../policy/values.ts';
 import type { Written } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import type { Collection } from '../../schema/model/model.ts';
-import { requireChange } from '../records/write-request.ts';
+import { requireChange } from '../records/request.ts';
 import type { Operation } from './operations.ts';
 
 interface Running {

@@ -3,11 +3,9 @@
  * its place. Not a route.
  */
 
-import { pointerPart } from '../../http/body.ts';
-import { addError, type ErrorDetail, Problem } from '../../problem.ts';
+import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
-import { type Data, isObject } from '../../records/data.ts';
-import type { ServerValues } from '../../records/write/input.ts';
+import { type Data, isObject, type ServerValues } from '../../records/write/input.ts';
 import type { Collection, Relation, Schema } from '../../schema/model/model.ts';
 
 export type Operation = CreateOperation | UpdateOperation | DeleteOperation;

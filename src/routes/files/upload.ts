@@ -16,7 +16,7 @@ import { Refusal } from '../../refusal.ts';
 import { route } from '../define-route.ts';
 import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from '../records/idempotent.ts';
 import { expandOf } from '../records/query-string.ts';
-import { answerCreated, send } from '../records/write-request.ts';
+import { answerCreated, send } from '../records/request.ts';
 import { drain } from './drain.ts';
 
 /** The handler streams it. */

@@ -1,7 +1,6 @@
 /** The request of an aggregate: its body, checked against the schema. Not a route. */
 import { isInstant, isNumeric, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
-import { isObject } from '../../records/data.ts';
 import {
   type AggregateRequest,
   DATE_PARTS,
@@ -9,6 +8,7 @@ import {
   type Group,
   type Measure,
 } from '../../records/page/aggregate.ts';
+import { isObject } from '../../records/write/input.ts';
 import { AGGREGATE_LIMIT, MOST_GROUPS, MOST_MEASURES, MOST_SORTS } from '../../schema/model/list-parameters.ts';
 import type { Collection, Field, Schema } from '../../schema/model/model.ts';
 import { QueryBody } from './query-body.ts';

@@ -5,7 +5,8 @@ import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
 import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from './idempotent.ts';
-import { answerCreated, recordBody, send, writeRequestOf } from './write-request.ts';
+import { expandOf } from './query-string.ts';
+import { answerCreated, recordBody, send } from './request.ts';
 
 export const createRecord = route({
   method: 'POST',
@@ -28,7 +29,8 @@ export const createRecord = route({
     const { path } = ctx;
     const admission = admissionOf(ctx);
     const key = idempotencyKeyOf(ctx);
-    const { data, relations, errors } = writeRequestOf(ctx, admission.collection, envelope);
+    const { data, errors } = envelope;
+    const relations = expandOf(ctx, admission.collection);
     if (errors.length > 0) {
       throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors });
     }

@@ -1,9 +1,8 @@
 /** Reads the body of a dry run, key by key. Not a route. */
 import { createHash } from 'node:crypto';
-import { pointerPart } from '../../http/body.ts';
-import { addError, type ErrorDetail, Problem } from '../../problem.ts';
+import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
-import { type Data, isObject } from '../../records/data.ts';
+import { type Data, isObject } from '../../records/write/input.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { Operation } from '../batch/operations.ts';
 

@@ -6,8 +6,7 @@ import type { App } from '../../http/app.ts';
 import { Problem } from '../../problem.ts';
 import { type IdempotencyKey, keepAnswer, keptAnswer } from '../../records/idempotency.ts';
 import { Refusal } from '../../refusal.ts';
-import { headerOf } from './request.ts';
-import type { Answer } from './write-request.ts';
+import { type Answer, headerOf } from './request.ts';
 
 /** The record and the kept answer are in the same transaction: both exist, or neither. */
 export function withIdempotencyKey(

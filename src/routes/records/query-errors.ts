@@ -1,8 +1,7 @@
 /** Errors in the body of a query: errors of filters are of one kind, all others of another. Not a route. */
 import { nearest } from '../../../grammar/suggest.ts';
-import { pointerPart } from '../../http/body.ts';
 import type { CompiledFilter } from '../../policy/filter.ts';
-import { addError, type ErrorDetail, MAX_SUGGESTIONS, Problem } from '../../problem.ts';
+import { addError, type ErrorDetail, MAX_SUGGESTIONS, Problem, pointerPart } from '../../problem.ts';
 
 type Issues = CompiledFilter['issues'];
 export type Pointer = readonly (string | number)[];

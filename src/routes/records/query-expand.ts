@@ -5,8 +5,8 @@
 
 import { isToMany } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
-import { isObject } from '../../records/data.ts';
 import type { Expand } from '../../records/expand.ts';
+import { isObject } from '../../records/write/input.ts';
 import { EXPAND_LIMIT } from '../../schema/model/list-parameters.ts';
 import { QueryBody, type QueryPlace } from './query-body.ts';
 import type { Pointer } from './query-errors.ts';

@@ -1,8 +1,17 @@
-/** The parts of a request that the routes of one record read. Not a route. */
+/**
+ * The requests and the answers of the routes of one record. A write has a body `{ "data": … }`, read
+ * and checked once; its answer is a value that can be kept and sent again. Not a route.
+ */
 import type { Context } from 'koa';
-import type { OperationParameter } from '../../describe/operation.ts';
+import { inData } from '../../describe/collection-schemas.ts';
+import type { OperationParameter, Shape } from '../../describe/operation.ts';
+import { entityTagOf, sendJson } from '../../http/answer/send.ts';
 import { notFoundProblem } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
+import { type ErrorDetail, MAX_SHOWN_ERRORS, Problem, pointerPart, UNSHOWN_ERROR } from '../../problem.ts';
+import type { Written } from '../../records/read.ts';
+import { type Data, isObject } from '../../records/write/input.ts';
+import type { Body } from '../define-route.ts';
 
 /** Text that is not a UUID identifies no record. */
 export function idOf(ctx: Context): string {
@@ -29,3 +38,75 @@ export const ifNoneMatchParameter: OperationParameter = {
   description: '`*`, or the ETags that you have. The response is 304 where one of them is current.',
   schema: { type: 'string' },
 };
+
+// ---------------------------------------------------------------- writes
+
+/**
+ * The body of a write. An update reports its errors only to a caller who may change the record, so
+ * they are not thrown.
+ */
+export interface Envelope {
+  /** Empty where the body has no usable `data`. */
+  readonly data: Data;
+  readonly errors: readonly ErrorDetail[];
+}
+
+/** `data`: the schema of what the object under `data` takes. */
+export const recordBody = (data: Shape): Body<Envelope> => ({
+  type: 'application/json',
+  shape: inData(data),
+  read: async (ctx, app) => envelopeOf(await app.readJson(ctx)),
+});
+
+/** Throws `patch_empty`. */
+export function requireChange(data: Data): void {
+  if (Object.keys(data).length === 0) throw new Problem('patch_empty', 'a patch changes at least one field');
+}
+
+function envelopeOf(body: unknown): Envelope {
+  if (!isObject(body)) {
+    const detail = 'expected an object with the key `data`';
+    return { data: {}, errors: [{ pointer: '', code: 'not_an_object', detail }] };
+  }
+  const errors: ErrorDetail[] = Object.keys(body)
+    .filter((key) => key !== 'data')
+    .map((key, i) => (i < MAX_SHOWN_ERRORS ? unknownKey(key) : UNSHOWN_ERROR));
+  const data = Object.hasOwn(body, 'data') ? body.data : undefined;
+  if (isObject(data)) return { data, errors };
+  const code = data === undefined ? 'required' : 'not_an_object';
+  const detail = 'expected an object with the fields of the record';
+  return { data: {}, errors: [...errors, { pointer: '/data', code, detail }] };
+}
+
+const unknownKey = (key: string): ErrorDetail => ({
+  pointer: `/${pointerPart(key)}`,
+  code: 'unknown_key',
+  detail: 'unknown key; the fields of the record belong under `data`',
+});
+
+// ---------------------------------------------------------------- answers
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export function answerCreated(path: string, written: Written): Answer {
+  const { headers, body } = answerWritten(written);
+  return { status: 201, headers: { Location: `${path}/${written.id}`, ...headers }, body };
+}
+
+/** Only the id where the caller may not read the result. */
+export function answerWritten({ id, json, version }: Written): Answer {
+  if (json === undefined || version === undefined) {
+    return { status: 200, headers: {}, body: JSON.stringify({ data: { id } }) };
+  }
+  return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: `{"data":${json}}` };
+}
+
+export function send(ctx: Context, { status, headers, body }: Answer): void {
+  ctx.status = status;
+  for (const name in headers) ctx.res.setHeader(name, headers[name]!);
+  sendJson(ctx, body);
+}

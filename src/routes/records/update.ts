@@ -8,8 +8,8 @@ import {
 import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
-import { headerOf, idOf, ifMatchParameter } from './request.ts';
-import { answerWritten, recordBody, requireChange, send, writeRequestOf } from './write-request.ts';
+import { expandOf } from './query-string.ts';
+import { answerWritten, headerOf, idOf, ifMatchParameter, recordBody, requireChange, send } from './request.ts';
 
 export const updateRecord = route({
   method: 'PATCH',
@@ -34,11 +34,12 @@ export const updateRecord = route({
   ],
   async handle(ctx, app, envelope) {
     const admission = admissionOf(ctx);
-    const request = writeRequestOf(ctx, admission.collection, envelope);
-    if (request.errors.length === 0) requireChange(request.data);
-    const access = admission.access(request.data);
+    const { data, errors } = envelope;
+    const relations = expandOf(ctx, admission.collection);
+    if (errors.length === 0) requireChange(data);
+    const access = admission.access(data);
     const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
-    const updated = await app.records.update(access, { ...request, id: idOf(ctx), ifVersion });
+    const updated = await app.records.update(access, { id: idOf(ctx), data, errors, relations, ifVersion });
     send(ctx, answerWritten(updated));
   },
 });

@@ -1,7 +1,7 @@
 /** The turns of batches that write unique values: few locks, however many values there are. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
-import type { Data } from '../../../src/records/data.ts';
+import type { Data } from '../../../src/records/write/input.ts';
 import { lockValues } from '../../../src/records/write/value-locks.ts';
 import { raw } from '../../../src/sql.ts';
 import { KINDS, openKind, schemaOf } from '../../support/store-world.ts';
