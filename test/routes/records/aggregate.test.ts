@@ -1,9 +1,9 @@
 // @module-tag partitions
 /** `POST /api/{collection}/aggregate` of the contract. */
 import { beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../support/client.ts';
-import { outcomeOf } from '../support/records.ts';
-import { describeRoutes, type User } from '../support/service.ts';
+import type { Answer } from '../../support/client.ts';
+import { outcomeOf } from '../../support/records.ts';
+import { describeRoutes, type User } from '../../support/service.ts';
 
 const SCHEMA = `
 roles: [admin, member]

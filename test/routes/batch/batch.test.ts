@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { Random } from '../fuzz/random.ts';
-import type { Answer, Client } from '../support/client.ts';
-import { idsOf, NOBODY, outcomeOf } from '../support/records.ts';
-import { describeRoutes, makePeople, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import { Random } from '../../fuzz/random.ts';
+import type { Answer, Client } from '../../support/client.ts';
+import { idsOf, NOBODY, outcomeOf } from '../../support/records.ts';
+import { describeRoutes, makePeople, ROUTES_SCHEMA, type User } from '../../support/service.ts';
 
 const SCHEMA = ROUTES_SCHEMA + readFileSync(join(import.meta.dirname, 'batch.yaml'), 'utf8');
 type Operation = Readonly<Record<string, unknown>>;

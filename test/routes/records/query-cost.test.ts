@@ -1,10 +1,10 @@
 // @module-tag long
 /** Hostile queries end in time on both databases, and others go on after them. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { raw } from '../../src/sql.ts';
-import type { Answer } from '../support/client.ts';
-import { outcomeOf } from '../support/records.ts';
-import { describeRoutes, type User } from '../support/service.ts';
+import { raw } from '../../../src/sql.ts';
+import type { Answer } from '../../support/client.ts';
+import { outcomeOf } from '../../support/records.ts';
+import { describeRoutes, type User } from '../../support/service.ts';
 
 const SCHEMA = `
 roles: [member]

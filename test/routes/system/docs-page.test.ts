@@ -1,10 +1,10 @@
 // @module-tag long
 /** `/docs`: the page without script, its script in a browser, and that nothing of a schema becomes markup. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ApiDocument } from '../../src/routes/system/docs/api-document.ts';
-import { renderDocs } from '../../src/routes/system/docs/docs-page.ts';
-import { Browser, describeInBrowser, type Page } from '../support/browser/browser.ts';
-import { describeOnOne, type TestService } from '../support/service.ts';
+import type { ApiDocument } from '../../../src/routes/system/docs/api-document.ts';
+import { renderDocs } from '../../../src/routes/system/docs/docs-page.ts';
+import { Browser, describeInBrowser, type Page } from '../../support/browser/browser.ts';
+import { describeOnOne, type TestService } from '../../support/service.ts';
 
 const HTML = { Accept: 'text/html' };
 

@@ -1,9 +1,9 @@
 // @module-tag partitions
 /** `POST /api/{collection}/query` of the contract: its keys, its answers and its errors. What filters may see: query-visibility. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { Answer } from '../support/client.ts';
-import { makeTag, outcomeOf, saidBy } from '../support/records.ts';
-import { describeRoutes, ROUTES_SCHEMA, type User } from '../support/service.ts';
+import type { Answer } from '../../support/client.ts';
+import { makeTag, outcomeOf, saidBy } from '../../support/records.ts';
+import { describeRoutes, ROUTES_SCHEMA, type User } from '../../support/service.ts';
 
 type Record = { readonly [key: string]: unknown };
 

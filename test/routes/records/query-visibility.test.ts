@@ -1,9 +1,9 @@
 /** What queries tell of hidden records: nothing, whichever way they are asked. And what they may cost. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { param, type Sql, sql } from '../../src/sql.ts';
-import type { Answer } from '../support/client.ts';
-import { outcomeOf, saidBy } from '../support/records.ts';
-import { describeRoutes, type User } from '../support/service.ts';
+import { param, type Sql, sql } from '../../../src/sql.ts';
+import type { Answer } from '../../support/client.ts';
+import { outcomeOf, saidBy } from '../../support/records.ts';
+import { describeRoutes, type User } from '../../support/service.ts';
 
 /** Bob reads no secret team, no hidden note, and no salary but his own. */
 const SCHEMA = `

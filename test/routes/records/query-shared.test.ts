@@ -1,6 +1,6 @@
 /** Related records that several records of a page share: each has its own related records once. */
 import { expect, test } from 'vitest';
-import { describeRoutes } from '../support/service.ts';
+import { describeRoutes } from '../../support/service.ts';
 
 const SCHEMA = `
 roles: [member]
