@@ -2,10 +2,10 @@
  * The order of a page: the keys that it sorts by, as columns of the row or of the readable record that to-one
  * relations lead to, and keyset pagination, the condition that a row comes after a position in that order. Nulls
  * are last in both directions. The first key bounds the condition by itself, so that an index on it begins where
- * the page does. `windowOf` says how many rows of the order are taken.
+ * the page does. `windowOf` limits how many rows of the order a statement takes.
  */
 import type { Cells } from '../../database/contract.ts';
-import { isText, type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
+import { isText, scalarOf } from '../../policy/scalar-types.ts';
 import type { SortPath } from '../../policy/sort-path.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
 import { maskedBy, type Readable, type Visibility } from '../../policy/visibility.ts';
@@ -166,19 +166,21 @@ function sortKey({ path, descending }: Sorting, row: SortedRow): Key {
   const own = steps.length === 0 && field !== undefined;
   const mask = own ? maskOf(row, row.collection, field.name) : undefined;
   return {
-    sql: byCodePoint(sortedColumn(path, row, row), sortedType(field)),
-    type: sortedType(field) === undefined ? 'uuid' : scalarOf(sortedType(field)!).sqlType,
+    sql: byCodePoint(sortedColumn(path, row, row), field),
+    type: sqlTypeOf(field),
     nullable: !own || !field.required || mask !== undefined,
     descending,
     isIndexed: own && mask === undefined && (field.index || field.unique),
   };
 }
 
-const sortedType = (field: CatalogField | undefined): ScalarType | undefined => field?.type;
+/** Undefined: the id. */
+const sqlTypeOf = (field: CatalogField | undefined): SqlType =>
+  field === undefined ? 'uuid' : scalarOf(field.type).sqlType;
 
 /** Strings sort by code point under every default collation. */
-const byCodePoint = (value: Sql, type: ScalarType | undefined): Sql =>
-  type !== undefined && isText(type) ? sql`${value} COLLATE "C"` : value;
+const byCodePoint = (value: Sql, field: CatalogField | undefined): Sql =>
+  field !== undefined && isText(field.type) ? sql`${value} COLLATE "C"` : value;
 
 interface SortStep {
   readonly collection: string;
@@ -195,7 +197,7 @@ function sortedColumn({ steps, field, at }: SortPath, row: SortedRow, place: Sor
   const { collection } = step.relation;
   const records = row.visibility.records(collection);
   const link = linkOf(step, row, place);
-  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${nullTypeOf(field)}`);
+  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf(field)}`);
   const target = { collection, alias: `${place.alias}_s` };
   const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
   const { related } = row.scope.from(place.collection, place.alias);
@@ -203,9 +205,6 @@ function sortedColumn({ steps, field, at }: SortPath, row: SortedRow, place: Sor
     SELECT ${sortedColumn({ steps: rest, field, at }, { ...row, scope: related }, target)}
       FROM ${related.from(collection, target.alias).where(...conditions)})`;
 }
-
-const nullTypeOf = (field: CatalogField | undefined): string =>
-  field === undefined ? 'uuid' : scalarOf(field.type).sqlType;
 
 /** The condition that joins a row with the row that the step leads to. Undefined: the caller may not read the link. */
 function linkOf({ from, relation }: ToOneStep, row: SortedRow, { alias }: SortStep): Sql | undefined {
@@ -226,7 +225,7 @@ function maskOf({ visibility }: SortedRow, collection: string, member: string): 
   return rule?.verdict === 'allow' ? undefined : rule;
 }
 
-// ---------------------------------------------------------------- how many rows are taken
+// ---------------------------------------------------------------- the number of rows
 
 const USUAL_LIMITS = new Set([10, 20, 25, 50, 100].flatMap((limit) => [limit, limit + 1]));
 
