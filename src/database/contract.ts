@@ -80,6 +80,27 @@ export interface Transaction extends Queryable {
   readonly inTransaction: true;
 }
 
+/** A listener of one channel. */
+export interface Subscription {
+  readonly channel: string;
+  readonly onMessage: (payload: string) => void;
+  /** Reports whether the channel is up. */
+  readonly onState: (up: boolean) => void;
+}
+export type Listen = (
+  channel: string,
+  onMessage: Subscription['onMessage'],
+  onState: Subscription['onState'],
+) => Promise<() => Promise<void>>;
+
+/** Delivers a notification to the subscriptions of its channel. */
+export function deliver(
+  { channel, payload = '' }: { readonly channel: string; readonly payload?: string | undefined },
+  subscriptions: Iterable<Subscription>,
+): void {
+  for (const each of subscriptions) if (each.channel === channel) each.onMessage(payload);
+}
+
 export interface Database extends Reader {
   /**
    * A database that cannot cancel statements gives this condition: it is true for so many milliseconds
@@ -109,12 +130,8 @@ export interface Database extends Reader {
   readonly openSession?: (() => Promise<Session>) | undefined;
   /** Copies the folder of the embedded database: it holds all committed data, and stays unchanged until `copy` ends. */
   readonly copyFolder?: (copy: (folder: string) => Promise<void>) => Promise<void>;
-  /** LISTEN. `onMessage` gets the payload; `onState` reports whether the channel is up. */
-  listen(
-    channel: string,
-    onMessage: (payload: string) => void,
-    onState: (up: boolean) => void,
-  ): Promise<() => Promise<void>>;
+  /** LISTEN. The returned function ends the subscription. */
+  readonly listen: Listen;
   notify(channel: string, payload: string): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -4,12 +4,7 @@
  */
 import pg from 'pg';
 import { ident } from '../sql.ts';
-
-interface Subscription {
-  readonly channel: string;
-  readonly onMessage: (payload: string) => void;
-  readonly onState: (up: boolean) => void;
-}
+import { deliver, type Listen, type Subscription } from './contract.ts';
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
@@ -37,11 +32,7 @@ export class Listener {
     this.#config = config;
   }
 
-  async listen(
-    channel: string,
-    onMessage: (payload: string) => void,
-    onState: (up: boolean) => void,
-  ): Promise<() => Promise<void>> {
+  async listen(...[channel, onMessage, onState]: Parameters<Listen>): ReturnType<Listen> {
     const subscription = { channel, onMessage, onState };
     if (!this.#client) await this.#connect();
     // A connection that is being made has read the list of channels already, so the subscription is added last.
@@ -94,7 +85,7 @@ export class Listener {
     const client = new pg.Client(this.#config);
     client.on('error', () => this.#lost(client));
     client.on('end', () => this.#lost(client));
-    client.on('notification', ({ channel, payload }) => this.#deliver(channel, payload ?? ''));
+    client.on('notification', (message) => deliver(message, this.#subscriptions));
     try {
       await client.connect();
       for (const channel of this.#channels()) {
@@ -130,11 +121,6 @@ export class Listener {
 
   #channels(): Set<string> {
     return new Set([...this.#subscriptions].map(({ channel }) => channel));
-  }
-
-  #deliver(channel: string, payload: string): void {
-    for (const subscription of this.#subscriptions)
-      if (subscription.channel === channel) subscription.onMessage(payload);
   }
 
   #beat(client: pg.Client): void {

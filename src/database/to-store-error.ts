@@ -5,13 +5,22 @@ import { Refusal } from '../refusal.ts';
 import { reasonOf } from '../thrown.ts';
 import { StoreError, type Violated } from './contract.ts';
 
-const UNIQUE_VIOLATION = '23505';
-const FOREIGN_KEY_VIOLATION = '23503';
-/** Raised only by adopted tables, which bylaw did not make. */
-const CHECK_VIOLATION = '23514';
-const EXCLUSION_VIOLATION = '23P01';
-// PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
-const RESTRICT_VIOLATION = '23001';
+const QUERY_CANCELED = '57014';
+const LOCK_NOT_AVAILABLE = '55P03';
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+const KINDS: Readonly<Record<string, StoreError['kind']>> = {
+  23505: 'unique',
+  // An exclusion.
+  '23P01': 'unique',
+  // Adopted tables only, which bylaw did not make.
+  23514: 'check',
+  23503: 'foreign_key',
+  // PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
+  23001: 'foreign_key',
+  [QUERY_CANCELED]: 'unavailable',
+  [LOCK_NOT_AVAILABLE]: 'unavailable',
+};
 /**
  * Connection, authorization, no such database, resources, shutdown, system, read-only after a
  * failover, idle in transaction.
@@ -20,10 +29,6 @@ const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
 /** Starting or stopping, too many connections. */
 const STARTING = /^(?:57P0[123]|53300)/;
 const DIVISION_BY_ZERO = '22012';
-const QUERY_CANCELED = '57014';
-const LOCK_NOT_AVAILABLE = '55P03';
-const SERIALIZATION_FAILURE = '40001';
-const DEADLOCK = '40P01';
 const UNKNOWN_STATEMENT = '26000';
 const DUPLICATE_STATEMENT = '42P05';
 const DRIVER_LOST = /connect|terminat|closed|timeout|not queryable/i;
@@ -48,27 +53,19 @@ function sqlState(error: unknown): string | undefined {
 export function toStoreError(error: unknown): unknown {
   if (error instanceof StoreError) return error;
   if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', undefined, error) : error;
-  const { code: state } = error;
-  if (state === UNIQUE_VIOLATION || state === EXCLUSION_VIOLATION)
-    return new StoreError('unique', violatedBy(error), error);
-  if (state === CHECK_VIOLATION) {
-    // The detail is the whole row.
-    return new StoreError('check', { constraint: error.constraint ?? '', columns: [] }, error);
-  }
-  if (state === FOREIGN_KEY_VIOLATION || state === RESTRICT_VIOLATION) {
-    return new StoreError('foreign_key', violatedBy(error), error);
-  }
-  const isBusy = [QUERY_CANCELED, LOCK_NOT_AVAILABLE].includes(state) || isTransient(error) || UNAVAILABLE.test(state);
-  return isBusy ? new StoreError('unavailable', undefined, error) : error;
+  const isBusy = isTransient(error) || UNAVAILABLE.test(error.code);
+  const kind = KINDS[error.code] ?? (isBusy ? 'unavailable' : undefined);
+  if (kind === undefined) return error;
+  return new StoreError(kind, kind === 'unavailable' ? undefined : violatedBy(error, kind), error);
 }
 
 /**
  * The detail reads `Key (team_id, slug)=(…) already exists.`; the values, which may hold anything,
- * come after the columns.
+ * come after the columns. The detail of a check is the whole row.
  */
-function violatedBy({ constraint = '', detail = '' }: ServerError): Violated {
+function violatedBy({ constraint = '', detail = '' }: ServerError, kind: StoreError['kind']): Violated {
   const list = detail.slice(detail.indexOf('(') + 1);
-  const end = list.indexOf(')=(');
+  const end = kind === 'check' ? -1 : list.indexOf(')=(');
   const columns = end < 0 ? [] : list.slice(0, end).split(', ');
   return { constraint, columns: columns.map((name) => (name.startsWith('"') ? name.slice(1, -1) : name)) };
 }

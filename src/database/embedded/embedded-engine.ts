@@ -8,11 +8,10 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { ident, raw, type Sql } from '../../sql.ts';
 import { codeOf, reasonOf } from '../../thrown.ts';
-import { StoreError } from '../contract.ts';
+import { deliver, StoreError, type Subscription } from '../contract.ts';
 import { CellClient } from '../pg-internals.ts';
 import { damaged, requireSameVersion } from './data-folder.ts';
-import { EngineStream } from './engine-stream.ts';
-import { EngineThread } from './engine-thread.ts';
+import { EngineStream, EngineThread } from './engine-thread.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
 
 export interface EmbeddedOptions {
@@ -22,12 +21,6 @@ export interface EmbeddedOptions {
   /** The initial content of an engine in memory, from `dumpDataDir`: several times faster to read than to make. */
   readonly snapshot?: Blob;
   readonly preparedStatements?: number;
-}
-
-interface ChannelSubscription {
-  readonly channel: string;
-  readonly onMessage: (payload: string) => void;
-  readonly onState: (up: boolean) => void;
 }
 
 interface Running {
@@ -43,7 +36,7 @@ const RESTART_RETRY_MS = 1_000;
 export class EmbeddedEngine {
   readonly #options: EmbeddedOptions;
   readonly #lock: FolderLock | undefined;
-  readonly #subscriptions = new Set<ChannelSubscription>();
+  readonly #subscriptions = new Set<Subscription>();
   #running: Running;
   #failure: { readonly at: number; readonly error: unknown } | undefined;
 
@@ -78,7 +71,7 @@ export class EmbeddedEngine {
   }
 
   /** Delivers notifications once the channel is listened to. Returns a function that ends the subscription. */
-  subscribe(subscription: ChannelSubscription): () => void {
+  subscribe(subscription: Subscription): () => void {
     this.#subscriptions.add(subscription);
     return () => void this.#subscriptions.delete(subscription);
   }
@@ -111,9 +104,7 @@ export class EmbeddedEngine {
   }
 
   #deliverFrom({ client }: Running): void {
-    client.on('notification', ({ channel, payload = '' }) => {
-      for (const each of this.#subscriptions) if (each.channel === channel) each.onMessage(payload);
-    });
+    client.on('notification', (message) => deliver(message, this.#subscriptions));
   }
 }
 

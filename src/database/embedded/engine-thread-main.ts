@@ -3,7 +3,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { invariant } from '../../invariant.ts';
 import type { EngineReply, EngineRequest, EngineStart } from './engine-thread.ts';
-import { ownedBytes } from './owned-bytes.ts';
 import { SyncedFolder } from './synced-folder.ts';
 
 /** `-F` is `fsync = off`. */
@@ -26,7 +25,7 @@ async function execute(engine: PGlite, request: EngineRequest): Promise<EngineRe
         onRawData: (part) => parts.push(Buffer.from(part)),
       });
     }
-    return { bytes: ownedBytes(parts) };
+    return { bytes: new Uint8Array(Buffer.concat(parts)) };
   } catch (error) {
     return { error: error instanceof Error ? error : new Error(String(error)) };
   }
@@ -38,4 +37,4 @@ const send = (reply: EngineReply): void => port.postMessage(reply, 'bytes' in re
 
 const engine = await startPglite(workerData as EngineStart);
 port.on('message', (request: EngineRequest) => void execute(engine, request).then(send));
-send({ bytes: ownedBytes([]) });
+send({ bytes: new Uint8Array() });

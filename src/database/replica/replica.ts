@@ -7,9 +7,8 @@
  * read goes to the standby, so a caller sees its own writes through every node.
  */
 
-import type { Sql } from '../../sql.ts';
 import { raw } from '../../sql.ts';
-import { type Cells, QueueFull, type Reader, type ReadOptions, StoreError } from '../contract.ts';
+import { type Cells, QueueFull, type Reader, StoreError } from '../contract.ts';
 import { isQueryCanceled } from '../to-store-error.ts';
 import { RecentWriters } from './recent-writers.ts';
 import type { WritersNote } from './write-announcements.ts';
@@ -69,9 +68,17 @@ export class Replica {
     return now - this.#freshAt <= this.#options.maxLag && now >= this.#mayHaveMissedUntil;
   }
 
-  /** Reads for a request that has arrived. */
+  /** Reads for a request that has arrived. The first one waits for the announcements of earlier writes. */
   for(callerId: string): Reader {
-    return new CallersReader(this, callerId);
+    const { primary } = this.#options;
+    let mayUseStandby: Promise<boolean> | undefined;
+    return {
+      rows: async (...asked) => {
+        mayUseStandby ??= this.#hasWritesOf(callerId);
+        return (await mayUseStandby) ? this.#read(asked) : primary.rows(...asked);
+      },
+      run: (statement) => primary.run(statement),
+    };
   }
 
   /** A write through this node. Returns a function that takes its position. */
@@ -90,12 +97,8 @@ export class Replica {
     this.#mayHaveMissedUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
   }
 
-  get primary(): Reader {
-    return this.#options.primary;
-  }
-
   /** Resolves with true if the standby has all earlier writes of this caller. Never rejects. */
-  async hasWritesOf(callerId: string): Promise<boolean> {
+  async #hasWritesOf(callerId: string): Promise<boolean> {
     if (!this.#mayAnswer(callerId)) return false;
     try {
       await this.#options.drainAnnouncements?.();
@@ -111,18 +114,18 @@ export class Replica {
   }
 
   /** Serves a caller whose reads the standby may answer. */
-  async read(ask: Ask): Promise<readonly Cells[]> {
+  async #read(asked: Parameters<Reader['rows']>): Promise<readonly Cells[]> {
     const { standby, primary } = this.#options;
-    if (!this.isFresh) return ask(primary);
+    if (!this.isFresh) return primary.rows(...asked);
     try {
-      return await ask(standby);
+      return await standby.rows(...asked);
     } catch (error) {
       if (error instanceof StoreError && error.kind === 'time_limit') throw error;
       // The standby is overloaded; a failover would overload the primary.
       if (error instanceof QueueFull || (error instanceof StoreError && isQueryCanceled(error.cause))) throw error;
       // The next look decides whether it is used again.
       if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
-      return ask(primary);
+      return primary.rows(...asked);
     }
   }
 
@@ -155,32 +158,5 @@ export class Replica {
     if (last === -1) return;
     this.#freshAt = this.#samples[last]!.at;
     this.#samples.splice(0, last);
-  }
-}
-
-type Ask = (reader: Pick<Reader, 'rows'>) => Promise<readonly Cells[]>;
-
-/** Reads for a caller. The first read waits for the announcements of earlier writes. */
-class CallersReader implements Reader {
-  readonly #replica: Replica;
-  readonly #callerId: string;
-  #mayUseStandby: Promise<boolean> | undefined;
-
-  constructor(replica: Replica, callerId: string) {
-    this.#replica = replica;
-    this.#callerId = callerId;
-  }
-
-  rows(statement: Sql, options?: ReadOptions): Promise<readonly Cells[]> {
-    return this.#read((reader) => reader.rows(statement, options));
-  }
-
-  run(statement: Sql): Promise<number> {
-    return this.#replica.primary.run(statement);
-  }
-
-  async #read(ask: Ask): Promise<readonly Cells[]> {
-    this.#mayUseStandby ??= this.#replica.hasWritesOf(this.#callerId);
-    return (await this.#mayUseStandby) ? this.#replica.read(ask) : ask(this.#replica.primary);
   }
 }
