@@ -6,9 +6,8 @@
 import { cpSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PGlite } from '@electric-sql/pglite';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { type Disk, SyncedFolder } from '../../../src/database/embedded/synced-folder.ts';
 
 const LONGER_THAN_THE_DELAY = 1_300;
@@ -31,16 +30,25 @@ describe('the folder of the embedded database after a power failure', () => {
     },
   };
 
+  /** Advances the clock of the folder, and lets what it started come to its end. */
+  const pass = async (milliseconds: number): Promise<void> => {
+    await vi.advanceTimersByTimeAsync(milliseconds);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+
   beforeEach(async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     home = mkdtempSync(join(tmpdir(), 'bylaw-power-'));
     cpSync(inject('emptyDatabase').folder, folder(), { recursive: true });
     engine = await PGlite.create({ fs: new SyncedFolder(folder(), disk), startParams: SYNCED });
     await engine.exec('CREATE TABLE notes (id int PRIMARY KEY, text text)');
     await engine.exec('CHECKPOINT');
     cpSync(folder(), survivor(), { recursive: true });
+    await pass(LONGER_THAN_THE_DELAY);
     synced.length = 0;
   });
   afterEach(async () => {
+    vi.useRealTimers();
     if (!engine.closed) await engine.close();
     rmSync(home, { recursive: true, force: true });
   });
@@ -65,14 +73,14 @@ describe('the folder of the embedded database after a power failure', () => {
     await insert(1, 3);
     await insert(4, 4);
     expect(synced).toEqual([]);
-    await sleep(LONGER_THAN_THE_DELAY);
+    await pass(LONGER_THAN_THE_DELAY);
     expect(synced).toContain('pg_wal');
     expect(await idsAfterFailure()).toEqual(numbers(4));
   });
 
   test('only writes of the last second may be lost', async () => {
     await insert(1, 2);
-    await sleep(LONGER_THAN_THE_DELAY);
+    await pass(LONGER_THAN_THE_DELAY);
     await insert(3, 4);
     expect(await idsAfterFailure()).toEqual(numbers(2));
   });
@@ -93,7 +101,7 @@ describe('the folder of the embedded database after a power failure', () => {
     disk.syncLater = () => held.promise;
     try {
       await insert(1, 200);
-      await sleep(LONGER_THAN_THE_DELAY);
+      await pass(LONGER_THAN_THE_DELAY);
       expect(synced).toEqual([]);
       await engine.exec('CHECKPOINT');
       expect(synced[0]).toMatch(/^pg_wal\//);
@@ -117,14 +125,14 @@ describe('the folder of the embedded database after a power failure', () => {
     disk.syncLater = () => Promise.reject(new Error('the disk is gone'));
     try {
       await insert(1, 1);
-      await sleep(LONGER_THAN_THE_DELAY);
+      await pass(LONGER_THAN_THE_DELAY);
       expect(warned).toContain('the log of the embedded database cannot be synced (the disk is gone)');
     } finally {
       disk.syncLater = works;
       process.off('warning', onWarning);
     }
     // Without a further write, it is tried again.
-    await sleep(LONGER_THAN_THE_DELAY);
+    await pass(LONGER_THAN_THE_DELAY);
     expect(await idsAfterFailure()).toEqual([1]);
   });
 });
