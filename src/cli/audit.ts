@@ -11,7 +11,7 @@ const DEFAULT_LIMIT = '100';
 
 export const command: Command = {
   name: 'audit',
-  summary: 'prints what happened to accounts: logins, failures, changes of roles and keys',
+  summary: 'prints the events of accounts: logins, failures, changes of roles and keys',
   settings: DATABASE_SETTINGS,
   flags: {
     user: { value: 'EMAIL', about: 'only events of this user' },

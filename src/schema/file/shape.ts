@@ -43,7 +43,7 @@ const unique = z.union([flag, z.string().regex(WITHIN)]);
 
 const NO = { default: false, examples: [true] };
 const UNIQUE = { default: false, examples: [true, 'within_team'] };
-const OF_RELATION = '`within_team`: of those with one `team`, which is a required belongs_to';
+const OF_RELATION = '`within_team`: among records with the same `team`, which is a required belongs_to';
 const OLD_NAME =
   'the former name, after a rename: the migration renames the column, where it would drop one and add one';
 
@@ -61,12 +61,18 @@ const rules = z.union([policy, rule, z.array(rule)]).describe('a policy, or a li
 /** Rules of a field or a belongs_to itself. */
 export const MEMBER_RULE_KEYS = ['read', 'write'] as const;
 const memberAccess = z.strictObject({
-  read: key(rules, 'who may see the value; for others it is left out of the record; default: who may read the record'),
-  write: key(rules, 'who may set the value; `@next` is the record as it would be; default: who may write the record'),
+  read: key(
+    rules,
+    'rules for seeing the value; the record leaves it out for other callers; default: all readers of the record',
+  ),
+  write: key(
+    rules,
+    'rules for setting the value; `@next` is the record after the write; default: all writers of the record',
+  ),
 });
 const ownAccess = key(
   memberAccess,
-  'who may see and set the value, where that is not everyone who may read and write the record',
+  'rules for seeing and setting the value, if they differ from the rules of the record',
   {
     examples: [{ read: [{ roles: ['hr'] }], write: [{ roles: ['hr'] }] }],
   },
@@ -177,10 +183,10 @@ const collection = z.strictObject({
   index: key(names.min(1), 'fields that it has by itself and that get an index, as `index: true` does for others', {
     examples: [['updated_at']],
   }),
-  access: key(access, 'who may do what; an action without a rule is denied to everyone'),
+  access: key(access, 'the rules of each action; an action without a rule is denied to everyone'),
   distribute: key(
     distributeShape,
-    'spreads the records over machines: `reference` has all of them on each, a mapping those of one tenant together',
+    'spreads the records over machines: `reference` has all of them on each, a mapping keeps the records of one tenant together',
     { examples: ['reference', { by: 'team' }] },
   ),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
@@ -200,7 +206,10 @@ const provider = z.strictObject({
   client_id: z.string().meta({ description: 'the id that the provider gave to the service', examples: ['bylaw'] }),
   client_secret: key(z.string(), 'the secret that belongs to it; this or `client_secret_env`'),
   client_secret_env: key(z.string(), 'the environment variable that holds the secret', { examples: ['GOOGLE_SECRET'] }),
-  scopes: key(names, 'what to ask the provider for', { default: DEFAULT_SCOPES, examples: [['openid', 'email']] }),
+  scopes: key(names, 'the scopes that the service requests from the provider', {
+    default: DEFAULT_SCOPES,
+    examples: [['openid', 'email']],
+  }),
   client_auth: key(z.enum(['basic', 'post']), 'how the secret is sent: in a header or in the body', {
     default: DEFAULT_CLIENT_AUTH,
     examples: ['post'],
@@ -264,14 +273,14 @@ export const schemaShape = z.strictObject({
   $schema: key(z.string(), 'the JSON Schema of this file, for editors'),
   roles: key(
     z.union([names, z.record(z.string(), role.nullable())]),
-    'a list of roles, or a mapping from names to what the role may',
+    'a list of roles, or a mapping from names to the permissions of the role',
     {
       examples: [['member', 'editor']],
     },
   ),
   register: key(
     z.strictObject({ roles: key(names, 'the roles of a user who registers', { default: [], examples: [['member']] }) }),
-    'what registration gives',
+    'the roles that registration gives',
   ),
   conditions: key(z.record(z.string(), policy), 'named conditions, by their name and typed parameters', {
     examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
@@ -279,9 +288,9 @@ export const schemaShape = z.strictObject({
   collections: key(z.record(z.string(), collection), 'the collections, by name'),
   oauth: key(z.record(z.string(), provider), 'providers of sign-in, by name'),
   sessions: key(sessions, 'how long sessions last'),
-  audit: key(audit, 'the trail of what happened to accounts'),
+  audit: key(audit, 'the trail of events of accounts'),
   limits: key(limits, 'limits against guessing and flooding'),
-  uploads: key(uploads, 'what may be uploaded'),
+  uploads: key(uploads, 'limits of uploads'),
   origins: key(names, 'origins of web pages that may call the service with credentials', {
     default: [],
     examples: [['https://app.example']],
