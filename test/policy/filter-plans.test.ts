@@ -98,17 +98,13 @@ test('a bool is part of the condition, and bare: its index matches nothing else'
 });
 
 test.each([
-  ['title = "a"', '("t"."title" = $1::text AND shown)'],
-  ['title != "a"', '("t"."title" <> $1::text AND shown)'],
-  ['not (title < "a")', '("t"."title" >= $1::text COLLATE "C" AND shown)'],
-  ['title in ["a", "b"]', '("t"."title" = ANY($1::text[]) AND shown)'],
-  ['pinned', '("t"."pinned" AND shown)'],
-  ['not pinned', '(NOT "t"."pinned" AND shown)'],
-  ['score = rating', '("t"."score" = "t"."rating" AND shown AND shown)'],
-  ['title = "a" or score > 2', '(("t"."title" = $1::text AND shown) OR ("t"."score" > $2::int8 AND shown))'],
+  ['title = "a"', 'CASE WHEN shown THEN "t"."title" END = $1::text'],
+  ['title in ["a", "b"]', 'CASE WHEN shown THEN "t"."title" END = ANY($1::text[])'],
+  ['pinned', 'CASE WHEN shown THEN "t"."pinned" END'],
+  ['score = rating', 'CASE WHEN shown THEN "t"."score" END = CASE WHEN shown THEN "t"."rating" END'],
   ['title is null', 'CASE WHEN shown THEN "t"."title" END IS NULL'],
   ['due_at is not null', 'CASE WHEN shown THEN "t"."due_at" END IS NOT NULL'],
-])('a test of a masked column begins with the bare column, and its rule is beside it: %s', (text, expected) => {
+])('no index finds a masked column, so that the time of an answer reveals no hidden value: %s', (text, expected) => {
   expect(condition(text, {}, CALLERS['some masked']).text).toBe(expected);
 });
 

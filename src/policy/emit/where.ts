@@ -22,7 +22,7 @@ import { isHoistable, isRoot, type KeyList, keyListOf, readsMoreThanId } from '.
 import { OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
-import { maskedBy, type Readable, type Visibility } from '../visibility.ts';
+import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
@@ -369,20 +369,10 @@ export class Printer {
   // -------------------------------------------------------------- tests
 
   /**
-   * The rules that hide a column are a separate condition, so that an index on the column serves the
-   * test: a test over null is not true, so both forms mean the same.
+   * A mask stays around its column: as a condition of its own, it would let an index find rows by a value
+   * that the caller may not read, and the time of the answer would show how many there are.
    */
   #test(test: Test): Sql {
-    const printed = this.#unmaskedTest(test);
-    const rules = [test.left, test.right].flatMap((side) => {
-      if (side.kind !== 'column') return [];
-      const rule = this.#maskOf(side);
-      return rule === undefined ? [] : [rule.where(this.#aliases.get(side.source.id)!)];
-    });
-    return rules.length === 0 ? printed : sql`(${join([printed, ...rules], ' AND ')})`;
-  }
-
-  #unmaskedTest(test: Test): Sql {
     const operator = OPERATORS[test.op];
     const asText = isTo(test.left.type) !== isTo(test.right.type);
     const isList = (operand: ConditionOperand): boolean => operator.sides === 'element' && operand === test.right;
@@ -393,30 +383,23 @@ export class Printer {
       render: (operand) => {
         if (operand.kind === 'count') return this.#count(operand);
         if (operand.kind !== 'column') return this.#places.of(operand, isList(operand));
-        const stored = this.#stored(operand);
-        return asText && isTo(operand.type) ? sql`${stored}::text` : stored;
+        const masked = this.#column(operand);
+        return asText && isTo(operand.type) ? sql`${masked}::text` : masked;
       },
       successor: (operand) => this.#places.successor(operand),
       pattern: (operand) => this.#places.pattern(operand),
     });
     if (test.left.kind !== 'count' || !test.left.beyond) return printed;
     const { right } = test;
-    const otherwise = right.kind === 'column' ? sql`${this.#stored(right)} IS NOT NULL` : raw('TRUE');
+    const otherwise = right.kind === 'column' ? sql`${this.#column(right)} IS NOT NULL` : raw('TRUE');
     return sql`COALESCE(${printed}, ${otherwise})`;
   }
 
-  #column(column: ColumnRef): Sql {
-    return maskedBy(this.#maskOf(column), this.#aliases.get(column.source.id)!, this.#stored(column));
-  }
-
-  #stored({ source, column }: ColumnRef): Sql {
+  /** Masked where the caller may read the column in some rows only. */
+  #column({ source, column, mask }: ColumnRef): Sql {
     const naming = this.#naming.get(source.id);
     invariant(naming !== undefined, 'a row is named before its columns');
-    return naming(column);
-  }
-
-  /** Given where the caller may read the column in some rows only. */
-  #maskOf({ mask }: ColumnRef): Readable | undefined {
-    return mask && this.#requiredVisibility().member(mask.collection, mask.member);
+    const rule = mask && this.#requiredVisibility().member(mask.collection, mask.member);
+    return maskedBy(rule, this.#aliases.get(source.id)!, naming(column));
   }
 }
