@@ -82,7 +82,7 @@ export const PROVED_ELSEWHERE: readonly Proof[] = [
     id: 'A54',
     name: 'requests made for the caller to addresses inside',
     file: OAUTH,
-    title: 'a provider that is down, lies about itself, or does not answer causes 503 in time',
+    title: 'a provider that is down or lies about itself causes 503',
   },
 ];
 
