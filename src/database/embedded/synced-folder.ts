@@ -10,7 +10,7 @@ import { open } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { NodeFS } from '@electric-sql/pglite/nodefs';
-import { reasonOf } from '../../thrown.ts';
+import { codeOf, reasonOf } from '../../thrown.ts';
 
 /** Milliseconds. */
 const LOG_DELAY_MS = 1_000;
@@ -111,7 +111,13 @@ export class SyncedFolder extends NodeFS {
 
   #syncLog(): void {
     const paths = new Set([...this.#unsynced, ...this.#syncing]);
-    for (const path of withFolder(paths, this.rootDir)) this.#disk.sync(path);
+    for (const path of withFolder(paths, this.rootDir)) {
+      try {
+        this.#disk.sync(path);
+      } catch (error) {
+        throwUnlessRemoved(error);
+      }
+    }
     this.#unsynced.clear();
   }
 
@@ -121,7 +127,7 @@ export class SyncedFolder extends NodeFS {
     this.#unsynced.clear();
     for (const path of paths) this.#syncing.add(path);
     try {
-      for (const path of withFolder(paths, this.rootDir)) await this.#disk.syncLater(path);
+      for (const path of withFolder(paths, this.rootDir)) await this.#disk.syncLater(path).catch(throwUnlessRemoved);
     } catch (error) {
       process.emitWarning(`the log of the embedded database cannot be synced (${reasonOf(error)})`);
       for (const path of paths) this.#noteUnsynced(path);
@@ -129,6 +135,11 @@ export class SyncedFolder extends NodeFS {
       for (const path of paths) this.#syncing.delete(path);
     }
   }
+}
+
+/** PostgreSQL removes or renames a file of the log once a checkpoint has synced all that it holds. */
+function throwUnlessRemoved(error: unknown): void {
+  if (codeOf(error) !== 'ENOENT') throw error;
 }
 
 /** After a failure, a new file exists only if its folder was synced. */

@@ -117,6 +117,22 @@ describe('the folder of the embedded database after a power failure', () => {
     expect(await idsAfterFailure()).toEqual(numbers(5));
   });
 
+  test('a file of the log that a checkpoint has removed keeps no engine from closing', async () => {
+    await insert(1, 5);
+    const works = disk.sync;
+    disk.sync = function (path) {
+      if (/^pg_wal\/./.test(relative(folder(), path)))
+        throw Object.assign(new Error('no such file or directory'), { code: 'ENOENT' });
+      works.call(this, path);
+    };
+    try {
+      await engine.close();
+      expect(synced).toContain('pg_wal');
+    } finally {
+      disk.sync = works;
+    }
+  });
+
   test('a disk that fails is reported, and asked again', async () => {
     const warned: string[] = [];
     const onWarning = ({ message }: Error): void => void warned.push(message);
