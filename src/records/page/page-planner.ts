@@ -45,8 +45,8 @@ export class PagePlanner {
   }
 
   /**
-   * A condition on the row `t` that stands for the list rule and all other conditions, for a page
-   * in the order of the ids. Undefined where these are as good.
+   * Returns a condition on the row `t` that replaces the list rule and all other conditions, for a page
+   * in the order of the ids; undefined if those conditions are as good.
    */
   condition(page: PageSearch): Sql | undefined {
     const { collection, permit, filters, links, most, tenant } = page;

@@ -82,7 +82,7 @@ export class SwappedValues {
     }
   }
 
-  /** Deletes the stand-ins, once every record has its value. */
+  /** Deletes the placeholders, once every record has its value. */
   async clear(): Promise<void> {
     for (const { collection, ids } of this.#standIns.reverse()) {
       const isStandIn = sql`t.id = ANY(${param('uuid[]', ids)})`;

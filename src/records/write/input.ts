@@ -277,8 +277,8 @@ export interface GuardedMember {
 }
 
 /**
- * The members whose rules depend on the record. Throws `forbidden` if the caller may never set one of
- * them, whatever the value. Defaults are not asked about: they are the schema's.
+ * Returns the members whose rules depend on the record. Throws `forbidden` if the caller may never set
+ * one of them to any value. A rule does not apply to a default, which is the schema's.
  */
 export function guardedMembers(
   access: AccessContext,

@@ -133,7 +133,7 @@ export class LockedUpdate {
   readonly isPossible: boolean;
   /** A rule that reads the stored record alone holds, so the caller knows that it exists. */
   readonly isOpen: boolean;
-  /** The members that the caller may not set, whatever their values. */
+  /** The members that the caller may not set to any value. */
   readonly impossibleMembers: readonly GuardedMember[];
   readonly #target: UpdateTarget;
   /** The conditions that permit the update: first the record's, then each member's. */
