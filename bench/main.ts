@@ -1,4 +1,7 @@
-/** `npm run bench -- [names] [--seconds 10] [--rounds 5] [--seed 1] [--rows 1000000]`: without a name, all of them. README.md says what each figure means. */
+/**
+ * `npm run bench -- [names] [--seconds 10] [--rounds 5] [--seed 1] [--rows 1000000] [--before FOLDER]`: without a name, all of
+ * them. Races also run the service of another checkout, which must be built, where `--before` names its folder. README.md says what each figure means.
+ */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Bench } from './support/bench.ts';
@@ -35,6 +38,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seed: { type: 'string', default: '1' },
     rows: { type: 'string', default: '1000000' },
+    before: { type: 'string' },
   },
 });
 const names = positionals.length > 0 ? positionals : Object.keys(FILES);
@@ -47,6 +51,12 @@ console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 
 for (const name of names) {
   const { default: bench } = await FILES[name]!();
   console.log(`\n${name}: ${bench.question}`);
-  const { seconds, rounds, seed, rows } = values;
-  await bench.run({ seconds: Number(seconds), rounds: Number(rounds), seed: Number(seed), rows: Number(rows) });
+  const { seconds, rounds, seed, rows, before } = values;
+  await bench.run({
+    seconds: Number(seconds),
+    rounds: Number(rounds),
+    seed: Number(seed),
+    rows: Number(rows),
+    before,
+  });
 }

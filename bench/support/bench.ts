@@ -6,6 +6,8 @@ export interface BenchOptions {
   readonly rounds: number;
   /** Rows of the largest table of `scale`. */
   readonly rows: number;
+  /** The folder of another checkout, built, whose service races too: the version before. */
+  readonly before?: string | undefined;
 }
 export interface Bench {
   readonly name: string;

@@ -36,6 +36,8 @@ export interface WorldOptions {
   readonly processes?: number;
   /** Without the servers written by hand. */
   readonly isAlone?: boolean;
+  /** The folder of another checkout, whose service is one more contender, named `before`. */
+  readonly before?: string | undefined;
   /** The service runs from its sources, for a profile. */
   readonly isSource?: boolean;
   /** Instead of PostgreSQL; each server has rows of its own. */
@@ -73,8 +75,9 @@ export class DocumentsWorld {
       await fill(parts.database, signedIn.userId, options.rows);
       const byHand = options.isAlone ? [] : await parts.startByHand(signedIn, options.processes);
       const own = options.isEmbedded ? await parts.startBylaw() : first;
+      const before = options.before === undefined ? [] : [await parts.startBefore(options.before)];
       const more = options.processes === undefined ? [] : [await parts.startBylaw(options.processes)];
-      return new DocumentsWorld(parts, signedIn, [own, ...more, ...byHand]);
+      return new DocumentsWorld(parts, signedIn, [own, ...before, ...more, ...byHand]);
     } catch (error) {
       await parts.close();
       throw error;
@@ -152,6 +155,14 @@ class Parts {
     const place = { schema: SCHEMA, databaseUrl: this.database.url, data: this.database.dataDir ?? this.#folder };
     const started = await startBylaw({ ...place, workers, isSource: this.#isSource });
     return this.#note('bylaw', workers, started);
+  }
+
+  /** The service of another checkout, on the same PostgreSQL or a data folder of its own. */
+  async startBefore(checkout: string): Promise<Contender> {
+    const place = await this.#placeFor('before');
+    const { url } = this.database;
+    const where = url === undefined ? { data: place } : { databaseUrl: url, data: this.#folder };
+    return this.#note('before', 1, await startBylaw({ schema: SCHEMA, ...where, checkout }));
   }
 
   /** Each once, and once more with so many processes. */

@@ -1,5 +1,6 @@
 /** A server in a separate process, so that its cost is not counted as the benchmark's. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { builtMain } from './built.ts';
 
@@ -32,6 +33,8 @@ export interface ServeOptions {
   readonly databaseUrl?: string;
   readonly data: string;
   readonly workers?: number;
+  /** The folder of another checkout, whose compiled package runs. */
+  readonly checkout?: string | undefined;
   /** Runs the sources, whose files a profile names. Default: the compiled package. */
   readonly isSource?: boolean | undefined;
 }
@@ -43,9 +46,10 @@ export function startBylaw(options: ServeOptions): Promise<Server> {
 }
 
 /** The file, and its arguments. */
-export function serveArguments({ schema, databaseUrl, data, isSource }: ServeOptions): readonly string[] {
+export function serveArguments({ schema, databaseUrl, data, checkout, isSource }: ServeOptions): readonly string[] {
   // Tokens name it, and one token is for all that are compared.
   const flags = ['--schema', schema, '--data', data, '--port', '0', '--base-url', 'http://bench.localhost'];
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl];
-  return [isSource ? SOURCE : builtMain(), 'serve', ...flags, ...database];
+  const main = checkout === undefined ? builtMain() : resolve(checkout, 'dist/main.js');
+  return [isSource ? SOURCE : main, 'serve', ...flags, ...database];
 }

@@ -19,7 +19,7 @@ export async function raceAll(
   courses: readonly MakeCourse[],
   options: RaceAllOptions,
 ): Promise<readonly (readonly Lap[])[]> {
-  const world = await DocumentsWorld.open(options.world ?? HUNDRED_THOUSAND);
+  const world = await DocumentsWorld.open({ ...(options.world ?? HUNDRED_THOUSAND), before: options.before });
   const laps: (readonly Lap[])[] = [];
   try {
     for (const make of courses) {

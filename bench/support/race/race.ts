@@ -38,7 +38,7 @@ export interface Course {
 }
 
 type Target =
-  | { readonly of: 'usual' | 'best'; readonly atLeast: number }
+  | { readonly of: 'usual' | 'best' | 'before'; readonly atLeast: number }
   | { readonly p99: 'over p50' | 'ms'; readonly atMost: number }
   | { readonly serverUs: number };
 
@@ -46,6 +46,8 @@ export interface RaceOptions {
   /** For all servers and rounds together. */
   readonly seconds: number;
   readonly rounds: number;
+  /** The folder of another checkout, whose service races too. */
+  readonly before?: string | undefined;
 }
 
 interface Turn extends LoadResult {
@@ -159,7 +161,9 @@ function report(course: Course, laps: readonly Lap[]): void {
     `\n  ${course.title} (asking takes ${asking.toFixed(0)} µs a request; in brackets: ratio by processor time)`,
   );
   for (const lap of laps) console.log(lineOf(lap, laps));
-  const notes = course.targets.map((target) => judgeRounds(questionOf(course.title, target, laps)));
+  const hasBefore = laps.some(({ contender }) => contender.name === 'before');
+  const targets = hasBefore ? [...course.targets, NOT_SLOWER] : course.targets;
+  const notes = targets.map((target) => judgeRounds(questionOf(course.title, target, laps)));
   const bars = { bench: course.bench, kind: 'bars', labels: laps.map(({ contender }) => contender.name) } as const;
   const series = (name: string, measure: Measure) => ({
     name,
@@ -185,6 +189,9 @@ function report(course: Course, laps: readonly Lap[]): void {
   if (counted.length > 0)
     record({ ...bars, title: `${course.title}: processor time a request`, unit: 'µs', series: counted, notes: [] });
 }
+
+/** The target of a race with the version before. */
+const NOT_SLOWER = { of: 'before', atLeast: 0.97 } as const;
 
 const round = (value: number): number => Number(value.toPrecision(4));
 
