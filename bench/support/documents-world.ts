@@ -74,8 +74,8 @@ export class DocumentsWorld {
       if (options.isEmbedded) await parts.stopServers();
       await fill(parts.database, signedIn.userId, options.rows);
       const byHand = options.isAlone ? [] : await parts.startByHand(signedIn, options.processes);
-      const own = options.isEmbedded ? await parts.startBylaw() : first;
       const before = options.before === undefined ? [] : [await parts.startBefore(options.before)];
+      const own = options.isEmbedded ? await parts.startBylaw() : first;
       const more = options.processes === undefined ? [] : [await parts.startBylaw(options.processes)];
       return new DocumentsWorld(parts, signedIn, [own, ...before, ...more, ...byHand]);
     } catch (error) {

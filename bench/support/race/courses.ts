@@ -106,7 +106,7 @@ export const patchOfTeam: Course = {
 };
 
 /** Requests a second that a round is prepared for. */
-const MOST_DELETES = 30_000;
+const MOST_DELETES = 60_000;
 const FIRST_NEW = 10_000_000;
 
 /** Each turn deletes records that were made for it. */
