@@ -78,6 +78,40 @@ export class Sql {
   }
 }
 
+/** The value of a parameter that each request gives, in a form. */
+export class Place<Request> {
+  readonly read: (request: Request) => unknown;
+
+  constructor(read: (request: Request) => unknown) {
+    this.read = read;
+  }
+}
+
+/**
+ * A statement for all requests of one shape: its text is made once, of fragments in which parameters have places
+ * instead of values, and each request fills the places. Its other parameters keep their values.
+ */
+export class SqlForm<Request> {
+  readonly #made: Sql;
+
+  constructor(made: Sql) {
+    this.#made = made;
+  }
+
+  fill(request: Request): Sql {
+    return withValues(this.#made, (value) => (value instanceof Place ? value.read(request) : value));
+  }
+}
+
+/** The same text with other values. */
+export function withValues({ shape, params }: Sql, read: (value: unknown) => unknown): Sql {
+  const filled = params.map((each) => {
+    const value = read(each.value);
+    return value === each.value ? each : new Param(each.type, value, each.isPlannedFor);
+  });
+  return new Sql(shape, filled);
+}
+
 type FragmentPart = Sql | Param;
 
 /** A place in the cache: what begins with the same parts in the same order. */

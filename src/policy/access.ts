@@ -38,6 +38,20 @@ export class Permit {
     make = (rules) => new Permit(rules, GATE);
   }
 
+  /** Permits of one shape have the same SQL but for its values. No two shapes have one spelling. */
+  get shape(): string {
+    return this.verdict === 'depends' ? this.rules.map(({ residual }) => residual.shape).join() : this.verdict;
+  }
+
+  /** The same permit with places in its SQL, for a form: the request that fills it has a permit of this shape. */
+  placed<Request>(permitOf: (request: Request) => Permit): Permit {
+    const placed = this.rules.map((rule, i) => {
+      const valuesOf = (request: Request) => permitOf(request).rules[i]!.residual.values;
+      return { ...rule, residual: rule.residual.placed(valuesOf) };
+    });
+    return make(placed);
+  }
+
   /**
    * The permitted records, by the name of their row: the stored row of a list, read or delete, the
    * written row of a create.

@@ -22,34 +22,46 @@ import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
 import type { Needs, Residual } from './types.ts';
 
-export const residualOf = (cached: CachedResidual, binding: Binding): Residual =>
-  cached.verdict === 'depends' ? new BoundResidual(cached, binding) : CONSTANTS[cached.verdict];
+type Values = readonly unknown[];
+/** Values of one request, or the way to them from the request that will fill a form. */
+type ValueSource = Binding | ((request: never) => Values);
+
+export const residualOf = (cached: CachedResidual, source: ValueSource): Residual =>
+  cached.verdict === 'depends' ? new BoundResidual(cached, source) : CONSTANTS[cached.verdict];
 
 class BoundResidual implements Residual {
   readonly verdict = 'depends';
   readonly #cached: CachedResidual;
-  readonly #binding: Binding;
+  readonly #source: ValueSource;
   #isSettled = false;
   #decision: Decision | undefined;
 
-  constructor(cached: CachedResidual, binding: Binding) {
+  constructor(cached: CachedResidual, source: ValueSource) {
     this.#cached = cached;
-    this.#binding = binding;
+    this.#source = source;
+  }
+
+  get shape(): string {
+    return this.#cached.shape;
+  }
+
+  placed<Request>(valuesOf: (request: Request) => Values): Residual {
+    return new BoundResidual(this.#cached, valuesOf);
   }
 
   get needs(): Needs {
     const { record, next, requested } = this.#cached.needs();
-    const { values } = this.#binding;
-    return { record, next, requested: requested.map(({ slot, ...need }) => ({ ...need, id: values[slot] as string })) };
+    const idAt = (slot: number): string => this.values[slot] as string;
+    return { record, next, requested: requested.map(({ slot, ...need }) => ({ ...need, id: idAt(slot) })) };
   }
 
   get written(): Residual {
-    return residualOf(this.#cached.written(), this.#binding);
+    return residualOf(this.#cached.written(), this.#source);
   }
 
   given(facts: Facts): Residual {
-    const left = this.#cached.given(facts, this.#values());
-    return left === undefined ? this : residualOf(left, this.#binding);
+    const left = this.#cached.given(facts, this.values);
+    return left === undefined ? this : residualOf(left, this.#source);
   }
 
   where(alias: string, next?: string): Sql {
@@ -61,20 +73,23 @@ class BoundResidual implements Residual {
   }
 
   pinned(column: string): readonly string[] {
-    return requiredFacts(this.#cached.cond, this.#values())
+    return requiredFacts(this.#cached.cond, this.values)
       .filter((fact) => fact.column.column === column && isTo(fact.column.type) && fact.value !== null)
       .map(({ value }) => value as string);
   }
 
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
-    const values = this.#values();
-    return this.#cached.branches(alias, indexed)?.map((branch) => branch.fill(values));
+    const source = this.#source;
+    if (typeof source === 'function') return this.#cached.branches(alias, indexed)?.map((each) => each.placed(source));
+    const { values } = this;
+    return this.#cached.branches(alias, indexed)?.map((each) => each.fill(values));
   }
 
   #where(printing: Printing): Sql {
     const isComplete = !this.#cached.needsNext || printing.next !== undefined;
     invariant(isComplete, 'a condition that names @next is given the row of the resulting record');
-    return this.#cached.where(printing).fill(this.#values());
+    const where = this.#cached.where(printing);
+    return typeof this.#source === 'function' ? where.placed(this.#source) : where.fill(this.values);
   }
 
   /** Bound on first use: a list decides many records with it, a search none. */
@@ -84,14 +99,16 @@ class BoundResidual implements Residual {
   }
 
   #bound(): Decision {
-    const decide = this.#cached.predicate(this.#values());
+    const decide = this.#cached.predicate(this.values);
     return this.#cached.needsNext ? givenNext(decide) : decide;
   }
 
-  #values(): readonly unknown[] {
-    if (!this.#isSettled) settleNow(this.#cached.plan, this.#binding);
+  get values(): Values {
+    const binding = this.#source;
+    invariant(typeof binding !== 'function', 'a residual with places has no values');
+    if (!this.#isSettled) settleNow(this.#cached.plan, binding);
     this.#isSettled = true;
-    return this.#binding.values;
+    return binding.values;
   }
 }
 
@@ -106,8 +123,11 @@ const NO_NEEDS: Needs = { record: [], next: [], requested: [] };
 
 function constantResidual(value: boolean): Residual {
   const where = (): Sql => raw(value ? 'TRUE' : 'FALSE');
+  const verdict = value ? 'allow' : 'deny';
   const residual: Residual = {
-    verdict: value ? 'allow' : 'deny',
+    verdict,
+    shape: verdict,
+    values: [],
     needs: NO_NEEDS,
     where,
     whereInUnion: where,
@@ -116,6 +136,7 @@ function constantResidual(value: boolean): Residual {
       return residual;
     },
     given: () => residual,
+    placed: () => residual,
     pinned: () => [],
     branches: () => undefined,
   };
@@ -208,11 +229,15 @@ interface ResidualParts {
   readonly written: () => CachedResidual;
 }
 
+/** Process-wide: no two residuals without values have one number. */
+let made = 0;
+
 /** A residual without its values. Each part is made when it is first asked for. */
 export class CachedResidual {
   readonly cond: Condition;
   readonly plan: Plan;
   readonly verdict: Residual['verdict'];
+  readonly shape = `${++made}`;
   readonly needsNext: boolean;
   readonly predicate: Predicate;
   /** Lists and deletes never ask for it. */
@@ -237,7 +262,7 @@ export class CachedResidual {
   }
 
   /** The remainder under these facts; undefined if they decide nothing. */
-  given(facts: Facts, values: readonly unknown[]): CachedResidual | undefined {
+  given(facts: Facts, values: Values): CachedResidual | undefined {
     const leaves = this.#leaves();
     const outcomes = leaves.outcomes(facts, values);
     if (outcomes === undefined) return undefined;

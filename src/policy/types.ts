@@ -360,6 +360,12 @@ export type Needs = NeedsBy<{ readonly id: string }>;
  */
 export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
+  /** Residuals of one shape have the same SQL but for its values, in whatever statement they are. */
+  readonly shape: string;
+  /** The values of the SQL's places. */
+  readonly values: readonly unknown[];
+  /** The same residual with places in its SQL, for a form: the request that fills it gives the values. */
+  placed<Request>(valuesOf: (request: Request) => readonly unknown[]): Residual;
   /**
    * A SQL condition over the record, whose row is `alias` in the statement: a stored row; for a
    * policy of create, the written row. `next` is the written row's name, for a policy of update

@@ -9,7 +9,7 @@ import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
 import { isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from '../column-facts.ts';
 import { type Condition, type Exists, RECORD } from '../condition.ts';
 import { and } from '../lower/simplify.ts';
-import { fillable, POLICY_PLACES, type Where } from './value-places.ts';
+import { POLICY_PLACES, Where } from './value-places.ts';
 import { Printer, whereOf } from './where.ts';
 
 export interface BranchPrinting {
@@ -18,7 +18,9 @@ export interface BranchPrinting {
   readonly indexed: ReadonlySet<string>;
 }
 export interface BranchShape {
-  fill(values: readonly unknown[]): Branch;
+  fill(values: Values): Branch;
+  /** For a form: the request that fills it gives the values. */
+  placed(valuesOf: (request: never) => Values): Branch;
 }
 
 /** More branches would cost more than they save. */
@@ -123,7 +125,10 @@ function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<s
 
 function branchShape({ cond, accesses }: Apart, printing: BranchPrinting): BranchShape {
   const [first, second] = accesses.map((access) => partsOfShape(cond, access, printing));
-  return { fill: (values) => new FilledBranch(first!, values, second) };
+  return {
+    fill: (values) => new FilledBranch(first!, { values, print: (where) => where.fill(values) }, second),
+    placed: (of) => new FilledBranch(first!, { values: [], print: (where) => where.placed(of) }, second),
+  };
 }
 
 function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPrinting): BranchParts {
@@ -139,7 +144,7 @@ function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPr
     if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
     return printed;
   };
-  const listed = () => (access.kind === 'test' ? listOf(access) : fillable(keysOf(access, cond, alias).keys));
+  const listed = () => (access.kind === 'test' ? listOf(access) : new Where(keysOf(access, cond, alias).keys));
   const keys = isOneRange ? undefined : listed();
   const count = isOneRange ? undefined : keyCountOf(access);
   return { column, tests, others, count, keys, where };
@@ -154,42 +159,49 @@ interface BranchParts {
   /** Printed when it is asked for, once. */
   where(): Where | undefined;
 }
+interface BranchFilling {
+  /** None for a form, whose branches are chosen already. */
+  readonly values: Values;
+  print(where: Where): Sql;
+}
 /** Its SQL is made when it is asked for: often the estimates alone are. */
 class FilledBranch implements Branch {
   readonly column: string;
   readonly isOneRange: boolean;
   readonly others: number;
   readonly #parts: BranchParts;
-  readonly #values: Values;
+  readonly #filling: BranchFilling;
   readonly #instead: BranchParts | undefined;
 
-  constructor(parts: BranchParts, values: Values, instead?: BranchParts) {
+  constructor(parts: BranchParts, filling: BranchFilling, instead?: BranchParts) {
     this.column = parts.column;
     this.isOneRange = parts.keys === undefined;
     this.others = parts.others;
     this.#parts = parts;
-    this.#values = values;
+    this.#filling = filling;
     this.#instead = instead;
   }
 
   get instead(): Branch | undefined {
-    return this.#instead && new FilledBranch(this.#instead, this.#values);
+    return this.#instead && new FilledBranch(this.#instead, this.#filling);
   }
 
   get keys(): Sql | undefined {
-    return this.#parts.keys?.fill(this.#values);
+    const { keys } = this.#parts;
+    return keys && this.#filling.print(keys);
   }
 
   get where(): Sql | undefined {
-    return this.#parts.where()?.fill(this.#values);
+    const where = this.#parts.where();
+    return where && this.#filling.print(where);
   }
 
   get tests(): readonly ColumnValues[] {
-    return this.#parts.tests.map((test) => columnValues(test, this.#values));
+    return this.#parts.tests.map((test) => columnValues(test, this.#filling.values));
   }
 
   get count(): KeyCount | undefined {
-    return this.#parts.count?.(this.#values);
+    return this.#parts.count?.(this.#filling.values);
   }
 }
 
@@ -200,7 +212,7 @@ function keysOf(exists: Exists, cond: Condition, alias: string) {
 
 function listOf({ right }: ValueTest): Where {
   const list = POLICY_PLACES.of(right, true);
-  return fillable(sql`SELECT unnest(${list})`);
+  return new Where(sql`SELECT unnest(${list})`);
 }
 
 const columnValues = (test: ValueTest, values: Values): ColumnValues => ({

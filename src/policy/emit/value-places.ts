@@ -3,7 +3,7 @@
  * parameters, and other values of a request fill holes, once per request.
  */
 import { invariant } from '../../invariant.ts';
-import { Param, param, plannedParam, Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
+import { Place, param, plannedParam, type Sql, type SqlType, sql, typedLiteral, withValues } from '../../sql.ts';
 import { successorOf } from '../collation.ts';
 import type { ConditionOperand, Value } from '../condition.ts';
 import { likePattern } from '../fold.ts';
@@ -17,20 +17,23 @@ class Hole {
   }
 }
 
-export interface Where {
-  fill(values: readonly unknown[]): Sql;
-}
+/** A printed condition, whose holes are for the values of one request. */
+export class Where {
+  readonly #printed: Sql;
 
-export const fillable = ({ shape, params }: Sql): Where => ({
-  fill: (values) =>
-    new Sql(
-      shape,
-      params.map((place) => filled(place, values)),
-    ),
-});
+  constructor(printed: Sql) {
+    this.#printed = printed;
+  }
 
-function filled(place: Param, values: readonly unknown[]): Param {
-  return place.value instanceof Hole ? new Param(place.type, place.value.read(values)) : place;
+  fill(values: readonly unknown[]): Sql {
+    return withValues(this.#printed, (value) => (value instanceof Hole ? value.read(values) : value));
+  }
+
+  /** For a form: the request that fills it gives the values. */
+  placed<Request>(valuesOf: (request: Request) => readonly unknown[]): Sql {
+    const placeOf = ({ read }: Hole) => new Place((request: Request) => read(valuesOf(request)));
+    return withValues(this.#printed, (value) => (value instanceof Hole ? placeOf(value) : value));
+  }
 }
 
 /** The checker has seen that it is a string. */

@@ -26,11 +26,11 @@ import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
-import { FILTER_PLACES, fillable, POLICY_PLACES, type Where } from './value-places.ts';
+import { FILTER_PLACES, POLICY_PLACES, Where } from './value-places.ts';
 
 export function whereOf(cond: Condition, { alias, next, inUnion, visibility, inTime }: Printing): Where {
   const printed = new Printer({ alias, next, visibility, inTime }).print(cond, inUnion);
-  return fillable(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
+  return new Where(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
 
 /** The place of the last ancestor that counts. */

@@ -1,0 +1,125 @@
+/**
+ * Plans by the shape of their requests: a plan is made once, and the values of each request fill its forms. The shape
+ * is the key that the caller of this module states, and the answers to all that the making of the plan asked of the
+ * rules of the request's caller. Answers are compared by the identities of compiled rules, so a plan never serves a
+ * request whose rules give other SQL.
+ */
+import { BoundedMap } from '../bounded-map.ts';
+import { invariant } from '../invariant.ts';
+import type { Permit } from '../policy/access.ts';
+import type { Action, Policy, Row } from '../policy/types.ts';
+import type { Collection, MemberAction } from '../schema/model/model.ts';
+import type { AccessContext, Prospect } from './access-context.ts';
+
+/** Asks the rules of a request's caller. */
+type Question = (access: AccessContext) => Permit | undefined;
+type Answers = readonly (Permit | undefined)[];
+
+/** The part of a request that fills the places of permits. */
+export interface Answered {
+  readonly answers: Answers;
+}
+/** A plan that serves the request, and the request's answers for its forms. */
+export interface KnownPlan<Plan> extends Answered {
+  readonly plan: Plan;
+}
+
+interface Remembered<Plan> {
+  readonly plan: Plan;
+  readonly questions: readonly Question[];
+  readonly shapes: readonly (string | undefined)[];
+}
+
+const MOST_KEYS = 512;
+/** The plans of one key: kinds of callers that the key does not tell apart. */
+const MOST_PLANS = 8;
+
+export class ShapeMemory<Plan> {
+  readonly #known = new BoundedMap<string, Remembered<Plan>[]>(MOST_KEYS);
+
+  /**
+   * The plan of the request's shape, made if there is none.
+   *
+   * @param key all that decides the plan, besides what `make` asks of the access that it is given
+   */
+  planOf(key: string, access: AccessContext, make: (placed: AccessContext) => Plan): KnownPlan<Plan> {
+    const plans = this.#known.get(key) ?? [];
+    for (const known of plans) {
+      const answers = sameAnswers(known, access);
+      if (answers !== undefined) return { plan: known.plan, answers };
+    }
+    const asked = new AskedRules(access);
+    const plan = make(asked);
+    const { answers, questions } = asked.close();
+    const shapes = answers.map((answer) => answer?.shape);
+    this.#known.set(key, [{ plan, questions, shapes }, ...plans.slice(0, MOST_PLANS - 1)]);
+    return { plan, answers };
+  }
+}
+
+/** Undefined: the rules of this caller give other SQL. */
+function sameAnswers<Plan>({ questions, shapes }: Remembered<Plan>, access: AccessContext): Answers | undefined {
+  const answers: (Permit | undefined)[] = [];
+  for (let i = 0; i < questions.length; i++) {
+    const answer = questions[i]!(access);
+    if (answer?.shape !== shapes[i]) return undefined;
+    answers.push(answer);
+  }
+  return answers;
+}
+
+/**
+ * The access with which a plan is made: its permits have places instead of the caller's values, and it remembers
+ * what it was asked. A plan depends on nothing else of the caller.
+ */
+class AskedRules implements AccessContext {
+  readonly collection: Collection;
+  readonly #questions: Question[] = [];
+  readonly #answers: (Permit | undefined)[] = [];
+  readonly #placed = new Map<string, Permit | undefined>();
+  #access: AccessContext | undefined;
+
+  constructor(access: AccessContext) {
+    this.collection = access.collection;
+    this.#access = access;
+  }
+
+  get auth(): Row {
+    throw new Error('a plan serves all callers of a shape, so it reads none');
+  }
+
+  get now(): string {
+    throw new Error('a plan serves all requests of a shape, so it has no time');
+  }
+
+  readonly permit = (collection: string, action: Action): Permit =>
+    this.#once(`${action} ${collection}`, (access) => access.permit(collection, action))!;
+
+  readonly member = (collection: string, member: string, action: MemberAction): Permit | undefined =>
+    this.#once(`${action} ${collection} ${member}`, (access) => access.member(collection, member, action));
+
+  readonly prospect = (rules: readonly Policy[]): Prospect => ({
+    certain: this.#ask((access) => access.prospect(rules).certain)!,
+    possible: this.#ask((access) => access.prospect(rules).possible)!,
+  });
+
+  /** The plan is made, and asks nothing more. */
+  close(): { readonly questions: readonly Question[]; readonly answers: Answers } {
+    this.#access = undefined;
+    return { questions: this.#questions, answers: this.#answers };
+  }
+
+  #once(name: string, question: Question): Permit | undefined {
+    if (!this.#placed.has(name)) this.#placed.set(name, this.#ask(question));
+    return this.#placed.get(name);
+  }
+
+  #ask(question: Question): Permit | undefined {
+    invariant(this.#access !== undefined, 'a plan asks for rules only while it is made');
+    const place = this.#answers.length;
+    const answer = question(this.#access);
+    this.#questions.push(question);
+    this.#answers.push(answer);
+    return answer?.placed((request: Answered) => request.answers[place]!);
+  }
+}
