@@ -8,14 +8,13 @@
 import type { Context } from 'koa';
 import type { Caller } from '../auth/caller.ts';
 import { decide, type Permit } from '../policy/access.ts';
-import { optimistic } from '../policy/analyse/optimistic.ts';
 import { updateBoundsOf } from '../policy/analyse/update-bounds.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
 import type { AccessContext, Prospect } from '../records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../records/write/role-changes.ts';
-import type { Collection, MemberAction, Schema } from '../schema/model/model.ts';
+import type { Collection, Schema } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 import { clientOf, credentialsOf, policyQueryOf, type QueryPair, queryOf } from './request.ts';
 import type { Door, Route } from './route.ts';
@@ -46,7 +45,7 @@ export interface Exchange {
 /** Returns the route whose handler may run now, or throws the problem. */
 export async function authorize(exchange: Exchange): Promise<Route> {
   const { ctx, app, match } = exchange;
-  const door = doorOf(match);
+  const door = match.route?.door ?? unknownPathDoor(match.path);
   const known = callerAt(door, exchange);
   const caller = known instanceof Promise ? await known : known;
   if (caller?.by === 'cookie' || match.route?.ownSite) checkOrigin(ctx, app);
@@ -58,7 +57,8 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   }
   const collection = collectionAt(door, exchange);
   ctx.state.collection = collection;
-  const route = routeFor(collection, match);
+  const { route } = match;
+  if (route === undefined || !isOffered(route, collection)) throw noRouteProblem(collection, match);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFoundProblem();
     ctx.state.admission = new Admission(ctx, app.schema, { caller, collection, action: route.door.action });
@@ -101,10 +101,8 @@ export function callerOf(ctx: Context): Caller {
 }
 
 /** Unknown paths have a door too: without a credential, no response reveals which paths under /api exist. */
-function doorOf({ route, path }: Match): Door {
-  if (route !== undefined) return route.door;
-  return path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
-}
+const unknownPathDoor = (path: string): Door =>
+  path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
 
 /** Synchronous if the caller's session is remembered. */
 function callerAt(door: Door, exchange: Exchange): Caller | undefined | Promise<Caller | undefined> {
@@ -140,12 +138,11 @@ function collectionAt(door: Door, { app, match }: Exchange): Collection | undefi
   return collection;
 }
 
-/** Throws `not_found` and `method_not_allowed`. */
-function routeFor(collection: Collection | undefined, { route, candidates }: Match): Route {
-  if (route !== undefined && isOffered(route, collection)) return route;
-  const offered = candidates.filter((candidate) => isOffered(candidate.route, collection));
-  if (offered.length === 0) throw notFoundProblem();
-  throw new Problem('method_not_allowed', 'this address does not take that method', {
+/** The problem of a path that has no route of the method: `not_found` or `method_not_allowed`. */
+function noRouteProblem(collection: Collection | undefined, { candidates }: Match): Problem {
+  const offered = candidates.filter((route) => isOffered(route, collection));
+  if (offered.length === 0) return notFoundProblem();
+  return new Problem('method_not_allowed', 'this address does not take that method', {
     headers: { Allow: allowOf(offered) },
   });
 }
@@ -167,12 +164,6 @@ interface AdmissionRequest {
   readonly action: Action;
 }
 
-interface MemberOf {
-  readonly name: string;
-  readonly member: string;
-  readonly action: MemberAction;
-}
-
 /** An admitted request's access to records. Made only if the caller's side leaves the action possible. */
 export class Admission {
   readonly caller: Caller;
@@ -184,10 +175,10 @@ export class Admission {
   readonly #rules: readonly Policy[];
   /** True if rules read `@request.data`, so that the decision has to wait for it. */
   readonly #waitsForBody: boolean;
-  /** Permits by the rules that they decide. */
+  /** Assigning roles needs no update rule, and only the body shows whether a request is about roles alone. */
+  readonly #mayAssignRoles: boolean;
+  /** By the rules that they decide, of records or of a member. */
   readonly #permits: Map<readonly Policy[], Permit>;
-  /** Permits of members, whose rules may read the body, by action, collection and member. */
-  readonly #memberPermits: Map<string, Permit>;
 
   /** Throws `forbidden` if no body could make a rule true. */
   constructor(
@@ -196,61 +187,47 @@ export class Admission {
     { caller, collection, action }: AdmissionRequest,
     request: PolicyRequest = policyRequestOf(ctx, caller),
   ) {
+    const rules = collection.access[action];
     this.caller = caller;
     this.collection = collection;
     this.#ctx = ctx;
     this.#schema = schema;
     this.#action = action;
     this.#request = request;
-    this.#rules = collection.access[action];
+    this.#rules = rules;
     this.#permits = new Map();
-    this.#memberPermits = new Map();
-    const best: Policy[] = [];
-    let waitsForBody = false;
-    for (const rule of this.#rules) {
-      const possible = optimistic(rule, schema);
-      if (possible !== rule) waitsForBody = true;
-      best.push(possible);
-    }
-    this.#waitsForBody = waitsForBody;
-    // Assigning roles needs no update rule, and only the body shows whether a request is about roles alone.
+    this.#waitsForBody = rules.some(({ beforeBody }) => beforeBody !== undefined);
+    this.#mayAssignRoles = action === 'update' && collection.kind === 'users' && mayAssignSome(schema, caller.auth);
     if (this.#mayAssignRoles) return;
-    const permit = waitsForBody ? decide({ rules: best, request }) : this.#permit(collection.name, action);
+    const permit = this.#waitsForBody
+      ? decide({ rules: rules.map((rule) => rule.beforeBody ?? rule), request })
+      : this.#decided(rules, request);
     if (permit.verdict === 'deny') throw forbiddenProblem();
   }
 
   /** `data`: of the body, if the action has one. Throws `forbidden` if it decides against the caller. */
   access(data: Readonly<Record<string, unknown>> = {}): AccessContext {
-    const own = this.#waitsForBody
-      ? decide({ rules: this.#rules, request: { ...this.#request, data } })
-      : this.#permit(this.collection.name, this.#action);
-    const isUserUpdate = this.collection.kind === 'users' && this.#action === 'update';
+    const { collections } = this.#schema;
+    const { name: ownName, kind } = this.collection;
+    const request = this.#request;
+    const withData = { ...request, data };
+    const own = this.#decided(this.#rules, this.#waitsForBody ? withData : request);
+    const isUserUpdate = kind === 'users' && this.#action === 'update';
     if (isUserUpdate && asksForRoles(data) && !this.#mayAssignRoles) throw forbiddenProblem();
     if (own.verdict === 'deny' && !(isUserUpdate && asksForRolesAlone(data))) throw forbiddenProblem();
     return {
       collection: this.collection,
       auth: this.caller.auth,
-      now: this.#request.now,
+      now: request.now,
       origin: () => clientOf(this.#ctx),
-      permit: (name, action) =>
-        name === this.collection.name && action === this.#action ? own : this.#permit(name, action),
-      member: (name, member, action) => this.#member({ name, member, action }, data),
+      permit: (name, action) => this.#decided(collections.get(name)?.access[action] ?? NO_RULES, request),
+      member: (name, member, action) => {
+        const rules = collections.get(name)?.memberAccess.get(member)?.[action];
+        const isOwnWrite = name === ownName && action === this.#action;
+        return rules && this.#decided(rules, isOwnWrite ? withData : request);
+      },
       prospect: (rules) => this.#prospect(rules),
     };
-  }
-
-  /** `data`: the body of a write to the admitted collection. */
-  #member({ name, member, action }: MemberOf, data: Readonly<Record<string, unknown>>): Permit | undefined {
-    const rules = this.#schema.collections.get(name)?.memberAccess.get(member)?.[action];
-    if (rules === undefined) return undefined;
-    const key = `${action} ${name}.${member}`;
-    const known = this.#memberPermits.get(key);
-    if (known !== undefined) return known;
-    const isOwnWrite = name === this.collection.name && action === this.#action;
-    const request = isOwnWrite ? { ...this.#request, data } : this.#request;
-    const permit = decide({ rules, request });
-    this.#memberPermits.set(key, permit);
-    return permit;
   }
 
   #prospect(rules: readonly Policy[]): Prospect {
@@ -262,16 +239,11 @@ export class Admission {
     };
   }
 
-  get #mayAssignRoles(): boolean {
-    const { kind } = this.collection;
-    return kind === 'users' && this.#action === 'update' && mayAssignSome(this.#schema, this.caller.auth);
-  }
-
-  #permit(name: string, action: Action): Permit {
-    const rules = this.#schema.collections.get(name)?.access[action] ?? NO_RULES;
+  /** Decides rules once: at the instant of the request, and with one body. */
+  #decided(rules: readonly Policy[], request: PolicyRequest): Permit {
     let permit = this.#permits.get(rules);
     if (permit === undefined) {
-      permit = decide({ rules, request: this.#request });
+      permit = decide({ rules, request });
       this.#permits.set(rules, permit);
     }
     return permit;

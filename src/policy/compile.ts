@@ -6,6 +6,7 @@
  */
 
 import { PolicyError } from '../../grammar/policy-error.ts';
+import { assume, BODY } from './assume.ts';
 import { examine } from './check/checker.ts';
 import { type Roots, STORED_ROOTS, WRITTEN_ROOTS } from './condition.ts';
 import { closures } from './emit/closures.ts';
@@ -15,7 +16,7 @@ import type { Signature } from './lower/lowering-context.ts';
 import { bind, planOf } from './lower/specialise.ts';
 import { CachedResidual, PROCESS_MEMORY, ResidualCache, type ResidualMemory, residualOf } from './residual.ts';
 import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual, RuleParts } from './types.ts';
-import { readsNext } from './visit.ts';
+import { readsData, readsNext } from './visit.ts';
 
 export interface CatalogPlace {
   readonly catalog: Catalog;
@@ -80,5 +81,8 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
     return new CachedResidual({ cond, plan, predicate, needsNext, written });
   }
 
-  return { text, source, parts, checked, namesNext, specialise };
+  const beforeBody = readsData(checked)
+    ? compileChecked({ text, checked: assume(checked, true, BODY), catalog })
+    : undefined;
+  return { text, source, parts, checked, namesNext, beforeBody, specialise };
 }

@@ -407,5 +407,10 @@ export interface Policy {
   readonly source: string;
   readonly checked: Checked;
   readonly namesNext: boolean;
+  /**
+   * The rule under the most favourable body; undefined: the rule does not read the body. INVARIANT: true
+   * wherever the rule can be true, so it can only deny; otherwise the rule itself decides with the body.
+   */
+  readonly beforeBody: Policy | undefined;
   specialise(request: PolicyRequest): Residual;
 }

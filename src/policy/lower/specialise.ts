@@ -9,7 +9,7 @@ import { invariant } from '../../invariant.ts';
 import { successorOf } from '../collation.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
-import { readJson, readText } from '../scalar-types.ts';
+import { type ScalarKind, scalarOf } from '../scalar-types.ts';
 import {
   type Checked,
   type CheckedChanged,
@@ -82,6 +82,7 @@ export interface PlannedCompare {
 
 interface RequestSlot {
   readonly operand: SlotOperand['operand'];
+  readonly scalar: ScalarKind;
   /** Meets a column, so that its state is part of the signature. */
   meetsColumn: boolean;
   isPrefix: boolean;
@@ -186,7 +187,7 @@ class Planner {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     this.#known.set(key, this.slots.length);
-    this.slots.push({ operand, meetsColumn: false, isPrefix: false });
+    this.slots.push({ operand, scalar: scalarOf(operand.type), meetsColumn: false, isPrefix: false });
     return this.slots.length - 1;
   }
 
@@ -317,55 +318,38 @@ function signatureOf({ slots, numeric }: Plan, { states, decided }: Binding): nu
   return numeric ? number : text;
 }
 
+/** The part of a request that holds the values of a source. */
+const HOLDERS = { auth: 'auth', query: 'query', data: 'data', param: 'params' } as const;
+
 interface SlotReading {
   readonly request: PolicyRequest;
   readonly values: unknown[];
   readonly index: number;
 }
 
-function readSlot({ operand, isPrefix }: RequestSlot, { request, values, index }: SlotReading): number {
+/** Returns the state of the value, and keeps it if it is present. */
+function readSlot({ operand, scalar, isPrefix }: RequestSlot, { request, values, index }: SlotReading): number {
   // Adding to `@now` costs more than all the rest, and most requests never read it.
   if (operand.kind === 'now') return PRESENT;
-  if (operand.list) return readListSlot(operand, { request, values, index });
-  const value = readScalar(operand, request);
+  const { source, name } = operand;
+  const raw = own(request[HOLDERS[source]], name);
+  const isText = source === 'query';
+  if (operand.list) {
+    const given = isText && typeof raw === 'string' ? [raw] : raw;
+    if (!Array.isArray(given)) return ABSENT;
+    if (given.length === 0) return EMPTY;
+    const read = given.map((element) => (isText ? scalar.readText(String(element)) : scalar.readJson(element)));
+    const present = read.filter((value) => value !== undefined);
+    values[index] = present;
+    if (present.length === given.length) return PRESENT;
+    return present.length === 0 ? ABSENT : PARTIAL;
+  }
+  // A repeated key of the query has no single value.
+  if (isText && typeof raw !== 'string') return ABSENT;
+  const value = isText ? scalar.readText(raw as string) : scalar.readJson(raw);
   if (value === undefined) return ABSENT;
   values[index] = value;
   return isPrefix && successorOf(value as string) === undefined ? WITHOUT_SUCCESSOR : PRESENT;
-}
-
-function holderOf(source: RequestOperand['source'], { auth, query, data, params }: PolicyRequest) {
-  switch (source) {
-    case 'auth':
-      return auth;
-    case 'query':
-      return query;
-    case 'data':
-      return data;
-    case 'param':
-      return params;
-  }
-}
-
-function readScalar({ source, name, type }: RequestOperand, request: PolicyRequest): Scalar | undefined {
-  if (source !== 'query') return readJson(type, own(holderOf(source, request), name));
-  const text = own(request.query, name);
-  // A repeated key has no single value.
-  return typeof text === 'string' ? readText(type, text) : undefined;
-}
-
-function readListSlot({ source, name, type }: RequestOperand, { request, values, index }: SlotReading): number {
-  const raw = own(holderOf(source, request), name);
-  const given = source === 'query' && typeof raw === 'string' ? [raw] : raw;
-  if (!Array.isArray(given)) return ABSENT;
-  if (given.length === 0) return EMPTY;
-  const present: Scalar[] = [];
-  for (const element of given) {
-    const value = source === 'query' ? readText(type, String(element)) : readJson(type, element);
-    if (value !== undefined) present.push(value);
-  }
-  values[index] = present;
-  if (present.length === given.length) return PRESENT;
-  return present.length === 0 ? ABSENT : PARTIAL;
 }
 
 function presentValue(binding: Binding, slot: number): Scalar | readonly Scalar[] {

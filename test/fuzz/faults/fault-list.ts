@@ -206,8 +206,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     SPECIALISE,
     'a repeated parameter is its first value',
-    /typeof text === 'string' \? readText\(type, text\) : undefined/,
-    "text === undefined ? undefined : readText(type, typeof text === 'string' ? text : String((text as readonly string[])[0]))",
+    /if \(isText && typeof raw !== 'string'\) return ABSENT;\n(.*)scalar\.readText\(raw as string\)/,
+    "if (isText && raw === undefined) return ABSENT;\n$1scalar.readText(typeof raw === 'string' ? raw : String((raw as readonly string[])[0]))",
   ),
   fault(
     SPECIALISE,
