@@ -105,20 +105,17 @@ export interface QueryPair {
   readonly value: string | undefined;
 }
 
-export function queryOf(ctx: Context): readonly QueryPair[] {
-  ctx.state.query ??= readQuery(ctx.querystring);
-  return ctx.state.query;
-}
-
 /** Decodes HTML forms, where `+` is a space. */
-function readQuery(text: string): readonly QueryPair[] {
+export function queryOf(ctx: Context): readonly QueryPair[] {
+  if (ctx.state.query !== undefined) return ctx.state.query;
   const pairs: QueryPair[] = [];
-  for (const part of text.split('&')) {
+  for (const part of ctx.querystring.split('&')) {
     if (part === '') continue;
     const at = part.indexOf('=');
     const key = at === -1 ? part : part.slice(0, at);
     pairs.push({ key: decodeComponent(key) ?? key, value: at === -1 ? '' : decodeComponent(part.slice(at + 1)) });
   }
+  ctx.state.query = pairs;
   return pairs;
 }
 

@@ -22,7 +22,7 @@ export function openLog(level = 'info', to?: LogLines): Log {
     {
       level,
       base: { pid: process.pid },
-      timestamp: () => `,"time":"${isoNow()}"`,
+      timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
     to ?? stderr!,
@@ -64,22 +64,9 @@ export function logRequest(log: Logger, ctx: Context, ms: number): void {
   const user = ctx.state.caller?.id;
   const stream = (log as unknown as { readonly [pino.symbols.streamSym]: LogLines })[pino.symbols.streamSym];
   stream.write(
-    `{"level":"info","time":"${isoNow()}","pid":${process.pid},"request_id":${JSON.stringify(ctx.state.requestId)}` +
+    `{"level":"info","time":"${new Date().toISOString()}","pid":${process.pid},"request_id":${JSON.stringify(ctx.state.requestId)}` +
       `,"method":${JSON.stringify(ctx.method)},"path":${JSON.stringify(ctx.path)},"status":${status}` +
       `,"ms":${Math.round(ms * 10) / 10},"address":${JSON.stringify(ctx.state.address)}` +
       `${user === undefined ? '' : `,"user":${JSON.stringify(user)}`},"msg":"request"}\n`,
   );
-}
-
-let isoMilliseconds = 0;
-let isoText = '';
-
-/** The time as ISO 8601, to the millisecond; printed once for all requests of a millisecond. */
-function isoNow(): string {
-  const now = Date.now();
-  if (now !== isoMilliseconds) {
-    isoMilliseconds = now;
-    isoText = new Date(now).toISOString();
-  }
-  return isoText;
 }

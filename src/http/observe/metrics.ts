@@ -14,8 +14,7 @@ export interface Metrics {
    * Prometheus.
    */
   readonly read: () => Promise<string>;
-  /** Counts the request under the route that `ctx.state.route` names. */
-  readonly observe: (ctx: Context, seconds: number) => void;
+  readonly durations: RequestDurations;
   /** Counts a page that was filtered or sorted by a field without an index. */
   readonly countUnindexed: (use: UnindexedUse) => void;
 }
@@ -37,10 +36,7 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     registry,
     contentType: registry.contentType,
     read: remembered(readAll ?? (() => registry.metrics())),
-    observe: ({ method, res, state: { route } }, seconds) => {
-      const counted = COUNTED_METHODS.has(method) ? method : 'other';
-      durations.observe({ method: counted, route: route?.path ?? 'none', status: res.statusCode }, seconds);
-    },
+    durations,
     countUnindexed: (use) => unindexed.inc({ ...use }),
   };
 }
@@ -75,17 +71,23 @@ const COUNTED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTI
 /** Seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-class Series {
-  /** Each bucket alone, without those below; the last is above them all. */
-  readonly counts = new Float64Array(BUCKETS.length + 1);
-  sum = 0;
-}
-
 interface Labels {
   readonly method: string;
   readonly route: string;
   readonly status: number;
 }
+
+class Series {
+  readonly labels: Labels;
+  /** Each bucket alone, without those below; the last is above them all. */
+  readonly counts = new Float64Array(BUCKETS.length + 1);
+  sum = 0;
+
+  constructor(labels: Labels) {
+    this.labels = labels;
+  }
+}
+
 interface SeriesValue {
   readonly metricName: string;
   readonly labels: Labels & { readonly le?: number | '+Inf' };
@@ -94,20 +96,24 @@ interface SeriesValue {
 
 /**
  * The durations of requests, as a histogram of Prometheus with the methods that the registry calls.
- * Counts in place: the library's own histogram makes objects and joins labels for each request.
+ * Counts in place: the library's own histogram makes objects and sorts labels for each request.
  */
 export class RequestDurations {
   readonly name = 'bylaw_http_request_duration_seconds';
   readonly help = 'Time from the arrival of a request to the end of its response.';
   readonly type = 'histogram';
   readonly aggregator = 'sum';
-  /** Series by route, method and status. */
-  readonly #routes = new Map<string, Map<string, Map<number, Series>>>();
+  /** By method, route and status. */
+  readonly #series = new Map<string, Series>();
 
-  observe({ route, method, status }: Labels, seconds: number): void {
-    const statuses = innerMapOf(innerMapOf(this.#routes, route), method);
-    const series = statuses.get(status) ?? new Series();
-    statuses.set(status, series);
+  /** Counts the request under the route that `ctx.state.route` names. */
+  observe({ method: given, res, state }: Pick<Context, 'method' | 'res' | 'state'>, seconds: number): void {
+    const method = COUNTED_METHODS.has(given) ? given : 'other';
+    const route: string = state.route?.path ?? 'none';
+    const status = res.statusCode;
+    const key = `${method} ${route} ${status}`;
+    const series = this.#series.get(key) ?? new Series({ method, route, status });
+    this.#series.set(key, series);
     let bucket = 0;
     while (bucket < BUCKETS.length && seconds > BUCKETS[bucket]!) bucket++;
     series.counts[bucket]!++;
@@ -116,7 +122,8 @@ export class RequestDurations {
 
   async get(): Promise<object> {
     const { name, help, type, aggregator } = this;
-    return { name, help, type, aggregator, values: [...this.#values()] };
+    const values = [...this.#series.values()].flatMap((series) => [...seriesValues(name, series)]);
+    return { name, help, type, aggregator, values };
   }
 
   getForPromString(): Promise<object> {
@@ -124,19 +131,11 @@ export class RequestDurations {
   }
 
   reset(): void {
-    this.#routes.clear();
-  }
-
-  *#values(): Iterable<SeriesValue> {
-    for (const [route, methods] of this.#routes) {
-      for (const [method, statuses] of methods) {
-        for (const [status, series] of statuses) yield* seriesValues(this.name, { method, route, status }, series);
-      }
-    }
+    this.#series.clear();
   }
 }
 
-function* seriesValues(name: string, labels: Labels, { counts, sum }: Series): Iterable<SeriesValue> {
+function* seriesValues(name: string, { labels, counts, sum }: Series): Iterable<SeriesValue> {
   let total = 0;
   for (const [i, count] of counts.entries()) {
     total += count;
@@ -144,13 +143,4 @@ function* seriesValues(name: string, labels: Labels, { counts, sum }: Series): I
   }
   yield { metricName: `${name}_sum`, labels, value: sum };
   yield { metricName: `${name}_count`, labels, value: total };
-}
-
-function innerMapOf<K, V>(maps: Map<string, Map<K, V>>, key: string): Map<K, V> {
-  let map = maps.get(key);
-  if (map === undefined) {
-    map = new Map();
-    maps.set(key, map);
-  }
-  return map;
 }

@@ -77,7 +77,7 @@ export class HttpServer {
       optimizeEmptyRequests: true,
     });
     this.#connections = new Connections(this.server, app.config.maxConnections, arrival.lingerMs);
-    for (const event of ['request', 'checkExpectation']) this.server.on(event, this.#take);
+    for (const event of ['request', 'checkExpectation']) this.server.on(event, this.#serve);
     answerMalformedRequests(this.server, this.#connections, app.log);
   }
 
@@ -126,17 +126,13 @@ export class HttpServer {
     this.server.close(() => undefined);
   }
 
-  readonly #take = (request: IncomingMessage, response: ServerResponse): void => {
+  readonly #serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // Counted while it waits, too: its client has sent the whole request.
     this.#connections.serve(request, response);
-    this.#serve(request, response);
-  };
-
-  #serve(request: IncomingMessage, response: ServerResponse): void {
+    while (this.#pause !== undefined) await this.#pause;
     if (this.#isDraining) response.shouldKeepAlive = false;
-    if (this.#pause === undefined) this.#current.serve(request, response);
-    else void this.#pause.then(() => this.#serve(request, response));
-  }
+    this.#current.serve(request, response);
+  };
 }
 
 /** Milliseconds for which a request may be arriving on a new connection. */
@@ -179,7 +175,7 @@ function watch(ctx: Context, app: App, onClosed: () => void): void {
   ctx.res.on('close', () => {
     const ms = performance.now() - start;
     logRequest(app.log, ctx, ms);
-    app.metrics.observe(ctx, ms / 1000);
+    app.metrics.durations.observe(ctx, ms / 1000);
     onClosed();
   });
 }
