@@ -1,7 +1,7 @@
 /**
- * The engine of an embedded database: its thread, the one connection to it, and the lock of its
- * folder. An engine that has ended by itself is started again for the next caller, because all that
- * was committed is in the folder. An engine in memory has lost its content, and stays ended.
+ * The engine of an embedded database: the one connection to it, and the lock of its folder. An
+ * engine that has ended by itself is started again for the next caller, because all that was
+ * committed is in the folder. An engine in memory has lost its content, and stays ended.
  */
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { codeOf, reasonOf } from '../../thrown.ts';
 import { deliver, StoreError, type Subscription } from '../contract.ts';
 import { CellClient } from '../pg-internals.ts';
 import { damaged, requireSameVersion } from './data-folder.ts';
-import { EngineStream, EngineThread } from './engine-thread.ts';
+import { EngineSocket } from './engine-socket.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
 
 export interface EmbeddedOptions {
@@ -24,10 +24,8 @@ export interface EmbeddedOptions {
 }
 
 interface Running {
-  readonly thread: EngineThread;
+  readonly socket: EngineSocket;
   readonly client: pg.Client;
-  /** Why the connection ended. */
-  end: Error | undefined;
 }
 
 /** Milliseconds until an engine that could not be started is tried again. */
@@ -37,21 +35,21 @@ export class EmbeddedEngine {
   readonly #options: EmbeddedOptions;
   readonly #lock: FolderLock | undefined;
   readonly #subscriptions = new Set<Subscription>();
-  #running: Running;
+  #running!: Running;
   #failure: { readonly at: number; readonly error: unknown } | undefined;
 
-  private constructor(options: EmbeddedOptions, lock: FolderLock | undefined, running: Running) {
+  private constructor(options: EmbeddedOptions, lock: FolderLock | undefined) {
     this.#options = options;
     this.#lock = lock;
-    this.#running = running;
-    this.#deliverFrom(running);
   }
 
   /** Throws what `lockFolder` throws, and `FolderUnusable`. */
   static async open(options: EmbeddedOptions): Promise<EmbeddedEngine> {
     const lock = options.dataDir === undefined ? undefined : await lockFolder(options.dataDir);
+    const engine = new EmbeddedEngine(options, lock);
     try {
-      return new EmbeddedEngine(options, lock, await startEngine(options));
+      engine.#running = await startEngine(options, engine.#subscriptions);
+      return engine;
     } catch (error) {
       await lock?.release();
       throw error;
@@ -64,9 +62,7 @@ export class EmbeddedEngine {
 
   /** Serves one caller at a time. Throws `unavailable` if the engine has ended and cannot be started again. */
   async client(): Promise<pg.Client> {
-    const { thread, end } = this.#running;
-    const ended = thread.failure ?? end;
-    if (ended !== undefined && this.folder !== undefined) await this.#restart(ended);
+    if (this.#running.socket.destroyed && this.folder !== undefined) await this.#restart();
     return this.#running.client;
   }
 
@@ -76,35 +72,31 @@ export class EmbeddedEngine {
     return () => void this.#subscriptions.delete(subscription);
   }
 
+  /** An engine that has ended by itself is closed. */
   async close(): Promise<void> {
-    const { client, thread } = this.#running;
+    const { client, socket } = this.#running;
+    const hasEnded = socket.destroyed;
     await client.end();
-    await thread.close();
     await this.#lock?.release();
+    if (!hasEnded && socket.errored) throw socket.errored;
   }
 
-  async #restart(end: Error): Promise<void> {
-    const { at, error } = this.#failure ?? { at: Number.NEGATIVE_INFINITY, error: end };
+  async #restart(): Promise<void> {
+    const { at, error } = this.#failure ?? { at: Number.NEGATIVE_INFINITY, error: undefined };
     if (performance.now() - at < RESTART_RETRY_MS) throw engineUnavailable(error);
     for (const { onState } of this.#subscriptions) onState(false);
-    await kill(this.#running);
+    const { client, socket } = this.#running;
+    await client.end();
     try {
-      this.#running = await startEngine(this.#options);
-      this.#deliverFrom(this.#running);
-      for (const { channel } of this.#subscriptions) await this.#running.client.query(listenTo(channel).text);
+      this.#running = await startEngine(this.#options, this.#subscriptions);
     } catch (failure) {
       this.#failure = { at: performance.now(), error: failure };
-      // A new engine that cannot LISTEN must not pass for the one before.
-      await kill(this.#running);
       process.emitWarning(`the embedded database has ended and cannot be started again (${reasonOf(failure)})`);
       throw engineUnavailable(failure);
     }
-    process.emitWarning(`the embedded database has ended (${reasonOf(end)}), and was started again`);
+    const reason = socket.errored?.message ?? 'its connection has ended';
+    process.emitWarning(`the embedded database has ended (${reason}), and was started again`);
     for (const { onState } of this.#subscriptions) onState(true);
-  }
-
-  #deliverFrom({ client }: Running): void {
-    client.on('notification', (message) => deliver(message, this.#subscriptions));
   }
 }
 
@@ -115,59 +107,37 @@ const engineFolderOf = ({ dataDir }: EmbeddedOptions): string | undefined =>
 
 const engineUnavailable = (cause: unknown): StoreError => new StoreError('unavailable', undefined, cause);
 
-async function startEngine(options: EmbeddedOptions): Promise<Running> {
-  const thread = await startThread(engineFolderOf(options), options.snapshot);
+/** An engine that fails at its start writes nothing more. */
+async function startEngine(options: EmbeddedOptions, subscriptions: ReadonlySet<Subscription>): Promise<Running> {
+  const folder = engineFolderOf(options);
+  if (folder !== undefined) await requireSameVersion(folder);
+  const socket = await EngineSocket.open({ folder, snapshot: await options.snapshot?.arrayBuffer() });
+  // Every option that the environment could change is set here.
+  const client = new CellClient({ stream: () => socket, ssl: false, user: 'postgres', database: 'postgres' });
+  client.on('error', () => undefined);
+  client.on('notification', (message) => deliver(message, subscriptions));
   try {
-    const running: Running = { thread, client: await connect(thread, options.searchPath), end: undefined };
-    running.client.on('error', (error) => {
-      running.end ??= error;
+    await client.connect().catch((error: unknown) => {
+      throw startError(socket.errored ?? error, folder);
     });
-    running.client.on('end', () => {
-      running.end ??= new Error('its connection has ended');
-    });
-    return running;
+    await client.query(
+      `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1`,
+    );
+    if (options.searchPath) await client.query(`SET search_path = ${ident(options.searchPath).text}`);
+    for (const { channel } of subscriptions) await client.query(listenTo(channel).text);
+    if (folder !== undefined) await chmod(folder, 0o700);
+    return { socket, client };
   } catch (error) {
-    await thread.close();
+    await client.end();
     throw error;
   }
-}
-
-/** The engine writes nothing more. */
-async function kill({ thread, client }: Running): Promise<void> {
-  await thread.kill();
-  await client.end();
-}
-
-async function startThread(folder: string | undefined, snapshot: Blob | undefined): Promise<EngineThread> {
-  if (folder === undefined) return EngineThread.start({ snapshot: await snapshot?.arrayBuffer() });
-  await requireSameVersion(folder);
-  const thread = await EngineThread.start({ folder }).catch((error: unknown) => {
-    throw isSystemError(error) ? error : damaged(folder, error);
-  });
-  await chmod(folder, 0o700);
-  return thread;
 }
 
 /**
  * A folder that may not be read or written, a thread that cannot start, a missing package: the
  * folder is not damaged.
  */
-const isSystemError = (error: unknown): boolean =>
-  error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));
-
-async function connect(thread: EngineThread, searchPath: string | undefined): Promise<pg.Client> {
-  // Every option that the environment could change is set here.
-  const client = new CellClient({
-    stream: () => new EngineStream(thread),
-    ssl: false,
-    user: 'postgres',
-    database: 'postgres',
-  });
-  client.on('error', () => undefined);
-  await client.connect();
-  await client.query(
-    `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1`,
-  );
-  if (searchPath) await client.query(`SET search_path = ${ident(searchPath).text}`);
-  return client;
+function startError(error: unknown, folder: string | undefined): unknown {
+  const isSystemError = error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));
+  return folder === undefined || isSystemError ? error : damaged(folder, error);
 }

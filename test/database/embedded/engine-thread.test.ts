@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
-import { EngineStream, EngineThread } from '../../../src/database/embedded/engine-thread.ts';
+import { EngineSocket } from '../../../src/database/embedded/engine-socket.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { CellClient } from '../../../src/database/pg-internals.ts';
 import { raw } from '../../../src/sql.ts';
@@ -212,41 +212,39 @@ describe('a thread that ends', () => {
 
 /** Threads that do what the engine's must not. */
 describe('an engine', () => {
-  const threadOf = (text: string): EngineThread =>
-    new EngineThread(
-      new Worker(
-        `const { parentPort } = require('node:worker_threads'); parentPort.on('message', () => { ${text} });`,
-        {
-          eval: true,
-        },
-      ),
-    );
-  const SILENT = 'parentPort.postMessage({ bytes: new Uint8Array(0) })';
+  const WELCOME = '0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49';
+  /** Connects to a thread that runs the text for each message after the first. */
+  async function connectTo(text: string): Promise<CellClient> {
+    const script = `
+      const { parentPort } = require('node:worker_threads');
+      parentPort.once('message', () => {
+        parentPort.on('message', () => { ${text} });
+        parentPort.postMessage(new Uint8Array([${WELCOME}]));
+      });`;
+    const socket = new EngineSocket(new Worker(script, { eval: true }));
+    const client = new CellClient({ stream: () => socket, ssl: false, user: 'postgres' });
+    client.on('error', () => undefined);
+    return client.connect();
+  }
 
   it.each([
     ['throws', `throw new Error('no memory is left')`, 'no memory is left'],
     ['exits', 'process.exit(3)', 'the thread of the engine has ended'],
-    ['reports an error', `parentPort.postMessage({ error: new Error('Aborted()') })`, 'Aborted()'],
-  ])('that %s rejects what was asked', async (_, text, message) => {
-    const engine = threadOf(text);
-    expect(await failure(engine.exchange([Buffer.from('Q')]))).toMatchObject({ message });
-    if (text.startsWith('parentPort')) expect(await failure(engine.close())).toMatchObject({ message });
-    else {
-      expect(await failure(engine.exchange([Buffer.from('Q')]))).toMatchObject({ message });
-      await engine.close();
-    }
+    ['reports an error', `parentPort.postMessage(new Error('Aborted()'))`, 'Aborted()'],
+    ['gives no answer', 'parentPort.postMessage(new Uint8Array(0))', 'the engine has not answered'],
+  ])('an engine that %s ends the connection', async (_, text, message) => {
+    const client = await connectTo(text);
+    const terminated = { message: 'the embedded database has terminated', cause: { message } };
+    expect(await failure(client.query('SELECT 1'))).toMatchObject(terminated);
+    expect(await failure(client.query('SELECT 1'))).toMatchObject({
+      message: expect.stringContaining('not queryable'),
+    });
+    await client.end();
   });
 
-  it('an engine without an answer ends the connection', async () => {
-    const engine = threadOf(SILENT);
-    const client = new CellClient({ stream: () => new EngineStream(engine), ssl: false, user: 'postgres' });
-    client.on('error', () => undefined);
-    await client.connect();
-    const terminated = {
-      message: 'the embedded database has terminated',
-      cause: { message: 'the engine has not answered' },
-    };
-    expect(await failure(client.query('SELECT 1'))).toMatchObject(terminated);
-    await engine.close();
+  it('an engine that exits as if it was asked to ends the connection', async () => {
+    const client = await connectTo('process.exit(0)');
+    expect(await failure(client.query('SELECT 1'))).toMatchObject({ message: 'Connection terminated unexpectedly' });
+    await client.end();
   });
 });
