@@ -143,6 +143,13 @@ describe.skipIf(!hasPostgres)('statements', () => {
     expect(
       await statementsOf(read, ({ id, tag: etag }) => client.patch(`/api/notes/${id}`, patched, { 'If-Match': etag })),
     ).toEqual([200, 'SELECT', 'UPDATE']);
+    expect(await statementsOf(note, (id) => client.patch(`/api/notes/${id}?expand=owner`, patched))).toEqual([
+      200,
+      'BEGIN',
+      'UPDATE',
+      'SELECT',
+      'COMMIT',
+    ]);
     expect(await statementsOf(note, (id) => client.delete(`/api/notes/${id}`))).toEqual([204, 'DELETE']);
     expect(await statementsOf(document, (id) => client.delete(`/api/documents/${id}`))).toEqual([204, 'DELETE']);
   });

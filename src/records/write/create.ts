@@ -11,7 +11,7 @@ import type { Relation } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { firstOf, readableReferences, toRefusal, unreadableReferences } from '../constraint-errors.ts';
-import { answerOf, type Written } from '../read.ts';
+import type { Written } from '../read.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues } from '../scope.ts';
@@ -25,9 +25,8 @@ import {
   readInput,
   type ServerValues,
 } from './input.ts';
-import { readLocked } from './locked-row.ts';
 import { type StatementWriter, statementWriter, WrittenView } from './single-statement.ts';
-import { insertStatement, judgeInsert, STORED, WRITTEN, type Writing } from './written-row.ts';
+import { insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
   readonly data: Data;
@@ -87,12 +86,12 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const { id, input, relations } = creation;
   const writesMore = input.links.length + input.hasOnes.length + relations.length > 0;
   if (input.errors.length > 0 || writesMore) return undefined;
-  const view = new WrittenView(writer, true);
+  const view = new WrittenView(writer);
   // A statement never names two tenants.
-  if (!view.isExact || !mayBeOfTenant(writer, 'create')) return undefined;
+  if (!view.isExactFor('create') || !mayBeOfTenant(writer, 'create')) return undefined;
   const conditions = [...conditionsOf(creation), ...readableReferences(writer, input.references)];
   const writing = newRecord(writer.access, id, input);
-  const statement = { writing, condition: join(conditions, ' AND '), returning: view.columns(STORED) };
+  const statement = { writing, condition: join(conditions, ' AND '), returning: view.columns };
   const [cells] = await writer.write(insertStatement(writer, statement));
   return cells && view.answer(id, cells);
 }
@@ -117,8 +116,7 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
   const deferred: Refusal[] = [];
   if (writing.partners.length > 0) await writePartners(reading, { id, changes: writing.partners, deferred });
   if (deferred.length > 0) throw firstOf(deferred);
-  const written = await readLocked(reading, access.collection.name, id);
-  return written.isReadable ? { id, ...(await answerOf(reading, written.cells, relations)) } : { id };
+  return new WrittenView(reading).read(id, relations);
 }
 
 /** The whole write of a create. */

@@ -1,37 +1,32 @@
 /**
- * Writes on a row that the transaction has locked: its record, whether the caller may read it,
- * which rules hold for it, and the update that these rules decide.
+ * Writes on a row that the transaction has locked: whether the caller may read it, which rules hold
+ * for it, and the update that these rules decide.
  */
 
-import type { Cells } from '../../database/contract.ts';
+import { readTextArray } from '../../database/text-array.ts';
 import type { UpdatePermit } from '../../policy/access.ts';
-import type { Row } from '../../policy/types.ts';
 import { Refusal } from '../../refusal.ts';
-import { empty, join, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { empty, ident, join, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
-import { RecordView } from '../record-view.ts';
 import { scopeOf } from '../scope.ts';
-import { VERSION_WIDTH, versionColumn } from '../versions.ts';
+import { versionColumn } from '../versions.ts';
 import type { GuardedMember } from './input.ts';
 import { judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
 export interface LockedRow {
-  readonly row: Row;
   readonly version: string;
   readonly isReadable: boolean;
   /** A value for each of `conditions`; NULL is not true. */
   readonly holds: readonly boolean[];
-  /** The version, then the record. */
-  readonly cells: Cells;
+  /** The roles of a user. */
+  readonly roles: readonly string[];
 }
-interface RowQuestion {
+
+interface Lock {
   readonly collection: string;
   readonly id: string;
   /** Conditions of the row `STORED`. */
-  readonly conditions?: readonly Sql[];
-}
-
-interface Lock extends Required<RowQuestion> {
+  readonly conditions: readonly Sql[];
   /** The conditions read other rows than the locked one. */
   readonly consultsOthers: boolean;
   readonly strength: 'UPDATE' | 'NO KEY UPDATE';
@@ -48,10 +43,8 @@ interface Lock extends Required<RowQuestion> {
 export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow | undefined> {
   const { collection, id, strength, conditions, isOpen, consultsOthers } = lock;
   const given = isOpen ? [] : [sql`(${join([raw('FALSE'), ...conditions], ' OR ')})`];
-  const { relations } = reading.store.shape(collection).collection;
-  const hasMore = [...relations.values()].some(({ kind }) => kind === 'has_one' || kind === 'many_to_many');
   const forUpdate = sql` FOR ${raw(strength)}`;
-  if (!hasMore && !consultsOthers && !reading.access.permit(collection, 'read').consultsOthers)
+  if (!consultsOthers && !reading.access.permit(collection, 'read').consultsOthers)
     return (await readRow(reading, lock, given, forUpdate)) ?? refusedRow(reading, lock);
   const found = await reading.q.rows(sql`
     SELECT 1
@@ -69,34 +62,30 @@ async function refusedRow(reading: Reading, lock: Lock): Promise<LockedRow | und
 
 const hasId = (id: string): Sql => sql`${raw(STORED)}.id = ${uuid(id)}`;
 
-/** Reads a row that this transaction has locked or written. */
-export async function readLocked(reading: Reading, collection: string, id: string): Promise<LockedRow> {
-  return (await readRow(reading, { collection, id }))!;
-}
-
 async function readRow(
   reading: Reading,
-  { collection, id, conditions = [] }: RowQuestion,
+  { collection, id, conditions }: Lock,
   given: readonly Sql[] = [],
   lock = empty,
 ): Promise<LockedRow | undefined> {
-  const { store, q, access, tenant } = reading;
+  const { store, q, access } = reading;
   const versions = await store.versions(q);
+  const hasRoles = store.shape(collection).collection.kind === 'users';
+  const roles = hasRoles ? ident(STORED, 'roles') : raw(`'{}'`);
   const questions = [readable(access, collection, STORED), ...conditions].map((condition) => sql`(${condition})`);
-  const record = new RecordView(store, access, { collection, tenant }).columns(STORED);
   const [cells] = await q.rows(sql`
-    SELECT ${join([versionColumn(STORED), record, ...questions], ', ')}
+    SELECT ${join([versionColumn(STORED), roles, ...questions], ', ')}
       FROM ${scopeOf(reading)
         .from(collection, STORED)
         .where(hasId(id), ...given)}${lock}`);
   if (cells === undefined) return undefined;
-  const [isReadable, ...holds] = cells.slice(-questions.length).map((cell) => cell === 't');
+  const [count, names, ...answers] = cells;
+  const [isReadable, ...holds] = answers.map((cell) => cell === 't');
   return {
-    version: versions.of({ collection, id, count: cells[0]! }),
+    version: versions.of({ collection, id, count: count! }),
     isReadable: isReadable!,
     holds,
-    row: store.shape(collection).row(cells, VERSION_WIDTH),
-    cells,
+    roles: readTextArray(names!),
   };
 }
 

@@ -58,23 +58,18 @@ export function mayAssignSome(schema: Schema, auth: Row): boolean {
   return rolesOf(auth).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
 }
 
-export const rolesOf = (user: Row): readonly string[] => (Array.isArray(user.roles) ? user.roles : []);
+const rolesOf = (user: Row): readonly string[] => (Array.isArray(user.roles) ? user.roles : []);
 
 function mayAssign(schema: Schema, access: AccessContext, role: string): boolean {
   return rolesOf(access.auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
 }
 
-/**
- * The roles after the change. Throws `forbidden` if the caller may not assign one that changes.
- *
- * @param user the locked row
- */
+/** The roles after the change. Throws `forbidden` if the caller may not assign one that changes. */
 export function rolesAfter(
   { store: { schema }, access }: Pick<Reading, 'store' | 'access'>,
-  user: Row,
+  before: readonly string[],
   change: RolesChange,
 ): readonly string[] {
-  const before = rolesOf(user);
   const after = new Set([...(change.set ?? before), ...change.add]);
   for (const role of change.remove) after.delete(role);
   const changed = [...after.symmetricDifference(new Set(before))];

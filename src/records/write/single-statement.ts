@@ -1,12 +1,12 @@
 /**
- * Writes of one statement, which decides, writes and returns the record. If it writes nothing, a
- * transaction finds out why, on the locked row.
+ * Writes of one statement, which decides and writes. If it writes nothing, a transaction finds out
+ * why, on the locked row.
  */
 
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model/model.ts';
-import { join, param, type Sql, sql, uuid } from '../../sql.ts';
+import { ident, join, param, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
 import { answerOf, type Written } from '../read.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
@@ -74,55 +74,62 @@ export function versionUnchanged(reading: Omit<Reading, 'q'>, id: string): Sql {
         .where(sql`s.id = ${uuid(id)}`)})`;
 }
 
-/** The columns that the statement returns: the version, the cells, and whether the caller may read the record. */
+/** The answer to a write: the version of the record, its cells, and whether the caller may read it. */
 export class WrittenView {
+  /** The version, then the record, then the decision. */
+  readonly columns: Sql;
   readonly #reading: Reading;
   readonly #view: RecordView;
-  readonly #asked: readonly PermitOfCollection[];
-  readonly #isNew: boolean;
 
-  /** `isNew`: of a create without partners. */
-  constructor(reading: Reading, isNew = false) {
+  constructor(reading: Reading) {
     const { store, access, tenant } = reading;
     const { name } = access.collection;
     this.#reading = reading;
     this.#view = new RecordView(store, access, { collection: name, tenant });
-    this.#isNew = isNew;
-    const shown = this.#view.permits(isNew ? [] : store.shape(name).hasOnes);
-    this.#asked = [{ collection: name, permit: access.permit(name, 'read') }, ...shown];
+    const isReadable = readable(access, name, STORED);
+    this.columns = join([versionColumn(STORED), this.#view.columns(STORED), sql`(${isReadable})`], ', ');
   }
 
   /**
-   * The statement sees everything as it is after the write. It sees the stored records of the
-   * record's own collection as they were before it, without a new one.
+   * Returns true if the statement that writes returns the columns as they are after the write. It sees
+   * the stored records of the record's own collection as they were before it, without a new one.
    */
-  get isExact(): boolean {
+  isExactFor(write: 'create' | 'update'): boolean {
     const { store, access } = this.#reading;
     const { name } = access.collection;
-    // Nothing refers to a new record yet, so only its own references lead to it.
+    const isNew = write === 'create';
+    // A new record has no partners, and nothing refers to it yet, so only its own references lead to it.
+    const hasOnes = isNew ? [] : store.shape(name).hasOnes;
     const leads = ({ kind, collection }: Relation): boolean =>
-      collection === name && !(this.#isNew && (kind === 'belongs_to' || kind === 'many_to_many'));
+      collection === name && !(isNew && (kind === 'belongs_to' || kind === 'many_to_many'));
     // It can be the partner of itself.
-    if (!this.#isNew && store.shape(name).hasOnes.some(({ collection }) => collection === name)) return false;
-    return !this.#asked.some((asked) => reaches(store, asked, { name, leads }));
+    if (hasOnes.some(({ collection }) => collection === name)) return false;
+    const asked = [{ collection: name, permit: access.permit(name, 'read') }, ...this.#view.permits(hasOnes)];
+    return !asked.some((each) => reaches(store, each, { name, leads }));
   }
 
-  /** It reads other rows than the record's own. */
+  /** The columns read other rows than the record's own. */
   get consultsOthers(): boolean {
     const { store, access } = this.#reading;
-    const { hasOnes } = store.shape(access.collection.name);
-    return hasOnes.length > 0 || this.#asked.some(({ permit }) => permit.consultsOthers);
-  }
-
-  columns(alias: string): Sql {
-    const { access } = this.#reading;
-    const isReadable = readable(access, access.collection.name, alias);
-    return join([versionColumn(alias), this.#view.columns(alias), sql`(${isReadable})`], ', ');
+    const { name } = access.collection;
+    const { hasOnes } = store.shape(name);
+    const asked = [access.permit(name, 'read'), ...this.#view.permits([]).map(({ permit }) => permit)];
+    return hasOnes.length > 0 || asked.some((permit) => permit.consultsOthers);
   }
 
   /** @param cells that `columns` selected */
-  async answer(id: string, cells: Cells): Promise<Written> {
-    return cells.at(-1) === 't' ? { id, ...(await answerOf(this.#reading, cells, [])) } : { id };
+  async answer(id: string, cells: Cells, relations: readonly Relation[] = []): Promise<Written> {
+    return cells.at(-1) === 't' ? { id, ...(await answerOf(this.#reading, cells, relations)) } : { id };
+  }
+
+  /** Reads the record that this transaction has written. */
+  async read(id: string, relations: readonly Relation[]): Promise<Written> {
+    const isRecord = sql`${ident(STORED)}.id = ${uuid(id)}`;
+    const rows = scopeOf(this.#reading).from(this.#reading.access.collection.name, STORED);
+    const [cells] = await this.#reading.q.rows(sql`
+    SELECT ${this.columns}
+      FROM ${rows.where(isRecord)}`);
+    return this.answer(id, cells!, relations);
   }
 }
 
