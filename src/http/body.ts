@@ -2,13 +2,13 @@
  * Reads the JSON body of a request, once and strictly: JSON that parsers read differently is an
  * error. koa-body collects a body that is still arriving.
  */
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { koaBody } from 'koa-body';
 import { memoized } from '../memoized.ts';
 import { Problem } from '../problem.ts';
-import { reasonOf } from '../thrown.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { ARRIVAL_LIMITS } from './server/request-limits.ts';
 
@@ -120,35 +120,24 @@ const bodyTooLarge = (limit: number): Problem =>
 // ---------------------------------------------------------------- strict JSON
 
 const MAX_JSON_DEPTH = 32;
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Parses strictly: JSON.parse alone lets the last of two equal keys win, and a lenient UTF-8
- * decoder puts U+FFFD where bytes were wrong. Throws `malformed_json`.
+ * Parses strictly: JSON.parse alone lets the last of two equal keys win, and decoding UTF-8 puts
+ * U+FFFD where bytes were wrong. Throws `malformed_json`.
  */
-export function readJsonBody(bytes: Uint8Array): unknown {
-  const text = decode(bytes);
-  if (text.startsWith('\uFEFF')) throw malformedJson('the body begins with a byte order mark; send plain UTF-8');
-  // JSON.parse of V8 keeps its stack on the heap: depth is safe to check afterwards.
-  const value = parseJson(text);
-  checkStructure(text);
-  return value;
-}
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch (cause) {
-    throw malformedJson('the body is not valid UTF-8', cause);
-  }
-}
-
-function parseJson(text: string): unknown {
+export function readJsonBody(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw malformedJson('the body is not valid UTF-8');
+  const text = bytes.toString();
   if (text === '') throw malformedJson('the body is empty; send a JSON object');
+  if (text.startsWith('\uFEFF')) throw malformedJson('the body begins with a byte order mark; send plain UTF-8');
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    // JSON.parse of V8 keeps its stack on the heap: depth is safe to check afterwards.
+    checkStructure(text);
+    return value;
   } catch (cause) {
-    const place = /position (\d+)/.exec(reasonOf(cause))?.[1];
+    if (!(cause instanceof SyntaxError)) throw cause;
+    const place = /position (\d+)/.exec(cause.message)?.[1];
     throw malformedJson(`the body is not valid JSON${place === undefined ? '' : ` (at character ${place})`}`, cause);
   }
 }
