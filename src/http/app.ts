@@ -10,7 +10,7 @@ import type { BodyReader } from './body.ts';
 import type { Logger } from './observe/log.ts';
 import type { Metrics } from './observe/metrics.ts';
 import type { AddressReader } from './request.ts';
-import type { InFlight } from './server/request-limits.ts';
+import type { InFlight } from './server/client-limits.ts';
 
 export interface App {
   readonly config: Config;

@@ -10,7 +10,7 @@ import type { koaBody } from 'koa-body';
 import { memoized } from '../memoized.ts';
 import { Problem } from '../problem.ts';
 import { withDeadline } from '../with-deadline.ts';
-import { ARRIVAL_LIMITS } from './server/request-limits.ts';
+import { ARRIVAL_LIMITS } from './server/client-limits.ts';
 
 /** `limit`: bytes, for a route that takes less than others. */
 export type BodyReader = (ctx: Context, limit?: number) => Promise<unknown>;

@@ -35,5 +35,7 @@ export interface Route {
   readonly accepts?: 'any';
   /** Takes the paths whose first segment begins no path of another route. */
   readonly isFallback?: true;
-  readonly handle: (ctx: Context, app: App) => Promise<void> | void;
+  /** Reads the body, which the handler takes. */
+  readonly body?: { read(ctx: Context, app: App): Promise<unknown> };
+  readonly handle: (ctx: Context, app: App, body: never) => Promise<void> | void;
 }

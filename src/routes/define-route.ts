@@ -18,13 +18,10 @@ export interface Body<B> extends RequestBody {
 
 type Description = Omit<Operation, 'body' | 'method' | 'path' | 'door' | 'ownSite' | 'accepts'>;
 
-export interface Definition<B> extends Description, Omit<Route, 'handle'> {
+export interface Definition<B> extends Description, Omit<Route, 'body' | 'handle'> {
   readonly body?: Body<B>;
   readonly handle: (ctx: Context, app: App, body: B) => Promise<void> | void;
 }
 
-export function route<B = undefined>(definition: Definition<B>): DescribedRoute {
-  const { body, handle } = definition;
-  if (body === undefined) return { ...definition, handle: handle as Route['handle'] };
-  return { ...definition, handle: async (ctx, app) => handle(ctx, app, await body.read(ctx, app)) };
-}
+/** Checks that the handler takes what the body reads. */
+export const route = <B = undefined>(definition: Definition<B>): DescribedRoute => definition;

@@ -18,7 +18,7 @@ import { jsonBodyReader } from '../http/body.ts';
 import type { Log } from '../http/observe/log.ts';
 import { createMetrics } from '../http/observe/metrics.ts';
 import { addressReader } from '../http/request.ts';
-import { type ArrivalLimits, InFlight } from '../http/server/request-limits.ts';
+import { type ArrivalLimits, InFlight } from '../http/server/client-limits.ts';
 import { HttpServer } from '../http/server/server.ts';
 import { memoized } from '../memoized.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';

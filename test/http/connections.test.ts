@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Connections } from '../../src/http/server/connections.ts';
+import { Connections } from '../../src/http/server/client-limits.ts';
 import { openSocket } from '../security/raw.ts';
 import { until } from '../support/until.ts';
 

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLog } from '../../src/http/observe/log.ts';
-import { Connections } from '../../src/http/server/connections.ts';
+import { Connections } from '../../src/http/server/client-limits.ts';
 import { answerMalformedRequests } from '../../src/http/server/malformed-requests.ts';
 import { ROUTES_SCHEMA, TestService } from '../support/service.ts';
 

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { Database, Reader } from '../../src/database/contract.ts';
-import { InFlight } from '../../src/http/server/request-limits.ts';
+import { InFlight } from '../../src/http/server/client-limits.ts';
 import type { Sql } from '../../src/sql.ts';
 import { outcomeOf } from '../support/records.ts';
 import { ROUTES_SCHEMA, TestService } from '../support/service.ts';

@@ -10,7 +10,7 @@ import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { App } from '../../src/http/app.ts';
 import { type Log, openLog } from '../../src/http/observe/log.ts';
-import type { ArrivalLimits } from '../../src/http/server/request-limits.ts';
+import type { ArrivalLimits } from '../../src/http/server/client-limits.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { type Service, startService } from '../../src/service/start-service.ts';

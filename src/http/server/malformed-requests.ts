@@ -10,7 +10,7 @@ import { Problem } from '../../problem.ts';
 import { detailsOf } from '../answer/errors.ts';
 import type { Logger } from '../observe/log.ts';
 import { PROTECTIVE_HEADERS } from './browser-security.ts';
-import type { Connections } from './connections.ts';
+import type { Connections } from './client-limits.ts';
 
 /** The module is not imported, for the reason that server.ts gives. */
 const { STATUS_CODES } = process.getBuiltinModule('node:http');

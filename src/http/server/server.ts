@@ -1,6 +1,7 @@
 /**
  * Makes a server of the list of routes, on Koa. A request passes, in this order, request id → log
- * and metrics → the error door → Host and Expect → CORS → the route → the gate → Accept → the handler.
+ * and metrics → the error door → Host and Expect → CORS → the route → the gate → Accept → the body
+ * → the handler.
  */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -17,38 +18,62 @@ import { assignRequestId } from '../request.ts';
 import type { Route } from '../route.ts';
 import { RouteTable } from '../route-table.ts';
 import { answerOrigin, setProtectiveHeaders } from './browser-security.ts';
-import { Connections } from './connections.ts';
+import { ARRIVAL_LIMITS, type ArrivalLimits, Connections, MAX_REQUEST_MS } from './client-limits.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
-import { ARRIVAL_LIMITS, type ArrivalLimits, MAX_REQUEST_MS } from './request-limits.ts';
 
 /** An import would load all of `node:http`, its client of WebSockets too: 20 ms of the startup. */
 const { createServer } = process.getBuiltinModule('node:http');
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-
 /** Serves the requests of one app, until the last of them is answered. */
 class Generation {
-  readonly #handle: Handler;
+  /** Resolves after the answer; the error door has answered every error before. */
+  readonly serve: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
   constructor(app: App, routes: readonly Route[]) {
-    this.#handle = handlerOf(app, routes, () => {
-      this.#running--;
-      if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+    const table = new RouteTable(routes);
+    const koa = new Koa();
+    koa.silent = true;
+    // A single function runs all stages: each middleware would cost a kilobyte a request.
+    koa.use(async (ctx) => {
+      this.#watch(ctx, app);
+      assignRequestId(ctx);
+      setProtectiveHeaders(ctx, app);
+      try {
+        checkHead(ctx);
+        if (answerOrigin(ctx, app)) return;
+        const match = table.match(ctx.method, ctx.path);
+        ctx.params = match.params;
+        const route = await authorize({ ctx, app, match });
+        ctx.state.route = route;
+        if (route.accepts !== 'any') checkAccept(ctx);
+        const body = route.body && (await route.body.read(ctx, app));
+        await route.handle(ctx, app, body as never);
+      } catch (error) {
+        answerError(ctx, error, app.log);
+      }
     });
-  }
-
-  serve(request: IncomingMessage, response: ServerResponse): void {
-    // The request was aborted while it waited.
-    if (response.closed) return;
-    this.#running++;
-    // Koa resolves after the answer; the error door has answered every error before.
-    void this.#handle(request, response);
+    this.serve = koa.callback();
   }
 
   idle(): Promise<void> {
     return this.#running === 0 ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Logs and counts the request when its response is closed. */
+  #watch(ctx: Context, { addressOf, log, metrics }: App): void {
+    const start = performance.now();
+    this.#running++;
+    // Read at the arrival: a closed socket no longer knows its peer.
+    ctx.state.address = addressOf(ctx.req);
+    ctx.res.on('close', () => {
+      const ms = performance.now() - start;
+      logRequest(log, ctx, ms);
+      metrics.durations.observe(ctx, ms / 1000);
+      this.#running--;
+      if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
+    });
   }
 }
 
@@ -131,7 +156,8 @@ export class HttpServer {
     this.#connections.serve(request, response);
     while (this.#pause !== undefined) await this.#pause;
     if (this.#isDraining) response.shouldKeepAlive = false;
-    this.#current.serve(request, response);
+    // The request may have been aborted while it waited.
+    if (!response.closed) void this.#current.serve(request, response);
   };
 }
 
@@ -140,45 +166,6 @@ const LAST_ARRIVALS_MS = 100;
 
 const connectionsOf = (server: Server): Promise<number> =>
   new Promise((resolve) => server.getConnections((error, count) => resolve(error === null ? count : 0)));
-
-/** `onClosed` is called when the response of a request is closed. */
-function handlerOf(app: App, routes: readonly Route[], onClosed: () => void): Handler {
-  const table = new RouteTable(routes);
-  const koa = new Koa();
-  koa.silent = true;
-  // A single function runs all stages: each middleware would cost a kilobyte a request.
-  koa.use(async (ctx) => {
-    assignRequestId(ctx);
-    watch(ctx, app, onClosed);
-    setProtectiveHeaders(ctx, app);
-    try {
-      checkHead(ctx);
-      if (answerOrigin(ctx, app)) return;
-      const match = table.match(ctx.method, ctx.path);
-      ctx.params = match.params;
-      const route = await authorize({ ctx, app, match });
-      ctx.state.route = route;
-      if (route.accepts !== 'any') checkAccept(ctx);
-      await route.handle(ctx, app);
-    } catch (error) {
-      answerError(ctx, error, app.log);
-    }
-  });
-  return koa.callback();
-}
-
-/** Logs and counts the request when its response is closed. */
-function watch(ctx: Context, app: App, onClosed: () => void): void {
-  const start = performance.now();
-  // Read at the arrival: a closed socket no longer knows its peer.
-  ctx.state.address = app.addressOf(ctx.req);
-  ctx.res.on('close', () => {
-    const ms = performance.now() - start;
-    logRequest(app.log, ctx, ms);
-    app.metrics.durations.observe(ctx, ms / 1000);
-    onClosed();
-  });
-}
 
 function checkAccept(ctx: Context): void {
   const { accept } = ctx.req.headers;

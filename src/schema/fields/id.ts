@@ -18,7 +18,7 @@ export const id: FieldKind = {
       : { value: canonical };
   },
   toJson: (cell) => `"${cell}"`,
-  fromCell: (cell) => cell,
+  fromCell: String,
   jsonSchema: () => ({ type: 'string', format: 'uuid' }),
   typescript: () => 'string',
   adoption: { narrower: [], defaultOf: () => undefined },

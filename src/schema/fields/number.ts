@@ -34,7 +34,7 @@ export const numberKind = (type: NumberType): FieldKind => ({
   },
   // PostgreSQL prints a double as the shortest text that reads back as the same one, which is a JSON number
   // if the double is finite.
-  toJson: (cell) => cell,
+  toJson: String,
   fromCell: Number,
   jsonSchema: (constraints) => ({ ...type.jsonSchema(constraints), ...enumSchema(constraints) }),
   typescript: (constraints) => enumType(constraints, 'number'),

@@ -45,8 +45,8 @@ export const string: FieldKind = {
   bounds: 'length',
   hasEnum: true,
   fromJson,
-  toJson: (cell) => JSON.stringify(cell),
-  fromCell: (cell) => cell,
+  toJson: JSON.stringify,
+  fromCell: String,
   jsonSchema: ({ min, max, enum: allowed }) => ({
     type: 'string',
     minLength: min,

@@ -1,17 +1,64 @@
 /**
- * Holds the open connections of a server, up to a limit. At the limit, a new connection takes the
+ * Limits what clients hold: the time for a request to arrive, the requests of one caller, and the open
+ * connections.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { Problem } from '../../problem.ts';
+
+export interface ArrivalLimits {
+  /** Milliseconds for a JSON body. */
+  readonly bodyMs: number;
+  /** Milliseconds for the rest of a body after the response. */
+  readonly lingerMs: number;
+}
+
+export const ARRIVAL_LIMITS: ArrivalLimits = { bodyMs: 30_000, lingerMs: 5_000 };
+
+/**
+ * Milliseconds for a whole upload: 100 MiB at 30 KiB a second. Slower ones fail earlier, at the
+ * least rate.
+ */
+export const MAX_REQUEST_MS = 3_600_000;
+
+/** The limit of each caller. A browser opens 6 connections, over HTTP/2 behind a proxy some 100. */
+const MAX_IN_FLIGHT = 128;
+
+/** Counts the requests of each caller on this process, so that one program cannot take every place in the queues. */
+export class InFlight {
+  readonly #counts = new Map<string, number>();
+
+  /** Counts until the response is closed. Throws `rate_limited`. */
+  enter(callerId: string, response: ServerResponse): void {
+    // Its client left while the session was read, and the event is over.
+    if (response.closed) return;
+    const count = this.#counts.get(callerId) ?? 0;
+    if (count >= MAX_IN_FLIGHT) {
+      const detail = `more than ${MAX_IN_FLIGHT} requests at a time; wait for answers before you send more`;
+      throw new Problem('rate_limited', detail, { headers: { 'Retry-After': '1' } });
+    }
+    this.#counts.set(callerId, count + 1);
+    response.on('close', () => {
+      const left = (this.#counts.get(callerId) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(callerId);
+      else this.#counts.set(callerId, left);
+    });
+  }
+}
+
+// ---------------------------------------------------------------- connections
+
+/** The share of all places that connections without a request may take from idle ones. */
+const NEW_SHARE = 1 / 8;
+
+/**
+ * The open connections of a server, up to a limit. At the limit, a new connection takes the
  * place of the connection that has waited longest for its first request, so silent clients and
  * endless heads keep no other client out, and clients that keep a connection stay connected. An idle
  * connection is closed only while few wait for their first request, because new clients need time to
  * send it. If every connection is being served, the new one is closed.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-
-/** The share of all places that connections without a request may take from idle ones. */
-const NEW_SHARE = 1 / 8;
-
 export class Connections {
   readonly #most: number;
   readonly #lingerMs: number;
