@@ -15,7 +15,6 @@ import { Writes } from './lanes/writes.ts';
 import { Listener } from './listener.ts';
 import { CellClient } from './pg-internals.ts';
 import { Replica } from './replica/replica.ts';
-import { readWriters, WRITE_CHANNEL, WriteAnnouncements } from './replica/write-announcements.ts';
 import { missingSettings, readServerUrl, SESSION_SETTINGS, TIME_LIMIT_MS, withSetting } from './server-url.ts';
 import { openSession } from './session.ts';
 import { toStoreError } from './to-store-error.ts';
@@ -49,11 +48,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const database: Database = {
     kind: 'postgres',
     replicaFor: (callerId) => replica?.for(callerId) ?? database,
-    async noteWrite(callerId) {
-      const end = replica?.beginWrite(callerId);
-      const position = await announcements?.announce(callerId);
-      if (position !== undefined) end?.(position);
-    },
+    noteWrite: async (callerId) => replica?.noteWrite(callerId),
     rows: (statement, more) => primary.reads.rows(statement, more),
     run: (statement) => writes.run(statement),
     write: (statement, target) => writes.write(statement, target),
@@ -72,33 +67,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       await Promise.all(lanes.map((lane) => lane?.close()));
     },
   };
-  const urgent = inLane(database, 'urgent');
-  const drainAnnouncements = listener && (() => listener.drainAnnouncements());
   const replica =
-    standby && new Replica({ standby: standby.reads, primary: database, maxLag: standby.maxLag, drainAnnouncements });
-  const announcements = replica && listener && new WriteAnnouncements((ids) => announceWriters(urgent, ids));
+    standby && new Replica({ standby: standby.reads, primary: database, maxLag: standby.maxLag, listener });
   await checkStart(database, async () => {
+    const urgent = inLane(database, 'urgent');
     await writes.findTriggers(urgent);
     if (primary.isPooled) await checkPooledSettings(urgent);
   });
-  if (replica !== undefined && listener !== undefined) await listenToWriters(replica, listener);
+  await replica?.listen();
   return database;
-}
-
-async function listenToWriters(replica: Replica, listener: Listener): Promise<void> {
-  await listener.listen(
-    WRITE_CHANNEL,
-    (payload) => replica.noteWriters(readWriters(payload)),
-    (isUp) => replica.noteListening(isUp),
-  );
-}
-
-/** Returns a position in the log behind all that is committed so far. */
-async function announceWriters(q: Pick<Queryable, 'rows'>, ids: string): Promise<bigint> {
-  const rows = await q.rows(sql`
-    SELECT log.position, pg_notify(${text(WRITE_CHANNEL)}, log.position || ':' || ${text(ids)})
-      FROM (SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text AS position) AS log`);
-  return BigInt(rows[0]![0]!);
 }
 
 const hearNothing: Database['listen'] = async (_channel, _onMessage, onState) => {

@@ -8,10 +8,10 @@
  */
 
 import { raw } from '../../sql.ts';
-import { type Cells, QueueFull, type Reader, StoreError } from '../contract.ts';
+import { type Cells, inLane, QueueFull, type Reader, StoreError } from '../contract.ts';
+import type { Listener } from '../listener.ts';
 import { isQueryCanceled } from '../to-store-error.ts';
-import { RecentWriters } from './recent-writers.ts';
-import type { WritersNote } from './write-announcements.ts';
+import { RecentWriters, WRITE_CHANNEL } from './recent-writers.ts';
 
 const SAMPLE_MS = 200;
 /** The most samples that are kept while the standby replays nothing. */
@@ -28,11 +28,8 @@ export interface ReplicaOptions {
   readonly primary: Reader;
   /** Milliseconds. Reads return no older data. */
   readonly maxLag: number;
-  /**
-   * Resolves when this node has received every announcement sent before the call. Without it, nodes
-   * announce nothing, and only this node knows of writes through it.
-   */
-  readonly drainAnnouncements?: (() => Promise<void>) | undefined;
+  /** Without it, nodes announce nothing, and only this node knows of writes through it. */
+  readonly listener?: Pick<Listener, 'listen' | 'drainAnnouncements'> | undefined;
 }
 
 /** The position of the primary itself under another name. */
@@ -59,8 +56,21 @@ export class Replica {
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
-    this.#writers = new RecentWriters(options.maxLag);
+    const { primary, maxLag, listener } = options;
+    this.#writers = new RecentWriters(maxLag, listener && inLane(primary, 'urgent'));
     this.#tend();
+  }
+
+  /** Hears of the writes through other nodes. */
+  async listen(): Promise<void> {
+    await this.#options.listener?.listen(
+      WRITE_CHANNEL,
+      (payload) => this.#writers.hear(payload),
+      (isUp) => {
+        // A missed announcement is older than the allowed lag then.
+        this.#mayHaveMissedUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
+      },
+    );
   }
 
   get isFresh(): boolean {
@@ -81,27 +91,16 @@ export class Replica {
     };
   }
 
-  /** A write through this node. Returns a function that takes its position. */
-  beginWrite(callerId: string): (position: bigint) => void {
-    return this.#writers.begin(callerId);
-  }
-
-  /** Takes notes of writes, from other nodes or from this one. */
-  noteWriters({ position, callerIds }: WritersNote): void {
-    for (const callerId of callerIds) this.#writers.note(callerId, position);
-  }
-
-  /** @param isUp whether announcements of other nodes arrive */
-  noteListening(isUp: boolean): void {
-    // A missed announcement is older than the allowed lag then.
-    this.#mayHaveMissedUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
+  /** Call it after a committed write through this node. */
+  noteWrite(callerId: string): Promise<void> {
+    return this.#writers.noteWrite(callerId);
   }
 
   /** Resolves with true if the standby has all earlier writes of this caller. Never rejects. */
   async #hasWritesOf(callerId: string): Promise<boolean> {
     if (!this.#mayAnswer(callerId)) return false;
     try {
-      await this.#options.drainAnnouncements?.();
+      await this.#options.listener?.drainAnnouncements();
     } catch {
       return false;
     }

@@ -3,12 +3,11 @@
  * Which server a read goes to. The two servers are played by functions; `npm run test:faults --
  * --only replica` has real ones.
  */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Cells, type Reader, StoreError } from '../../../src/database/contract.ts';
 import { RecentWriters } from '../../../src/database/replica/recent-writers.ts';
 import { Replica } from '../../../src/database/replica/replica.ts';
-import { readWriters, WriteAnnouncements } from '../../../src/database/replica/write-announcements.ts';
-import { raw } from '../../../src/sql.ts';
+import { raw, type Sql } from '../../../src/sql.ts';
 import { useOwnClock } from '../../support/own-clock.ts';
 
 const QUESTION = raw('SELECT 1');
@@ -18,21 +17,44 @@ const readerThat = (rows: (isUrgent: boolean) => Promise<readonly Cells[]>): Rea
   run: async () => 0,
 });
 
+/** Plays the primary for announcements: an answer of the gate is the position. */
+class Announced {
+  readonly ids: string[] = [];
+  readonly gates: PromiseWithResolvers<bigint>[] = [];
+  async rows({ params }: Sql): Promise<readonly Cells[]> {
+    this.ids.push(String(params[1]!.value));
+    const gate = Promise.withResolvers<bigint>();
+    this.gates.push(gate);
+    return [[String(await gate.promise)]];
+  }
+}
+/** Lets what was resolved come to its end. */
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
 class Pair {
   primaryPosition = 100;
   standbyPosition: number | null = 100;
   standbyFails: Error | undefined;
   startedAt = 'at noon';
   hearing: (() => Promise<void>) | undefined;
+  hear: (payload: string) => void = () => undefined;
+  noteListening: (isUp: boolean) => void = () => undefined;
   /** The number of drains. */
   rounds = 0;
   readonly replica: Replica;
 
   constructor(maxLag: number) {
     this.replica = new Replica({
-      drainAnnouncements: async () => {
-        this.rounds++;
-        await this.hearing?.();
+      listener: {
+        listen: async (_, onMessage, onState) => {
+          this.hear = onMessage;
+          this.noteListening = onState;
+          return async () => undefined;
+        },
+        drainAnnouncements: async () => {
+          this.rounds++;
+          await this.hearing?.();
+        },
       },
       primary: readerThat(async (isUrgent) => [isUrgent ? [String(this.primaryPosition), 'at noon'] : ['primary']]),
       standby: readerThat(async (isUrgent) => {
@@ -42,6 +64,7 @@ class Pair {
       }),
       maxLag,
     });
+    void this.replica.listen();
   }
 
   async place(callerId = 'somebody'): Promise<string> {
@@ -80,10 +103,10 @@ describe('a replica', () => {
   it('a replica is not read while announcements may be missing, nor for the lag after that', async () => {
     pair = new Pair(300);
     await pair.until('standby');
-    pair.replica.noteListening(false);
+    pair.noteListening(false);
     expect(await pair.place()).toBe('primary');
     const since = performance.now();
-    pair.replica.noteListening(true);
+    pair.noteListening(true);
     expect(await pair.place()).toBe('primary');
     await pair.until('standby');
     expect(performance.now() - since).toBeGreaterThan(290);
@@ -109,10 +132,10 @@ describe('a replica', () => {
   it('a replica does not answer a writer until it has reached the position of the write', async () => {
     pair = new Pair(5_000);
     await pair.until('standby');
-    const end = pair.replica.beginWrite('ann');
-    expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
     pair.primaryPosition = 150;
-    end(150n);
+    const noted = pair.replica.noteWrite('ann');
+    expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
+    await noted;
     expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
     pair.standbyPosition = 150;
     const since = performance.now();
@@ -131,7 +154,7 @@ describe('a replica', () => {
     const reader = pair.replica.for('ann');
     const places = Promise.all([reader.rows(QUESTION), reader.rows(QUESTION, { lane: 'slow' })]);
     await Promise.resolve();
-    pair.replica.noteWriters({ position: 1_000n, callerIds: ['bob', 'ann'] });
+    pair.hear('1000:bob,ann');
     heard.resolve();
     expect(await places).toEqual([[['primary']], [['primary']]]);
     expect([await reader.rows(QUESTION), pair.rounds]).toEqual([[['primary']], 1]);
@@ -157,93 +180,118 @@ describe('a replica', () => {
 });
 
 describe('recent writers', () => {
-  it('recent writers are forgotten after the lag', () => {
-    const writers = new RecentWriters(1_000);
-    writers.note('ann', 5n, 0);
-    writers.begin('bob', 600);
-    const ahead = (id: string, now: number) => writers.isAhead(id, 4n, now);
-    expect([ahead('ann', 1_999), ahead('ann', 2_000), ahead('bob', 2_500)]).toEqual([true, false, true]);
-    writers.note('cleo', 5n, 5_000);
-    expect([ahead('bob', 2_500), ahead('cleo', 5_001)]).toEqual([false, true]);
+  useOwnClock();
+  let announced: Announced;
+  let writers: RecentWriters;
+  beforeEach(() => {
+    announced = new Announced();
+    writers = new RecentWriters(1_000, announced);
+  });
+  const ahead = (id: string, ...positions: bigint[]) => positions.map((replayed) => writers.isAhead(id, replayed));
+  /** Announces a write. Returns a function that answers the announcement. */
+  async function write(id: string): Promise<(position: bigint) => Promise<void>> {
+    void writers.noteWrite(id);
+    await settle();
+    return async (position) => {
+      announced.gates.shift()!.resolve(position);
+      await settle();
+    };
+  }
+
+  it('recent writers are forgotten after the lag', async () => {
+    writers.hear('5:ann');
+    await vi.advanceTimersByTimeAsync(600);
+    await write('bob');
+    await vi.advanceTimersByTimeAsync(1_399);
+    expect([ahead('ann', 4n), ahead('bob', 4n)]).toEqual([[true], [true]]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([ahead('ann', 4n), ahead('bob', 4n)]).toEqual([[false], [true]]);
+    await vi.advanceTimersByTimeAsync(600);
+    writers.hear('5:cleo');
+    expect([ahead('bob', 4n), ahead('cleo', 4n)]).toEqual([[false], [true]]);
   });
 
-  it('a writer is ahead of every position before its last write', () => {
-    const writers = new RecentWriters(1_000);
-    const endFirst = writers.begin('ann', 0);
-    const endSecond = writers.begin('ann', 1);
-    const ahead = (replayed: bigint) => writers.isAhead('ann', replayed, 2);
-    endFirst(10n);
-    writers.note('ann', 10n, 2);
-    expect(ahead(1_000n)).toBe(true);
-    endSecond(20n);
-    writers.note('ann', 15n, 2);
-    expect([ahead(19n), ahead(20n)]).toEqual([true, false]);
-    writers.note('ann', 30n, 2);
-    expect([ahead(29n), ahead(30n)]).toEqual([true, false]);
-  });
-});
-
-describe('recent writers of several nodes', () => {
-  it('a writer is ahead of the greatest announced position, also while a write has none', () => {
-    const writers = new RecentWriters(1_000);
-    const ahead = (replayed: bigint) => writers.isAhead('ann', replayed, 3);
-    const end = writers.begin('ann', 0);
-    writers.note('ann', 100n, 1);
-    expect(ahead(1_000n)).toBe(true);
-    end(90n);
-    expect([ahead(95n), ahead(100n)]).toEqual([true, false]);
-    const endNext = writers.begin('ann', 2);
-    expect(ahead(1_000n)).toBe(true);
-    endNext(99n);
-    expect([ahead(99n), ahead(100n)]).toEqual([true, false]);
+  it('a writer is ahead of every position before its last write', async () => {
+    const endFirst = await write('ann');
+    const endSecond = await write('ann');
+    await endFirst(10n);
+    writers.hear('10:ann');
+    expect(ahead('ann', 1_000n)).toEqual([true]);
+    await endSecond(20n);
+    writers.hear('15:ann');
+    expect(ahead('ann', 19n, 20n)).toEqual([true, false]);
+    writers.hear('30:ann');
+    expect(ahead('ann', 29n, 30n)).toEqual([true, false]);
   });
 
-  it('a writer is remembered from its last announcement', () => {
-    const writers = new RecentWriters(1_000);
-    const end = writers.begin('ann', 0);
-    writers.note('ann', 100n, 1_500);
-    end(90n);
-    expect([2_100, 3_499, 3_500].map((now) => writers.isAhead('ann', 95n, now))).toEqual([true, true, false]);
+  it('a writer is ahead of the greatest announced position, also while a write has none', async () => {
+    const end = await write('ann');
+    writers.hear('100:ann');
+    expect(ahead('ann', 1_000n)).toEqual([true]);
+    await end(90n);
+    expect(ahead('ann', 95n, 100n)).toEqual([true, false]);
+    const endNext = await write('ann');
+    expect(ahead('ann', 1_000n)).toEqual([true]);
+    await endNext(99n);
+    expect(ahead('ann', 99n, 100n)).toEqual([true, false]);
   });
-});
 
-describe('write announcements', () => {
+  it('a writer is remembered from its last announcement', async () => {
+    const end = await write('ann');
+    await end(90n);
+    await vi.advanceTimersByTimeAsync(1_500);
+    writers.hear('100:ann');
+    await vi.advanceTimersByTimeAsync(1_999);
+    expect(ahead('ann', 95n)).toEqual([true]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ahead('ann', 95n)).toEqual([false]);
+  });
+
+  it('a writer stays ahead after an announcement that failed', async () => {
+    await write('ann');
+    announced.gates.shift()!.reject(new Error('lost'));
+    await settle();
+    expect(ahead('ann', 1_000n)).toEqual([true]);
+    const end = await write('ann');
+    await end(90n);
+    expect(ahead('ann', 89n, 90n)).toEqual([true, false]);
+  });
+
   it('an announcement names all writers during the one before, once', async () => {
-    const sent: string[] = [];
-    const gates: PromiseWithResolvers<bigint>[] = [];
-    const announcements = new WriteAnnouncements((ids) => {
-      sent.push(ids);
-      gates.push(Promise.withResolvers());
-      return gates.at(-1)!.promise;
-    });
-    const positions: (bigint | undefined)[] = [];
-    const note = (id: string): void => void announcements.announce(id).then((position) => positions.push(position));
+    const noted: string[] = [];
+    const note = (id: string): void => void writers.noteWrite(id).then(() => noted.push(id));
     note('a');
     note('b');
-    await Promise.resolve();
-    await Promise.resolve();
+    await settle();
     for (const id of ['c', 'd', 'c']) note(id);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    expect([sent, positions]).toEqual([['a,b'], []]);
+    await settle();
+    expect([announced.ids, noted]).toEqual([['a,b'], []]);
     // A failed announcement does not fail the write.
-    gates[0]!.reject(new Error('lost'));
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    expect([sent, positions]).toEqual([
+    announced.gates[0]!.reject(new Error('lost'));
+    await settle();
+    expect([announced.ids, noted]).toEqual([
       ['a,b', 'c,d'],
-      [undefined, undefined],
+      ['a', 'b'],
     ]);
-    gates[1]!.resolve(7n);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    expect(positions.slice(2)).toEqual([7n, 7n, 7n]);
+    announced.gates[1]!.resolve(7n);
+    await settle();
+    expect(noted.slice(2).sort()).toEqual(['c', 'c', 'd']);
+    expect(ahead('c', 6n, 7n)).toEqual([true, false]);
   });
 
-  it('an announcement fits into the payload of a notification', async () => {
-    const sent: string[] = [];
-    const announcements = new WriteAnnouncements(async (ids) => BigInt(sent.push(`${2n ** 64n}:${ids}`)));
-    await Promise.all(Array.from({ length: 450 }, (_, n) => announcements.announce(String(n).padStart(36, '0'))));
-    expect(sent.every((payload) => payload.length < 8_000)).toBe(true);
-    const notes = sent.map(readWriters);
-    expect(notes.flatMap(({ callerIds }) => callerIds)).toHaveLength(450);
-    expect(new Set(notes.map(({ position }) => position))).toEqual(new Set([2n ** 64n]));
+  it('an announcement fits into the payload of a notification, and another node reads it', async () => {
+    const position = 2n ** 64n;
+    const all = Array.from({ length: 450 }, (_, n) => String(n).padStart(36, '0'));
+    const noted = Promise.all(all.map((id) => writers.noteWrite(id)));
+    for (let sent = 0; sent < 3; sent++) {
+      await settle();
+      announced.gates[sent]!.resolve(position);
+    }
+    await noted;
+    const payloads = announced.ids.map((ids) => `${position}:${ids}`);
+    expect(payloads.every((payload) => payload.length < 8_000)).toBe(true);
+    const others = new RecentWriters(1_000);
+    for (const payload of payloads) others.hear(payload);
+    expect(all.every((id) => others.isAhead(id, position - 1n) && !others.isAhead(id, position))).toBe(true);
   });
 });
