@@ -2,9 +2,12 @@
  * A connection that LISTENs to all channels and reconnects after a loss. Only the heartbeat decides that a silent
  * connection is lost; a single slow answer loses no notifications.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import pg from 'pg';
 import { ident } from '../sql.ts';
+import { withDeadline } from '../with-deadline.ts';
 import { deliver, type Listen, type Subscription } from './contract.ts';
+import { inRounds } from './in-rounds.ts';
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
@@ -17,16 +20,19 @@ const ROUND_MS = 1_000;
 export class Listener {
   readonly #config: pg.ClientConfig;
   readonly #subscriptions = new Set<Subscription>();
+  /** The connection that listens to all channels. */
   #client: pg.Client | undefined;
-  #connecting: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #retry = FIRST_RETRY_MS;
-  #closed = false;
-  /** The round trip that is under way, and the one after it. */
-  #round: Promise<unknown> = Promise.resolve();
-  #nextRound: Promise<void> | undefined;
-  /** The answer of an abandoned round is still outstanding. */
-  #late: pg.Client | undefined;
+  #attempt: Promise<void> | undefined;
+  #isClosed = false;
+  /** The connection of a round trip whose answer is outstanding, also after it was given up. */
+  #unanswered: pg.Client | undefined;
+
+  /**
+   * Resolves when every notification sent before the call is delivered: PostgreSQL delivers them before it answers.
+   * Concurrent callers share the next round trip. Rejects while the connection is down, after a second, and immediately
+   * while an earlier answer is overdue.
+   */
+  readonly drainAnnouncements = inRounds(() => this.#roundTrip());
 
   constructor(config: pg.ClientConfig) {
     this.#config = config;
@@ -34,130 +40,96 @@ export class Listener {
 
   async listen(...[channel, onMessage, onState]: Parameters<Listen>): ReturnType<Listen> {
     const subscription = { channel, onMessage, onState };
-    if (!this.#client) await this.#connect();
-    // A connection that is being made has read the list of channels already, so the subscription is added last.
     const client = this.#client;
-    const listened = client && answered(client.query(`LISTEN ${ident(channel).text}`), HEARTBEAT_ANSWER_MS);
-    const up = await listened?.then(
-      () => true,
-      () => false,
-    );
     this.#subscriptions.add(subscription);
-    onState(up === true);
+    if (client === undefined) {
+      if (this.#attempt === undefined) void this.#stayConnected();
+      await this.#attempt;
+      if (this.#client === undefined) onState(false);
+    } else {
+      const isHeard = await listenTo(channel, client).then(
+        () => true,
+        () => false,
+      );
+      onState(isHeard && this.#client === client);
+    }
     return async () => {
       this.#subscriptions.delete(subscription);
     };
   }
 
-  /**
-   * Resolves when every notification sent before the call is delivered: PostgreSQL delivers them before it answers.
-   * Concurrent callers share the next round trip. Rejects while the connection is down, after a second, and immediately
-   * while an earlier answer is overdue.
-   */
-  drainAnnouncements(): Promise<void> {
-    if (this.#nextRound === undefined) {
-      const round = this.#round.then(() => this.#ask());
-      this.#nextRound = round;
-      this.#round = round.catch(() => undefined);
-    }
-    return this.#nextRound;
-  }
-
   async close(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    await this.#connecting;
+    this.#isClosed = true;
+    await this.#attempt;
     const client = this.#client;
     this.#client = undefined;
     await client?.end().catch(() => undefined);
   }
 
-  /** Never rejects: a failed attempt is repeated later. */
-  #connect(): Promise<void> {
-    this.#connecting ??= this.#open().finally(() => {
-      this.#connecting = undefined;
-    });
-    return this.#connecting;
+  /** Connects, and connects again after each loss. */
+  async #stayConnected(): Promise<void> {
+    for (let retry = FIRST_RETRY_MS; !this.#isClosed; retry = Math.min(retry * 2, LAST_RETRY_MS)) {
+      const client = new pg.Client(this.#config);
+      const lost = new Promise<void>((resolve) => client.on('error', () => resolve()).on('end', resolve));
+      client.on('notification', (message) => deliver(message, this.#subscriptions));
+      this.#attempt = this.#open(client);
+      await this.#attempt;
+      if (this.#client !== undefined) {
+        retry = FIRST_RETRY_MS;
+        await Promise.race([lost, heartbeatLost(client)]);
+        if (this.#isClosed) return;
+        this.#client = undefined;
+        for (const { onState } of this.#subscriptions) onState(false);
+      }
+      client.end().catch(() => undefined);
+      await pause(retry);
+    }
   }
 
-  async #open(): Promise<void> {
-    if (this.#closed) return;
-    const client = new pg.Client(this.#config);
-    client.on('error', () => this.#lost(client));
-    client.on('end', () => this.#lost(client));
-    client.on('notification', (message) => deliver(message, this.#subscriptions));
+  /** Never rejects: a failed attempt is repeated later. */
+  async #open(client: pg.Client): Promise<void> {
     try {
       await client.connect();
-      for (const channel of this.#channels()) {
-        await answered(client.query(`LISTEN ${ident(channel).text}`), HEARTBEAT_ANSWER_MS);
-      }
+      // INVARIANT: subscriptions that are added meanwhile are part of the loop.
+      for (const { channel } of this.#subscriptions) await listenTo(channel, client);
     } catch {
-      client.end().catch(() => undefined);
-      this.#tryLater();
       return;
     }
     this.#client = client;
-    this.#retry = FIRST_RETRY_MS;
     for (const { onState } of this.#subscriptions) onState(true);
-    this.#beat(client);
   }
 
-  async #ask(): Promise<void> {
-    this.#nextRound = undefined;
+  async #roundTrip(): Promise<void> {
     const client = this.#client;
-    if (client === undefined || client === this.#late) throw new Error('no notifications are heard');
-    const answer = client.query('SELECT 1');
-    try {
-      await answered(answer, ROUND_MS);
-    } catch (error) {
-      this.#late = client;
-      const settled = (): void => {
-        if (this.#late === client) this.#late = undefined;
-      };
-      answer.then(settled, settled);
-      throw error;
-    }
-  }
-
-  #channels(): Set<string> {
-    return new Set([...this.#subscriptions].map(({ channel }) => channel));
-  }
-
-  #beat(client: pg.Client): void {
-    this.#timer = setTimeout(async () => {
-      try {
-        await answered(client.query('SELECT 1'), HEARTBEAT_ANSWER_MS);
-        if (this.#client === client) this.#beat(client);
-      } catch {
-        this.#lost(client);
-      }
-    }, HEARTBEAT_MS).unref();
-  }
-
-  #lost(client: pg.Client): void {
-    if (this.#client !== client) return;
-    this.#client = undefined;
-    client.end().catch(() => undefined);
-    for (const { onState } of this.#subscriptions) onState(false);
-    this.#tryLater();
-  }
-
-  #tryLater(): void {
-    if (this.#closed) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#connect(), this.#retry).unref();
-    this.#retry = Math.min(this.#retry * 2, LAST_RETRY_MS);
+    if (client === undefined || client === this.#unanswered) throw new Error('no notifications are heard');
+    this.#unanswered = client;
+    const answer = client.query('SELECT 1').finally(() => {
+      if (this.#unanswered === client) this.#unanswered = undefined;
+    });
+    await answered(answer, ROUND_MS);
   }
 }
+
+const listenTo = (channel: string, client: pg.Client): Promise<unknown> =>
+  answered(client.query(`LISTEN ${ident(channel).text}`), HEARTBEAT_ANSWER_MS);
+
+/** Resolves when the connection has not answered in time, or has ended. */
+async function heartbeatLost(client: pg.Client): Promise<void> {
+  try {
+    for (;;) {
+      await pause(HEARTBEAT_MS);
+      await answered(client.query('SELECT 1'), HEARTBEAT_ANSWER_MS);
+    }
+  } catch {
+    // The connection is lost.
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** Rejects after `ms` without an answer. Timers run before sockets are read, so a stalled process first reads. */
-async function answered(answer: Promise<unknown>, ms: number): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const giveUp = (): void => late.reject(new Error('the database has not answered in time'));
-  const timer = setTimeout(() => setImmediate(giveUp), ms);
-  try {
-    await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const answered = (answer: Promise<unknown>, ms: number): Promise<unknown> =>
+  withDeadline(answer, ms, async () => {
+    await nextTurn();
+    throw new Error('the database has not answered in time');
+  });
