@@ -1,7 +1,7 @@
 /** A record that contains its related records → the input of predicates: a flat row, and related rows. */
 
 import { present } from '../invariant.ts';
-import { readJson } from '../policy/scalar-types.ts';
+import { scalarOf } from '../policy/scalar-types.ts';
 import type { Catalog, CatalogCollection, CatalogRelation, Related, Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 
@@ -80,7 +80,7 @@ class Graph implements Related {
     for (const { name: field, type } of collection.fields.values()) {
       const value = given.get(field);
       if (value === undefined || value === null) continue;
-      row[field] = readJson(type, value);
+      row[field] = scalarOf(type).readJson(value);
       if (row[field] === undefined)
         throw new TypeError(`${path}/${field}: expected ${type}, found ${JSON.stringify(value)}`);
     }

@@ -10,7 +10,7 @@ import type { Predicate } from './emit/decision.ts';
 import { readerOf } from './emit/value-places.ts';
 import { and, existsOf, or } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
-import { isTo, readJson } from './scalar-types.ts';
+import { isTo, scalarOf } from './scalar-types.ts';
 import { NO_RELATED, type Row } from './types.ts';
 import { nodesOf } from './visit.ts';
 
@@ -70,7 +70,7 @@ function equalityFacts(cond: Condition, values: SlotValues): readonly ColumnFact
   const { left, right } = cond;
   const value = right.kind === 'literal' ? right.value : values[right.slot];
   // An int never equals a number with a fraction, so no record meets the condition.
-  return readJson(left.type, value) === undefined ? [] : [{ column: left, value }];
+  return scalarOf(left.type).readJson(value) === undefined ? [] : [{ column: left, value }];
 }
 
 /** The elements of the first list that every other list has too. */

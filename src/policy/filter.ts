@@ -15,7 +15,7 @@ import { type ColumnRef, type Condition, RECORD, type Test } from './condition.t
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { type Binding, bind, settleNow } from './lower/specialise.ts';
 import { equalityOf, OPERATORS } from './operators.ts';
-import { describeType, isNumeric, readJson } from './scalar-types.ts';
+import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
 import type { Catalog, Checked, ColumnOperand, Params, Row, ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 import type { Visibility } from './visibility.ts';
@@ -264,8 +264,10 @@ const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>
 
 function fits(value: unknown, type: ValueType, list: boolean): boolean {
   if (value === null) return true;
-  if (!list) return readJson(type, value) !== undefined;
-  return Array.isArray(value) && value.every((element) => element === null || readJson(type, element) !== undefined);
+  if (!list) return scalarOf(type).readJson(value) !== undefined;
+  return (
+    Array.isArray(value) && value.every((element) => element === null || scalarOf(type).readJson(element) !== undefined)
+  );
 }
 
 interface ParamType {

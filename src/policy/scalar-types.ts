@@ -112,8 +112,6 @@ export const ID: ScalarKind = {
 };
 
 export const scalarOf = (type: ValueType): ScalarKind => (isTo(type) ? ID : SCALARS[type]);
-export const readText = (type: ValueType, text: string): Scalar | undefined => scalarOf(type).readText(text);
-export const readJson = (type: ValueType, value: unknown): Scalar | undefined => scalarOf(type).readJson(value);
 export const isNumeric = (type: ValueType): boolean => scalarOf(type).numbers !== undefined;
 export const isWhole = (type: ValueType): boolean => scalarOf(type).numbers === 'whole';
 export const isText = (type: ValueType): boolean => scalarOf(type).text === true;

@@ -300,10 +300,6 @@ export type Params = Readonly<Record<string, unknown>>;
  */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Reads own properties only: a missing one is undefined, even if the prototype has it. */
-export const own = (row: Row | null | undefined, name: string): unknown =>
-  row != null && Object.hasOwn(row, name) ? row[name] : undefined;
-
 /**
  * The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers
  * that no route lets in.

@@ -6,6 +6,10 @@ import { JSON_NUMBER } from '../../grammar/tokens.ts';
 
 export type Scalar = string | number | boolean;
 
+/** Reads own properties only: a missing one is undefined, even if the prototype has it. */
+export const own = (values: Readonly<Record<string, unknown>> | null | undefined, name: string): unknown =>
+  values != null && Object.hasOwn(values, name) ? values[name] : undefined;
+
 const INT = /^-?(?:0|[1-9][0-9]*)$/;
 const UUID_FORMAT = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 const DATETIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:Z|([+-])(\d\d):(\d\d))$/;

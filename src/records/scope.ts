@@ -7,7 +7,8 @@
 import { BoundedMap } from '../bounded-map.ts';
 import { invariant, present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
-import { type Action, own, type Row } from '../policy/types.ts';
+import type { Action, Row } from '../policy/types.ts';
+import { own } from '../policy/values.ts';
 import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
 import { empty, ident, join, raw, type Sql, sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable } from './access-context.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readJson, readText } from '../../src/policy/scalar-types.ts';
+import { SCALARS } from '../../src/policy/scalar-types.ts';
 import {
   addSeconds,
   parseBool,
@@ -94,25 +94,25 @@ describe('the readers of request values', () => {
   });
 
   it('JSON readers go by JSON type, query readers by text', () => {
-    expect(readJson('int', '5')).toBeUndefined();
-    expect(readText('int', '5')).toBe(5);
+    expect(SCALARS.int.readJson('5')).toBeUndefined();
+    expect(SCALARS.int.readText('5')).toBe(5);
     expect([
-      readJson('int', 1.5),
-      readJson('int', 2 ** 53),
-      readJson('float', 1.5),
-      readJson('float', Number.NaN),
+      SCALARS.int.readJson(1.5),
+      SCALARS.int.readJson(2 ** 53),
+      SCALARS.float.readJson(1.5),
+      SCALARS.float.readJson(Number.NaN),
     ]).toEqual([undefined, undefined, 1.5, undefined]);
-    expect([readJson('bool', true), readJson('bool', 1), readJson('string', 1), readJson('string', null)]).toEqual([
-      true,
-      undefined,
-      undefined,
-      undefined,
-    ]);
-    expect([readText('string', 'a\0'), readText('string', '\ud800'), readText('string', '😀')]).toEqual([
+    expect([
+      SCALARS.bool.readJson(true),
+      SCALARS.bool.readJson(1),
+      SCALARS.string.readJson(1),
+      SCALARS.string.readJson(null),
+    ]).toEqual([true, undefined, undefined, undefined]);
+    expect([SCALARS.string.readText('a\0'), SCALARS.string.readText('\ud800'), SCALARS.string.readText('😀')]).toEqual([
       undefined,
       undefined,
       '😀',
     ]);
-    expect(readJson('string', ['a'])).toBeUndefined();
+    expect(SCALARS.string.readJson(['a'])).toBeUndefined();
   });
 });

@@ -8,7 +8,7 @@ import type { Span } from '../../../grammar/syntax.ts';
 import { type AncestorRows, ancestorsOf } from '../emit/decision.ts';
 import { holdsOf, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
-import { readJson, readText } from '../scalar-types.ts';
+import { scalarOf } from '../scalar-types.ts';
 import {
   type Checked,
   type CheckedCompare,
@@ -18,7 +18,6 @@ import {
   type CountOperand,
   type Member,
   MOST_ANCESTORS,
-  own,
   type Policy,
   type PolicyRequest,
   type Related,
@@ -28,7 +27,7 @@ import {
   type Scope,
   type ToManyPath,
 } from '../types.ts';
-import { addSeconds, type Scalar } from '../values.ts';
+import { addSeconds, own, type Scalar } from '../values.ts';
 
 type KleeneValue = boolean | undefined;
 /** A part of a policy and its value. `absent` names what was null if the value is unknown. */
@@ -97,7 +96,7 @@ export function requestedId(
 ): { readonly collection: string; readonly id: string } | undefined {
   const { type } = operand;
   const raw = heldBy(operand, request);
-  const id = typeof type === 'object' ? readJson(type, raw) : undefined;
+  const id = typeof type === 'object' ? scalarOf(type).readJson(raw) : undefined;
   return typeof type === 'object' && typeof id === 'string' ? { collection: type.id, id } : undefined;
 }
 
@@ -333,7 +332,7 @@ class Evaluation {
     const shown = `\`${this.#text(span)}\``;
     if (raw === undefined || raw === null) return { absent: `${shown} was not sent` };
     const read = (value: unknown): Scalar | undefined =>
-      source === 'query' ? readText(type, String(value)) : readJson(type, value);
+      source === 'query' ? scalarOf(type).readText(String(value)) : scalarOf(type).readJson(value);
     if (list) {
       const elements = (Array.isArray(raw) ? raw : [raw]).map(read);
       if (elements.length > 0 && elements.every((element) => element === undefined))

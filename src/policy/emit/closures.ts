@@ -13,8 +13,8 @@ import {
 } from '../condition.ts';
 import { isMember, OPERATORS, type Operator } from '../operators.ts';
 import { isText } from '../scalar-types.ts';
-import { own, type Related, type Row } from '../types.ts';
-import type { Scalar } from '../values.ts';
+import type { Related, Row } from '../types.ts';
+import { own, type Scalar } from '../values.ts';
 import { sourcesIn } from '../visit.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 

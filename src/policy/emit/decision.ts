@@ -1,7 +1,7 @@
 /** Shared by both JavaScript emitters: how a row, an element and a literal are read. */
 import type { Exists } from '../condition.ts';
-import { type AncestorRelation, MOST_ANCESTORS, own, type Related, type Row } from '../types.ts';
-import type { Scalar } from '../values.ts';
+import { type AncestorRelation, MOST_ANCESTORS, type Related, type Row } from '../types.ts';
+import { own, type Scalar } from '../values.ts';
 
 /** Reads `next` only where the condition names the resulting record. */
 export type Decision = (record: Row, related: Related, next?: Row) => boolean;

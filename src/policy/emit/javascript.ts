@@ -16,8 +16,7 @@ import {
 } from '../condition.ts';
 import { fold } from '../fold.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
-import { own } from '../types.ts';
-import type { Scalar } from '../values.ts';
+import { own, type Scalar } from '../values.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
 /** Compiled when first called, so that a request which only needs SQL does not pay for it. */

@@ -10,21 +10,20 @@ import { successorOf } from '../collation.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
 import { type ScalarKind, scalarOf } from '../scalar-types.ts';
-import {
-  type Checked,
-  type CheckedChanged,
-  type CheckedCompare,
-  type CheckedOperand,
-  type ColumnOperand,
-  type CountOperand,
-  type LiteralOperand,
-  own,
-  type PolicyRequest,
-  type RequestOperand,
-  type Scope,
-  type ToManyPath,
+import type {
+  Checked,
+  CheckedChanged,
+  CheckedCompare,
+  CheckedOperand,
+  ColumnOperand,
+  CountOperand,
+  LiteralOperand,
+  PolicyRequest,
+  RequestOperand,
+  Scope,
+  ToManyPath,
 } from '../types.ts';
-import { addSeconds, type Scalar } from '../values.ts';
+import { addSeconds, own, type Scalar } from '../values.ts';
 import { isList } from '../visit.ts';
 
 /**

@@ -8,12 +8,11 @@ import {
   type Catalog,
   type CatalogField,
   NO_RELATED,
-  own,
   type PolicyRequest,
   type Related,
   type Row,
 } from '../../../src/policy/types.ts';
-
+import { own } from '../../../src/policy/values.ts';
 import { SAMPLE as catalog, conditionOf } from '../sample-catalog.ts';
 
 const ME = '11111111-1111-4111-8111-111111111111';
