@@ -6,7 +6,7 @@
 import type { Cells } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Collection, HasOne } from '../schema/model/model.ts';
-import { ident, join, raw, type Sql, sql } from '../sql.ts';
+import { ident, join, type Place, raw, type Sql, sql } from '../sql.ts';
 import { type AccessContext, readableReference, type Store } from './access-context.ts';
 import type { Members, RecordShape } from './record-shape.ts';
 import { type Scope, scopeOf } from './scope.ts';
@@ -15,8 +15,8 @@ export interface Viewed {
   readonly collection: string;
   /** The members that are wanted; undefined: all. */
   readonly members?: Members | undefined;
-  /** The tenant of the records, where it is known. */
-  readonly tenant?: string | undefined;
+  /** The tenant of the records, where it is known, or a place for it in a form. */
+  readonly tenant?: string | Place<never> | undefined;
 }
 
 /** A permit, asked of records of a collection. */

@@ -10,7 +10,7 @@ import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
-import { empty, ident, join, raw, type Sql, sql, uuid } from '../sql.ts';
+import { empty, ident, join, type Place, param, raw, type Sql, sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable } from './access-context.ts';
 
 /** No record is of this tenant. */
@@ -166,9 +166,15 @@ export class ScopedRows {
   }
 }
 
+interface Scoped {
+  readonly store: Pick<Reading['store'], 'schema'>;
+  /** The tenant, or a place for it in a form; undefined: unknown, or the records have none. */
+  readonly tenant?: string | Place<never> | undefined;
+}
+
 /** The scope of the statements of a request. */
-export function scopeOf({ store, tenant }: Pick<Reading, 'store' | 'tenant'>): Scope {
-  if (tenant !== undefined) return new Scope(store.schema, sql`${uuid(tenant)}`);
+export function scopeOf({ store, tenant }: Scoped): Scope {
+  if (tenant !== undefined) return new Scope(store.schema, sql`${param('uuid', tenant)}`);
   let scope = withoutTenant.get(store.schema);
   if (scope === undefined) {
     scope = new Scope(store.schema, undefined);
