@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, mkdir, open, readdir, readFile, rm, stat, truncate, utimes } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,9 +26,11 @@ export class FolderInUse extends Error {
 
 interface Holder {
   readonly pid: number;
+  /** Empty if unknown. */
   readonly started: string;
   readonly host: string;
 }
+
 export interface FolderLock {
   release(): Promise<void>;
   /** Instead of `release`, if the holder made the folder and removes it next. */
@@ -36,7 +38,7 @@ export interface FolderLock {
 }
 
 const LOCK_HEARTBEAT_MS = 2_000;
-const LOCK = /^lock(?:\.([1-9][0-9]*))?$/;
+const LOCK = /^lock(?:\.[1-9][0-9]*)?$/;
 const DRAFT = 'draft-lock-';
 
 /**
@@ -47,15 +49,22 @@ const DRAFT = 'draft-lock-';
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const text = JSON.stringify({ pid: process.pid, started: processStart(process.pid), host: hostname() });
+  const started = processOf(process.pid)?.started ?? '';
+  const holder: Holder = { pid: process.pid, started, host: hostname() };
   for (let attempt = 0; attempt < 20; attempt++) {
-    const last = await newestGeneration(folder);
+    const earlier = await generationsOf(folder);
+    const last = earlier.at(-1);
     if (last !== undefined && !(await isFree(folder, last))) continue;
     const own = last === undefined ? 0 : last + 1;
-    if (!(await createOnce(folder, own, text))) continue;
+    const path = pathOf(folder, own);
+    if (!(await createOnce(folder, path, JSON.stringify(holder)))) continue;
     // INVARIANT: a process that is late here sees the later generation, and gives up its own.
-    if ((await newestGeneration(folder)) === own) return hold(folder, own);
-    await rm(pathOf(folder, own), { force: true });
+    if ((await generationsOf(folder)).at(-1) !== own) {
+      await rm(path, { force: true });
+      continue;
+    }
+    for (const generation of earlier) await rm(pathOf(folder, generation), { force: true });
+    return hold(path);
   }
   throw new Error(`the lock of ${folder} changes hands too fast`);
 }
@@ -66,12 +75,10 @@ export const isLockFile = (name: string): boolean => LOCK.test(name) || name.sta
 const pathOf = (folder: string, generation: number): string =>
   join(folder, generation === 0 ? 'lock' : `lock.${generation}`);
 
-async function newestGeneration(folder: string): Promise<number | undefined> {
-  const generations = (await readdir(folder)).flatMap((name) => {
-    const digits = LOCK.exec(name);
-    return digits === null ? [] : [Number(digits[1] ?? 0)];
-  });
-  return generations.length === 0 ? undefined : Math.max(...generations);
+/** The earliest first. */
+async function generationsOf(folder: string): Promise<readonly number[]> {
+  const locks = (await readdir(folder)).filter((name) => LOCK.test(name));
+  return locks.map((name) => Number(name.slice('lock.'.length))).sort((a, b) => a - b);
 }
 
 /** Returns false if the file has vanished. Throws FolderInUse if its holder lives. */
@@ -84,14 +91,12 @@ async function isFree(folder: string, generation: number): Promise<boolean> {
   return true;
 }
 
-async function createOnce(folder: string, generation: number, text: string): Promise<boolean> {
+async function createOnce(folder: string, path: string, text: string): Promise<boolean> {
   const draft = join(folder, `${DRAFT}${randomUUID()}`);
-  const file = await open(draft, 'wx', 0o600);
-  await file.writeFile(text);
-  await file.close();
+  await writeFile(draft, text, { flag: 'wx', mode: 0o600 });
   try {
     // A link appears with its complete content.
-    await link(draft, pathOf(folder, generation));
+    await link(draft, path);
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
@@ -110,26 +115,16 @@ function parseHolder(text: string): Holder | undefined {
   }
 }
 
-async function isAlive(holder: Holder, path: string): Promise<boolean> {
-  if (holder.host !== hostname()) return beats(path);
+async function isAlive({ pid, started, host }: Holder, path: string): Promise<boolean> {
+  if (host !== hostname()) return beats(path);
   try {
-    process.kill(holder.pid, 0);
+    process.kill(pid, 0);
   } catch (error) {
     if (codeOf(error) !== 'EPERM') return false;
   }
-  if (isZombie(holder.pid)) return false;
-  const started = processStart(holder.pid);
-  return started === '' || started === holder.started;
-}
-
-/** A process that ended and is not reaped yet still takes signals, and holds nothing. */
-function isZombie(pid: number): boolean {
-  try {
-    const state = process.platform === 'linux' ? procStatusOf(pid)[0] : psOf(pid, 'state');
-    return /^[ZX]/.test(state ?? '');
-  } catch {
-    return false;
-  }
+  const found = processOf(pid);
+  // A process that ended and is not reaped yet still takes signals, and holds nothing.
+  return found === undefined || (found.started === started && !/^[ZX]/.test(found.state));
 }
 
 /** Another host's processes cannot be seen; their heartbeat can. */
@@ -140,47 +135,41 @@ async function beats(path: string): Promise<boolean> {
   return (await touched()) !== before;
 }
 
-/** Unique among processes with this id: on Linux the boot id and the start tick. Empty if unknown. */
-function processStart(pid: number): string {
+interface SeenProcess {
+  readonly state: string;
+  /** Unique among processes with this id: on Linux the boot id and the start tick. */
+  readonly started: string;
+}
+
+/** Returns undefined if the system shows no such process. */
+function processOf(pid: number): SeenProcess | undefined {
   try {
-    if (process.platform === 'linux') return linuxStartOf(pid);
-    return psOf(pid, 'lstart');
+    if (process.platform !== 'linux') {
+      const line = execFileSync('ps', ['-o', 'state=', '-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' });
+      const [, state = '', started = ''] = /^(\S+)\s+(.*)$/.exec(line.trim())!;
+      return { state, started };
+    }
+    const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // Fields from the state on (proc_pid_stat(5)). The name before, in parentheses, holds any text.
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+    const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return { state: fields[0]!, started: `${bootId} ${fields[19]}` };
   } catch {
-    return '';
+    return undefined;
   }
 }
 
-const linuxStartOf = (pid: number): string =>
-  `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${procStatusOf(pid)[19]}`;
-
-/**
- * The fields of /proc/PID/stat from the state on (proc_pid_stat(5)). The name before, in
- * parentheses, holds any text.
- */
-function procStatusOf(pid: number): readonly string[] {
-  const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  return line.slice(line.lastIndexOf(')') + 2).split(' ');
-}
-
-const psOf = (pid: number, column: string): string =>
-  execFileSync('ps', ['-o', `${column}=`, '-p', String(pid)], { encoding: 'utf8' }).trim();
-
-async function hold(folder: string, generation: number): Promise<FolderLock> {
-  const path = pathOf(folder, generation);
-  for (let earlier = generation - 1; earlier >= 0 && earlier > generation - 8; earlier--)
-    await rm(pathOf(folder, earlier), { force: true });
-  const beat = setInterval(
-    () => void utimes(path, new Date(), new Date()).catch(() => undefined),
-    LOCK_HEARTBEAT_MS,
-  ).unref();
+function hold(path: string): FolderLock {
+  const touch = (): void => void utimes(path, new Date(), new Date()).catch(() => undefined);
+  const heartbeat = setInterval(touch, LOCK_HEARTBEAT_MS).unref();
   return {
     async release() {
-      clearInterval(beat);
+      clearInterval(heartbeat);
       // The file stays, emptied: generations must never start from the beginning again.
       await truncate(path).catch(() => undefined);
     },
     async remove() {
-      clearInterval(beat);
+      clearInterval(heartbeat);
       await rm(path, { force: true });
     },
   };
