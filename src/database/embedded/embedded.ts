@@ -96,10 +96,11 @@ class EmbeddedDatabase implements Database {
   readonly transaction: Database['transaction'] = (work, options) => transact(this.#lease, work, options);
 
   readonly listen: Database['listen'] = async (channel, onMessage, onState) => {
-    const stop = this.#engine.subscribe({ channel, onMessage, onState });
+    const subscription = { channel, onMessage, onState };
+    this.#engine.subscriptions.add(subscription);
     await this.#alone(listenTo(channel));
     onState(true);
-    return async () => stop();
+    return async () => void this.#engine.subscriptions.delete(subscription);
   };
   readonly notify: Database['notify'] = async (channel, payload) => {
     // Sent alone, because PostgreSQL deduplicates the notifications of a transaction.

@@ -7,7 +7,7 @@
  */
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { NodeFS } from '@electric-sql/pglite/nodefs';
 import { codeOf, reasonOf } from '../../thrown.ts';
@@ -41,10 +41,10 @@ const DISK: Disk = {
   },
 };
 
-/** The replaced part of the engine's own file system. */
 interface FileStream {
   readonly node: unknown;
 }
+/** The replaced part of the engine's own file system. */
 interface EngineFiles {
   realPath(node: unknown): string;
   readonly stream_ops: {
@@ -61,7 +61,6 @@ export class SyncedFolder extends NodeFS {
   readonly #unsynced = new Set<string>();
   /** Files of the log whose sync is under way. */
   readonly #syncing = new Set<string>();
-  readonly #isLog = new WeakMap<FileStream, boolean>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(folder: string, disk = DISK) {
@@ -82,9 +81,11 @@ export class SyncedFolder extends NodeFS {
 
   #replace(files: EngineFiles): void {
     const { write } = files.stream_ops;
+    const log = join(this.rootDir, LOG, '/');
     files.stream_ops.write = (stream, ...more) => {
       const written = write(stream, ...more);
-      this.#noteWrite(stream, files);
+      const path = files.realPath(stream.node);
+      if (path.startsWith(log)) this.#noteUnsynced(path);
       return written;
     };
     files.stream_ops.fsync = (stream) => {
@@ -93,15 +94,6 @@ export class SyncedFolder extends NodeFS {
       this.#disk.sync(files.realPath(stream.node));
       return 0;
     };
-  }
-
-  #noteWrite(stream: FileStream, files: EngineFiles): void {
-    let isLog = this.#isLog.get(stream);
-    if (isLog === undefined) {
-      isLog = relative(this.rootDir, files.realPath(stream.node)).startsWith(`${LOG}/`);
-      this.#isLog.set(stream, isLog);
-    }
-    if (isLog) this.#noteUnsynced(files.realPath(stream.node));
   }
 
   #noteUnsynced(path: string): void {
