@@ -8,7 +8,7 @@
  */
 
 import { raw } from '../../sql.ts';
-import { type Cells, inLane, QueueFull, type Reader, StoreError } from '../contract.ts';
+import { inLane, QueueFull, type Reader, StoreError } from '../contract.ts';
 import type { Listener } from '../listener.ts';
 import { isQueryCanceled } from '../to-store-error.ts';
 import { RecentWriters, WRITE_CHANNEL } from './recent-writers.ts';
@@ -73,19 +73,18 @@ export class Replica {
     );
   }
 
-  get isFresh(): boolean {
-    const now = performance.now();
-    return now - this.#freshAt <= this.#options.maxLag && now >= this.#mayHaveMissedUntil;
-  }
-
   /** Reads for a request that has arrived. The first one waits for the announcements of earlier writes. */
   for(callerId: string): Reader {
-    const { primary } = this.#options;
+    const { standby, primary } = this.#options;
     let mayUseStandby: Promise<boolean> | undefined;
     return {
       rows: async (...asked) => {
         mayUseStandby ??= this.#hasWritesOf(callerId);
-        return (await mayUseStandby) ? this.#read(asked) : primary.rows(...asked);
+        if (!(await mayUseStandby) || !this.#isFresh) return primary.rows(...asked);
+        return standby.rows(...asked).catch((error: unknown) => {
+          this.#mustFailOver(error);
+          return primary.rows(...asked);
+        });
       },
       run: (statement) => primary.run(statement),
     };
@@ -96,40 +95,35 @@ export class Replica {
     return this.#writers.noteWrite(callerId);
   }
 
-  /** Resolves with true if the standby has all earlier writes of this caller. Never rejects. */
-  async #hasWritesOf(callerId: string): Promise<boolean> {
-    if (!this.#mayAnswer(callerId)) return false;
-    try {
-      await this.#options.listener?.drainAnnouncements();
-    } catch {
-      return false;
-    }
-    return this.#mayAnswer(callerId);
-  }
-
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
   }
 
-  /** Serves a caller whose reads the standby may answer. */
-  async #read(asked: Parameters<Reader['rows']>): Promise<readonly Cells[]> {
-    const { standby, primary } = this.#options;
-    if (!this.isFresh) return primary.rows(...asked);
-    try {
-      return await standby.rows(...asked);
-    } catch (error) {
-      if (error instanceof StoreError && error.kind === 'time_limit') throw error;
-      // The standby is overloaded; a failover would overload the primary.
-      if (error instanceof QueueFull || (error instanceof StoreError && isQueryCanceled(error.cause))) throw error;
-      // The next look decides whether it is used again.
-      if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
-      return primary.rows(...asked);
-    }
+  get #isFresh(): boolean {
+    const now = performance.now();
+    return now - this.#freshAt <= this.#options.maxLag && now >= this.#mayHaveMissedUntil;
   }
 
-  #mayAnswer(callerId: string): boolean {
-    return this.isFresh && !this.#writers.isAhead(callerId, this.#replayed);
+  /** Resolves with true if the standby has all earlier writes of this caller. Never rejects. */
+  async #hasWritesOf(callerId: string): Promise<boolean> {
+    const mayAnswer = (): boolean => this.#isFresh && !this.#writers.isAhead(callerId, this.#replayed);
+    if (!mayAnswer()) return false;
+    try {
+      await this.#options.listener?.drainAnnouncements();
+    } catch {
+      return false;
+    }
+    return mayAnswer();
+  }
+
+  /** Throws an error that is not the standby's own. */
+  #mustFailOver(error: unknown): void {
+    if (error instanceof StoreError && error.kind === 'time_limit') throw error;
+    // The standby is overloaded; a failover would overload the primary.
+    if (error instanceof QueueFull || (error instanceof StoreError && isQueryCanceled(error.cause))) throw error;
+    // The next look decides whether it is used again.
+    if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
   }
 
   #tend(): void {
