@@ -229,7 +229,7 @@ function paramsOf(parts: readonly FragmentPart[]): readonly Param[] {
 export const param = (type: SqlType, value: unknown): Param => new Param(type, value);
 /** Forces a custom plan: PostgreSQL estimates the rows for this value, whichever values the same text had before. */
 export const plannedParam = (type: SqlType, value: unknown): Param => new Param(type, value, true);
-export const uuid = (value: string | null): Param => param('uuid', value);
+export const uuid = (value: string | Place<never> | null): Param => param('uuid', value);
 export const text = (value: string | null): Param => param('text', value);
 /** An interval. */
 export const seconds = (value: number): Sql => sql`${param('float8', value)} * interval '1 second'`;

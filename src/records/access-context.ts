@@ -12,7 +12,7 @@ import type { Action, Policy, Row } from '../policy/types.ts';
 import type { Visibility } from '../policy/visibility.ts';
 import { type Collection, type HasOne, hasTenants, type MemberAction, type Schema } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
-import { type Sql, sql } from '../sql.ts';
+import { type Place, type Sql, sql } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
 import { byStatistics, type ChoosesBranches, PagePlanner } from './page/page-planner.ts';
 import { BackgroundStatistics } from './page/table-statistics.ts';
@@ -183,6 +183,11 @@ export interface Reading {
   readonly access: AccessContext;
   /** The tenant of the records; undefined: unknown, or they have none. */
   readonly tenant?: string | undefined;
+}
+
+/** The parts of a reading that statements are made of; in a form, the tenant is a place. */
+export interface Requested extends Pick<Reading, 'store' | 'access'> {
+  readonly tenant?: string | Place<never> | undefined;
 }
 
 /**

@@ -5,8 +5,8 @@ import type { ErrorDetail } from '../problem.ts';
 import { invalid, Refusal, type RefusalCode } from '../refusal.ts';
 import type { Collection, Field, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
-import { param, type Sql, sql, uuid } from '../sql.ts';
-import { type Reading, readable } from './access-context.ts';
+import { type Place, param, type Sql, sql, uuid } from '../sql.ts';
+import { type Reading, type Requested, readable } from './access-context.ts';
 import { scopeOf } from './scope.ts';
 import type { ReferencedId } from './write/input.ts';
 
@@ -40,8 +40,13 @@ export async function unreadableReferences(
   return errors.flat();
 }
 
+interface Reference {
+  readonly collection: string;
+  readonly id: string | Place<never>;
+}
+
 /** The condition that none of them is missing. */
-export function readableReferences(reading: Omit<Reading, 'q'>, references: readonly ReferencedId[]): readonly Sql[] {
+export function readableReferences(reading: Requested, references: readonly Reference[]): readonly Sql[] {
   const { access } = reading;
   const scope = scopeOf(reading);
   return references.map(({ collection, id }) => {

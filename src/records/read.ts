@@ -34,17 +34,24 @@ export async function read(store: Store, access: AccessContext, { id, relations 
         .from(collection, 't')
         .where(sql`t.id = ${uuid(id)}`, readable(access, collection, 't'))}`);
   if (cells === undefined) throw notFound();
-  return answerOf(reading, cells, relations);
+  return answerOf(reading, { view, cells, relations });
 }
 
-/** `cells`: the version, then the record. */
-export async function answerOf(reading: Reading, cells: Cells, relations: readonly Relation[]): Promise<Answer> {
+export interface ShownRecord {
+  readonly view: RecordView;
+  /** The version, then the cells of the view. */
+  readonly cells: Cells;
+  readonly relations: readonly Relation[];
+}
+
+export async function answerOf(reading: Reading, { view, cells, relations }: ShownRecord): Promise<Answer> {
   const { store, q, access } = reading;
   const { name: collection } = access.collection;
-  const versions = store.versions(q);
-  const texts = toJson(reading, { collection, rows: [cells], from: VERSION_WIDTH, expands: expandsOf(relations) });
-  const [json] = texts instanceof Promise ? await texts : texts;
+  const versions = await store.versions(q);
   const [count, id] = cells;
-  const version = (versions instanceof Promise ? await versions : versions).of({ collection, id: id!, count: count! });
+  const version = versions.of({ collection, id: id!, count: count! });
+  if (relations.length === 0) return { json: view.json(cells, VERSION_WIDTH), version };
+  const expanded = { collection, rows: [cells], from: VERSION_WIDTH, expands: expandsOf(relations) };
+  const [json] = await toJson(reading, expanded);
   return { json: json!, version };
 }

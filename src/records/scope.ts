@@ -10,7 +10,7 @@ import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
-import { empty, ident, join, type Place, param, raw, type Sql, sql, uuid } from '../sql.ts';
+import { empty, ident, join, type Place, raw, type Sql, sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable } from './access-context.ts';
 
 /** No record is of this tenant. */
@@ -174,7 +174,7 @@ interface Scoped {
 
 /** The scope of the statements of a request. */
 export function scopeOf({ store, tenant }: Scoped): Scope {
-  if (tenant !== undefined) return new Scope(store.schema, sql`${param('uuid', tenant)}`);
+  if (tenant !== undefined) return new Scope(store.schema, sql`${uuid(tenant)}`);
   let scope = withoutTenant.get(store.schema);
   if (scope === undefined) {
     scope = new Scope(store.schema, undefined);

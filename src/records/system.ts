@@ -9,8 +9,7 @@ import type { Collection, Default, Field } from '../schema/model/model.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
 import type { Store } from './access-context.ts';
 import { everyTenant } from './scope.ts';
-import type { ColumnValue } from './write/input.ts';
-import { withFoldedCopies } from './write/written-row.ts';
+import { type ColumnValue, withFoldedCopies } from './write/input.ts';
 
 /**
  * Values by the names of fields and belongs_to relations, each already of its type; also `id` and, for

@@ -25,7 +25,7 @@ import {
   readInput,
   type ServerValues,
 } from './input.ts';
-import { type StatementWriter, statementWriter, WrittenView } from './single-statement.ts';
+import { readWritten, type StatementWriter, statementWriter, WrittenView, writtenOf } from './single-statement.ts';
 import { insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
@@ -93,7 +93,7 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const writing = newRecord(writer.access, id, input);
   const statement = { writing, condition: join(conditions, ' AND '), returning: view.columns };
   const [cells] = await writer.write(insertStatement(writer, statement));
-  return cells && view.answer(id, cells);
+  return cells && writtenOf(writer, id, { view: view.record, cells, relations });
 }
 
 /** The conditions under which the record may be created, and each member may be set. */
@@ -116,7 +116,7 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
   const deferred: Refusal[] = [];
   if (writing.partners.length > 0) await writePartners(reading, { id, changes: writing.partners, deferred });
   if (deferred.length > 0) throw firstOf(deferred);
-  return new WrittenView(reading).read(id, relations);
+  return readWritten(reading, id, relations);
 }
 
 /** The whole write of a create. */

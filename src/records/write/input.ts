@@ -2,6 +2,7 @@
 
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Permit } from '../../policy/access.ts';
+import { fold, foldedColumn } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
 import {
   type ErrorDetail,
@@ -14,7 +15,7 @@ import {
 import { Refusal } from '../../refusal.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model/model.ts';
-import type { SqlType } from '../../sql.ts';
+import type { Place, SqlType } from '../../sql.ts';
 import type { AccessContext } from '../access-context.ts';
 import { tenantKeyOf } from '../scope.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
@@ -22,7 +23,8 @@ import { type RolesChange, readRolesChange } from './role-changes.ts';
 export interface ColumnValue {
   readonly column: string;
   readonly type: SqlType;
-  readonly value: Scalar | readonly string[] | null;
+  /** In a form, a place for the value. */
+  readonly value: Scalar | readonly string[] | Place<never> | null;
 }
 /** An id in the body; the caller must be able to read its record. */
 export interface ReferencedId {
@@ -79,7 +81,7 @@ interface Write {
 }
 
 class InputReader implements Input {
-  readonly values: ColumnValue[] = [];
+  values: ColumnValue[] = [];
   readonly hasOnes: HasOneSetting[] = [];
   readonly links: LinkChange[] = [];
   readonly references: ReferencedId[] = [];
@@ -104,6 +106,7 @@ class InputReader implements Input {
   readAll(data: Data): void {
     for (const [key, value] of Object.entries(data)) this.#readMember(key, value);
     if (this.#mode === 'create') this.#fillIn(data);
+    this.values = withFoldedCopies(this.#collection, this.values);
     // Sorted, so that equal sets of columns give one statement for any order of the body.
     this.values.sort((a, b) => (a.column < b.column ? -1 : 1));
   }
@@ -258,6 +261,27 @@ class InputReader implements Input {
         return (this.#access.auth[value.name] ?? undefined) as Scalar | undefined;
     }
   }
+}
+
+// ---------------------------------------------------------------- folded copies
+
+/** The columns of the fields that `matches` looks in. Process-wide: a memo of a pure function of the collection. */
+const searchColumns = new WeakMap<Collection, ReadonlySet<string>>();
+
+/** Adds a folded copy after each value of a search field: the copy is written wherever the field is. */
+export function withFoldedCopies(collection: Collection, values: ColumnValue[]): ColumnValue[] {
+  let searched = searchColumns.get(collection);
+  if (searched === undefined) {
+    const fields = [...collection.fields.values()].filter(({ search }) => search);
+    searched = new Set(fields.map(({ column }) => column));
+    searchColumns.set(collection, searched);
+  }
+  if (searched.size === 0) return values;
+  return values.flatMap((each) => (searched.has(each.column) ? [each, foldedCopyOf(each)] : [each]));
+}
+
+function foldedCopyOf({ column, value }: ColumnValue): ColumnValue {
+  return { column: foldedColumn(column), type: 'text', value: typeof value === 'string' ? fold(value) : null };
 }
 
 interface Placed {

@@ -166,7 +166,8 @@ export class LockedUpdate {
    * @param condition default: that the rules allow the update
    */
   async write(reading: Reading, writing: Writing, condition = join(this.#conditions, ' AND ')): Promise<boolean> {
-    const statement = updateStatement(reading, { ...this.#target, writing, condition, returning: raw('id') });
+    const { now } = reading.access;
+    const statement = updateStatement(reading, { ...this.#target, now, writing, condition, returning: raw('id') });
     return (await reading.q.rows(statement)).length > 0;
   }
 
@@ -184,7 +185,8 @@ export class LockedUpdate {
   }
 
   #judge(reading: Reading, writing: Writing): Promise<readonly boolean[]> {
-    return judgeUpdate(reading, { ...this.#target, writing, conditions: this.#conditions });
+    const { now } = reading.access;
+    return judgeUpdate(reading, { ...this.#target, now, writing, conditions: this.#conditions });
   }
 }
 

@@ -7,7 +7,7 @@ import type { Row } from '../../policy/types.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
-import type { Reading } from '../access-context.ts';
+import type { Reading, Requested } from '../access-context.ts';
 import { heldBy } from '../relations/related.ts';
 import { newRecord } from './create.ts';
 import { type ColumnValue, type Data, readInput } from './input.ts';
@@ -89,9 +89,9 @@ interface PlannedStatement {
 }
 
 /** The statement that decides and writes an update. */
-export function plannedStatement(reading: Omit<Reading, 'q'>, { id, writing, permits }: PlannedStatement): Sql {
+export function plannedStatement(reading: Requested, { id, writing, permits }: PlannedStatement): Sql {
   const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN));
   const condition = join(conditions, ' AND ');
-  const collection = reading.access.collection.name;
-  return updateStatement(reading, { collection, id, writing, condition, returning: raw('id') });
+  const { collection, now } = reading.access;
+  return updateStatement(reading, { collection: collection.name, id, now, writing, condition, returning: raw('id') });
 }

@@ -9,7 +9,13 @@ import { stillReferenced } from '../constraint-errors.ts';
 import { isFollowed, isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
 import { everyTenant, inTenantOf, isReadableElsewhere, type ScopedRows, scopeOf, tenantKeyOf } from '../scope.ts';
 import { changedSince, lockRow } from './locked-row.ts';
-import { type StatementWriter, statementWriter, versionConditions, versionUnchanged } from './single-statement.ts';
+import {
+  acceptedCounts,
+  hasCount,
+  type StatementWriter,
+  statementWriter,
+  versionUnchanged,
+} from './single-statement.ts';
 import { STORED, touched } from './written-row.ts';
 
 export interface RemoveRequest {
@@ -59,14 +65,14 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
   const { store, access } = writer;
   const { collection } = access;
   if (isFollowed(store.schema, collection.name)) return false;
-  const accepted = await versionConditions(writer, request);
+  const accepted = await acceptedCounts(writer, request);
   if (accepted === undefined) return false;
   const permit = access.permit(collection.name, 'delete');
   const conditions = [
     sql`${ident(STORED)}.id = ${uuid(request.id)}`,
     permit.where(STORED),
     ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
-    ...accepted,
+    ...accepted.map(hasCount),
   ];
   const statement = sql`
     DELETE FROM ${scopeOf(writer)

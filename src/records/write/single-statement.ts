@@ -3,12 +3,12 @@
  * why, on the locked row.
  */
 
-import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
+import type { Queryable, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model/model.ts';
-import { ident, join, param, type Sql, sql, uuid } from '../../sql.ts';
-import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
-import { answerOf, type Written } from '../read.ts';
+import { ident, join, type Place, param, type Sql, sql, uuid } from '../../sql.ts';
+import { type AccessContext, type Reading, type Requested, readable, type Store } from '../access-context.ts';
+import { answerOf, type ShownRecord, type Written } from '../read.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
@@ -38,14 +38,14 @@ export interface Target {
 }
 
 /**
- * The conditions that the row `STORED` still has the version that `ifVersion` accepts; undefined:
- * the record has another one. A version is opaque, so the database cannot compare it: the row is
- * read beforehand, without a lock.
+ * The count of changes of the stored record, if `ifVersion` accepts one version alone; undefined: it
+ * does not accept the record's. A version is opaque, so the database cannot compare it: the row is
+ * read beforehand, without a lock, and the statement asks for `hasCount`.
  */
-export async function versionConditions(
+export async function acceptedCounts(
   reading: Reading,
   { id, ifVersion }: Target,
-): Promise<readonly Sql[] | undefined> {
+): Promise<readonly string[] | undefined> {
   if (ifVersion === undefined) return [];
   const { store, q, access } = reading;
   const { name } = access.collection;
@@ -57,15 +57,17 @@ export async function versionConditions(
   if (cells === undefined) return undefined;
   const count = cells[0]!;
   const version = (await store.versions(q)).of({ collection: name, id, count });
-  return ifVersion.includes(version) ? [sql`${versionColumn(STORED)} = ${param('int8', count)}`] : undefined;
+  return ifVersion.includes(version) ? [count] : undefined;
 }
+
+export const hasCount = (count: string | Place<never>): Sql => sql`${versionColumn(STORED)} = ${param('int8', count)}`;
 
 /**
  * The condition that the row `STORED` is the one that the statement saw when it began. With it, a
  * condition that reads other rows is asked of one state of the database, although the statement may
  * wait for the row.
  */
-export function versionUnchanged(reading: Omit<Reading, 'q'>, id: string): Sql {
+export function versionUnchanged(reading: Requested, id: string | Place<never>): Sql {
   const { name } = reading.access.collection;
   return sql`${versionColumn(STORED)} = (
     SELECT ${versionColumn('s')}
@@ -76,18 +78,18 @@ export function versionUnchanged(reading: Omit<Reading, 'q'>, id: string): Sql {
 
 /** The answer to a write: the version of the record, its cells, and whether the caller may read it. */
 export class WrittenView {
+  readonly record: RecordView;
   /** The version, then the record, then the decision. */
   readonly columns: Sql;
-  readonly #reading: Reading;
-  readonly #view: RecordView;
+  readonly #reading: Requested;
 
-  constructor(reading: Reading) {
+  constructor(reading: Requested) {
     const { store, access, tenant } = reading;
     const { name } = access.collection;
     this.#reading = reading;
-    this.#view = new RecordView(store, access, { collection: name, tenant });
+    this.record = new RecordView(store, access, { collection: name, tenant });
     const isReadable = readable(access, name, STORED);
-    this.columns = join([versionColumn(STORED), this.#view.columns(STORED), sql`(${isReadable})`], ', ');
+    this.columns = join([versionColumn(STORED), this.record.columns(STORED), sql`(${isReadable})`], ', ');
   }
 
   /**
@@ -104,7 +106,7 @@ export class WrittenView {
       collection === name && !(isNew && (kind === 'belongs_to' || kind === 'many_to_many'));
     // It can be the partner of itself.
     if (hasOnes.some(({ collection }) => collection === name)) return false;
-    const asked = [{ collection: name, permit: access.permit(name, 'read') }, ...this.#view.permits(hasOnes)];
+    const asked = [{ collection: name, permit: access.permit(name, 'read') }, ...this.record.permits(hasOnes)];
     return !asked.some((each) => reaches(store, each, { name, leads }));
   }
 
@@ -113,24 +115,30 @@ export class WrittenView {
     const { store, access } = this.#reading;
     const { name } = access.collection;
     const { hasOnes } = store.shape(name);
-    const asked = [access.permit(name, 'read'), ...this.#view.permits([]).map(({ permit }) => permit)];
+    const asked = [access.permit(name, 'read'), ...this.record.permits([]).map(({ permit }) => permit)];
     return hasOnes.length > 0 || asked.some((permit) => permit.consultsOthers);
   }
 
-  /** @param cells that `columns` selected */
-  async answer(id: string, cells: Cells, relations: readonly Relation[] = []): Promise<Written> {
-    return cells.at(-1) === 't' ? { id, ...(await answerOf(this.#reading, cells, relations)) } : { id };
-  }
-
-  /** Reads the record that this transaction has written. */
-  async read(id: string, relations: readonly Relation[]): Promise<Written> {
+  /** Reads the record after the write, for a statement that does not return it. */
+  statement(id: string | Place<never>): Sql {
     const isRecord = sql`${ident(STORED)}.id = ${uuid(id)}`;
     const rows = scopeOf(this.#reading).from(this.#reading.access.collection.name, STORED);
-    const [cells] = await this.#reading.q.rows(sql`
+    return sql`
     SELECT ${this.columns}
-      FROM ${rows.where(isRecord)}`);
-    return this.answer(id, cells!, relations);
+      FROM ${rows.where(isRecord)}`;
   }
+}
+
+/** `cells`: the columns of a `WrittenView`. */
+export async function writtenOf(reading: Reading, id: string, shown: ShownRecord): Promise<Written> {
+  return shown.cells.at(-1) === 't' ? { id, ...(await answerOf(reading, shown)) } : { id };
+}
+
+/** Reads the record that this transaction has written. */
+export async function readWritten(reading: Reading, id: string, relations: readonly Relation[]): Promise<Written> {
+  const view = new WrittenView(reading);
+  const [cells] = await reading.q.rows(view.statement(id));
+  return writtenOf(reading, id, { view: view.record, cells: cells!, relations });
 }
 
 interface Destination {

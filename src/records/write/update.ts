@@ -4,9 +4,8 @@ import type { Transaction } from '../../database/contract.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import { forbidden, invalid, notFound } from '../../refusal.ts';
 import type { Relation } from '../../schema/model/model.ts';
-import { join, raw } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
-import { firstOf, isTaken, readableReferences, toRefusal, unreadableReferences } from '../constraint-errors.ts';
+import { firstOf, isTaken, toRefusal, unreadableReferences } from '../constraint-errors.ts';
 import type { Written } from '../read.ts';
 import { ALWAYS } from '../record-shape.ts';
 import { partnerChangeOf, stuckHolders, writePartners } from '../relations/has-one.ts';
@@ -15,21 +14,9 @@ import { inTenantOf, isReadableElsewhere } from '../scope.ts';
 import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
 import { changedSince, LockedUpdate } from './locked-row.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
-import {
-  type StatementWriter,
-  statementWriter,
-  versionConditions,
-  versionUnchanged,
-  WrittenView,
-} from './single-statement.ts';
-import {
-  type MemberChange,
-  type PartnerChange,
-  STORED,
-  updateStatement,
-  WRITTEN,
-  type Writing,
-} from './written-row.ts';
+import { acceptedCounts, readWritten, type StatementWriter, statementWriter, writtenOf } from './single-statement.ts';
+import { type UpdatePlan, type UpdateValues, updatePlanOf } from './update-plan.ts';
+import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
 
 export interface UpdateRequest {
   readonly id: string;
@@ -62,14 +49,15 @@ export async function update(store: Store, access: AccessContext, request: Updat
   const change = { ...request, members, input, isRolesAlone };
   try {
     const writer = await inTenantOf(statementWriter(store, access, tx), id, 'update');
-    const isOneStatement = relations.length === 0 && new WrittenView(writer).isExactFor('update');
+    const known = await knownUpdate(writer, change);
+    const isOneStatement = known?.plan.isExact && relations.length === 0;
     const inTransaction = async (own: Transaction): Promise<Written> => {
       const inside = { ...writer, ...statementWriter(store, access, own) };
-      const written = isOneStatement ? undefined : await updateUnlocked(inside, change);
+      const written = known === undefined || isOneStatement ? undefined : await updateUnlocked(inside, known, change);
       return written ?? updateLocked(inside, own, change);
     };
     const written =
-      (isOneStatement ? await updateUnlocked(writer, change) : undefined) ??
+      (isOneStatement ? await updateUnlocked(writer, known, change) : undefined) ??
       (tx ? await inTransaction(tx) : await store.db.transaction(inTransaction));
     if (tx === undefined && access.collection.kind === 'users') await store.hooks.afterUsersChanged?.([id]);
     return written;
@@ -78,40 +66,41 @@ export async function update(store: Store, access: AccessContext, request: Updat
   }
 }
 
-/**
- * Decides and writes by one statement, which also returns the record if it sees the record as written.
- * Undefined: nothing was written, or one statement cannot decide; the locked row shows why. A unique
- * value that is taken is reported by the write itself, which comes after every other check.
- */
-async function updateUnlocked(writer: StatementWriter, change: Change): Promise<Written | undefined> {
-  const { collection } = writer.access;
-  const { id, input, members, relations } = change;
+interface KnownUpdate extends UpdateValues {
+  readonly plan: UpdatePlan;
+}
+
+/** The plan of the statement that can decide and write; undefined: the locked row decides. */
+async function knownUpdate(writer: StatementWriter, change: Change): Promise<KnownUpdate | undefined> {
+  const { store, access, tenant } = writer;
+  const { id, input, members } = change;
   const hasErrors = change.errors.length + input.errors.length > 0;
   const writesMore = input.links.length + input.hasOnes.length > 0;
   // A change of a user has to be followed by hooks in its transaction.
-  if (hasErrors || writesMore || collection.kind === 'users') return undefined;
-  const accepted = await versionConditions(writer, change);
-  if (accepted === undefined) return undefined;
-  const view = new WrittenView(writer);
-  const isExact = view.isExactFor('update');
-  const permits = [writer.access.permit(collection.name, 'update'), ...members.map(({ permit }) => permit)];
-  const consultsOthers = (isExact && view.consultsOthers) || permits.some((permit) => permit.consultsOthers);
-  const conditions = [
-    ...permits.map(({ update: rules }) => rules.allows(STORED, WRITTEN)),
-    ...readableReferences(writer, input.references),
-    ...(consultsOthers ? [versionUnchanged(writer, id)] : []),
-    ...accepted,
-  ];
-  const statement = updateStatement(writer, {
-    collection: collection.name,
-    id,
-    writing: { values: input.values, members: [], partners: [] },
-    condition: join(conditions, ' AND '),
-    returning: isExact ? view.columns : raw('id'),
-  });
-  const [cells] = await writer.write(statement, id);
-  if (cells === undefined) return undefined;
-  return isExact ? view.answer(id, cells, relations) : view.read(id, relations);
+  if (hasErrors || writesMore || access.collection.kind === 'users') return undefined;
+  const counts = await acceptedCounts(writer, change);
+  if (counts === undefined) return undefined;
+  const permits = [access.permit(access.collection.name, 'update'), ...members.map(({ permit }) => permit)];
+  const { values, references } = input;
+  const asked = { id, now: access.now, tenant, values, references, permits, counts };
+  return { asked, ...updatePlanOf(store, access, asked) };
+}
+
+/**
+ * Undefined: nothing was written; the locked row shows why. A unique value that is taken is reported
+ * by the write itself, which comes after every other check.
+ */
+async function updateUnlocked(
+  writer: StatementWriter,
+  known: KnownUpdate,
+  change: Change,
+): Promise<Written | undefined> {
+  const { id, relations } = change;
+  const { plan } = known;
+  const [returned] = await writer.write(plan.statement.fill(known), id);
+  if (returned === undefined) return undefined;
+  const cells = plan.isExact ? returned : (await writer.q.rows(plan.written.fill(known)))[0]!;
+  return writtenOf(writer, id, { view: plan.view, cells, relations });
 }
 
 /** Finds the errors in the order of their precedence, writes on the locked row, and reads the result. */
@@ -144,7 +133,7 @@ async function updateLocked(reading: Reading, tx: Transaction, change: Change): 
   if (input.roles) await writeRoles(tx, id, roles);
   if (writing.partners.length > 0) await writePartners(reading, { id, changes: writing.partners, deferred });
   if (deferred.length > 0) throw firstOf(deferred);
-  const written = await new WrittenView(reading).read(id, change.relations);
+  const written = await readWritten(reading, id, change.relations);
   if (kind === 'users') {
     const by = actorOf(reading.access);
     await reading.store.hooks.onUserChanged?.({ id, rolesBefore, rolesAfter: roles, by }, tx);

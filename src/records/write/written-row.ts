@@ -5,12 +5,12 @@
  */
 
 import { heldColumn } from '../../policy/condition.ts';
-import { fold, foldedColumn } from '../../policy/fold.ts';
+import { foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Collection, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
-import type { Reading } from '../access-context.ts';
+import { ident, join, type Place, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
+import type { Reading, Requested } from '../access-context.ts';
 import { type Scope, scopeOf } from '../scope.ts';
 import type { ColumnValue, HasOneSetting } from './input.ts';
 
@@ -39,8 +39,6 @@ export interface PartnerChange extends HasOneSetting {
 export const STORED = 't';
 export const WRITTEN = 'n';
 
-type Requested = Omit<Reading, 'q'>;
-
 interface Insertion {
   readonly writing: Writing;
   /** A condition of the row `WRITTEN`. */
@@ -52,7 +50,7 @@ interface Insertion {
 /** Inserts the record and returns a row if the condition holds. */
 export function insertStatement(reading: Requested, { writing, condition, returning }: Insertion): Sql {
   const { collection } = reading.access;
-  const names = withFoldedCopies(collection, writing.values).map(({ column }) => column);
+  const names = writing.values.map(({ column }) => column);
   const columns = names.map((name) => ident(name));
   const written = names.map((name) => ident(WRITTEN, name));
   return sql`
@@ -86,7 +84,9 @@ const columnsOf = (conditions: readonly Sql[]): Sql =>
 
 interface RowUpdate {
   readonly collection: string;
-  readonly id: string;
+  readonly id: string | Place<never>;
+  /** The instant of the request. */
+  readonly now: string | Place<never>;
   readonly writing: Writing;
 }
 
@@ -104,18 +104,17 @@ interface DecidedUpdate extends RowUpdate {
  * `versionUnchanged`).
  */
 export function updateStatement(reading: Requested, { condition, returning, ...update }: DecidedUpdate): Sql {
-  const { store, access } = reading;
-  const { collection } = store.shape(update.collection);
-  const written = withFoldedCopies(collection, update.writing.values);
-  const assignments = written.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
+  const { collection } = reading.store.shape(update.collection);
+  const { values } = update.writing;
+  const assignments = values.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
   const stored = scopeOf(reading).from(update.collection, STORED);
   const isAllowed = sql`EXISTS (
            SELECT 1
-             FROM (${changedRow(stored.related, collection, update, access.now)}) AS ${ident(WRITTEN)}
+             FROM (${changedRow(stored.related, collection, update)}) AS ${ident(WRITTEN)}
             WHERE ${condition})`;
   const isTarget = sql`${ident(STORED, 'id')} = ${uuid(update.id)}`;
   return sql`
-    UPDATE ${stored.set([...assignments, touched(STORED, access.now)], isTarget, isAllowed)}
+    UPDATE ${stored.set([...assignments, touched(STORED, update.now)], isTarget, isAllowed)}
     RETURNING ${returning}`;
 }
 
@@ -124,10 +123,10 @@ export async function judgeUpdate(
   reading: Reading,
   { conditions, ...update }: RowUpdate & Judged,
 ): Promise<readonly boolean[]> {
-  const { store, q, access } = reading;
+  const { store, q } = reading;
   const { collection } = store.shape(update.collection);
   const stored = scopeOf(reading).from(update.collection, STORED);
-  const row = changedRow(stored.related, collection, update, access.now);
+  const row = changedRow(stored.related, collection, update);
   const both = stored.beside(sql`LATERAL (${row}) AS ${ident(WRITTEN)}`);
   const [cells] = await q.rows(sql`
     SELECT ${columnsOf(conditions)}
@@ -145,33 +144,14 @@ const UPDATED_AT = 'updated_at';
  * @param alias of the row that changes
  * @param now canonical; the clock of the database without it.
  */
-export function touched(alias: string, now?: string): Sql {
+export function touched(alias: string, now?: string | Place<never>): Sql {
   const version = sql`${ident(VERSION_COLUMN)} = ${ident(alias, VERSION_COLUMN)} + 1`;
   return sql`${ident(UPDATED_AT)} = ${touchedAt(alias, now)}, ${version}`;
 }
 
-function touchedAt(alias: string, now?: string): Sql {
+function touchedAt(alias: string, now?: string | Place<never>): Sql {
   const time = now === undefined ? sql`now()` : sql`${param('timestamptz', now)}`;
   return sql`greatest(${ident(alias, UPDATED_AT)}, ${time})`;
-}
-
-/** The columns of the fields that `matches` looks in. Process-wide: a memo of a pure function of the collection. */
-const searchColumns = new WeakMap<Collection, ReadonlySet<string>>();
-
-/** Adds a folded copy after each value of a search field: the copy is written wherever the field is. */
-export function withFoldedCopies(collection: Collection, values: readonly ColumnValue[]): readonly ColumnValue[] {
-  let searched = searchColumns.get(collection);
-  if (searched === undefined) {
-    const fields = [...collection.fields.values()].filter(({ search }) => search);
-    searched = new Set(fields.map(({ column }) => column));
-    searchColumns.set(collection, searched);
-  }
-  if (searched.size === 0) return values;
-  return values.flatMap((each) => (searched.has(each.column) ? [each, foldedCopyOf(each)] : [each]));
-}
-
-function foldedCopyOf({ column, value }: ColumnValue): ColumnValue {
-  return { column: foldedColumn(column), type: 'text', value: typeof value === 'string' ? fold(value) : null };
 }
 
 // ---------------------------------------------------------------- the written row
@@ -192,7 +172,7 @@ const NO_VALUES: Otherwise = {
 const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collection, writing, NO_VALUES);
 
 /** @param related the scope of what belongs to the record */
-function changedRow(related: Scope, collection: Collection, { writing }: Pick<RowUpdate, 'writing'>, now: string): Sql {
+function changedRow(related: Scope, collection: Collection, { writing, now }: Pick<RowUpdate, 'writing' | 'now'>): Sql {
   const id = ident(STORED, 'id');
   return rowOf(collection, writing, {
     column: (column) => (column === UPDATED_AT ? touchedAt(STORED, now) : ident(STORED, column)),
@@ -206,8 +186,7 @@ function changedRow(related: Scope, collection: Collection, { writing }: Pick<Ro
 }
 
 function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): Sql {
-  const all = withFoldedCopies(collection, writing.values);
-  const values = new Map(all.map(({ column, type, value }) => [column, sql`${param(type, value)}`]));
+  const values = new Map(writing.values.map(({ column, type, value }) => [column, sql`${param(type, value)}`]));
   const cell = (column: string, type: SqlType): Sql => values.get(column) ?? otherwise.column(column, type);
   const cells: [column: string, value: Sql][] = [['id', cell('id', 'uuid')]];
   for (const { column, type, search } of collection.fields.values()) {

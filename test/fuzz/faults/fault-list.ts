@@ -18,6 +18,7 @@ const SINGLE_STATEMENT = 'src/records/write/single-statement.ts';
 const LOCKED_ROW = 'src/records/write/locked-row.ts';
 const CREATE = 'src/records/write/create.ts';
 const UPDATE = 'src/records/write/update.ts';
+const UPDATE_PLAN = 'src/records/write/update-plan.ts';
 const REMOVE = 'src/records/write/remove.ts';
 const CASCADES = 'src/records/relations/cascades.ts';
 const GATHERED = 'src/database/lanes/write-batcher.ts';
@@ -661,9 +662,9 @@ export const FAULTS: readonly Fault[] = [
     "'update')]",
   ),
   fault(
-    UPDATE,
+    UPDATE_PLAN,
     'an update in one statement refers to what the caller may not read',
-    /\.\.\.readableReferences\(writer, input\.references\),/,
+    /\.\.\.readableReferences\(reading, references\),/,
     '',
   ),
   fault(
@@ -675,8 +676,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WRITTEN_ROW,
     'a rule that sees both records sees the stored one twice',
-    /FROM \(\$\{changedRow\(stored\.related, collection, update, access\.now\)\}\) AS/,
-    'FROM (${changedRow(stored.related, collection, { writing: { values: [], members: [], partners: [] } }, access.now)}) AS',
+    /FROM \(\$\{changedRow\(stored\.related, collection, update\)\}\) AS/,
+    'FROM (${changedRow(stored.related, collection, { writing: { values: [], members: [], partners: [] }, now: update.now })}) AS',
   ),
   fault(
     CREATE,
@@ -718,7 +719,12 @@ export const FAULTS: readonly Fault[] = [
   ),
   fault(REMOVE, 'a delete in one statement is judged by no rule', /\n {4}permit\.where\(STORED\),/, "raw('TRUE'),"),
   {
-    ...fault(REMOVE, 'a delete in one statement takes the version that was there', /\.\.\.accepted,/, ''),
+    ...fault(
+      REMOVE,
+      'a delete in one statement takes the version that was there',
+      /\.\.\.accepted\.map\(hasCount\),/,
+      '',
+    ),
     equivalent: BETWEEN_STATEMENTS,
   },
   fault(
@@ -728,7 +734,12 @@ export const FAULTS: readonly Fault[] = [
     '',
   ),
   {
-    ...fault(UPDATE, 'an update in one statement takes the version that was there', /\.\.\.accepted,/, ''),
+    ...fault(
+      UPDATE_PLAN,
+      'an update in one statement takes the version that was there',
+      /\.\.\.asked\.counts\.map\(.*\),/,
+      '',
+    ),
     equivalent: BETWEEN_STATEMENTS,
   },
   fault(SINGLE_STATEMENT, 'every version is the one that is stored', /ifVersion\.includes\(version\) \?/, 'true ?'),

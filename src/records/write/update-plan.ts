@@ -1,0 +1,97 @@
+/**
+ * The plan of an update: the statement that decides and writes, made of the caller's rules and the
+ * names of the members that change. One plan serves all updates of a shape, so its statements are forms.
+ */
+
+import type { Permit } from '../../policy/access.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { join, Place, raw, SqlForm } from '../../sql.ts';
+import type { AccessContext, Store } from '../access-context.ts';
+import { readableReferences } from '../constraint-errors.ts';
+import type { RecordView } from '../record-view.ts';
+import { type Answered, type KnownPlan, ShapeMemory } from '../shape-memory.ts';
+import type { ColumnValue, ReferencedId } from './input.ts';
+import { hasCount, versionUnchanged, WrittenView } from './single-statement.ts';
+import { STORED, updateStatement, WRITTEN } from './written-row.ts';
+
+/** An update of columns of one record. */
+export interface AskedUpdate {
+  readonly id: string;
+  readonly now: string;
+  readonly tenant: string | undefined;
+  readonly values: readonly ColumnValue[];
+  readonly references: readonly ReferencedId[];
+  /** The rules of the record, then of each member that has its own. */
+  readonly permits: readonly Permit[];
+  /** The count of changes that the stored record must have, where the request names versions. */
+  readonly counts: readonly string[];
+}
+
+/** The values of one request, for the forms. */
+export interface UpdateValues extends Answered {
+  readonly asked: AskedUpdate;
+}
+
+export class UpdatePlan {
+  readonly view: RecordView;
+  /** The statement returns the record as it is after the write; otherwise `written` reads it. */
+  readonly isExact: boolean;
+  readonly statement: SqlForm<UpdateValues>;
+  readonly written: SqlForm<UpdateValues>;
+
+  /** @param asked of the shape, of whose values none is used */
+  constructor(store: Store, access: AccessContext, asked: AskedUpdate) {
+    const collection = access.collection.name;
+    const place = (read: (request: AskedUpdate) => unknown) => new Place((values: UpdateValues) => read(values.asked));
+    const id = place((request) => request.id);
+    const tenant = asked.tenant === undefined ? undefined : place((request) => request.tenant);
+    const references = asked.references.map((each, i) => ({ ...each, id: place((to) => to.references[i]!.id) }));
+    const values = asked.values.map((each, i) => ({ ...each, value: place((request) => request.values[i]!.value) }));
+    const permits = asked.permits.map((each, i) => each.placed((filled: UpdateValues) => filled.asked.permits[i]!));
+    const reading = { store, access, tenant };
+    const view = new WrittenView(reading);
+    this.view = view.record;
+    this.isExact = view.isExactFor('update');
+    const consultsOthers = (this.isExact && view.consultsOthers) || permits.some((permit) => permit.consultsOthers);
+    const conditions = [
+      ...permits.map(({ update: rules }) => rules.allows(STORED, WRITTEN)),
+      ...readableReferences(reading, references),
+      ...(consultsOthers ? [versionUnchanged(reading, id)] : []),
+      ...asked.counts.map((_, i) => hasCount(place((request) => request.counts[i]))),
+    ];
+    const statement = updateStatement(reading, {
+      collection,
+      id,
+      now: place((request) => request.now),
+      writing: { values, members: [], partners: [] },
+      condition: join(conditions, ' AND '),
+      returning: this.isExact ? view.columns : raw('id'),
+    });
+    this.statement = new SqlForm(statement);
+    this.written = new SqlForm(view.statement(id));
+  }
+}
+
+/** Process-wide: a memo of a pure function of the schema and the shape. */
+const plans = new WeakMap<Schema, ShapeMemory<UpdatePlan>>();
+
+export function updatePlanOf(store: Store, access: AccessContext, asked: AskedUpdate): KnownPlan<UpdatePlan> {
+  const memory = plans.get(store.schema) ?? new ShapeMemory();
+  plans.set(store.schema, memory);
+  return memory.planOf(shapeOf(access, asked), access, (placed) => new UpdatePlan(store, placed, asked));
+}
+
+/**
+ * All that decides the plan, besides the answers of the caller's other rules. Its parts are names of
+ * the schema and numbers of compiled rules, so two shapes never have one spelling.
+ */
+function shapeOf({ collection }: AccessContext, { permits, values, references, counts, tenant }: AskedUpdate): string {
+  return [
+    collection.name,
+    permits.map(({ shape }) => shape).join(';'),
+    values.map(({ column }) => column),
+    references.map((reference) => reference.collection),
+    counts.length,
+    tenant !== undefined,
+  ].join('|');
+}
