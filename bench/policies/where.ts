@@ -7,8 +7,7 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { decide } from '../../src/policy/access.ts';
 import { compile } from '../../src/policy/compile.ts';
 import type { PolicyRequest } from '../../src/policy/types.ts';
-import { shorterBranches } from '../../src/records/page/page-cost.ts';
-import { amongFirstIds } from '../../src/records/page/page-planner.ts';
+import { amongFirstIds, shorterBranches } from '../../src/records/page/page-planner.ts';
 import { BackgroundStatistics, type StatisticsOf } from '../../src/records/page/table-statistics.ts';
 import { join, param, raw, type Sql, sql } from '../../src/sql.ts';
 import { startPostgres } from '../../test/support/postgres.ts';
@@ -243,7 +242,7 @@ function pageOf({ policy, status }: List, statisticsOf: StatisticsOf): Statement
   const isOneRange = chosen === undefined || (chosen.length === 1 && chosen[0]!.isOneRange);
   const where = isOneRange
     ? join([...conditions, permit.where('t')], ' AND ')
-    : amongFirstIds(chosen, { rows: DOCUMENTS, conditions, most: 21, descending: false });
+    : amongFirstIds(chosen, { rows: DOCUMENTS, conditions, length: 21, descending: false });
   return sql`SELECT t.* FROM documents AS t WHERE ${where} ORDER BY t.id LIMIT 21`;
 }
 

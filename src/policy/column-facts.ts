@@ -1,6 +1,6 @@
 /**
  * Which column of a record has which value. A condition requires values of the records that meet it
- * (`requiredFacts`), and values that are known before the database is asked decide parts of a
+ * (`factsOf`), and values that are known before the database is asked decide parts of a
  * condition (`DecidableLeaves`). Filters, tenants, branches and estimates all ask this module;
  * `records/page` reads the facts and tests of a filter from here.
  */
@@ -46,31 +46,42 @@ export interface ColumnFact {
   readonly value: unknown;
 }
 
+type FactsOf = (values: SlotValues) => readonly ColumnFact[];
+
 /** Every record that meets the condition, stored or being created, has each of these values. */
-export function requiredFacts(cond: Condition, values: SlotValues): readonly ColumnFact[] {
+export function factsOf(cond: Condition): FactsOf {
   switch (cond.kind) {
-    case 'and':
-      return cond.items.flatMap((item) => requiredFacts(item, values));
-    case 'or': {
-      const branches = cond.items.map((item) => requiredFacts(item, values));
-      return inAll(branches, (a, b) => a.column.column === b.column.column && a.value === b.value);
+    case 'and': {
+      const items = cond.items.map(factsOf);
+      return (values) => items.flatMap((facts) => facts(values));
     }
-    case 'null':
-      return !cond.negated && isColumnOfRecord(cond.column) ? [{ column: cond.column, value: null }] : [];
+    case 'or': {
+      const items = cond.items.map(factsOf);
+      return (values) => {
+        const branches = items.map((facts) => facts(values));
+        return inAll(branches, (a, b) => a.column.column === b.column.column && a.value === b.value);
+      };
+    }
+    case 'null': {
+      const facts = !cond.negated && isColumnOfRecord(cond.column) ? [{ column: cond.column, value: null }] : [];
+      return () => facts;
+    }
     case 'test':
-      return equalityFacts(cond, values);
+      return equalityFactsOf(cond);
     case 'const':
     case 'exists':
-      return [];
+      return () => [];
   }
 }
 
-function equalityFacts(cond: Condition, values: SlotValues): readonly ColumnFact[] {
-  if (!isValueTest(cond) || !isOfOneValue(cond)) return [];
+function equalityFactsOf(cond: Condition): FactsOf {
+  if (!isValueTest(cond) || !isOfOneValue(cond)) return () => [];
   const { left, right } = cond;
-  const value = right.kind === 'literal' ? right.value : values[right.slot];
-  // An int never equals a number with a fraction, so no record meets the condition.
-  return scalarOf(left.type).readJson(value) === undefined ? [] : [{ column: left, value }];
+  return (values) => {
+    const value = right.kind === 'literal' ? right.value : values[right.slot];
+    // An int never equals a number with a fraction, so no record meets the condition.
+    return scalarOf(left.type).readJson(value) === undefined ? [] : [{ column: left, value }];
+  };
 }
 
 /** The elements of the first list that every other list has too. */

@@ -5,6 +5,7 @@
  */
 import type { Sql } from '../sql.ts';
 import { type Pin, provenPins } from './analyse/routing.ts';
+import { factsOf } from './column-facts.ts';
 import type { Condition } from './condition.ts';
 import { STORED_ROOTS } from './condition.ts';
 import type { Where } from './emit/value-places.ts';
@@ -112,12 +113,17 @@ class AskedVerdicts implements Visibility {
 /** Without a rule of its own, a member is as readable as its record. */
 const verdictOf = (rule: Readable | undefined): Verdict => rule?.verdict ?? 'allow';
 
+/** Process-wide: no two lowered filters have one number. */
+let made = 0;
+
 /** INVARIANT: depends on nothing of a caller but the verdicts. */
 export class LoweredFilter {
+  readonly shape = `${++made}`;
   readonly signature: Binding['signature'];
   readonly cond: Condition;
   /** It depends on nothing that the caller may not read. */
   readonly isOpen: boolean;
+  readonly facts: ReturnType<typeof factsOf>;
   readonly #verdicts: readonly AskedVerdict[];
   readonly #dependsOnCaller: boolean;
   /** The key is the alias of the row, and the text of its time. */
@@ -126,6 +132,7 @@ export class LoweredFilter {
   constructor(signature: Binding['signature'], cond: Condition, verdicts: readonly AskedVerdict[]) {
     this.signature = signature;
     this.cond = cond;
+    this.facts = factsOf(cond);
     this.#verdicts = verdicts;
     this.isOpen = verdicts.every(({ verdict }) => verdict === 'allow');
     this.#dependsOnCaller = verdicts.some(({ verdict }) => verdict === 'depends');

@@ -6,14 +6,15 @@
  */
 import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
+import { invariant } from '../invariant.ts';
 import { type Sql, sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
-import { type ColumnFact, type Facts, requiredFacts } from './column-facts.ts';
+import type { ColumnFact, Facts } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
-import { type Binding, bind, settleNow } from './lower/specialise.ts';
+import { bind, settleNow } from './lower/specialise.ts';
 import { equalityOf, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
 import type { Catalog, Checked, ColumnOperand, Params, Row, ValueType } from './types.ts';
@@ -187,23 +188,36 @@ export class Filter {
     const binding = bind(plan, { auth, query: {}, params: this.#params, now });
     const lowered = this.#plan.lowered(binding, visibility);
     settleNow(plan, binding);
-    return new AskedFilter(lowered, binding, visibility);
+    return new AskedFilter(lowered, binding.values, visibility);
   }
 }
 
-/** A filter of one request. */
+type Values = readonly unknown[];
+
+/** A filter of one request; or, for a form, with places for the values of requests. */
 export class AskedFilter {
   readonly #lowered: LoweredFilter;
-  readonly #values: Binding['values'];
+  readonly #values: Values | ((request: never) => Values);
   readonly #visibility: Visibility;
-  /** The columns that have one value in every record that it finds. A member that is hidden in some records gives none. */
-  readonly #required: readonly ColumnFact[];
 
-  constructor(lowered: LoweredFilter, { values }: Binding, visibility: Visibility) {
+  constructor(lowered: LoweredFilter, values: Values | ((request: never) => Values), visibility: Visibility) {
     this.#lowered = lowered;
     this.#values = values;
     this.#visibility = visibility;
-    this.#required = requiredFacts(lowered.cond, values);
+  }
+
+  /** Filters of one shape have the same SQL but for its values, for callers whose rules have the same SQL. */
+  get shape(): string {
+    return this.#lowered.shape;
+  }
+
+  get values(): Values {
+    invariant(typeof this.#values !== 'function', 'a filter with places has no values');
+    return this.#values;
+  }
+
+  placed<Request>(valuesOf: (request: Request) => Values, visibility: Visibility): AskedFilter {
+    return new AskedFilter(this.#lowered, valuesOf, visibility);
   }
 
   /** The filter depends on nothing that the caller may not read. */
@@ -216,13 +230,19 @@ export class AskedFilter {
    * every loop within another one.
    */
   where(alias: string, inTime?: Sql): Sql {
-    const where = this.#lowered.where(alias, this.#visibility, inTime).fill(this.#values);
+    const printed = this.#lowered.where(alias, this.#visibility, inTime);
+    const where = typeof this.#values === 'function' ? printed.placed(this.#values) : printed.fill(this.#values);
     return inTime === undefined ? where : sql`${where} AND ${inTime}`;
+  }
+
+  /** The columns that have one value in every record that it finds. A member that some records hide gives none. */
+  get required(): readonly ColumnFact[] {
+    return this.#lowered.facts(this.values);
   }
 
   /** The conjuncts that compare a column with a value. */
   get tests(): readonly ColumnValues[] {
-    return this.#required.flatMap(({ column: { column }, value }) =>
+    return this.required.flatMap(({ column: { column }, value }) =>
       value === null ? [] : [{ column, values: [value] }],
     );
   }
@@ -238,7 +258,7 @@ export class AskedFilter {
   /** The values that every matching record has. A member that some records hide gives no fact. */
   get facts(): Facts {
     const facts: Record<string, unknown> = {};
-    for (const { column, value } of this.#required) facts[column.name] = value;
+    for (const { column, value } of this.required) facts[column.name] = value;
     return facts;
   }
 }

@@ -8,9 +8,10 @@ import type { Schema } from '../schema/model/model.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
 import { type AggregateRequest, type Aggregates, aggregate } from './page/aggregate.ts';
-import { list, type RecordPage } from './page/list.ts';
-import type { ListRequest } from './page/page-plan.ts';
+import { list, type Pages, type RecordPage } from './page/list.ts';
+import type { ListRequest } from './page/page-request.ts';
 import { type Answer, type ReadRequest, read, type Written } from './read.ts';
+import { ShapeMemory } from './shape-memory.ts';
 import { type Batch, batch, dryRun } from './write/batch.ts';
 import { type CreateRequest, create } from './write/create.ts';
 import { type RemoveRequest, remove } from './write/remove.ts';
@@ -40,11 +41,12 @@ export interface Records {
 
 export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
   const store = new Store(db, schema, hooks);
+  const pages: Pages = { store, plans: new ShapeMemory() };
   // Also after an error: whether a write was committed may be unknown.
   const noted = <T>(access: AccessContext, write: Promise<T>): Promise<T> =>
     write.finally(() => store.noteWrite(access));
   return {
-    list: (access, request) => list(store, access, request),
+    list: (access, request) => list(pages, access, request),
     aggregate: (access, request) => aggregate(store, access, request),
     read: (access, request) => read(store, access, request),
     create: (access, request) => {

@@ -17,12 +17,10 @@ export interface Counted {
 }
 
 interface Counting {
-  readonly plan: {
-    /** `FROM … WHERE …` */
-    readonly source: Sql;
-    /** Nothing that the caller may not read takes part. */
-    readonly isOpen: boolean;
-  };
+  /** `FROM … WHERE …` */
+  readonly source: Sql;
+  /** Nothing that the caller may not read takes part. */
+  readonly isOpen: boolean;
   readonly reader: Reader;
   readonly budget: QueryBudget | undefined;
 }
@@ -30,8 +28,8 @@ interface Counting {
 /** Counts are exact up to here. */
 const MOST_COUNTED = 10_000;
 
-export async function countOf(kind: Exclude<CountKind, 'none'>, { plan, reader, budget }: Counting): Promise<Counted> {
-  const { source, isOpen } = plan;
+export async function countOf(kind: Exclude<CountKind, 'none'>, counting: Counting): Promise<Counted> {
+  const { source, isOpen, reader, budget } = counting;
   const counted = async (statement: Sql): Promise<number> => {
     const rows = await (budget === undefined ? reader.rows(statement, { lane: 'slow' }) : budget.rows(statement));
     return Number(rows[0]![0]);

@@ -13,6 +13,9 @@ import { ident, join, param, raw, type Sql, type SqlType, sql, typedLiteral } fr
 import type { Scope } from '../scope.ts';
 import type { Position } from './cursor.ts';
 
+/** A cell for each key, or a place for it. */
+type Bound = readonly unknown[];
+
 interface Key {
   readonly sql: Sql;
   readonly type: SqlType;
@@ -72,7 +75,8 @@ export class Keyset {
     return { column: first.sql, present, absent: new Keyset(this.#keys, 1) };
   }
 
-  after(position: Position): Sql {
+  /** @param position the cells, or places for them; null where the row has no value */
+  after(position: Bound): Sql {
     const keys = this.#keys.slice(this.#from);
     const first = keys[0]!;
     const value = position[this.#from] ?? null;
@@ -83,14 +87,14 @@ export class Keyset {
   }
 
   /** `(a, id) > ($1, $2)`: one range of an index on both. */
-  #rowAfter(keys: readonly Key[], position: Position): Sql {
+  #rowAfter(keys: readonly Key[], position: Bound): Sql {
     const columns = keys.map((key) => key.sql);
     const values = keys.map(({ type }, i) => sql`${param(type, position[i])}`);
     const beyond = raw(keys[0]!.descending ? '<' : '>');
     return sql`(${join(columns, ', ')}) ${beyond} (${join(values, ', ')})`;
   }
 
-  #after(position: Position, i: number): Sql {
+  #after(position: Bound, i: number): Sql {
     const { sql: column, type, nullable, descending } = this.#keys[i]!;
     const value = position[i] ?? null;
     const isLast = i === this.#keys.length - 1;
@@ -135,23 +139,15 @@ export interface SortedRow {
 
 /** Ends with the id, which breaks ties; what comes after it would settle nothing. */
 export function keysetOf(sorts: readonly Sorting[], row: SortedRow): Keyset {
-  if (sorts.length === 0) return keysetById(row.alias);
-  const at = sorts.findIndex(({ path }) => path.steps.length === 0 && path.field === undefined);
+  const at = sorts.findIndex(isById);
   const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting) => sortKey(sorting, row));
   return new Keyset([...keys, idKey(row, at >= 0 && sorts[at]!.descending)]);
 }
 
-/** Process-wide: a memo of a pure function of the alias, of which the program has a few. */
-const keysetsById = new Map<string, Keyset>();
+const isById = ({ path }: Sorting): boolean => path.steps.length === 0 && path.field === undefined;
 
-function keysetById(alias: string): Keyset {
-  let keyset = keysetsById.get(alias);
-  if (keyset === undefined) {
-    keyset = new Keyset([idKey({ alias }, false)]);
-    keysetsById.set(alias, keyset);
-  }
-  return keyset;
-}
+/** The ids alone are the order. */
+export const areInOrderOfIds = ([first]: readonly Sorting[]): boolean => first === undefined || isById(first);
 
 const idKey = ({ alias }: Pick<SortedRow, 'alias'>, descending: boolean): Key => ({
   sql: ident(alias, 'id'),
@@ -234,12 +230,23 @@ const USUAL_LIMITS = new Set([10, 20, 25, 50, 100].flatMap((limit) => [limit, li
  * usual page sizes are part of the text, with the one row more that shows whether there is a next
  * page.
  */
-export const mostOf = (rows: number): Sql =>
-  USUAL_LIMITS.has(rows) ? typedLiteral('int8', rows) : sql`${param('int8', rows)}`;
+export const mostOf = (rows: number, place: unknown = rows): Sql =>
+  USUAL_LIMITS.has(rows) ? typedLiteral('int8', rows) : sql`${param('int8', place)}`;
 
-export const windowOf = (rows: number, offset: number): Sql =>
-  offset === 0 ? sql`LIMIT ${mostOf(rows)}` : sql`LIMIT ${mostOf(rows)} OFFSET ${param('int8', offset)}`;
+/** The part of a text that a number of rows decides. */
+export const textOfMost = (rows: number): string => (USUAL_LIMITS.has(rows) ? `${rows}` : '?');
+
+/** A number of rows of the request that a form is made for, and its place in the form. */
+export interface PlacedRows {
+  readonly rows: number;
+  readonly place: unknown;
+}
+
+export const windowOf = (most: PlacedRows, offset: PlacedRows): Sql =>
+  offset.rows === 0
+    ? sql`LIMIT ${mostOf(most.rows, most.place)}`
+    : sql`LIMIT ${mostOf(most.rows, most.place)} OFFSET ${param('int8', offset.place)}`;
 
 /** Pages of any size share a text: the rows are found by their ids. */
-export const anyWindowOf = (rows: number, offset: number): Sql =>
-  sql`LIMIT ${param('int8', rows)} OFFSET ${param('int8', offset)}`;
+export const anyWindowOf = (most: PlacedRows, offset: PlacedRows): Sql =>
+  sql`LIMIT ${param('int8', most.place)} OFFSET ${param('int8', offset.place)}`;

@@ -8,9 +8,11 @@ import type { Sql } from '../../sql.ts';
 import { type AccessContext, callerIdOf, type Store } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
+import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countOf, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
-import { type CursorRequest, type ListRequest, PagePlan } from './page-plan.ts';
+import { PagePlan } from './page-plan.ts';
+import { type AskedPage, askedPage, type CursorRequest, type ListRequest, shapeOf } from './page-request.ts';
 import { QueryBudget } from './query-budget.ts';
 
 export interface RecordPage extends Counted {
@@ -20,28 +22,44 @@ export interface RecordPage extends Counted {
   readonly nextCursor?: string;
 }
 
+/** The parts of a service that pages need. */
+export interface Pages {
+  readonly store: Store;
+  readonly plans: ShapeMemory<PagePlan>;
+}
+
 /** Throws `invalid_cursor` and `query_too_expensive`. */
-export async function list(store: Store, access: AccessContext, request: ListRequest): Promise<RecordPage> {
-  const { limit, offset, count = 'none' } = request;
+export async function list({ store, plans }: Pages, access: AccessContext, request: ListRequest): Promise<RecordPage> {
+  const { limit, count = 'none' } = request;
   const cursors = request.cursors && (await cursorsOf(store, access, request.cursors));
 
-  const plan = new PagePlan(store, access, request);
-  if (plan.isEmpty) return { json: '[]', hasMore: false, ...nothingCounted(count) };
-  const report = store.hooks.onUnindexed;
-  if (report !== undefined) for (const use of plan.unindexedUses()) report(use);
+  // Request: the filters and the list rule, bound to the caller
+  const page = askedPage(store, access, { request, position: cursors?.position });
+  const { isOpen, permit, tenant } = page;
+  // The filters leave nothing that the caller may list
+  if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
 
-  // All statements share a reader: it waits once for the caller's writes, and decides once where to read.
+  // Shape: one plan serves all requests that differ by values alone
+  const shape = shapeOf(access.collection, page);
+  const { plan, answers } = plans.planOf(shape, access, (placed) => new PagePlan(store, placed, page));
+  const report = store.hooks.onUnindexed;
+  if (report !== undefined) for (const use of plan.unindexed) report(use);
+
+  // Statement: all share a reader, which waits once for the caller's writes, and decides once where to read
+  const values = { page, answers };
   const reader = store.readerFor(access);
   const budget = request.isBudgeted ? new QueryBudget(store, reader) : undefined;
-  const statement = plan.statement(cursors?.position);
+  const statement = plan.statement.fill(values);
+  const source = plan.source?.fill(values);
   const [rows, counted] = await Promise.all([
-    budget?.rows(statement) ?? readPage(reader, statement, { offset, tenant: plan.tenant }),
-    count === 'none' ? undefined : countOf(count, { plan, reader, budget }),
+    budget?.rows(statement) ?? readPage(reader, statement, page),
+    count === 'none' || source === undefined ? undefined : countOf(count, { source, isOpen, reader, budget }),
   ]);
 
+  // Bytes
   const hasMore = rows.length > limit;
   const shown = hasMore ? rows.slice(0, limit) : rows;
-  const texts = await textsOf(shown, plan, { store, q: budget ?? reader, access, tenant: plan.tenant, budget });
+  const texts = await textsOf(shown, { plan, request }, { store, q: budget ?? reader, access, tenant, budget });
   const nextCursor = hasMore ? cursors?.write(plan.keyset.positionOf(shown.at(-1)!)) : undefined;
   return { json: arrayOf(texts), hasMore, ...(nextCursor === undefined ? {} : { nextCursor }), ...counted };
 }
@@ -59,25 +77,29 @@ async function cursorsOf(store: Store, access: AccessContext, { query, after }: 
 /** PostgreSQL reads and drops the rows before the page: this many take it some milliseconds. */
 const DEEP_OFFSET = 5_000;
 
-interface PlainRead {
-  readonly offset: number;
-  readonly tenant: string | undefined;
-}
-
 /** The index on the tenant and the id leads to the page where the tenant is the statement's only value. */
-function readPage(reader: Reader, page: Sql, { offset, tenant }: PlainRead): Promise<readonly Cells[]> {
-  if (offset >= DEEP_OFFSET) return reader.rows(page, { lane: 'slow' });
-  const isOfTenantAlone = tenant !== undefined && page.params.every(({ value }) => value === tenant);
-  return reader.rows(page, isOfTenantAlone ? { plan: 'generic' } : {});
+function readPage(reader: Reader, statement: Sql, { request, tenant }: AskedPage): Promise<readonly Cells[]> {
+  if (request.offset >= DEEP_OFFSET) return reader.rows(statement, { lane: 'slow' });
+  const isOfTenantAlone = tenant !== undefined && statement.params.every(({ value }) => value === tenant);
+  return reader.rows(statement, isOfTenantAlone ? { plan: 'generic' } : {});
 }
 
-async function textsOf(rows: readonly Cells[], plan: PagePlan, expansion: Expansion): Promise<readonly string[]> {
-  const { collection, capabilities, expands, keyset, members, view } = plan;
+interface ShownPage {
+  readonly plan: PagePlan;
+  readonly request: ListRequest;
+}
+
+async function textsOf(
+  rows: readonly Cells[],
+  { plan: { capabilities, keyset, view }, request: { expands = [], members } }: ShownPage,
+  expansion: Expansion,
+): Promise<readonly string[]> {
+  const { name: collection } = expansion.access.collection;
   const from = keyset.width;
   const texts =
     expands.length === 0
       ? rows.map((cells) => view.json(cells, from))
-      : await toJson(expansion, { collection: collection.name, rows, from, members, expands });
+      : await toJson(expansion, { collection, rows, from, members, expands });
   return capabilities === undefined ? texts : texts.map((text, i) => withCan(text, capabilities, rows[i]!));
 }
 

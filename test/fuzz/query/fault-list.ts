@@ -100,7 +100,7 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     PLAN,
     'a query finds what the list rule hides',
-    /this\.#permit\.verdict === 'allow' \? \[\] : \[this\.#permit\.where\('t'\)\]/,
+    /page\.permit\.verdict === 'allow' \? \[\] : \[this\.#permit\.where\('t'\)\]/,
     '[]',
   ),
   fault(
@@ -112,7 +112,7 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     PLAN,
     'records without a value follow only an empty page',
-    /< \$\{mostOf\(limit \+ 1 \+ offset\)\}`/,
+    /< \$\{mostOf\(upTo\.rows, upTo\.place\)\}`/,
     '< ${mostOf(1)}`',
   ),
   fault(

@@ -6,7 +6,10 @@ const RESIDUAL = 'src/policy/residual.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
 const PLANNER = 'src/records/page/page-planner.ts';
+const REQUEST = 'src/records/page/page-request.ts';
+const LIST = 'src/records/page/list.ts';
 const PLAN = 'src/records/page/page-plan.ts';
+const MEMORY = 'src/records/shape-memory.ts';
 const KEYSET = 'src/records/page/keyset.ts';
 
 export const LIST_FAULTS: readonly Fault[] = [
@@ -45,12 +48,7 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(BRANCHES, 'one way of an or is enough', /all\.push\(\.\.\.ways\)/, 'all.splice(0, all.length, ...ways)'),
   fault(BRANCHES, 'a list is its first element', /SELECT unnest\(\$\{list\}\)/, 'SELECT (${list})[1]'),
   fault(PLANNER, 'branches do not obey the filters', /\.\.\.branch, \.\.\.conditions\)/, '...branch)'),
-  fault(
-    PLANNER,
-    'ranges end one record early',
-    /const length = roundedUp\(source\.most\);/,
-    'const length = roundedUp(source.most) - 1;',
-  ),
+  fault(PLANNER, 'ranges end one record early', /length: roundedUp\(most\)/, 'length: roundedUp(most) - 1'),
   fault(PLANNER, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
   fault(
     PLANNER,
@@ -59,24 +57,25 @@ export const LIST_FAULTS: readonly Fault[] = [
     'const parts = branches.slice(0, Math.max(1, branches.length - 1)).map',
   ),
   fault(PLANNER, 'keys are of another row', /t\.\$\{ident\(column\)\} = k\.key/, 't.${ident(column)} IS NOT NULL'),
-  fault(PLAN, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
-  fault(
-    PLAN,
-    'what a filter leaves open is empty',
-    /this\.isEmpty = this\.#permit\.verdict === 'deny'/,
-    "this.isEmpty = this.#permit.verdict === 'depends'",
-  ),
+  fault(REQUEST, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
+  fault(LIST, 'what a filter leaves open is empty', /permit\.verdict === 'deny'/, "permit.verdict === 'depends'"),
   fault(
     PLAN,
     'branches begin again on every page',
-    /conditions: \[\.\.\.after, \.\.\.this\.#filters, /,
-    'conditions: [...this.#filters, ',
+    /\[\.\.\.this\.#after\(this\.keyset\), \.\.\.this\.#filters, /,
+    '[...this.#filters, ',
   ),
   fault(
     PLAN,
     'branches do not obey the filter of a query',
-    /conditions: \[\.\.\.after, \.\.\.this\.#filters, /,
-    'conditions: [...after, ',
+    /\[\.\.\.this\.#after\(this\.keyset\), \.\.\.this\.#filters, /,
+    '[...this.#after(this.keyset), ',
   ),
+  fault(MEMORY, 'a plan serves callers whose rules differ', /answer\?\.shape !== shapes\[i\]/, 'false'),
+  fault(REQUEST, 'a plan serves what other filters leave of the rule', / {4}permit\.shape,/, ''),
+  fault(REQUEST, 'a plan serves other filters', / {4}filters\.map\(\(\{ shape \}\) => shape\),/, ''),
+  fault(REQUEST, 'a plan serves other orders', / {4}order,/, ''),
+  fault(REQUEST, 'a plan serves positions with a value where there is none', / {4}after,/, ''),
+  fault(REQUEST, 'a plan serves other pages', / {4}window,/, ''),
   fault(KEYSET, 'any order is that of the ids', /this\.byId = keys\.length === 1 \?/, 'this.byId = keys.length > 0 ?'),
 ];

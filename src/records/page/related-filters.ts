@@ -1,0 +1,63 @@
+/** Conditions of filters that name a related record, which one look-up finds. */
+import type { HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
+import { ident, param, type Sql, sql } from '../../sql.ts';
+import { type AccessContext, readable, readableReference } from '../access-context.ts';
+import type { Scope, ScopedRows } from '../scope.ts';
+import type { RelatedFilter } from './page-request.ts';
+
+/** `rows`: the listed records, named `t`. */
+export interface ListedRows {
+  readonly access: AccessContext;
+  readonly scope: Scope;
+  readonly rows: ScopedRows;
+}
+
+/** @param id a place for the id of the filter */
+export function relatedCondition(listed: ListedRows, { relation }: RelatedFilter, id: unknown): Sql {
+  return relation.kind === 'many_to_many' ? linkedTo(listed, { relation, id }) : referencedBy(listed, { relation, id });
+}
+
+interface ListTarget<R> {
+  readonly relation: R;
+  readonly id: unknown;
+}
+
+/** Looks up the row of the target once, however large the listed table is. */
+function referencedBy({ access, scope }: ListedRows, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
+  const isTarget = sql`f.id = ${param('uuid', id)}`;
+  return sql`t.id = (
+    SELECT f.${ident(relation.viaColumn)}
+      FROM ${scope.from(relation.collection, 'f').where(isTarget, readableReference(access, relation, 'f'))})`;
+}
+
+function linkedTo(listed: ListedRows, target: ListTarget<ManyToMany>): Sql {
+  const { sourceColumn, targetColumn } = target.relation;
+  const links = listed.rows.related.links(target.relation, listed.access.collection.name, 'l');
+  const isLink = sql`l.${ident(sourceColumn)} = t.id`;
+  // PostgreSQL would join an EXISTS with all links of the target, however few records are asked for.
+  return sql`(
+    SELECT TRUE
+      FROM ${links.where(isLink, sql`l.${ident(targetColumn)} = ${param('uuid', target.id)}`)})
+   AND ${isTargetReadable(listed, target)}`;
+}
+
+/** The condition reads no column of the listed record, so the database evaluates it once. */
+function isTargetReadable({ access, scope }: ListedRows, { relation, id }: ListTarget<ManyToMany>): Sql {
+  const { collection } = relation;
+  return sql`EXISTS (
+    SELECT 1
+      FROM ${scope.from(collection, 'f').where(sql`f.id = ${param('uuid', id)}`, readable(access, collection, 'f'))})`;
+}
+
+/** The records `t` that have a link to the target, in the order of their ids by the index of the links. */
+export function linkedRows(listed: ListedRows, target: ListTarget<ManyToMany>) {
+  const { access, scope } = listed;
+  const { sourceColumn, targetColumn } = target.relation;
+  const links = scope.links(target.relation, access.collection.name, 'l');
+  const records = links.related.from(access.collection.name, 't');
+  return {
+    // Each record appears once: a link table has each pair once.
+    rows: links.join(records, sql`t.id = l.${ident(sourceColumn)}`),
+    condition: sql`l.${ident(targetColumn)} = ${param('uuid', target.id)} AND ${isTargetReadable(listed, target)}`,
+  };
+}
