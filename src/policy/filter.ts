@@ -14,7 +14,7 @@ import { typeGiven } from './check/params.ts';
 import type { ColumnFact, Facts } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
-import { bind, settleNow } from './lower/specialise.ts';
+import { bind } from './lower/specialise.ts';
 import { equalityOf, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
 import type { Catalog, Checked, ColumnOperand, Params, Row, ValueType } from './types.ts';
@@ -187,7 +187,6 @@ export class Filter {
     const { plan } = this.#plan;
     const binding = bind(plan, { auth, query: {}, params: this.#params, now });
     const lowered = this.#plan.lowered(binding, visibility);
-    settleNow(plan, binding);
     return new AskedFilter(lowered, binding.values, visibility);
   }
 }

@@ -18,7 +18,7 @@ import type { Printing } from './emit/printing.ts';
 import { shapeNeedsOf } from './emit/shape-needs.ts';
 import type { Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
-import { type Binding, type Plan, settleNow } from './lower/specialise.ts';
+import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
 import type { Needs, Residual } from './types.ts';
 
@@ -33,7 +33,6 @@ class BoundResidual implements Residual {
   readonly verdict = 'depends';
   readonly #cached: CachedResidual;
   readonly #source: ValueSource;
-  #isSettled = false;
   #decision: Decision | undefined;
 
   constructor(cached: CachedResidual, source: ValueSource) {
@@ -114,8 +113,6 @@ class BoundResidual implements Residual {
   get values(): Values {
     const binding = this.#source;
     invariant(typeof binding !== 'function', 'a residual with places has no values');
-    if (!this.#isSettled) settleNow(this.#cached.plan, binding);
-    this.#isSettled = true;
     return binding.values;
   }
 }
@@ -229,7 +226,6 @@ export class ResidualCache {
 
 interface ResidualParts {
   readonly cond: Condition;
-  readonly plan: Plan;
   readonly predicate: Predicate;
   /** The policy names `@next`, and `@next` is not the record itself. */
   readonly needsNext: boolean;
@@ -243,7 +239,6 @@ let made = 0;
 /** A residual without its values. Each part is made when it is first asked for. */
 export class CachedResidual {
   readonly cond: Condition;
-  readonly plan: Plan;
   readonly verdict: Residual['verdict'];
   readonly shape = `${++made}`;
   readonly needsNext: boolean;
@@ -258,9 +253,8 @@ export class CachedResidual {
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
   #branches: (BranchPrinting & { readonly shapes: readonly BranchShape[] | undefined }) | undefined;
 
-  constructor({ cond, plan, predicate, needsNext, written }: ResidualParts) {
+  constructor({ cond, predicate, needsNext, written }: ResidualParts) {
     this.cond = cond;
-    this.plan = plan;
     this.needsNext = needsNext;
     this.verdict = cond.kind !== 'const' ? 'depends' : cond.value ? 'allow' : 'deny';
     this.predicate = predicate;
@@ -283,9 +277,9 @@ export class CachedResidual {
   }
 
   #remainder(cond: Condition): CachedResidual {
-    const { plan, needsNext, written } = this;
+    const { needsNext, written } = this;
     // The facts are about the stored record, so the written one keeps its condition.
-    return new CachedResidual({ cond, plan, predicate: (values) => closures(cond)(values), needsNext, written });
+    return new CachedResidual({ cond, predicate: (values) => closures(cond)(values), needsNext, written });
   }
 
   branches(alias: string, indexed: ReadonlySet<string>): readonly BranchShape[] | undefined {

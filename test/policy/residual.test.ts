@@ -7,7 +7,6 @@ import { CachedResidual, ResidualCache, ResidualMemory } from '../../src/policy/
 const residual = (): CachedResidual =>
   new CachedResidual({
     cond: TRUE,
-    plan: { tree: { kind: 'const', value: true }, slots: [], decided: [], numeric: true },
     predicate: closures(TRUE),
     needsNext: false,
     written: () => residual(),

@@ -96,7 +96,7 @@ export interface Plan {
   readonly numeric: boolean;
 }
 export interface Binding {
-  /** Present values, by slot. `@now` with an offset is filled in by `settleNow`, when first needed. */
+  /** Present values, by slot. */
   readonly values: unknown[];
   readonly states: readonly number[];
   readonly decided: readonly (boolean | undefined)[];
@@ -328,8 +328,10 @@ interface SlotReading {
 
 /** Returns the state of the value, and keeps it if it is present. */
 function readSlot({ operand, scalar, isPrefix }: RequestSlot, { request, values, index }: SlotReading): number {
-  // Adding to `@now` costs more than all the rest, and most requests never read it.
-  if (operand.kind === 'now') return PRESENT;
+  if (operand.kind === 'now') {
+    values[index] = addSeconds(request.now, operand.seconds);
+    return PRESENT;
+  }
   const { source, name } = operand;
   const raw = own(request[HOLDERS[source]], name);
   const isText = source === 'query';
@@ -353,12 +355,4 @@ function readSlot({ operand, scalar, isPrefix }: RequestSlot, { request, values,
 
 function presentValue(binding: Binding, slot: number): Scalar | readonly Scalar[] {
   return binding.values[slot] as Scalar | readonly Scalar[];
-}
-
-/** Fills in the instants that a residual is about to use. */
-export function settleNow({ slots }: Plan, { values, now }: Binding): void {
-  for (let i = 0; i < slots.length; i++) {
-    const { operand } = slots[i]!;
-    if (operand.kind === 'now' && values[i] === undefined) values[i] = addSeconds(now, operand.seconds);
-  }
 }
