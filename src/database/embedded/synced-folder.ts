@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { NodeFS } from '@electric-sql/pglite/nodefs';
 import { codeOf, reasonOf } from '../../thrown.ts';
+import { inRounds } from '../in-rounds.ts';
 
 /** Milliseconds. */
 const LOG_DELAY_MS = 1_000;
@@ -60,7 +61,7 @@ export class SyncedFolder extends NodeFS {
   /** Files of the log that were written since their last sync, or whose sync failed. */
   readonly #unsynced = new Set<string>();
   /** Files of the log whose sync is under way. */
-  readonly #syncing = new Set<string>();
+  #syncing: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(folder: string, disk = DISK) {
@@ -98,12 +99,14 @@ export class SyncedFolder extends NodeFS {
 
   #noteUnsynced(path: string): void {
     this.#unsynced.add(path);
-    this.#timer ??= setTimeout(() => void this.#syncLogLater(), LOG_DELAY_MS).unref();
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#syncLogLater();
+    }, LOG_DELAY_MS).unref();
   }
 
   #syncLog(): void {
-    const paths = new Set([...this.#unsynced, ...this.#syncing]);
-    for (const path of withFolder(paths, this.rootDir)) {
+    for (const path of this.#withFolder(new Set([...this.#unsynced, ...this.#syncing]))) {
       try {
         this.#disk.sync(path);
       } catch (error) {
@@ -113,19 +116,22 @@ export class SyncedFolder extends NodeFS {
     this.#unsynced.clear();
   }
 
-  async #syncLogLater(): Promise<void> {
-    this.#timer = undefined;
-    const paths = new Set(this.#unsynced);
+  readonly #syncLogLater = inRounds(async () => {
+    this.#syncing = [...this.#unsynced];
     this.#unsynced.clear();
-    for (const path of paths) this.#syncing.add(path);
     try {
-      for (const path of withFolder(paths, this.rootDir)) await this.#disk.syncLater(path).catch(throwUnlessRemoved);
+      for (const path of this.#withFolder(this.#syncing)) await this.#disk.syncLater(path).catch(throwUnlessRemoved);
     } catch (error) {
       process.emitWarning(`the log of the embedded database cannot be synced (${reasonOf(error)})`);
-      for (const path of paths) this.#noteUnsynced(path);
-    } finally {
-      for (const path of paths) this.#syncing.delete(path);
+      for (const path of this.#syncing) this.#noteUnsynced(path);
     }
+    this.#syncing = [];
+  });
+
+  /** After a failure, a new file exists only if its folder was synced. */
+  #withFolder(paths: Iterable<string>): readonly string[] {
+    const files = [...paths];
+    return files.length === 0 ? [] : [...files, join(this.rootDir, LOG)];
   }
 }
 
@@ -133,7 +139,3 @@ export class SyncedFolder extends NodeFS {
 function throwUnlessRemoved(error: unknown): void {
   if (codeOf(error) !== 'ENOENT') throw error;
 }
-
-/** After a failure, a new file exists only if its folder was synced. */
-const withFolder = (paths: ReadonlySet<string>, root: string): readonly string[] =>
-  paths.size === 0 ? [] : [...paths, join(root, LOG)];
