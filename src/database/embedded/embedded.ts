@@ -120,8 +120,8 @@ class EmbeddedDatabase implements Database {
   };
 
   /** Rejects with `unavailable` if the engine has ended and cannot be started again. */
-  readonly #lease = async (isStatement = true): Promise<Lease> => {
-    const release = await this.#turns.take(isStatement);
+  readonly #lease = async (): Promise<Lease> => {
+    const release = await this.#turns.take(true);
     try {
       const client = await this.#engine.client();
       return {
@@ -138,12 +138,13 @@ class EmbeddedDatabase implements Database {
 
   readonly #alone = async (statement: Sql): Promise<Outcome> => {
     mustNotHoldConnection();
-    const { send, release } = await this.#lease();
+    const release = await this.#turns.take(true);
     try {
+      const client = await this.#engine.client();
       // After a migration, a statement that was prepared before it has to be prepared again.
-      return await retried(() => send(statement));
+      return await retried(() => this.#statements.send(client, statement));
     } finally {
-      release(false);
+      release();
     }
   };
 
@@ -161,12 +162,13 @@ class EmbeddedDatabase implements Database {
 
   async #copy(folder: string, copy: (folder: string) => Promise<void>): Promise<void> {
     mustNotHoldConnection();
-    const { send, release } = await this.#lease(false);
+    const release = await this.#turns.take(false);
     try {
-      await send(raw('CHECKPOINT'));
+      const client = await this.#engine.client();
+      await client.query('CHECKPOINT');
       await copy(folder);
     } finally {
-      release(false);
+      release();
     }
   }
 }

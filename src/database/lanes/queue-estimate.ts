@@ -28,8 +28,8 @@ export class QueueEstimate {
 
   /** Throws QueueFull. A short queue is always worth its wait, because a slow service may have been an exception. */
   admit(waiting: number): void {
-    const wait = this.waitOf(waiting);
     if (waiting < this.#servedAtOnce) return;
+    const wait = this.waitOf(waiting);
     if (waiting >= this.#mostWaiting || wait > this.#maxWaitMs) throw new QueueFull(wait);
   }
 }
