@@ -375,9 +375,9 @@ const perThousand = (counts: readonly number[], files: readonly SourceFile[]): s
 const countParameters = (parameters: readonly number[]): string =>
   `${parameters.filter((count) => count === 3).length}; ${parameters.filter((count) => count > 3).length}`;
 
-/** Lists the places of tests, benches and scripts too, whose comments no figure counts. */
+/** Lists the places of benches and scripts too, which no figure counts. */
 function reportProse(room = ''): void {
-  const prose = readProse(read('{src,grammar,test,bench,scripts}/**/*.ts'), read('test/**/*.ts'));
+  const prose = readProse(read('{src,grammar,bench,scripts}/**/*.ts'), read('test/**/*.ts'));
   const inRoom = (places: readonly Place[]): readonly Place[] => places.filter(({ path }) => path.startsWith(room));
   for (const kind of KINDS) process.stdout.write(listOfPlaces(kind, inRoom(prose[kind])));
 }

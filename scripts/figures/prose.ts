@@ -38,12 +38,12 @@ const IS_NO = /\b(?:is|are) no\b/i;
 const FORBIDDEN = ['is', 'are', 'of', 'by', 'what', 'whether', 'those', 'where', 'who', 'beside', 'one'];
 const FORBIDDEN_BEGINNING = new RegExp(`^(?:${FORBIDDEN.join('|')})\\b(?!-)`, 'i');
 
-/** Words and sentences of the source; titles of the tests. */
+/** Words of the source and of comments in the tests; sentences of both; titles of the tests. */
 export function readProse(source: readonly SourceFile[], tests: readonly SourceFile[]): Prose {
   return {
-    oddWords: source.flatMap((file) => linesWith(ODD_WORD, file)),
+    oddWords: [...source.flatMap((file) => linesWith(ODD_WORD, file)), ...tests.flatMap(oddComments)],
     isNo: source.flatMap((file) => linesWith(IS_NO, file)),
-    commentSentences: source.flatMap(forbiddenSentences),
+    commentSentences: [...source, ...tests].flatMap(forbiddenSentences),
     titles: tests.flatMap(forbiddenTitles),
   };
 }
@@ -53,11 +53,19 @@ const linesWith = (word: RegExp, { path, lines }: SourceFile): readonly Place[] 
 
 const lineAt = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
 
-function forbiddenSentences(file: SourceFile): readonly Place[] {
+const oddComments = (file: SourceFile): readonly Place[] =>
+  sentencesInComments(file).filter(({ text }) => ODD_WORD.test(text));
+
+const forbiddenSentences = (file: SourceFile): readonly Place[] =>
+  sentencesInComments(file).filter(({ text }) => FORBIDDEN_BEGINNING.test(text));
+
+function sentencesInComments(file: SourceFile): readonly Place[] {
   return blocksOf(file).flatMap((block) =>
-    sentencesOf(file.text.slice(block.start, block.end))
-      .filter((sentence) => FORBIDDEN_BEGINNING.test(sentence))
-      .map((text) => ({ path: file.path, line: lineAt(file.text, block.start), text })),
+    sentencesOf(file.text.slice(block.start, block.end)).map((text) => ({
+      path: file.path,
+      line: lineAt(file.text, block.start),
+      text,
+    })),
   );
 }
 

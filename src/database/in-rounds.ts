@@ -1,5 +1,5 @@
 /**
- * One round of work after the other. Callers during a round share the next, which begins after their call; it begins
+ * Runs rounds of work, one after the other. Callers during a round share the next, which begins after their call; it begins
  * also if the round before fails.
  */
 export function inRounds<T>(work: () => Promise<T>): () => Promise<T> {

@@ -177,7 +177,7 @@ export class Admission {
   readonly #waitsForBody: boolean;
   /** Assigning roles needs no update rule, and only the body shows whether a request is about roles alone. */
   readonly #mayAssignRoles: boolean;
-  /** By the rules that they decide, of records or of a member. */
+  /** Permits by the rules that they decide, of records or of a member. */
   readonly #permits: Map<readonly Policy[], Permit>;
 
   /** Throws `forbidden` if no body could make a rule true. */

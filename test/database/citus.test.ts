@@ -1,4 +1,4 @@
-/** What a start says of a Citus cluster that cannot keep distributed collections: no cluster is here, so its answers are given. */
+/** A start rejects a Citus cluster that cannot keep distributed collections. The test plays the cluster's answers. */
 import { describe, expect, it } from 'vitest';
 import { assertCitusFits, tenantStorageOf } from '../../src/database/citus.ts';
 import type { Cells } from '../../src/database/contract.ts';

@@ -31,7 +31,7 @@ describe.each(KINDS)('%s', (kind) => {
     ...more,
   });
 
-  /** What the request answers: its own record, or what another kept before, whose undoing is the caller's. */
+  /** Returns the answer of the request: its own record, or an earlier answer, which the caller then undoes. */
   const post = (caller: Caller, key: IdempotencyKey, data: object = { text: 'x' }): Promise<string> =>
     db
       .transaction(async (tx) => {

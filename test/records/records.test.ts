@@ -214,7 +214,7 @@ describe.each(KINDS)('%s', (kind) => {
       const lead = await world.user(`lead-${Math.random()}@example.org`, ['lead']);
       await lead.create('memberships', { role: 'editor', team: team.id, user: lead.id });
       const { id } = await lead.create('documents', { title: 'x', status: 'published' });
-      // By ownership before, by membership after: two rules.
+      // A rule allows the stored record, by ownership; another the new one, by membership.
       expect(await refusal(lead.update('documents', id, { owner: bob.id, team: team.id }))).toBe('forbidden');
       await lead.update('documents', id, { team: team.id });
       expect(await lead.update('documents', id, { owner: bob.id })).toMatchObject({ owner: bob.id, team: team.id });

@@ -1,5 +1,5 @@
 // @module-tag partitions
-/** What a caller may do: with a stored record, with each of a query, and with a write that is asked about before it is made. */
+/** Capabilities of a caller: for a stored record, for each record of a query, and for a write before it is made. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ describeRoutes(
         const open = await ticket();
         const done = await ticket({ status: 'done' });
         expect([(await can(open.id)).update, (await can(open.id)).delete]).toEqual(['depends', false]);
-        // The record refuses, whatever the update is.
+        // The record rejects every update.
         expect([(await can(done.id)).update, (await can(done.id)).delete]).toEqual([false, true]);
         expect([(await can(open.id, bob)).update, (await can(open.id, root)).update]).toEqual([false, true]);
       });
@@ -51,7 +51,7 @@ describeRoutes(
         const low = await ticket({ team: team.id });
         const high = await ticket({ team: team.id, level: 9 });
         expect([(await can(low.id, bob)).update, (await can(high.id, bob)).update]).toEqual(['depends', true]);
-        // `none` of no members is true, whatever the body says.
+        // `none` of no members is true for every body.
         const empty = await ticket({ team: (await make('teams', { name: 'empty' })).id, level: 3 });
         expect((await can(empty.id, bob)).update).toBe(true);
         await make('people', { name: 'p', team: empty.team });

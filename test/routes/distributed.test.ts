@@ -9,7 +9,7 @@ import { judged } from '../support/judge/judged-database.ts';
 import { describeDistributed, type User } from '../support/service.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8');
-/** By text: one shape of a statement reaches as many partitions whatever its values are. */
+/** Statements by text: a statement reaches the same number of partitions with any values. */
 const sent = new Map<string, Sql>();
 let unjudged: Database;
 
@@ -23,7 +23,7 @@ async function partitionsReached(statement: Sql): Promise<ReadonlySet<string>> {
     throw undone;
   });
   await explained.catch((error: unknown) => {
-    // What is taken by now cannot be written twice; other tests send the same statement.
+    // A taken value cannot be written twice; other tests send the same statement.
     if (error !== undone && !(error instanceof StoreError)) throw error;
   });
   if (plans.length === 0) return new Set();

@@ -74,7 +74,7 @@ describeRoutes(
       test('in the answers to writes too, by the state after the write', async () => {
         const made = await ann.client.post('/api/people', { data: { name: 'p', note: 'n' } });
         expect([made.body.data.note, Object.hasOwn(made.body.data, 'salary')]).toEqual(['n', false]);
-        // Without a team, nobody sees the level: the create says so, and the patch that joins one shows it.
+        // Without a team, no caller sees the level: the create hides it, and the patch that joins a team shows it.
         expect(Object.hasOwn(made.body.data, 'level')).toBe(false);
         const team = await make('teams', { name: 't' });
         expect((await patch(made.body.data.id, { team: team.id })).body.data.level).toBe(1);
@@ -349,7 +349,7 @@ describeRoutes(
         expect((await patch(id, { desk: null })).status).toBe(200);
         expect((await read(id, hr)).desk).toBe(desk.id);
         const other = await make('desks', { place: 'stairs' });
-        // What may not be set is refused before it is told that the place is held.
+        // The member's rule rejects the write before the taken place is reported.
         expect(outcomeOf(await patch(id, { desk: other.id }))).toEqual([403, 'forbidden', '/data/desk forbidden']);
       });
 

@@ -57,7 +57,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
     team = (await ann.client.post('/api/teams', { data: { name: 'x' } })).body.data.id;
     tag = (await ann.client.post('/api/tags', { data: { name: 'x' } })).body.data.id;
     await ann.client.post('/api/memberships', { data: { team, user: ann.id } });
-    // What is read once: the sessions of both, and the key of versions.
+    // The sessions of both, and the key of versions, are read once.
     for (const { client } of [ann, bob]) await client.post('/api/notes', { data: { text: 'first' } });
     vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: unknown, ...args: unknown[]) {
       const [batch] = args as [string | StatementBatch];
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
   const note = async () => (await ann.client.post('/api/notes', { data: { text: 'x' } })).body.data.id;
   const document = async (data = {}) =>
     (await ann.client.post('/api/documents', { data: { title: 'x', ...data } })).body.data.id;
-  /** What a request sends, after what comes before it. */
+  /** Returns the statements of a request, which follows some preparation. */
   const statementsOf = async <T>(before: () => Promise<T>, ask: (given: T) => Promise<{ readonly status: number }>) => {
     const given = await before();
     words();

@@ -247,7 +247,7 @@ function suite(service: TestService): void {
   const answered = ({ body }: Answer): readonly unknown[] =>
     outcomeOf({ status: body.data.status, body: body.data } as Answer);
 
-  /** What becomes of the write in each of the ways to ask for it. */
+  /** Returns the outcome of the write in each of its forms. */
   async function ways(change: { readonly id?: string; readonly data: object; readonly isStale?: boolean }) {
     const { id, data, isStale = false } = change;
     const { client } = ann;

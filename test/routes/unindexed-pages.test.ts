@@ -57,7 +57,7 @@ describeOnBoth(
       }
       const totals = new Map<string, number>();
       for (const name of expected) totals.set(name, (totals.get(name) ?? 0) + 1);
-      // What was collected within a second is remembered.
+      // Metrics are remembered for a second.
       let counted: ReadonlyMap<string, number> = new Map();
       const isFresh = async (): Promise<boolean> => {
         counted = await read();

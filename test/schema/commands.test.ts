@@ -100,7 +100,7 @@ describe('bylaw check --growth', () => {
   it('the command prints no note if every field has an index, or the file has errors', async () => {
     const indexed = 'collections:\n  a: { fields: { n: { type: int, index: true } }, access: { list: true }';
     file('bylaw.yaml', `${indexed} }\n`);
-    // Nobody may need what each collection has by itself.
+    // No command may require a part that each collection has by itself.
     expect(await run('check', [])).toEqual({ code: 0, stdout: 'no errors, no warnings\n', stderr: '' });
     expect((await run('check', ['--growth'])).stdout).toContain('add `index: [updated_at]` to the collection');
     file('bylaw.yaml', `${indexed}, index: [updated_at] }\n  files: { access: { list: true } }\n`);

@@ -1,4 +1,4 @@
-/** No literal of a filter is text of a statement, whatever it is compared with. */
+/** No literal of a filter is text of a statement, in any comparison. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { StatementBatch } from '../../src/database/pg-internals.ts';

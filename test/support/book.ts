@@ -15,14 +15,14 @@ export interface BookCase {
   readonly collection: Collection;
   readonly action: Action;
   readonly rules: readonly Policy[];
-  /** Of a create or an update: what is tried. Else the stored records are asked for. */
+  /** The writes of a create or an update. Other rules are asked of the stored records. */
   readonly tries?: readonly Try[];
   /** The names of records, or of tries, by caller. */
   readonly expect: Readonly<Record<string, readonly string[]>>;
 }
 interface Try {
   readonly name: string;
-  /** Of an update. */
+  /** The stored record of an update. */
   readonly stored?: Row;
   readonly written: Row;
 }
@@ -34,7 +34,7 @@ export interface Chapter {
   readonly data: Data;
   readonly now: string;
   readonly callers: ReadonlyMap<string, Row>;
-  /** By id. */
+  /** Names by id. */
   readonly names: ReadonlyMap<string, string>;
   readonly cases: readonly BookCase[];
 }
@@ -206,6 +206,6 @@ class ChapterReader {
   }
 }
 
-/** What every user has. */
+/** Fields that every user has. */
 const FILLED = (collection: string, name: string): Given =>
   collection === 'users' ? { email: `${name}@example.com`, email_verified: true } : {};

@@ -20,7 +20,7 @@ export interface Case {
   readonly policy: string;
   readonly request: PolicyRequest;
   readonly action: Action;
-  /** Of an update rule that does not name `@next`: which half is asked. */
+  /** The half that is asked of an update rule that does not name `@next`. */
   readonly half: 'before' | 'after';
   /** The names of the documents that the policy lets through, in the order of the world. */
   readonly expect: readonly string[];
@@ -192,7 +192,7 @@ function withReferences(collection: string, values: Record<string, unknown>): Re
 }
 
 /**
- * What a write would make of each document. An update writes the values in `next`, and leaves the rest. A create makes the same record anew: under an
+ * The outcome of a write for each document. An update writes the values in `next`, and leaves the rest. A create makes the same record anew: under an
  * identifier of its own, with the same fields, members and partner.
  */
 function writtenOf(action: 'update' | 'create'): World['updated'] {

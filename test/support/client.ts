@@ -67,7 +67,7 @@ export class Client {
       text,
       body: isJson && text !== '' ? JSON.parse(text) : undefined,
     };
-    // What was sent is what the document describes.
+    // The sent body has the form that the document describes.
     this.#check?.(method, path, isJson && sent !== text ? { ...answer, text: sent, body: JSON.parse(sent) } : answer);
     return answer;
   }

@@ -37,7 +37,7 @@ export function distributed(text: string): string {
   return stringify({ ...schema, collections }, { aliasDuplicateObjects: false });
 }
 
-/** What a record that every machine has leads to is on every machine too. */
+/** A record on every machine leads only to records that are on every machine too. */
 function reachedFrom(name: string, collections: Readonly<Record<string, CollectionText>>): ReadonlySet<string> {
   const reached = new Set([name]);
   for (const from of reached)

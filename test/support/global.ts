@@ -1,4 +1,4 @@
-/** One real PostgreSQL and one empty embedded database for the whole run; each suite has its own schema in the first, and its own copy of the second. */
+/** Starts a real PostgreSQL and an empty embedded database for the whole run; each suite has its own schema in the first, and its own copy of the second. */
 import type { TestProject } from 'vitest/node';
 import { type EmptyDatabase, makeEmptyDatabase } from './empty-database.ts';
 import { startPostgres } from './postgres.ts';

@@ -5,14 +5,14 @@ import { type Table, tablesOf } from '../../src/migrations/tables.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw, type Sql } from '../../src/sql.ts';
 
-/** Whether the run is about partitions (`npm run test:partitions`): plans of statements have other names there. */
+/** True if the run tests partitions (`npm run test:partitions`): plans of statements have other names there. */
 export const hasPartitions = process.env.TEST_PARTITIONS !== undefined;
 
 /** The database as suites get it. */
 export const asWanted = (db: Database, schema: Schema): Database => (hasPartitions ? hashPartitioned(db, schema) : db);
 
 /**
- * A unique constraint of a partitioned table must hold its partition key, so that users and whatever has a unique field stay whole;
+ * A unique constraint of a partitioned table must hold its partition key, so that users and collections with a unique field stay whole;
  * a distributed collection has partitions of its own.
  */
 const canPartition = ({ uniques, tenantLayout }: Table): boolean => uniques.length === 0 && tenantLayout === undefined;

@@ -1,11 +1,11 @@
-/** What route suites say of answers, and records made behind the routes' back. */
+/** Checks of answers for suites of routes, and records made without a route. */
 import type { Answer } from './client.ts';
 import type { TestService } from './service.ts';
 import { insertRecord } from './system-records.ts';
 
 export const NOBODY = '01900000-0000-7000-8000-000000000000';
 
-/** What went wrong, in short: `[422, 'validation_failed', '/data/title required']`. */
+/** The error in short: `[422, 'validation_failed', '/data/title required']`. */
 export const outcomeOf = ({ status, body }: Answer): readonly unknown[] => [
   status,
   body?.code,

@@ -213,7 +213,7 @@ export function describeRoutes(
   describe.skipIf(skip)(`${name} (distributed)`, () => runWith(new TestService('postgres', true), suite, options));
 }
 
-/** Of distributed collections: once more on a cluster, where there is one. */
+/** Runs a suite of distributed collections on a cluster as well, if there is one. */
 export function describeDistributed(
   name: string,
   suite: (service: TestService) => void,
@@ -223,7 +223,7 @@ export function describeDistributed(
   describe.skipIf(clusterUrl === '')(`${name} (cluster)`, () => withService('cluster', suite, options));
 }
 
-/** Where the two databases make no difference: the suite once, on PostgreSQL where there is one. */
+/** Runs a suite once, on PostgreSQL if there is one: the two databases make no difference to it. */
 export function describeOnOne(name: string, suite: (service: TestService) => void, options: ServiceOptions = {}): void {
   const kind = inject('postgresUrl') === '' ? 'embedded' : 'postgres';
   describe(`${name} (${kind})`, () => withService(kind, suite, options));

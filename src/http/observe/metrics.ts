@@ -103,7 +103,7 @@ export class RequestDurations {
   readonly help = 'Time from the arrival of a request to the end of its response.';
   readonly type = 'histogram';
   readonly aggregator = 'sum';
-  /** By method, route and status. */
+  /** Series by method, route and status. */
   readonly #series = new Map<string, Series>();
 
   /** Counts the request under the route that `ctx.state.route` names. */

@@ -1,6 +1,6 @@
 /**
  * The plan of a page: the statements that find it, made of the filters, of what they leave of the
- * list rule, and of the order. One plan serves all requests of a shape, so its statements are forms.
+ * list rule, and of the order. A plan serves all requests of a shape, so its statements are forms.
  */
 
 import type { Permit } from '../../policy/access.ts';

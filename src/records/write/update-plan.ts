@@ -1,6 +1,6 @@
 /**
  * The plan of an update: the statement that decides and writes, made of the caller's rules and the
- * names of the members that change. One plan serves all updates of a shape, so its statements are forms.
+ * names of the members that change. A plan serves all updates of a shape, so its statements are forms.
  */
 
 import type { Permit } from '../../policy/access.ts';

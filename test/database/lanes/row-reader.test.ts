@@ -43,7 +43,7 @@ const ANSWER = Buffer.concat([
   READY,
 ]);
 
-/** What arrived, in its order; neighbours that are not rows as one text. */
+/** Returns the messages in their order; neighbours that are not rows are one text. */
 function readIn(parts: readonly Buffer[]): readonly unknown[] {
   const found: unknown[] = [];
   const reader = new RowReader(

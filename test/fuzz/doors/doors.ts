@@ -500,7 +500,7 @@ export const idsOf = (rows: readonly Row[]): readonly Id[] =>
 
 const ACTIONS = ['create', 'create', 'create', 'update', 'update', 'update', 'update', 'delete'] as const;
 
-/** A version that is not the record's is told, and only to a caller whom the rules allow the write. */
+/** Another version than the record's is reported, and only to a caller whom the rules allow the write. */
 function isVersionTold(write: Write, standing: Standing, error: string | undefined): boolean {
   if (write.isCurrent !== false) return error !== 'changed';
   const isOtherwiseAllowed = judge({ ...write, isCurrent: undefined }, standing) !== undefined;
@@ -512,7 +512,7 @@ interface Performed {
   readonly answer?: Row;
 }
 
-/** Equal for equal records, in whatever order their members come. */
+/** Equal for equal records, in any order of their members. */
 const sorted = (records: readonly Row[]): string =>
   JSON.stringify(records.map((record) => Object.entries(record).sort()));
 

@@ -1,4 +1,4 @@
-/** The same policy under other names: `owner_id` for `owner`, other variables, and parts that stand in named conditions with parameters. */
+/** The same policy under other names: `owner_id` for `owner`, other variables, and parts moved to named conditions with parameters. */
 import type { Call, Compare, Elements, Expr, Name, Operand, Path } from '../../../grammar/syntax.ts';
 import type { CatalogCollection, CatalogRelation, ValueType } from '../../../src/policy/types.ts';
 import type { Random } from '../random.ts';

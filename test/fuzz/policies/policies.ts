@@ -74,7 +74,7 @@ const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
 /** How often a leaf is of a shape that is drawn from all of them alike. */
 const WANTED_SHARE = 0.3;
 const EXACT_NUMERALS = ['9007199254740993', '1e400', '-1e-400', '1.00000000000000000001'];
-/** With what stands for other characters in a pattern; a backslash alone is the rarest in the rows. */
+/** Includes the wildcards of patterns; a backslash alone is the rarest in the rows. */
 const WILD_TEXTS = [...TEXTS.filter((text) => /[\\%_]/.test(text)), ...Array.from({ length: 8 }, () => '\\')];
 const COUNTS = ['0', '1', '1', '2', '3', '-1', '0.5', '1.5', '1e400', '9007199254740993'];
 /** Around the most ancestors that count. */

@@ -40,7 +40,7 @@ export interface Counts {
   worlds: number;
   policies: number;
   rejected: number;
-  /** A policy, a request and a row: one decision, in whatever forms and by however many backends it is asked. */
+  /** A policy, a request and a row have one decision, in all forms and by all backends. */
   decisions: number;
   /** The decisions that a PostgreSQL or the embedded database has made too. */
   inPostgres: number;

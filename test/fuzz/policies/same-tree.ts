@@ -73,7 +73,7 @@ function numberOf(source: string): string {
 
 // ---------------------------------------------------------------- checked trees
 
-/** Names of elements are the checker's own: they are told apart by where they are bound. */
+/** Names of elements are the checker's own, so the comparison is by the place of their binding. */
 export function differenceOfMeanings(meant: Checked, checked: Checked): string | undefined {
   const [a, b] = [JSON.stringify(new Outline().of(meant)), JSON.stringify(new Outline().of(checked))];
   return a === b ? undefined : `meant ${a}, checked ${b}`;

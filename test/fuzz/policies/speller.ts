@@ -51,7 +51,7 @@ class Speller {
 
   // -------------------------------------------------------------- between tokens
 
-  /** White space and comments where they may stand, and where they must. */
+  /** White space and comments at places that allow or require them. */
   #joined(tokens: readonly string[]): string {
     let text = '';
     for (const token of tokens) text += this.#gap(text.at(-1) ?? '', token[0] ?? '') + token;
@@ -112,7 +112,7 @@ class Speller {
     }
   }
 
-  /** Two or more that stand beside each other may have parentheses of their own. */
+  /** Two or more neighbours may have parentheses of their own. */
   #chain(kind: 'and' | 'or', items: readonly Expr[]): readonly string[] {
     if (items.length > 2 && this.#odd(0.2)) {
       const start = this.#random.below(items.length - 1);

@@ -1,5 +1,5 @@
 /**
- * A leaf of a shape that is drawn from all shapes alike, whatever their share in a random schema: paths of one type and nullability are
+ * A leaf of a shape that is drawn from all shapes alike, independent of their share in a random schema: paths of one type and nullability are
  * rare, and pairs of such paths are rarer still. It does not depend on what was met before, so that a world can be made again alone.
  */
 import type { CompareOp, Expr, Operand } from '../../../grammar/syntax.ts';

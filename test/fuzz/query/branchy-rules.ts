@@ -43,7 +43,7 @@ export class BranchyRules {
     return `@record.${left} ${random.pick(['=', '!='])} @record.${right}`;
   }
 
-  /** What no index serves. */
+  /** A condition that no index serves. */
   #other(atom: Maker): string {
     const roll = this.#random.next();
     if (roll < 0.3) return `not (${atom()})`;
@@ -90,7 +90,7 @@ export class BranchyRules {
     return `any(${path} as ${variable}, ${this.#atom(this.#collection(collection), variable, Math.max(0, depth - 1))})`;
   }
 
-  /** Of the caller, or a record by its id; sometimes by a list that the caller's own record leads to. */
+  /** Requires the caller, or a record by its id; sometimes by a list that the caller's own record leads to. */
   #held({ name, collection }: CatalogRelation, at: string): string {
     const random = this.#random;
     const path = `${at}.${name}`;

@@ -1,4 +1,4 @@
-/** What `can` may say of a record: exact where the rules read the stored record alone, and in accord with sample writes where they do not. */
+/** Checks `can`: exact if the rules read the stored record alone, else in accord with sample writes. */
 import type { Row } from '../../../src/policy/types.ts';
 import { readsData, readsNext } from '../../../src/policy/visit.ts';
 import type { Id } from '../../oracle/database.ts';
@@ -8,7 +8,7 @@ import type { FuzzCaller, Standing } from './caller.ts';
 
 const SAMPLES = 4;
 
-/** What is wrong with the answer, or undefined. @param row as it is stored */
+/** Returns the defect of the answer, or undefined. @param row as it is stored */
 export function wrongCan(
   can: unknown,
   row: Row,

@@ -13,7 +13,7 @@ import { type Change, HiddenChanges } from './hidden-changes.ts';
 import { sortOf } from './options.ts';
 
 interface Walked {
-  /** What the database holds now. */
+  /** The present rows of the database. */
   readonly data: Data;
   /** In words. */
   readonly found?: string;
@@ -98,14 +98,14 @@ export class ChangingWalk {
       if (change.kind !== 'row' || known.has(change.id)) continue;
       known.add(change.id);
       await writer.perform(change).catch((error: unknown) => {
-        // What others refer to stays.
+        // A record that others reference stays.
         if ((error as { readonly kind?: string }).kind !== 'foreign_key') throw error;
       });
     }
     return known.size === 0 ? before : readAll(this.#world.stocked);
   }
 
-  /** Of the walked collection: a record is changed, copied, or deleted. */
+  /** Changes, copies or deletes a record of the walked collection. */
   #change(data: Data): Change {
     const random = this.#random;
     const { name, kind, fields, relations } = this.#caller.collection;

@@ -29,7 +29,7 @@ export function filterOf(expr: Expr): ClientFilter | undefined {
 class Unsayable extends Error {}
 
 class FilterWriter {
-  /** By what they stand for. */
+  /** The names of the params, by their values. */
   readonly params = new Map<string, string>();
 
   expr(expr: Expr, bound: ReadonlySet<string>): Expr {

@@ -24,7 +24,7 @@ import { linesOf, meantBy, permitOf, type Rule, RuleMaker, type RuleSet } from '
 export interface FilterCounts {
   worlds: number;
   filters: number;
-  /** Could not be said, or was rejected with every choice of params. */
+  /** A filter that has no text, or was rejected with every choice of params. */
   rejected: number;
   /** A filter, a caller and a row. */
   decisions: number;
@@ -44,13 +44,13 @@ export interface FilterRun {
   readonly compiler: QueryCompiler;
   readonly seed: number;
   readonly counts: FilterCounts;
-  /** Of a collection. Default: few or many, by the number of the world. */
+  /** Rows of a collection. Default: few or many, by the number of the world. */
   readonly rows?: number;
   isOver(): boolean;
 }
 
 const CALLERS = 4;
-/** Of a caller. The more rows there are, the longer rules and tables took to make. */
+/** Filters of a caller. With more rows, rules and tables take longer to make. */
 const FILTERS = 48;
 const FILTERS_OF_MANY_ROWS = 144;
 /** In a statement. */
@@ -100,7 +100,7 @@ const OTHERS = (['allow', 'deny'] as const).map((verdict): Visibility => {
   return { records: () => rule, member: () => rule };
 });
 
-/** What one caller may see of the collection that is asked, and of what it leads to. */
+/** A caller's view of the filtered collection, and of the collections that it leads to. */
 interface Sight {
   readonly request: PolicyRequest;
   /** The rows in their order, as the caller sees them; undefined: not listed. */
@@ -111,7 +111,7 @@ interface Sight {
   readonly visibility: Visibility;
 }
 
-/** One caller, with rules for every collection, and filters for one. */
+/** A caller, with rules for every collection, and filters for one. */
 class FilterSession {
   readonly #world: World;
   readonly #grounds: Grounds;
@@ -156,7 +156,7 @@ class FilterSession {
     return this.#world.data.rows.get(this.#collection)!;
   }
 
-  /** What the caller may see. */
+  /** The records and fields that the caller may see. */
   #sightOf(rules: RuleSet, request: PolicyRequest): Sight {
     const { catalog, data } = this.#world;
     const seen = hide(catalog, data, { rules: meantBy(rules), request });
@@ -196,7 +196,7 @@ class FilterSession {
         (row, r) => listed[r] !== undefined && finds(row, everything) !== expected[r],
       ).length;
     const { sql } = compiler.sql;
-    // What a filter came to for another caller must not be taken for this one.
+    // The condition of a filter for another caller must not serve this one.
     if (random.chance(0.5)) filter.where('r', { auth: request.auth!, now: request.now }, random.pick(OTHERS));
     const seen = filter.where('r', { auth: request.auth!, now: request.now }, visibility);
     const finding = { form: 'it', text, request: { ...asked, query: request.query } } as unknown as Finding;

@@ -174,7 +174,7 @@ const changeOf = ({ name }: Pick<Collection, 'name'>, row: Row): Change => ({
   row,
 });
 
-/** Of a record that nothing refers to. */
+/** Deletes a record that no other references. */
 function removal({ name, relations }: Collection, { row, data }: Standing): Change | undefined {
   const isUsed =
     [...data.rows.values()].some((rows) => rows.some((each) => each !== row && Object.values(each).includes(row.id))) ||
@@ -184,7 +184,7 @@ function removal({ name, relations }: Collection, { row, data }: Standing): Chan
     : { kind: 'row', collection: name, id: row.id as Id, row: undefined };
 }
 
-/** What the database holds after a change. */
+/** The rows of the database after a change. */
 function changed({ rows, links }: Data, change: Change): Data {
   if (change.kind === 'link') {
     const { relation, pair, isNew } = change;

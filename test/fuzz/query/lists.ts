@@ -56,7 +56,7 @@ const ROWS = 20;
 const CALLERS = 10;
 const LISTS = 14;
 
-/** One world in a database without tables. The first disagreement in full; undefined if there is none. */
+/** Runs one world in a database without tables. Returns the first disagreement in full, or undefined. */
 export async function runLists(number: number, db: Database, run: ListRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_039 + number * 7_919) >>> 0);
   const { schema, issues } = run.doors.parseSchema(indexed(randomSchema(random), random));
@@ -80,11 +80,11 @@ interface StockedWorld {
 }
 interface Filtered {
   readonly filters: readonly ExactFilter[];
-  /** Whether the record, as the caller sees it, matches. */
+  /** Returns true if the record matches, as the caller sees it. */
   matches(row: Row): boolean;
 }
 
-/** One caller, with rules for every collection. */
+/** A caller, with rules for every collection. */
 class ListSession {
   readonly #world: StockedWorld;
   readonly #random: Random;
@@ -124,7 +124,7 @@ class ListSession {
     this.#listed = listed.toSorted((a, b) => ((a.id as Id) < (b.id as Id) ? -1 : 1));
   }
 
-  /** One to three policies. */
+  /** Makes one to three policies. */
   #branchy(): readonly Compiled[] {
     const { data, doors, stocked } = this.#world;
     const random = this.#random;
@@ -178,7 +178,7 @@ class ListSession {
     );
   }
 
-  /** By the plain condition, by the branches, and by whatever the statistics say. */
+  /** Asks by the plain condition, by the branches, and by the choice of the statistics. */
   async #bothWays<T>(ask: (records: ReturnType<QueryDoors['createRecords']>) => Promise<T>): Promise<readonly T[]> {
     const { doors, stocked } = this.#world;
     let planned = 0;
@@ -357,5 +357,5 @@ class ListSession {
 
 const idsIn = (json: string): readonly Id[] => (JSON.parse(json) as readonly Row[]).map(({ id }) => id as Id);
 
-/** Equal for equal pages, in whatever order their members come. */
+/** Equal for equal pages, in any order of their members. */
 const text = (page: object): string => JSON.stringify(Object.entries(page).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -74,7 +74,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
     cutOff++;
     return undefined;
   };
-  /** One world of a kind; false where there are no more. */
+  /** Runs one world of a kind; returns false after the last. */
   const next = async (turns: Iterator<number>, ask: (number: number) => Promise<string | undefined>) => {
     const { value, done } = turns.next();
     // The other lanes come to their end before the servers stop.

@@ -1,4 +1,4 @@
-/** What a query may ask for beside its records: chosen members, and related records within each other. */
+/** The options of a query: chosen members, and related records within each other. */
 import type { Row } from '../../../src/policy/types.ts';
 import type { Collection, Relation, Schema } from '../../../src/schema/model/model.ts';
 import type { Aggregation } from '../../oracle/aggregate.ts';
@@ -114,7 +114,7 @@ interface Drawing {
 /** Members with rules, by collection. */
 type Masked = ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 
-/** Whether a relation of `own` rests on a reference with rules. */
+/** Returns true if a relation of `own` depends on a reference with rules. */
 function mayHide(relation: Relation, own: string, masked: Masked): boolean {
   const isHeld = relation.kind === 'has_one' || relation.kind === 'has_many';
   return (isHeld ? masked.get(relation.collection)?.has(relation.via) : masked.get(own)?.has(relation.name)) === true;

@@ -27,7 +27,7 @@ export interface PageCounts {
   pages: number;
   /** Met on walks. */
   records: number;
-  /** Of the pages, those with relations, and those with capabilities. */
+  /** Counts the pages with relations, and those with capabilities. */
   expanded: number;
   capable: number;
   /** Counts that were given as estimates. */
@@ -65,7 +65,7 @@ export interface PageRun {
   readonly doors: QueryDoors;
   readonly seed: number;
   readonly counts: PageCounts;
-  /** Of a world. Default 6. */
+  /** Callers of a world. Default 6. */
   readonly callers?: number;
   isOver(): boolean;
 }
@@ -74,7 +74,7 @@ const ROWS = 24;
 const CALLERS = 6;
 const QUESTIONS = 12;
 
-/** One world in a database without tables. The first disagreement in full; undefined if there is none. */
+/** Runs one world in a database without tables. Returns the first disagreement in full, or undefined. */
 export async function runPages(number: number, db: Database, run: PageRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_037 + number * 7_901) >>> 0);
   const { doors, counts } = run;
@@ -109,16 +109,16 @@ export function indexed(text: string, random: Random): string {
 interface Asked {
   readonly body: Row;
   readonly found: readonly Row[];
-  /** Whether a filter takes part. */
+  /** True if the page has a filter. */
   readonly isFiltered: boolean;
 }
-/** What the database holds afterwards, and a disagreement in words. */
+/** The rows of the database afterwards, and a disagreement in words. */
 interface Outcome {
   readonly data: Data;
   readonly found?: string | undefined;
 }
 
-/** One caller, with rules for every collection. */
+/** A caller, with rules for every collection. */
 class PageSession {
   readonly #world: StockedWorld;
   readonly #random: Random;
@@ -126,7 +126,7 @@ class PageSession {
   readonly #caller: FuzzCaller;
   readonly #standing: Standing;
   readonly #options: OptionMaker;
-  /** Those that were answered as they should be. */
+  /** Questions that were answered correctly. */
   readonly #questions: Question[] = [];
 
   constructor(world: StockedWorld, random: Random, counts: PageCounts) {
@@ -350,7 +350,7 @@ interface Told {
 const withoutUndefined = (row: Row): Row =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
 
-/** Equal for equal answers, in whatever order their members come. Zero has one sign. */
+/** Equal for equal answers, in any order of their members. Zero has one sign. */
 const text = (value: unknown): string =>
   JSON.stringify(value, (_, each) =>
     each !== null && typeof each === 'object' && !Array.isArray(each)

@@ -10,11 +10,11 @@ import { type Compiled, compileForm, Rejected } from '../policies/differential.t
 import { PolicyMaker, type Setting } from '../policies/policies.ts';
 import type { Random } from '../random.ts';
 
-/** A union of policies; nobody's where there are none. */
+/** A union of policies; without policies it is empty. */
 export type Rule = readonly Compiled[];
 export interface RuleSet {
   readonly list: Rule;
-  /** Of the listed collection. */
+  /** The rule of the listed collection. */
   readonly update: Rule;
   readonly remove: Rule;
   readonly records: ReadonlyMap<string, Rule>;
@@ -44,7 +44,7 @@ export class RuleMaker {
     const records = new Map(names.map((name) => [name, this.#rule(name)] as const));
     const members = new Map(
       names.map((name) => {
-        // What hides a reference hides it from orders, related records and the way back.
+        // A hidden reference is hidden from orders, related records and the way back.
         const { relations } = catalog.collections.get(name)!;
         const some = masked(name).filter((member) => random.chance(relations.has(member) ? 0.6 : 0.25));
         return [name, new Map(some.map((member) => [member, this.#rule(name)]))] as const;

@@ -1,4 +1,4 @@
-/** What a caller may ask the service about one collection, by every way to a record of it. */
+/** A caller's requests to the service about one collection, by every way to a record of it. */
 import type { Row } from '../../../src/policy/types.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { scalarOf } from '../policies/values.ts';
@@ -17,7 +17,7 @@ export interface Sent {
 interface Asking {
   readonly world: StockedWorld;
   readonly random: Random;
-  /** What the database holds after the change. */
+  /** The rows of the database after the change. */
   readonly after: Data;
 }
 
@@ -31,7 +31,7 @@ export class ServiceQuestions {
   readonly #caller: FuzzCaller;
   readonly #asking: Asking;
   readonly #path: string;
-  /** Of records that are there before the change or after it, and of none. */
+  /** Ids of records that exist before the change or after it, and of no record. */
   readonly #ids: readonly Id[];
   readonly #readable: readonly Id[];
 
@@ -76,7 +76,7 @@ export class ServiceQuestions {
       count: random.pick(['none', 'exact', 'estimated']),
       capabilities: random.chance(0.3),
       ...(random.chance(0.15) && { offset: random.below(6) }),
-      // An error names what the schema has, whatever is hidden.
+      // An error names parts of the schema, hidden or not.
       ...(random.chance(0.1) && { fields: ['titel', 'id'] }),
     };
     return { method: 'POST', path: `${this.#path}/query`, body, isQuery: true };
@@ -116,8 +116,8 @@ export class ServiceQuestions {
   }
 
   /**
-   * Of records that can be read, since everyone may write. Not of what is unique, nor of a delete that references may prevent: these
-   * errors speak of records that may be hidden.
+   * Tries writes of readable records, since everyone may write. Unique values, and a delete that references may prevent, are left
+   * out: their errors depend on records that may be hidden.
    */
   #dryRun(): Sent {
     const { random, world } = this.#asking;

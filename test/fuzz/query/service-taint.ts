@@ -22,7 +22,7 @@ export interface ServiceCounts {
   worlds: number;
   /** Asked before and after a change of what is hidden. */
   requests: number;
-  /** Of those, the ones that were answered with an error. */
+  /** Counts those that were answered with an error. */
   errors: number;
   changes: number;
 }
@@ -31,7 +31,7 @@ export interface ServiceRun {
   readonly doors: QueryDoors;
   readonly seed: number;
   readonly counts: ServiceCounts;
-  /** Of a world. Default 5. */
+  /** Callers of a world. Default 5. */
   readonly callers?: number;
   isOver(): boolean;
 }
@@ -41,7 +41,7 @@ const CALLERS = 5;
 const EMAIL = 'caller@example.org';
 const PASSWORD = 'a password of the fuzz';
 
-/** One world in a database without tables. The first disagreement in full; undefined if there is none. */
+/** Runs one world in a database without tables. Returns the first disagreement in full, or undefined. */
 export async function runServiceTaint(number: number, db: Database, run: ServiceRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_039 + number * 7_919) >>> 0);
   const { doors } = run;
@@ -49,7 +49,7 @@ export async function runServiceTaint(number: number, db: Database, run: Service
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   const folder = await mkdtemp(join(tmpdir(), 'bylaw-fuzz-'));
   const config = doors.readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: folder });
-  // Whoever opened the database closes it.
+  // The opener of the database closes it.
   const kept = { ...db, close: async () => undefined };
   const passwords = doors.createPasswordPool(undefined, { memoryCost: 8, timeCost: 1, parallelism: 1 });
   const service = await doors.startService({ config, schema, db: kept, log: doors.openLog('error'), passwords });
@@ -117,11 +117,11 @@ interface SessionParts {
   readonly run: ServiceRun;
 }
 
-/** One caller, with rules for every collection. */
+/** A caller, with rules for every collection. */
 class ServiceSession {
   readonly #parts: SessionParts;
   readonly #caller: FuzzCaller;
-  /** What the database holds now. */
+  /** The present rows of the database. */
   data: StockedWorld['data'];
 
   constructor(parts: SessionParts) {
@@ -131,7 +131,7 @@ class ServiceSession {
     this.data = world.data;
   }
 
-  /** With the caller's rules about reading. Whoever may read may write: other rules could read what is hidden. */
+  /** The schema with the caller's rules for reading. A reader may write: other rules could read hidden records. */
   get schema(): Schema {
     const { schema } = this.#parts.world.stocked;
     const { list, records, members } = this.#caller.rules;

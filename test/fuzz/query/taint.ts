@@ -19,13 +19,13 @@ export interface Question {
   readonly body: Row;
 }
 interface Tainted {
-  /** What the database holds now. */
+  /** The present rows of the database. */
   readonly data: Data;
   readonly changes: number;
   /** In words. */
   readonly found?: string;
 }
-/** What was asked, for a report, and what came of it. */
+/** A question, for a report, and its answer. */
 type Asked = readonly [string, string];
 
 export class TaintCheck {
@@ -65,7 +65,7 @@ export class TaintCheck {
   #answer({ kind, body }: Question): Promise<Asked> {
     const { doors, stocked } = this.#world;
     const { collection } = this.#caller;
-    // What an open rule comes to is not part of what the view compares.
+    // The view does not compare the outcome of an open rule.
     const isOpen = this.#caller.rules.update.some(({ meant }) => readsNext(meant) || readsData(meant));
     const asked = isOpen ? { ...body, ...(kind === 'query' && { capabilities: false }) } : body;
     return this.#watched(JSON.stringify(asked), async (db) => {
@@ -119,7 +119,7 @@ export class TaintCheck {
       if (code === undefined) throw error;
       return { code };
     });
-    // What takes too long for one of the two worlds is not under test.
+    // A query that takes too long for one of the two worlds is not under test.
     const isExpensive = (answer as { readonly code?: string }).code === 'query_too_expensive';
     return [what, isExpensive ? '' : JSON.stringify([answer, statements.toSorted()])];
   }

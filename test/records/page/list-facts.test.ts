@@ -1,5 +1,5 @@
 // @module-tag partitions
-/** What exact filters say of records decides parts of the list rule before the database is asked. The answers stay what they were. */
+/** The facts of exact filters decide parts of the list rule before the query. The answers stay the same. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { compileFilter } from '../../../src/policy/filter.ts';
@@ -31,7 +31,7 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
   let world: World;
   let ann: Caller;
   let bob: Caller;
-  /** What was sent to read lists. */
+  /** Statements that read lists. */
   const sent: string[] = [];
 
   beforeAll(async () => {

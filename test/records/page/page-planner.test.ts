@@ -275,7 +275,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       const title = i % 7 === 0 ? 'secret' : `n${i}`;
       await owner.create('notes', { title, status: statuses[i % 3], team, labels: { set } });
     }
-    // Nobody may read this label, so nobody may set it.
+    // No caller may read this label, so no caller may set it.
     const secret = param('uuid', labels.get('secret')!);
     await db.run(
       sql`INSERT INTO notes__labels SELECT record_id, ${secret} FROM notes__labels WHERE member_id = ${param('uuid', labels.get('half')!)}`,

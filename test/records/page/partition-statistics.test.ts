@@ -1,4 +1,4 @@
-/** What is known of tables whose rows are in partitions. */
+/** Statistics of tables whose rows are in partitions. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const [PERSON, TEAM] = ['019a0000-0000-7000-8000-000000000001', '019a0000-0000-7
 
 describe.each(KINDS)('partitions on %s', (kind) => {
   let db: Database;
-  /** What the database was told, by all. */
+  /** Statements that the database received, from all. */
   const told: string[] = [];
   let watched: Database;
   beforeAll(async () => {
@@ -58,7 +58,7 @@ describe.each(KINDS)('partitions on %s', (kind) => {
                   CASE WHEN n % 4 = 0 THEN 'draft' ELSE 'published' END, now(), now()
              FROM generate_series(${least}, ${most}) AS n`),
     );
-  /** What autovacuum does: it looks at partitions, and never at the table. */
+  /** Does the work of autovacuum, which analyses partitions, and never the table. */
   const autovacuum = async (): Promise<void> => {
     if (kind === 'embedded') return;
     const leaves = await db.rows(raw(`SELECT relid::regclass::text FROM pg_partition_tree('documents') WHERE isleaf`));

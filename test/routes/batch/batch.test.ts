@@ -491,7 +491,7 @@ interface Contenders {
   readonly batch: Client;
 }
 
-/** What a world starts with: two boards and a card. */
+/** Creates two boards and a card. */
 async function begin(client: Client, round: number): Promise<readonly string[]> {
   const open = (await client.post('/api/boards', { data: { name: `${round}` } })).body.data.id;
   const shut = (await client.post('/api/boards', { data: { name: `${round}`, open: false } })).body.data.id;
@@ -528,7 +528,7 @@ function randomOperations(random: Random, round: number): readonly Operation[] {
   });
 }
 
-/** With `#n` replaced, wherever it stands. */
+/** Replaces `#n` everywhere. */
 const filledIn = <T>(value: T, standFor: (index: number) => unknown, world: string): T =>
   JSON.parse(
     JSON.stringify(value)
@@ -544,7 +544,7 @@ async function alone(client: Client, operation: Operation): Promise<Answer> {
     : client.delete(`/api/${collection}/${id}`);
 }
 
-/** Whether nothing was refused. */
+/** Returns true if no operation was rejected. */
 async function compare(random: Random, round: number, { single, batch }: Contenders): Promise<boolean> {
   const operations = randomOperations(random, round);
   const ids: (string | undefined)[] = [...(await begin(single, round))];

@@ -77,7 +77,7 @@ describeRoutes(
         const filter = `any(ancestors(place by parent) as p, ${condition})`;
         return (await user.client.post('/api/things/query', { filter, params: { id } })).body.data.length;
       };
-      // By a list of what is below, and by a look at each chain.
+      // The first condition lists the descendants, the second reads each chain.
       for (const condition of ['p = $id', 'p = $id and p.name contains ""']) {
         const seen = [room, floor, house].map((id) => things(condition, id));
         expect([condition, ...(await Promise.all(seen))]).toEqual([condition, 1, 1, 0]);
@@ -95,7 +95,7 @@ describeRoutes(
       ['any(ancestors(folder by parent) as f, f = $secret)', [], ['hidden', 'mine']],
       ['none(ancestors(folder by parent) as f, f.name = "secret")', ['mine', 'sealed', 'top'], ['sealed', 'top']],
       ['all(ancestors(folder by parent) as f, f.name != "secret")', ['mine', 'sealed', 'top'], ['sealed', 'top']],
-      // What the embedded planner takes for too dear differs by what may be hidden.
+      // The embedded planner finds other queries too expensive if records may be hidden.
       ['count(ancestors(folder by parent)) = 2', ['mine'], undefined],
       ['count(ancestors(folder by parent)) >= 3', [], undefined],
       ['count(ancestors(folder by parent)) >= 1', ['mine', 'sealed', 'top'], ['hidden', 'mine', 'sealed', 'top']],
@@ -116,7 +116,7 @@ describeRoutes(
       await make(bob, 'documents', { title: 'deep', folder });
       const isDeep = 'title = "deep" and none(ancestors(folder by parent) as f, f.name = "nowhere")';
       expect(await found(isDeep)).toEqual(['deep']);
-      // Who sees the next one cannot know what is above it.
+      // A caller who sees the next folder cannot know its parents.
       expect(await found(isDeep, {}, root)).toEqual([]);
     });
 

@@ -1,4 +1,4 @@
-/** What queries tell of hidden records: nothing, whichever way they are asked. And what they may cost. */
+/** Queries reveal nothing about hidden records, in any form; and they have a limit of cost. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { param, type Sql, sql } from '../../../src/sql.ts';
 import type { Answer } from '../../support/client.ts';

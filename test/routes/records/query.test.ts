@@ -1,5 +1,5 @@
 // @module-tag partitions
-/** `POST /api/{collection}/query` of the contract: its keys, its answers and its errors. What filters may see: query-visibility. */
+/** `POST /api/{collection}/query` of the contract: its keys, its answers and its errors. The visibility of records to filters is in query-visibility. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../../support/client.ts';
 import { makeTag, outcomeOf, saidBy } from '../../support/records.ts';

@@ -1,6 +1,6 @@
 /**
- * What a Citus cluster refuses, or answers at a high price, and hash partitions let through: every statement that a schema with
- * distributed collections sends is parsed with PostgreSQL's own grammar and held to these rules. They come from a trial
+ * A Citus cluster rejects, or pays dearly for, statements that hash partitions accept: every statement that a schema with
+ * distributed collections sends is parsed with PostgreSQL's own grammar and checked by these rules. They come from a trial
  * of the service on a cluster.
  */
 
@@ -68,7 +68,7 @@ export class Judge {
   }
 }
 
-/** One statement. */
+/** The check of a single statement. */
 class Hearing {
   readonly offences: Offence[] = [];
   readonly #judge: Judge;

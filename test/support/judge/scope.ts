@@ -7,7 +7,7 @@ export type TenantId = string;
 interface Row {
   /** Undefined: of a subquery. */
   readonly table: string | undefined;
-  /** Of a subquery. */
+  /** The scope of a subquery. */
   readonly query?: { readonly scope: Scope; readonly select: Tree };
 }
 
@@ -16,7 +16,7 @@ type Pair = readonly [a: unknown, b: unknown];
 
 export class Scope {
   readonly #outer: Scope | undefined;
-  /** By alias. */
+  /** Rows by alias. */
   readonly #rows = new Map<string, Row>();
   readonly #known = new Map<string, TenantId>();
   readonly #params: readonly unknown[];
@@ -117,7 +117,7 @@ function bare(operand: unknown): unknown {
   return cast === undefined ? operand : bare(cast.arg);
 }
 
-/** What is equal wherever the condition holds: of an `and` what some part says, of an `or` what all say. */
+/** The equalities that the condition implies: of an `and` those of any part, of an `or` those of all parts. */
 function equalities(condition: unknown): readonly Pair[] {
   const test = as(condition, 'A_Expr');
   if (test !== undefined) {

@@ -5,7 +5,7 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
 
 export class SilentProxy {
-  /** Of the database, through the proxy. */
+  /** The address of the database, through the proxy. */
   readonly url: string;
   readonly #close: () => Promise<void>;
   readonly #pairs: Set<readonly Socket[]>;
@@ -46,7 +46,7 @@ export class SilentProxy {
     });
   }
 
-  /** Returns how many connections went dead. What they were doing on the server ends there. */
+  /** Returns how many connections went dead. Their statements on the server end. */
   silence(): number {
     const count = this.#pairs.size;
     for (const [client, upstream] of this.#pairs) {
@@ -58,7 +58,7 @@ export class SilentProxy {
     return count;
   }
 
-  /** What the server sends waits until the returned function is called. */
+  /** Holds the server's messages until the returned function is called. */
   hold(): () => void {
     const upstreams = [...this.#pairs].map(([, upstream]) => upstream!);
     for (const upstream of upstreams) upstream.pause();

@@ -49,13 +49,13 @@ interface Rver {
 
 export class ProtocolServer {
   readonly requests: Seen[] = [];
-  /** Those that were neither completed nor aborted. */
+  /** Uploads that were neither completed nor aborted. */
   readonly uploads = new Map<string, Upload>();
   /** False: ListMultipartUploads is answered with 501, as s3rver does. */
   listsUploads = true;
   /** Uploads on one page of ListMultipartUploads. */
   pageSize = 1000;
-  /** What becomes of a request: `hold` carries it out and never answers, `lose` does neither, a number is a status without anything done. */
+  /** The treatment of a request: `hold` executes it and never answers, `lose` does neither, a number is a status without any work. */
   treat: (seen: Seen) => 'hold' | 'lose' | number | undefined = () => undefined;
   readonly #s3rver: Rver;
   readonly #handle: RequestListener;
@@ -118,7 +118,7 @@ export class ProtocolServer {
     return `s3://${BUCKET}/some/folder?endpoint=${encodeURIComponent(this.endpoint)}${more}`;
   }
 
-  /** Of all files, without the trash and the mark of their database. */
+  /** The keys of all files, without the trash and the mark of their database. */
   async keys(): Promise<readonly string[]> {
     return (await this.allKeys()).filter((key) => !key.includes('/trash/') && !key.endsWith('/mark'));
   }
