@@ -2,6 +2,7 @@
  * The recent writers, and the position in the log that a standby must reach to have their writes.
  * Each node announces its writers to all nodes, with a position behind their writes.
  */
+import { BoundedMap } from '../../bounded-map.ts';
 import { type Sql, sql, text } from '../../sql.ts';
 import type { Queryable } from '../contract.ts';
 import { inRounds } from '../in-rounds.ts';
@@ -30,8 +31,7 @@ interface RecentWriter {
 export class RecentWriters {
   readonly #keepMs: number;
   readonly #primary: Pick<Queryable, 'rows'> | undefined;
-  /** Entries by caller; the oldest first. */
-  readonly #entries = new Map<string, RecentWriter>();
+  readonly #entries = new BoundedMap<string, RecentWriter>(MOST_WRITERS);
   readonly #unannounced = new Set<string>();
   /** An announcement names all writers during the one before it. */
   readonly #announce = inRounds(() => this.#announceAll());
@@ -81,14 +81,8 @@ export class RecentWriters {
   }
 
   #note(callerId: string, position: bigint, pending: symbol | undefined): void {
-    const now = performance.now();
     const known = this.#entries.get(callerId)?.position ?? 0n;
-    this.#entries.delete(callerId);
     const greatest = known > position ? known : position;
-    this.#entries.set(callerId, { until: now + this.#keepMs, position: greatest, pending });
-    for (const [oldest, { until }] of this.#entries) {
-      if (until > now && this.#entries.size <= MOST_WRITERS) break;
-      this.#entries.delete(oldest);
-    }
+    this.#entries.set(callerId, { until: performance.now() + this.#keepMs, position: greatest, pending });
   }
 }
