@@ -53,6 +53,8 @@ export default defineConfig(({ mode }) => {
       pool: 'forks',
       maxWorkers: 2,
       sequence: { sequencer: LongestFirst },
+      // Node loads the modules as it does for users: nothing is transformed, and an import is not a property of an object.
+      experimental: { viteModuleRunner: false, nodeLoader: false },
       // A worker loads the modules once, and compiles the embedded database once; no test replaces a module.
       isolate: false,
       globalSetup: ['test/support/global.ts'],
