@@ -14,6 +14,7 @@ import { type Storage, StorageUnavailable } from '../../src/files/storage/storag
 import { raw } from '../../src/sql.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
+import { until } from '../support/until.ts';
 
 const ID = '01900000-0000-7000-8000-000000000001';
 const OTHER = '01900000-0000-7000-8000-000000000002';
@@ -23,6 +24,9 @@ async function put(storage: Storage, key: string): Promise<void> {
   const incoming = await storage.incoming(key);
   await incoming.write(Buffer.from(`bytes of ${key}`));
   await incoming.publish();
+  // A file system counts fractions of a millisecond, and the clock of a sweep does not: the bytes would be from later.
+  const written = Date.now();
+  await until('the bytes are older than the sweep', () => Date.now() > written);
 }
 
 const folders: string[] = [];
