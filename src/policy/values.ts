@@ -45,11 +45,8 @@ export function parseUuid(text: string): string | undefined {
 }
 
 /** PostgreSQL rejects other strings: those with NUL or a lone surrogate. */
-export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
-
-export function parseString(text: string): string | undefined {
-  return isStorable(text) ? text : undefined;
-}
+export const parseString = (text: string): string | undefined =>
+  text.isWellFormed() && !text.includes('\0') ? text : undefined;
 
 const LONG_MONTHS = new Set([1, 3, 5, 7, 8, 10, 12]);
 

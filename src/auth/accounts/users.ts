@@ -4,7 +4,7 @@ import { type Cells, type Database, type Queryable, StoreError, type Transaction
 import { namedCells } from '../../database/named-cells.ts';
 import { present } from '../../invariant.ts';
 import { decide } from '../../policy/access.ts';
-import { datetimeOf, isStorable } from '../../policy/values.ts';
+import { datetimeOf, parseString } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import { Store } from '../../records/access-context.ts';
 import type { RecordShape } from '../../records/record-shape.ts';
@@ -92,12 +92,12 @@ export class Users {
   }
 
   async byEmail(db: Queryable, email: string): Promise<User | undefined> {
-    if (!isStorable(email)) return undefined;
+    if (parseString(email) === undefined) return undefined;
     return this.#find(db, sql`u.email = ${text(normalEmail(email))}`);
   }
 
   async accountOf(db: Queryable, email: string): Promise<Account | undefined> {
-    if (!isStorable(email)) return undefined;
+    if (parseString(email) === undefined) return undefined;
     const [cells] = await db.rows(sql`
       SELECT u.id, a.password_hash, u.disabled
         FROM "users" u

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Database } from '../../database/contract.ts';
-import { isStorable } from '../../policy/values.ts';
+import { parseString } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import type { Limits } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
@@ -145,7 +145,7 @@ class DatabaseLimiter implements Limiter {
   }
 
   async #cameFrom(email: string, { ip }: RequestClient): Promise<boolean> {
-    if (ip === undefined || !isStorable(email)) return false;
+    if (ip === undefined || parseString(email) === undefined) return false;
     const rows = await this.#db.rows(sql`
       SELECT 1
         FROM "_auth_audit" e
