@@ -11,7 +11,8 @@ export const command: CommandGroup = {
   commands: [
     {
       name: 'files adopt',
-      summary: 'takes the stored files over from another copy of this database, which then deletes none of them',
+      summary:
+        'takes ownership of the stored files from another copy of this database, which then deletes none of them',
       settings: [...DATABASE_SETTINGS, 'files'],
       flags: {},
       run: adopt,

@@ -15,14 +15,14 @@ export const command: CommandGroup = {
   commands: [
     {
       name: 'migrate plan',
-      summary: 'prints the SQL, marks what does not happen unasked, and counts records that break a rule',
+      summary: 'prints the SQL, marks the steps that need `migrate apply`, and counts records that break a rule',
       settings: DATABASE_SETTINGS,
       flags: { sql: { value: 'FILE', about: 'writes the plan into a file, for a review' } },
       run: (args, io) => withDatabase(args, io, (opened) => plan(opened, args.get('sql'), io)),
     },
     {
       name: 'migrate apply',
-      summary: 'runs the SQL: what is quick in one transaction, then the rest while the tables are in use',
+      summary: 'runs the SQL: quick steps in one transaction, then the rest while the tables are in use',
       settings: DATABASE_SETTINGS,
       flags: { 'allow-destructive': { about: 'also runs the statements that lose data' } },
       run: (args, io) => withDatabase(args, io, (opened) => apply(opened, args.has('allow-destructive'), io)),

@@ -6,7 +6,7 @@ import type { Command } from './support/command.ts';
 
 export const command: Command = {
   name: 'serve',
-  summary: 'brings the database to the schema (nothing that loses data) and serves it',
+  summary: 'migrates the database to the schema (never destructively) and serves it',
   settings: SETTING_NAMES,
   async run(args, io) {
     const config = readConfig(args.flags, io.env);

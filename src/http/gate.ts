@@ -142,7 +142,7 @@ function collectionAt(door: Door, { app, match }: Exchange): Collection | undefi
 function noRouteProblem(collection: Collection | undefined, { candidates }: Match): Problem {
   const offered = candidates.filter((route) => isOffered(route, collection));
   if (offered.length === 0) return notFoundProblem();
-  return new Problem('method_not_allowed', 'this address does not take that method', {
+  return new Problem('method_not_allowed', 'the method is not allowed at this address', {
     headers: { Allow: allowOf(offered) },
   });
 }
@@ -254,5 +254,4 @@ const NO_RULES: readonly Policy[] = [];
 
 export const forbiddenProblem = (errors: readonly ErrorDetail[] = []): Problem =>
   new Problem('forbidden', 'the access rules do not allow this', { errors });
-export const notFoundProblem = (): Problem =>
-  new Problem('not_found', 'there is nothing here, or nothing that you may see');
+export const notFoundProblem = (): Problem => new Problem('not_found', 'not found, or not visible to you');

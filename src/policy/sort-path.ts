@@ -38,7 +38,7 @@ function stepOf(name: string, at: CatalogCollection): ToOneStep | string {
   const relation = findRelation(at, name);
   if (relation === undefined) return unknownSortName(name, at);
   if (relation.kind === 'belongs_to' || relation.kind === 'has_one') return { from: at.name, relation };
-  return `\`${name}\` is many records, which have no one order; expected belongs_to or has_one`;
+  return `\`${name}\` is to-many, so it gives no order; expected belongs_to or has_one`;
 }
 
 function notScalar(name: string, at: CatalogCollection): string {
@@ -46,7 +46,7 @@ function notScalar(name: string, at: CatalogCollection): string {
   if (relation === undefined) return unknownSortName(name, at);
   if (relation.kind === 'belongs_to' || relation.kind === 'has_one')
     return `\`${name}\` is a relation; expected a field of it, or \`${name}.id\``;
-  return `\`${name}\` is many records, which have no one order`;
+  return `\`${name}\` is to-many, so it gives no order`;
 }
 
 function unknownSortName(name: string, { name: where, fields, relations }: CatalogCollection): string {

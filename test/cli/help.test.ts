@@ -61,10 +61,10 @@ flags:
   test('the help of a group lists its commands', async () => {
     const { stdout } = await bylaw('migrate', '--help');
     expect(stdout).toContain(
-      '  migrate plan    prints the SQL, marks what does not happen unasked, and counts records that break a rule\n',
+      '  migrate plan    prints the SQL, marks the steps that need `migrate apply`, and counts records that break a rule\n',
     );
     expect(stdout).toContain(
-      '  migrate apply   runs the SQL: what is quick in one transaction, then the rest while the tables are in use\n',
+      '  migrate apply   runs the SQL: quick steps in one transaction, then the rest while the tables are in use\n',
     );
   });
 });

@@ -10,7 +10,7 @@ import { BrokenArchive } from './tar.ts';
 
 export const command: Command = {
   name: 'restore',
-  summary: 'makes an empty data folder what it was when a backup was written, after checking all of it',
+  summary: 'restores a backup into an empty data folder, after checking all of it',
   positionals: ['FILE'],
   settings: ['data'],
   run,

@@ -11,7 +11,7 @@ export const readCapabilities = route({
   id: 'can',
   summary: 'Ask what you may do with one record of {collection}',
   description:
-    'For the record as it is stored. `depends`: the rules speak of the result of an update or of its body, and do not refuse it already.',
+    'For the record as it is stored. `depends`: the decision depends on the result of an update or on its body.',
   answers: { 200: { description: 'What you may do.', shape: inData(capabilities) } },
   problems: ['not_found'],
   async handle(ctx, { records }) {

@@ -31,7 +31,7 @@ export function memberNameIssue(name: string): NameIssue | undefined {
   if (RESERVED_NAMES.includes(name)) {
     return {
       code: 'reserved_name',
-      message: `\`${name}\` is reserved: every record or list has it; choose another name`,
+      message: `\`${name}\` is reserved for records and lists; choose another name`,
     };
   }
   if (SYSTEM_COLUMNS.includes(name)) {
