@@ -8,13 +8,14 @@ import pg from 'pg';
 import type { Param, Sql } from '../sql.ts';
 import type { Cells } from './contract.ts';
 import { RowReader, type TakeBytes } from './lanes/row-reader.ts';
-import { isServerError, isStalePlan, mayBeCommitted } from './to-store-error.ts';
+import { isServerError, mayBeCommitted } from './to-store-error.ts';
 
 /** The minor version of `pg` that this file was written for: test/database/pg-internals.test.ts lists what to check. */
 export const PG_VERSION = '8.23';
 
 interface Socket {
   readonly bytesRead?: number;
+  readonly destroyed: boolean;
   readonly writable: boolean;
   write(bytes: Buffer): unknown;
   destroy(): void;
@@ -32,28 +33,27 @@ interface DriverClient {
   readonly processID: number | null;
   readonly secretKey: number | null;
   readonly connection: DriverConnection;
+  readonly _queryable: boolean;
+  readonly _ending: boolean;
 }
 
 export type AnyClient = Pick<pg.ClientBase, 'query'>;
 const driverOf = (client: AnyClient): DriverClient => client as unknown as DriverClient;
-const driverSocketOf = (client: AnyClient): Socket => driverOf(client).connection.stream;
 
 /** The bytes that the connection has received. */
-export const bytesReadOf = (client: AnyClient): number => driverSocketOf(client).bytesRead ?? 0;
+export const bytesReadOf = (client: AnyClient): number => driverOf(client).connection.stream.bytesRead ?? 0;
 
 /** The server's process for the connection; a pooler makes the id up. */
 export const processIdOf = (client: AnyClient): number | null => driverOf(client).processID;
 
-/** Closes the socket without a farewell: statements under way fail with the loss of their connection. */
-export const destroyConnection = (client: AnyClient): void => driverSocketOf(client).destroy();
-
 /** A stopped server accepts connections and never reads from them. */
 const CANCEL_MS = 2_000;
 
-/** Destroys the connection, and asks the server to cancel the statement under way on it. */
+/** Destroys the connection: its statements fail with the loss of it. Asks the server to cancel the one under way. */
 export function abandonConnection(client: AnyClient): void {
-  const { host, port, processID, secretKey } = driverOf(client);
-  destroyConnection(client);
+  const { host, port, processID, secretKey, connection } = driverOf(client);
+  if (connection.stream.destroyed) return;
+  connection.stream.destroy();
   // The message CancelRequest of PostgreSQL's protocol.
   const message = Buffer.alloc(16);
   for (const [i, int] of [16, 80_877_102, processID ?? 0, secretKey ?? 0].entries()) message.writeInt32BE(int, 4 * i);
@@ -84,6 +84,12 @@ export class CellClient extends pg.Client {
       stream.on('data', (chunk: Buffer) => reader.read(chunk));
     };
   }
+
+  /** False once the connection is lost or closed. */
+  get isUsable(): boolean {
+    const { connection, _queryable, _ending } = driverOf(this);
+    return _queryable && !_ending && !connection.stream.destroyed;
+  }
 }
 
 /** The driver's conversion of values to PostgreSQL's text format. */
@@ -97,29 +103,39 @@ function encode({ type, value }: Param): unknown {
   return JSON.stringify(value);
 }
 
-/** Gathers messages for one write; the driver writes each message by itself. */
-class MessageBuffer {
-  #messages: Buffer[] = [];
-  /** A connection that gathers the bytes instead of sending them. */
-  readonly to = new pg.Connection({
-    stream: () => ({ writable: true, write: (bytes: Buffer) => this.#messages.push(bytes) }),
-  } as unknown as pg.ConnectionConfig) as unknown as {
-    query(text: string): void;
-    parse(message: { readonly name: string; readonly text: string }): void;
-    bind(message: { statement: string; values: unknown[]; valueMapper(value: unknown): unknown }): void;
-    execute(message: object): void;
-    close(message: { readonly type: 'S'; readonly name: string }): void;
-    sync(): void;
-  };
+/** The driver writes each message by itself; this connection gathers the bytes instead of sending them. */
+let gathered: Buffer[] = [];
+const messages = new pg.Connection({
+  stream: () => ({ writable: true, write: (bytes: Buffer) => gathered.push(bytes) }),
+} as unknown as pg.ConnectionConfig) as unknown as {
+  query(text: string): void;
+  parse(message: { readonly name: string; readonly text: string }): void;
+  bind(message: { statement: string; values: unknown[]; valueMapper(value: unknown): unknown }): void;
+  execute(message: object): void;
+  close(message: { readonly type: 'S'; readonly name: string }): void;
+  sync(): void;
+};
 
-  /** Returns the gathered bytes, and forgets them. */
-  take(): Buffer {
-    const bytes = Buffer.concat(this.#messages);
-    this.#messages = [];
-    return bytes;
+/** The messages that send the statements. Throws if a value cannot be encoded. */
+function messagesOf(statements: readonly BatchStatement[]): Buffer {
+  gathered = [];
+  const [first] = statements;
+  // The simple protocol takes several commands in one text; in a batch it would end the transaction.
+  if (statements.length === 1 && first!.name === undefined && first!.statement.params.length === 0) {
+    messages.query(first!.statement.text);
+  } else {
+    for (const each of statements) appendMessages(each);
+    messages.sync();
   }
+  return Buffer.concat(gathered);
 }
-const messages = new MessageBuffer();
+
+function appendMessages({ statement, name = '', closed }: BatchStatement): void {
+  for (const each of closed ?? []) messages.close({ type: 'S', name: each });
+  if (closed !== undefined) messages.parse({ name, text: statement.text });
+  messages.bind({ statement: name, values: statement.params.map(encode), valueMapper: prepareValue });
+  messages.execute({});
+}
 
 interface DataRow {
   readonly fields: Cells;
@@ -130,23 +146,24 @@ interface CommandComplete {
 
 /** The methods that the driver calls to send a query and while its answer arrives. */
 interface Handlers {
-  submit(connection: object): Error | null;
+  submit(connection: object): null;
   handleRowDescription(): void;
   handleDataRow(message: DataRow): void;
   handleCommandComplete(message: CommandComplete): void;
   handleEmptyQuery(): void;
-  handleError(error: Error): void;
+  handleError(error: Error, connection: object): void;
   handleReadyForQuery(): void;
 }
-const DriverQuery = pg.Query as unknown as new (text: string) => Omit<pg.Query, 'submit'> & Handlers;
+const DriverQuery = pg.Query as unknown as new (text: string) => Omit<pg.Query, keyof Handlers> & Handlers;
 
 export interface Outcome {
   readonly rows: readonly Cells[];
-  /** Rows affected. */
-  readonly count: number;
-  /** True if the commit has something to store. */
-  readonly hasWritten: boolean;
+  /** The command that PostgreSQL reports, with the number of its rows: `UPDATE 3`. */
+  readonly tag: string;
 }
+
+/** Rows affected. */
+export const countOf = ({ tag }: Outcome): number => Number(/\d+$/.exec(tag)?.[0] ?? 0);
 
 interface BatchProgress {
   /** The statements completed before: the index of the statement that failed, or all if their commit failed. */
@@ -164,26 +181,25 @@ export class TogetherError extends Error {
     this.completed = completed;
     this.isUndone = isUndone;
   }
+
+  /** An error before anything was sent undoes the batch. */
+  static from(error: unknown): TogetherError {
+    return error instanceof TogetherError ? error : new TogetherError(error, { completed: 0, isUndone: true });
+  }
 }
 
-/** A statement of a batch, and its answer so far. */
 export interface BatchStatement {
   readonly statement: Sql;
   /** The name that it is prepared under; undefined if it is sent once. */
   readonly name: string | undefined;
+  /** Names to close before it is prepared; undefined if it is prepared already. */
+  readonly closed: readonly string[] | undefined;
 }
+
+/** A statement of a batch, and its answer so far. */
 interface BatchPart extends BatchStatement {
   readonly rows: Cells[];
   tag: string;
-  isPrepared: boolean;
-}
-
-/** The statements that are prepared on the connection of a batch. */
-interface PreparedNames {
-  /** Returns undefined if the name is prepared; else the names to close before it is prepared. */
-  use(name: string, isPlannedAnew: boolean): readonly string[] | undefined;
-  /** An error leaves the state of the name unknown. */
-  forget(name: string): void;
 }
 
 /**
@@ -194,59 +210,25 @@ export class StatementBatch extends DriverQuery {
   /** Rejects with a `TogetherError`. */
   readonly outcomes: Promise<readonly Outcome[]>;
   readonly statements: readonly BatchPart[];
+  readonly #bytes: Buffer;
   readonly #settle = Promise.withResolvers<readonly Outcome[]>();
-  readonly #prepared: PreparedNames;
-  /** Names whose closing is sent with the batch. */
-  #closed: string[] = [];
-  #connection: DriverConnection | undefined;
   #completed = 0;
   #isSent = false;
 
-  constructor(statements: readonly BatchStatement[], prepared: PreparedNames) {
+  /** Throws if a value cannot be encoded. */
+  constructor(statements: readonly BatchStatement[]) {
     super('');
-    this.statements = statements.map((each) => ({ ...each, rows: [], tag: '', isPrepared: false }));
-    this.#prepared = prepared;
+    this.statements = statements.map((each) => ({ ...each, rows: [], tag: '' }));
+    this.#bytes = messagesOf(statements);
     this.outcomes = this.#settle.promise;
   }
 
-  /** The driver calls it once. A value that cannot be encoded keeps the whole batch from being sent. */
-  override submit(driverConnection: object): Error | null {
-    this.#connection = driverConnection as DriverConnection;
-    const [first] = this.statements;
-    try {
-      // The simple protocol takes several commands in one text; in a batch it would end the transaction.
-      if (this.statements.length === 1 && first!.name === undefined && first!.statement.params.length === 0) {
-        messages.to.query(first!.statement.text);
-      } else {
-        for (const part of this.statements) this.#append(part);
-        messages.to.sync();
-      }
-    } catch (error) {
-      messages.take();
-      return error as Error;
-    }
+  /** The driver calls it once. */
+  override submit(connection: object): null {
     this.#isSent = true;
-    const bytes = messages.take();
-    const { stream } = this.#connection;
-    if (stream.writable) stream.write(bytes);
+    const { stream } = connection as DriverConnection;
+    if (stream.writable) stream.write(this.#bytes);
     return null;
-  }
-
-  #append(part: BatchPart): void {
-    const { statement, name } = part;
-    const closed = name === undefined ? [] : this.#prepared.use(name, statement.isPlannedAnew);
-    part.isPrepared = closed === undefined;
-    for (const each of closed ?? []) {
-      this.#closed.push(each);
-      messages.to.close({ type: 'S', name: each });
-    }
-    if (!part.isPrepared) messages.to.parse({ name: name ?? '', text: statement.text });
-    messages.to.bind({
-      statement: name ?? '',
-      values: statement.params.map(encode),
-      valueMapper: prepareValue,
-    });
-    messages.to.execute({});
   }
 
   override handleRowDescription(): void {}
@@ -270,12 +252,12 @@ export class StatementBatch extends DriverQuery {
   }
 
   /** Nothing was committed if the server reports the error, and is ready again. */
-  override handleError(error: Error): void {
+  override handleError(error: Error, connection: object): void {
+    const { length } = this.statements;
     if (!this.#isSent) this.#fail(error, true);
-    else if (this.statements.length === 1) this.#fail(error, false);
-    else if (!isServerError(error) || mayBeCommitted(error, this.#completed >= this.statements.length)) {
+    else if (length === 1 || !isServerError(error) || mayBeCommitted(error, this.#completed >= length)) {
       this.#fail(error, false);
-    } else this.#failOnceReady(error, this.#connection!);
+    } else this.#failOnceReady(error, connection as DriverConnection);
   }
 
   #failOnceReady(error: Error, connection: DriverConnection): void {
@@ -293,21 +275,10 @@ export class StatementBatch extends DriverQuery {
   /** Deferred constraints of adopted tables fail after CommandComplete, so the outcome is known only here. */
   override handleReadyForQuery(): void {
     if (this.#completed < this.statements.length) this.#fail(new Error('the connection lost an answer'), false);
-    else this.#settle.resolve(this.statements.map(outcomeOf));
+    else this.#settle.resolve(this.statements);
   }
 
   #fail(cause: Error, isUndone: boolean): void {
-    const completed = this.#completed;
-    for (const [i, { name, isPrepared }] of this.statements.slice(completed).entries()) {
-      const isDoubtful = !isPrepared || (i === 0 && isStalePlan(cause));
-      if (name !== undefined && isDoubtful) this.#prepared.forget(name);
-    }
-    for (const name of this.#closed) this.#prepared.forget(name);
-    this.#settle.reject(new TogetherError(cause, { completed, isUndone }));
+    this.#settle.reject(new TogetherError(cause, { completed: this.#completed, isUndone }));
   }
-}
-
-function outcomeOf({ rows, tag }: BatchPart): Outcome {
-  const count = Number(/\d+$/.exec(tag)?.[0] ?? 0);
-  return { rows, count, hasWritten: count > 0 && !tag.startsWith('SELECT') };
 }

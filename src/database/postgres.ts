@@ -5,19 +5,16 @@
 import type pg from 'pg';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
 import { type Database, inLane, type Queryable, StoreError } from './contract.ts';
-import { isAtWork } from './lanes/dead-connections.ts';
+import { Connection } from './lanes/connection.ts';
 import { LeasePool, type LeasePoolOptions } from './lanes/lease-pool.ts';
-import { MOST_PENDING } from './lanes/pipeline.ts';
+import { MOST_PENDING, Pipeline } from './lanes/pipeline.ts';
 import { Reads, URGENT_CONNECTIONS } from './lanes/reads.ts';
-import { SessionSettings } from './lanes/session-settings.ts';
 import { Statements } from './lanes/statements.ts';
 import { Writes } from './lanes/writes.ts';
 import { Listener } from './listener.ts';
-import { CellClient } from './pg-internals.ts';
 import { Replica } from './replica/replica.ts';
 import { missingSettings, readServerUrl, SESSION_SETTINGS, TIME_LIMIT_MS, withSetting } from './server-url.ts';
 import { openSession } from './session.ts';
-import { toStoreError } from './to-store-error.ts';
 import { transact } from './transaction.ts';
 
 export interface PostgresOptions {
@@ -100,7 +97,6 @@ class Server {
   readonly maxLag: number;
   readonly reads: Reads;
   readonly statements: Statements;
-  readonly #settings: SessionSettings;
 
   constructor(url: string, { searchPath, pipelines = 4, slowReads = 3, preparedStatements }: PostgresOptions) {
     const { config, isPooled, maxLag } = readServerUrl(url, searchPath);
@@ -108,43 +104,24 @@ class Server {
     this.isPooled = isPooled;
     this.maxLag = maxLag;
     this.statements = new Statements(isPooled ? 0 : preparedStatements);
-    this.#settings = new SessionSettings(isPooled);
+    const pipelined = Array.from({ length: pipelines }, () => new Connection(config, isPooled));
     this.reads = new Reads({
-      connect: () => this.#connect(),
-      statements: this.statements,
-      settings: this.#settings,
-      size: pipelines,
+      history: this.statements.history,
+      pipeline: new Pipeline(pipelined, this.statements),
       // A burst of new texts waits as it would in the pipeline.
       pool: this.pool(pipelines, { mostWaiting: MOST_PENDING * pipelines, maxWaitMs: TIME_LIMIT_MS }),
-      slowPool: this.pool(slowReads, {}, ONE_PROCESSOR),
+      slowPool: this.pool(slowReads, { config: withSetting(config, ONE_PROCESSOR) }),
       urgentPool: this.pool(URGENT_CONNECTIONS),
     });
   }
 
-  /** @param settings of the sessions, as flags */
-  pool(size: number, waiting: Pick<LeasePoolOptions, 'mostWaiting' | 'maxWaitMs'> = {}, settings = ''): LeasePool {
-    return new LeasePool({
-      ...waiting,
-      config: withSetting(this.config, settings),
-      size,
-      statements: this.statements,
-      settings: this.#settings,
-      isAtWork: this.isPooled ? undefined : (client) => isAtWork(this.config, client),
-    });
+  pool(size: number, more: Partial<LeasePoolOptions> = {}): LeasePool {
+    const { config, isPooled, statements } = this;
+    return new LeasePool({ config, isPooled, statements, size, ...more });
   }
 
   close(): Promise<void> {
     return this.reads.close();
-  }
-
-  async #connect(): Promise<pg.Client> {
-    const client = new CellClient({ ...this.config, pipeline: true });
-    // The pipeline listens once it has the client.
-    client.on('error', () => undefined);
-    await client.connect().catch((error: unknown) => {
-      throw toStoreError(error);
-    });
-    return client;
   }
 }
 

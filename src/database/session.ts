@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Sql } from '../sql.ts';
 import type { Session } from './contract.ts';
 import { Statements } from './lanes/statements.ts';
-import type { Outcome } from './pg-internals.ts';
+import { countOf, type Outcome } from './pg-internals.ts';
 import { withSetting } from './server-url.ts';
 import { toStoreError } from './to-store-error.ts';
 
@@ -24,7 +24,7 @@ export async function openSession(config: pg.ClientConfig): Promise<Session> {
   await client.connect();
   return {
     rows: async (statement) => (await send(statement)).rows,
-    run: async (statement) => (await send(statement)).count,
+    run: async (statement) => countOf(await send(statement)),
     close: () => client.end(),
   };
 }

@@ -3,17 +3,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { invariant } from '../invariant.ts';
-import type { Sql } from '../sql.ts';
+import { raw, type Sql } from '../sql.ts';
 import type { Transaction, TransactionOptions } from './contract.ts';
-import type { Outcome } from './pg-internals.ts';
+import { countOf, type Outcome } from './pg-internals.ts';
 import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
 
 const ATTEMPTS = 4;
 
 /** A connection for one holder until `release`; `release(true)` destroys the connection. */
 export interface Lease {
-  /** Sends BEGIN, COMMIT, ROLLBACK or SET. Resolves with the command that PostgreSQL reports. */
-  command(text: string): Promise<{ readonly command: string }>;
   send(statement: Sql): Promise<Outcome>;
   /** Sends the statements as one transaction, outside another one. Rejects with a `TogetherError`. */
   sendTogether(statements: readonly Sql[]): Promise<readonly Outcome[]>;
@@ -34,14 +32,18 @@ export function mustNotHoldConnection(): void {
   invariant(!inside.getStore()?.open, 'inside a transaction, only the transaction itself is asked');
 }
 
+const BEGIN = raw('BEGIN');
+const COMMIT = raw('COMMIT');
+const ROLLBACK = raw('ROLLBACK');
+const NO_TIME_LIMIT = raw('SET LOCAL statement_timeout = 0');
+
 export async function transact<T>(
   lease: () => Promise<Lease>,
   work: (tx: Transaction) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
   mustNotHoldConnection();
-  const begin = options.unlimited === true ? 'BEGIN; SET LOCAL statement_timeout = 0' : 'BEGIN';
-  return retried(() => attemptOnce(lease, begin, work));
+  return retried(() => attemptOnce(lease, work, options));
 }
 
 /** The connection was lost before anything was done on it. */
@@ -65,39 +67,34 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
 
 async function attemptOnce<T>(
   lease: () => Promise<Lease>,
-  begin: string,
   work: (tx: Transaction) => Promise<T>,
+  { unlimited }: TransactionOptions,
 ): Promise<T> {
   const held = await lease();
   const scope: Scope = { open: true };
-  let clean = false;
+  let isClean = false;
   try {
-    await held.command(begin).catch((error: unknown) => {
+    await held.send(BEGIN).catch((error: unknown) => {
       throw isConnectionLoss(error) ? new NotBegun('the transaction was not begun', { cause: error }) : error;
     });
+    if (unlimited) await held.send(NO_TIME_LIMIT);
     const result = await inside.run(scope, () => work(transactionOn(held, scope)));
-    const end = await held.command('COMMIT');
-    clean = true;
+    const { tag } = await held.send(COMMIT);
+    isClean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
-    invariant(end.command === 'COMMIT', 'a transaction ends with its first failed statement');
+    invariant(tag === 'COMMIT', 'a transaction ends with its first failed statement');
     return result;
   } catch (error) {
     scope.open = false;
-    clean = (clean || (await rollBack(held))) && !isStalePlan(error);
+    isClean ||= await held.send(ROLLBACK).then(
+      () => true,
+      () => false,
+    );
+    isClean &&= !isStalePlan(error);
     throw error;
   } finally {
     scope.open = false;
-    held.release(!clean);
-  }
-}
-
-/** False when the connection cannot be used any more. */
-async function rollBack(held: Lease): Promise<boolean> {
-  try {
-    await held.command('ROLLBACK');
-    return true;
-  } catch {
-    return false;
+    held.release(!isClean);
   }
 }
 
@@ -116,7 +113,7 @@ function transactionOn(held: Lease, scope: Scope): Transaction {
   return {
     inTransaction: true,
     rows: async (statement) => (await ask(statement)).rows,
-    run: async (statement) => (await ask(statement)).count,
+    run: async (statement) => countOf(await ask(statement)),
   };
 }
 

@@ -21,13 +21,9 @@ function connections(...lostAt: readonly (string | undefined)[]) {
       if (isLost) throw LOST;
     };
     return {
-      async command(text) {
-        await say(text);
-        return { command: text };
-      },
       async send({ text }) {
         await say(text);
-        return { rows: [], count: 1, hasWritten: true };
+        return { rows: [], tag: text === 'write' ? 'UPDATE 1' : text };
       },
       sendTogether: () => Promise.reject(new Error('not used')),
       release: (destroy) => destroyed.push(destroy),

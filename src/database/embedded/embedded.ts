@@ -4,10 +4,10 @@
  */
 import { raw, type Sql } from '../../sql.ts';
 import { type Cells, type Database, type Reader, StoreError } from '../contract.ts';
-import { QueueEstimate } from '../lanes/queue-estimate.ts';
+import { Queue } from '../lanes/queue.ts';
 import { Statements } from '../lanes/statements.ts';
 import { WriteBatcher } from '../lanes/write-batcher.ts';
-import type { Outcome } from '../pg-internals.ts';
+import { countOf, type Outcome } from '../pg-internals.ts';
 import { planOf } from '../planner.ts';
 import { notifyStatement, PING } from '../postgres.ts';
 import { isDivisionByZero } from '../to-store-error.ts';
@@ -38,29 +38,6 @@ function timeLimitError(error: unknown): never {
   throw isDivisionByZero(error) ? new StoreError('time_limit', undefined, error) : error;
 }
 
-/** First come, first served. */
-class Turns {
-  readonly #estimate = new QueueEstimate(1, MAX_QUEUED);
-  #last: Promise<void> = Promise.resolve();
-  #waiting = 0;
-
-  /** @param isStatement false: the turn is taken at any length of the queue, and its time is not typical of statements */
-  async take(isStatement: boolean): Promise<() => void> {
-    if (isStatement) this.#estimate.admit(this.#waiting);
-    this.#waiting++;
-    const before = this.#last;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#last = promise;
-    await before;
-    this.#waiting--;
-    const since = performance.now();
-    return () => {
-      if (isStatement) this.#estimate.note(performance.now() - since);
-      resolve();
-    };
-  }
-}
-
 /** Members of the contract are own properties, because callers spread databases. */
 class EmbeddedDatabase implements Database {
   readonly kind = 'embedded';
@@ -68,8 +45,8 @@ class EmbeddedDatabase implements Database {
   readonly #engine: EmbeddedEngine;
   readonly #statements: Statements;
   readonly #batcher: WriteBatcher;
-  readonly #turns = new Turns();
-  readonly #slowTurns = new Turns();
+  readonly #turns = new Queue({ places: 1, mostWaiting: MAX_QUEUED });
+  readonly #slowTurns = new Queue({ places: 1, mostWaiting: MAX_QUEUED });
 
   constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
@@ -91,7 +68,7 @@ class EmbeddedDatabase implements Database {
 
   readonly rows: Database['rows'] = (statement, { lane, limitMs } = {}) =>
     lane === 'slow' ? this.#slowly(statement, limitMs).catch(timeLimitError) : this.#batcher.rows(statement);
-  readonly run: Database['run'] = async (statement) => (await this.#alone(statement)).count;
+  readonly run: Database['run'] = async (statement) => countOf(await this.#alone(statement));
   readonly write: Database['write'] = (statement, target) => this.#batcher.rows(statement, target);
   readonly transaction: Database['transaction'] = (work, options) => transact(this.#lease, work, options);
 
@@ -113,19 +90,19 @@ class EmbeddedDatabase implements Database {
   /** Waits for statements under way. */
   readonly close = async (): Promise<void> => {
     await this.#batcher.close();
-    (await this.#slowTurns.take(false))();
-    const release = await this.#turns.take(false);
+    await this.#slowTurns.close();
+    await this.#turns.close();
     await this.#engine.close();
-    release();
   };
 
   /** Rejects with `unavailable` if the engine has ended and cannot be started again. */
   readonly #lease = async (): Promise<Lease> => {
-    const release = await this.#turns.take(true);
+    await this.#turns.enter();
+    const since = performance.now();
+    const release = (): void => this.#turns.leave(performance.now() - since);
     try {
       const client = await this.#engine.client();
       return {
-        command: (text) => client.query(text),
         send: (statement) => this.#statements.send(client, statement),
         sendTogether: (all) => this.#statements.sendTogether(client, all),
         release,
@@ -138,37 +115,30 @@ class EmbeddedDatabase implements Database {
 
   readonly #alone = async (statement: Sql): Promise<Outcome> => {
     mustNotHoldConnection();
-    const release = await this.#turns.take(true);
-    try {
+    return this.#turns.serve(async () => {
       const client = await this.#engine.client();
       // After a migration, a statement that was prepared before it has to be prepared again.
-      return await retried(() => this.#statements.send(client, statement));
-    } finally {
-      release();
-    }
+      return retried(() => this.#statements.send(client, statement));
+    });
   };
 
   /** At most one slow statement is queued for the connection, so a quick one waits for a single slow one. */
   async #slowly(statement: Sql, limitMs: number | undefined): Promise<readonly Cells[]> {
     mustNotHoldConnection();
     if (limitMs !== undefined) await mustBeCheap(this, statement, limitMs);
-    const release = await this.#slowTurns.take(true);
-    try {
-      return (await this.#alone(statement)).rows;
-    } finally {
-      release();
-    }
+    return (await this.#slowTurns.serve(() => this.#alone(statement))).rows;
   }
 
   async #copy(folder: string, copy: (folder: string) => Promise<void>): Promise<void> {
     mustNotHoldConnection();
-    const release = await this.#turns.take(false);
+    await this.#turns.enter();
     try {
       const client = await this.#engine.client();
       await client.query('CHECKPOINT');
       await copy(folder);
     } finally {
-      release();
+      // The time of a copy is not typical of statements.
+      this.#turns.leave();
     }
   }
 }

@@ -1,18 +1,15 @@
 /** Connections that one statement or one transaction at a time has for itself, and the queue for them. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import type { Sql } from '../../sql.ts';
-import { type Cells, QueueFull, StoreError } from '../contract.ts';
-import { abandonConnection, bytesReadOf, CellClient, destroyConnection, type Outcome } from '../pg-internals.ts';
+import type pg from 'pg';
+import { type Sql, sql, text } from '../../sql.ts';
+import { type Cells, QueueFull } from '../contract.ts';
+import { type Outcome, TogetherError } from '../pg-internals.ts';
 import { TIME_LIMIT_MS } from '../server-url.ts';
-import { isConnectionLoss, isQueryCanceled, isStalePlan, toStoreError } from '../to-store-error.ts';
+import { isConnectionLoss, isQueryCanceled, isStalePlan } from '../to-store-error.ts';
 import type { Lease } from '../transaction.ts';
-import { MAX_WAIT_MS, QueueEstimate } from './queue-estimate.ts';
-import type { Plan, SessionSettings } from './session-settings.ts';
-import type { Statements } from './statements.ts';
+import { Connection } from './connection.ts';
+import { MAX_WAIT_MS, Queue } from './queue.ts';
+import type { Plan, Statements } from './statements.ts';
 
-/** Milliseconds without an answer after which the server is asked whether it is at work on the statement. */
-const SUSPECT_MS = 2_000;
 /** Milliseconds beyond the server's own time limit after which the client gives up the connection. */
 const GRACE_MS = 2_000;
 /** The share of its time that a statement may wait; beyond, its wait was too long, and not the statement. */
@@ -20,19 +17,15 @@ const MOST_WAITED = 0.1;
 
 export interface LeasePoolOptions {
   readonly config: pg.ClientConfig;
+  readonly isPooled: boolean;
+  readonly statements: Statements;
   readonly size: number;
   /** Callers that may wait for a connection, and the milliseconds for which they may. */
   readonly mostWaiting?: number | undefined;
   readonly maxWaitMs?: number | undefined;
-  readonly statements: Statements;
-  readonly settings: SessionSettings;
-  /** Returns false if no process of the server works for the connection any more: a lost host, a cut flow. */
-  readonly isAtWork?: ((client: pg.ClientBase) => Promise<boolean>) | undefined;
 }
 
 interface PooledLease extends Lease {
-  /** The connection, which the next lease may have again. */
-  readonly client: pg.ClientBase;
   /** Milliseconds in the queue behind others; the time to make a connection is not among them. */
   readonly queuedMs: number;
 }
@@ -40,77 +33,74 @@ interface PooledLease extends Lease {
 export interface LeaseNeeds {
   /** Statements may take hours. */
   readonly isUnlimited?: boolean;
-  /** Milliseconds without an answer after which a statement is given up, and the server cancels it. */
-  readonly silenceMs?: number | undefined;
+  /** A statement that is silent for `SILENCE_MS` is given up, and the server cancels it. */
+  readonly isQuick?: boolean;
   /** Milliseconds that a statement may take, its time in the queue included; PostgreSQL cancels it then. */
   readonly limitMs?: number | undefined;
   readonly plan?: Plan;
 }
 
 export class LeasePool {
-  readonly #pool: pg.Pool;
   readonly #options: LeasePoolOptions;
-  readonly #estimate: QueueEstimate;
+  readonly #queue: Queue;
+  /** The connection that was used last is at the end, so that others may rest. */
+  readonly #free: Connection[];
 
   constructor(options: LeasePoolOptions) {
-    const { config, size, mostWaiting, maxWaitMs = MAX_WAIT_MS } = options;
+    const { config, isPooled, size, mostWaiting, maxWaitMs } = options;
     this.#options = options;
-    this.#pool = new pg.Pool({
-      ...config,
-      pipeline: true,
-      Client: CellClient,
-      max: size,
-      idleTimeoutMillis: 30_000,
-      connectionTimeoutMillis: maxWaitMs,
-    });
-    this.#estimate = new QueueEstimate(size, mostWaiting, maxWaitMs);
-    // The pool replaces an idle connection that breaks at the next use. A connection that breaks in use fails the
-    // statement under way or the next; without a listener, its event would end the process.
-    this.#pool.on('error', () => undefined);
-    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+    this.#queue = new Queue({ places: size, mostWaiting, maxWaitMs });
+    this.#free = Array.from({ length: size }, () => new Connection(config, isPooled));
   }
 
   /** Throws QueueFull where the wait is too long. */
-  async lease(needs: LeaseNeeds = {}): Promise<PooledLease> {
-    const { settings, statements } = this.#options;
-    this.#estimate.admit(this.#pool.waitingCount);
-    const isQueued = this.#pool.waitingCount > 0 || this.#isFull;
-    const asked = performance.now();
-    const client = await (isQueued ? this.#queue(needs.limitMs) : this.#pool.connect().catch(refuse));
+  async lease({ isUnlimited, isQuick, limitMs = TIME_LIMIT_MS, plan }: LeaseNeeds = {}): Promise<PooledLease> {
+    const { statements, maxWaitMs = MAX_WAIT_MS } = this.#options;
+    const queuedMs = await this.#queue.enter(Math.min(limitMs, maxWaitMs));
+    const connection = this.#free.pop()!;
     const since = performance.now();
-    settings.setPlan(client, needs.plan);
+    const release = (isDestroyed: boolean): void => {
+      if (isDestroyed) connection.close().catch(() => undefined);
+      else connection.rest();
+      this.#free.push(connection);
+      this.#queue.leave(performance.now() - since);
+    };
+    const client = await connection.client().catch((error: unknown) => {
+      release(true);
+      throw error;
+    });
+    statements.setPlan(client, plan);
+    const deadlineMs = isUnlimited ? Number.POSITIVE_INFINITY : limitMs + GRACE_MS;
+    const watched = <T>(answer: Promise<T>): Promise<T> =>
+      isQuick ? connection.watchedClosely(client, answer) : connection.watched(client, answer, deadlineMs);
     return {
-      client,
-      queuedMs: isQueued ? since - asked : 0,
-      command: (text) => this.#watched(client, client.query(text), needs),
-      send: (statement) => this.#watched(client, statements.send(client, statement), needs),
-      sendTogether: (all) => this.#watched(client, statements.sendTogether(client, all), needs),
-      release: (destroy) => {
-        this.#estimate.note(performance.now() - since);
-        client.release(destroy);
-      },
+      queuedMs,
+      send: (statement) => watched(statements.send(client, statement)),
+      sendTogether: (all) => watched(statements.sendTogether(client, all)),
+      release,
     };
   }
 
   /** Sends a statement outside a transaction. */
   async send(statement: Sql, needs: LeaseNeeds = {}): Promise<Outcome> {
-    const { settings, statements } = this.#options;
+    const { history } = this.#options.statements;
     const lease = await this.lease(needs);
-    const waited = needs.limitMs === undefined ? 0 : lease.queuedMs;
-    const limit = limitOf(needs);
+    const limit = Math.min(needs.limitMs ?? TIME_LIMIT_MS, TIME_LIMIT_MS);
     const since = performance.now();
-    const note = (): void => statements.history.noteAnswer(statement.text, performance.now() - since);
+    const note = (hasFailed: boolean): void => history.noteAnswer(statement.text, performance.now() - since, hasFailed);
     let isClean = true;
     try {
-      const outcome = await settings.sendWithin(lease, statement, Math.max(1, limit - waited));
-      note();
+      const outcome = await (needs.limitMs === undefined
+        ? lease.send(statement)
+        : sendWithin(lease, statement, Math.max(1, limit - lease.queuedMs)));
+      note(false);
       return outcome;
     } catch (error) {
-      note();
-      statements.history.noteFailure(statement.text);
+      note(true);
       isClean = !isConnectionLoss(error) && !isStalePlan(error);
       // The statement did not get the time that it is allowed, so nothing is known of its cost.
-      throw isQueryCanceled(error) && waited > limit * MOST_WAITED ? new QueueFull(waited) : error;
+      const hasWaited = needs.limitMs !== undefined && lease.queuedMs > limit * MOST_WAITED;
+      throw hasWaited && isQueryCanceled(error) ? new QueueFull(lease.queuedMs) : error;
     } finally {
       lease.release(!isClean);
     }
@@ -120,76 +110,19 @@ export class LeasePool {
     return (await this.send(statement, needs)).rows;
   }
 
-  close(): Promise<void> {
-    return this.#pool.end();
-  }
-
-  get #isFull(): boolean {
-    return this.#pool.totalCount >= this.#pool.options.max;
-  }
-
-  /** Waits behind others. A connection that comes too late goes back. */
-  async #queue(limitMs = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
-    const waitMs = Math.min(limitMs, this.#options.maxWaitMs ?? MAX_WAIT_MS);
-    const connecting = this.#pool.connect();
-    const ended = new AbortController();
-    const late = sleep(waitMs, undefined, { signal: ended.signal }).then(() => {
-      connecting.then(
-        (client) => client.release(),
-        () => undefined,
-      );
-      throw new StoreError('unavailable');
-    });
-    late.catch(() => undefined);
-    try {
-      return await Promise.race([connecting, late]);
-    } catch (error) {
-      if (!(toStoreError(error) instanceof StoreError)) throw error;
-      throw new QueueFull(Math.max(waitMs, this.#estimate.waitOf(this.#pool.waitingCount)));
-    } finally {
-      ended.abort();
-    }
-  }
-
-  /** A statement whose connection is given up fails with the loss of it. */
-  async #watched<T>(client: pg.ClientBase, answer: Promise<T>, needs: LeaseNeeds): Promise<T> {
-    const { isAtWork = async () => true } = this.#options;
-    const { silenceMs } = needs;
-    const deadline = needs.isUnlimited ? Number.POSITIVE_INFINITY : performance.now() + limitOf(needs) + GRACE_MS;
-    let isAnswered = false;
-    let bytesRead = bytesReadOf(client);
-    const look = async (): Promise<void> => {
-      if (isAnswered) return;
-      const isSilent = bytesReadOf(client) === bytesRead;
-      bytesRead = bytesReadOf(client);
-      if (performance.now() >= deadline) destroyConnection(client);
-      else if (!isSilent) wait(silenceMs ?? SUSPECT_MS);
-      else if (silenceMs !== undefined) abandonConnection(client);
-      else {
-        const isWorking = await isAtWork(client);
-        if (isAnswered) return;
-        if (isWorking) wait(SUSPECT_MS);
-        else destroyConnection(client);
-      }
-    };
-    // Timers run before sockets are read, so a look after a stall of the program first lets it read the answers.
-    let timer: NodeJS.Timeout;
-    const wait = (ms: number): void => {
-      timer = setTimeout(() => setImmediate(() => void look()), Math.min(ms, deadline - performance.now()));
-    };
-    wait(silenceMs ?? SUSPECT_MS);
-    try {
-      return await answer;
-    } finally {
-      isAnswered = true;
-      clearTimeout(timer!);
-    }
+  async close(): Promise<void> {
+    await this.#queue.close();
+    await Promise.all(this.#free.map((connection) => connection.close()));
   }
 }
 
-function refuse(error: unknown): never {
-  throw toStoreError(error);
+/** The limit goes with the statement and ends with its transaction, so it costs no round trip and works through poolers. */
+async function sendWithin(lease: Lease, statement: Sql, ms: number): Promise<Outcome> {
+  const limit = sql`SELECT set_config('statement_timeout', ${text(String(Math.ceil(ms)))}, true)`;
+  try {
+    const [, outcome] = await lease.sendTogether([limit, statement]);
+    return outcome!;
+  } catch (error) {
+    throw error instanceof TogetherError ? error.cause : error;
+  }
 }
-
-/** Milliseconds. */
-const limitOf = ({ limitMs = TIME_LIMIT_MS }: LeaseNeeds): number => Math.min(limitMs, TIME_LIMIT_MS);

@@ -9,11 +9,14 @@ import { type Cells, type Reader, type ReadOptions, StoreError } from '../contra
 import { isConnectionLoss, isQueryCanceled, isTransient, toStoreError } from '../to-store-error.ts';
 import { mustNotHoldConnection } from '../transaction.ts';
 import type { LeasePool } from './lease-pool.ts';
-import { NotAnswered, Pipeline, type PipelineOptions, SILENCE_MS } from './pipeline.ts';
+import { NotAnswered, type Pipeline } from './pipeline.ts';
+import type { StatementHistory } from './statements.ts';
 
 export const URGENT_CONNECTIONS = 2;
 
-export interface ReadsOptions extends PipelineOptions {
+export interface ReadsOptions {
+  readonly history: StatementHistory;
+  readonly pipeline: Pipeline;
   /** `pool` runs statements that are neither quick nor slow; the others run slow and urgent ones. */
   readonly pool: LeasePool;
   readonly slowPool: LeasePool;
@@ -22,11 +25,9 @@ export interface ReadsOptions extends PipelineOptions {
 
 export class Reads implements Pick<Reader, 'rows'> {
   readonly #options: ReadsOptions;
-  readonly #pipeline: Pipeline;
 
   constructor(options: ReadsOptions) {
     this.#options = options;
-    this.#pipeline = new Pipeline(options);
   }
 
   async rows(statement: Sql, options: ReadOptions = {}): Promise<readonly Cells[]> {
@@ -47,8 +48,8 @@ export class Reads implements Pick<Reader, 'rows'> {
   }
 
   async close(): Promise<void> {
-    const { pool, slowPool, urgentPool } = this.#options;
-    await Promise.all([this.#pipeline, pool, slowPool, urgentPool].map((each) => each.close()));
+    const { pipeline, pool, slowPool, urgentPool } = this.#options;
+    await Promise.all([pipeline, pool, slowPool, urgentPool].map((each) => each.close()));
   }
 
   /**
@@ -56,20 +57,19 @@ export class Reads implements Pick<Reader, 'rows'> {
    * speed of the text.
    */
   *#attempts(statement: Sql, { lane = 'quick', limitMs, plan }: ReadOptions): Generator<Promise<readonly Cells[]>> {
-    const { statements, pool, slowPool, urgentPool } = this.#options;
-    const { history } = statements;
+    const { history, pipeline, pool, slowPool, urgentPool } = this.#options;
     const { text, isPlannedAnew } = statement;
     invariant(lane === 'slow' || isRead(text), 'only SELECTs can be asked twice');
     if (lane === 'urgent') {
       // Each connection of the pool may be lost before one is new.
-      for (let i = 0; i < URGENT_CONNECTIONS; i++) yield urgentPool.rows(statement, { silenceMs: SILENCE_MS });
+      for (let i = 0; i < URGENT_CONNECTIONS; i++) yield urgentPool.rows(statement, { isQuick: true });
       yield urgentPool.rows(statement);
       return;
     }
     const wanted = lane === 'slow' || isPlannedAnew ? undefined : plan;
     if (lane === 'quick') {
-      if (history.speedOf(text) === 'quick') yield this.#pipeline.rows(statement, wanted);
-      if (history.speedOf(text) !== 'slow') yield pool.rows(statement, { plan: wanted, silenceMs: SILENCE_MS });
+      if (history.speedOf(text) === 'quick') yield pipeline.rows(statement, wanted);
+      if (history.speedOf(text) !== 'slow') yield pool.rows(statement, { plan: wanted, isQuick: true });
     }
     const needs = { limitMs, plan: wanted };
     yield slowPool.rows(statement, needs);

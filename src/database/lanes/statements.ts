@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../bounded-map.ts';
-import type { Sql } from '../../sql.ts';
-import { type AnyClient, type Outcome, StatementBatch, TogetherError } from '../pg-internals.ts';
+import { raw, type Sql } from '../../sql.ts';
+import { type AnyClient, type BatchStatement, type Outcome, StatementBatch, TogetherError } from '../pg-internals.ts';
 import { isStalePlan } from '../to-store-error.ts';
 
 /** Prepared statements that a connection keeps. Each costs PostgreSQL some 30 kB there. */
@@ -21,13 +21,18 @@ const TRIALS = 3;
 const SLOW_MS = 25;
 /** The weight of the last answer in the moving average: one pause of the program decides nothing. */
 const WEIGHT = 0.3;
-/** Milliseconds for which a statement that failed in a batch is sent alone: the first time, and at most. */
-const FIRST_PENALTY_MS = 50;
-const LAST_PENALTY_MS = 2_000;
+/** Milliseconds for which a statement that failed in a batch is sent alone. */
+const PENALTY_MS = 500;
 const MOST_TEXTS = 2_000;
 
 /** `unknown`: too few answers yet, or neither quick nor slow. */
 type Speed = 'quick' | 'unknown' | 'slow';
+
+/**
+ * `generic`: one plan serves all values of a statement, because PostgreSQL otherwise plans statements over partitions for
+ * every execution.
+ */
+export type Plan = 'generic' | undefined;
 
 interface Entry {
   /** Given with the second use, so that texts sent once displace no prepared statement. */
@@ -35,8 +40,8 @@ interface Entry {
   quickInARow: number;
   /** Milliseconds. */
   average: number;
-  /** Milliseconds, and the time when they end. */
-  penalty: { readonly ms: number; readonly until: number } | undefined;
+  /** Until then the statement is written alone. */
+  penalisedUntil: number;
 }
 
 /**
@@ -46,48 +51,61 @@ interface Entry {
 export class Statements {
   readonly history = new StatementHistory();
   readonly #mostPrepared: number;
-  readonly #prepared = new WeakMap<AnyClient, PreparedNames>();
+  readonly #states = new WeakMap<AnyClient, ConnectionState>();
 
   /** @param mostPrepared 0: nothing is prepared, because a pooler lends connections. */
   constructor(mostPrepared = MOST_PREPARED) {
     this.#mostPrepared = mostPrepared;
   }
 
-  /** Never throws: a value that cannot be encoded fails only its own statement. */
   async send(client: AnyClient, statement: Sql): Promise<Outcome> {
     try {
       const [outcome] = await this.sendTogether(client, [statement]);
       return outcome!;
     } catch (error) {
-      throw error instanceof TogetherError ? error.cause : error;
+      throw (error as TogetherError).cause;
     }
   }
 
   /** Sends the statements as one transaction. Rejects with a `TogetherError`. */
   async sendTogether(client: AnyClient, statements: readonly Sql[]): Promise<readonly Outcome[]> {
-    const named = statements.map((statement) => ({ statement, name: this.#nameOf(statement.text) }));
-    const { outcomes } = client.query(new StatementBatch(named, this.#preparedOn(client)));
+    const state = this.#stateOf(client);
+    const named = statements.map((statement) => this.#named(statement, state));
     try {
-      return await outcomes;
+      return await client.query(new StatementBatch(named)).outcomes;
     } catch (error) {
-      const { cause, completed } = error as TogetherError;
-      const failed = named[completed];
-      if (failed?.name !== undefined && isStalePlan(cause)) this.history.renew(failed.statement.text, failed.name);
-      throw error;
+      const failure = TogetherError.from(error);
+      const failed = named[failure.completed];
+      for (const { closed = [] } of named) for (const name of closed) state.forget(name);
+      if (failed?.name !== undefined && isStalePlan(failure.cause)) {
+        state.forget(failed.name);
+        this.history.renew(failed.statement.text, failed.name);
+      }
+      throw failure;
     }
   }
 
-  #nameOf(text: string): string | undefined {
-    return this.#mostPrepared === 0 ? undefined : this.history.nameOf(text);
+  /** Sets the plan of later statements, without waiting: a connection that fails here fails the next statement as well. */
+  setPlan(client: AnyClient, plan: Plan): void {
+    const state = this.#stateOf(client);
+    if (this.#mostPrepared === 0 || state.plan === plan) return;
+    state.plan = plan;
+    const mode = plan === undefined ? 'auto' : 'force_generic_plan';
+    this.send(client, raw(`SET plan_cache_mode = ${mode}`)).catch(() => undefined);
   }
 
-  #preparedOn(client: AnyClient): PreparedNames {
-    let names = this.#prepared.get(client);
-    if (names === undefined) {
-      names = new PreparedNames(this.#mostPrepared);
-      this.#prepared.set(client, names);
+  #named(statement: Sql, state: ConnectionState): BatchStatement {
+    const name = this.#mostPrepared === 0 ? undefined : this.history.nameOf(statement.text);
+    return { statement, name, closed: name === undefined ? [] : state.use(name, statement.isPlannedAnew) };
+  }
+
+  #stateOf(client: AnyClient): ConnectionState {
+    let state = this.#states.get(client);
+    if (state === undefined) {
+      state = new ConnectionState(this.#mostPrepared);
+      this.#states.set(client, state);
     }
-    return names;
+    return state;
   }
 }
 
@@ -119,38 +137,29 @@ export class StatementHistory {
   }
 
   /** @param took milliseconds that the server needed, a share of them for a statement of a group. */
-  noteAnswer(text: string, took: number): void {
+  noteAnswer(text: string, took: number, hasFailed = false): void {
     const entry = this.#entryOf(text);
     entry.average += (took - entry.average) * WEIGHT;
-    if (took <= QUICK_MS) entry.quickInARow++;
+    // A statement that fails is sent alone, until it has been quick again.
+    if (hasFailed) entry.quickInARow = 0;
+    else if (took <= QUICK_MS) entry.quickInARow++;
     else if (entry.quickInARow < TRIALS || entry.average > QUICK_MS) entry.quickInARow = 0;
-  }
-
-  /** A statement that fails is sent alone, until it has been quick again. */
-  noteFailure(text: string): void {
-    this.#entryOf(text).quickInARow = 0;
   }
 
   /** Returns true while the statement is to be written alone. */
   isPenalised(text: string): boolean {
-    const until = this.#entries.get(text)?.penalty?.until;
-    return until !== undefined && until > performance.now();
+    return (this.#entries.get(text)?.penalisedUntil ?? 0) > performance.now();
   }
 
-  /** A failure in a batch of writes penalises its texts: twice as long as the last time, if that was recent. */
+  /** Penalises a text that has failed in a batch of writes. */
   penalise(text: string): void {
-    const entry = this.#entryOf(text);
-    const { penalty } = entry;
-    const now = performance.now();
-    const isRecent = penalty !== undefined && now < penalty.until + penalty.ms;
-    const ms = isRecent ? Math.min(2 * penalty.ms, LAST_PENALTY_MS) : FIRST_PENALTY_MS;
-    entry.penalty = { ms, until: now + ms };
+    this.#entryOf(text).penalisedUntil = performance.now() + PENALTY_MS;
   }
 
   #entryOf(text: string): Entry {
     const known = this.#entries.get(text);
     if (known !== undefined) return known;
-    const entry: Entry = { name: undefined, quickInARow: 0, average: 0, penalty: undefined };
+    const entry: Entry = { name: undefined, quickInARow: 0, average: 0, penalisedUntil: 0 };
     this.#entries.set(text, entry);
     return entry;
   }
@@ -163,8 +172,9 @@ interface Prepared {
   uses: number;
 }
 
-/** The statements that are prepared on one connection, by their names. */
-export class PreparedNames {
+/** The plan of one connection, and the statements that are prepared on it, by their names. */
+class ConnectionState {
+  plan: Plan;
   readonly #prepared: BoundedMap<string, Prepared>;
   /** Names that may be prepared or not. Closing an unknown name is not an error. */
   readonly #doubtful = new Set<string>();

@@ -4,10 +4,11 @@
  * batch is committed, and each is sent alone; the statement that failed is sent alone for some time.
  */
 import type { Sql } from '../../sql.ts';
-import { type Cells, QueueFull, StoreError, type WriteTarget } from '../contract.ts';
-import { type Outcome, TogetherError } from '../pg-internals.ts';
+import { type Cells, StoreError, type WriteTarget } from '../contract.ts';
+import type { Outcome, TogetherError } from '../pg-internals.ts';
 import { isStalePlan, toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection } from '../transaction.ts';
+import { Queue } from './queue.ts';
 import type { StatementHistory } from './statements.ts';
 
 const MOST_TOGETHER = 32;
@@ -15,15 +16,8 @@ const MOST_TOGETHER = 32;
 const MOST_UNDER_WAY = 64;
 /** Milliseconds after which the next batch starts beside the pending one. */
 const PATIENCE_MS = 20;
-/**
- * A batch that takes so many milliseconds more than the shortest, which wait for disk and network,
- * halves the batch size.
- */
-const LONG_MS = 30;
-/** The rate at which the time of the shortest batch follows longer ones. */
-const RISE = 0.1;
-/** Milliseconds until a rejected caller may try again. */
-const REJECTED_RETRY_MS = 1_000;
+/** A batch that takes longer halves the batch size. */
+const LONG_MS = 50;
 
 export interface WriteBatcherOptions {
   readonly lease: () => Promise<Lease>;
@@ -43,53 +37,36 @@ interface Asked {
   reject(error: unknown): void;
 }
 
-/** A batch that was answered. */
-interface Answered {
-  /** Statements. */
-  readonly count: number;
-  /** Milliseconds. */
-  readonly took: number;
-  readonly hasWritten: boolean;
-}
-
 export class WriteBatcher {
   readonly #options: WriteBatcherOptions;
+  readonly #queue: Queue;
   #waiting: Asked[] = [];
   /** Transactions. */
   #underWay = 0;
   /** The size of the next batch: halved by a batch that fails or is long, and grown by any other full batch. */
   #mostTogether = MOST_TOGETHER;
-  /** Milliseconds of the shortest transactions that stored something. */
-  #shortest = 0;
-  /** Accepted, and not answered. */
-  #unanswered = 0;
-  readonly #allAnswered = Promise.withResolvers<void>();
-  #isClosed = false;
 
   constructor(options: WriteBatcherOptions) {
     this.#options = options;
+    this.#queue = new Queue({ places: options.mostUnanswered, mostWaiting: 0 });
   }
 
   async rows(statement: Sql, { row = '' }: WriteTarget = {}): Promise<readonly Cells[]> {
     mustNotHoldConnection();
-    if (this.#isClosed) throw new StoreError('unavailable', undefined, new Error('the database is closed'));
-    if (this.#unanswered >= this.#options.mostUnanswered) throw new QueueFull(REJECTED_RETRY_MS);
-    this.#unanswered++;
+    await this.#queue.enter();
     try {
       const { rows } = await (this.#options.history.isPenalised(statement.text)
         ? this.#options.alone(statement)
         : this.#beside(statement, row));
       return rows;
     } finally {
-      this.#unanswered--;
-      if (this.#isClosed && this.#unanswered === 0) this.#allAnswered.resolve();
+      this.#queue.leave();
     }
   }
 
   /** Rejects later statements, and waits for the answers to earlier ones. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    if (this.#unanswered > 0) await this.#allAnswered.promise;
+  close(): Promise<void> {
+    return this.#queue.close();
   }
 
   #beside(statement: Sql, row: string): Promise<Outcome> {
@@ -107,92 +84,55 @@ export class WriteBatcher {
 
   #sendWaiting(): void {
     while (this.#waiting.length > 0 && this.#underWay < this.#mostTransactions) {
-      const together = this.#waiting.splice(0, this.#mostTogether);
+      const sent = this.#send(this.#waiting.splice(0, this.#mostTogether));
       this.#underWay++;
-      const end = once(() => {
+      void Promise.race([sent, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]).then(() => {
         this.#underWay--;
         this.#sendWaiting();
-      });
-      const late = setTimeout(end, PATIENCE_MS);
-      void this.#send(together).then(() => {
-        clearTimeout(late);
-        end();
       });
     }
   }
 
   async #send(together: Asked[]): Promise<void> {
-    const [first] = together;
-    if (together.length > 1) await this.#sendTogether(together.sort(byRow));
-    else {
-      const since = performance.now();
-      const hasWritten = await this.#sendAlone(first!);
-      this.#adjust({ count: 1, took: performance.now() - since, hasWritten });
-    }
+    const isFull = together.length >= this.#mostTogether;
+    const isGood = await (together.length > 1
+      ? this.#sendTogether(together.sort(byRow))
+      : this.#sendAlone(together[0]!));
+    if (!isGood) this.#mostTogether = Math.max(1, this.#mostTogether >> 1);
+    else if (isFull) this.#mostTogether = Math.min(MOST_TOGETHER, this.#mostTogether + 1);
   }
 
-  /** Returns true if the statement has written. */
   async #sendAlone({ statement, resolve, reject }: Asked): Promise<boolean> {
-    try {
-      const outcome = await this.#options.alone(statement);
-      resolve(outcome);
-      return outcome.hasWritten;
-    } catch (error) {
-      reject(error);
-      return false;
-    }
+    await this.#options.alone(statement).then(resolve, reject);
+    return true;
   }
 
-  async #sendTogether(together: readonly Asked[]): Promise<void> {
+  /** Returns false if the batch failed, or took long. */
+  async #sendTogether(together: readonly Asked[]): Promise<boolean> {
     const { lease, limits, history } = this.#options;
     const held = await lease().catch((error: unknown) => {
       for (const { reject } of together) reject(toStoreError(error));
     });
-    if (held === undefined) return;
+    if (held === undefined) return true;
     const before = limits === undefined ? [] : [limits];
     const since = performance.now();
     try {
       const outcomes = await held.sendTogether([...before, ...together.map(({ statement }) => statement)]);
       held.release(false);
-      const hasWritten = outcomes.some((outcome) => outcome.hasWritten);
-      this.#adjust({ count: together.length, took: performance.now() - since, hasWritten });
       for (const [i, asked] of together.entries()) asked.resolve(outcomes[before.length + i]!);
+      return performance.now() - since <= LONG_MS;
     } catch (error) {
-      this.#halve();
-      const { cause, completed, isUndone } = error instanceof TogetherError ? error : unknown(error);
+      const { cause, completed, isUndone } = error as TogetherError;
       held.release(!isUndone || isStalePlan(cause));
       const culprit = together[completed - before.length];
       if (culprit !== undefined) history.penalise(culprit.statement.text);
       if (isUndone) {
         for (const asked of together) void this.#sendAlone(asked);
       } else for (const { reject } of together) reject(new StoreError('unavailable', undefined, cause));
+      return false;
     }
   }
-
-  /** A batch that writes nothing does not wait for the disk, so its time does not count as a commit's. */
-  #adjust({ count, took, hasWritten }: Answered): void {
-    const isLong = count > 1 && took - this.#shortest > LONG_MS;
-    const share = took < this.#shortest ? 1 : RISE;
-    if (hasWritten) this.#shortest += share * (took - this.#shortest);
-    if (isLong) this.#halve();
-    else if (count >= this.#mostTogether) this.#mostTogether = Math.min(MOST_TOGETHER, this.#mostTogether + 1);
-  }
-
-  #halve(): void {
-    this.#mostTogether = Math.max(1, this.#mostTogether >> 1);
-  }
 }
-
-const unknown = (cause: unknown) => ({ cause, completed: 0, isUndone: false });
 
 /** Rows are locked in one order everywhere, so that two transactions do not wait for each other. */
 const byRow = (a: Asked, b: Asked): number => (a.row < b.row ? -1 : a.row > b.row ? 1 : 0);
-
-function once(work: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (isDone) return;
-    isDone = true;
-    work();
-  };
-}

@@ -1,11 +1,10 @@
 /** The lanes for writes and transactions of one server. */
 import { raw, type Sql, sql } from '../../sql.ts';
 import type { Cells, Queryable, WriteTarget } from '../contract.ts';
-import type { Outcome } from '../pg-internals.ts';
+import { countOf, type Outcome } from '../pg-internals.ts';
 import { type Lease, mustNotHoldConnection, retried } from '../transaction.ts';
 import type { LeasePool } from './lease-pool.ts';
-import type { Plan } from './session-settings.ts';
-import type { StatementHistory } from './statements.ts';
+import type { Plan, StatementHistory } from './statements.ts';
 import { WriteBatcher } from './write-batcher.ts';
 
 const CONNECTIONS = 16;
@@ -36,7 +35,7 @@ export class Writes {
   }
 
   async run(statement: Sql): Promise<number> {
-    return (await this.#alone(statement)).count;
+    return countOf(await this.#alone(statement));
   }
 
   async write(statement: Sql, target: WriteTarget = {}): Promise<readonly Cells[]> {

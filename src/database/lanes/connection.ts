@@ -1,0 +1,134 @@
+/** A connection of a lane. It connects with its first statement, and again after a loss or a pause. */
+import pg from 'pg';
+import { reasonOf } from '../../thrown.ts';
+import { abandonConnection, bytesReadOf, CellClient, processIdOf } from '../pg-internals.ts';
+import { toStoreError } from '../to-store-error.ts';
+
+/** Milliseconds without a byte of an answer after which the connection of a quick statement is given up. */
+export const SILENCE_MS = 100;
+/** Milliseconds without a byte after which the server is asked whether it is at work on the statement. */
+const SUSPECT_MS = 2_000;
+/** Milliseconds for the answer to that. */
+const PROBE_MS = 2_000;
+/** Milliseconds after which an unused connection is closed. */
+const IDLE_MS = 30_000;
+
+export class Connection {
+  readonly #config: pg.ClientConfig;
+  readonly #isPooled: boolean;
+  #client: CellClient | undefined;
+  #connected: Promise<unknown> | undefined;
+  #rest: NodeJS.Timeout | undefined;
+
+  constructor(config: pg.ClientConfig, isPooled: boolean) {
+    this.#config = config;
+    this.#isPooled = isPooled;
+  }
+
+  /** Throws `unavailable`. */
+  async client(): Promise<CellClient> {
+    clearTimeout(this.#rest);
+    if (!this.#client?.isUsable) {
+      const client = new CellClient({ ...this.#config, pipeline: true });
+      // A loss fails the statement under way or the next; without a listener, its event would end the process.
+      client.on('error', () => undefined);
+      this.#client = client;
+      this.#connected = client.connect().catch((error: unknown) => {
+        if (this.#client === client) this.#client = undefined;
+        throw toStoreError(error);
+      });
+    }
+    const client = this.#client!;
+    await this.#connected;
+    return client;
+  }
+
+  /** Closes the connection unless it is used again soon. */
+  rest(): void {
+    this.#rest = setTimeout(() => void this.close(), IDLE_MS).unref();
+  }
+
+  /** The next statement gets a new connection. */
+  async close(): Promise<void> {
+    clearTimeout(this.#rest);
+    const client = this.#client;
+    this.#client = undefined;
+    await this.#connected?.catch(() => undefined);
+    await client?.end();
+  }
+
+  /**
+   * Waits for the answer of a quick statement. A connection that is silent is given up, so that the statement fails with
+   * its loss, and the server cancels it.
+   */
+  watchedClosely<T>(client: CellClient, answer: Promise<T>): Promise<T> {
+    return watched(client, answer, SILENCE_MS, () => true);
+  }
+
+  /** The same for other statements: a connection is given up if the server lost it, or after `limitMs`. */
+  watched<T>(client: CellClient, answer: Promise<T>, limitMs: number): Promise<T> {
+    const deadline = performance.now() + limitMs;
+    return watched(
+      client,
+      answer,
+      SUSPECT_MS,
+      async () => performance.now() >= deadline || (await this.#isLost(client)),
+    );
+  }
+
+  /**
+   * Returns true if no process of the server works for this connection any more: its host was lost, or its flow was
+   * cut. The kernel would report that only after minutes. A new connection asks.
+   */
+  async #isLost(silent: CellClient): Promise<boolean> {
+    if (this.#isPooled) return false;
+    const client = new pg.Client({ ...this.#config, connectionTimeoutMillis: PROBE_MS, query_timeout: PROBE_MS });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      // A state that the role may not see counts as at work.
+      const { rows } = await client.query<{ own: number; is_at_work: boolean }>(
+        `SELECT pg_backend_pid() AS own,
+                EXISTS (SELECT 1
+                          FROM pg_stat_activity
+                         WHERE pid = $1
+                           AND state IS DISTINCT FROM 'idle'
+                           AND state IS DISTINCT FROM 'idle in transaction') AS is_at_work`,
+        [processIdOf(silent)],
+      );
+      // A pooler makes the process ids up, so they identify nothing.
+      return !rows[0]!.is_at_work && rows[0]!.own === processIdOf(client);
+    } catch (error) {
+      return /ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ENOENT/.test(reasonOf(error));
+    } finally {
+      client.end().catch(() => undefined);
+    }
+  }
+}
+
+/** Gives the connection up if it brings no byte for `silenceMs`, and then `isLost`. */
+async function watched<T>(
+  client: CellClient,
+  answer: Promise<T>,
+  silenceMs: number,
+  isLost: () => boolean | Promise<boolean>,
+): Promise<T> {
+  let isAnswered = false;
+  let bytesRead = bytesReadOf(client);
+  const look = async (): Promise<void> => {
+    const isSilent = bytesReadOf(client) === bytesRead;
+    bytesRead = bytesReadOf(client);
+    const isGivenUp = isSilent && !isAnswered && (await isLost());
+    if (isAnswered) return;
+    if (isGivenUp) abandonConnection(client);
+    else timer.refresh();
+  };
+  // Timers run before sockets are read, so a look after a stall of the program first lets it read the answers.
+  const timer = setTimeout(() => setImmediate(() => void look()), silenceMs);
+  try {
+    return await answer;
+  } finally {
+    isAnswered = true;
+    clearTimeout(timer);
+  }
+}
