@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** `bylaw <command> …` */
-import { messageOf, runCommand } from './cli/index.ts';
+import { reasonOf, runCommand } from './cli/index.ts';
 
 const { stdout, stderr, stdin, env } = process;
 /** 128 + SIGPIPE, as a shell reports it. */
@@ -21,7 +21,7 @@ try {
   const code = await runCommand(process.argv.slice(2), { stdout, stderr, stdin, env, cwd: process.cwd() });
   process.exitCode = outputError ?? code;
 } catch (error) {
-  stderr.write(`bylaw: ${messageOf(error)}\n`);
+  stderr.write(`bylaw: ${reasonOf(error)}\n`);
   if (env.DEBUG !== undefined && error instanceof Error) stderr.write(`${error.stack}\n`);
   process.exitCode = 1;
 }

@@ -19,7 +19,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['types', () => import('./types.ts')],
 ]);
 
-export { messageOf } from '../database/message-of.ts';
+export { reasonOf } from '../thrown.ts';
 
 /** → the exit code. */
 export async function runCommand(argv: readonly string[], io: Io): Promise<number> {

@@ -153,7 +153,9 @@ export class StoreError extends Error {
   readonly kind: StoreErrorKind;
   readonly violated: Violated | undefined;
   constructor(kind: StoreErrorKind, violated?: Violated, cause?: unknown) {
-    super(`${kind}${violated === undefined ? '' : ` (${violated.constraint})`}`, { cause });
+    const details = violated?.constraint ?? (cause instanceof Error ? cause.message : '');
+    const message = kind === 'unavailable' ? 'the database cannot be reached' : kind;
+    super(`${message}${details === '' ? '' : ` (${details})`}`, { cause });
     this.name = 'StoreError';
     this.kind = kind;
     this.violated = violated;

@@ -1,78 +1,84 @@
 /**
- * A PostgreSQL server: a pool for transactions, and lanes of connections for reads, so that nothing slow holds up
- * anything else. No session needs to last between statements, so a pooler in transaction mode works.
+ * A PostgreSQL server, perhaps with a standby. No session needs to last between statements, so a pooler in transaction
+ * mode works.
  */
-import type pg from 'pg';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
-import { type Database, inLane, type Queryable, StoreError } from './contract.ts';
-import { Connection } from './lanes/connection.ts';
-import { LeasePool, type LeasePoolOptions } from './lanes/lease-pool.ts';
-import { MOST_PENDING, Pipeline } from './lanes/pipeline.ts';
-import { Reads, URGENT_CONNECTIONS } from './lanes/reads.ts';
+import { type Cells, type Database, inLane, type Queryable, type Session, StoreError } from './contract.ts';
+import { type LaneSizes, ServerLanes } from './lanes/server-lanes.ts';
 import { Statements } from './lanes/statements.ts';
-import { Writes } from './lanes/writes.ts';
 import { Listener } from './listener.ts';
+import { CellClient, countOf, type Outcome } from './pg-internals.ts';
 import { Replica } from './replica/replica.ts';
-import { missingSettings, readServerUrl, SESSION_SETTINGS, TIME_LIMIT_MS, withSetting } from './server-url.ts';
-import { openSession } from './session.ts';
+import { missingSettings, readServerUrl, SESSION_SETTINGS, type ServerUrl, withSetting } from './server-url.ts';
+import { toStoreError } from './to-store-error.ts';
 import { transact } from './transaction.ts';
 
-export interface PostgresOptions {
+export interface PostgresOptions extends LaneSizes {
   readonly url: string;
   readonly replicaUrl?: string;
   /** Past a pooler, for LISTEN. */
   readonly directUrl?: string;
   /** The schema that holds the tables; the server's default otherwise. */
   readonly searchPath?: string;
-  /** Connections for writes and transactions (default 16), for quick reads (4, twice), and for slow reads (3). */
-  readonly poolSize?: number;
-  readonly pipelines?: number;
-  readonly slowReads?: number;
-  /** How many prepared statements a connection keeps (default 256). */
-  readonly preparedStatements?: number;
 }
 
-/** A slow statement takes one processor, and leaves the others to fast ones. */
-const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
-
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const primary = new Server(options.url, options);
-  const standby = options.replicaUrl === undefined ? undefined : new Server(options.replicaUrl, options);
-  const writes = new Writes((size) => primary.pool(size), primary.statements.history, options.poolSize);
-  const direct = options.directUrl === undefined ? primary : readServerUrl(options.directUrl, options.searchPath);
+  const { searchPath, replicaUrl, directUrl } = options;
+  const server = readServerUrl(options.url, searchPath);
+  const primary = new ServerLanes(server, options);
+  const second = replicaUrl === undefined ? undefined : readServerUrl(replicaUrl, searchPath);
+  const standby = second && new ServerLanes(second, options);
+  const direct = directUrl === undefined ? server : readServerUrl(directUrl, searchPath);
   // A pooler delivers no notifications, so caches are refreshed every 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
   const database: Database = {
     kind: 'postgres',
     replicaFor: (callerId) => replica?.for(callerId) ?? database,
     noteWrite: async (callerId) => replica?.noteWrite(callerId),
-    rows: (statement, more) => primary.reads.rows(statement, more),
-    run: (statement) => writes.run(statement),
-    write: (statement, target) => writes.write(statement, target),
-    transaction: (work, more) => transact(() => writes.lease(more?.unlimited), work, more),
-    openSession: direct.isPooled ? undefined : () => openSession(direct.config),
+    rows: (statement, more) => primary.rows(statement, more),
+    run: (statement) => primary.run(statement),
+    write: (statement, target) => primary.write(statement, target),
+    transaction: (work, more) => transact(() => primary.lease(more?.unlimited), work, more),
+    openSession: direct.isPooled ? undefined : () => openSession(direct),
     listen: listener === undefined ? hearNothing : (...request) => listener.listen(...request),
     async notify(channel, payload) {
-      await database.rows(notifyStatement(channel, payload), { lane: 'urgent' });
+      await urgent.rows(notifyStatement(channel, payload));
     },
     async ping() {
-      await database.rows(PING, { lane: 'urgent' });
+      await urgent.rows(PING);
     },
     async close() {
       replica?.close();
-      const lanes = [writes, primary, standby, listener];
-      await Promise.all(lanes.map((lane) => lane?.close()));
+      await Promise.all([primary, standby, listener].map((each) => each?.close()));
     },
   };
-  const replica =
-    standby && new Replica({ standby: standby.reads, primary: database, maxLag: standby.maxLag, listener });
+  const urgent = inLane(database, 'urgent');
+  const replica = second && standby && new Replica({ standby, primary: database, maxLag: second.maxLag, listener });
   await checkStart(database, async () => {
-    const urgent = inLane(database, 'urgent');
-    await writes.findTriggers(urgent);
-    if (primary.isPooled) await checkPooledSettings(urgent);
+    primary.separateWritesTo(await findTriggeredTables(urgent));
+    if (server.isPooled) await checkPooledSettings(urgent);
   });
   await replica?.listen();
   return database;
+}
+
+/** Building an index takes hours on a large table. */
+const NO_TIME_LIMITS = '-c statement_timeout=0 -c lock_timeout=0';
+
+async function openSession({ config }: ServerUrl): Promise<Session> {
+  const client = new CellClient(withSetting(config, NO_TIME_LIMITS));
+  client.on('error', () => undefined);
+  const statements = new Statements(0);
+  const send = (statement: Sql): Promise<Outcome> =>
+    statements.send(client, statement).catch((error: unknown) => {
+      throw toStoreError(error);
+    });
+  await client.connect();
+  return {
+    rows: async (statement): Promise<readonly Cells[]> => (await send(statement)).rows,
+    run: async (statement) => countOf(await send(statement)),
+    close: () => client.end(),
+  };
 }
 
 const hearNothing: Database['listen'] = async (_channel, _onMessage, onState) => {
@@ -90,39 +96,43 @@ async function checkStart(database: Database, check: () => Promise<void>): Promi
   }
 }
 
-/** The connections to one server. */
-class Server {
-  readonly config: pg.ClientConfig;
-  readonly isPooled: boolean;
-  readonly maxLag: number;
-  readonly reads: Reads;
-  readonly statements: Statements;
-
-  constructor(url: string, { searchPath, pipelines = 4, slowReads = 3, preparedStatements }: PostgresOptions) {
-    const { config, isPooled, maxLag } = readServerUrl(url, searchPath);
-    this.config = config;
-    this.isPooled = isPooled;
-    this.maxLag = maxLag;
-    this.statements = new Statements(isPooled ? 0 : preparedStatements);
-    const pipelined = Array.from({ length: pipelines }, () => new Connection(config, isPooled));
-    this.reads = new Reads({
-      history: this.statements.history,
-      pipeline: new Pipeline(pipelined, this.statements),
-      // A burst of new texts waits as it would in the pipeline.
-      pool: this.pool(pipelines, { mostWaiting: MOST_PENDING * pipelines, maxWaitMs: TIME_LIMIT_MS }),
-      slowPool: this.pool(slowReads, { config: withSetting(config, ONE_PROCESSOR) }),
-      urgentPool: this.pool(URGENT_CONNECTIONS),
-    });
-  }
-
-  pool(size: number, more: Partial<LeasePoolOptions> = {}): LeasePool {
-    const { config, isPooled, statements } = this;
-    return new LeasePool({ config, isPooled, statements, size, ...more });
-  }
-
-  close(): Promise<void> {
-    return this.reads.close();
-  }
+/**
+ * The adopted tables whose writes may reach a trigger, also over rules, partitions and foreign keys; the service makes no
+ * triggers. A trigger may rely on the borders of transactions, so each such write gets its own.
+ */
+async function findTriggeredTables(q: Pick<Queryable, 'rows'>): Promise<readonly string[]> {
+  const rows = await q.rows(sql`
+    SELECT c.relname
+      FROM (
+        WITH RECURSIVE triggered AS (
+          SELECT id
+            FROM (
+              SELECT tgrelid AS id
+                FROM pg_trigger
+               WHERE NOT tgisinternal
+               UNION
+              SELECT ev_class
+                FROM pg_rewrite
+               WHERE ev_type <> '1'
+            ) AS own
+           UNION
+          SELECT edge.to_id
+            FROM triggered AS t
+            JOIN (
+              SELECT conrelid AS from_id, confrelid AS to_id
+                FROM pg_constraint
+               WHERE contype = 'f'
+                 AND (confdeltype IN ('c', 'n', 'd') OR confupdtype IN ('c', 'n', 'd'))
+               UNION ALL
+              SELECT inhrelid, inhparent
+                FROM pg_inherits
+            ) AS edge ON edge.from_id = t.id
+        )
+        SELECT id FROM triggered
+      ) AS t
+      JOIN pg_class AS c ON c.oid = t.id
+     WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))`);
+  return rows.map(([name]) => name!);
 }
 
 /** Throws what the operator must set for connections that a pooler lends. */

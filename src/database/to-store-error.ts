@@ -73,7 +73,8 @@ function violatedBy({ constraint = '', detail = '' }: ServerError, kind: StoreEr
 /** The connection is gone, or never was: the outcome of a statement in flight is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   if (isServerError(error)) return UNAVAILABLE.test(error.code);
-  if (!(error instanceof Error) || error instanceof Refusal || error instanceof Problem) return false;
+  const isOurs = error instanceof StoreError || error instanceof Refusal || error instanceof Problem;
+  if (!(error instanceof Error) || isOurs) return false;
   return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);
 }
 

@@ -6,7 +6,7 @@ import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Transaction, TransactionOptions } from './contract.ts';
 import { countOf, type Outcome } from './pg-internals.ts';
-import { isConnectionLoss, isStalePlan, isTransient, toStoreError } from './to-store-error.ts';
+import { isConnectionLoss, isTransient, toStoreError } from './to-store-error.ts';
 
 const ATTEMPTS = 4;
 
@@ -90,7 +90,6 @@ async function attemptOnce<T>(
       () => true,
       () => false,
     );
-    isClean &&= !isStalePlan(error);
     throw error;
   } finally {
     scope.open = false;

@@ -1,8 +1,8 @@
 /** The table of the files room, whose name no collection can have. */
 import { randomBytes } from 'node:crypto';
 import { v4 as uuidv4 } from 'uuid';
+import { namedCells } from '../database/cells.ts';
 import type { Database } from '../database/contract.ts';
-import { namedCells } from '../database/named-cells.ts';
 import { raw, type Sql, sql, text, uuid } from '../sql.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** The face of the files room: storage, links and variants, and the deletion of bytes whose records are gone. */
 
+import { namedCells } from '../database/cells.ts';
 import type { Database } from '../database/contract.ts';
-import { namedCells } from '../database/named-cells.ts';
 import { memoized } from '../memoized.ts';
 import type { Schema, Uploads } from '../schema/model/model.ts';
 import { param, sql } from '../sql.ts';

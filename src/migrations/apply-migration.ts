@@ -3,14 +3,14 @@
  * that read a large table follow as separate steps, while others read and write; after an
  * interruption, the next start continues from the state that it finds.
  */
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEQUENTIAL_SHARDS, tenantStorageOf } from '../database/citus.ts';
 import { type Database, type Session, StoreError, type Transaction } from '../database/contract.ts';
 import { isLockTimeout } from '../database/to-store-error.ts';
-import { makeVersionKey } from '../database/version-key.ts';
 import { invariant, present } from '../invariant.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
-import { ident, param, raw, type Sql, sql } from '../sql.ts';
+import { ident, param, raw, type Sql, sql, text } from '../sql.ts';
 import { noteEnd, noteStart } from './history.ts';
 import {
   type MigrateOptions,
@@ -196,7 +196,11 @@ class MigrationRun {
     for (const step of steps) if (step.apart === undefined) await this.#take(tx, step);
     // Nothing else: a role without rights on the schema can serve a database that is current.
     for (const statement of missing) await tx.run(statement);
-    await makeVersionKey(tx);
+    // The first migration makes the secret key of record versions.
+    await tx.run(sql`
+      INSERT INTO bylaw_version_key (key)
+      VALUES (${text(randomBytes(32).toString('base64url'))})
+      ON CONFLICT DO NOTHING`);
     const { version = 'unknown' } = this.#options;
     const id = migration.statements.length === 0 ? undefined : await noteStart(tx, version, migration.statements);
     const left = steps.filter(({ apart }) => apart !== undefined);

@@ -1,9 +1,8 @@
 /** The actual tables, read from PostgreSQL's catalogue. */
 
+import { namedCells, readStrings } from '../database/cells.ts';
 import { tenantStorageOf } from '../database/citus.ts';
 import type { Cells, Queryable } from '../database/contract.ts';
-import { namedCells } from '../database/named-cells.ts';
-import { readStrings } from '../database/text-array.ts';
 import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
 

@@ -1,8 +1,7 @@
 /** The migrations of a database, in the table `bylaw_migrations`. */
 import { v7 } from 'uuid';
+import { namedCells, readStrings } from '../database/cells.ts';
 import type { Queryable } from '../database/contract.ts';
-import { namedCells } from '../database/named-cells.ts';
-import { readStrings } from '../database/text-array.ts';
 import { param, raw, type Sql, sql, text, uuid } from '../sql.ts';
 
 export const HISTORY_TABLE: Sql = raw(`CREATE TABLE IF NOT EXISTS "bylaw_migrations" (

@@ -2,7 +2,6 @@
 
 import { assertCitusFits, tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
-import { VERSION_KEY_TABLE } from '../database/version-key.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { raw, type Sql, sql, text } from '../sql.ts';
 import { readCatalog } from './catalog.ts';
@@ -153,6 +152,12 @@ const IDEMPOTENCY_TABLES: readonly Sql[] = [
 )`),
   raw('CREATE INDEX IF NOT EXISTS "bylaw_kept_answers_created_at" ON "bylaw_kept_answers" (created_at)'),
 ];
+
+/** At most one row. The database holds the key, so that dumps keep it and all nodes share it. */
+const VERSION_KEY_TABLE = raw(`CREATE TABLE IF NOT EXISTS "bylaw_version_key" (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  key text NOT NULL
+)`);
 const OWN_TABLES: readonly Sql[] = [SCHEMA_RECORD_TABLE, HISTORY_TABLE, VERSION_KEY_TABLE, ...IDEMPOTENCY_TABLES];
 
 const CREATES = /^\s*CREATE\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\s+IF\s+NOT\s+EXISTS\s+"?(\w+)"?/i;

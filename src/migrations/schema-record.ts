@@ -1,7 +1,7 @@
 /** The row of `bylaw_schema`: which schema the database has, by a fingerprint, and which tables the schemas created. */
 import { createHash } from 'node:crypto';
+import { readStrings } from '../database/cells.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
-import { readStrings } from '../database/text-array.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
 import { tablesOf } from './tables.ts';

@@ -1,7 +1,7 @@
 /** Decides for `bylaw dev` whether a statement that would drop or convert values loses any. */
 
+import { namedCells } from '../database/cells.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
-import { namedCells } from '../database/named-cells.ts';
 import { ident, raw, sql, text } from '../sql.ts';
 
 /** The values that a statement drops or converts: of a column, or of a whole table. */

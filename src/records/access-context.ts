@@ -5,7 +5,6 @@
 
 import { SEQUENTIAL_SHARDS, type TenantStorage, tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
-import { readVersionKey } from '../database/version-key.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Action, Policy, Row } from '../policy/types.ts';
@@ -17,7 +16,7 @@ import { Cursors } from './page/cursor.ts';
 import { byStatistics, type ChoosesBranches, PagePlanner } from './page/page-planner.ts';
 import { BackgroundStatistics } from './page/table-statistics.ts';
 import { RecordShape } from './record-shape.ts';
-import { Versions } from './versions.ts';
+import { readVersionKey, Versions } from './versions.ts';
 
 export interface AccessContext {
   readonly collection: Collection;

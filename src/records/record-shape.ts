@@ -3,8 +3,8 @@
  * that policies see.
  */
 
+import { readTextArray } from '../database/cells.ts';
 import type { Cells } from '../database/contract.ts';
-import { readTextArray } from '../database/text-array.ts';
 import type { Row } from '../policy/types.ts';
 import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
 import type { Collection, HasOne } from '../schema/model/model.ts';

@@ -3,13 +3,21 @@
  * its many_to_many.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { namedCells } from '../database/cells.ts';
+import type { Queryable } from '../database/contract.ts';
 import { VERSION_COLUMN } from '../schema/model/stored-names.ts';
-import { ident, type Sql } from '../sql.ts';
+import { ident, raw, type Sql } from '../sql.ts';
 
 /** The changes of the row named `alias`, as `Versions` takes them. */
 export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN);
 /** The number of cells that a version adds before the record. */
 export const VERSION_WIDTH = 1;
+
+export async function readVersionKey(q: Queryable): Promise<Buffer> {
+  const [row] = await q.rows(raw('SELECT key FROM bylaw_version_key'));
+  if (row === undefined) throw new Error('the table `bylaw_version_key` is empty; migrate the database first');
+  return Buffer.from(namedCells(row, 'key').key, 'base64url');
+}
 
 interface Changes {
   readonly collection: string;

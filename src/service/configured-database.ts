@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
-import { messageOf } from '../database/message-of.ts';
 import { openDatabase } from '../database/open-database.ts';
 import { isNotReachable } from '../database/to-store-error.ts';
+import { reasonOf } from '../thrown.ts';
 
 /** @param cwd resolves a relative data folder */
 export function openConfiguredDatabase(config: Config, cwd: string): Promise<Database> {
@@ -35,7 +35,7 @@ export async function openDatabaseWhenUp(config: Config, { cwd, onWait }: Waitin
       return await openConfiguredDatabase(config, cwd);
     } catch (error) {
       if (!isNotReachable(error) || performance.now() > end) throw error;
-      if (attempt === 1) onWait(`${messageOf(error)}; trying for ${REACHABLE_WITHIN_MS / 1_000} s`);
+      if (attempt === 1) onWait(`${reasonOf(error)}; trying for ${REACHABLE_WITHIN_MS / 1_000} s`);
     }
     await sleep(RETRY_PAUSE_MS);
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { messageOf, runCommand } from '../../src/cli/index.ts';
+import { reasonOf, runCommand } from '../../src/cli/index.ts';
 
 export const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
@@ -57,7 +57,7 @@ export async function run({ args, env, stdin = '', cwd = process.cwd() }: Run): 
   };
   // As src/main.ts does.
   const code = await runCommand(args, io).catch((error: unknown) => {
-    stderr += `bylaw: ${messageOf(error)}\n`;
+    stderr += `bylaw: ${reasonOf(error)}\n`;
     return 1;
   });
   return { code, stdout, stderr };

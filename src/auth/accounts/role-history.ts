@@ -3,9 +3,8 @@
  * the roles that were recorded last.
  */
 
+import { namedCells, readTextArray } from '../../database/cells.ts';
 import type { Queryable, Transaction } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
-import { readTextArray } from '../../database/text-array.ts';
 import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 

@@ -3,9 +3,8 @@
  * trail and protect the last admin.
  */
 
+import { namedCells, readStrings } from '../../database/cells.ts';
 import type { Transaction } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
-import { readStrings } from '../../database/text-array.ts';
 import { present } from '../../invariant.ts';
 import type { Hooks } from '../../records/access-context.ts';
 import { Refusal } from '../../refusal.ts';

@@ -1,7 +1,7 @@
 /** Reads and writes rows of `users`: the user of the API, and the caller that policies see. */
 import { v7 } from 'uuid';
+import { namedCells } from '../../database/cells.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
 import { present } from '../../invariant.ts';
 import { decide } from '../../policy/access.ts';
 import { datetimeOf, parseString } from '../../policy/values.ts';

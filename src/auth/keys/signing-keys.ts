@@ -1,7 +1,7 @@
 /** Stores signing keys as rows, so that every node signs and verifies with the same keys. */
 
+import { namedCells } from '../../database/cells.ts';
 import { type Database, inLane, type Queryable } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
 import { seconds, sql, text } from '../../sql.ts';
 import { isWrapped, unwrapKey, wrapKey } from './key-wrapping.ts';
 

@@ -3,8 +3,8 @@
  * Only their hashes are stored.
  */
 
+import { namedCells } from '../../database/cells.ts';
 import type { Queryable } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
 import { seconds, sql, text, uuid } from '../../sql.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 

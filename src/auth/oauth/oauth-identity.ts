@@ -6,9 +6,8 @@
  * take over the service.
  */
 
+import { namedCells, readStrings } from '../../database/cells.ts';
 import type { Database, Queryable, Transaction } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
-import { readStrings } from '../../database/text-array.ts';
 import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';

@@ -3,8 +3,8 @@
  * callback deletes: it works once, in that browser only.
  */
 
+import { namedCells } from '../../database/cells.ts';
 import type { Database } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
 import { Problem } from '../../problem.ts';
 import type { OAuthProvider, Schema } from '../../schema/model/model.ts';
 import { seconds, sql, text } from '../../sql.ts';

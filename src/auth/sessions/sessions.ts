@@ -6,8 +6,8 @@
  * is a theft.
  */
 import { v7 } from 'uuid';
+import { namedCells } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { User, Users } from '../accounts/users.ts';

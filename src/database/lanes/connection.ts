@@ -3,6 +3,7 @@ import pg from 'pg';
 import { reasonOf } from '../../thrown.ts';
 import { abandonConnection, bytesReadOf, CellClient, processIdOf } from '../pg-internals.ts';
 import { toStoreError } from '../to-store-error.ts';
+import type { Statements } from './statements.ts';
 
 /** Milliseconds without a byte of an answer after which the connection of a quick statement is given up. */
 export const SILENCE_MS = 100;
@@ -13,23 +14,29 @@ const PROBE_MS = 2_000;
 /** Milliseconds after which an unused connection is closed. */
 const IDLE_MS = 30_000;
 
+/** The connections of a lane, and the statements that they send. */
+export interface LaneOptions {
+  readonly config: pg.ClientConfig;
+  readonly isPooled: boolean;
+  readonly size: number;
+  readonly statements: Statements;
+}
+
 export class Connection {
-  readonly #config: pg.ClientConfig;
-  readonly #isPooled: boolean;
+  readonly #options: LaneOptions;
   #client: CellClient | undefined;
   #connected: Promise<unknown> | undefined;
   #rest: NodeJS.Timeout | undefined;
 
-  constructor(config: pg.ClientConfig, isPooled: boolean) {
-    this.#config = config;
-    this.#isPooled = isPooled;
+  constructor(options: LaneOptions) {
+    this.#options = options;
   }
 
   /** Throws `unavailable`. */
   async client(): Promise<CellClient> {
     clearTimeout(this.#rest);
     if (!this.#client?.isUsable) {
-      const client = new CellClient({ ...this.#config, pipeline: true });
+      const client = new CellClient({ ...this.#options.config, pipeline: true });
       // A loss fails the statement under way or the next; without a listener, its event would end the process.
       client.on('error', () => undefined);
       this.#client = client;
@@ -81,8 +88,12 @@ export class Connection {
    * cut. The kernel would report that only after minutes. A new connection asks.
    */
   async #isLost(silent: CellClient): Promise<boolean> {
-    if (this.#isPooled) return false;
-    const client = new pg.Client({ ...this.#config, connectionTimeoutMillis: PROBE_MS, query_timeout: PROBE_MS });
+    if (this.#options.isPooled) return false;
+    const client = new pg.Client({
+      ...this.#options.config,
+      connectionTimeoutMillis: PROBE_MS,
+      query_timeout: PROBE_MS,
+    });
     client.on('error', () => undefined);
     try {
       await client.connect();

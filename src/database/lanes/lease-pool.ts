@@ -1,25 +1,20 @@
 /** Connections that one statement or one transaction at a time has for itself, and the queue for them. */
-import type pg from 'pg';
 import { type Sql, sql, text } from '../../sql.ts';
 import { type Cells, QueueFull } from '../contract.ts';
 import { type Outcome, TogetherError } from '../pg-internals.ts';
 import { TIME_LIMIT_MS } from '../server-url.ts';
-import { isConnectionLoss, isQueryCanceled, isStalePlan } from '../to-store-error.ts';
+import { isConnectionLoss, isQueryCanceled } from '../to-store-error.ts';
 import type { Lease } from '../transaction.ts';
-import { Connection } from './connection.ts';
+import { Connection, type LaneOptions } from './connection.ts';
 import { MAX_WAIT_MS, Queue } from './queue.ts';
-import type { Plan, Statements } from './statements.ts';
+import type { Plan } from './statements.ts';
 
 /** Milliseconds beyond the server's own time limit after which the client gives up the connection. */
 const GRACE_MS = 2_000;
 /** The share of its time that a statement may wait; beyond, its wait was too long, and not the statement. */
 const MOST_WAITED = 0.1;
 
-export interface LeasePoolOptions {
-  readonly config: pg.ClientConfig;
-  readonly isPooled: boolean;
-  readonly statements: Statements;
-  readonly size: number;
+export interface LeasePoolOptions extends LaneOptions {
   /** Callers that may wait for a connection, and the milliseconds for which they may. */
   readonly mostWaiting?: number | undefined;
   readonly maxWaitMs?: number | undefined;
@@ -47,10 +42,9 @@ export class LeasePool {
   readonly #free: Connection[];
 
   constructor(options: LeasePoolOptions) {
-    const { config, isPooled, size, mostWaiting, maxWaitMs } = options;
     this.#options = options;
-    this.#queue = new Queue({ places: size, mostWaiting, maxWaitMs });
-    this.#free = Array.from({ length: size }, () => new Connection(config, isPooled));
+    this.#queue = new Queue({ ...options, places: options.size });
+    this.#free = Array.from({ length: options.size }, () => new Connection(options));
   }
 
   /** Throws QueueFull where the wait is too long. */
@@ -97,7 +91,7 @@ export class LeasePool {
       return outcome;
     } catch (error) {
       note(true);
-      isClean = !isConnectionLoss(error) && !isStalePlan(error);
+      isClean = !isConnectionLoss(error);
       // The statement did not get the time that it is allowed, so nothing is known of its cost.
       const hasWaited = needs.limitMs !== undefined && lease.queuedMs > limit * MOST_WAITED;
       throw hasWaited && isQueryCanceled(error) ? new QueueFull(lease.queuedMs) : error;

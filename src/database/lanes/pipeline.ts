@@ -7,7 +7,7 @@ import type { Sql } from '../../sql.ts';
 import type { Cells } from '../contract.ts';
 import type { CellClient, TogetherError } from '../pg-internals.ts';
 import { isServerError } from '../to-store-error.ts';
-import type { Connection } from './connection.ts';
+import { Connection, type LaneOptions } from './connection.ts';
 import { Queue } from './queue.ts';
 import type { Plan, Statements } from './statements.ts';
 
@@ -27,81 +27,76 @@ type ReadGroup = readonly PendingRead[];
 /** Another statement of the group failed, or the connection was given up for another one. */
 export class NotAnswered extends Error {}
 
-export class Pipeline {
-  readonly #connections: readonly PipelinedConnection[];
-  readonly #queue: Queue;
+/** A connection, and the statements that it has not answered. */
+interface Line {
+  readonly connection: Connection;
+  pending: number;
+  /** The time of the last answer, or of the first statement after a pause. */
+  answeredAt: number;
+}
 
-  constructor(connections: readonly Connection[], statements: Statements) {
-    this.#connections = connections.map((each) => new PipelinedConnection(each, statements));
-    this.#queue = new Queue({ places: MOST_PENDING * connections.length, mostWaiting: 0 });
+export class Pipeline {
+  readonly #statements: Statements;
+  readonly #queue: Queue;
+  readonly #lines: readonly Line[];
+  #unsent: PendingRead[] = [];
+
+  constructor(options: LaneOptions) {
+    this.#statements = options.statements;
+    this.#queue = new Queue({ places: MOST_PENDING * options.size, mostWaiting: 0 });
+    this.#lines = Array.from({ length: options.size }, () => ({
+      connection: new Connection(options),
+      pending: 0,
+      answeredAt: 0,
+    }));
   }
 
   /** Rejects with `NotAnswered`, or the loss of the connection, if the statement itself is not to blame. */
-  async rows(statement: Sql, plan: Plan): Promise<readonly Cells[]> {
-    await this.#queue.enter();
-    try {
-      return await new Promise((resolve, reject) => this.#next().gather({ statement, plan, resolve, reject }));
-    } finally {
-      this.#queue.leave();
-    }
+  rows(statement: Sql, plan: Plan): Promise<readonly Cells[]> {
+    return this.#queue.serve(
+      () =>
+        new Promise((resolve, reject) => {
+          this.#unsent.push({ statement, plan, resolve, reject });
+          if (this.#unsent.length === 1) setImmediate(() => this.#sendUnsent());
+        }),
+    );
   }
 
   async close(): Promise<void> {
     await this.#queue.close();
-    await Promise.all(this.#connections.map(({ connection }) => connection.close()));
+    await Promise.all(this.#lines.map(({ connection }) => connection.close()));
   }
 
-  /** The connection that is gathering statements, or else the least busy. */
-  #next(): PipelinedConnection {
-    return (
-      this.#connections.find(({ unsent: { length } }) => length > 0 && length < MOST_GATHERED) ??
-      this.#connections.reduce((best, each) => (each.pending < best.pending ? each : best))
-    );
-  }
-}
-
-class PipelinedConnection {
-  readonly connection: Connection;
-  readonly #statements: Statements;
-  unsent: PendingRead[] = [];
-  #sentCount = 0;
-  /** The time of the last answer, or of the first statement after a pause. */
-  #answeredAt = 0;
-
-  constructor(connection: Connection, statements: Statements) {
-    this.connection = connection;
-    this.#statements = statements;
-  }
-
-  get pending(): number {
-    return this.#sentCount + this.unsent.length;
-  }
-
-  gather(read: PendingRead): void {
-    this.unsent.push(read);
-    if (this.unsent.length === 1) setImmediate(() => void this.#sendUnsent());
-  }
-
-  async #sendUnsent(): Promise<void> {
-    try {
-      const client = await this.connection.client();
-      if (this.#sentCount === 0) this.#answeredAt = performance.now();
-      for (const group of gatheredGroups(this.unsent.splice(0))) void this.#sendGroup(client, group);
-    } catch (error) {
-      for (const { reject } of this.unsent.splice(0)) reject(error);
+  #sendUnsent(): void {
+    for (const group of gatheredGroups(this.#unsent.splice(0))) {
+      void this.#send(
+        group,
+        this.#lines.reduce((best, each) => (each.pending < best.pending ? each : best)),
+      );
     }
   }
 
-  async #sendGroup(client: CellClient, group: ReadGroup): Promise<void> {
-    this.#sentCount += group.length;
-    this.#statements.setPlan(client, group[0]!.plan);
-    const texts = group.map(({ statement }) => statement);
+  async #send(group: ReadGroup, line: Line): Promise<void> {
+    if (line.pending === 0) line.answeredAt = performance.now();
+    line.pending += group.length;
     try {
-      const outcomes = await this.connection.watchedClosely(client, this.#statements.sendTogether(client, texts));
-      this.#note(group, false);
+      await this.#sendOn(await line.connection.client(), group, line);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+    line.pending -= group.length;
+  }
+
+  async #sendOn(client: CellClient, group: ReadGroup, line: Line): Promise<void> {
+    const texts = group.map(({ statement }) => statement);
+    this.#statements.setPlan(client, group[0]!.plan);
+    try {
+      const answer = this.#statements.sendTogether(client, texts);
+      const outcomes = await line.connection.watchedClosely(client, answer);
+      this.#note(group, line, false);
       for (const [i, { resolve }] of group.entries()) resolve(outcomes[i]!.rows);
     } catch (error) {
-      this.#note(group, true);
+      this.#note(group, line, true);
       const { cause, completed } = error as TogetherError;
       for (const [i, { reject }] of group.entries()) {
         const isCulprit = i === completed || group.length === 1;
@@ -111,11 +106,10 @@ class PipelinedConnection {
   }
 
   /** A group takes the time since the answer before. A connection that was silent may have been so for any of the group. */
-  #note(group: ReadGroup, hasFailed: boolean): void {
-    this.#sentCount -= group.length;
+  #note(group: ReadGroup, line: Line, hasFailed: boolean): void {
     const now = performance.now();
-    const took = (now - this.#answeredAt) / (hasFailed ? 1 : group.length);
-    this.#answeredAt = now;
+    const took = (now - line.answeredAt) / (hasFailed ? 1 : group.length);
+    line.answeredAt = now;
     for (const { statement } of group) this.#statements.history.noteAnswer(statement.text, took, hasFailed);
   }
 }

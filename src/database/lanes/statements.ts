@@ -167,44 +167,37 @@ export class StatementHistory {
 
 const hashOf = (text: string): string => `b${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;
 
-interface Prepared {
-  readonly name: string;
-  uses: number;
-}
-
-/** The plan of one connection, and the statements that are prepared on it, by their names. */
+/** The plan of one connection, and the statements that are prepared on it. */
 class ConnectionState {
   plan: Plan;
-  readonly #prepared: BoundedMap<string, Prepared>;
-  /** Names that may be prepared or not. Closing an unknown name is not an error. */
-  readonly #doubtful = new Set<string>();
+  readonly #most: number;
+  /** Uses by the name, the oldest first; 0: an error has left unknown whether it is prepared. */
+  readonly #uses = new Map<string, number>();
 
   constructor(most: number) {
-    this.#prepared = new BoundedMap(most);
+    this.#most = most;
   }
 
   /**
    * Returns undefined if the name is prepared; else the names to close before the caller prepares it, itself among
-   * them. Unlike DEALLOCATE, the message Close works in a failed transaction too. A statement that `isPlannedAnew` is
-   * prepared again every few executions.
+   * them: closing an unknown name is not an error. Unlike DEALLOCATE, the message Close works in a failed transaction
+   * too. A statement that `isPlannedAnew` is prepared again every few executions.
    */
   use(name: string, isPlannedAnew: boolean): readonly string[] | undefined {
-    const known = this.#prepared.get(name);
-    if (known !== undefined && !(isPlannedAnew && known.uses >= PLANNED_TIMES)) {
-      known.uses++;
+    const uses = this.#uses.get(name) ?? 0;
+    const isPrepared = uses > 0 && !(isPlannedAnew && uses >= PLANNED_TIMES);
+    if (isPrepared) {
+      this.#uses.set(name, uses + 1);
       return undefined;
     }
-    this.#doubtful.add(name);
-    const dropped = this.#prepared.set(name, { name, uses: 1 });
-    if (dropped !== undefined) this.#doubtful.add(dropped.name);
-    const closed = [...this.#doubtful];
-    this.#doubtful.clear();
-    return closed;
+    this.#uses.delete(name);
+    this.#uses.set(name, 1);
+    const surplus = [...this.#uses.keys()].slice(0, Math.max(0, this.#uses.size - this.#most));
+    for (const each of surplus) this.#uses.delete(each);
+    return [name, ...surplus];
   }
 
-  /** An error leaves the state of the name unknown. */
   forget(name: string): void {
-    this.#prepared.delete(name);
-    this.#doubtful.add(name);
+    this.#uses.set(name, 0);
   }
 }

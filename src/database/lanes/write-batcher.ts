@@ -6,7 +6,7 @@
 import type { Sql } from '../../sql.ts';
 import { type Cells, StoreError, type WriteTarget } from '../contract.ts';
 import type { Outcome, TogetherError } from '../pg-internals.ts';
-import { isStalePlan, toStoreError } from '../to-store-error.ts';
+import { toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection } from '../transaction.ts';
 import { Queue } from './queue.ts';
 import type { StatementHistory } from './statements.ts';
@@ -53,15 +53,11 @@ export class WriteBatcher {
 
   async rows(statement: Sql, { row = '' }: WriteTarget = {}): Promise<readonly Cells[]> {
     mustNotHoldConnection();
-    await this.#queue.enter();
-    try {
-      const { rows } = await (this.#options.history.isPenalised(statement.text)
-        ? this.#options.alone(statement)
-        : this.#beside(statement, row));
+    const isAlone = this.#options.history.isPenalised(statement.text);
+    return this.#queue.serve(async () => {
+      const { rows } = await (isAlone ? this.#options.alone(statement) : this.#beside(statement, row));
       return rows;
-    } finally {
-      this.#queue.leave();
-    }
+    });
   }
 
   /** Rejects later statements, and waits for the answers to earlier ones. */
@@ -123,7 +119,7 @@ export class WriteBatcher {
       return performance.now() - since <= LONG_MS;
     } catch (error) {
       const { cause, completed, isUndone } = error as TogetherError;
-      held.release(!isUndone || isStalePlan(cause));
+      held.release(!isUndone);
       const culprit = together[completed - before.length];
       if (culprit !== undefined) history.penalise(culprit.statement.text);
       if (isUndone) {

@@ -1,7 +1,7 @@
 /** The bytes that a user may store: the largest quota of the user's roles. */
 
+import { namedCells } from '../../database/cells.ts';
 import type { Queryable, Transaction } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
 import { Problem } from '../../problem.ts';
 import type { Uploads } from '../../schema/model/model.ts';
 import { sql, uuid } from '../../sql.ts';

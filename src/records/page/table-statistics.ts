@@ -3,8 +3,8 @@
  * read in the background while lists use them; until they arrive, lists use the former ones.
  */
 
+import { readTextArray } from '../../database/cells.ts';
 import { type Cells, type Database, inLane } from '../../database/contract.ts';
-import { readTextArray } from '../../database/text-array.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
 
 export interface ColumnStatistics {

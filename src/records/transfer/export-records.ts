@@ -1,7 +1,7 @@
 /** Every record of a collection, as JSON text. */
 
+import { namedCells } from '../../database/cells.ts';
 import type { Queryable } from '../../database/contract.ts';
-import { namedCells } from '../../database/named-cells.ts';
 import type { Collection, ManyToMany } from '../../schema/model/model.ts';
 import { ident, join, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
 import { RecordShape } from '../record-shape.ts';

@@ -3,7 +3,7 @@
  * for it, and the update that these rules decide.
  */
 
-import { readTextArray } from '../../database/text-array.ts';
+import { readTextArray } from '../../database/cells.ts';
 import type { UpdatePermit } from '../../policy/access.ts';
 import { Refusal } from '../../refusal.ts';
 import { empty, ident, join, raw, type Sql, sql, uuid } from '../../sql.ts';

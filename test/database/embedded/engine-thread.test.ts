@@ -227,7 +227,8 @@ describe('an engine', () => {
     const socket = new EngineSocket(new Worker(script, { eval: true }));
     const client = new CellClient({ stream: () => socket, ssl: false, user: 'postgres' });
     client.on('error', () => undefined);
-    return client.connect();
+    await client.connect();
+    return client;
   }
 
   it.each([
