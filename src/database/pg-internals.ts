@@ -7,7 +7,7 @@ import { connect as dial } from 'node:net';
 import pg from 'pg';
 import type { Param, Sql } from '../sql.ts';
 import type { Cells } from './contract.ts';
-import { RowReader, type TakeBytes } from './lanes/row-reader.ts';
+import { cellsOf } from './lanes/row-reader.ts';
 import { isServerError, mayBeCommitted } from './to-store-error.ts';
 
 /** The minor version of `pg` that this file was written for: test/database/pg-internals.test.ts lists what to check. */
@@ -24,7 +24,6 @@ interface Socket {
 interface DriverConnection extends NodeJS.EventEmitter {
   readonly stream: Socket;
   attachListeners(stream: NodeJS.EventEmitter): void;
-  emit(event: 'dataRow', message: DataRow): boolean;
 }
 
 interface DriverClient {
@@ -63,25 +62,39 @@ export function abandonConnection(client: AnyClient): void {
   socket.unref().resume().end(message);
 }
 
-/** A client of the driver whose rows are read by `RowReader`. */
+const require = createRequire(import.meta.url);
+
+interface DriverMessage {
+  readonly name: string;
+}
+interface DriverParser {
+  parse(bytes: Buffer, take: (message: DriverMessage) => void): void;
+  handlePacket(offset: number, code: number, length: number, bytes: Buffer): DriverMessage;
+}
+const { Parser } = createRequire(require.resolve('pg'))('pg-protocol/dist/parser') as {
+  readonly Parser: new () => DriverParser;
+};
+
+/** The driver's parser of answers; rows are read by `cellsOf`. */
+export class CellParser extends Parser {
+  override handlePacket(offset: number, code: number, length: number, bytes: Buffer): DriverMessage {
+    // `D` is a DataRow; its length counts four bytes before the offset.
+    if (code !== 0x44) return super.handlePacket(offset, code, length, bytes);
+    const message: DriverMessage & DataRow = { name: 'dataRow', fields: cellsOf(bytes, offset, offset + length - 4) };
+    return message;
+  }
+}
+
+/** A client of the driver whose answers are read by `CellParser`. */
 export class CellClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
     const { connection } = driverOf(this);
-    const attach = connection.attachListeners;
-    // The driver calls it once encryption is decided, before the first byte of an answer.
     connection.attachListeners = (stream) => {
-      const before = stream.listeners('data');
-      attach.call(connection, stream);
-      const drivers = stream.listeners('data').filter((listener) => !before.includes(listener)) as TakeBytes[];
-      const reader = new RowReader(
-        (bytes) => {
-          for (const take of drivers) take(bytes);
-        },
-        (fields) => connection.emit('dataRow', { fields }),
-      );
-      for (const take of drivers) stream.off('data', take);
-      stream.on('data', (chunk: Buffer) => reader.read(chunk));
+      const parser = new CellParser();
+      const take = (message: DriverMessage): boolean =>
+        connection.emit(message.name === 'error' ? 'errorMessage' : message.name, message);
+      stream.on('data', (chunk: Buffer) => parser.parse(chunk, take));
     };
   }
 
@@ -93,7 +106,7 @@ export class CellClient extends pg.Client {
 }
 
 /** The driver's conversion of values to PostgreSQL's text format. */
-const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
+const { prepareValue } = require('pg/lib/utils') as {
   prepareValue(value: unknown): unknown;
 };
 
