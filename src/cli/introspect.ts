@@ -4,6 +4,7 @@ import { openDatabase } from '../database/open-database.ts';
 import { draftSchema } from '../migrations/adopt/adopt.ts';
 import { readExistingTables } from '../migrations/adopt/existing-tables.ts';
 import { printDraft } from '../migrations/adopt/print-draft.ts';
+import { atLocalServer } from '../service/local-server.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 
 export const command: Command = {
@@ -17,7 +18,7 @@ export const command: Command = {
 async function run({ positionals: [given = ''] }: Arguments, io: Io): Promise<number> {
   const url = SETTINGS.databaseUrl.read.safeParse(given);
   if (!url.success) throw new ConfigError([`URL: ${url.error.issues[0]!.message}`]);
-  const db = await openDatabase({ url: url.data, poolSize: 1, pipelines: 1 });
+  const db = await openDatabase({ url: atLocalServer(url.data), poolSize: 1, pipelines: 1 });
   try {
     const draft = draftSchema(await readExistingTables(db));
     io.stdout.write(printDraft(draft));

@@ -121,6 +121,8 @@ export interface Database extends Reader {
    * them.
    */
   write(statement: Sql, target?: WriteTarget): Promise<readonly Cells[]>;
+  /** From now on, each write to these tables gets its own transaction. */
+  separateWritesTo?(tables: readonly string[]): void;
   /**
    * READ COMMITTED; commits when `work` resolves, rolls back when it throws. Serialization failures and deadlocks are
    * retried up to 3 times. `work` must use the given transaction only.

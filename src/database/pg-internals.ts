@@ -178,26 +178,16 @@ export interface Outcome {
 /** Rows affected. */
 export const countOf = ({ tag }: Outcome): number => Number(/\d+$/.exec(tag)?.[0] ?? 0);
 
-interface BatchProgress {
+/** A statement failed, and with it all statements of its transaction. */
+export class TogetherError extends Error {
   /** The statements completed before: the index of the statement that failed, or all if their commit failed. */
   readonly completed: number;
   /** True if certainly nothing of the batch was committed. */
   readonly isUndone: boolean;
-}
-
-/** A statement failed, and with it all statements of its transaction. */
-export class TogetherError extends Error {
-  readonly completed: number;
-  readonly isUndone: boolean;
-  constructor(cause: unknown, { completed, isUndone }: BatchProgress) {
+  constructor(cause: unknown, completed: number, isUndone: boolean) {
     super('one of several statements failed', { cause });
     this.completed = completed;
     this.isUndone = isUndone;
-  }
-
-  /** An error before anything was sent undoes the batch. */
-  static from(error: unknown): TogetherError {
-    return error instanceof TogetherError ? error : new TogetherError(error, { completed: 0, isUndone: true });
   }
 }
 
@@ -292,6 +282,6 @@ export class StatementBatch extends DriverQuery {
   }
 
   #fail(cause: Error, isUndone: boolean): void {
-    this.#settle.reject(new TogetherError(cause, { completed: this.#completed, isUndone }));
+    this.#settle.reject(new TogetherError(cause, this.#completed, isUndone));
   }
 }

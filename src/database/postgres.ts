@@ -38,6 +38,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     rows: (statement, more) => primary.rows(statement, more),
     run: (statement) => primary.run(statement),
     write: (statement, target) => primary.write(statement, target),
+    separateWritesTo: (tables) => primary.separateWritesTo(tables),
     transaction: (work, more) => transact(() => primary.lease(more?.unlimited), work, more),
     openSession: direct.isPooled ? undefined : () => openSession(direct),
     listen: listener === undefined ? hearNothing : (...request) => listener.listen(...request),
@@ -55,7 +56,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const urgent = inLane(database, 'urgent');
   const replica = second && standby && new Replica({ standby, primary: database, maxLag: second.maxLag, listener });
   await checkStart(database, async () => {
-    primary.separateWritesTo(await findTriggeredTables(urgent));
+    await database.ping();
     if (server.isPooled) await checkPooledSettings(urgent);
   });
   await replica?.listen();
@@ -94,45 +95,6 @@ async function checkStart(database: Database, check: () => Promise<void>): Promi
     await database.close();
     throw startError(error);
   }
-}
-
-/**
- * The adopted tables whose writes may reach a trigger, also over rules, partitions and foreign keys; the service makes no
- * triggers. A trigger may rely on the borders of transactions, so each such write gets its own.
- */
-async function findTriggeredTables(q: Pick<Queryable, 'rows'>): Promise<readonly string[]> {
-  const rows = await q.rows(sql`
-    SELECT c.relname
-      FROM (
-        WITH RECURSIVE triggered AS (
-          SELECT id
-            FROM (
-              SELECT tgrelid AS id
-                FROM pg_trigger
-               WHERE NOT tgisinternal
-               UNION
-              SELECT ev_class
-                FROM pg_rewrite
-               WHERE ev_type <> '1'
-            ) AS own
-           UNION
-          SELECT edge.to_id
-            FROM triggered AS t
-            JOIN (
-              SELECT conrelid AS from_id, confrelid AS to_id
-                FROM pg_constraint
-               WHERE contype = 'f'
-                 AND (confdeltype IN ('c', 'n', 'd') OR confupdtype IN ('c', 'n', 'd'))
-               UNION ALL
-              SELECT inhrelid, inhparent
-                FROM pg_inherits
-            ) AS edge ON edge.from_id = t.id
-        )
-        SELECT id FROM triggered
-      ) AS t
-      JOIN pg_class AS c ON c.oid = t.id
-     WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))`);
-  return rows.map(([name]) => name!);
 }
 
 /** Throws what the operator must set for connections that a pooler lends. */

@@ -1,6 +1,4 @@
 /** The connections to a server, from its URL, which takes `pooler` and `max_lag` besides libpq's keys. */
-import { existsSync, lstatSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import type pg from 'pg';
 
 /** Milliseconds. */
@@ -60,8 +58,6 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
     throw new RangeError('with `pooler=transaction` the URL cannot have `options`; set them by ALTER ROLE … SET');
   }
   const settings = { ...SESSION, ...KEEP_ALIVES, ...(searchPath ? { search_path: searchPath } : {}) };
-  const folder = NO_HOST.test(address) && !keys.has('host') ? socketFolder(keys.get('port')) : undefined;
-  if (folder !== undefined) keys.set('host', folder);
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   const rest = keys.size > 0 ? `?${keys}` : '';
   return {
@@ -78,30 +74,6 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
     },
   };
 }
-
-const NO_HOST = /^postgres(?:ql)?:\/\/(?:[^/@]*@)?(?:\/|$)/;
-
-/** The folder where libpq, and so `createdb`, finds a server without a host. Undefined: PGHOST, or this machine. */
-function socketFolder(port: string | null): string | undefined {
-  if (process.env.PGHOST) return undefined;
-  const socket = `.s.PGSQL.${port || process.env.PGPORT || 5432}`;
-  return ['/var/run/postgresql', '/tmp'].find((folder) => isServedBy(folder, socket));
-}
-
-/**
- * In a folder that every user may write, a socket counts only if it belongs to root, the folder's owner or this user,
- * because its listener gets the password.
- */
-function isServedBy(folder: string, socket: string): boolean {
-  const path = join(folder, socket);
-  if (!existsSync(path)) return false;
-  // The target of a link could change later.
-  const found = lstatSync(path);
-  const { mode, uid: keeper } = statSync(folder);
-  const isGuarded = (mode & WRITABLE_BY_ALL) === 0 || [0, keeper, process.getuid?.()].includes(found.uid);
-  return found.isSocket() && isGuarded;
-}
-const WRITABLE_BY_ALL = 0o002;
 
 /** Adds settings, unless a pooler keeps connections from having their own. */
 export const withSetting = (config: pg.ClientConfig, flag: string): pg.ClientConfig =>

@@ -46,7 +46,8 @@ export function isServerError(error: unknown): error is ServerError {
 }
 
 function sqlState(error: unknown): string | undefined {
-  return isServerError(error) ? error.code : undefined;
+  const found = error instanceof StoreError ? error.cause : error;
+  return isServerError(found) ? found.code : undefined;
 }
 
 /** Returns a StoreError if the error is of one of its kinds, else the error itself. */
@@ -95,8 +96,7 @@ export function isNotReachable(error: unknown): boolean {
 }
 
 /** The `lock_timeout` of a migration ended before the lock was free. */
-export const isLockTimeout = (error: unknown): boolean =>
-  error instanceof StoreError && sqlState(error.cause) === LOCK_NOT_AVAILABLE;
+export const isLockTimeout = (error: unknown): boolean => sqlState(error) === LOCK_NOT_AVAILABLE;
 
 /** A time limit cancelled the statement, or an operator did. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
@@ -116,5 +116,5 @@ export function isTransient(error: unknown): boolean {
 export function isStalePlan(error: unknown): boolean {
   const state = sqlState(error);
   if (state === UNKNOWN_STATEMENT || state === DUPLICATE_STATEMENT) return true;
-  return state === '0A000' && reasonOf(error).startsWith('cached plan must not change');
+  return state === '0A000' && reasonOf(error).includes('cached plan must not change');
 }

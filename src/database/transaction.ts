@@ -100,11 +100,13 @@ async function attemptOnce<T>(
 function transactionOn(held: Lease, scope: Scope): Transaction {
   let last: Promise<unknown> = Promise.resolve();
   // Concurrent statements go one after the other, because a transaction has one connection.
-  const ask = (statement: Sql): ReturnType<typeof query> => {
+  const ask = (statement: Sql): Promise<Outcome> => {
     const answer = last.then(() => {
       // After a failed statement, the connection may have another holder already.
       invariant(scope.open, 'a transaction that has ended is not asked');
-      return query(held, statement);
+      return held.send(statement).catch((error: unknown) => {
+        throw toStoreError(error);
+      });
     });
     last = answer.catch(() => undefined);
     return answer;
@@ -114,13 +116,4 @@ function transactionOn(held: Lease, scope: Scope): Transaction {
     rows: async (statement) => (await ask(statement)).rows,
     run: async (statement) => countOf(await ask(statement)),
   };
-}
-
-/** Transient errors keep their own shape, so that the loop above sees them. */
-async function query(held: Lease, statement: Sql): Promise<Outcome> {
-  try {
-    return await held.send(statement);
-  } catch (error) {
-    throw isTransient(error) ? error : toStoreError(error);
-  }
 }

@@ -5,14 +5,24 @@ import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/open-database.ts';
 import { isNotReachable } from '../database/to-store-error.ts';
+import { separateTriggeredTables } from '../migrations/triggered-tables.ts';
 import { reasonOf } from '../thrown.ts';
+import { atLocalServer } from './local-server.ts';
 
 /** @param cwd resolves a relative data folder */
-export function openConfiguredDatabase(config: Config, cwd: string): Promise<Database> {
+export async function openConfiguredDatabase(config: Config, cwd: string): Promise<Database> {
   const { databaseUrl, replicaUrl, directUrl, data } = config;
-  return databaseUrl === undefined
-    ? openDatabase({ dataDir: resolve(cwd, data) })
-    : openDatabase({ url: databaseUrl, replicaUrl, directUrl });
+  if (databaseUrl === undefined) return openDatabase({ dataDir: resolve(cwd, data) });
+  const db = await openDatabase({
+    url: atLocalServer(databaseUrl),
+    replicaUrl: replicaUrl && atLocalServer(replicaUrl),
+    directUrl: directUrl && atLocalServer(directUrl),
+  });
+  await separateTriggeredTables(db).catch(async (error: unknown) => {
+    await db.close();
+    throw error;
+  });
+  return db;
 }
 
 const REACHABLE_WITHIN_MS = 30_000;

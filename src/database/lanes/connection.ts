@@ -6,7 +6,7 @@ import { toStoreError } from '../to-store-error.ts';
 import type { Statements } from './statements.ts';
 
 /** Milliseconds without a byte of an answer after which the connection of a quick statement is given up. */
-export const SILENCE_MS = 100;
+const SILENCE_MS = 100;
 /** Milliseconds without a byte after which the server is asked whether it is at work on the statement. */
 const SUSPECT_MS = 2_000;
 /** Milliseconds for the answer to that. */
@@ -65,22 +65,30 @@ export class Connection {
   }
 
   /**
-   * Waits for the answer of a quick statement. A connection that is silent is given up, so that the statement fails with
-   * its loss, and the server cancels it.
+   * Waits for an answer. A connection that brings no byte of it, although the server is lost or `limitMs` have passed, is
+   * given up: its statements fail with the loss of it, and the server cancels the one under way.
+   * @param limitMs 0: it is given up as soon as it is silent
    */
-  watchedClosely<T>(client: CellClient, answer: Promise<T>): Promise<T> {
-    return watched(client, answer, SILENCE_MS, () => true);
-  }
-
-  /** The same for other statements: a connection is given up if the server lost it, or after `limitMs`. */
-  watched<T>(client: CellClient, answer: Promise<T>, limitMs: number): Promise<T> {
+  async watched<T>(client: CellClient, answer: Promise<T>, limitMs: number): Promise<T> {
     const deadline = performance.now() + limitMs;
-    return watched(
-      client,
-      answer,
-      SUSPECT_MS,
-      async () => performance.now() >= deadline || (await this.#isLost(client)),
-    );
+    let isAnswered = false;
+    let bytesRead = bytesReadOf(client);
+    const look = async (): Promise<void> => {
+      const isSilent = bytesReadOf(client) === bytesRead;
+      bytesRead = bytesReadOf(client);
+      const isGivenUp = isSilent && !isAnswered && (performance.now() >= deadline || (await this.#isLost(client)));
+      if (isAnswered) return;
+      if (isGivenUp) abandonConnection(client);
+      else timer.refresh();
+    };
+    // Timers run before sockets are read, so a look after a stall of the program first lets it read the answers.
+    const timer = setTimeout(() => setImmediate(() => void look()), limitMs === 0 ? SILENCE_MS : SUSPECT_MS);
+    try {
+      return await answer;
+    } finally {
+      isAnswered = true;
+      clearTimeout(timer);
+    }
   }
 
   /**
@@ -114,32 +122,5 @@ export class Connection {
     } finally {
       client.end().catch(() => undefined);
     }
-  }
-}
-
-/** Gives the connection up if it brings no byte for `silenceMs`, and then `isLost`. */
-async function watched<T>(
-  client: CellClient,
-  answer: Promise<T>,
-  silenceMs: number,
-  isLost: () => boolean | Promise<boolean>,
-): Promise<T> {
-  let isAnswered = false;
-  let bytesRead = bytesReadOf(client);
-  const look = async (): Promise<void> => {
-    const isSilent = bytesReadOf(client) === bytesRead;
-    bytesRead = bytesReadOf(client);
-    const isGivenUp = isSilent && !isAnswered && (await isLost());
-    if (isAnswered) return;
-    if (isGivenUp) abandonConnection(client);
-    else timer.refresh();
-  };
-  // Timers run before sockets are read, so a look after a stall of the program first lets it read the answers.
-  const timer = setTimeout(() => setImmediate(() => void look()), silenceMs);
-  try {
-    return await answer;
-  } finally {
-    isAnswered = true;
-    clearTimeout(timer);
   }
 }

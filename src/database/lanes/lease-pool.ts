@@ -28,7 +28,7 @@ interface PooledLease extends Lease {
 export interface LeaseNeeds {
   /** Statements may take hours. */
   readonly isUnlimited?: boolean;
-  /** A statement that is silent for `SILENCE_MS` is given up, and the server cancels it. */
+  /** A connection that is silent is given up at once. */
   readonly isQuick?: boolean;
   /** Milliseconds that a statement may take, its time in the queue included; PostgreSQL cancels it then. */
   readonly limitMs?: number | undefined;
@@ -64,9 +64,8 @@ export class LeasePool {
       throw error;
     });
     statements.setPlan(client, plan);
-    const deadlineMs = isUnlimited ? Number.POSITIVE_INFINITY : limitMs + GRACE_MS;
-    const watched = <T>(answer: Promise<T>): Promise<T> =>
-      isQuick ? connection.watchedClosely(client, answer) : connection.watched(client, answer, deadlineMs);
+    const silentMs = isUnlimited ? Number.POSITIVE_INFINITY : isQuick ? 0 : limitMs + GRACE_MS;
+    const watched = <T>(answer: Promise<T>): Promise<T> => connection.watched(client, answer, silentMs);
     return {
       queuedMs,
       send: (statement) => watched(statements.send(client, statement)),

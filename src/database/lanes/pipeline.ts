@@ -92,7 +92,7 @@ export class Pipeline {
     this.#statements.setPlan(client, group[0]!.plan);
     try {
       const answer = this.#statements.sendTogether(client, texts);
-      const outcomes = await line.connection.watchedClosely(client, answer);
+      const outcomes = await line.connection.watched(client, answer, 0);
       this.#note(group, line, false);
       for (const [i, { resolve }] of group.entries()) resolve(outcomes[i]!.rows);
     } catch (error) {

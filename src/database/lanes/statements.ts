@@ -74,7 +74,8 @@ export class Statements {
     try {
       return await client.query(new StatementBatch(named)).outcomes;
     } catch (error) {
-      const failure = TogetherError.from(error);
+      // A value that cannot be encoded keeps the whole batch from being sent.
+      const failure = error instanceof TogetherError ? error : new TogetherError(error, 0, true);
       const failed = named[failure.completed];
       for (const { closed = [] } of named) for (const name of closed) state.forget(name);
       if (failed?.name !== undefined && isStalePlan(failure.cause)) {

@@ -121,7 +121,7 @@ export class Replica {
   #mustFailOver(error: unknown): void {
     if (error instanceof StoreError && error.kind === 'time_limit') throw error;
     // The standby is overloaded; a failover would overload the primary.
-    if (error instanceof QueueFull || (error instanceof StoreError && isQueryCanceled(error.cause))) throw error;
+    if (error instanceof QueueFull || isQueryCanceled(error)) throw error;
     // The next look decides whether it is used again.
     if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
   }

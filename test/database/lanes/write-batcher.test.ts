@@ -7,6 +7,7 @@ import { WriteBatcher } from '../../../src/database/lanes/write-batcher.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { type Outcome, TogetherError } from '../../../src/database/pg-internals.ts';
 import type { Lease } from '../../../src/database/transaction.ts';
+import { separateTriggeredTables } from '../../../src/migrations/triggered-tables.ts';
 import { ident, param, raw, type Sql, sql, text } from '../../../src/sql.ts';
 import { answered, useOwnClock } from '../../support/own-clock.ts';
 import { SilentProxy } from '../../support/postgres/silent-proxy.ts';
@@ -229,6 +230,7 @@ describe.skipIf(!hasPostgres)('writes beside one that takes long', () => {
     for (const statement of made) await own.run(raw(statement));
     await own.close();
     const opened = await openDatabase({ url });
+    await separateTriggeredTables(opened);
     try {
       const counts = [];
       for (const table of ['notes', 'owners', 'parted', 'ruled', 'plain', 'shelves']) {
@@ -379,7 +381,7 @@ describe('a write batcher', () => {
     return { sent, released, gathered, start, write };
   }
   const at = (completed: number, isUndone = true): Error =>
-    new TogetherError(new Error('Connection terminated'), { completed, isUndone });
+    new TogetherError(new Error('Connection terminated'), completed, isUndone);
 
   it('a batcher sends a single write plainly, and several behind their limits', async () => {
     const { sent, write } = recorded();
