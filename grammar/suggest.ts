@@ -53,6 +53,9 @@ function distance(name: string, candidate: string): number | undefined {
   return short.length >= 3 && (long.startsWith(short) || long.endsWith(short)) ? limit + 1 : undefined;
 }
 
+/** The end of a message about an unknown name. */
+export const hintOf = (near: string | undefined): string => (near === undefined ? '' : `; did you mean \`${near}\`?`);
+
 /** `undefined` if nothing is near. Ties go to the candidate that comes first. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > 64) return undefined;

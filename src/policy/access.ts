@@ -133,18 +133,15 @@ export class UpdatePermit {
     return this.verdict === 'depends' && this.#pure.length < this.#rules.length;
   }
 
-  /**
-   * A boolean expression (NULL is not true) for each rule that reads one record, asked of the
-   * stored row. None if the verdict is settled.
-   */
-  columns(alias: string): readonly Sql[] {
-    return this.verdict === 'depends' ? this.#pure.map(({ residual }) => residual.where(alias)) : [];
+  /** The stored records for which a rule that reads one record holds. */
+  holds(alias: string): Sql {
+    const isNone = this.verdict === 'depends' && this.#pure.length === 0;
+    return isNone ? raw('FALSE') : unionOf(this.verdict, this.#pure, alias);
   }
 
   /** The stored records that an update may find. A rule that names `@next` excludes none beforehand. */
   where(alias: string): Sql {
-    if (this.seesBoth) return raw('TRUE');
-    return unionOf(this.verdict, this.#pure, alias);
+    return this.seesBoth ? raw('TRUE') : this.holds(alias);
   }
 
   /** The condition that permits the update, given the names of the stored row and of the written row. */

@@ -1,10 +1,11 @@
 /** The `data` of a write, checked against its collection: every error at once, each at its place. */
 
-import { nearest } from '../../../grammar/suggest.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { Permit } from '../../policy/access.ts';
 import { fold, foldedColumn } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
 import {
+  addError,
   type ErrorDetail,
   echo,
   MAX_SHOWN_ERRORS,
@@ -100,7 +101,7 @@ class InputReader implements Input {
   }
 
   report(pointer: string, code: string, detail: string): void {
-    this.errors.push({ pointer, code, detail });
+    addError(this.errors, { pointer, code, detail });
   }
 
   readAll(data: Data): void {
@@ -136,8 +137,7 @@ class InputReader implements Input {
   #unknown(key: string): void {
     if (this.errors.length >= MAX_SHOWN_ERRORS) return void this.errors.push(UNSHOWN_ERROR);
     const near = this.errors.length < MAX_SUGGESTIONS ? this.#nearest(key) : undefined;
-    const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-    const detail = `\`${this.#collection.name}\` has no field \`${echo(key)}\`${hint}`;
+    const detail = `\`${this.#collection.name}\` has no field \`${echo(key)}\`${hintOf(near)}`;
     this.report(`/data/${pointerPart(key)}`, 'unknown_field', detail);
   }
 
@@ -209,10 +209,7 @@ class InputReader implements Input {
     const keys = Object.keys(value);
     if (keys.length === 0) return void this.report(pointer, 'empty_operation', expected);
     const unknown = keys.filter((key) => !OPERATIONS.has(key));
-    for (const key of unknown) {
-      if (this.errors.length >= MAX_SHOWN_ERRORS) this.errors.push(UNSHOWN_ERROR);
-      else this.report(`${pointer}/${pointerPart(key)}`, 'unknown_operation', expected);
-    }
+    for (const key of unknown) this.report(`${pointer}/${pointerPart(key)}`, 'unknown_operation', expected);
     return unknown.length > 0 ? undefined : value;
   }
 

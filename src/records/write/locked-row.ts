@@ -25,24 +25,24 @@ export interface LockedRow {
 interface Lock {
   readonly collection: string;
   readonly id: string;
-  /** Conditions of the row `STORED`. */
+  /** Conditions of the row `STORED`: first the record's, then those of its members. */
   readonly conditions: readonly Sql[];
   /** The conditions read other rows than the locked one. */
   readonly consultsOthers: boolean;
   readonly strength: 'UPDATE' | 'NO KEY UPDATE';
-  /** The write may be allowed where no condition holds. */
+  /** The write may be allowed where the record's condition does not hold. */
   readonly isOpen: boolean;
 }
 
 /**
  * Locks first and reads afterwards if anything but the row itself is read: a statement that waited
  * for a lock sees the locked row as it is now, but every other row as it was before the wait.
- * A row is not locked if no condition holds: a caller who may not write it must not hold up those
+ * A row is not locked if the record's condition does not hold: a caller who may not write it must not hold up those
  * who may. Returns undefined for a missing row.
  */
 export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow | undefined> {
   const { collection, id, strength, conditions, isOpen, consultsOthers } = lock;
-  const given = isOpen ? [] : [sql`(${join([raw('FALSE'), ...conditions], ' OR ')})`];
+  const given = isOpen ? [] : conditions.slice(0, 1);
   const forUpdate = sql` FOR ${raw(strength)}`;
   if (!consultsOthers && !reading.access.permit(collection, 'read').consultsOthers)
     return (await readRow(reading, lock, given, forUpdate)) ?? refusedRow(reading, lock);
@@ -101,20 +101,6 @@ interface UpdateTarget {
   readonly members: readonly GuardedMember[];
 }
 
-/** The rules of the record, or of a member of it, as conditions of the stored row. */
-interface StoredRules {
-  readonly permit: UpdatePermit;
-  readonly columns: readonly Sql[];
-}
-
-/** The decision of these rules on the stored row. */
-interface StoredDecision {
-  /** A rule that reads the stored record alone holds. */
-  readonly isOpen: boolean;
-  /** A rule can still come to hold. */
-  readonly isPossible: boolean;
-}
-
 /** An update of a locked row: one and the same rule before and after, or a rule that sees both. */
 export class LockedUpdate {
   readonly before: LockedRow;
@@ -128,33 +114,30 @@ export class LockedUpdate {
   /** The conditions that permit the update: first the record's, then each member's. */
   readonly #conditions: readonly Sql[];
 
-  private constructor(target: UpdateTarget, before: LockedRow, rules: readonly StoredRules[]) {
-    const [record, ...members] = decisionsOf(rules, before.holds);
+  private constructor(target: UpdateTarget, before: LockedRow, rules: readonly UpdatePermit[]) {
+    const [isPossible, ...members] = rules.map(({ seesBoth }, i) => seesBoth || before.holds[i]!);
     this.before = before;
-    this.isPossible = record!.isPossible;
-    this.isOpen = record!.isOpen;
-    this.impossibleMembers = target.members.filter((_, i) => !members[i]!.isPossible);
+    this.isPossible = isPossible!;
+    this.isOpen = before.holds[0]!;
+    this.impossibleMembers = target.members.filter((_, i) => !members[i]);
     this.#target = target;
-    this.#conditions = rules.map(({ permit }) => permit.allows(STORED, WRITTEN));
+    this.#conditions = rules.map((rule) => rule.allows(STORED, WRITTEN));
   }
 
   /** Returns undefined for a missing row. */
   static async lock(reading: Reading, target: UpdateTarget): Promise<LockedUpdate | undefined> {
-    const { collection, id } = target;
-    const permits = [reading.access.permit(collection, 'update'), ...target.members.map(({ permit }) => permit)];
-    const consultsOthers = permits.some((permit) => permit.consultsOthers);
-    const rules = permits.map(({ update }) => ({ permit: update, columns: update.columns(STORED) }));
-    const { permit } = rules[0]!;
-    // A caller who may read a user may perhaps assign roles.
-    const isOpen = permit.verdict === 'allow' || permit.seesBoth || collection === 'users';
-    const conditions = rules.flatMap(({ columns }) => columns);
+    const { collection, id, members } = target;
+    const permits = [reading.access.permit(collection, 'update'), ...members.map(({ permit }) => permit)];
+    const rules = permits.map(({ update }) => update);
+    const { verdict, seesBoth } = rules[0]!;
     const before = await lockRow(reading, {
       collection,
       id,
-      conditions,
-      consultsOthers,
+      conditions: rules.map((rule) => rule.holds(STORED)),
+      consultsOthers: permits.some((permit) => permit.consultsOthers),
       strength: 'NO KEY UPDATE',
-      isOpen,
+      // A caller who may read a user may perhaps assign roles.
+      isOpen: verdict === 'allow' || seesBoth || collection === 'users',
     });
     return before && new LockedUpdate(target, before, rules);
   }
@@ -188,14 +171,4 @@ export class LockedUpdate {
     const { now } = reading.access;
     return judgeUpdate(reading, { ...this.#target, now, writing, conditions: this.#conditions });
   }
-}
-
-/** @param holds in the order of the columns of all rules */
-function decisionsOf(rules: readonly StoredRules[], holds: readonly boolean[]): readonly StoredDecision[] {
-  let from = 0;
-  return rules.map(({ permit, columns }) => {
-    const isOpen = permit.verdict === 'allow' || holds.slice(from, from + columns.length).includes(true);
-    from += columns.length;
-    return { isOpen, isPossible: isOpen || permit.seesBoth };
-  });
 }

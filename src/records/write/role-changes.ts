@@ -2,7 +2,7 @@
  * Role assignment: `roles: { set, add, remove }` of a user. For each role given or taken the caller
  * needs a role that assigns it; update rules play no part.
  */
-import { nearest } from '../../../grammar/suggest.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { Transaction } from '../../database/contract.ts';
 import type { Row } from '../../policy/types.ts';
 import type { ErrorDetail } from '../../problem.ts';
@@ -41,8 +41,7 @@ export function unknownRoles(schema: Schema, { set, add, pointer }: RolesChange)
   const errors = (names: readonly string[], key: string) =>
     names.flatMap((name, i) => {
       if (schema.roles.has(name)) return [];
-      const near = nearest(name, schema.roles.keys());
-      const detail = `unknown role \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+      const detail = `unknown role \`${name}\`${hintOf(nearest(name, schema.roles.keys()))}`;
       return [{ pointer: `${pointer}/${key}/${i}`, code: 'unknown_role', detail }];
     });
   return [...errors(set ?? [], 'set'), ...errors(add, 'add')];

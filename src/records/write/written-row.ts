@@ -62,25 +62,24 @@ export function insertStatement(reading: Requested, { writing, condition, return
 }
 
 /** Which conditions hold for a record that would be inserted. */
-export async function judgeInsert(
+export function judgeInsert(
   { q, access }: Reading,
   { writing, conditions }: Pick<Insertion, 'writing'> & Judged,
 ): Promise<readonly boolean[]> {
-  const [cells] = await q.rows(sql`
-    SELECT ${columnsOf(conditions)}
-      FROM (${newRow(access.collection, writing)}) AS ${ident(WRITTEN)}`);
-  return cells!.map((cell) => cell === 't');
+  return judge(q, conditions, sql`(${newRow(access.collection, writing)}) AS ${ident(WRITTEN)}`);
 }
 
 interface Judged {
   readonly conditions: readonly Sql[];
 }
 
-const columnsOf = (conditions: readonly Sql[]): Sql =>
-  join(
-    conditions.map((condition) => sql`(${condition})`),
-    ', ',
-  );
+async function judge(q: Reading['q'], conditions: readonly Sql[], rows: Sql): Promise<readonly boolean[]> {
+  const columns = conditions.map((condition) => sql`(${condition})`);
+  const [cells] = await q.rows(sql`
+    SELECT ${join(columns, ', ')}
+      FROM ${rows}`);
+  return cells!.map((cell) => cell === 't');
+}
 
 interface RowUpdate {
   readonly collection: string;
@@ -119,19 +118,14 @@ export function updateStatement(reading: Requested, { condition, returning, ...u
 }
 
 /** Which conditions hold for an update that would be made, of a row that this transaction has locked. */
-export async function judgeUpdate(
+export function judgeUpdate(
   reading: Reading,
   { conditions, ...update }: RowUpdate & Judged,
 ): Promise<readonly boolean[]> {
-  const { store, q } = reading;
-  const { collection } = store.shape(update.collection);
+  const { collection } = reading.store.shape(update.collection);
   const stored = scopeOf(reading).from(update.collection, STORED);
-  const row = changedRow(stored.related, collection, update);
-  const both = stored.beside(sql`LATERAL (${row}) AS ${ident(WRITTEN)}`);
-  const [cells] = await q.rows(sql`
-    SELECT ${columnsOf(conditions)}
-      FROM ${both.where(sql`${ident(STORED, 'id')} = ${uuid(update.id)}`)}`);
-  return cells!.map((cell) => cell === 't');
+  const both = stored.beside(sql`LATERAL (${changedRow(stored.related, collection, update)}) AS ${ident(WRITTEN)}`);
+  return judge(reading.q, conditions, both.where(sql`${ident(STORED, 'id')} = ${uuid(update.id)}`));
 }
 
 const UPDATED_AT = 'updated_at';

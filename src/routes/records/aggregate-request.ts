@@ -1,4 +1,5 @@
 /** The request of an aggregate: its body, checked against the schema. Not a route. */
+import { hintOf } from '../../../grammar/suggest.ts';
 import { isInstant, isNumeric, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
 import {
@@ -135,8 +136,7 @@ class AggregateReader {
   }
 
   #unsorted(name: string, names: readonly string[]): string {
-    const near = this.#errors.nearest(name, names);
-    return `\`${echo(name)}\` is neither a group nor a measure${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+    return `\`${echo(name)}\` is neither a group nor a measure${hintOf(this.#errors.nearest(name, names))}`;
   }
 
   #unknown(name: string, names: readonly string[]): string {

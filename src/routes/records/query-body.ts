@@ -2,6 +2,7 @@
  * The body of a query, read key by key: every error is found, and what is read is checked against
  * the schema. Not a route.
  */
+import { hintOf } from '../../../grammar/suggest.ts';
 import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filter.ts';
 import { sortPathOf } from '../../policy/sort-path.ts';
 import type { Params } from '../../policy/types.ts';
@@ -171,7 +172,7 @@ export class QueryBody {
   #unknownMember(name: string, names: readonly string[]): string {
     if (this.#collection.relations.has(name)) return `\`${name}\` is many records, which \`expand\` shows`;
     const near = this.#errors.nearest(name, names);
-    return `\`${this.#collection.name}\` has no \`${echo(name)}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+    return `\`${this.#collection.name}\` has no \`${echo(name)}\`${hintOf(near)}`;
   }
 
   /** A list of strings. Other elements are reported and left out. */

@@ -3,6 +3,7 @@
  * of its own. Not a route.
  */
 
+import { hintOf } from '../../../grammar/suggest.ts';
 import { isToMany } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';
 import type { Expand } from '../../records/expand.ts';
@@ -66,6 +67,5 @@ interface Named {
 
 function unknownRelation(name: string, { collection, errors }: QueryPlace): string {
   const near = errors.nearest(name, collection.relations.keys());
-  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hint}`;
+  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hintOf(near)}`;
 }

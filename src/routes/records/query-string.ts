@@ -4,7 +4,7 @@
  * request. Not a route.
  */
 import type { Context } from 'koa';
-import { nearest } from '../../../grammar/suggest.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { OperationParameter } from '../../describe/operation.ts';
 import { type QueryPair, queryOf } from '../../http/request.ts';
 import {
@@ -146,8 +146,7 @@ function expectedOf(filterKey: FilterKey): string {
 
 function unknownFilter(key: string, collection: Collection, suggest: boolean): ErrorDetail {
   const near = suggest ? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()]) : undefined;
-  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-  const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hint}`;
+  const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hintOf(near)}`;
   return { parameter: key, code: 'filter_unknown_key', detail };
 }
 
@@ -193,9 +192,7 @@ function expandedRelations(
 
 function unknownRelation(name: string, collection: Collection): string {
   if (name === '') return '`expand` holds an empty name';
-  const near = nearest(name, collection.relations.keys());
-  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hint}`;
+  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hintOf(nearest(name, collection.relations.keys()))}`;
 }
 
 /** All at once, under the code of the first. */

@@ -8,7 +8,7 @@ import type { OperationParameter, Shape } from '../../describe/operation.ts';
 import { entityTagOf, sendJson } from '../../http/answer/send.ts';
 import { notFoundProblem } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
-import { type ErrorDetail, MAX_SHOWN_ERRORS, Problem, pointerPart, UNSHOWN_ERROR } from '../../problem.ts';
+import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import type { Written } from '../../records/read.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { Body } from '../define-route.ts';
@@ -68,9 +68,8 @@ function envelopeOf(body: unknown): Envelope {
     const detail = 'expected an object with the key `data`';
     return { data: {}, errors: [{ pointer: '', code: 'not_an_object', detail }] };
   }
-  const errors: ErrorDetail[] = Object.keys(body)
-    .filter((key) => key !== 'data')
-    .map((key, i) => (i < MAX_SHOWN_ERRORS ? unknownKey(key) : UNSHOWN_ERROR));
+  const errors: ErrorDetail[] = [];
+  for (const key of Object.keys(body)) if (key !== 'data') addError(errors, unknownKey(key));
   const data = Object.hasOwn(body, 'data') ? body.data : undefined;
   if (isObject(data)) return { data, errors };
   const code = data === undefined ? 'required' : 'not_an_object';
