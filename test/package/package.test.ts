@@ -50,6 +50,12 @@ async function npmInstall(name: string, options: { readonly cwd: string; readonl
   return (await promisify(execFile)('npm', args, options)).stderr;
 }
 
+/** The commands of a page, which install the package from the registry, with the files of the package instead. */
+const withTarball = (commands: string): string => {
+  expect(commands).toContain('npm install bylaw');
+  return commands.replace('npm install bylaw', `npm install --prefer-offline --no-audit --no-fund ${tarball}`);
+};
+
 /** A Node, and the folder into which it has installed the package. */
 class Stranger {
   readonly home: string;
@@ -58,19 +64,20 @@ class Stranger {
   /** The warnings of npm about the installation. */
   warnings = '';
 
-  constructor(name: string, binFolder: string) {
-    this.home = join(folder, name);
+  constructor(home: string, binFolder: string) {
+    this.home = join(folder, home);
     this.env = { ...NETWORK, PATH: `${binFolder}:${process.env.PATH}`, HOME: process.env.HOME };
-    mkdirSync(this.home);
+    mkdirSync(dirname(this.home), { recursive: true });
   }
 
   run(file: string, args: readonly string[], cwd = this.home) {
     return promisify(execFile)(file, args, { cwd, env: this.env });
   }
 
-  async install(): Promise<void> {
-    writeFileSync(join(this.home, 'package.json'), '{ "name": "product", "type": "module", "private": true }\n');
-    this.warnings = await npmInstall(tarball, { cwd: this.home, env: this.env });
+  /** Installs the package by the commands of a page, beside its home. */
+  async follow(commands: string): Promise<void> {
+    const { stderr } = await this.run('bash', ['-euc', withTarball(commands)], dirname(this.home));
+    this.warnings = stderr;
   }
 
   /** `npx bylaw …`, ready. */
@@ -82,8 +89,14 @@ class Stranger {
   }
 }
 
-const oldest = new Stranger('oldest', OLDEST_BIN);
+/** Reads docs/getting-started.md. */
+const oldest = new Stranger('oldest/todo', OLDEST_BIN);
+/** Reads the README of a new project. */
 const current = new Stranger('current', dirname(process.execPath));
+const PAGE = readFileSync(join(ROOT, 'docs/getting-started.md'), 'utf8');
+const PAGE_COMMANDS = [...PAGE.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, commands]) => commands!);
+const commandsOf = (readme: string) => /```sh\n(npm init[\s\S]*?)npx bylaw (.*)\n```/.exec(readme)!;
+const README = readFileSync(join(ROOT, 'src/cli/project/README.md'), 'utf8');
 const bylaw = join(current.home, 'node_modules/bylaw/bin/bylaw.js');
 
 beforeAll(async () => {
@@ -95,7 +108,10 @@ beforeAll(async () => {
     renameSync(join(folder, filename), tarball);
   };
   await Promise.all([pack(), installNode()]);
-  await Promise.all([oldest.install(), current.install()]);
+  await Promise.all([
+    oldest.follow(PAGE_COMMANDS.join('\n')),
+    current.follow(`mkdir current && cd current\n${commandsOf(README)[1]}`),
+  ]);
 }, 300_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 
@@ -203,10 +219,11 @@ describe.each([
 
 test('the README of a new project results in a front end', async () => {
   const project = join(current.home, 'demo');
-  const readme = readFileSync(join(project, 'README.md'), 'utf8');
-  const [, block, last] = /```sh\n(npm init[\s\S]*?)npx bylaw (.*)\n```/.exec(readme)!;
-  await current.run('bash', ['-euc', block!.replace('install bylaw', `install --prefer-offline ${tarball}`)], project);
-  const server = await current.serve(last!.split(' '), project);
+  const [, commands, last] = commandsOf(readFileSync(join(project, 'README.md'), 'utf8'));
+  // The installation of this Node has run them.
+  expect(commands).toBe(commandsOf(README)[1]);
+  cpSync(join(project, 'bylaw.yaml'), join(current.home, 'bylaw.yaml'));
+  const server = await current.serve(last!.split(' '), current.home);
   try {
     const page = await fetch(`${server.url}/`, { headers: { accept: 'text/html' } });
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('./bylaw/client.js')]);
@@ -242,9 +259,9 @@ describe.each(['nodenext', 'bundler'])('its declarations under %s', (moduleResol
       moduleResolution,
     };
     const { home } = current;
-    writeFileSync(join(home, 'use.ts'), source);
+    writeFileSync(join(home, 'use.mts'), source);
     const config = join(home, `tsconfig.${moduleResolution}.json`);
-    writeFileSync(config, JSON.stringify({ compilerOptions: options, files: ['use.ts'] }));
+    writeFileSync(config, JSON.stringify({ compilerOptions: options, files: ['use.mts'] }));
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
     const { stdout } = await current.run('node', [tsc, '-p', config]).catch((error: { stdout: string }) => error);
     expect(stdout).toBe('');
@@ -265,25 +282,19 @@ test('an older Node reports the required version in one sentence', async () => {
 });
 
 describe('a reader of docs/getting-started.md', () => {
-  const page = readFileSync(join(ROOT, 'docs/getting-started.md'), 'utf8');
-  const block = (kind: string): string => new RegExp(`^\`\`\`${kind}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)![1]!;
-  const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, commands]) => commands!);
-  const stranger = new Stranger('stranger', OLDEST_BIN);
-  const project = join(stranger.home, 'todo');
+  const block = (kind: string): string => new RegExp(`^\`\`\`${kind}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(PAGE)![1]!;
+  const project = oldest.home;
   /** `npx bylaw …` of the page. */
-  const start = (kind: string): Promise<Server> => stranger.serve(block(kind).trim().split(' ').slice(2), project);
+  const start = (kind: string): Promise<Server> => oldest.serve(block(kind).trim().split(' ').slice(2), project);
   let server: Server;
 
   beforeAll(async () => {
-    const script = blocks.join('\n').replace('npm install bylaw', `npm install --prefer-offline ${tarball}`);
-    expect(script).toContain(tarball);
-    await stranger.run('bash', ['-euc', script]);
     server = await start('sh serve');
   }, 300_000);
   afterAll(() => server?.stop());
 
   test('a reader gets a service, an administrator and a front end', async () => {
-    expect(blocks.length).toBeGreaterThanOrEqual(3);
+    expect(PAGE_COMMANDS.length).toBeGreaterThanOrEqual(3);
     const index = await fetch(`${server.url}/`, { headers: { accept: 'text/html' } });
     expect([index.status, await index.text()]).toEqual([200, expect.stringContaining('<title>Tasks</title>')]);
     for (const path of ['/app.js', '/bylaw/client.js']) {
