@@ -5,6 +5,7 @@
  */
 import { accessSync, constants, globSync, readFileSync, statfsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { compileCache } from './test/support/compile-cache.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** The suites with a line `// @module-tag …` of this tag: a filter of vitest's own would load the suites that it leaves out. */
@@ -40,6 +41,8 @@ export default defineConfig(({ mode }) => {
   // Read by os.tmpdir(), here and in the workers.
   const memory = memoryFolder();
   if (memory !== undefined) process.env.TMPDIR ??= memory;
+  // Read by the workers and the processes that they start.
+  process.env.NODE_COMPILE_CACHE ??= compileCache();
   return {
     test: {
       include: isPartitions ? [...tagged('partitions')] : ['test/**/*.test.ts'],

@@ -1,15 +1,12 @@
 /** `bylaw` as an operator runs it: servers as child processes, other commands in this process or in a child. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { reasonOf, runCommand } from '../../src/cli/index.ts';
+import { compileCache } from './compile-cache.ts';
 
 export const MAIN = join(import.meta.dirname, '../../src/main.ts');
-
-/** Every start reads the same hundreds of files: only the first strips their types. */
-const NODE_COMPILE_CACHE = join(tmpdir(), 'bylaw-test-compiled');
 
 export interface Run {
   readonly args: readonly string[];
@@ -34,7 +31,7 @@ function environmentWith(env: Run['env'] = {}): Record<string, string | undefine
 
 function start({ args, env = {}, cwd }: Run): ChildProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: environmentWith({ NODE_COMPILE_CACHE, ...env }),
+    env: environmentWith({ NODE_COMPILE_CACHE: compileCache(), ...env }),
     stdio: ['pipe', 'pipe', 'pipe'],
     cwd,
   });
