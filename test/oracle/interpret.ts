@@ -231,7 +231,7 @@ function bothPresent(op: CompareOp, left: Maybe, right: Maybe): Truth {
 }
 
 function textOf(value: Value): string {
-  if (typeof value !== 'string') throw new TypeError(`${JSON.stringify(value)} is no text`);
+  if (typeof value !== 'string') throw new TypeError(`${JSON.stringify(value)} is not a string`);
   return value;
 }
 
@@ -321,7 +321,7 @@ function scalar(operand: CheckedOperand, world: Bound): Maybe {
 function list(operand: CheckedOperand, world: Bound): readonly Maybe[] | undefined {
   if (operand.kind === 'literal') return literalValues(operand);
   if (operand.kind === 'request') return requestList(operand, world.request);
-  throw new TypeError(`a ${operand.kind} is no list`);
+  throw new TypeError(`a ${operand.kind} is not a list`);
 }
 
 function literalValues({ value, exact }: LiteralOperand): readonly Value[] {

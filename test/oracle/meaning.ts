@@ -184,7 +184,8 @@ class Reader {
   #above({ path, by }: Ancestors, elements: Elements): ToManyPath {
     const named = this.#named(path, elements);
     const operand = named.kind === 'value' ? named.operand : undefined;
-    if (operand === undefined || typeof operand.type !== 'object') throw new Misfit('ancestors of what is no record');
+    if (operand === undefined || typeof operand.type !== 'object')
+      throw new Misfit('ancestors of a value that is not a record');
     const { id: collection } = operand.type;
     const { relations } = this.#collection(collection);
     const via = relations.get(by.name) ?? ownerOf(relations, by.name);
@@ -257,7 +258,7 @@ class Reader {
       const list = listOf(many, type);
       return [this.#read(one, type ?? list.type, elements), list];
     }
-    if (many.kind !== 'path') throw new Misfit('in what is no list');
+    if (many.kind !== 'path') throw new Misfit('in a value that is not a list');
     const named = this.#named(many, elements);
     if (named.kind === 'query') {
       const read = type ?? 'string';

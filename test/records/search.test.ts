@@ -40,7 +40,7 @@ describe.each(KINDS)('%s', (kind) => {
   const found = async (q: string, of = ann): Promise<unknown[]> =>
     (await of.list('notes', {}, { query: { q } })).data.map(({ title }: { title: string }) => title);
 
-  it('finds whatever the letter case and the accents, and shows no copy', async () => {
+  it('a search ignores letter case and accents, and shows no copy', async () => {
     await ann.create('notes', { title: 'Müller & Söhne' });
     await ann.create('notes', { title: 'ΟΔΥΣΣΕΥΣ 100%' });
     await ann.create('notes', { title: null, text: 'FORBIDDE' });

@@ -46,7 +46,7 @@ describeRoutes(
         expect([(await can(open.id, bob)).update, (await can(open.id, root)).update]).toEqual([false, true]);
       });
 
-      test('a rule that holds whatever the update is, holds', async () => {
+      test('a rule that holds for every update holds', async () => {
         const team = await make('teams', { name: 't' }, bob);
         const low = await ticket({ team: team.id });
         const high = await ticket({ team: team.id, level: 9 });
@@ -229,7 +229,7 @@ describeRoutes(
         expect((await ann.client.get('/api/files')).body.data).toEqual([]);
       });
 
-      test('the last admin would be kept, and nobody is logged out by a question', async () => {
+      test('the last admin would be kept, and a question logs no user out', async () => {
         expect(
           await told('users', { action: 'update', id: root.id, data: { roles: { remove: ['admin'] } } }, root),
         ).toMatchObject({ status: 409, code: 'last_admin' });
@@ -245,11 +245,11 @@ describeRoutes(
         [{ action: 'create', id: NOBODY, ifMatch: '*' }, ['/ifMatch unknown_key', '/id unexpected_key']],
         [{ action: 'update', data: [] }, ['/id required', '/data not_an_object']],
         [{ action: 'delete', id: 7, data: {} }, ['/id wrong_type', '/data unexpected_key']],
-      ])('%j is no question', async (body, expected) => {
+      ])('%j is not a question', async (body, expected) => {
         expect(outcomeOf(await ask('tickets', body))).toEqual([422, 'validation_failed', ...expected]);
       });
 
-      test('a value that is no scalar is refused by the write, whatever it calls itself', async () => {
+      test('a write rejects a value that is not a scalar, with or without its own methods', async () => {
         for (const email of [{ toString: 1 }, { valueOf: null, toString: null }, [[]]]) {
           const body = { action: 'update', id: ann.id, data: { email } };
           const { allowed, status } = (await ask('users', body)).body.data;
@@ -265,7 +265,7 @@ describeRoutes(
         expect(outcomeOf(foreign)).toEqual([403, 'cross_origin']);
       });
 
-      test('agrees with the request itself, whatever it is', { tags: ['long'] }, async () => {
+      test('a check agrees with the request itself', { tags: ['long'] }, async () => {
         const random = new Random(5);
         const world = new Agreement(random, [ann, bob, hr]);
         await world.begin();

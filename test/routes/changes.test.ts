@@ -247,7 +247,7 @@ describeRoutes(
         expect((await ann.client.post('/api/posts', { data: { title: 'now' } }, headers)).status).toBe(201);
       });
 
-      test.each(['', 'a b', 'é', 'x'.repeat(256)])('%j is no key', async (given) => {
+      test.each(['', 'a b', 'é', 'x'.repeat(256)])('%j is not a key', async (given) => {
         expect(
           outcomeOf(await ann.client.post('/api/posts', { data: { title: 'x' } }, { 'Idempotency-Key': given })),
         ).toEqual([400, 'invalid_parameter', 'Idempotency-Key invalid_parameter']);

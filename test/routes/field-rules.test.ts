@@ -370,7 +370,7 @@ describeRoutes(
         expect((await ann.client.post('/api/batch', { operations: operations.slice(0, 2) })).status).toBe(200);
       });
 
-      test('a record that is read can be sent back, whatever was left out of it', async () => {
+      test('a record that is read can be sent back without its hidden members', async () => {
         const { id } = await person({ note: 'keep' });
         await patch(id, { salary: 12 }, hr);
         const { name, public: shown } = await read(id, hr);

@@ -120,7 +120,7 @@ export const ISSUE_CASES: readonly IssueCase[] = [
   { about: 'a mapping as a key', text: 'roles: []\n⟦{ a: 1 }: 2\n', codes: ['yaml_key'] },
   // Roles and registration
   { about: 'a role given twice', text: 'roles: [a, ⟦a]\n', codes: ['duplicate_value'] },
-  { about: 'a role that is no text', text: 'roles: [a, ⟦5]\n', codes: ['wrong_type'] },
+  { about: 'a role that is not a string', text: 'roles: [a, ⟦5]\n', codes: ['wrong_type'] },
   { about: 'a name of a role with a dash', text: 'roles: [⟦a-b]\n', codes: ['invalid_name'] },
   {
     about: 'an undeclared role of registration',
@@ -286,8 +286,12 @@ export const ISSUE_CASES: readonly IssueCase[] = [
   { about: 'min above max', text: field('{ type: int, min: ⟦5, max: 1 }'), codes: ['min_above_max'] },
   { about: 'a bound of a bool', text: field('{ type: bool, ⟦max: 1 }'), codes: ['not_for_this_type'] },
   { about: 'a length that is negative', text: field('{ type: string, min: ⟦-1 }'), codes: ['wrong_type'] },
-  { about: 'a bound that is no int', text: field('{ type: int, min: ⟦1.5 }'), codes: ['wrong_type'] },
-  { about: 'a bound that is no datetime', text: field('{ type: datetime, min: ⟦2026-01-01 }'), codes: ['wrong_type'] },
+  { about: 'a bound that is not an int', text: field('{ type: int, min: ⟦1.5 }'), codes: ['wrong_type'] },
+  {
+    about: 'a bound that is not a datetime',
+    text: field('{ type: datetime, min: ⟦2026-01-01 }'),
+    codes: ['wrong_type'],
+  },
   { about: 'an enum of datetimes', text: field('{ type: datetime, ⟦enum: [a] }'), codes: ['not_for_this_type'] },
   { about: 'an enum value of another type', text: field('{ type: int, enum: [1, ⟦x] }'), codes: ['wrong_type'] },
   { about: 'an enum value twice', text: field('{ type: string, enum: [x, y, ⟦x] }'), codes: ['duplicate_value'] },
@@ -514,7 +518,7 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['invalid_origin'],
     says: 'did you mean `https://app.example`?',
   },
-  { about: 'a proxy that is no address', text: 'proxies: [⟦10.0.0.0/33]\n', codes: ['invalid_proxy'] },
+  { about: 'a proxy that is not an address', text: 'proxies: [⟦10.0.0.0/33]\n', codes: ['invalid_proxy'] },
   {
     about: 'a provider without a secret',
     text: 'oauth:\n  ⟦google: { preset: google, client_id: x }\n',

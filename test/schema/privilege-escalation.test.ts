@@ -39,7 +39,7 @@ it.each([
   ],
   ['a role changes it', '[{ roles: [admin] }]', TRUSTS, []],
   ['the rule keeps it', `'@record.id = @request.auth.id and @next.department = @record.department'`, TRUSTS, []],
-  ['nobody changes users', '[]', TRUSTS, []],
+  ['no caller changes users', '[]', TRUSTS, []],
   ['it is not trusted', `'@record.id = @request.auth.id'`, `'@record.department = "sales"'`, []],
 ])('a policy that trusts a field of the caller, where %s', (_, update, list, expected) => {
   expect(warned(update, list)).toEqual(expected);

@@ -22,7 +22,7 @@ export interface Verdict {
   readonly reason: string;
 }
 
-/** Undefined: no attack makes it slower than linear. */
+/** Returns an attack that makes it slower than linear, or undefined. */
 export function slowness(expression: RegExp, patience = PATIENCE): Verdict | undefined {
   let attack: Attack | undefined;
   let verdict: Verdict | undefined;

@@ -86,7 +86,7 @@ describe('S13: a delete that strangers may block', () => {
     ['restrict is written out', { create: 'true', relation: 'required: true, on_delete: restrict' }, []],
     ['it goes with the target', { create: 'true', relation: 'required: true, on_delete: cascade' }, []],
     ['it is optional', { create: 'true', relation: 'required: false' }, []],
-    ['nobody deletes the target', { create: 'true', remove: '[]' }, []],
+    ['no caller deletes the target', { create: 'true', remove: '[]' }, []],
     ['the rule looks at the target', { create: PAGE }, []],
     ['another role is needed', { create: '[{ roles: [boss] }]' }, []],
   ])('%s', (_, given, expected) => {

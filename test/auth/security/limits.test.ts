@@ -21,7 +21,7 @@ describe('L6: the network that an address counts for', () => {
     ['mapped IPv4, dotted', '::ffff:1.2.3.4', '1.2.3.4'],
     ['mapped IPv4, hexadecimal', '::ffff:102:304', '1.2.3.4'],
     ['NAT64', '64:ff9b::c000:207', '192.0.2.7'],
-    ['NAT64 of somebody else', '64:ff9b::c000:208', '192.0.2.8'],
+    ['NAT64 of another network', '64:ff9b::c000:208', '192.0.2.8'],
   ])('%s: %s', (_, address, network) => {
     expect(networkOf(address)).toBe(network);
   });

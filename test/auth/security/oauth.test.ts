@@ -126,7 +126,7 @@ describe('S4: the subject of a provider', () => {
   });
 
   test.each([
-    ['a number that stands for its neighbours too', JSON.parse('{ "id": 9007199254740993 }')],
+    ['a number that its neighbours are rounded to', JSON.parse('{ "id": 9007199254740993 }')],
     ['a fraction', { id: 1.5 }],
     ['nothing', {}],
     ['an empty string', { sub: '' }],

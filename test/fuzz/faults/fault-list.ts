@@ -228,7 +228,7 @@ export const FAULTS: readonly Fault[] = [
     /list\.state\(binding\) === PARTIAL && answer !== member \? undefined : answer/,
     'answer',
   ),
-  fault(SPECIALISE, 'one value is no list', /typeof raw === 'string' \? \[raw\] : raw/, 'raw'),
+  fault(SPECIALISE, 'one value is not a list', /typeof raw === 'string' \? \[raw\] : raw/, 'raw'),
   fault(
     SPECIALISE,
     'a swapped comparison keeps its operator',
@@ -382,13 +382,18 @@ export const FAULTS: readonly Fault[] = [
   fault(LOWER, 'a caller without an id has no elements', /isAbsent \? \(\) => FALSE : itself/, 'itself'),
   fault(
     SPECIALISE,
-    'the id of the caller is no part of the signature',
+    'the id of the caller is not part of the signature',
     /this\.slots\[slot\]!\.meetsColumn = true;\n {4}return \{ \.\.\.holder/,
     'return { ...holder',
   ),
   fault(COLUMNS, 'null to null is a change', /return or\(\[equal, and\(absent\)\]\)/, 'return equal'),
   fault(LOWER, 'changed is changed_only', /node\.unchanged === place\.polarity \? same/, '!place.polarity ? same'),
-  fault(LOWER, 'members that were taken away are no change', /return and\(missing\)/, 'return and(missing.slice(1))'),
+  fault(
+    LOWER,
+    'members that were taken away are not a change',
+    /return and\(missing\)/,
+    'return and(missing.slice(1))',
+  ),
   fault(
     LEAVES,
     'one or more is none',
@@ -440,17 +445,22 @@ export const FAULTS: readonly Fault[] = [
   fault(WHERE, 'ancestors are counted as far as they are known in SQL', / HAVING \$\{isWhole\}/, ''),
   fault(
     JAVASCRIPT,
-    'ancestors: a count that is absent is no exception in generated code',
+    'ancestors: a count that is absent is not an exception in generated code',
     /\$\{found\} === undefined \|\| /,
     '${found} !== undefined && ',
   ),
   fault(
     CLOSURES,
-    'ancestors: a count that is absent is no exception in closures',
+    'ancestors: a count that is absent is not an exception in closures',
     /if \(isBeyond && x === undefined\) return y != null;/,
     '',
   ),
-  fault(WHERE, 'ancestors: a count that is absent is no exception in SQL', /: raw\('TRUE'\);\n/, ": raw('FALSE');\n"),
+  fault(
+    WHERE,
+    'ancestors: a count that is absent is not an exception in SQL',
+    /: raw\('TRUE'\);\n/,
+    ": raw('FALSE');\n",
+  ),
   fault(
     DECISION,
     'ancestors: one more counts in JavaScript',
@@ -762,8 +772,18 @@ export const FAULTS: readonly Fault[] = [
     /(if \(!locked\.holds\[0\]\).*\n)(.*ifVersion\?\.includes.*\n)/,
     '$2$1',
   ),
-  fault(REMOVE, 'losing a reference is no change', /if \(relation\.kind === 'belongs_to'\) yield/, 'if (false) yield'),
-  fault(REMOVE, 'losing a member is no change', /if \(relation\.kind === 'many_to_many'\) yield/, 'if (false) yield'),
+  fault(
+    REMOVE,
+    'losing a reference is not a change',
+    /if \(relation\.kind === 'belongs_to'\) yield/,
+    'if (false) yield',
+  ),
+  fault(
+    REMOVE,
+    'losing a member is not a change',
+    /if \(relation\.kind === 'many_to_many'\) yield/,
+    'if (false) yield',
+  ),
   fault(
     UPDATE,
     'an update in a transaction takes any version',

@@ -43,7 +43,7 @@ interface Making {
   readonly ids: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Undefined: a required reference has nothing to lead to. */
+/** Returns undefined if a required reference has no target. */
 function randomRow({ random, model, ids }: Making, n: number): Row['values'] | undefined {
   const values: Record<string, string | null> = {};
   for (const [name, { type, required = false, unique = false, search }] of Object.entries(model.fields)) {

@@ -23,7 +23,7 @@ interface Reference {
   readonly collection: string;
 }
 
-/** The policy with a requirement beside it, or in some of its branches. Undefined: the records belong to none. */
+/** The policy with a requirement beside it, or in some of its branches. Undefined if the records belong to no tenant. */
 export function withPin(expr: Expr, pinning: Pinning): Expr | undefined {
   const { setting, random } = pinning;
   const relations = [...setting.catalog.collections.get(setting.collection)!.relations.values()];

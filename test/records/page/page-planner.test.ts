@@ -374,7 +374,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(expected.slice(0, 3).every((count) => count > 0)).toBe(true);
   });
 
-  it('has few statements, whatever pages are asked for', async () => {
+  it('the pages of a list share few statements', async () => {
     const texts = new Set<string>();
     for (const offset of [0, 1, 5, 20, 21, 100, 150, 999, 1_000, 5_000, 9_000]) {
       for (const limit of [10, 20, 50, 77]) {

@@ -78,7 +78,7 @@ describeRoutes(
     });
 
     describe('references', () => {
-      test('stand for ids in every kind of relation', async () => {
+      test('a reference takes the place of an id in every kind of relation', async () => {
         const data = await done([
           create('labels', { name: 'l1' }, 'l1'),
           create('labels', { name: 'l2' }, '_l2'),
@@ -92,7 +92,7 @@ describeRoutes(
         expect([idsOf(body.data.expand.cards), covered.cover]).toEqual([[card.id], card.id]);
       });
 
-      test('meet a rule that reads the body as the ids they stand for', async () => {
+      test('a rule that reads the body sees the ids of references', async () => {
         const [{ data }] = await done([
           create('boards', { name: 'b' }, 'b'),
           create('cards', { text: 'x', board: ref('b') }),
@@ -137,7 +137,7 @@ describeRoutes(
         expect(await count('boards')).toBe(before);
       });
 
-      test('stand nowhere else', async () => {
+      test('a reference takes the place of no other value', async () => {
         const answer = await send([create('boards', { name: 'b' }, 'b'), create('boards', { name: ref('b') })]);
         expect(failure(answer)).toEqual([422, 'validation_failed', 1, '/operations/1/data/name wrong_type']);
       });
@@ -157,7 +157,7 @@ describeRoutes(
         ['another verb', { operations: [{ ...make, op: 'upsert' }] }, ['/operations/0/op not_in_enum']],
         ['an unknown key', { operations: [{ ...make, 'a/b': 1 }] }, ['/operations/0/a~1b unknown_key']],
         [
-          'a collection that is no name',
+          'a collection that is not a name',
           { operations: [{ ...make, collection: 1 }] },
           ['/operations/0/collection wrong_type'],
         ],
@@ -172,11 +172,11 @@ describeRoutes(
           { operations: [{ op: 'create', collection: 'boards' }] },
           ['/operations/0/data required'],
         ],
-        ['data that is no object', { operations: [{ ...make, data: [] }] }, ['/operations/0/data not_an_object']],
+        ['data that is not an object', { operations: [{ ...make, data: [] }] }, ['/operations/0/data not_an_object']],
         ['an update without an id', { operations: [{ ...make, op: 'update' }] }, ['/operations/0/id required']],
-        ['an id that is no text', { operations: [remove('boards', 5)] }, ['/operations/0/id wrong_type']],
+        ['an id that is not a string', { operations: [remove('boards', 5)] }, ['/operations/0/id wrong_type']],
         [
-          'a version that is no text',
+          'a version that is not a string',
           { operations: [{ ...remove('boards', NOBODY), if_match: 1 }] },
           ['/operations/0/if_match wrong_type'],
         ],
@@ -191,7 +191,7 @@ describeRoutes(
           ['/operations/0/as unexpected_key'],
         ],
         ['a name that is none', { operations: [{ ...make, as: '1a' }] }, ['/operations/0/as invalid_value']],
-        ['a name that is no text', { operations: [{ ...make, as: null }] }, ['/operations/0/as wrong_type']],
+        ['a name that is not a string', { operations: [{ ...make, as: null }] }, ['/operations/0/as wrong_type']],
         [
           'a name twice',
           {
@@ -259,7 +259,7 @@ describeRoutes(
         ],
         ['a hidden record', async () => update('boards', (await board({}, bob)).id, { name: 'x' }), [404, 'not_found']],
         ['a missing record', () => update('boards', NOBODY, { name: 'x' }), [404, 'not_found']],
-        ['what is no id', () => remove('boards', 'x'), [404, 'not_found']],
+        ['a string that is not an id', () => remove('boards', 'x'), [404, 'not_found']],
         ['a patch without fields', async () => update('boards', (await board()).id, {}), [400, 'patch_empty']],
         [
           'what the caller reads but may not delete',
@@ -371,7 +371,7 @@ describeRoutes(
         expect((await send([{ ...remove('boards', made.id), if_match: '*' }])).status).toBe(200);
       });
 
-      test('a reference that still stands', async () => {
+      test('a reference that remains blocks a delete', async () => {
         const post = (await ann.client.post('/api/posts', { data: { title: 't' } })).body.data;
         const [comment] = await done([create('comments', { text: 'x', post: post.id })]);
         expect(failure(await send([remove('posts', post.id)]))).toEqual([409, 'still_referenced', 0]);
@@ -474,7 +474,7 @@ describeRoutes(
       });
     });
 
-    test('answers as the same requests one by one, whatever they are', { tags: ['long'] }, async () => {
+    test('a batch answers as the same requests one by one', { tags: ['long'] }, async () => {
       const random = new Random(11);
       const people = [await service.user(), await service.user()];
       const clients = { single: people[0]!.client, batch: people[1]!.client };

@@ -282,7 +282,7 @@ describeRoutes(
         ]);
       });
 
-      test('meet every record that stays in place once, whatever comes and goes meanwhile', async () => {
+      test('pages show every record that stays in place once, while others come and go', async () => {
         const made: string[] = [];
         for (const name of ['k2', 'k4', 'k6', 'k8']) made.push(String((await make(ann, 'counters', { name })).id));
         const ask = { filter: 'name starts with "k"', sort: ['-name'], limit: 1 };

@@ -5,7 +5,7 @@ import { as, isTree, list, names, type Tree, walk } from './syntax.ts';
 export type TenantId = string;
 
 interface Row {
-  /** Undefined: of a subquery. */
+  /** Undefined for a subquery. */
   readonly table: string | undefined;
   /** The scope of a subquery. */
   readonly query?: { readonly scope: Scope; readonly select: Tree };
