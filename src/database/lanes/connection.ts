@@ -36,6 +36,7 @@ export class Connection {
   async client(): Promise<CellClient> {
     clearTimeout(this.#rest);
     if (!this.#client?.isUsable) {
+      this.close().catch(() => undefined);
       const client = new CellClient({ ...this.#options.config, pipeline: true });
       // A loss fails the statement under way or the next; without a listener, its event would end the process.
       client.on('error', () => undefined);
