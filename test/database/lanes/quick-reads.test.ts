@@ -1,5 +1,6 @@
 /** Quick SELECTs go to the database together; a slow or wrong one harms no other. */
 import assert from 'node:assert/strict';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { Statements } from '../../../src/database/lanes/statements.ts';
@@ -63,21 +64,26 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
   });
 
   it('a SELECT that is slow this time does not hold up the others', async () => {
-    const sleepy = (n: number): Sql => sql`SELECT pg_sleep(${param('int8', n)} - 1)::text`;
-    await quick(sleepy);
+    const lock = 'hashtext(current_schema())';
+    const slowBeyondOne = (n: number): Sql =>
+      sql`SELECT CASE WHEN ${param('int8', n)} > 1 THEN ${raw(`pg_advisory_xact_lock_shared(${lock})`)}::text ELSE '' END`;
+    await quick(slowBeyondOne);
     await quick(half);
-    const slow = all([sleepy(4)]);
-    let isSlowAnswered = false;
-    void slow.then(() => {
-      isSlowAnswered = true;
-    });
-    expect(await all([half(2), half(3), sleepy(1), half(4)])).toEqual(['6', '4', '', '3']);
-    // The slow SELECT has one before it and one behind it.
-    const more = [half(6), sleepy(4), half(12)];
-    const [first, , last] = more.map((each) => db.rows(each).then(([row]) => row![0]));
-    expect([await first, await last]).toEqual(['2', '1']);
-    expect(isSlowAnswered).toBe(false);
-    expect(await slow).toEqual(['']);
+    const holder = new pg.Client({ connectionString: url });
+    await holder.connect();
+    try {
+      await holder.query(`SELECT pg_advisory_lock(${lock})`);
+      const slow = all([slowBeyondOne(4)]);
+      expect(await all([half(2), half(3), slowBeyondOne(1), half(4)])).toEqual(['6', '4', '', '3']);
+      // The slow SELECT has one before it and one behind it.
+      const more = [half(6), slowBeyondOne(4), half(12)];
+      const [first, middle, last] = more.map((each) => db.rows(each).then(([row]) => row![0]));
+      expect([await first, await last]).toEqual(['2', '1']);
+      await holder.query(`SELECT pg_advisory_unlock(${lock})`);
+      expect([await slow, await middle]).toEqual([[''], '']);
+    } finally {
+      await holder.end();
+    }
   });
 
   it('SELECTs of a lost connection are sent again', async () => {
