@@ -9,7 +9,7 @@ import pg from 'pg';
 import type { Database } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { applyMigration } from '../src/migrations/apply-migration.ts';
-import type { ExactFilter } from '../src/records/page/page-request.ts';
+import type { ExactFilter } from '../src/records/page/page-plan.ts';
 import { createRecords } from '../src/records/records.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model/model.ts';

@@ -45,11 +45,12 @@ export class Permit {
 
   /** The same permit with places in its SQL, for a form: the request that fills it has a permit of this shape. */
   placed<Request>(permitOf: (request: Request) => Permit): Permit {
-    const placed = this.rules.map((rule, i) => {
-      const valuesOf = (request: Request) => permitOf(request).rules[i]!.residual.values;
-      return { ...rule, residual: rule.residual.placed(valuesOf) };
-    });
-    return make(placed);
+    return make(
+      this.rules.map((rule, i) => ({
+        ...rule,
+        residual: rule.residual.placed((request: Request) => permitOf(request).rules[i]!.residual.values),
+      })),
+    );
   }
 
   /**

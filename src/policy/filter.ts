@@ -6,12 +6,11 @@
  */
 import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
-import { invariant } from '../invariant.ts';
 import { type Sql, sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
-import type { ColumnFact, Facts } from './column-facts.ts';
+import type { Facts } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { bind } from './lower/specialise.ts';
@@ -193,30 +192,38 @@ export class Filter {
 
 type Values = readonly unknown[];
 
-/** A filter of one request; or, for a form, with places for the values of requests. */
+/** A filter's condition, for a form: the request that fills it gives the values. */
+export interface PlacedFilter<Request> {
+  readonly valuesOf: (request: Request) => Values;
+  readonly visibility: Visibility;
+  readonly inTime: Sql | undefined;
+}
+
+/** A filter of one request. */
 export class AskedFilter {
+  /** Filters of one shape have the same SQL but for its values, for callers whose rules have the same SQL. */
+  readonly shape: string;
+  readonly values: Values;
+  /** The values that every matching record has. A member that some records hide gives no fact. */
+  readonly facts: Facts;
+  /** The conjuncts that compare a column with a value. */
+  readonly tests: readonly ColumnValues[];
   readonly #lowered: LoweredFilter;
-  readonly #values: Values | ((request: never) => Values);
   readonly #visibility: Visibility;
 
-  constructor(lowered: LoweredFilter, values: Values | ((request: never) => Values), visibility: Visibility) {
+  constructor(lowered: LoweredFilter, values: Values, visibility: Visibility) {
+    const facts: Record<string, unknown> = {};
+    const tests: ColumnValues[] = [];
+    for (const { column, value } of lowered.facts(values)) {
+      facts[column.name] = value;
+      if (value !== null) tests.push({ column: column.column, values: [value] });
+    }
+    this.shape = lowered.shape;
+    this.values = values;
+    this.facts = facts;
+    this.tests = tests;
     this.#lowered = lowered;
-    this.#values = values;
     this.#visibility = visibility;
-  }
-
-  /** Filters of one shape have the same SQL but for its values, for callers whose rules have the same SQL. */
-  get shape(): string {
-    return this.#lowered.shape;
-  }
-
-  get values(): Values {
-    invariant(typeof this.#values !== 'function', 'a filter with places has no values');
-    return this.#values;
-  }
-
-  placed<Request>(valuesOf: (request: Request) => Values, visibility: Visibility): AskedFilter {
-    return new AskedFilter(this.#lowered, valuesOf, visibility);
   }
 
   /** The filter depends on nothing that the caller may not read. */
@@ -229,21 +236,12 @@ export class AskedFilter {
    * every loop within another one.
    */
   where(alias: string, inTime?: Sql): Sql {
-    const printed = this.#lowered.where(alias, this.#visibility, inTime);
-    const where = typeof this.#values === 'function' ? printed.placed(this.#values) : printed.fill(this.#values);
-    return inTime === undefined ? where : sql`${where} AND ${inTime}`;
+    return withTime(this.#lowered.where(alias, this.#visibility, inTime).fill(this.values), inTime);
   }
 
-  /** The columns that have one value in every record that it finds. A member that some records hide gives none. */
-  get required(): readonly ColumnFact[] {
-    return this.#lowered.facts(this.values);
-  }
-
-  /** The conjuncts that compare a column with a value. */
-  get tests(): readonly ColumnValues[] {
-    return this.required.flatMap(({ column: { column }, value }) =>
-      value === null ? [] : [{ column, values: [value] }],
-    );
+  /** The same condition of all filters of this shape. */
+  placed<Request>(alias: string, { valuesOf, visibility, inTime }: PlacedFilter<Request>): Sql {
+    return withTime(this.#lowered.where(alias, visibility, inTime).placed(valuesOf), inTime);
   }
 
   /**
@@ -253,14 +251,10 @@ export class AskedFilter {
   unserved(indexed: ReadonlySet<string>): readonly ComparedColumn[] | undefined {
     return unservedOf(this.#lowered.cond, indexed);
   }
-
-  /** The values that every matching record has. A member that some records hide gives no fact. */
-  get facts(): Facts {
-    const facts: Record<string, unknown> = {};
-    for (const { column, value } of this.required) facts[column.name] = value;
-    return facts;
-  }
 }
+
+const withTime = (where: Sql, inTime: Sql | undefined): Sql =>
+  inTime === undefined ? where : sql`${where} AND ${inTime}`;
 
 export type ComparedColumn = Pick<ColumnRef, 'name' | 'column'>;
 

@@ -31,17 +31,15 @@ export const residualOf = (cached: CachedResidual, source: ValueSource): Residua
 
 class BoundResidual implements Residual {
   readonly verdict = 'depends';
+  readonly shape: string;
   readonly #cached: CachedResidual;
   readonly #source: ValueSource;
   #decision: Decision | undefined;
 
   constructor(cached: CachedResidual, source: ValueSource) {
+    this.shape = cached.shape;
     this.#cached = cached;
     this.#source = source;
-  }
-
-  get shape(): string {
-    return this.#cached.shape;
   }
 
   placed<Request>(valuesOf: (request: Request) => Values): Residual {
@@ -112,7 +110,7 @@ class BoundResidual implements Residual {
 
   get values(): Values {
     const binding = this.#source;
-    invariant(typeof binding !== 'function', 'a residual with places has no values');
+    if (typeof binding === 'function') invariant(false, 'a residual with places has no values');
     return binding.values;
   }
 }

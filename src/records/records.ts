@@ -9,7 +9,7 @@ import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
 import { type AggregateRequest, type Aggregates, aggregate } from './page/aggregate.ts';
 import { list, type Pages, type RecordPage } from './page/list.ts';
-import type { ListRequest } from './page/page-request.ts';
+import type { ListRequest } from './page/page-plan.ts';
 import { type Answer, type ReadRequest, read, type Written } from './read.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { type Batch, batch, dryRun } from './write/batch.ts';

@@ -57,11 +57,6 @@ export class Keyset {
       this.byId === undefined ? raw(names.slice(from).join(', ')) : sql`${this.byId.sql}${raw(directionOf(this.byId))}`;
   }
 
-  /** The number of cells before the record's. */
-  get width(): number {
-    return this.columns.length;
-  }
-
   /** The position of a row that begins with the columns. */
   positionOf(cells: Cells): Position {
     return cells.slice(0, this.#keys.length);
@@ -144,10 +139,7 @@ export function keysetOf(sorts: readonly Sorting[], row: SortedRow): Keyset {
   return new Keyset([...keys, idKey(row, at >= 0 && sorts[at]!.descending)]);
 }
 
-const isById = ({ path }: Sorting): boolean => path.steps.length === 0 && path.field === undefined;
-
-/** The ids alone are the order. */
-export const areInOrderOfIds = ([first]: readonly Sorting[]): boolean => first === undefined || isById(first);
+export const isById = ({ path }: Sorting): boolean => path.steps.length === 0 && path.field === undefined;
 
 const idKey = ({ alias }: Pick<SortedRow, 'alias'>, descending: boolean): Key => ({
   sql: ident(alias, 'id'),

@@ -11,8 +11,8 @@ import { type Expansion, toJson } from '../expand.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countOf, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
-import { PagePlan } from './page-plan.ts';
-import { type AskedPage, askedPage, type CursorRequest, type ListRequest, shapeOf } from './page-request.ts';
+
+import { type AskedPage, askedPage, type CursorRequest, type ListRequest, PagePlan, shapeOf } from './page-plan.ts';
 import { QueryBudget } from './query-budget.ts';
 
 export interface RecordPage extends Counted {
@@ -91,11 +91,10 @@ interface ShownPage {
 
 async function textsOf(
   rows: readonly Cells[],
-  { plan: { capabilities, keyset, view }, request: { expands = [], members } }: ShownPage,
+  { plan: { capabilities, from, view }, request: { expands = [], members } }: ShownPage,
   expansion: Expansion,
 ): Promise<readonly string[]> {
   const { name: collection } = expansion.access.collection;
-  const from = keyset.width;
   const texts =
     expands.length === 0
       ? rows.map((cells) => view.json(cells, from))

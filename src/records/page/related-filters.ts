@@ -3,7 +3,7 @@ import type { HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import { ident, param, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, readable, readableReference } from '../access-context.ts';
 import type { Scope, ScopedRows } from '../scope.ts';
-import type { RelatedFilter } from './page-request.ts';
+import type { RelatedFilter } from './page-plan.ts';
 
 /** `rows`: the listed records, named `t`. */
 export interface ListedRows {

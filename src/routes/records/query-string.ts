@@ -16,7 +16,7 @@ import {
   type ProblemCode,
   UNSHOWN_ERROR,
 } from '../../problem.ts';
-import type { ExactFilter, ListRequest } from '../../records/page/page-request.ts';
+import type { ExactFilter, ListRequest } from '../../records/page/page-plan.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../../schema/model/filter-keys.ts';
 import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';

@@ -7,7 +7,7 @@ import type { Database } from '../../../src/database/contract.ts';
 import type { Permit } from '../../../src/policy/access.ts';
 import type { Action, Checked, Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { AccessContext } from '../../../src/records/access-context.ts';
-import type { ExactFilter } from '../../../src/records/page/page-request.ts';
+import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import type { Collection, MemberAction } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { dependsOnOrder, goingWith } from '../../oracle/deletion.ts';

@@ -6,7 +6,6 @@ const RESIDUAL = 'src/policy/residual.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
 const PLANNER = 'src/records/page/page-planner.ts';
-const REQUEST = 'src/records/page/page-request.ts';
 const LIST = 'src/records/page/list.ts';
 const PLAN = 'src/records/page/page-plan.ts';
 const MEMORY = 'src/records/shape-memory.ts';
@@ -57,7 +56,7 @@ export const LIST_FAULTS: readonly Fault[] = [
     'const parts = branches.slice(0, Math.max(1, branches.length - 1)).map',
   ),
   fault(PLANNER, 'keys are of another row', /t\.\$\{ident\(column\)\} = k\.key/, 't.${ident(column)} IS NOT NULL'),
-  fault(REQUEST, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
+  fault(PLAN, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
   fault(LIST, 'what a filter leaves open is empty', /permit\.verdict === 'deny'/, "permit.verdict === 'depends'"),
   fault(
     PLAN,
@@ -72,10 +71,10 @@ export const LIST_FAULTS: readonly Fault[] = [
     '[...this.#after(this.keyset), ',
   ),
   fault(MEMORY, 'a plan serves callers whose rules differ', /answer\?\.shape !== shapes\[i\]/, 'false'),
-  fault(REQUEST, 'a plan serves what other filters leave of the rule', / {4}permit\.shape,/, ''),
-  fault(REQUEST, 'a plan serves other filters', / {4}filters\.map\(\(\{ shape \}\) => shape\),/, ''),
-  fault(REQUEST, 'a plan serves other orders', / {4}order,/, ''),
-  fault(REQUEST, 'a plan serves positions with a value where there is none', / {4}after,/, ''),
-  fault(REQUEST, 'a plan serves other pages', / {4}window,/, ''),
+  fault(PLAN, 'a plan serves what other filters leave of the rule', / {4}permit\.shape,/, ''),
+  fault(PLAN, 'a plan serves other filters', / {4}filters\.map\(\(\{ shape \}\) => shape\),/, ''),
+  fault(PLAN, 'a plan serves other orders', / {4}order,/, ''),
+  fault(PLAN, 'a plan serves positions with a value where there is none', / {4}after,/, ''),
+  fault(PLAN, 'a plan serves other pages', / {4}window,/, ''),
   fault(KEYSET, 'any order is that of the ids', /this\.byId = keys\.length === 1 \?/, 'this.byId = keys.length > 0 ?'),
 ];

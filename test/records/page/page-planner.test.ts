@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch } from '../../../src/policy/branch.ts';
+import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { type PageQuestion, shorterBranches } from '../../../src/records/page/page-planner.ts';
-import type { ExactFilter } from '../../../src/records/page/page-request.ts';
 import {
   BackgroundStatistics,
   type ColumnStatistics,
