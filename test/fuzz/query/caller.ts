@@ -51,10 +51,10 @@ export class FuzzCaller {
     this.#maker = new RuleMaker({ catalog: schema, ids, random, compiler: doors.compiler });
     const { name } = this.collection;
     this.rules = this.#maker.make(name, (of) => [...schema.collections.get(of)!.memberAccess.keys()]);
-    this.request = request ?? this.#randomRequest();
+    this.request = request ?? this.randomRequest();
   }
 
-  #randomRequest(): PolicyRequest {
+  randomRequest(): PolicyRequest {
     const { data, stocked } = this.#world;
     const setting = { catalog: stocked.schema, collection: this.collection.name, action: 'list' } as const;
     const world = { catalog: stocked.schema, data } as unknown as World;
@@ -90,26 +90,26 @@ export class FuzzCaller {
     return { text, params, finds };
   }
 
-  access(): AccessContext {
+  access(request = this.request): AccessContext {
     const { decide, updateBoundsOf } = this.#world.doors;
     const { schema } = this.#world.stocked;
     const { list, records, members, update, remove } = this.rules;
     const byAction: Readonly<Record<string, Rule>> = { list, delete: remove };
     const permit = (collection: string, action: string): Permit =>
-      permitOf(action === 'read' ? records.get(collection)! : (byAction[action] ?? []), this.request, decide);
+      permitOf(action === 'read' ? records.get(collection)! : (byAction[action] ?? []), request, decide);
     const updateBounds = update.map(({ generated }) => updateBoundsOf(generated, schema));
     const of = (half: 'certain' | 'possible'): Permit =>
-      decide({ rules: updateBounds.map((each) => each[half]), request: this.request });
+      decide({ rules: updateBounds.map((each) => each[half]), request });
     return {
       collection: this.collection,
       permit,
       member: (collection, name, action) => {
         const rule = action === 'read' ? members.get(collection)!.get(name) : undefined;
-        return rule && permitOf(rule, this.request, decide);
+        return rule && permitOf(rule, request, decide);
       },
       prospect: () => ({ certain: of('certain'), possible: of('possible') }),
-      auth: this.request.auth!,
-      now: this.request.now,
+      auth: request.auth!,
+      now: request.now,
     };
   }
 }

@@ -96,6 +96,9 @@ class ListSession {
   readonly #visible: Related;
   /** As the caller sees them, by id. */
   readonly #listed: readonly Row[];
+  /** The two ways to find a page, for all pages, so that plans are remembered. */
+  readonly #ways: readonly ReturnType<QueryDoors['createRecords']>[];
+  #planned = false;
 
   constructor(world: StockedWorld, random: Random, counts: ListCounts) {
     this.#world = world;
@@ -122,6 +125,15 @@ class ListSession {
       .filter(isListed)
       .map((row) => this.#seen.masked(name, row));
     this.#listed = listed.toSorted((a, b) => ((a.id as Id) < (b.id as Id) ? -1 : 1));
+    const ways: readonly ChoosesBranches[] = [
+      () => undefined,
+      ({ branches }) => {
+        this.#planned = true;
+        return branches.map((branch) => (branch.instead !== undefined && random.chance(0.5) ? branch.instead : branch));
+      },
+    ];
+    const { db } = world.stocked;
+    this.#ways = ways.map((choosesBranches) => doors.createRecords(db, schema, { choosesBranches }));
   }
 
   /** Makes one to three policies. */
@@ -180,20 +192,10 @@ class ListSession {
 
   /** Asks by the plain condition, by the branches, and by the choice of the statistics. */
   async #bothWays<T>(ask: (records: ReturnType<QueryDoors['createRecords']>) => Promise<T>): Promise<readonly T[]> {
-    const { doors, stocked } = this.#world;
-    let planned = 0;
     const answers: T[] = [];
-    const random = this.#random;
-    const both: readonly ChoosesBranches[] = [
-      () => undefined,
-      ({ branches }) => {
-        planned++;
-        return branches.map((branch) => (branch.instead !== undefined && random.chance(0.5) ? branch.instead : branch));
-      },
-    ];
-    for (const chooses of both)
-      answers.push(await ask(doors.createRecords(stocked.db, stocked.schema, { choosesBranches: chooses })));
-    if (planned > 0) this.#counts.planned++;
+    this.#planned = false;
+    for (const records of this.#ways) answers.push(await ask(records));
+    if (this.#planned) this.#counts.planned++;
     return answers;
   }
 

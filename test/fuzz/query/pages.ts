@@ -128,6 +128,8 @@ class PageSession {
   readonly #options: OptionMaker;
   /** Questions that were answered correctly. */
   readonly #questions: Question[] = [];
+  /** One for all pages, so that plans are remembered. */
+  #records: ReturnType<QueryDoors['createRecords']> | undefined;
 
   constructor(world: StockedWorld, random: Random, counts: PageCounts) {
     this.#world = world;
@@ -271,9 +273,9 @@ class PageSession {
 
   async #page(body: Row) {
     const { doors, stocked } = this.#world;
-    const records = doors.createRecords(stocked.db, stocked.schema);
+    this.#records ??= doors.createRecords(stocked.db, stocked.schema);
     const request = doors.queryRequestOf(body, stocked.schema, this.#caller.collection);
-    const { json, ...page } = await records.list(this.#caller.access(), request);
+    const { json, ...page } = await this.#records.list(this.#caller.access(), request);
     return { records: JSON.parse(json) as readonly Row[], ...page };
   }
 

@@ -13,6 +13,7 @@ import { loadQueryCompiler } from './compiler.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
 import { noListCounts, runLists } from './lists.ts';
 import { noPageCounts, runPages } from './pages.ts';
+import { runRemembered } from './remembered.ts';
 import { noServiceCounts, runServiceTaint } from './service-taint.ts';
 import { copyWithSmallCounts } from './small-counts.ts';
 import { loadQueryDoors } from './store-modules.ts';
@@ -118,4 +119,19 @@ describe.each(['embedded', 'postgres'] as const)('lists (%s)', (kind) => {
     },
     60_000,
   );
+});
+
+describe('remembered plans', () => {
+  it('a page of a remembered plan sends the same text and parameters as a plan that is made anew', async () => {
+    const counts = { compared: 0, texts: new Set<string>() };
+    const doors = await loadQueryDoors();
+    const db = await openEmbeddedDatabase();
+    try {
+      expect(await runRemembered(0, db, { doors, seed: 20260104, counts })).toBeUndefined();
+    } finally {
+      await db.close();
+    }
+    expect(counts.compared).toBeGreaterThan(200);
+    expect(counts.texts.size).toBeLessThan(counts.compared);
+  }, 120_000);
 });

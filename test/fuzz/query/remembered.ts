@@ -1,0 +1,119 @@
+/**
+ * Statements of remembered plans: requests of many callers share a memory of plans, and each sends the same statements,
+ * text and parameters, as a service that has planned no page before.
+ */
+import type { Database } from '../../../src/database/contract.ts';
+import type { AccessContext } from '../../../src/records/access-context.ts';
+import type { ListRequest } from '../../../src/records/page/page-plan.ts';
+import type { ChoosesBranches } from '../../../src/records/page/page-planner.ts';
+import type { Sql } from '../../../src/sql.ts';
+import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
+import { Random } from '../random.ts';
+import { FuzzCaller, type StockedWorld } from './caller.ts';
+import { aroundDifference } from './difference.ts';
+import { OptionMaker, sortOf } from './options.ts';
+import { indexed } from './pages.ts';
+import type { QueryDoors } from './store-modules.ts';
+
+export interface RememberedCounts {
+  compared: number;
+  /** Different texts among those that were compared: a memory that makes every plan anew would hide a wrong shape. */
+  readonly texts: Set<string>;
+}
+interface RememberedRun {
+  readonly doors: QueryDoors;
+  readonly seed: number;
+  readonly counts: RememberedCounts;
+}
+
+const ROWS = 6;
+const CALLERS = 8;
+const QUESTIONS = 6;
+/** Requests of each question, by callers of the same rules. */
+const REQUESTS = 4;
+
+const WAYS: readonly ChoosesBranches[] = [
+  () => undefined,
+  ({ branches }) => branches,
+  ({ branches }) => branches.map((branch) => branch.instead ?? branch),
+];
+
+/** Lists the pages of random questions. The first difference in full; undefined if there is none. */
+export async function runRemembered(number: number, db: Database, run: RememberedRun): Promise<string | undefined> {
+  const { doors, seed, counts } = run;
+  const random = new Random((seed * 1_000_033 + number * 7_907) >>> 0);
+  const { schema } = doors.parseSchema(indexed(randomSchema(random), random));
+  if (schema === undefined) throw new Error('the schema of the fuzz has errors');
+  await doors.applyMigration(db, schema);
+  await fill({ doors, schema, db }, random, ROWS);
+  const world: StockedWorld = { doors, stocked: { doors, schema, db }, data: await readAll({ doors, schema, db }) };
+  const sent: Sql[] = [];
+  const rows: Database['rows'] = (statement, options) => {
+    sent.push(statement);
+    return db.rows(statement, options);
+  };
+  const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
+  const recordsOf = (way: number) => doors.createRecords(watched, schema, { choosesBranches: WAYS[way]! });
+  const remembered = WAYS.map((_, way) => recordsOf(way));
+  const linesSent = async (records: ReturnType<typeof recordsOf>, access: AccessContext, request: ListRequest) => {
+    sent.length = 0;
+    const { nextCursor } = await records.list(access, request);
+    const lines = sent.map(({ text, params }) => JSON.stringify([text, params.map((each) => ({ ...each }))], null, 1));
+    return { lines, nextCursor };
+  };
+  for (const { caller, body } of questionsOf(world, random)) {
+    const way = random.below(WAYS.length);
+    for (let i = 0; i < REQUESTS; i++) {
+      const access = caller.access(i === 0 || random.chance(0.3) ? undefined : caller.randomRequest());
+      const limit = random.pick([1, 2, 3, 10, 20]);
+      const offset = random.pick([0, 0, 0, 2, 9]);
+      const request = doors.queryRequestOf({ ...body, offset, limit }, schema, caller.collection);
+      const found = await linesSent(remembered[way]!, access, request).catch(codeOf);
+      const fresh = await linesSent(recordsOf(way), access, request).catch(codeOf);
+      counts.compared++;
+      for (const { text } of sent) counts.texts.add(text);
+      const [shown, wanted] = [found, fresh].map(({ lines }) => lines.join('\n'));
+      if (shown !== wanted)
+        return `${JSON.stringify(body)}, way ${way}\n  remembered  ${aroundDifference(shown!, wanted!)}\n  made anew   ${aroundDifference(wanted!, shown!)}`;
+      if (found.nextCursor === undefined || !random.chance(0.5)) continue;
+      const next = doors.queryRequestOf({ ...body, limit, cursor: found.nextCursor }, schema, caller.collection);
+      const [known, anew] = [
+        await linesSent(remembered[way]!, access, next),
+        await linesSent(recordsOf(way), access, next),
+      ];
+      counts.compared++;
+      if (known.lines.join() !== anew.lines.join()) return `the page after ${JSON.stringify(body)}, way ${way}`;
+    }
+  }
+  return undefined;
+}
+
+/** A query may be refused for its cost, or for what its rules hide. */
+const codeOf = (error: unknown) => {
+  const { code } = error as { readonly code?: string };
+  if (code === undefined) throw error;
+  return { lines: [code], nextCursor: undefined };
+};
+
+/** The questions of all callers, in a random order. */
+function questionsOf(world: StockedWorld, random: Random) {
+  const { schema } = world.stocked;
+  const all = Array.from({ length: CALLERS }, () => {
+    const caller = new FuzzCaller(world, random);
+    const standing = caller.standing(world.data);
+    const options = new OptionMaker(caller, standing, { schema, random });
+    return Array.from({ length: QUESTIONS }, () => {
+      const filter = random.chance(0.3) ? undefined : caller.filter(caller.collection.name);
+      const sort = random.chance(0.4) ? [] : sortOf(caller.collection, { schema, random });
+      const body = {
+        ...(random.chance(0.5) ? options.make().body : {}),
+        ...(filter && { filter: filter.text, params: filter.params }),
+        sort,
+        count: random.pick(['none', 'exact', 'estimated']),
+        capabilities: random.chance(0.3),
+      };
+      return { caller, body };
+    });
+  });
+  return random.shuffled(all.flat());
+}
