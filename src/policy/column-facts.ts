@@ -40,7 +40,7 @@ export function valuesOfTest({ right }: ValueTest, values: SlotValues): readonly
   return Array.isArray(value) ? value : [value];
 }
 
-export interface ColumnFact {
+interface ColumnFact {
   readonly column: ColumnRef;
   /** Null is absent. */
   readonly value: unknown;

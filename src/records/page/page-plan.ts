@@ -129,7 +129,7 @@ const isRelated = (filter: ExactFilter): filter is RelatedFilter => filter.kind 
 type LinkFilter = RelatedFilter & { readonly relation: ManyToMany };
 
 /** The first filter whose links a statement may start from. */
-export const linkFilterOf = (related: readonly RelatedFilter[]): LinkFilter | undefined =>
+const linkFilterOf = (related: readonly RelatedFilter[]): LinkFilter | undefined =>
   related.find((filter): filter is LinkFilter => filter.relation.kind === 'many_to_many');
 
 /** The planner estimates the links of a filter by this test. */

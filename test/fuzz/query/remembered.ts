@@ -15,7 +15,7 @@ import { OptionMaker, sortOf } from './options.ts';
 import { indexed } from './pages.ts';
 import type { QueryDoors } from './store-modules.ts';
 
-export interface RememberedCounts {
+interface RememberedCounts {
   compared: number;
   /** Different texts among those that were compared: a memory that makes every plan anew would hide a wrong shape. */
   readonly texts: Set<string>;
