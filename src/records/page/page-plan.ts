@@ -7,7 +7,7 @@ import type { Permit } from '../../policy/access.ts';
 import type { ColumnValues } from '../../policy/branch.ts';
 import { type AskedFilter, equalityFilter, type Filter, type MemberValue } from '../../policy/filter.ts';
 import type { Row } from '../../policy/types.ts';
-import type { HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
+import type { ManyToMany } from '../../schema/model/model.ts';
 import { join, Place, type Sql, SqlForm, sql } from '../../sql.ts';
 import { type AccessContext, type Store, type UnindexedUse, visibilityOf } from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
@@ -30,7 +30,7 @@ import {
   windowOf,
 } from './keyset.ts';
 import type { BranchChoice, PageQuestion } from './page-planner.ts';
-import { linkedRows, relatedCondition } from './related-filters.ts';
+import { linkedRows, type RelatedFilter, relatedCondition } from './related-filters.ts';
 
 /** All filters must match. */
 export interface ListRequest {
@@ -56,10 +56,6 @@ export interface ListRequest {
 
 /** A filter of a GET list. Each value already has the type of its field. */
 export type ExactFilter = MemberValue | RelatedFilter;
-/** Names a related record. */
-export type RelatedFilter =
-  | { readonly kind: 'has_one'; readonly relation: HasOne; readonly id: string }
-  | { readonly kind: 'any'; readonly relation: HasMany | ManyToMany; readonly id: string };
 
 export interface CursorRequest {
   /** Filter, params and sort in one spelling: equal for the queries that may share a cursor. */

@@ -3,7 +3,11 @@ import type { HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import { ident, param, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, readable, readableReference } from '../access-context.ts';
 import type { Scope, ScopedRows } from '../scope.ts';
-import type { RelatedFilter } from './page-plan.ts';
+
+/** A filter that names a related record. */
+export type RelatedFilter =
+  | { readonly kind: 'has_one'; readonly relation: HasOne; readonly id: string }
+  | { readonly kind: 'any'; readonly relation: HasMany | ManyToMany; readonly id: string };
 
 /** `rows`: the listed records, named `t`. */
 export interface ListedRows {
