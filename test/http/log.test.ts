@@ -1,7 +1,8 @@
 /** The line of a request is written without pino's serialisers, and reads like one of pino's. */
 import type { Context } from 'koa';
 import { describe, expect, test } from 'vitest';
-import { logRequest, openLog } from '../../src/http/observe/log.ts';
+import { openLog } from '../../src/http/observe/log.ts';
+import { logRequest } from '../../src/http/observe/request-record.ts';
 
 const contextOf = (path: string, more: object = {}): Context =>
   ({

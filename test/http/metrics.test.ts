@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { RequestDurations } from '../../src/http/observe/metrics.ts';
+import { RequestDurations } from '../../src/http/observe/request-record.ts';
 
 const NAME = 'bylaw_http_request_duration_seconds';
 

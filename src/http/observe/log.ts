@@ -1,5 +1,4 @@
-/** Logs one JSON line per request to stderr, without tokens, passwords, cookies, bodies or query values. */
-import type { Context } from 'koa';
+/** Opens the log: lines of JSON on stderr. */
 import { type Logger, pino } from 'pino';
 
 export type { Logger };
@@ -52,21 +51,4 @@ class GatheredLines implements LogLines {
     if (this.#lines !== '') this.#stderr.write(this.#lines);
     this.#lines = '';
   }
-}
-
-/**
- * Writes the line of a request that took `ms` milliseconds. The line is joined here, as pino would
- * write it: its serialisers cost more than a small request's rules.
- */
-export function logRequest(log: Logger, ctx: Context, ms: number): void {
-  if (!log.isLevelEnabled('info')) return;
-  const status = ctx.res.headersSent ? ctx.res.statusCode : 499;
-  const user = ctx.state.caller?.id;
-  const stream = (log as unknown as { readonly [pino.symbols.streamSym]: LogLines })[pino.symbols.streamSym];
-  stream.write(
-    `{"level":"info","time":"${new Date().toISOString()}","pid":${process.pid},"request_id":${JSON.stringify(ctx.state.requestId)}` +
-      `,"method":${JSON.stringify(ctx.method)},"path":${JSON.stringify(ctx.path)},"status":${status}` +
-      `,"ms":${Math.round(ms * 10) / 10},"address":${JSON.stringify(ctx.state.address)}` +
-      `${user === undefined ? '' : `,"user":${JSON.stringify(user)}`},"msg":"request"}\n`,
-  );
 }

@@ -13,7 +13,7 @@ import { withDeadline } from '../../with-deadline.ts';
 import { answerError } from '../answer/errors.ts';
 import type { App } from '../app.ts';
 import { authorize } from '../gate.ts';
-import { logRequest } from '../observe/log.ts';
+import { logRequest } from '../observe/request-record.ts';
 import { assignRequestId } from '../request.ts';
 import type { Route } from '../route.ts';
 import { RouteTable } from '../route-table.ts';
