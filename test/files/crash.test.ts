@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded.ts';
 import { serve } from '../support/process.ts';
+import { until } from '../support/until.ts';
 import { allFiles } from './listing.ts';
 import { temporaryFolder, upload } from './sending.ts';
 
@@ -33,11 +34,13 @@ test('a folder holds acknowledged uploads only after kill -9', async () => {
         if (answer?.status === 201) answered.add(answer.body.data.id);
       }
     });
-    await new Promise((later) => setTimeout(later, 700 + round * 333));
+    const before = answered.size;
+    const unfinishedNow = (): readonly string[] => bytesIn(folder).filter((place) => place.includes('/incoming/'));
+    await until('uploads are answered, and others go on', () => answered.size > before && unfinishedNow().length > 0);
     await server.end('SIGKILL');
     stopped = true;
     await Promise.all(work);
-    unfinished += bytesIn(folder).filter((place) => place.includes('/incoming/')).length;
+    unfinished += unfinishedNow().length;
   }
   const server = await serve(args, env);
   const client = await login(server.url);
