@@ -10,7 +10,7 @@ import { forbidden, invalid, type Refusal } from '../../refusal.ts';
 import type { Relation } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
-import { firstOf, readableReferences, toRefusal, unreadableReferences } from '../constraint-errors.ts';
+import { firstOf, toRefusal, unreadableReferences } from '../constraint-errors.ts';
 import type { Written } from '../read.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
@@ -25,7 +25,8 @@ import {
   readInput,
   type ServerValues,
 } from './input.ts';
-import { readWritten, type StatementWriter, statementWriter, WrittenView, writtenOf } from './single-statement.ts';
+import { readWritten, type StatementWriter, statementWriter, writtenOf } from './single-statement.ts';
+import { writePlanOf } from './write-plan.ts';
 import { insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
@@ -83,17 +84,19 @@ async function requireValid(reading: Reading, { errors, references }: Input): Pr
  * by the write itself, which comes after every other check.
  */
 async function createInOneStatement(writer: StatementWriter, creation: Creation): Promise<Written | undefined> {
-  const { id, input, relations } = creation;
+  const { store, access, tenant } = writer;
+  const { id, permit, members, input, relations } = creation;
+  const { references } = input;
   const writesMore = input.links.length + input.hasOnes.length + relations.length > 0;
-  if (input.errors.length > 0 || writesMore) return undefined;
-  const view = new WrittenView(writer);
   // A statement never names two tenants.
-  if (!view.isExactFor('create') || !mayBeOfTenant(writer, 'create')) return undefined;
-  const conditions = [...conditionsOf(creation), ...readableReferences(writer, input.references)];
-  const writing = newRecord(writer.access, id, input);
-  const statement = { writing, condition: join(conditions, ' AND '), returning: view.columns };
-  const [cells] = await writer.write(insertStatement(writer, statement));
-  return cells && writtenOf(writer, id, { view: view.record, cells, relations });
+  if (input.errors.length > 0 || writesMore || !mayBeOfTenant(writer, 'create')) return undefined;
+  const permits = [permit, ...members.map((member) => member.permit)];
+  const { values } = newRecord(access, id, input);
+  const asked = { kind: 'create' as const, id, now: access.now, tenant, values, references, permits, counts: [] };
+  const { plan, answers } = writePlanOf(store, access, asked);
+  if (!plan.isExact) return undefined;
+  const [cells] = await writer.write(plan.statement.fill({ asked, answers }));
+  return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
 }
 
 /** The conditions under which the record may be created, and each member may be set. */

@@ -15,7 +15,7 @@ import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type I
 import { changedSince, LockedUpdate } from './locked-row.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
 import { acceptedCounts, readWritten, type StatementWriter, statementWriter, writtenOf } from './single-statement.ts';
-import { type UpdatePlan, type UpdateValues, updatePlanOf } from './update-plan.ts';
+import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
 
 export interface UpdateRequest {
@@ -66,8 +66,8 @@ export async function update(store: Store, access: AccessContext, request: Updat
   }
 }
 
-interface KnownUpdate extends UpdateValues {
-  readonly plan: UpdatePlan;
+interface KnownUpdate extends WriteValues {
+  readonly plan: WritePlan;
 }
 
 /** The plan of the statement that can decide and write; undefined: the locked row decides. */
@@ -82,8 +82,8 @@ async function knownUpdate(writer: StatementWriter, change: Change): Promise<Kno
   if (counts === undefined) return undefined;
   const permits = [access.permit(access.collection.name, 'update'), ...members.map(({ permit }) => permit)];
   const { values, references } = input;
-  const asked = { id, now: access.now, tenant, values, references, permits, counts };
-  return { asked, ...updatePlanOf(store, access, asked) };
+  const asked = { kind: 'update' as const, id, now: access.now, tenant, values, references, permits, counts };
+  return { asked, ...writePlanOf(store, access, asked) };
 }
 
 /**

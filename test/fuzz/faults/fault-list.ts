@@ -18,7 +18,7 @@ const SINGLE_STATEMENT = 'src/records/write/single-statement.ts';
 const LOCKED_ROW = 'src/records/write/locked-row.ts';
 const CREATE = 'src/records/write/create.ts';
 const UPDATE = 'src/records/write/update.ts';
-const UPDATE_PLAN = 'src/records/write/update-plan.ts';
+const WRITE_PLAN = 'src/records/write/write-plan.ts';
 const REMOVE = 'src/records/write/remove.ts';
 const CASCADES = 'src/records/relations/cascades.ts';
 const GATHERED = 'src/database/lanes/write-batcher.ts';
@@ -672,8 +672,8 @@ export const FAULTS: readonly Fault[] = [
     "'update')]",
   ),
   fault(
-    UPDATE_PLAN,
-    'an update in one statement refers to what the caller may not read',
+    WRITE_PLAN,
+    'a write in one statement refers to what the caller may not read',
     /\.\.\.readableReferences\(reading, references\),/,
     '',
   ),
@@ -694,12 +694,6 @@ export const FAULTS: readonly Fault[] = [
     'a create is judged without the rules of its members',
     /\[permit, \.\.\.members\.map\(\(member\) => member\.permit\)\]/,
     '[permit]',
-  ),
-  fault(
-    CREATE,
-    'a create in one statement refers to what the caller may not read',
-    /, \.\.\.readableReferences\(writer, input\.references\)/,
-    '',
   ),
   fault(
     SINGLE_STATEMENT,
@@ -745,7 +739,7 @@ export const FAULTS: readonly Fault[] = [
   ),
   {
     ...fault(
-      UPDATE_PLAN,
+      WRITE_PLAN,
       'an update in one statement takes the version that was there',
       /\.\.\.asked\.counts\.map\(.*\),/,
       '',

@@ -1,10 +1,10 @@
-/** Updates of one shape share a plan: it has the statement that each of them would make for itself. */
+/** Writes of one shape share a plan: it has the statement that each of them would make for itself. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Row } from '../../../src/policy/types.ts';
 import { Store } from '../../../src/records/access-context.ts';
 import { readInput } from '../../../src/records/write/input.ts';
-import { UpdatePlan, type UpdateValues, updatePlanOf } from '../../../src/records/write/update-plan.ts';
+import { WritePlan, type WriteValues, writePlanOf } from '../../../src/records/write/write-plan.ts';
 import { Caller, schemaOf, type World } from '../../support/store-world.ts';
 
 const IDS = ['a', 'b', 'c', 'd'].map((letter) => `00000000-0000-4000-8000-00000000000${letter}`);
@@ -41,6 +41,7 @@ collections:
       cover: { kind: has_one, collection: covers, via: document }
     access:
       view: [{ when: '@record.owner = @request.auth.id' }, { when: 'any(@record.team.memberships as m, m.user = @request.auth.id)' }]
+      create: [{ roles: [lead] }, { when: '@record.owner = @request.auth.id and @record.score < @request.auth.level' }]
       update:
         - roles: [admin]
         - when: '@record.owner = @request.auth.id and @next.owner = @request.auth.id'
@@ -49,10 +50,13 @@ collections:
   covers:
     fields: { caption: string }
     relations: { document: { kind: belongs_to, collection: documents, access: { read: [{ when: '@record.caption = @request.query.label' }] } } }
-    access: { view: '@record.document.owner = @request.auth.id', update: '@record.document.owner = @request.auth.id or @record.caption = "x"' }
+    access:
+      view: '@record.document.owner = @request.auth.id'
+      create: '@record.document.owner = @request.auth.id'
+      update: '@record.document.owner = @request.auth.id or @record.caption = "x"'
   tags:
     fields: { label: string }
-    access: { view: true, update: [{ roles: [member] }] }
+    access: { view: true, create: [{ roles: [member] }], update: [{ roles: [member] }] }
 `);
 
 const id = fc.constantFrom(...IDS);
@@ -77,6 +81,7 @@ const auth = fc.record({
   roles: fc.subarray(['member', 'lead', 'admin']),
 });
 const request = fc.record({
+  kind: fc.constantFrom('create' as const, 'update' as const),
   change: changes,
   auth,
   id,
@@ -87,32 +92,33 @@ const request = fc.record({
 
 type Request = typeof request extends fc.Arbitrary<infer R> ? R : never;
 
-/** The update as the caller asks for it; members that it may never set are left to the rules of the record. */
-function askedOf({ change: { collection, data }, auth, id, label, now, counts }: Request) {
+/** The write as the caller asks for it; members that it may never set are left to the rules of the record. */
+function askedOf({ kind, change: { collection, data }, auth, id, label, now, counts: stored }: Request) {
   const query: Readonly<Record<string, string>> = label === undefined ? {} : { label };
   const access = new Caller({ schema } as World, auth).ask(collection, { data, now, query });
-  const { values, references } = readInput(access, { mode: 'update', data });
-  const members = Object.keys(data).flatMap((name) => access.member(collection, name, 'update') ?? []);
-  const permits = [access.permit(collection, 'update'), ...members];
-  return { access, asked: { id, now, tenant: undefined, values, references, permits, counts } };
+  const { values, references } = readInput(access, { mode: kind, data });
+  const members = Object.keys(data).flatMap((name) => access.member(collection, name, kind) ?? []);
+  const permits = [access.permit(collection, kind), ...members];
+  const counts = kind === 'update' ? stored : [];
+  return { access, asked: { kind, id, now, tenant: undefined, values, references, permits, counts } };
 }
 
-const printed = ({ statement, written }: UpdatePlan, values: UpdateValues) =>
+const printed = ({ statement, written }: WritePlan, values: WriteValues) =>
   [statement, written].map((form) => {
     const { text, params } = form.fill(values);
     return { text, params };
   });
 
-test('an update of a known shape has the statements that it would make for itself', () => {
+test('a write of a known shape has the statements that it would make for itself', () => {
   const store = new Store({} as Store['db'], schema);
-  const plans = new Set<UpdatePlan>();
+  const plans = new Set<WritePlan>();
   const numRuns = 1_500;
   fc.assert(
     fc.property(request, (given) => {
       const { access, asked } = askedOf(given);
-      const { plan, answers } = updatePlanOf(store, access, asked);
+      const { plan, answers } = writePlanOf(store, access, asked);
       // With the access of the request itself, the caller's permits print their values.
-      const own = new UpdatePlan(store, access, asked);
+      const own = new WritePlan(store, access, asked);
       expect(plan.isExact).toBe(own.isExact);
       expect(printed(plan, { asked, answers })).toEqual(printed(own, { asked, answers: [] }));
       plans.add(plan);

@@ -1,6 +1,7 @@
 /**
- * The plan of an update: the statement that decides and writes, made of the caller's rules and the
- * names of the members that change. A plan serves all updates of a shape, so its statements are forms.
+ * The plan of a create or an update: the statement that decides and writes, made of the caller's rules
+ * and the names of the members that are set. A plan serves all writes of a shape, so its statements
+ * are forms.
  */
 
 import type { Permit } from '../../policy/access.ts';
@@ -12,10 +13,11 @@ import type { RecordView } from '../record-view.ts';
 import { type Answered, type KnownPlan, ShapeMemory } from '../shape-memory.ts';
 import type { ColumnValue, ReferencedId } from './input.ts';
 import { hasCount, versionUnchanged, WrittenView } from './single-statement.ts';
-import { STORED, updateStatement, WRITTEN } from './written-row.ts';
+import { insertStatement, STORED, updateStatement, WRITTEN } from './written-row.ts';
 
-/** An update of columns of one record. */
-export interface AskedUpdate {
+/** A write of columns of one record. */
+export interface AskedWrite {
+  readonly kind: 'create' | 'update';
   readonly id: string;
   readonly now: string;
   readonly tenant: string | undefined;
@@ -23,70 +25,73 @@ export interface AskedUpdate {
   readonly references: readonly ReferencedId[];
   /** The rules of the record, then of each member that has its own. */
   readonly permits: readonly Permit[];
-  /** The count of changes that the stored record must have, where the request names versions. */
+  /** The count of changes that the stored record must have, where an update names versions. */
   readonly counts: readonly string[];
 }
 
 /** The values of one request, for the forms. */
-export interface UpdateValues extends Answered {
-  readonly asked: AskedUpdate;
+export interface WriteValues extends Answered {
+  readonly asked: AskedWrite;
 }
 
-export class UpdatePlan {
+export class WritePlan {
   readonly view: RecordView;
   /** The statement returns the record as it is after the write; otherwise `written` reads it. */
   readonly isExact: boolean;
-  readonly statement: SqlForm<UpdateValues>;
-  readonly written: SqlForm<UpdateValues>;
+  readonly statement: SqlForm<WriteValues>;
+  readonly written: SqlForm<WriteValues>;
 
   /** @param asked of the shape, of whose values none is used */
-  constructor(store: Store, access: AccessContext, asked: AskedUpdate) {
+  constructor(store: Store, access: AccessContext, asked: AskedWrite) {
     const collection = access.collection.name;
-    const place = (read: (request: AskedUpdate) => unknown) => new Place((values: UpdateValues) => read(values.asked));
+    const place = (read: (request: AskedWrite) => unknown) => new Place((values: WriteValues) => read(values.asked));
     const id = place((request) => request.id);
     const tenant = asked.tenant === undefined ? undefined : place((request) => request.tenant);
     const references = asked.references.map((each, i) => ({ ...each, id: place((to) => to.references[i]!.id) }));
     const values = asked.values.map((each, i) => ({ ...each, value: place((request) => request.values[i]!.value) }));
-    const permits = asked.permits.map((each, i) => each.placed((filled: UpdateValues) => filled.asked.permits[i]!));
+    const permits = asked.permits.map((each, i) => each.placed((filled: WriteValues) => filled.asked.permits[i]!));
     const reading = { store, access, tenant };
     const view = new WrittenView(reading);
     this.view = view.record;
-    this.isExact = view.isExactFor('update');
+    this.isExact = view.isExactFor(asked.kind);
+    const isUpdate = asked.kind === 'update';
     const consultsOthers = (this.isExact && view.consultsOthers) || permits.some((permit) => permit.consultsOthers);
     const conditions = [
-      ...permits.map(({ update: rules }) => rules.allows(STORED, WRITTEN)),
+      ...permits.map((permit) => (isUpdate ? permit.update.allows(STORED, WRITTEN) : permit.where(WRITTEN))),
       ...readableReferences(reading, references),
-      ...(consultsOthers ? [versionUnchanged(reading, id)] : []),
+      ...(isUpdate && consultsOthers ? [versionUnchanged(reading, id)] : []),
       ...asked.counts.map((_, i) => hasCount(place((request) => request.counts[i]))),
     ];
-    const statement = updateStatement(reading, {
-      collection,
-      id,
-      now: place((request) => request.now),
+    const decided = {
       writing: { values, members: [], partners: [] },
       condition: join(conditions, ' AND '),
       returning: this.isExact ? view.columns : raw('id'),
-    });
-    this.statement = new SqlForm(statement);
+    };
+    const now = place((request) => request.now);
+    this.statement = new SqlForm(
+      isUpdate ? updateStatement(reading, { collection, id, now, ...decided }) : insertStatement(reading, decided),
+    );
     this.written = new SqlForm(view.statement(id));
   }
 }
 
 /** Process-wide: a memo of a pure function of the schema and the shape. */
-const plans = new WeakMap<Schema, ShapeMemory<UpdatePlan>>();
+const plans = new WeakMap<Schema, ShapeMemory<WritePlan>>();
 
-export function updatePlanOf(store: Store, access: AccessContext, asked: AskedUpdate): KnownPlan<UpdatePlan> {
+export function writePlanOf(store: Store, access: AccessContext, asked: AskedWrite): KnownPlan<WritePlan> {
   const memory = plans.get(store.schema) ?? new ShapeMemory();
   plans.set(store.schema, memory);
-  return memory.planOf(shapeOf(access, asked), access, (placed) => new UpdatePlan(store, placed, asked));
+  return memory.planOf(shapeOf(access, asked), access, (placed) => new WritePlan(store, placed, asked));
 }
 
 /**
  * All that decides the plan, besides the answers of the caller's other rules. Its parts are names of
  * the schema and numbers of compiled rules, so two shapes never have one spelling.
  */
-function shapeOf({ collection }: AccessContext, { permits, values, references, counts, tenant }: AskedUpdate): string {
+function shapeOf({ collection }: AccessContext, asked: AskedWrite): string {
+  const { kind, permits, values, references, counts, tenant } = asked;
   return [
+    kind,
     collection.name,
     permits.map(({ shape }) => shape).join(';'),
     values.map(({ column }) => column),
