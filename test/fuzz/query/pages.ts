@@ -128,7 +128,7 @@ class PageSession {
   readonly #options: OptionMaker;
   /** Questions that were answered correctly. */
   readonly #questions: Question[] = [];
-  /** One for all pages, so that plans are remembered. */
+  /** All pages share it, so that plans are remembered. */
   #records: ReturnType<QueryDoors['createRecords']> | undefined;
 
   constructor(world: StockedWorld, random: Random, counts: PageCounts) {
