@@ -104,13 +104,13 @@ function questionsOf(world: StockedWorld, random: Random) {
     const options = new OptionMaker(caller, standing, { schema, random });
     return Array.from({ length: QUESTIONS }, () => {
       const filter = random.chance(0.3) ? undefined : caller.filter(caller.collection.name);
-      const sort = random.chance(0.4) ? [] : sortOf(caller.collection, { schema, random });
+      const sort = random.chance(0.8) ? [] : sortOf(caller.collection, { schema, random });
       const body = {
-        ...(random.chance(0.5) ? options.make().body : {}),
+        ...(random.chance(0.15) ? options.make().body : {}),
         ...(filter && { filter: filter.text, params: filter.params }),
         sort,
-        count: random.pick(['none', 'exact', 'estimated']),
-        capabilities: random.chance(0.3),
+        count: random.pick(['none', 'none', 'none', 'exact', 'estimated']),
+        capabilities: random.chance(0.1),
       };
       return { caller, body };
     });
