@@ -46,7 +46,7 @@ interface ColumnFact {
   readonly value: unknown;
 }
 
-type FactsOf = (values: SlotValues) => readonly ColumnFact[];
+export type FactsOf = (values: SlotValues) => readonly ColumnFact[];
 
 /** Every record that meets the condition, stored or being created, has each of these values. */
 export function factsOf(cond: Condition): FactsOf {

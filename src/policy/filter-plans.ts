@@ -5,7 +5,7 @@
  */
 import type { Sql } from '../sql.ts';
 import { type Pin, provenPins } from './analyse/routing.ts';
-import { factsOf } from './column-facts.ts';
+import { type FactsOf, factsOf } from './column-facts.ts';
 import type { Condition } from './condition.ts';
 import { STORED_ROOTS } from './condition.ts';
 import type { Where } from './emit/value-places.ts';
@@ -123,7 +123,7 @@ export class LoweredFilter {
   readonly cond: Condition;
   /** It depends on nothing that the caller may not read. */
   readonly isOpen: boolean;
-  readonly facts: ReturnType<typeof factsOf>;
+  readonly facts: FactsOf;
   readonly #verdicts: readonly AskedVerdict[];
   readonly #dependsOnCaller: boolean;
   /** The key is the alias of the row, and the text of its time. */

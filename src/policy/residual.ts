@@ -9,7 +9,7 @@ import { invariant } from '../invariant.ts';
 import { memoized } from '../memoized.ts';
 import { raw, type Sql } from '../sql.ts';
 import type { Branch } from './branch.ts';
-import { DecidableLeaves, type Facts, factsOf } from './column-facts.ts';
+import { DecidableLeaves, type Facts, type FactsOf, factsOf } from './column-facts.ts';
 import type { Condition } from './condition.ts';
 import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
@@ -244,7 +244,7 @@ export class CachedResidual {
   /** Lists and deletes never ask for it. */
   readonly written: () => CachedResidual;
   readonly needs = memoized(() => shapeNeedsOf(this.cond));
-  readonly facts = memoized(() => factsOf(this.cond));
+  readonly facts: () => FactsOf = memoized(() => factsOf(this.cond));
   readonly #leaves = memoized(() => new DecidableLeaves(this.cond));
   readonly #texts = new BoundedMap<string, Where>(KEPT_TEXTS);
   /** Remainders by the outcomes of the leaves. */
