@@ -4,10 +4,10 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import pg from 'pg';
+import { inRounds } from '../in-rounds.ts';
 import { ident } from '../sql.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { deliver, type Listen, type Subscription } from './contract.ts';
-import { inRounds } from './in-rounds.ts';
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;

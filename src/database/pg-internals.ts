@@ -3,7 +3,7 @@
  * (`CellClient`), several statements in one write and one transaction (`StatementBatch`), and the socket.
  */
 import { createRequire } from 'node:module';
-import { connect as dial } from 'node:net';
+import { connect as dial, type Socket } from 'node:net';
 import pg from 'pg';
 import type { Param, Sql } from '../sql.ts';
 import type { Cells } from './contract.ts';
@@ -12,14 +12,6 @@ import { isServerError, mayBeCommitted } from './to-store-error.ts';
 
 /** The minor version of `pg` that this file was written for: test/database/pg-internals.test.ts lists what to check. */
 export const PG_VERSION = '8.23';
-
-interface Socket {
-  readonly bytesRead?: number;
-  readonly destroyed: boolean;
-  readonly writable: boolean;
-  write(bytes: Buffer): unknown;
-  destroy(): void;
-}
 
 interface DriverConnection extends NodeJS.EventEmitter {
   readonly stream: Socket;
@@ -40,7 +32,7 @@ export type AnyClient = Pick<pg.ClientBase, 'query'>;
 const driverOf = (client: AnyClient): DriverClient => client as unknown as DriverClient;
 
 /** The bytes that the connection has received. */
-export const bytesReadOf = (client: AnyClient): number => driverOf(client).connection.stream.bytesRead ?? 0;
+export const bytesReadOf = (client: AnyClient): number => driverOf(client).connection.stream.bytesRead;
 
 /** The server's process for the connection; a pooler makes the id up. */
 export const processIdOf = (client: AnyClient): number | null => driverOf(client).processID;
@@ -71,6 +63,9 @@ interface DriverParser {
   parse(bytes: Buffer, take: (message: DriverMessage) => void): void;
   handlePacket(offset: number, code: number, length: number, bytes: Buffer): DriverMessage;
 }
+interface DataRow extends DriverMessage {
+  readonly fields: Cells;
+}
 const { Parser } = createRequire(require.resolve('pg'))('pg-protocol/dist/parser') as {
   readonly Parser: new () => DriverParser;
 };
@@ -80,8 +75,8 @@ export class CellParser extends Parser {
   override handlePacket(offset: number, code: number, length: number, bytes: Buffer): DriverMessage {
     // `D` is a DataRow; its length counts four bytes before the offset.
     if (code !== 0x44) return super.handlePacket(offset, code, length, bytes);
-    const message: DriverMessage & DataRow = { name: 'dataRow', fields: cellsOf(bytes, offset, offset + length - 4) };
-    return message;
+    const row: DataRow = { name: 'dataRow', fields: cellsOf(bytes, offset, offset + length - 4) };
+    return row;
   }
 }
 
@@ -150,24 +145,12 @@ function appendMessages({ statement, name = '', closed }: BatchStatement): void 
   messages.execute({});
 }
 
-interface DataRow {
-  readonly fields: Cells;
-}
 interface CommandComplete {
   readonly text: string;
 }
 
-/** The methods that the driver calls to send a query and while its answer arrives. */
-interface Handlers {
-  submit(connection: object): null;
-  handleRowDescription(): void;
-  handleDataRow(message: DataRow): void;
-  handleCommandComplete(message: CommandComplete): void;
-  handleEmptyQuery(): void;
-  handleError(error: Error, connection: object): void;
-  handleReadyForQuery(): void;
-}
-const DriverQuery = pg.Query as unknown as new (text: string) => Omit<pg.Query, keyof Handlers> & Handlers;
+/** The driver pipelines instances of its own class only; its types hide the methods that it calls. */
+const DriverQuery = pg.Query as unknown as new (text: string) => object;
 
 export interface Outcome {
   readonly rows: readonly Cells[];
@@ -227,25 +210,25 @@ export class StatementBatch extends DriverQuery {
   }
 
   /** The driver calls it once. */
-  override submit(connection: object): null {
+  submit(connection: object): null {
     this.#isSent = true;
     const { stream } = connection as DriverConnection;
     if (stream.writable) stream.write(this.#bytes);
     return null;
   }
 
-  override handleRowDescription(): void {}
+  handleRowDescription(): void {}
 
-  override handleDataRow({ fields }: DataRow): void {
+  handleDataRow({ fields }: DataRow): void {
     this.#current.rows.push(fields);
   }
 
-  override handleCommandComplete({ text }: CommandComplete): void {
+  handleCommandComplete({ text }: CommandComplete): void {
     this.#current.tag = text;
     this.#completed++;
   }
 
-  override handleEmptyQuery(): void {
+  handleEmptyQuery(): void {
     this.#completed++;
   }
 
@@ -255,7 +238,7 @@ export class StatementBatch extends DriverQuery {
   }
 
   /** Nothing was committed if the server reports the error, and is ready again. */
-  override handleError(error: Error, connection: object): void {
+  handleError(error: Error, connection: object): void {
     const { length } = this.statements;
     if (!this.#isSent) this.#fail(error, true);
     else if (length === 1 || !isServerError(error) || mayBeCommitted(error, this.#completed >= length)) {
@@ -276,7 +259,7 @@ export class StatementBatch extends DriverQuery {
   }
 
   /** Deferred constraints of adopted tables fail after CommandComplete, so the outcome is known only here. */
-  override handleReadyForQuery(): void {
+  handleReadyForQuery(): void {
     if (this.#completed < this.statements.length) this.#fail(new Error('the connection lost an answer'), false);
     else this.#settle.resolve(this.statements);
   }

@@ -2,14 +2,14 @@
  * A PostgreSQL server, perhaps with a standby. No session needs to last between statements, so a pooler in transaction
  * mode works.
  */
-import { param, raw, type Sql, sql, text } from '../sql.ts';
+import { raw, type Sql, sql, text } from '../sql.ts';
 import { type Cells, type Database, inLane, type Queryable, type Session, StoreError } from './contract.ts';
 import { type LaneSizes, ServerLanes } from './lanes/server-lanes.ts';
 import { Statements } from './lanes/statements.ts';
 import { Listener } from './listener.ts';
 import { CellClient, countOf, type Outcome } from './pg-internals.ts';
 import { Replica } from './replica/replica.ts';
-import { missingSettings, readServerUrl, SESSION_SETTINGS, type ServerUrl, withSetting } from './server-url.ts';
+import { MISSING_SETTINGS, readServerUrl, type ServerUrl, withSetting } from './server-url.ts';
 import { toStoreError } from './to-store-error.ts';
 import { transact } from './transaction.ts';
 
@@ -99,15 +99,10 @@ async function checkStart(database: Database, check: () => Promise<void>): Promi
 
 /** Throws what the operator must set for connections that a pooler lends. */
 async function checkPooledSettings(q: Pick<Queryable, 'rows'>): Promise<void> {
-  const rows = await q.rows(sql`
-    SELECT name, setting, quote_ident(current_user)
-      FROM pg_settings
-     WHERE name = ANY(${param('text[]', SESSION_SETTINGS)})`);
-  const actual = new Map(rows.map(([name, setting]) => [name!, setting!]));
-  const missing = missingSettings(rows[0]?.[2] ?? 'the_role', actual);
+  const missing = await q.rows(MISSING_SETTINGS);
   if (missing.length === 0) return;
   throw new Error(
-    `through a pooler, the settings of connections belong to the role; run this as its owner, and RECONNECT the pooler:\n${missing.join('\n')}`,
+    `through a pooler, the settings of connections belong to the role; run this as its owner, and RECONNECT the pooler:\n${missing.flat().join('\n')}`,
   );
 }
 

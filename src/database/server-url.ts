@@ -1,5 +1,6 @@
 /** The connections to a server, from its URL, which takes `pooler` and `max_lag` besides libpq's keys. */
 import type pg from 'pg';
+import { param, type Sql, sql } from '../sql.ts';
 
 /** Milliseconds. */
 export const TIME_LIMIT_MS = 15_000;
@@ -79,14 +80,10 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
 export const withSetting = (config: pg.ClientConfig, flag: string): pg.ClientConfig =>
   config.options === undefined ? config : { ...config, options: `${config.options} ${flag}` };
 
-/** The statements that give a role the settings of connections through a pooler, for each that differs. */
-export function missingSettings(role: string, actual: ReadonlyMap<string, string>): readonly string[] {
-  return Object.entries(SESSION).flatMap(([name, wanted]) => {
-    const found = actual.get(name) ?? '';
-    // `ISO, MDY` has the other order of days and months for input, which is never used.
-    const isGood = name === 'DateStyle' ? found.startsWith('ISO') : found === wanted;
-    return isGood ? [] : [`ALTER ROLE ${role} SET ${name} = '${wanted}';`];
-  });
-}
-
-export const SESSION_SETTINGS: readonly string[] = Object.keys(SESSION);
+/** Asks for the statements that give the role the settings which connections through a pooler lack. */
+export const MISSING_SETTINGS: Sql = sql`
+  SELECT format('ALTER ROLE %I SET %s = %L;', current_user, name, wanted)
+    FROM unnest(${param('text[]', Object.keys(SESSION))}, ${param('text[]', Object.values(SESSION))}) AS own (name, wanted)
+    JOIN pg_settings USING (name)
+   -- \`ISO, MDY\` has the other order of days and months for input, which is never used.
+   WHERE split_part(setting, ',', 1) <> wanted`;

@@ -1,9 +1,10 @@
 /** A migration: its plan, the reasons to refuse it, and the options of callers. */
 
-import { assertCitusFits, tenantStorageOf } from '../database/citus.ts';
+import { tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { raw, type Sql, sql, text } from '../sql.ts';
+import { assertCitusFits } from './assert-citus-fits.ts';
 import { readCatalog } from './catalog.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, StoreError } from '../../src/database/contract.ts';
 import { FolderInUse, lockFolder } from '../../src/database/embedded/folder-lock.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { MISSING_SETTINGS } from '../../src/database/server-url.ts';
 import { type Param, param, plannedParam, raw, sql, typedLiteral } from '../../src/sql.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from '../support/store-world.ts';
 
@@ -52,6 +53,23 @@ describe.each(KINDS)('%s', (kind) => {
 
   const count = async (id: number) =>
     Number((await db.rows(sql`SELECT n FROM parents WHERE id = ${param('int8', id)}`))[0]![0]);
+
+  it('a role is given the settings that a connection lacks, in statements', async () => {
+    const [, ...answers] = await db.transaction(async (tx) => [
+      await tx.run(
+        raw(`SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO, DMY'; SET LOCAL bytea_output = 'hex';
+             SET LOCAL extra_float_digits = 1; SET LOCAL statement_timeout = '15s';
+             SET LOCAL idle_in_transaction_session_timeout = '30s'`),
+      ),
+      await tx.rows(MISSING_SETTINGS),
+      await tx.run(raw(`SET LOCAL timezone = 'Europe/Vienna'; SET LOCAL datestyle = 'German, DMY'`)),
+      (await tx.rows(MISSING_SETTINGS)).flat().sort(),
+      (await tx.rows(raw('SELECT quote_ident(current_user)')))[0]![0],
+    ]);
+    const [none, , some, role] = answers;
+    expect(none).toEqual([]);
+    expect(some).toEqual([`ALTER ROLE ${role} SET DateStyle = 'ISO';`, `ALTER ROLE ${role} SET TimeZone = 'UTC';`]);
+  });
 
   it.each(['on', 'off'])('constants keep their values with standard_conforming_strings %s', async (setting) => {
     const texts = [

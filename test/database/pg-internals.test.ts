@@ -19,7 +19,7 @@ test('the installed version of pg is the version that pg-internals was written f
   const check = [
     'Read the diff of pg/lib/{client,query,connection,utils}.js, pg-pool and pg-protocol between the two versions. Check that',
     '- Client has host, port, processID, secretKey, _queryable, _ending and connection, and Connection has stream and attachListeners,',
-    '- Client calls submit and handle… of a query as `Handlers` declares them, handleError with its connection, and pipelines subclasses of Query,',
+    '- Client calls submit and handle… of a query as `StatementBatch` has them, handleError with its connection, and pipelines subclasses of Query,',
     '- Client emits readyForQuery on its connection after the query of an error was taken off,',
     '- Connection.attachListeners emits what the Parser of pg-protocol returns, whose parse calls handlePacket,',
     '- pg/lib/utils exports prepareValue, and Connection writes one message a call to the stream that it is given.',

@@ -1,6 +1,6 @@
-/** The keys of a database URL that are ours, and what a pooler's role must be given. */
+/** The keys of a database URL that are ours. */
 import { describe, expect, it } from 'vitest';
-import { missingSettings, readServerUrl, withSetting } from '../../src/database/server-url.ts';
+import { readServerUrl, withSetting } from '../../src/database/server-url.ts';
 
 describe('the URL of a server', () => {
   it('a URL keeps the keys of libpq without ours', () => {
@@ -30,20 +30,4 @@ describe('the URL of a server', () => {
   it.each(['', '-1', 'soon', 'Infinity'])('a lag of %j means the default', (lag) => {
     expect(readServerUrl(`postgres://h/d?max_lag=${lag}`).maxLag).toBe(1_000);
   });
-});
-
-it('missingSettings returns a statement for every setting that a role lacks', () => {
-  const good = {
-    TimeZone: 'UTC',
-    DateStyle: 'ISO, DMY',
-    bytea_output: 'hex',
-    extra_float_digits: '1',
-    statement_timeout: '15000',
-    idle_in_transaction_session_timeout: '30000',
-  };
-  expect(missingSettings('me', new Map(Object.entries(good)))).toEqual([]);
-  expect(
-    missingSettings('"Me"', new Map(Object.entries({ ...good, TimeZone: 'Europe/Vienna', DateStyle: 'German, DMY' }))),
-  ).toEqual([`ALTER ROLE "Me" SET TimeZone = 'UTC';`, `ALTER ROLE "Me" SET DateStyle = 'ISO';`]);
-  expect(missingSettings('me', new Map())).toHaveLength(6);
 });

@@ -10,8 +10,8 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { NodeFS } from '@electric-sql/pglite/nodefs';
+import { inRounds } from '../../in-rounds.ts';
 import { codeOf, reasonOf } from '../../thrown.ts';
-import { inRounds } from '../in-rounds.ts';
 
 /** Milliseconds. */
 const LOG_DELAY_MS = 1_000;

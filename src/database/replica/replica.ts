@@ -3,16 +3,20 @@
  * error that only the standby may have (it lacks a new column), while it lags behind, and for
  * callers whose last write it lacks.
  *
- * Nodes announce writes before acknowledging them, and receive all earlier announcements before a
+ * Nodes announce writers before acknowledging their writes, and receive all earlier announcements before a
  * read goes to the standby, so a caller sees its own writes through every node.
  */
-
-import { raw } from '../../sql.ts';
-import { inLane, QueueFull, type Reader, StoreError } from '../contract.ts';
+import { BoundedMap } from '../../bounded-map.ts';
+import { inRounds } from '../../in-rounds.ts';
+import { param, raw, type Sql, sql, text } from '../../sql.ts';
+import { QueueFull, type Reader, StoreError } from '../contract.ts';
 import type { Listener } from '../listener.ts';
 import { isQueryCanceled } from '../to-store-error.ts';
-import { RecentWriters, WRITE_CHANNEL } from './recent-writers.ts';
 
+const WRITE_CHANNEL = 'bylaw_writers';
+const MOST_WRITERS = 100_000;
+/** Milliseconds: the log of asynchronous commits is written a little later. */
+const MARGIN_MS = 1_000;
 const SAMPLE_MS = 200;
 /** The most samples that are kept while the standby replays nothing. */
 const MOST_SAMPLES = 300;
@@ -32,8 +36,9 @@ export interface ReplicaOptions {
   readonly listener?: Pick<Listener, 'listen' | 'drainAnnouncements'> | undefined;
 }
 
-/** The position of the primary itself under another name. */
-const EVERYTHING = 1n << 64n;
+/** A notification for each writer, because a payload has at most 8,000 bytes. */
+const announcement = (ids: readonly string[]): Sql =>
+  sql`SELECT pg_notify(${text(WRITE_CHANNEL)}, id) FROM unnest(${param('text[]', ids)}) AS writers (id)`;
 
 interface Sample {
   readonly position: bigint;
@@ -42,22 +47,22 @@ interface Sample {
 
 export class Replica {
   readonly #options: ReplicaOptions;
-  readonly #writers: RecentWriters;
+  /** The time after the last known write of each caller. */
+  readonly #wroteAt = new BoundedMap<string, number>(MOST_WRITERS);
+  readonly #unannounced = new Set<string>();
+  /** An announcement names all writers during the one before it. */
+  readonly #announce = inRounds(() => this.#announceAll());
   /** Positions of the primary, the oldest first. */
   readonly #samples: Sample[] = [];
   /** The standby has everything that was committed before. */
   #freshAt = Number.NEGATIVE_INFINITY;
-  /** The position of the standby at the last look. */
-  #replayed = 0n;
-  /** Until then, this node may have missed announcements of writes through other nodes. */
-  #mayHaveMissedUntil = Number.NEGATIVE_INFINITY;
+  /** This node may have missed announcements of earlier writes through other nodes. */
+  #missedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
-    const { primary, maxLag, listener } = options;
-    this.#writers = new RecentWriters(maxLag, listener && inLane(primary, 'urgent'));
     this.#tend();
   }
 
@@ -65,10 +70,9 @@ export class Replica {
   async listen(): Promise<void> {
     await this.#options.listener?.listen(
       WRITE_CHANNEL,
-      (payload) => this.#writers.hear(payload),
+      (callerId) => this.#wroteAt.set(callerId, performance.now()),
       (isUp) => {
-        // A missed announcement is older than the allowed lag then.
-        this.#mayHaveMissedUntil = isUp ? performance.now() + this.#options.maxLag : Number.POSITIVE_INFINITY;
+        this.#missedAt = isUp ? performance.now() : Number.POSITIVE_INFINITY;
       },
     );
   }
@@ -90,9 +94,12 @@ export class Replica {
     };
   }
 
-  /** Call it after a committed write through this node. */
-  noteWrite(callerId: string): Promise<void> {
-    return this.#writers.noteWrite(callerId);
+  /** Call it after the commit. Resolves when the write is announced, or its announcement has failed. */
+  async noteWrite(callerId: string): Promise<void> {
+    this.#wroteAt.set(callerId, performance.now());
+    this.#unannounced.add(callerId);
+    // Without the announcement, a node reads data that is older by the permitted lag at most.
+    await this.#announce().catch(() => undefined);
   }
 
   close(): void {
@@ -101,13 +108,24 @@ export class Replica {
   }
 
   get #isFresh(): boolean {
-    const now = performance.now();
-    return now - this.#freshAt <= this.#options.maxLag && now >= this.#mayHaveMissedUntil;
+    return performance.now() - this.#freshAt <= this.#options.maxLag && this.#hasWritesUntil(this.#missedAt);
+  }
+
+  #hasWritesUntil(time: number): boolean {
+    return time + MARGIN_MS <= this.#freshAt;
+  }
+
+  async #announceAll(): Promise<void> {
+    const { listener, primary } = this.#options;
+    const ids = [...this.#unannounced];
+    this.#unannounced.clear();
+    if (listener !== undefined) await primary.rows(announcement(ids), { lane: 'urgent' });
   }
 
   /** Resolves with true if the standby has all earlier writes of this caller. Never rejects. */
   async #hasWritesOf(callerId: string): Promise<boolean> {
-    const mayAnswer = (): boolean => this.#isFresh && !this.#writers.isAhead(callerId, this.#replayed);
+    const mayAnswer = (): boolean =>
+      this.#isFresh && this.#hasWritesUntil(this.#wroteAt.get(callerId) ?? Number.NEGATIVE_INFINITY);
     if (!mayAnswer()) return false;
     try {
       await this.#options.listener?.drainAnnouncements();
@@ -140,14 +158,10 @@ export class Replica {
     if (this.#samples.length > MOST_SAMPLES) this.#samples.shift();
     const [standby] = await this.#options.standby.rows(STANDBY_POSITION, { lane: 'urgent' });
     const [position, startedAt] = standby!;
-    // The same server under two names; a promoted standby has another start time.
-    if (position === null && startedAt === primary![1]) {
-      this.#freshAt = at;
-      this.#replayed = EVERYTHING;
-    }
-    if (position === null || position === undefined) return;
-    this.#replayed = BigInt(position);
-    const last = this.#samples.findLastIndex((sample) => sample.position <= this.#replayed);
+    // A server without a position was promoted, or is the primary under another name, with the same start time.
+    const replayed = position ?? (startedAt === primary![1] ? primary![0] : undefined);
+    if (replayed === null || replayed === undefined) return;
+    const last = this.#samples.findLastIndex((sample) => sample.position <= BigInt(replayed));
     if (last === -1) return;
     this.#freshAt = this.#samples[last]!.at;
     this.#samples.splice(0, last);

@@ -3,31 +3,18 @@
  * Which server a read goes to. The two servers are played by functions; `npm run test:faults --
  * --only replica` has real ones.
  */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Cells, type Reader, StoreError } from '../../../src/database/contract.ts';
-import { RecentWriters } from '../../../src/database/replica/recent-writers.ts';
 import { Replica } from '../../../src/database/replica/replica.ts';
-import { raw, type Sql } from '../../../src/sql.ts';
+import { raw } from '../../../src/sql.ts';
 import { useOwnClock } from '../../support/own-clock.ts';
 
 const QUESTION = raw('SELECT 1');
-/** The reads of positions take the urgent lane. */
-const readerThat = (rows: (isUrgent: boolean) => Promise<readonly Cells[]>): Reader => ({
-  rows: (_, options) => rows(options?.lane === 'urgent'),
+/** The reads of positions take the urgent lane, and so do announcements, which have the ids of the writers. */
+const readerThat = (rows: (isUrgent: boolean, ids?: unknown) => Promise<readonly Cells[]>): Reader => ({
+  rows: ({ params }, options) => rows(options?.lane === 'urgent', params[1]?.value),
   run: async () => 0,
 });
-
-/** Plays the primary for announcements: an answer of the gate is the position. */
-class Announced {
-  readonly ids: string[] = [];
-  readonly gates: PromiseWithResolvers<bigint>[] = [];
-  async rows({ params }: Sql): Promise<readonly Cells[]> {
-    this.ids.push(String(params[1]!.value));
-    const gate = Promise.withResolvers<bigint>();
-    this.gates.push(gate);
-    return [[String(await gate.promise)]];
-  }
-}
 /** Lets what was resolved come to its end. */
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
@@ -37,6 +24,9 @@ class Pair {
   standbyFails: Error | undefined;
   startedAt = 'at noon';
   hearing: (() => Promise<void>) | undefined;
+  /** The ids of each announcement. */
+  readonly announced: unknown[] = [];
+  announcing: (() => Promise<void>) | undefined;
   hear: (payload: string) => void = () => undefined;
   noteListening: (isUp: boolean) => void = () => undefined;
   /** The number of drains. */
@@ -56,7 +46,13 @@ class Pair {
           await this.hearing?.();
         },
       },
-      primary: readerThat(async (isUrgent) => [isUrgent ? [String(this.primaryPosition), 'at noon'] : ['primary']]),
+      primary: readerThat(async (isUrgent, ids) => {
+        if (ids !== undefined) {
+          this.announced.push(ids);
+          await this.announcing?.();
+        }
+        return [isUrgent ? [String(this.primaryPosition), 'at noon'] : ['primary']];
+      }),
       standby: readerThat(async (isUrgent) => {
         if (this.standbyFails !== undefined) throw this.standbyFails;
         if (!isUrgent) return [['standby']];
@@ -129,7 +125,7 @@ describe('a replica', () => {
     expect([await pair.place(), await pair.place()]).toEqual(['primary', 'primary']);
   });
 
-  it('a replica does not answer a writer until it has reached the position of the write', async () => {
+  it('a replica does not answer a writer until it has replayed the write', async () => {
     pair = new Pair(5_000);
     await pair.until('standby');
     pair.primaryPosition = 150;
@@ -154,7 +150,7 @@ describe('a replica', () => {
     const reader = pair.replica.for('ann');
     const places = Promise.all([reader.rows(QUESTION), reader.rows(QUESTION, { lane: 'slow' })]);
     await Promise.resolve();
-    pair.hear('1000:bob,ann');
+    for (const id of ['bob', 'ann']) pair.hear(id);
     heard.resolve();
     expect(await places).toEqual([[['primary']], [['primary']]]);
     expect([await reader.rows(QUESTION), pair.rounds]).toEqual([[['primary']], 1]);
@@ -177,121 +173,48 @@ describe('a replica', () => {
     pair.startedAt = 'at noon';
     await pair.until('standby');
   });
-});
 
-describe('recent writers', () => {
-  useOwnClock();
-  let announced: Announced;
-  let writers: RecentWriters;
-  beforeEach(() => {
-    announced = new Announced();
-    writers = new RecentWriters(1_000, announced);
-  });
-  const ahead = (id: string, ...positions: bigint[]) => positions.map((replayed) => writers.isAhead(id, replayed));
-  /** Announces a write. Returns a function that answers the announcement. */
-  async function write(id: string): Promise<(position: bigint) => Promise<void>> {
-    void writers.noteWrite(id);
-    await settle();
-    return async (position) => {
-      announced.gates.shift()!.resolve(position);
-      await settle();
-    };
-  }
-
-  it('recent writers are forgotten after the lag', async () => {
-    writers.hear('5:ann');
-    await vi.advanceTimersByTimeAsync(600);
-    await write('bob');
-    await vi.advanceTimersByTimeAsync(1_399);
-    expect([ahead('ann', 4n), ahead('bob', 4n)]).toEqual([[true], [true]]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect([ahead('ann', 4n), ahead('bob', 4n)]).toEqual([[false], [true]]);
-    await vi.advanceTimersByTimeAsync(600);
-    writers.hear('5:cleo');
-    expect([ahead('bob', 4n), ahead('cleo', 4n)]).toEqual([[false], [true]]);
+  it('a writer is answered by the primary for a second, and until a fresh replica has replayed the write', async () => {
+    pair = new Pair(1_000);
+    await pair.until('standby');
+    pair.hear('ann');
+    await vi.advanceTimersByTimeAsync(900);
+    expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
+    pair.hear('ann');
+    await vi.advanceTimersByTimeAsync(900);
+    expect(await pair.place('ann')).toBe('primary');
+    await vi.advanceTimersByTimeAsync(500);
+    expect(await pair.place('ann')).toBe('standby');
   });
 
-  it('a writer is ahead of every position before its last write', async () => {
-    const endFirst = await write('ann');
-    const endSecond = await write('ann');
-    await endFirst(10n);
-    writers.hear('10:ann');
-    expect(ahead('ann', 1_000n)).toEqual([true]);
-    await endSecond(20n);
-    writers.hear('15:ann');
-    expect(ahead('ann', 19n, 20n)).toEqual([true, false]);
-    writers.hear('30:ann');
-    expect(ahead('ann', 29n, 30n)).toEqual([true, false]);
-  });
-
-  it('a writer is ahead of the greatest announced position, also while a write has none', async () => {
-    const end = await write('ann');
-    writers.hear('100:ann');
-    expect(ahead('ann', 1_000n)).toEqual([true]);
-    await end(90n);
-    expect(ahead('ann', 95n, 100n)).toEqual([true, false]);
-    const endNext = await write('ann');
-    expect(ahead('ann', 1_000n)).toEqual([true]);
-    await endNext(99n);
-    expect(ahead('ann', 99n, 100n)).toEqual([true, false]);
-  });
-
-  it('a writer is remembered from its last announcement', async () => {
-    const end = await write('ann');
-    await end(90n);
-    await vi.advanceTimersByTimeAsync(1_500);
-    writers.hear('100:ann');
-    await vi.advanceTimersByTimeAsync(1_999);
-    expect(ahead('ann', 95n)).toEqual([true]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(ahead('ann', 95n)).toEqual([false]);
-  });
-
-  it('a writer stays ahead after an announcement that failed', async () => {
-    await write('ann');
-    announced.gates.shift()!.reject(new Error('lost'));
-    await settle();
-    expect(ahead('ann', 1_000n)).toEqual([true]);
-    const end = await write('ann');
-    await end(90n);
-    expect(ahead('ann', 89n, 90n)).toEqual([true, false]);
+  it('a writer is remembered after an announcement that failed', async () => {
+    pair = new Pair(1_000);
+    await pair.until('standby');
+    pair.announcing = () => Promise.reject(new Error('lost'));
+    await pair.replica.noteWrite('ann');
+    expect([await pair.place('ann'), await pair.place('bob')]).toEqual(['primary', 'standby']);
   });
 
   it('an announcement names all writers during the one before, once', async () => {
+    pair = new Pair(1_000);
+    const gates: PromiseWithResolvers<void>[] = [];
+    pair.announcing = () => {
+      gates.push(Promise.withResolvers<void>());
+      return gates.at(-1)!.promise;
+    };
     const noted: string[] = [];
-    const note = (id: string): void => void writers.noteWrite(id).then(() => noted.push(id));
-    note('a');
-    note('b');
+    const note = (id: string): void => void pair.replica.noteWrite(id).then(() => noted.push(id));
+    for (const id of ['a', 'b']) note(id);
     await settle();
     for (const id of ['c', 'd', 'c']) note(id);
     await settle();
-    expect([announced.ids, noted]).toEqual([['a,b'], []]);
+    expect([pair.announced, noted]).toEqual([[['a', 'b']], []]);
     // A failed announcement does not fail the write.
-    announced.gates[0]!.reject(new Error('lost'));
+    gates[0]!.reject(new Error('lost'));
     await settle();
-    expect([announced.ids, noted]).toEqual([
-      ['a,b', 'c,d'],
-      ['a', 'b'],
-    ]);
-    announced.gates[1]!.resolve(7n);
+    expect([pair.announced.slice(1), noted]).toEqual([[['c', 'd']], ['a', 'b']]);
+    gates[1]!.resolve();
     await settle();
     expect(noted.slice(2).sort()).toEqual(['c', 'c', 'd']);
-    expect(ahead('c', 6n, 7n)).toEqual([true, false]);
-  });
-
-  it('an announcement fits into the payload of a notification, and another node reads it', async () => {
-    const position = 2n ** 64n;
-    const all = Array.from({ length: 450 }, (_, n) => String(n).padStart(36, '0'));
-    const noted = Promise.all(all.map((id) => writers.noteWrite(id)));
-    for (let sent = 0; sent < 3; sent++) {
-      await settle();
-      announced.gates[sent]!.resolve(position);
-    }
-    await noted;
-    const payloads = announced.ids.map((ids) => `${position}:${ids}`);
-    expect(payloads.every((payload) => payload.length < 8_000)).toBe(true);
-    const others = new RecentWriters(1_000);
-    for (const payload of payloads) others.hear(payload);
-    expect(all.every((id) => others.isAhead(id, position - 1n) && !others.isAhead(id, position))).toBe(true);
   });
 });

@@ -1,7 +1,8 @@
 /** A start rejects a Citus cluster that cannot keep distributed collections. The test plays the cluster's answers. */
 import { describe, expect, it } from 'vitest';
-import { assertCitusFits, tenantStorageOf } from '../../src/database/citus.ts';
+import { tenantStorageOf } from '../../src/database/citus.ts';
 import type { Cells } from '../../src/database/contract.ts';
+import { assertCitusFits } from '../../src/migrations/assert-citus-fits.ts';
 
 const answering = (...cells: Cells) => ({ rows: async (): Promise<Cells[]> => [cells] });
 
