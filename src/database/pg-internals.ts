@@ -1,6 +1,7 @@
 /**
  * Every private member of the driver `pg` that the service reaches for, in one file: rows read from the bytes
  * (`CellClient`), several statements in one write and one transaction (`StatementBatch`), and the socket.
+ * test/database/pg-internals.test.ts lists what to check for another version of the driver.
  */
 import { createRequire } from 'node:module';
 import { connect as dial, type Socket } from 'node:net';
@@ -9,9 +10,6 @@ import type { Param, Sql } from '../sql.ts';
 import type { Cells } from './contract.ts';
 import { cellsOf } from './lanes/row-reader.ts';
 import { isServerError, mayBeCommitted } from './to-store-error.ts';
-
-/** The minor version of `pg` that this file was written for: test/database/pg-internals.test.ts lists what to check. */
-export const PG_VERSION = '8.23';
 
 interface DriverConnection extends NodeJS.EventEmitter {
   readonly stream: Socket;
@@ -31,7 +29,6 @@ interface DriverClient {
 export type AnyClient = Pick<pg.ClientBase, 'query'>;
 const driverOf = (client: AnyClient): DriverClient => client as unknown as DriverClient;
 
-/** The bytes that the connection has received. */
 export const bytesReadOf = (client: AnyClient): number => driverOf(client).connection.stream.bytesRead;
 
 /** The server's process for the connection; a pooler makes the id up. */

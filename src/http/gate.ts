@@ -25,7 +25,6 @@ import { allowEmbedding, checkOrigin } from './server/browser-security.ts';
 declare module 'koa' {
   interface DefaultState {
     requestId: string;
-    /** The client's address. */
     address: string;
     caller: Caller | undefined;
     admission: Admission | undefined;

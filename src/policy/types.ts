@@ -358,7 +358,6 @@ export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
   /** Residuals of one shape have the same SQL but for its values, in whatever statement they are. */
   readonly shape: string;
-  /** The values of the SQL's places. */
   readonly values: readonly unknown[];
   /** The same residual with places in its SQL, for a form: the request that fills it gives the values. */
   placed<Request>(valuesOf: (request: Request) => readonly unknown[]): Residual;

@@ -118,10 +118,8 @@ export function addSeconds(canonical: string, seconds: number): string {
   return sum > LAST_SECOND ? LAST_INSTANT : canonicalOf(sum, canonical.slice(20, 26));
 }
 
-/** A number of a JSON value. */
 export const readInt53 = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) ? withoutNegativeZero(value) : undefined;
 
-/** A number of a JSON value. */
 export const readFloat = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? withoutNegativeZero(value) : undefined;

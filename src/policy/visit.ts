@@ -86,7 +86,6 @@ export function innerOf(cond: Condition): readonly Condition[] {
   }
 }
 
-/** The operands of the condition itself. */
 function ownOperands(cond: Condition): readonly ConditionOperand[] {
   if (cond.kind === 'test') return [cond.left, cond.right];
   if (cond.kind === 'null') return [cond.column];

@@ -20,7 +20,6 @@ import { readVersionKey, Versions } from './versions.ts';
 
 export interface AccessContext {
   readonly collection: Collection;
-  /** The permit of this request for an action on a collection. */
   readonly permit: (collection: string, action: Action) => Permit;
   /**
    * The same for a field or belongs_to with rules of its own; undefined: the rules of the record

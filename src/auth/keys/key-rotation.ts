@@ -17,7 +17,6 @@ export interface KeyRotation {
   readonly now: boolean;
 }
 
-/** Returns the `kid` of the new key. */
 export async function rotateKeys(db: Database, { keySecret, tokenLifetime, now }: KeyRotation): Promise<string> {
   const keys = new SigningKeys(db, keySecret);
   const key = await newKey();

@@ -36,7 +36,6 @@ export interface SessionParts {
 export class DevSession {
   readonly #parts: SessionParts;
   readonly #path: string;
-  /** The schema that is served. */
   #schema: Schema;
   /** The text of the served schema; undefined after an error, so that saving the file again is a new attempt. */
   #text: string | undefined;

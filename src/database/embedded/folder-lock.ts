@@ -13,13 +13,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../../thrown.ts';
 
 export class FolderInUse extends Error {
-  readonly folder: string;
   readonly pid: number;
   constructor(folder: string, holder: Holder) {
     const where = holder.host === hostname() ? '' : ` on ${holder.host}`;
     super(`the data folder ${folder} is in use by process ${holder.pid}${where}; stop it, or take another folder`);
     this.name = 'FolderInUse';
-    this.folder = folder;
     this.pid = holder.pid;
   }
 }

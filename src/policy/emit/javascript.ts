@@ -160,7 +160,6 @@ class CodeWriter {
     return `(${[...guards, left.kind === 'count' ? this.#counted(left, tested) : tested].join(' && ')})`;
   }
 
-  /** The test of the count. */
   #counted(count: CountRef, tested: string): string {
     const name = countName(count);
     this.walked.add(name);

@@ -124,7 +124,6 @@ export interface Sorting {
   readonly descending: boolean;
 }
 
-/** The row that is sorted. */
 export interface SortedRow {
   readonly scope: Scope;
   readonly visibility: Visibility;

@@ -33,7 +33,6 @@ export interface StoredMember {
 export const isExclusive = ({ isUnique, uniqueWithin }: StoredMember): boolean =>
   isUnique || uniqueWithin !== undefined;
 
-/** The columns of the unique key. */
 export const keyColumns = ({ column, uniqueWithin }: StoredMember): readonly string[] =>
   uniqueWithin === undefined ? [column] : [uniqueWithin.column, column];
 

@@ -19,7 +19,6 @@ interface CreateOperation extends Named {
   /** The id of the new record. */
   readonly id: string;
   readonly data: Data;
-  /** Values that the server sets. */
   readonly given?: ServerValues;
 }
 interface UpdateOperation extends Named {

@@ -43,7 +43,7 @@ const GUEST = 'guest';
 
 /** Registered users can read some of its records; a reference to any other is rejected. */
 const isPublic = ({ access }: Collection, { roles }: Asking): boolean =>
-  access.read.some(({ checked }) => metByRegistered(checked, roles));
+  access.read.some(({ checked }) => opensTo(checked, roles, true));
 
 function registeredRoles({ roles, register }: RegistrationContext): ReadonlySet<string> {
   return new Set([GUEST, ...register.roles.flatMap((name) => [name, ...(roles.get(name)?.includes ?? [])])]);
@@ -137,40 +137,24 @@ function speaksOf(operand: CheckedOperand, { name }: CatalogBelongsTo, namesNext
   return operand.column.kind === 'belongs_to' && operand.column.relation.name === name;
 }
 
-/** True if the roles of registration are sufficient; ignores the rest of the rule. */
-function opensTo(checked: Checked, roles: ReadonlySet<string>): boolean {
+/**
+ * True if the roles of registration are sufficient; the rest of the rule counts as met.
+ * @param isUnrelated the record is unrelated to the caller, which decides a part of the rest
+ */
+function opensTo(checked: Checked, roles: ReadonlySet<string>, isUnrelated = false): boolean {
   switch (checked.kind) {
     case 'const':
       return checked.value;
     case 'and':
-      return checked.items.every((item) => opensTo(item, roles));
+      return checked.items.every((item) => opensTo(item, roles, isUnrelated));
     case 'or':
-      return checked.items.some((item) => opensTo(item, roles));
+      return checked.items.some((item) => opensTo(item, roles, isUnrelated));
     case 'compare':
-      return hasRole(checked, roles) ?? true;
-    case 'not':
-    case 'is null':
+      return hasRole(checked, roles) ?? !(isUnrelated && tiesCaller(checked));
     case 'quantified':
-    case 'changed':
-      return true;
-  }
-}
-
-/** True if a public caller may meet the rule for an unrelated record. */
-function metByRegistered(checked: Checked, roles: ReadonlySet<string>): boolean {
-  switch (checked.kind) {
-    case 'const':
-      return checked.value;
-    case 'and':
-      return checked.items.every((item) => metByRegistered(item, roles));
-    case 'or':
-      return checked.items.some((item) => metByRegistered(item, roles));
-    case 'compare':
-      return hasRole(checked, roles) ?? !tiesCaller(checked);
-    case 'quantified':
+      if (!isUnrelated || checked.quantifier !== 'any') return true;
       // Records in the caller's own relations are related.
-      if (checked.path.scope.kind === 'request') return checked.quantifier !== 'any';
-      return checked.quantifier !== 'any' || metByRegistered(checked.condition, roles);
+      return checked.path.scope.kind !== 'request' && opensTo(checked.condition, roles, isUnrelated);
     case 'not':
     case 'is null':
     case 'changed':

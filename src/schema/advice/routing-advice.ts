@@ -45,7 +45,6 @@ function checkRequested(
   }
 }
 
-/** A collection that is stored by tenant. */
 interface TenantCollection {
   readonly collection: Collection;
   readonly tenantLayout: TenantKey;

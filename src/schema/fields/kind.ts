@@ -94,7 +94,6 @@ export function outsideBounds(value: string | number, { min, max }: Constraints)
   return undefined;
 }
 
-/** `enum` of a JSON schema. */
 export const enumSchema = ({ enum: allowed }: Constraints): JsonSchema =>
   allowed === undefined ? {} : { enum: allowed };
 

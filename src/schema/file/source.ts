@@ -323,7 +323,6 @@ export class SchemaSource {
 
 const rangeOf = (node: Pick<Node, 'range'>): Range => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
 
-/** Returns the text before the first `separator`. */
 function firstPart(text: string, separator: string): string {
   const end = text.indexOf(separator);
   return end === -1 ? text : text.slice(0, end);

@@ -42,7 +42,6 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   return definitions;
 }
 
-/** The columns of each unique constraint. */
 export function uniqueColumns(collection: UniqueMembers): readonly (readonly string[])[] {
   const references = [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
   return [...collection.fields.values(), ...references].flatMap((member) => {

@@ -25,7 +25,6 @@ const SIGNED_IN = new Set([
 ]);
 const NOBODY_WORDS = new Set(['private', 'none', 'nobody', 'no_one', 'never', 'deny', 'no', 'locked', 'disabled']);
 
-/** The policy that a word means. */
 export function policyFor(word: string): string | undefined {
   const lower = word.toLowerCase();
   if (EVERYONE.has(lower)) return 'true';

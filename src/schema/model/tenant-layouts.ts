@@ -150,7 +150,6 @@ class TenantLayoutCheck {
     return this.#tenantsOf(from) === this.#tenantsOf(to) ? undefined : betweenKeys(from, to);
   }
 
-  /** The name of the collection of tenants. */
   #tenantsOf({ relations, tenantLayout }: Bare): string | undefined {
     return tenantLayout?.kind === 'by' ? relations.get(tenantLayout.by)?.collection : undefined;
   }

@@ -10,7 +10,6 @@ export interface RecordWriter {
   record(json: string, index: number): string;
   readonly tail: (count: number) => string;
 }
-/** The JSON text of a record → the record, or an error. */
 export function recordOfJson(text: string, line: number): SourceRecord {
   let value: unknown;
   try {
