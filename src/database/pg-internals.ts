@@ -81,6 +81,8 @@ export class CellParser extends Parser {
 export class CellClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
+    // A loss fails the statement under way or the next; without a listener, its event would end the process.
+    this.on('error', () => undefined);
     const { connection } = driverOf(this);
     connection.attachListeners = (stream) => {
       const parser = new CellParser();

@@ -68,7 +68,6 @@ const NO_TIME_LIMITS = '-c statement_timeout=0 -c lock_timeout=0';
 
 async function openSession({ config }: ServerUrl): Promise<Session> {
   const client = new CellClient(withSetting(config, NO_TIME_LIMITS));
-  client.on('error', () => undefined);
   const statements = new Statements(0);
   const send = (statement: Sql): Promise<Outcome> =>
     statements.send(client, statement).catch((error: unknown) => {

@@ -96,7 +96,6 @@ export class EmbeddedEngine {
     const socket = await EngineSocket.open({ folder, snapshot: await snapshot?.arrayBuffer() });
     // Every option that the environment could change is set here.
     const client = new CellClient({ stream: () => socket, ssl: false, user: 'postgres', database: 'postgres' });
-    client.on('error', () => undefined);
     client.on('notification', (message) => deliver(message, this.subscriptions));
     try {
       await client.connect().catch((error: unknown) => {

@@ -1,5 +1,5 @@
 /** A connection of a lane. It connects with its first statement, and again after a loss or a pause. */
-import pg from 'pg';
+import type pg from 'pg';
 import { reasonOf } from '../../thrown.ts';
 import { abandonConnection, bytesReadOf, CellClient, processIdOf } from '../pg-internals.ts';
 import { toStoreError } from '../to-store-error.ts';
@@ -38,8 +38,6 @@ export class Connection {
     if (!this.#client?.isUsable) {
       this.close().catch(() => undefined);
       const client = new CellClient({ ...this.#options.config, pipeline: true });
-      // A loss fails the statement under way or the next; without a listener, its event would end the process.
-      client.on('error', () => undefined);
       this.#client = client;
       this.#connected = client.connect().catch((error: unknown) => {
         if (this.#client === client) this.#client = undefined;
@@ -98,12 +96,11 @@ export class Connection {
    */
   async #isLost(silent: CellClient): Promise<boolean> {
     if (this.#options.isPooled) return false;
-    const client = new pg.Client({
+    const client = new CellClient({
       ...this.#options.config,
       connectionTimeoutMillis: PROBE_MS,
       query_timeout: PROBE_MS,
     });
-    client.on('error', () => undefined);
     try {
       await client.connect();
       // A state that the role may not see counts as at work.

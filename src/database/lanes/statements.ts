@@ -97,13 +97,17 @@ export class Statements {
 
   #named(statement: Sql, state: ConnectionState): BatchStatement {
     const name = this.#mostPrepared === 0 ? undefined : this.history.nameOf(statement.text);
-    return { statement, name, closed: name === undefined ? [] : state.use(name, statement.isPlannedAnew) };
+    return {
+      statement,
+      name,
+      closed: name === undefined ? [] : state.use(name, statement.isPlannedAnew, this.#mostPrepared),
+    };
   }
 
   #stateOf(client: AnyClient): ConnectionState {
     let state = this.#states.get(client);
     if (state === undefined) {
-      state = new ConnectionState(this.#mostPrepared);
+      state = new ConnectionState();
       this.#states.set(client, state);
     }
     return state;
@@ -171,20 +175,15 @@ const hashOf = (text: string): string => `b${createHash('sha256').update(text).d
 /** The plan of one connection, and the statements that are prepared on it. */
 class ConnectionState {
   plan: Plan;
-  readonly #most: number;
   /** Uses by the name, the oldest first; 0: an error has left unknown whether it is prepared. */
   readonly #uses = new Map<string, number>();
-
-  constructor(most: number) {
-    this.#most = most;
-  }
 
   /**
    * Returns undefined if the name is prepared; else the names to close before the caller prepares it, itself among
    * them: closing an unknown name is not an error. Unlike DEALLOCATE, the message Close works in a failed transaction
    * too. A statement that `isPlannedAnew` is prepared again every few executions.
    */
-  use(name: string, isPlannedAnew: boolean): readonly string[] | undefined {
+  use(name: string, isPlannedAnew: boolean, most: number): readonly string[] | undefined {
     const uses = this.#uses.get(name) ?? 0;
     const isPrepared = uses > 0 && !(isPlannedAnew && uses >= PLANNED_TIMES);
     if (isPrepared) {
@@ -193,7 +192,7 @@ class ConnectionState {
     }
     this.#uses.delete(name);
     this.#uses.set(name, 1);
-    const surplus = [...this.#uses.keys()].slice(0, Math.max(0, this.#uses.size - this.#most));
+    const surplus = [...this.#uses.keys()].slice(0, Math.max(0, this.#uses.size - most));
     for (const each of surplus) this.#uses.delete(each);
     return [name, ...surplus];
   }
