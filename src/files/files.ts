@@ -35,7 +35,10 @@ export interface Files {
    * deletes the rest.
    */
   discard(ids: readonly string[]): Promise<void>;
-  /** Deletes bytes without a record, and returns how many. `grace` is in milliseconds. */
+  /**
+   * Deletes bytes without a record, and returns how many. Newer bytes than `grace` milliseconds stay;
+   * by default, all that were stored since the last settled claim.
+   */
   sweep(grace?: number): Promise<number>;
   /** Keeps all bytes until the returned function is called; the sweep deletes them later. */
   keepBytes(): () => void;
@@ -49,26 +52,31 @@ export interface FilesParts {
   readonly schema: Schema;
   /** `storeId` names the bytes of this database. */
   readonly openStorage: (storeId: string) => Promise<Storage>;
+  /** See `placeOfDatabase`. */
+  readonly place: string;
   readonly onError: (what: string, error: unknown) => void;
 }
 
 /** On the embedded database, which no other process can use, it resolves after a first sweep. */
-export async function createFiles({ db, schema, openStorage, onError }: FilesParts): Promise<Files> {
+export async function createFiles({ db, schema, openStorage, place, onError }: FilesParts): Promise<Files> {
   const { storeId, linkKey } = await readIdentity(db);
   const storage = await openStorage(storeId);
-  const ownership = new Ownership(db, storage);
+  const ownership = new Ownership(db, storage, place);
   let keepers = 0;
-  const sweep = async (grace: number, signal: AbortSignal): Promise<number> => {
+  const sweep = async (grace: number | undefined, signal: AbortSignal): Promise<number> => {
     if (keepers > 0) return 0;
-    if (!(await ownership.holds())) {
-      onError('nothing is swept', new Error(FOREIGN));
+    const objection = await ownership.objection();
+    if (objection !== undefined) {
+      onError('nothing is swept', new Error(objection));
       return 0;
     }
     await ownership.claim();
-    return storage.sweep({ grace, alive: aliveIn(db, signal) });
+    // The bytes of a file may be older than its record by the grace.
+    const age = grace ?? GRACE + (await ownership.settledAge());
+    return storage.sweep({ grace: age, alive: aliveIn(db, signal) });
   };
   const sweeper = new Sweeper({
-    sweep: (grace = GRACE, signal) => sweep(grace, signal),
+    sweep,
     onError: (error) => onError('the sweep of the files failed', error),
   });
   if (db.kind === 'embedded') await sweeper.start(0);
@@ -95,10 +103,6 @@ export async function createFiles({ db, schema, openStorage, onError }: FilesPar
   return files;
 }
 
-const FOREIGN =
-  'another copy of this database has claimed the stored files since, so this one deletes none of them; if this is the copy, ' +
-  'give it files of its own (BYLAW_FILES or --data); if the files belong to this database, run `bylaw files adopt`';
-
 interface Removal {
   readonly storage: Storage;
   readonly ownership: Ownership;
@@ -107,10 +111,13 @@ interface Removal {
 
 async function removeAll(ids: readonly string[], { storage, ownership, onError }: Removal): Promise<void> {
   if (ids.length === 0) return;
-  const isOurs = await ownership.holds().catch((error: unknown) => {
-    onError(error);
-    return false;
-  });
+  const isOurs = await ownership.objection().then(
+    (objection) => objection === undefined,
+    (error: unknown) => {
+      onError(error);
+      return false;
+    },
+  );
   if (!isOurs) return;
   // The workers share one iterator: each takes the next id.
   const waiting = ids.values();

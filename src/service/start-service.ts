@@ -11,6 +11,7 @@ import type { Config } from '../config.ts';
 import { type Database, inLane } from '../database/contract.ts';
 import { openapiOf } from '../describe/openapi-document.ts';
 import { createFiles } from '../files/files.ts';
+import { placeOfDatabase } from '../files/storage/database-place.ts';
 import { openStorage } from '../files/storage/open-storage.ts';
 import { PublicFiles } from '../http/answer/public-files.ts';
 import type { App } from '../http/app.ts';
@@ -146,6 +147,7 @@ class Apps {
       db,
       schema,
       openStorage: (storeId) => openStorage(config, storeId),
+      place: await placeOfDatabase(db, config),
       onError: (what, error) => log.logger.error({ error: String(error) }, what),
     });
     return this.#app({ schema, auth, files, metrics: createMetrics(readMetrics) });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createFiles } from '../../src/files/files.ts';
+import { placeOfDatabase } from '../../src/files/storage/database-place.ts';
 import { openStorage } from '../../src/files/storage/open-storage.ts';
 import { Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
@@ -99,6 +100,7 @@ async function sweepNow(url: string, place: string): Promise<void> {
     db,
     schema: schemaFrom(SCHEMA),
     openStorage: (storeId) => openStorage({ data: '', files: place }, storeId),
+    place: await placeOfDatabase(db, { data: '' }),
     onError: (...error) => errors.push(error),
   });
   await files.sweep(0);
