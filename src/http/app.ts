@@ -3,6 +3,7 @@ import type { Auth } from '../auth/auth.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
 import type { Files } from '../files/files.ts';
+import type { KeptAnswers } from '../records/idempotency.ts';
 import type { Records } from '../records/records.ts';
 import type { Schema } from '../schema/model/model.ts';
 import type { PublicFiles } from './answer/public-files.ts';
@@ -17,6 +18,8 @@ export interface App {
   readonly schema: Schema;
   readonly db: Database;
   readonly records: Records;
+  /** Answers under idempotency keys. */
+  readonly kept: KeptAnswers;
   readonly files: Files;
   readonly auth: Auth;
   readonly log: Logger;

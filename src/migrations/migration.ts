@@ -140,8 +140,12 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   return { steps: await planSteps({ ...planning, db, wanted, actual, owned, tenantStorage }), kept };
 }
 
-/** Responses that are kept under idempotency keys. Earlier builds used `bylaw_idempotency`, which nothing reads. */
+/**
+ * Responses that are kept under idempotency keys. The version before kept them in `bylaw_idempotency`,
+ * which stays where it is; see records/earlier-keys.ts.
+ */
 const IDEMPOTENCY_TABLES: readonly Sql[] = [
+  // `answer`: a JSON object; its member `outline` is the text of the same answer without content.
   raw(`CREATE TABLE IF NOT EXISTS "bylaw_kept_answers" (
   user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
   path text COLLATE "C" NOT NULL,
@@ -152,6 +156,18 @@ const IDEMPOTENCY_TABLES: readonly Sql[] = [
   PRIMARY KEY (user_id, path, key)
 )`),
   raw('CREATE INDEX IF NOT EXISTS "bylaw_kept_answers_created_at" ON "bylaw_kept_answers" (created_at)'),
+  // The records whose content is in an answer.
+  raw(`CREATE TABLE IF NOT EXISTS "bylaw_kept_records" (
+  user_id uuid NOT NULL,
+  path text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  record_id uuid NOT NULL,
+  collection text COLLATE "C" NOT NULL,
+  PRIMARY KEY (user_id, path, key, record_id),
+  FOREIGN KEY (user_id, path, key) REFERENCES "bylaw_kept_answers" ON DELETE CASCADE
+)`),
+  raw('CREATE INDEX IF NOT EXISTS "bylaw_kept_records_record_id" ON "bylaw_kept_records" (record_id)'),
+  raw('CREATE INDEX IF NOT EXISTS "bylaw_kept_records_collection" ON "bylaw_kept_records" (collection)'),
 ];
 
 /** At most one row. The database holds the key, so that dumps keep it and all nodes share it. */

@@ -1,11 +1,13 @@
 /**
- * Answers kept under an idempotency key, in the transaction of the write itself: both happen, or neither.
- * An earlier build kept status, headers and body in `bylaw_idempotency`; what it left there expires unread.
+ * Answers kept under an idempotency key, in the transaction of the write itself: both happen, or
+ * neither. The content of a record does not outlive it: a delete leaves only the outline of the
+ * answers that contain the record, in its own transaction.
  */
 
-import type { Queryable, Transaction } from '../database/contract.ts';
+import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
-import { raw, sql, text, uuid } from '../sql.ts';
+import { type Param, param, type Sql, sql, text, uuid } from '../sql.ts';
+import { EarlierKeys, EXPIRY } from './earlier-keys.ts';
 
 export interface IdempotencyKey {
   readonly userId: string;
@@ -15,47 +17,153 @@ export interface IdempotencyKey {
   readonly bodyHash: string;
 }
 
-/**
- * Keeps the answer, an opaque text, in the same transaction as the writes, as its last statement. A
- * second request in flight waits here until the first ends; if the first fails, the second takes its
- * place. Returns the answer that another transaction has kept under the key: then this one must be
- * undone. Throws `idempotency_mismatch`, as `keptAnswer`.
- */
-export async function keepAnswer(tx: Transaction, asked: IdempotencyKey, answer: string): Promise<string | undefined> {
-  const { userId, path, key, bodyHash } = asked;
-  // An expired row is taken over. A user who has just deleted themselves keeps nothing.
-  const count = await tx.run(sql`
-    INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash, answer)
-    SELECT id, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${text(answer)}
-      FROM users
-     WHERE id = ${uuid(userId)}
-        ON CONFLICT (user_id, path, key) DO UPDATE
-       SET body_hash = excluded.body_hash, answer = excluded.answer, created_at = now()
-     WHERE kept.created_at < ${EXPIRY}`);
-  return count === 0 ? keptAnswer(tx, asked) : undefined;
+export interface RecordReference {
+  readonly collection: string;
+  readonly id: string;
 }
 
-/** The answer to the first request under the key. Throws `idempotency_mismatch` if that had another body. */
-export async function keptAnswer(db: Queryable, asked: IdempotencyKey): Promise<string | undefined> {
-  const { userId, path, key, bodyHash } = asked;
-  const [row] = await db.rows(sql`
-    SELECT body_hash, answer
-      FROM bylaw_kept_answers
-     WHERE user_id = ${uuid(userId)}
-       AND path = ${text(path)}
-       AND key = ${text(key)}
-       AND created_at >= ${EXPIRY}`);
-  if (row === undefined) return undefined;
-  const [keptHash, answer] = row;
-  if (keptHash !== bodyHash) {
-    throw new Refusal('idempotency_mismatch', 'this Idempotency-Key was used with another body');
+export interface StoredAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** The body has ids instead of records; these are to be read again. */
+  readonly isOutline?: true;
+}
+
+export interface AnswerToKeep {
+  readonly answer: StoredAnswer;
+  /** The answer without the content of records. */
+  readonly outline: StoredAnswer;
+  /** The records whose content is in the answer. */
+  readonly records: readonly RecordReference[];
+}
+
+/** Bytes of a kept answer; of a larger one, the outline is kept. */
+const MAX_KEPT_BYTES = 65_536;
+
+export class KeptAnswers {
+  readonly #db: Database;
+  readonly #earlier: EarlierKeys | undefined;
+
+  private constructor(db: Database, earlier: EarlierKeys | undefined) {
+    this.#db = db;
+    this.#earlier = earlier;
   }
-  return answer ?? undefined;
+
+  static async open(db: Database): Promise<KeptAnswers> {
+    return new KeptAnswers(db, await EarlierKeys.find(db));
+  }
+
+  /**
+   * Keeps the answer in the same transaction as the writes, as its last statement. A second request
+   * in flight waits here until the first ends; if the first fails, the second takes its place.
+   * Returns the answer that another transaction has kept under the key: then this one must be
+   * undone. Throws `idempotency_mismatch`, as `find`.
+   */
+  async keep(tx: Transaction, key: IdempotencyKey, { answer, outline, records }: AnswerToKeep) {
+    const before = await this.#earlier?.keep(tx, key, outline);
+    if (before !== undefined) return matching(key, before);
+    // The text of the outline takes the place of the answer when a record is deleted.
+    const outlineText = JSON.stringify({ ...outline, isOutline: true } satisfies StoredAnswer);
+    const whole = JSON.stringify({ ...answer, outline: outlineText });
+    const isWhole = Buffer.byteLength(whole) <= MAX_KEPT_BYTES;
+    const [row] = await tx.rows(insertAnswer(key, isWhole ? whole : outlineText, isWhole ? records : []));
+    return row?.[0] === '0' ? this.#findKept(tx, key) : undefined;
+  }
+
+  /** The answer to the first request under the key. Throws `idempotency_mismatch` if that had another body. */
+  async find(key: IdempotencyKey): Promise<StoredAnswer | undefined> {
+    const kept = await this.#findKept(this.#db, key);
+    if (kept !== undefined) return kept;
+    const before = await this.#earlier?.find(this.#db, key);
+    return before && matching(key, before);
+  }
+
+  async #findKept(q: Queryable, asked: IdempotencyKey): Promise<StoredAnswer | undefined> {
+    const { userId, path, key } = asked;
+    const [row] = await q.rows(sql`
+      SELECT body_hash, answer
+        FROM bylaw_kept_answers
+       WHERE user_id = ${uuid(userId)}
+         AND path = ${text(path)}
+         AND key = ${text(key)}
+         AND created_at >= ${EXPIRY}`);
+    const [bodyHash, answer] = row ?? [];
+    return bodyHash == null || answer == null ? undefined : matching(asked, { bodyHash, answer });
+  }
+
+  /** Deletes expired keys and returns their number. Called by a timer. */
+  async forgetOld(): Promise<number> {
+    await this.#earlier?.forgetOld(this.#db);
+    return this.#db.run(sql`DELETE FROM bylaw_kept_answers WHERE created_at < ${EXPIRY}`);
+  }
 }
 
-const EXPIRY = raw(`now() - interval '24 hours'`);
+/** A row of either table; `answer` is the JSON text of a StoredAnswer. */
+export interface KeptRow {
+  readonly bodyHash: string;
+  readonly answer: string;
+}
 
-/** Deletes expired keys and returns their number. Called by a timer. */
-export function forgetOldKeys(db: Queryable): Promise<number> {
-  return db.run(sql`DELETE FROM bylaw_kept_answers WHERE created_at < ${EXPIRY}`);
+function matching({ bodyHash }: IdempotencyKey, kept: KeptRow): StoredAnswer {
+  if (kept.bodyHash === bodyHash) return JSON.parse(kept.answer) as StoredAnswer;
+  throw new Refusal('idempotency_mismatch', 'this Idempotency-Key was used with another body');
+}
+
+/** Returns the number of kept answers. An expired row is taken over. A user who has just deleted themselves keeps nothing. */
+function insertAnswer(asked: IdempotencyKey, answer: string, records: readonly RecordReference[]): Sql {
+  const { userId, path, key, bodyHash } = asked;
+  const ids = uuids(records.map(({ id }) => id));
+  const collections = texts(records.map(({ collection }) => collection));
+  return sql`
+    WITH kept AS (
+         INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash, answer)
+         SELECT id, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${text(answer)}
+           FROM users
+          WHERE id = ${uuid(userId)}
+             ON CONFLICT (user_id, path, key) DO UPDATE
+            SET body_hash = excluded.body_hash, answer = excluded.answer, created_at = now()
+          WHERE kept.created_at < ${EXPIRY}
+         RETURNING user_id, path, key),
+         linked AS (
+         INSERT INTO bylaw_kept_records (user_id, path, key, record_id, collection)
+         SELECT kept.*, record.*
+           FROM kept, unnest(${ids}, ${collections}) AS record
+             ON CONFLICT DO NOTHING)
+    SELECT count(*) FROM kept`;
+}
+
+const uuids = (values: readonly string[]): Param => param('uuid[]', values);
+const texts = (values: readonly string[]): Param => param('text[]', values);
+
+// ---------------------------------------------------------------- deletes
+
+/** True if no kept answer contains the record, or any record of the collections. */
+export function keptNowhere(id: string, collections: readonly string[]): Sql {
+  const record = sql`NOT EXISTS (SELECT 1 FROM bylaw_kept_records WHERE record_id = ${uuid(id)})`;
+  if (collections.length === 0) return record;
+  return sql`${record} AND NOT EXISTS (SELECT 1 FROM bylaw_kept_records WHERE collection = ANY(${texts(collections)}))`;
+}
+
+/** Returns those of the collections that have a record in a kept answer. */
+export async function collectionsKept(q: Queryable, collections: readonly string[]): Promise<readonly string[]> {
+  if (collections.length === 0) return [];
+  const rows = await q.rows(sql`
+    SELECT DISTINCT collection
+      FROM bylaw_kept_records
+     WHERE collection = ANY(${texts(collections)})`);
+  return rows.map(([collection]) => collection!);
+}
+
+/** Leaves the outlines of the answers that contain one of the records. */
+export async function forgetContents(tx: Transaction, ids: readonly string[]): Promise<void> {
+  await tx.run(sql`
+    WITH unlinked AS (
+         DELETE FROM bylaw_kept_records
+          WHERE record_id = ANY(${uuids(ids)})
+         RETURNING user_id, path, key)
+    UPDATE bylaw_kept_answers AS kept
+       SET answer = COALESCE(kept.answer::json ->> 'outline', kept.answer)
+      FROM unlinked
+     WHERE (kept.user_id, kept.path, kept.key) = (unlinked.user_id, unlinked.path, unlinked.key)`);
 }

@@ -24,7 +24,7 @@ import { HttpServer } from '../http/server/server.ts';
 import { memoized } from '../memoized.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { hasAllOf } from '../migrations/readiness.ts';
-import { forgetOldKeys } from '../records/idempotency.ts';
+import { KeptAnswers } from '../records/idempotency.ts';
 import { createRecords } from '../records/records.ts';
 import { routes, routesWithPublicFiles } from '../routes/index.ts';
 import type { Schema } from '../schema/model/model.ts';
@@ -85,7 +85,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const warn = (message: string): void => log.logger.warn(message);
   const stopAnnouncements =
     db.kind === 'postgres' ? await announceIssuer({ db, issuer: config.baseUrl, warn }) : undefined;
-  const forgetting = setInterval(() => void forgetOldKeys(db).catch(() => undefined), FORGET_KEYS_EVERY_MS);
+  const forgetting = setInterval(() => void app.kept.forgetOld().catch(() => undefined), FORGET_KEYS_EVERY_MS);
   forgetting.unref();
   const stop = async (farewellMs = 0): Promise<void> => {
     clearInterval(forgetting);
@@ -150,12 +150,12 @@ class Apps {
       place: await placeOfDatabase(db, config),
       onError: (what, error) => log.logger.error({ error: String(error) }, what),
     });
-    return this.#app({ schema, auth, files, metrics: createMetrics(readMetrics) });
+    return this.#app({ schema, auth, files, metrics: createMetrics(readMetrics), kept: await KeptAnswers.open(db) });
   }
 
-  async next(schema: Schema, { files, metrics }: App): Promise<App> {
+  async next(schema: Schema, { files, metrics, kept }: App): Promise<App> {
     const auth = await this.#openAuth(schema);
-    return this.#app({ schema, auth, files: files.withSizes(schema.uploads.images), metrics });
+    return this.#app({ schema, auth, files: files.withSizes(schema.uploads.images), metrics, kept });
   }
 
   #openAuth(schema: Schema): Promise<Auth> {
@@ -163,7 +163,7 @@ class Apps {
     return Auth.open({ db, schema, config: this.#config, passwords: this.#passwords, onMail });
   }
 
-  #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'metrics'>): App {
+  #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'metrics' | 'kept'>): App {
     const { db, log, arrival } = this.#parts;
     const { schema, auth, files, metrics } = made;
     const { publicFolder } = this.#config;

@@ -3,12 +3,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
 import type { Row } from '../../src/policy/types.ts';
-import { forgetOldKeys, type IdempotencyKey, keepAnswer, keptAnswer } from '../../src/records/idempotency.ts';
+import { type IdempotencyKey, KeptAnswers } from '../../src/records/idempotency.ts';
 import { param, raw, sql } from '../../src/sql.ts';
 import { type Caller, KINDS, openKind, refusal, World } from '../support/store-world.ts';
 
 describe.each(KINDS)('%s', (kind) => {
   let db: Database;
+  let kept: KeptAnswers;
   let world: World;
   let ann: Caller;
   let bob: Caller;
@@ -18,6 +19,7 @@ describe.each(KINDS)('%s', (kind) => {
       db,
       'collections: { notes: { fields: { text: { type: string, required: true } }, access: { list: true, read: true, create: true } } }',
     );
+    kept = await KeptAnswers.open(db);
     ann = await world.user('ann@example.org', []);
     bob = await world.user('bob@example.org', []);
   });
@@ -35,13 +37,17 @@ describe.each(KINDS)('%s', (kind) => {
   const post = (caller: Caller, key: IdempotencyKey, data: object = { text: 'x' }): Promise<string> =>
     db
       .transaction(async (tx) => {
-        const { json } = await world.records.create(caller.ask('notes', { data }), {
+        const { id, json } = await world.records.create(caller.ask('notes', { data }), {
           data: data as Row,
           relations: [],
           tx,
         });
-        const kept = await keepAnswer(tx, key, json!);
-        if (kept !== undefined) throw new Kept(kept);
+        const before = await kept.keep(tx, key, {
+          answer: answerWith(json!),
+          outline: answerWith(id),
+          records: [{ collection: 'notes', id }],
+        });
+        if (before !== undefined) throw new Kept(before.body);
         return json!;
       })
       .catch((error: unknown) => {
@@ -49,6 +55,7 @@ describe.each(KINDS)('%s', (kind) => {
         throw error;
       });
   class Kept extends Error {}
+  const answerWith = (body: string) => ({ status: 201, headers: {}, body });
   const notes = async () => (await ann.list('notes', { count: 'exact', limit: 1 })).total;
 
   it('gives the first answer again, to requests at once too', async () => {
@@ -58,8 +65,8 @@ describe.each(KINDS)('%s', (kind) => {
     expect(new Set(answers).size).toBe(1);
     expect(JSON.parse(answers[0]!)).toMatchObject({ text: 'x' });
     expect(await notes()).toBe(before + 1);
-    expect(await keptAnswer(db, keyOf(ann))).toBe(answers[0]);
-    expect(await keptAnswer(db, keyOf(bob))).toBe(undefined);
+    expect((await kept.find(keyOf(ann)))?.body).toBe(answers[0]);
+    expect(await kept.find(keyOf(bob))).toBe(undefined);
   });
 
   it('a kept answer belongs to one user, one path and one key', async () => {
@@ -80,7 +87,7 @@ describe.each(KINDS)('%s', (kind) => {
       'validation_failed',
       'validation_failed',
     ]);
-    expect(await keptAnswer(db, key)).toBe(undefined);
+    expect(await kept.find(key)).toBe(undefined);
     expect(JSON.parse(await post(ann, key))).toMatchObject({ text: 'x' });
   });
 
@@ -89,12 +96,12 @@ describe.each(KINDS)('%s', (kind) => {
     await db.run(
       sql`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours' WHERE user_id = ${param('uuid', bob.id)}`,
     );
-    expect(await keptAnswer(db, keyOf(bob))).toBe(undefined);
+    expect(await kept.find(keyOf(bob))).toBe(undefined);
     const answer = await post(bob, keyOf(bob, { bodyHash: 'other' }));
     expect(await notes()).toBe(before + 1);
-    expect(await keptAnswer(db, keyOf(bob, { bodyHash: 'other' }))).toBe(answer);
+    expect((await kept.find(keyOf(bob, { bodyHash: 'other' })))?.body).toBe(answer);
     await db.run(raw(`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours'`));
-    expect(await forgetOldKeys(db)).toBeGreaterThan(0);
+    expect(await kept.forgetOld()).toBeGreaterThan(0);
     expect(await db.rows(raw('SELECT count(*) FROM bylaw_kept_answers'))).toEqual([['0']]);
   });
 });

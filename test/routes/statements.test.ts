@@ -115,7 +115,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
       201,
       'BEGIN',
       'INSERT',
-      'INSERT',
+      'WITH',
       'COMMIT',
     ]);
     // Again: the record, and that it is there already.
@@ -123,7 +123,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
       201,
       'BEGIN',
       'INSERT',
-      'INSERT',
+      'WITH',
       'SELECT',
       'ROLLBACK',
     ]);

@@ -27,11 +27,15 @@ export type RecordsByCollection = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
  * The ids, by collection, of a record that this transaction has locked and of all that its delete
- * cascades to. Leaves out collections whose deletions have no further effect.
+ * cascades to. Leaves out collections whose deletions have no further effect, but for `also`.
  */
-export async function recordsGoingWith(reading: Reading, id: string): Promise<RecordsByCollection> {
+export async function recordsGoingWith(
+  reading: Reading,
+  id: string,
+  also: readonly string[],
+): Promise<RecordsByCollection> {
   const { schema } = reading.store;
-  const followed = collectionsToFollow(schema);
+  const followed = collectionsToFollow(schema, also);
   const going = new Map<string, Set<string>>([[reading.access.collection.name, new Set()]]);
   const waiting: Rows[] = [{ collection: reading.access.collection.name, ids: [id], tenant: reading.tenant }];
   for (let rows = waiting.shift(); rows !== undefined; rows = waiting.shift()) {
@@ -64,16 +68,32 @@ const followedOf = new WeakMap<Schema, ReadonlySet<string>>();
  * Collections that can cascade to a file, a user, or a record that others show as a member or by a
  * nullable reference.
  */
-function collectionsToFollow(schema: Schema): ReadonlySet<string> {
+function collectionsToFollow(schema: Schema, also: readonly string[] = []): ReadonlySet<string> {
   const shown = [...schema.collections.values()].flatMap((collection) =>
     [...collection.relations.values()].filter(isShownAsNone).map((relation) => relation.collection),
   );
-  const followed = new Set(['files', 'users', ...shown]);
+  const followed = new Set(['files', 'users', ...shown, ...also]);
   // The loop visits the elements that it adds, too.
   for (const name of followed) {
     for (const relation of cascadesOf(schema.collections.get(name))) followed.add(relation.collection);
   }
   return followed;
+}
+
+/** The other collections that a delete can cascade to, at any depth. */
+export function cascadingFrom(schema: Schema, collection: string): readonly string[] {
+  const known = cascadingOf.get(schema) ?? new Map<string, readonly string[]>();
+  const names = known.get(collection) ?? reachedFrom(schema, collection);
+  cascadingOf.set(schema, known.set(collection, names));
+  return names;
+}
+const cascadingOf = new WeakMap<Schema, Map<string, readonly string[]>>();
+
+function reachedFrom(schema: Schema, collection: string): readonly string[] {
+  const reached = new Set([collection]);
+  // The loop visits the elements that it adds, too.
+  for (const name of reached) for (const next of cascadesTo(schema, name)) reached.add(next.collection.name);
+  return [...reached].slice(1);
 }
 
 /** True if the record that has the relation stays, and changes, when the related one is deleted. */

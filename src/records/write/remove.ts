@@ -6,7 +6,14 @@ import type { BelongsTo, Collection, ManyToMany } from '../../schema/model/model
 import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { stillReferenced } from '../constraint-errors.ts';
-import { isFollowed, isShownAsNone, type RecordsByCollection, recordsGoingWith } from '../relations/cascades.ts';
+import { collectionsKept, forgetContents, keptNowhere } from '../idempotency.ts';
+import {
+  cascadingFrom,
+  isFollowed,
+  isShownAsNone,
+  type RecordsByCollection,
+  recordsGoingWith,
+} from '../relations/cascades.ts';
 import { everyTenant, inTenantOf, isReadableElsewhere, type ScopedRows, scopeOf, tenantKeyOf } from '../scope.ts';
 import { changedSince, lockRow } from './locked-row.ts';
 import {
@@ -68,9 +75,14 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
   const accepted = await acceptedCounts(writer, request);
   if (accepted === undefined) return false;
   const permit = access.permit(collection.name, 'delete');
+  const unkept = keptNowhere(request.id, cascadingFrom(store.schema, collection.name));
+  const isDivided = tenantKeyOf(collection) !== undefined;
+  // A statement on a divided collection reads no table of the service.
+  if (isDivided && (await writer.q.rows(sql`SELECT 1 WHERE ${unkept}`)).length === 0) return false;
   const conditions = [
     sql`${ident(STORED)}.id = ${uuid(request.id)}`,
     permit.where(STORED),
+    ...(isDivided ? [] : [unkept]),
     ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
     ...accepted.map(hasCount),
   ];
@@ -103,7 +115,13 @@ async function removeInTransaction(
   if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
   if (ifVersion?.includes(locked.version) === false) throw changedSince();
   if (tenantKeyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
-  const going = await recordsGoingWith(reading, id);
+  const kept = await collectionsKept(tx, [name, ...cascadingFrom(store.schema, name)]);
+  const going = await recordsGoingWith(reading, id, kept);
+  if (kept.length > 0)
+    await forgetContents(
+      tx,
+      [...going.values()].flatMap((ids) => [...ids]),
+    );
   const users = idsOf(going, 'users');
   if (users.length > 0) {
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);

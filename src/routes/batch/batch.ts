@@ -1,15 +1,17 @@
+import type { Context } from 'koa';
 import { batchBody, batchResults } from '../../describe/batch-schemas.ts';
 import { problemOf } from '../../http/answer/errors.ts';
 import type { App } from '../../http/app.ts';
 import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
+import type { AnswerToKeep, StoredAnswer } from '../../records/idempotency.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Body, route } from '../define-route.ts';
-import { idempotencyKeyOf, idempotencyParameter, onceUnderKey } from '../records/idempotent.ts';
+import { idempotencyKeyOf, idempotencyParameter, onceUnderKey, rereadRecord } from '../records/idempotent.ts';
 import { type Answer, send } from '../records/request.ts';
-import { OperationRunner } from './operation-runner.ts';
+import { type OperationResult, OperationRunner, resultText } from './operation-runner.ts';
 import { type Operation, readOperations } from './operations.ts';
 
 const operationsBody: Body<readonly Operation[]> = {
@@ -44,14 +46,15 @@ export const batchRecords = route({
     const key = idempotencyKeyOf(ctx);
     const claim =
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
-    const run = (batch: Batch) => answerTo(operations, new OperationRunner({ ctx, app, batch }));
+    const run = (batch: Batch) => resultsOf(operations, new OperationRunner({ ctx, app, batch }));
     const wanted = wantedValuesOf(operations, app);
     const writing =
       claim === undefined
-        ? app.records.batch(wanted, run)
-        : onceUnderKey(app.db, claim, (keep) =>
-            app.records.batch(wanted, async (batch) => keep(batch.tx, await run(batch))),
-          );
+        ? app.records.batch(wanted, async (batch) => answerOf((await run(batch)).map(({ text }) => text)))
+        : onceUnderKey(app, claim, {
+            write: (keep) => app.records.batch(wanted, async (batch) => keep(batch.tx, answerToKeep(await run(batch)))),
+            reread: (outline) => rereadAnswer(ctx, app, { outline, operations }),
+          });
     const answer = await writing
       // Also after an error, and for a kept answer: another node may have committed it just now.
       .finally(() => app.db.noteWrite(callerOf(ctx).id));
@@ -67,8 +70,11 @@ function wantedValuesOf(operations: readonly Operation[], { schema }: App): Para
   });
 }
 
-async function answerTo(operations: readonly Operation[], runner: OperationRunner): Promise<Answer> {
-  const results: string[] = [];
+async function resultsOf(
+  operations: readonly Operation[],
+  runner: OperationRunner,
+): Promise<readonly OperationResult[]> {
+  const results: OperationResult[] = [];
   for (const [index, operation] of operations.entries()) {
     try {
       results.push(await runner.run(operation));
@@ -76,7 +82,40 @@ async function answerTo(operations: readonly Operation[], runner: OperationRunne
       throw inOperation(error, index);
     }
   }
-  return { status: 200, headers: {}, body: `{"data":[${results.join(',')}]}` };
+  return results;
+}
+
+const answerOf = (results: readonly string[]): Answer => ({
+  status: 200,
+  headers: {},
+  body: `{"data":[${results.join(',')}]}`,
+});
+
+const answerToKeep = (results: readonly OperationResult[]): AnswerToKeep => ({
+  answer: answerOf(results.map(({ text }) => text)),
+  outline: answerOf(results.map(({ outline }) => outline)),
+  records: results.flatMap(({ record }) => record ?? []),
+});
+
+interface RereadBatch {
+  readonly outline: StoredAnswer;
+  readonly operations: readonly Operation[];
+}
+
+/** The operations are those of the first request, whose body was the same. */
+async function rereadAnswer(ctx: Context, app: App, { outline, operations }: RereadBatch): Promise<Answer> {
+  const { data } = JSON.parse(outline.body) as {
+    readonly data: readonly { readonly data?: { readonly id: string } }[];
+  };
+  const texts: string[] = [];
+  for (const [index, result] of data.entries()) {
+    const { op, collection: name } = operations[index]!;
+    const collection = app.schema.collections.get(name);
+    const id = result.data?.id;
+    if (id === undefined || collection === undefined) texts.push(JSON.stringify(result));
+    else texts.push(resultText(op, await rereadRecord(ctx, app, { collection, id, relations: [] })));
+  }
+  return answerOf(texts);
 }
 
 /** Errors of the database stay as they are: a deadlock is retried, and an outage is not an operation's. */

@@ -14,7 +14,7 @@ import { Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import { Refusal } from '../../refusal.ts';
 import { route } from '../define-route.ts';
-import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from '../records/idempotent.ts';
+import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from '../records/idempotent.ts';
 import { expandOf } from '../records/query-string.ts';
 import { answerCreated, send } from '../records/request.ts';
 import { drain } from './drain.ts';
@@ -83,17 +83,19 @@ async function upload(ctx: Context, app: App): Promise<void> {
     published.done = true;
     const create = async (tx: Transaction) => {
       if (quota !== undefined) await takeQuota(tx, { userId: caller.id, quota, size: received.size });
-      const written = await app.records.create(access, { data, relations, given: givenOf(id, received), tx });
-      return answerCreated(ctx.path, written);
+      return app.records.create(access, { data, relations, given: givenOf(id, received), tx });
     };
+    const { collection } = admission;
+    const { path } = ctx;
     const answer =
       key === undefined
-        ? await app.db.transaction(create).finally(() => app.db.noteWrite(caller.id))
-        : await withIdempotencyKey(
-            app,
-            { userId: caller.id, path: ctx.path, key, bodyHash: uploadHash(received) },
+        ? answerCreated(path, await app.db.transaction(create).finally(() => app.db.noteWrite(caller.id)))
+        : await createUnderKey(ctx, app, {
+            key: { userId: caller.id, path, key, bodyHash: uploadHash(received) },
+            collection,
+            relations,
             create,
-          );
+          });
     // The first request under this key stored a file already.
     if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
     send(ctx, answer);

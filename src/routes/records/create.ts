@@ -4,7 +4,7 @@ import { bodyHashOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
-import { idempotencyKeyOf, idempotencyParameter, withIdempotencyKey } from './idempotent.ts';
+import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from './idempotent.ts';
 import { expandOf } from './query-string.ts';
 import { answerCreated, recordBody, send } from './request.ts';
 
@@ -35,10 +35,9 @@ export const createRecord = route({
       throw new Problem('validation_failed', 'the body is not `{ "data": { … } }`', { errors });
     }
     const access = admission.access(data);
-    const create = async (tx?: Transaction) =>
-      answerCreated(path, await app.records.create(access, { data, relations, tx }));
-    const userId = admission.caller.id;
-    const claim = key === undefined ? undefined : { userId, path, key, bodyHash: bodyHashOf(ctx) };
-    send(ctx, claim === undefined ? await create() : await withIdempotencyKey(app, claim, create));
+    const create = (tx?: Transaction) => app.records.create(access, { data, relations, tx });
+    if (key === undefined) return send(ctx, answerCreated(path, await create()));
+    const asked = { userId: admission.caller.id, path, key, bodyHash: bodyHashOf(ctx) };
+    send(ctx, await createUnderKey(ctx, app, { key: asked, collection: admission.collection, relations, create }));
   },
 });

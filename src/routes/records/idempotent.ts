@@ -1,56 +1,108 @@
 /** Writing once under an Idempotency-Key. Not a route. */
 import type { Context } from 'koa';
-import { type Queryable, StoreError, type Transaction } from '../../database/contract.ts';
+import { StoreError, type Transaction } from '../../database/contract.ts';
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
+import { admitOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
-import { type IdempotencyKey, keepAnswer, keptAnswer } from '../../records/idempotency.ts';
+import type { AnswerToKeep, IdempotencyKey, RecordReference, StoredAnswer } from '../../records/idempotency.ts';
+import type { Written } from '../../records/read.ts';
 import { Refusal } from '../../refusal.ts';
-import { type Answer, headerOf } from './request.ts';
+import type { Collection, Relation } from '../../schema/model/model.ts';
+import { type Answer, answerCreated, headerOf } from './request.ts';
+
+/** A create under a key. */
+export interface KeyedCreate {
+  readonly key: IdempotencyKey;
+  readonly collection: Collection;
+  /** The relations that the answer expands. */
+  readonly relations: readonly Relation[];
+  readonly create: (tx: Transaction) => Promise<Written>;
+}
 
 /** The record and the kept answer are in the same transaction: both exist, or neither. */
-export function withIdempotencyKey(
-  { db }: App,
-  key: IdempotencyKey,
-  create: (tx: Transaction) => Promise<Answer>,
-): Promise<Answer> {
-  return onceUnderKey(db, key, (keep) => db.transaction(async (tx) => keep(tx, await create(tx)))).finally(() =>
-    db.noteWrite(key.userId),
+export function createUnderKey(ctx: Context, app: App, asked: KeyedCreate): Promise<Answer> {
+  const { key, collection, relations, create } = asked;
+  const { path } = key;
+  const write = (keep: Keep): Promise<Answer> =>
+    app.db.transaction(async (tx) => {
+      const written = await create(tx);
+      const answer = answerCreated(path, written);
+      const records = [{ collection: collection.name, id: written.id }, ...expandedIn(written.json, relations)];
+      return keep(tx, { answer, outline: answerCreated(path, { id: written.id }), records });
+    });
+  const reread = async ({ body }: StoredAnswer): Promise<Answer> => {
+    const { id } = (JSON.parse(body) as { readonly data: { readonly id: string } }).data;
+    return answerCreated(path, await rereadRecord(ctx, app, { collection, id, relations }));
+  };
+  return onceUnderKey(app, key, { write, reread }).finally(() => app.db.noteWrite(key.userId));
+}
+
+/** The records that a write's `expand` has put into its answer. */
+function expandedIn(json: string | undefined, relations: readonly Relation[]): readonly RecordReference[] {
+  if (json === undefined || relations.length === 0) return [];
+  const { expand } = JSON.parse(json) as { readonly expand: Readonly<Record<string, unknown>> };
+  return relations.flatMap(({ name, collection }) =>
+    [expand[name]].flat().flatMap((record) => {
+      const { id } = (record ?? {}) as { readonly id?: string };
+      return id === undefined ? [] : [{ collection, id }];
+    }),
   );
+}
+
+interface Reread {
+  readonly collection: Collection;
+  readonly id: string;
+  readonly relations: readonly Relation[];
+}
+
+/** Reads the record as its caller may now; only the id if the record is gone, or hidden from the caller. */
+export async function rereadRecord(ctx: Context, app: App, { collection, id, relations }: Reread): Promise<Written> {
+  try {
+    const access = admitOf(ctx, app)(collection, 'read').access();
+    return { id, ...(await app.records.read(access, { id, relations })) };
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof Problem) return { id };
+    throw error;
+  }
 }
 
 /** Thrown to undo a write that another request under the key has done before. */
 class AnsweredBefore extends Error {
-  readonly kept: string;
-  constructor(kept: string) {
+  readonly kept: StoredAnswer;
+  constructor(kept: StoredAnswer) {
     super('answered before');
     this.kept = kept;
   }
 }
 
-type Keep = (tx: Transaction, answer: Answer) => Promise<Answer>;
+type Keep = (tx: Transaction, answer: AnswerToKeep) => Promise<Answer>;
+
+interface KeyedWrite {
+  /** Ends its transaction with `keep`. */
+  readonly write: (keep: Keep) => Promise<Answer>;
+  /** Reads the records of an outline again. */
+  readonly reread: (outline: StoredAnswer) => Promise<Answer>;
+}
 
 /**
- * Returns the answer of `write`, which ends its transaction with `keep`; or the answer that is already
- * kept under the key. A kept answer takes precedence over an error, because the changes of the first
- * request may be the reason why the second fails.
+ * Returns the answer of `write`, or the answer that is already kept under the key. A kept answer takes
+ * precedence over an error, because the changes of the first request may be the reason why the
+ * second fails.
  */
-export async function onceUnderKey(
-  db: Queryable,
-  key: IdempotencyKey,
-  write: (keep: Keep) => Promise<Answer>,
-): Promise<Answer> {
+export async function onceUnderKey({ kept }: App, key: IdempotencyKey, { write, reread }: KeyedWrite): Promise<Answer> {
+  let before: StoredAnswer | undefined;
   try {
-    return await write(async (tx, answer) => {
-      const kept = await keepAnswer(tx, key, JSON.stringify(answer));
-      if (kept !== undefined) throw new AnsweredBefore(kept);
-      return answer;
+    return await write(async (tx, toKeep) => {
+      const found = await kept.keep(tx, key, toKeep);
+      if (found !== undefined) throw new AnsweredBefore(found);
+      return toKeep.answer;
     });
   } catch (error) {
-    const kept = error instanceof AnsweredBefore ? error.kept : isDeclined(error) && (await keptAnswer(db, key));
-    if (!kept) throw error;
-    return JSON.parse(kept) as Answer;
+    before = error instanceof AnsweredBefore ? error.kept : isDeclined(error) ? await kept.find(key) : undefined;
+    if (before === undefined) throw error;
   }
+  return before.isOutline === true ? reread(before) : before;
 }
 
 /** A constraint without a refusal declines a write, too; an unavailable database does not. */

@@ -1,0 +1,161 @@
+// @module-tag partitions
+/** What is kept under an Idempotency-Key: at most 64 KiB, and no content of a deleted record. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { raw } from '../../../src/sql.ts';
+import { outcomeOf } from '../../support/records.ts';
+import { describeOnBoth, type User } from '../../support/service.ts';
+
+const MINE = '@record.owner = @request.auth.id';
+const SCHEMA = `
+roles: { member: {}, admin: {} }
+collections:
+  folders:
+    fields: { title: string }
+    access: { view: true, create: true, update: true, delete: true }
+  notes:
+    fields: { text: string, hidden: { type: bool, default: false } }
+    relations:
+      folder: { kind: belongs_to, collection: folders, on_delete: cascade }
+      owner: { kind: belongs_to, collection: users }
+    access: { view: '${MINE} and @record.hidden = false', create: true, update: '${MINE}', delete: '${MINE}' }
+  lines:
+    fields: { text: string }
+    relations: { note: { kind: belongs_to, collection: notes, on_delete: cascade } }
+    access: { view: true, create: true, update: true, delete: true }
+`;
+
+describeOnBoth(
+  'kept answers',
+  (service) => {
+    let ann: User;
+    beforeAll(async () => {
+      ann = await service.user();
+    });
+    let keys = 0;
+    const newKey = () => ({ 'Idempotency-Key': `k${++keys}` });
+    /** Sends the same request as often as it is called. */
+    const repeatable = (path: string, body: object) => {
+      const key = newKey();
+      return () => ann.client.post(`/api/${path}`, body, key);
+    };
+    const made = async (path: string, data: object): Promise<string> => {
+      const { status, body, text } = await ann.client.post(`/api/${path}`, { data });
+      expect(status, text).toBe(201);
+      return body.data.id;
+    };
+    const keptTexts = async (secret: string): Promise<number> => {
+      const rows = await service.app.db.rows(raw('SELECT answer FROM bylaw_kept_answers'));
+      return rows.filter(([answer]) => answer!.includes(secret)).length;
+    };
+    const keptBytes = async (): Promise<number> => {
+      const [row] = await service.app.db.rows(raw('SELECT max(octet_length(answer)) FROM bylaw_kept_answers'));
+      return Number(row![0]);
+    };
+
+    test('a kept answer is the first one, also after a change of the record', async () => {
+      const ask = repeatable('notes', { data: { text: 'as first', owner: ann.id } });
+      const first = await ask();
+      await ann.client.patch(`/api/notes/${first.body.data.id}`, { data: { text: 'changed' } });
+      const second = await ask();
+      expect([second.status, second.text]).toEqual([201, first.text]);
+      expect(second.headers.get('etag')).toBe(first.headers.get('etag'));
+    });
+
+    describe('the content of a deleted record', () => {
+      test('the content goes with the record, and the key still answers once', async () => {
+        const ask = repeatable('notes', { data: { text: 'secret of one', owner: ann.id } });
+        const { id } = (await ask()).body.data;
+        expect(await keptTexts('secret of one')).toBe(1);
+        expect((await ann.client.delete(`/api/notes/${id}`)).status).toBe(204);
+        expect(await keptTexts('secret of one')).toBe(0);
+        const again = await ask();
+        expect([again.status, again.headers.get('location'), again.body]).toEqual([
+          201,
+          `/api/notes/${id}`,
+          { data: { id } },
+        ]);
+        expect((await ann.client.get(`/api/notes/${id}`)).status).toBe(404);
+      });
+
+      test('the content goes with a record that the database deletes, at any depth', async () => {
+        const folder = await made('folders', { title: 'f' });
+        const note = await repeatable('notes', { data: { text: 'secret of two', owner: ann.id, folder } })();
+        await repeatable('lines', { data: { text: 'secret of three', note: note.body.data.id } })();
+        await repeatable('lines', { data: { text: 'of another' } })();
+        expect([await keptTexts('secret of two'), await keptTexts('secret of three')]).toEqual([1, 1]);
+        expect((await ann.client.delete(`/api/folders/${folder}`)).status).toBe(204);
+        expect([await keptTexts('secret of two'), await keptTexts('secret of three')]).toEqual([0, 0]);
+        expect(await keptTexts('of another')).toBe(1);
+      });
+
+      test('the content of an expanded record goes, and the rest is read again', async () => {
+        const folder = await made('folders', { title: 'secret of four' });
+        const line = { data: { text: 'a line', note: await made('notes', { text: 'secret of five', owner: ann.id }) } };
+        const ask = repeatable('lines?expand=note', line);
+        const first = await ask();
+        await repeatable('notes?expand=folder', { data: { text: 'n', owner: ann.id, folder } })();
+        expect([await keptTexts('secret of four'), await keptTexts('secret of five')]).toEqual([1, 1]);
+        await ann.client.delete(`/api/folders/${folder}`);
+        expect([await keptTexts('secret of four'), await keptTexts('secret of five')]).toEqual([0, 1]);
+        expect((await ask()).text).toBe(first.text);
+      });
+
+      test('the content goes from the answer of a batch, whose other records are read again', async () => {
+        const operations = ['six', 'seven'].map((n) => ({
+          op: 'create',
+          collection: 'notes',
+          data: { text: `secret of ${n}`, owner: ann.id },
+        }));
+        const ask = repeatable('batch', { operations });
+        const [gone, left] = (await ask()).body.data;
+        await ann.client.post('/api/batch', { operations: [{ op: 'delete', collection: 'notes', id: gone.data.id }] });
+        expect([await keptTexts('secret of six'), await keptTexts('secret of seven')]).toEqual([0, 0]);
+        expect((await ask()).body.data).toEqual([{ status: 201, data: { id: gone.data.id } }, left]);
+      });
+    });
+
+    describe('an answer of more than 64 KiB', () => {
+      const long = 'x'.repeat(70_000);
+
+      test('a large answer is kept by its id, and the record is read again', async () => {
+        const ask = repeatable('notes?expand=folder', {
+          data: { text: 'n', owner: ann.id, folder: await made('folders', { title: long }) },
+        });
+        const first = await ask();
+        const second = await ask();
+        expect([second.status, second.text, second.headers.get('location')]).toEqual([
+          201,
+          first.text,
+          first.headers.get('location'),
+        ]);
+        expect(second.headers.get('etag')).toBe(first.headers.get('etag'));
+        expect(await keptBytes()).toBeLessThan(65_536);
+      });
+
+      test('a large answer is read by the rights that its caller has then', async () => {
+        const ask = repeatable('notes', { data: { text: long, owner: ann.id } });
+        const { id } = (await ask()).body.data;
+        await ann.client.patch(`/api/notes/${id}`, { data: { hidden: true } });
+        expect((await ask()).body).toEqual({ data: { id } });
+        expect(outcomeOf(await ann.client.get(`/api/notes/${id}`))[0]).toBe(404);
+      });
+
+      test('a large batch is kept by its ids', async () => {
+        const note = await made('notes', { text: 'n', owner: ann.id });
+        const old = await made('notes', { text: 'old', owner: ann.id });
+        const ask = repeatable('batch', {
+          operations: [
+            { op: 'create', collection: 'notes', data: { text: long, owner: ann.id } },
+            { op: 'update', collection: 'notes', id: note, data: { text: long } },
+            { op: 'delete', collection: 'notes', id: old },
+          ],
+        });
+        const first = await ask();
+        expect(first.status, first.text).toBe(200);
+        expect((await ask()).text).toBe(first.text);
+        expect(await keptBytes()).toBeLessThan(65_536);
+      });
+    });
+  },
+  { schema: SCHEMA },
+);
