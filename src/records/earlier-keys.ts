@@ -7,10 +7,7 @@
 
 import type { Queryable, Transaction } from '../database/contract.ts';
 import { param, raw, sql, text, uuid } from '../sql.ts';
-import type { IdempotencyKey, KeptRow, StoredAnswer } from './idempotency.ts';
-
-/** Older keys are forgotten. */
-export const EXPIRY = raw(`now() - interval '24 hours'`);
+import { EXPIRY, type IdempotencyKey, type KeptRow, type StoredAnswer } from './stored-answer.ts';
 
 export class EarlierKeys {
   private constructor() {}

@@ -7,27 +7,12 @@
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
 import { type Param, param, type Sql, sql, text, uuid } from '../sql.ts';
-import { EarlierKeys, EXPIRY } from './earlier-keys.ts';
-
-export interface IdempotencyKey {
-  readonly userId: string;
-  readonly path: string;
-  readonly key: string;
-  /** The hash of the request body, as received. */
-  readonly bodyHash: string;
-}
+import { EarlierKeys } from './earlier-keys.ts';
+import { EXPIRY, type IdempotencyKey, type KeptRow, type StoredAnswer } from './stored-answer.ts';
 
 export interface RecordReference {
   readonly collection: string;
   readonly id: string;
-}
-
-export interface StoredAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  /** The body has ids instead of records; these are to be read again. */
-  readonly isOutline?: true;
 }
 
 export interface AnswerToKeep {
@@ -97,12 +82,6 @@ export class KeptAnswers {
     await this.#earlier?.forgetOld(this.#db);
     return this.#db.run(sql`DELETE FROM bylaw_kept_answers WHERE created_at < ${EXPIRY}`);
   }
-}
-
-/** A row of either table; `answer` is the JSON text of a StoredAnswer. */
-export interface KeptRow {
-  readonly bodyHash: string;
-  readonly answer: string;
 }
 
 function matching({ bodyHash }: IdempotencyKey, kept: KeptRow): StoredAnswer {

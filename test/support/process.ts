@@ -14,6 +14,8 @@ export interface Run {
   readonly stdin?: string;
   /** Default: that of the tests. */
   readonly cwd?: string;
+  /** The entry file. Default: that of this checkout. */
+  readonly main?: string;
 }
 export interface Ended {
   readonly code: number | null;
@@ -29,8 +31,8 @@ function environmentWith(env: Run['env'] = {}): Record<string, string | undefine
   return { ...Object.fromEntries(inherited), ...env };
 }
 
-function start({ args, env = {}, cwd }: Run): ChildProcess {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+function start({ args, env = {}, cwd, main = MAIN }: Run): ChildProcess {
+  const child = spawn(process.execPath, [main, ...args], {
     env: environmentWith({ NODE_COMPILE_CACHE: compileCache(), ...env }),
     stdio: ['pipe', 'pipe', 'pipe'],
     cwd,
@@ -78,8 +80,12 @@ export interface Server {
 }
 
 /** `bylaw serve --port 0 …`, ready. */
-export const serve = (args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): Promise<Server> =>
-  launch('serve', args, env, cwd);
+export const serve = (
+  args: readonly string[],
+  env?: Readonly<Record<string, string>>,
+  cwd?: string,
+  main?: string,
+): Promise<Server> => launch('serve', args, env, cwd, main);
 
 /** `bylaw dev --port 0 …`, ready. */
 export const dev = (args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Server> =>
@@ -90,11 +96,13 @@ async function launch(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   cwd?: string,
+  main?: string,
 ): Promise<Server> {
   const child = start({
     args: [command, ...(args.includes('--port') ? [] : ['--port', '0']), ...args],
     env: { BYLAW_RATE_LIMIT: 'off', ...env },
     cwd,
+    main,
   });
   const exit = exitOf(child);
   let stderr = '';
