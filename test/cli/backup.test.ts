@@ -170,7 +170,15 @@ test('a restore rejects files that are damaged, truncated or not backups, and le
     place('hostile'),
     Buffer.concat([...entry('backup.json', manifest), ...entry(`files/${name}`, 'x'), END_OF_ARCHIVE]),
   );
+  const archive = (...entries: readonly Buffer[]): Buffer =>
+    Buffer.concat([...entry('backup.json', manifest), ...entries, END_OF_ARCHIVE]);
+  writeFileSync(place('controlling'), archive(...entry('a\u001b]0;owned\u0007', 'x')));
+  writeFileSync(place('without-folder'), archive(...entry('database/PG_VERSION', '18')));
+  writeFileSync(place('without-database'), archive(...entry('checksums.json', '{}')));
   const reasons = {
+    controlling: /it has a file that no backup has: a\\u001b\]0;owned\\u0007;/,
+    'without-folder': /the folder database is missing/,
+    'without-database': /the folder database is missing/,
     damaged: /the checksum of files\/.* is not that of the backup/,
     other: /it is not an archive, or is damaged/,
     cut: /it ends too early|it is not complete/,

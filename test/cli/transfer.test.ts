@@ -302,6 +302,29 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     });
   });
 
+  test('cells that a spreadsheet would calculate get a quote, which an import removes', async () => {
+    const { bylaw } = await newDatabase();
+    const labels = ['=1+1', '+x', '-x', '@x', '\tx', '\rx', "'=x", "''+", "'x", 'a=b', '-', ''];
+    const lines = labels.map((label, i) => JSON.stringify({ id: id(200 + i), label }));
+    expect(await bylaw('import', 'tags', file('formulas.ndjson', lines.join('\n')))).toMatchObject({ code: 0 });
+    const { stdout } = await bylaw('export', 'tags', '--format', 'csv', '--safe-cells');
+    const cells = stdout.split('\r\n').map((line) => line.slice(line.lastIndexOf(',') + 1).replaceAll('"', ''));
+    expect(cells).toEqual(
+      expect.arrayContaining(["'=1+1", "'+x", "'-x", "'@x", "'\tx", "''=x", "'''+", "'x", 'a=b', "'-"]),
+    );
+    expect(cells.filter((cell) => /^[=+\-@\t\r]/.test(cell))).toEqual([]);
+    const before = (await bylaw('export', 'tags')).stdout;
+    const again = file('formulas.csv', stdout);
+    const imported = await bylaw('import', 'tags', again, '--upsert', 'id', '--safe-cells');
+    expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining('0 created') });
+    const labelsOf = (text: string) => records(text).map(({ label }) => label);
+    expect(labelsOf((await bylaw('export', 'tags')).stdout)).toEqual(labelsOf(before));
+    expect(await bylaw('export', 'tags', '--safe-cells')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--safe-cells needs the format csv'),
+    });
+  });
+
   test('several collections are exported into a folder, and unknown names are errors', async () => {
     const { bylaw } = await newDatabase();
     const out = join(folder, 'out');

@@ -183,15 +183,25 @@ async function unpack(file: FileHandle, folder: string): Promise<Manifest> {
   let manifest: Manifest | undefined;
   let expected: Readonly<Record<string, string>> | undefined;
   const actual: Record<string, string> = {};
+  const folders = new Set<string>();
+  const requireFolder = (name: string): void => {
+    if (!folders.has(name)) throw new BrokenArchive(`the folder ${name} is missing`);
+  };
   for await (const entry of readTar(file)) {
     if (entry.name === MANIFEST) manifest = parsed(manifestShape, await bytesOf(entry));
     else if (manifest === undefined) throw new BrokenArchive('it is not a backup');
     else if (entry.name === CHECKSUMS) expected = parsed(checksumsShape, await bytesOf(entry));
     else if (!isPlace(entry.name)) throw new BrokenArchive(`it has a file that no backup has: ${entry.name}`);
-    else if (entry.isFolder) await mkdir(join(folder, entry.name), { recursive: true, mode: 0o700 });
-    else actual[entry.name] = await unpackFile(entry, join(folder, entry.name));
+    else if (entry.isFolder) {
+      await mkdir(join(folder, entry.name), { recursive: true, mode: 0o700 });
+      folders.add(entry.name);
+    } else {
+      requireFolder(dirname(entry.name));
+      actual[entry.name] = await unpackFile(entry, join(folder, entry.name));
+    }
   }
   if (manifest === undefined || expected === undefined) throw new BrokenArchive('it is not complete');
+  requireFolder('database');
   const names = new Set([...Object.keys(actual), ...Object.keys(expected)]);
   for (const name of names)
     if (actual[name] !== expected[name]) throw new BrokenArchive(`the checksum of ${name} is not that of the backup`);

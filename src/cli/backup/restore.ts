@@ -5,6 +5,7 @@ import { FolderUnusable } from '../../database/embedded/data-folder.ts';
 import { FolderInUse } from '../../database/embedded/folder-lock.ts';
 import { codeOf } from '../../thrown.ts';
 import type { Arguments, Command, Io } from '../support/command.ts';
+import { printable } from '../support/printable.ts';
 import { FolderNotEmpty, restoreInto } from './archive.ts';
 import { BrokenArchive } from './tar.ts';
 
@@ -22,7 +23,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const folder = resolve(io.cwd, data);
   try {
     const { created_at, version } = await restoreInto(folder, resolve(io.cwd, file));
-    io.stdout.write(`restored into ${data}: written ${created_at} by bylaw ${version}\n`);
+    io.stdout.write(`${printable(`restored into ${data}: written ${created_at} by bylaw ${version}`)}\n`);
     return 0;
   } catch (error) {
     if (error instanceof FolderNotEmpty)
@@ -40,6 +41,6 @@ function reasonOfFailure(error: unknown, file: string): string | undefined {
 }
 
 function refuse(reason: string, { stderr }: Io): number {
-  stderr.write(`bylaw restore: ${reason}\n`);
+  stderr.write(`bylaw restore: ${printable(reason)}\n`);
   return 1;
 }

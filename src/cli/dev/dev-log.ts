@@ -2,6 +2,7 @@
 import { styleText } from 'node:util';
 import type { LogLines } from '../../http/observe/log.ts';
 import type { Io } from '../support/command.ts';
+import { escapedCharacter, printable } from '../support/printable.ts';
 
 type Style = Parameters<typeof styleText>[0];
 type LogEntry = Readonly<Record<string, unknown>>;
@@ -42,7 +43,7 @@ function requestLine(entry: LogEntry, paint: Paint): string {
   const style: Style = status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green';
   const user = entry.user === undefined ? '' : ` user ${entry.user}`;
   return (
-    `${paint(style, String(status))} ${paint('bold', printable(entry.method).padEnd(6))} ${printable(entry.path)} ` +
+    `${paint(style, String(status))} ${paint('bold', printableValue(entry.method).padEnd(6))} ${printableValue(entry.path)} ` +
     paint('gray', `${entry.ms} ms${user}`)
   );
 }
@@ -51,22 +52,16 @@ function requestLine(entry: LogEntry, paint: Paint): string {
 function messageLine(entry: LogEntry, paint: Paint): string {
   const level = String(entry.level);
   const rest = Object.entries(entry).filter(([name]) => !PLACED.has(name));
-  const details = rest.map(([name, value]) => paint('gray', ` ${name}=${printable(value)}`)).join('');
+  const details = rest.map(([name, value]) => paint('gray', ` ${name}=${printableValue(value)}`)).join('');
   const text = entry.text === undefined ? '' : `\n${indented(String(entry.text))}`;
-  return `${paint(LEVELS[level] ?? 'white', level.padEnd(5))} ${printable(entry.msg)}${details}${text}`;
+  return `${paint(LEVELS[level] ?? 'white', level.padEnd(5))} ${printableValue(entry.msg)}${details}${text}`;
 }
 
 const indented = (text: string): string =>
   text
     .trimEnd()
-    .replaceAll(/[^\P{Cc}\n]|\p{Cf}/gu, escaped)
+    .replaceAll(/[^\P{Cc}\n]|\p{Cf}/gu, escapedCharacter)
     .replaceAll(/^/gm, '    ');
 
-/** The value on a single line. */
-function printable(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, escaped);
-}
-
-/** INVARIANT: no input of a client controls the terminal. */
-const escaped = (character: string): string => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;
+const printableValue = (value: unknown): string =>
+  printable(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));

@@ -12,7 +12,8 @@ import { manyToManyOf, storedMembersOf } from '../../records/transfer/members.ts
 import type { Collection } from '../../schema/model/model.ts';
 import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
 import { openDatabaseFor } from '../support/workspace.ts';
-import { FORMAT_NAMES, FORMATS, type Format } from './formats/format.ts';
+import { FORMAT_NAMES, FORMATS, type Format, formatOptionsOf } from './formats/format.ts';
+import type { FormatOptions } from './formats/record.ts';
 
 export const command: Command = {
   name: 'export',
@@ -21,6 +22,7 @@ export const command: Command = {
   settings: DATABASE_SETTINGS,
   flags: {
     format: { value: 'FORMAT', about: `one of ${FORMAT_NAMES.join(', ')}`, default: 'ndjson' },
+    'safe-cells': { about: 'csv: puts a quote before a text that a spreadsheet would calculate' },
     out: { value: 'DIR', about: 'writes a file for each collection into this folder' },
   },
   run,
@@ -30,6 +32,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const name = args.get('format') ?? 'ndjson';
   const format = FORMATS.get(name);
   if (format === undefined) throw new ConfigError([unknownName('format', name, FORMAT_NAMES)]);
+  const options = formatOptionsOf(args, format);
   const out = args.get('out');
   if (out === undefined && args.positionals.length !== 1)
     throw new ConfigError(['expected one COLLECTION, or --out DIR for several']);
@@ -37,8 +40,9 @@ async function run(args: Arguments, io: Io): Promise<number> {
   try {
     const names = args.positionals.length > 0 ? args.positionals : [...schema.collections.keys()];
     const collections = names.map((each) => requireCollection(schema.collections, each));
-    if (out !== undefined) await writeFiles(resolve(io.cwd, out), { db, collections, format, extension: name, io });
-    else for (const collection of collections) await write(io.stdout, { db, collection, format });
+    if (out !== undefined)
+      await writeFiles(resolve(io.cwd, out), { db, collections, format, options, extension: name, io });
+    else for (const collection of collections) await write(io.stdout, { db, collection, format, options });
     return 0;
   } catch (error) {
     if (error instanceof ReaderGone) return 0;
@@ -52,15 +56,16 @@ interface FilesToWrite {
   readonly db: Database;
   readonly collections: readonly Collection[];
   readonly format: Format;
+  readonly options: FormatOptions;
   readonly extension: string;
   readonly io: Io;
 }
 
-async function writeFiles(folder: string, { db, collections, format, extension, io }: FilesToWrite): Promise<void> {
+async function writeFiles(folder: string, { extension, io, collections, ...given }: FilesToWrite): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const collection of collections) {
     const stream = createWriteStream(join(folder, `${collection.name}.${extension}`));
-    const count = await write(stream, { db, collection, format });
+    const count = await write(stream, { ...given, collection });
     stream.end();
     await finished(stream);
     io.stderr.write(`${collection.name}.${extension}: ${count} records\n`);
@@ -71,11 +76,12 @@ interface CollectionExport {
   readonly db: Database;
   readonly collection: Collection;
   readonly format: Format;
+  readonly options: FormatOptions;
 }
 
 /** → the number of records. */
-async function write(target: Io['stdout'], { db, collection, format }: CollectionExport): Promise<number> {
-  const writer = format.writer(memberNames(collection));
+async function write(target: Io['stdout'], { db, collection, format, options }: CollectionExport): Promise<number> {
+  const writer = format.writer(memberNames(collection), options);
   await put(target, writer.head);
   let count = 0;
   for await (const json of exportRecords(db, collection)) await put(target, writer.record(json, count++));

@@ -12,7 +12,7 @@ import type { Collection } from '../../schema/model/model.ts';
 import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
 import { openWorkspace } from '../support/workspace.ts';
 import { requireCollection } from './export.ts';
-import { FORMAT_NAMES, FORMATS, type Format, formatOfFile } from './formats/format.ts';
+import { FORMAT_NAMES, FORMATS, type Format, formatOfFile, formatOptionsOf } from './formats/format.ts';
 
 export const command: Command = {
   name: 'import',
@@ -21,6 +21,7 @@ export const command: Command = {
   settings: DATABASE_SETTINGS,
   flags: {
     format: { value: 'FORMAT', about: `one of ${FORMAT_NAMES.join(', ')}`, default: "the file's extension" },
+    'safe-cells': { about: 'csv: removes the quotes that an export with --safe-cells has put' },
     'dry-run': { about: 'reports every error and changes nothing' },
     upsert: { value: 'FIELD', about: 'updates the record that has the same value in this unique field' },
     resume: { about: 'commits every 5,000 records, and goes on where the import of this file stopped' },
@@ -32,6 +33,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const [name = '', given = ''] = args.positionals;
   const file = resolve(io.cwd, given);
   const format = requireFormat(args.get('format') ?? formatOfFile(file));
+  const options = formatOptionsOf(args, format);
   if (!existsSync(file)) throw new ConfigError([`the file ${given} does not exist`]);
   const { db, schema, close } = await openWorkspace(args, io);
   const progress = new ProgressLine(io, statSync(file).size);
@@ -41,7 +43,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
     const imported = await importRecords(db, {
       schema,
       collection,
-      records: () => readFile(file, format, progress),
+      records: () => readFile(file, (texts) => format.read(texts, options), progress),
       upsert: args.get('upsert'),
       dryRun: args.has('dry-run'),
       resumeAs: args.has('resume') ? await fileHash(file) : undefined,
@@ -74,7 +76,7 @@ function requireImportable({ kind }: Collection): void {
     throw new ConfigError(['files are uploaded, not imported: their bytes belong to their records']);
 }
 
-async function* readFile(file: string, format: Format, progress: ProgressLine): AsyncGenerator<SourceRecord> {
+async function* readFile(file: string, read: Format['read'], progress: ProgressLine): AsyncGenerator<SourceRecord> {
   const stream = createReadStream(file, 'utf8');
   async function* texts(): AsyncGenerator<string> {
     for await (const text of stream) {
@@ -83,7 +85,7 @@ async function* readFile(file: string, format: Format, progress: ProgressLine): 
     }
   }
   try {
-    yield* format.read(texts());
+    yield* read(texts());
   } finally {
     stream.destroy();
   }

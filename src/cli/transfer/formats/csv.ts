@@ -1,20 +1,25 @@
 /** CSV (RFC 4180) with a header. An empty cell is null; `""` is the empty string. */
 import type { SourceRecord } from '../../../records/transfer/read-record.ts';
-import type { Chunks, RecordWriter } from './record.ts';
+import type { Chunks, FormatOptions, RecordWriter } from './record.ts';
 
-export function csvWriter(names: readonly string[]): RecordWriter {
+/** Spreadsheets calculate a text that begins so, and show the rest of one with a leading quote. */
+const FORMULA = /^'*[=+\-@\t\r]/;
+const SAFE_FORMULA = /^'+[=+\-@\t\r]/;
+
+export function csvWriter(names: readonly string[], { hasSafeCells = false }: FormatOptions = {}): RecordWriter {
   return {
     head: `${names.map(csvQuoted).join(',')}\r\n`,
     record(json) {
       const record = JSON.parse(json) as Readonly<Record<string, unknown>>;
-      return `${names.map((name) => cellOf(record[name])).join(',')}\r\n`;
+      return `${names.map((name) => cellOf(record[name], hasSafeCells)).join(',')}\r\n`;
     },
     tail: () => '',
   };
 }
 
-function cellOf(value: unknown): string {
+function cellOf(value: unknown, isSafe: boolean): string {
   if (value === null || value === undefined) return '';
+  if (isSafe && typeof value === 'string' && FORMULA.test(value)) return csvQuoted(`'${value}`);
   return csvQuoted(Array.isArray(value) ? value.join(' ') : String(value));
 }
 
@@ -29,7 +34,12 @@ interface CsvRow {
   readonly error?: string;
 }
 
-export async function* csvReader(chunks: Chunks): AsyncGenerator<SourceRecord> {
+export async function* csvReader(
+  chunks: Chunks,
+  { hasSafeCells = false }: FormatOptions = {},
+): AsyncGenerator<SourceRecord> {
+  const textOf = (cell: Cell): Cell =>
+    hasSafeCells && cell !== null && SAFE_FORMULA.test(cell) ? cell.slice(1) : cell;
   let names: readonly string[] | undefined;
   for await (const { line, cells, error } of rowsOf(chunks)) {
     if (error !== undefined) yield { line, isText: true, error };
@@ -45,7 +55,7 @@ export async function* csvReader(chunks: Chunks): AsyncGenerator<SourceRecord> {
     } else if (cells.length !== names.length) {
       yield { line, isText: true, error: `expected ${names.length} cells, found ${cells.length}` };
     } else {
-      yield { line, isText: true, members: new Map(names.map((name, i) => [name, cells[i]!])) };
+      yield { line, isText: true, members: new Map(names.map((name, i) => [name, textOf(cells[i]!)])) };
     }
   }
 }

@@ -4,6 +4,11 @@ import { reasonOf } from '../../../thrown.ts';
 /** Texts of a file, in pieces of any size. */
 export type Chunks = AsyncIterable<string>;
 
+export interface FormatOptions {
+  /** Cells of CSV that a spreadsheet would calculate have a leading quote. */
+  readonly hasSafeCells?: boolean;
+}
+
 export interface RecordWriter {
   readonly head: string;
   /** @param json a record, as JSON text */
