@@ -1,6 +1,9 @@
 // @module-tag long
 /** A few worlds of the fuzz in every test run; `npm run fuzz` is the long form. */
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
 import type { Database as StoreDatabase } from '../../src/database/contract.ts';
@@ -40,6 +43,18 @@ it('the interpreter, both predicates and PostgreSQL agree on every policy', asyn
   expect(rejected).toBeLessThan(policies / 20);
   expect(unknown / decisions).toBeGreaterThan(0.1);
   expect(unknown / decisions).toBeLessThan(0.7);
+});
+
+it('a run that compares nothing fails', async () => {
+  const { stdout, code } = await promisify(execFile)(process.execPath, [
+    join(import.meta.dirname, 'main.ts'),
+    ...['--seconds', '0', '--no-pglite'],
+  ]).then(
+    ({ stdout }) => ({ stdout, code: 0 }),
+    (error: { readonly stdout: string; readonly code: number }) => error,
+  );
+  expect(stdout).toMatch(/TOO FEW decisions: 0, expected at least 1\n/);
+  expect(code).toBe(1);
 });
 
 const KINDS = ['embedded', 'postgres'] as const;

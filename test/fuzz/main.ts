@@ -2,7 +2,7 @@
  * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [--only part,part]` ·
  * `--icu` both servers with ICU's en-US · `--no-pglite`
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
- * Exits with 1 when anything disagrees. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations.
+ * Exits with 1 when anything disagrees, or too little was compared. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -11,6 +11,7 @@ import { DoorLane } from './doors/door-lane.ts';
 import type { DoorCounts } from './doors/doors.ts';
 import { loadDoors } from './doors/store-modules.ts';
 import { runFaults } from './faults/run-faults.ts';
+import { printShortfalls } from './floor.ts';
 import { fuzzFrontEnd } from './frontend/frontend.ts';
 import { fuzzHttp } from './http/run.ts';
 import { fuzzMigrations } from './migrations/run.ts';
@@ -41,6 +42,8 @@ const { values: options } = parseArgs({
 });
 const LANES = 2;
 const MOST_DISAGREEMENTS = 3;
+/** The floors, a tenth of what a busy machine does in a second. */
+const LEAST_A_SECOND = { decisions: 500, doorWrites: 0.1, texts: 20 };
 /** The share of the seconds for texts that are not policies. */
 const FRONT_END_SHARE = 0.1;
 
@@ -57,7 +60,8 @@ async function fuzz(): Promise<number> {
   const seed = Number(options.seed);
   const seconds = Number(options.seconds);
   const frontEndFailures = options.world === undefined ? frontEnd({ seed, seconds: seconds * FRONT_END_SHARE }) : 0;
-  const end = Date.now() + seconds * 1000 * (1 - FRONT_END_SHARE);
+  // The clock starts when the lanes are open.
+  let end = Number.POSITIVE_INFINITY;
   const found: Disagreement[] = [];
   const causes = new Map<string, number>();
   const shapes = new Shapes();
@@ -71,11 +75,14 @@ async function fuzz(): Promise<number> {
   };
   const doorCounts: DoorCounts = { worlds: 0, writes: 0, allowed: 0 };
   let doorFailures = 0;
+  let hasServer = false;
   console.log(`seed ${seed}, ${seconds} s`);
   const stops: (() => Promise<void>)[] = [];
   const began = performance.now();
   try {
     const { lanes, url } = await openLanes(stops);
+    end = Date.now() + seconds * 1000 * (1 - FRONT_END_SHARE);
+    hasServer = url !== '';
     const doors = new DoorLane(url, { doors: await loadDoors(), seed, counts: doorCounts, isOver: () => run.isOver() });
     const throughDoors = async () => {
       while (url !== '' && options.world === undefined && !run.isOver() && doorFailures < MOST_DISAGREEMENTS) {
@@ -116,17 +123,30 @@ async function fuzz(): Promise<number> {
     seconds: (performance.now() - began) / 1000,
     doorCounts,
   });
-  return found.length + doorFailures + frontEndFailures > 0 ? 1 : 0;
+  const isOne = options.world !== undefined;
+  const shortfalls = printShortfalls([
+    { what: 'decisions', count: run.counts.decisions, least: isOne ? 1 : floorOf('decisions', seconds) },
+    {
+      what: 'writes by the store',
+      count: doorCounts.writes,
+      least: isOne || !hasServer ? 0 : floorOf('doorWrites', seconds),
+    },
+  ]);
+  return found.length + doorFailures + frontEndFailures + shortfalls > 0 ? 1 : 0;
 }
 
-/** Any text is answered, in time and with places that exist. The number of those that are not. */
+function floorOf(what: keyof typeof LEAST_A_SECOND, seconds: number): number {
+  return Math.max(1, Math.floor(LEAST_A_SECOND[what] * seconds));
+}
+
+/** Every text gets an answer in time, with places that exist. Returns the number of failures. */
 function frontEnd(given: { seed: number; seconds: number }): number {
   const { inputs, accepted, slowestMs, failures } = fuzzFrontEnd(given);
   console.log(
     `texts               ${inputs}, ${accepted} of them policies, slowest ${slowestMs.toFixed(1)} ms, failures ${failures.length}`,
   );
   for (const failure of failures.slice(0, 5)) console.log(`  ${failure}`);
-  return failures.length;
+  return failures.length + printShortfalls([{ what: 'texts', count: inputs, least: floorOf('texts', given.seconds) }]);
 }
 
 /** A key that two reports of the same fault probably share. */

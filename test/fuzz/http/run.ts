@@ -6,6 +6,7 @@ import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
+import { printShortfalls } from '../floor.ts';
 import { attack } from './attack.ts';
 import type { ChildMessage } from './child.ts';
 import { makeWorld, signIn, temporaryFolder } from './service.ts';
@@ -16,6 +17,9 @@ const MiB = 1024 * 1024;
 const WARM = 0.5;
 const MOST_GROWTH = 1.15;
 const SLACK = 24 * MiB;
+/** The shares of the requests that must be answered, and answered with success: hostile ones are refused. */
+const LEAST_SENT = 0.9;
+const LEAST_SUCCEEDED = 0.02;
 
 interface Sample {
   readonly sent: number;
@@ -114,7 +118,12 @@ export async function fuzzHttp(args: readonly string[]): Promise<number> {
     console.log(`defects    ${defects.length} lines in the log of errors`);
     for (const line of defects.slice(0, 5)) console.log(`  ${line.slice(0, 1_500)}`);
     console.log(`failures   ${failures.length} (seed ${seed})`);
-    return failures.length + defects.length > 0 || growth.isTooMuch || ended.code !== undefined ? 1 : 0;
+    const succeeded = statuses.reduce((sum, [status, count]) => sum + (status < 300 ? count : 0), 0);
+    const shortfalls = printShortfalls([
+      { what: 'requests', count: sent, least: Math.max(1, Math.floor(requests * LEAST_SENT)) },
+      { what: 'successful requests', count: succeeded, least: Math.floor(requests * LEAST_SUCCEEDED) },
+    ]);
+    return failures.length + defects.length + shortfalls > 0 || growth.isTooMuch || ended.code !== undefined ? 1 : 0;
   } finally {
     child.kill();
     await postgres?.stop();

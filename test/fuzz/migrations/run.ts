@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import type { Database } from '../../../src/database/contract.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
+import { printShortfalls } from '../floor.ts';
 import { type Counts, MigrationCase } from './check.ts';
 
 export interface MigrationFuzz {
@@ -52,7 +53,8 @@ export async function fuzzMigrations(argv: readonly string[]): Promise<number> {
       `seed ${values.seed}: ${counts.applied} migrations applied, ${counts.refused} refused, ` +
         `${counts.failed} failed as injected, ${counts.interrupted} interrupted`,
     );
-    return 0;
+    const least = Math.max(1, Math.floor(Number(values.seconds) / 10));
+    return printShortfalls([{ what: 'migrations', count: counts.applied, least }]) === 0 ? 0 : 1;
   } catch (error) {
     console.log(error instanceof Error ? error.message : error);
     return 1;
