@@ -214,6 +214,26 @@ describeRoutes(
         expect((await ann.client.get(`/api/tickets/${id}`)).body.data).toMatchObject({ level: 2, status: 'open' });
       });
 
+      test('a hidden unique value is not told, and each try is counted', async () => {
+        const secret = await make('vault', { title: 'secret', code: 'PIN-4711' }, hr);
+        await make('vault', { title: 'mine', code: 'PIN-1', owner: ann.id }, hr);
+        const create = { action: 'create', data: { title: 'try', code: 'PIN-4711' } };
+        const conflict = { allowed: false, status: 409, code: 'unique_violation' };
+        expect(await told('vault', create)).toEqual({ allowed: true });
+        expect(await told('vault', { ...create, data: { title: 'try', code: 'PIN-4712' } })).toEqual({ allowed: true });
+        expect(await told('vault', create, hr)).toMatchObject(conflict);
+        // The caller may read the code of a record of their own.
+        const own = { action: 'create', data: { title: 'try', code: 'PIN-1' } };
+        expect([await told('vault', own), await told('vault', own, bob)]).toMatchObject([conflict, { allowed: true }]);
+        const mine = await make('vault', { title: 'mine too', code: 'PIN-2', owner: ann.id }, hr);
+        const change = { action: 'update', id: mine.id, data: { code: 'PIN-4711' } };
+        expect(await told('vault', change)).toEqual({ allowed: true });
+        expect(outcomeOf(await ann.client.patch(`/api/vault/${mine.id}`, { data: change.data }))[0]).toBe(409);
+        expect((await hr.client.get(`/api/vault/${secret.id}`)).body.data.code).toBe('PIN-4711');
+        const metrics = (await service.anonymous.get('/metrics')).text;
+        expect(metrics).toMatch(/^bylaw_dry_run_conflicts_total\{collection="vault"\} 5$/m);
+      });
+
       test('users are not created, files are asked about without bytes', async () => {
         expect(await told('users', { action: 'create', data: {} })).toEqual({
           allowed: false,

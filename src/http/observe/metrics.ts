@@ -14,6 +14,8 @@ export interface Metrics {
   readonly durations: RequestDurations;
   /** Counts a page that was filtered or sorted by a field without an index. */
   readonly countUnindexed: (use: UnindexedUse) => void;
+  /** Counts a dry run that tried a unique value of another record. */
+  readonly countTaken: (collection: string) => void;
 }
 
 /** `readAll` collects the metrics of all workers. */
@@ -29,12 +31,19 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     labelNames: ['collection', 'field', 'use'],
     registers: [registry],
   });
+  const taken = new Counter({
+    name: 'bylaw_dry_run_conflicts_total',
+    help: 'Dry runs that tried a unique value that another record has.',
+    labelNames: ['collection'],
+    registers: [registry],
+  });
   return {
     registry,
     contentType: registry.contentType,
     read: remembered(readAll ?? (() => registry.metrics())),
     durations,
     countUnindexed: (use) => unindexed.inc({ ...use }),
+    countTaken: (collection) => taken.inc({ collection }),
   };
 }
 

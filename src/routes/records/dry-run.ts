@@ -1,16 +1,20 @@
+import type { Context } from 'koa';
 import { rehearsalAnswer, rehearsalBody } from '../../describe/capability-schemas.ts';
 import { inData } from '../../describe/collection-schemas.ts';
 import { problemOf } from '../../http/answer/errors.ts';
 import type { App } from '../../http/app.ts';
-import { requestedCollection } from '../../http/gate.ts';
+import { admitOf, requestedCollection } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
+import { neededTenant } from '../../schema/model/filter-keys.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { OperationRunner } from '../batch/operation-runner.ts';
 import type { Operation } from '../batch/operations.ts';
 import { route } from '../define-route.ts';
 import { readDryRun } from './dry-run-request.ts';
+import { rereadRecord } from './idempotent.ts';
+import { listRequestOf } from './query-string.ts';
 
 export const dryRunWrite = route({
   method: 'POST',
@@ -25,9 +29,12 @@ export const dryRunWrite = route({
   async handle(ctx, app, body) {
     const collection = requestedCollection(ctx);
     const operation = readDryRun(body, collection);
-    const refused = await refusalOf(app, { collection, operation }, (batch) =>
+    const found = await refusalOf(app, { collection, operation }, (batch) =>
       new OperationRunner({ ctx, app, batch }).run(operation),
     );
+    const isTaken = found?.code === 'unique_violation';
+    if (isTaken) app.metrics.countTaken(collection.name);
+    const refused = isTaken && !(await isTakenVisibly(ctx, app, { collection, operation }, found)) ? undefined : found;
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { data: refused === undefined ? { allowed: true } : shown(refused) };
   },
@@ -55,6 +62,40 @@ async function refusalOf(
     throw error;
   }
 }
+
+/**
+ * False if the member has rules for reading that hide the taken value from the caller: a dry run leaves
+ * no trace, so it must not tell hidden values to those who try them. The write itself does.
+ */
+async function isTakenVisibly(
+  ctx: Context,
+  app: App,
+  { collection, operation }: DryRun,
+  { errors }: Problem,
+): Promise<boolean> {
+  const name = errors[0]?.pointer?.replace('/data/', '') ?? '';
+  const member = collection.fields.get(name) ?? collection.relations.get(name);
+  if (member === undefined || !('column' in member) || operation.op === 'delete') return true;
+  const { id, data } = operation;
+  // A default is not a value that the caller has tried.
+  if (collection.memberAccess.get(name)?.read === undefined || !Object.hasOwn(data, name)) return true;
+  const stored = operation.op === 'create' ? {} : await rereadRecord(ctx, app, { collection, id, relations: [] });
+  const values: Readonly<Record<string, unknown>> = { ...parsedRecord(stored), ...data };
+  const keys = [name, member.uniqueWithin, neededTenant(collection)].filter((key) => key !== undefined);
+  const pairs = [...new Set(keys)].flatMap((key) =>
+    values[key] === undefined || values[key] === null ? [] : [{ key, value: String(values[key]) }],
+  );
+  try {
+    const request = listRequestOf([...pairs, { key: 'limit', value: '1' }], collection);
+    const { json } = await app.records.list(admitOf(ctx, app)(collection, 'list').access(), request);
+    return json !== '[]';
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof Problem) return false;
+    throw error;
+  }
+}
+
+const parsedRecord = ({ json }: { readonly json?: string }): object => (json === undefined ? {} : JSON.parse(json));
 
 function shown({ status, code, errors, errorCount }: Problem): object {
   return { allowed: false, status, code, errors, ...(errorCount > errors.length && { error_count: errorCount }) };
