@@ -31,26 +31,36 @@ export interface WantedValues {
   readonly data: Data;
 }
 
-/** The locks of each table. The locks of all batches must fit into the server's lock table. */
-const LOCKS = 64;
+/**
+ * The most values that a batch locks one by one. The locks of all batches must fit into the server's
+ * lock table, so a batch of more values locks their tables instead.
+ */
+const MOST_VALUES = 200;
 
-/** Locks the values until the end of the transaction. */
+/** Locks the values until the end of the transaction. Batches of other values do not wait. */
 export async function lockValues(tx: Transaction, wanted: readonly WantedValues[]): Promise<void> {
   const values = new Map(wanted.flatMap(contestedValues));
   if (values.size < 2) return;
-  const locks = new Set(Array.from(values, ([value, table]) => lockNumber(table, value)));
+  const isOfValues = values.size <= MOST_VALUES;
+  const tables = new Set(Array.from(values.values(), lockNumberOf));
+  const locks = new Set(isOfValues ? Array.from(values.keys(), lockNumberOf) : []);
   // The locks are sorted and distinct, so that two values may share one.
   await tx.rows(sql`
-    SELECT pg_advisory_xact_lock(k.lock)
-      FROM (SELECT DISTINCT hashtextextended(current_schema(), v) AS lock
-              FROM unnest(${param('int8[]', [...locks])}) AS v
+    SELECT CASE WHEN k.is_shared THEN pg_advisory_xact_lock_shared(k.lock)::text
+                ELSE pg_advisory_xact_lock(k.lock)::text
+           END
+      FROM (SELECT hashtextextended(current_schema(), v) AS lock, bool_and(is_shared) AS is_shared
+              FROM (SELECT v, ${param('bool', isOfValues)} AS is_shared
+                      FROM unnest(${param('int8[]', [...tables])}) AS v
+                     UNION ALL
+                    SELECT v, false
+                      FROM unnest(${param('int8[]', [...locks])}) AS v) AS wanted
+             GROUP BY 1
              ORDER BY 1) AS k`);
 }
 
 /** Hashed here: the values are not validated yet, and text with NUL must not reach the database. */
-const lockNumber = (table: string, value: string): number =>
-  lockNumberOf(table) * LOCKS + (lockNumberOf(value) % LOCKS);
-const lockNumberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 5);
+const lockNumberOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 6);
 
 /**
  * The values with their tables. The tenant of a record never changes, and batches of one tenant would all
