@@ -62,6 +62,7 @@ const NEW_SHARE = 1 / 8;
 export class Connections {
   readonly #most: number;
   readonly #lingerMs: number;
+  #accepted = 0;
   readonly #open = new Set<Socket>();
   /** Connections before the head of their first request is complete; the longest waiting is first. */
   readonly #new = new Set<Socket>();
@@ -77,6 +78,16 @@ export class Connections {
     this.#most = most;
     this.#lingerMs = lingerMs;
     server.on('connection', (socket: Socket) => this.#admit(socket));
+  }
+
+  /** The number of connections so far. */
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  /** True while a connection waits for its first request. */
+  get awaitsRequests(): boolean {
+    return this.#new.size > 0;
   }
 
   latestResponse(socket: Duplex): ServerResponse | undefined {
@@ -111,6 +122,7 @@ export class Connections {
   }
 
   #admit(socket: Socket): void {
+    this.#accepted++;
     if (this.#open.size >= this.#most) {
       const longest = this.#longest();
       if (longest !== undefined) this.#forget(longest);

@@ -136,11 +136,12 @@ export class HttpServer {
     this.#isDraining = true;
     const end = performance.now() + farewellMs;
     while (performance.now() < end && (await connectionsOf(this.server)) > 0) await sleep(20);
+    await this.#acceptPending();
     const closed = new Promise<void>((resolve) => {
       // Unlike `close` of an HTTP server, it keeps connections on which a request may be arriving.
       NetServer.prototype.close.call(this.server, () => resolve());
     });
-    if (farewellMs > 0) await Promise.race([closed, sleep(LAST_ARRIVALS_MS)]);
+    if (farewellMs > 0) await this.#takeLastRequests();
     this.server.closeIdleConnections();
     const idle = setInterval(() => this.server.closeIdleConnections(), 20);
     const late = setTimeout(() => this.server.closeAllConnections(), Math.max(0, mostMs - farewellMs));
@@ -149,6 +150,25 @@ export class HttpServer {
     clearTimeout(late);
     // Ends the timers of the HTTP server.
     this.server.close(() => undefined);
+  }
+
+  /**
+   * A listener that closes resets the connections that the kernel has accepted for it. So it closes
+   * after a turn of the event loop without a new connection.
+   */
+  async #acceptPending(): Promise<void> {
+    const end = performance.now() + LAST_ARRIVALS_MS;
+    let accepted: number;
+    do {
+      accepted = this.#connections.accepted;
+      await pollOnce();
+    } while (this.#connections.accepted > accepted && performance.now() < end);
+  }
+
+  /** Waits for requests that may be arriving on new connections. */
+  async #takeLastRequests(): Promise<void> {
+    const end = performance.now() + LAST_ARRIVALS_MS;
+    while (this.#connections.awaitsRequests && performance.now() < end) await sleep(10);
   }
 
   readonly #serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -162,7 +182,10 @@ export class HttpServer {
 }
 
 /** Milliseconds for which a request may be arriving on a new connection. */
-const LAST_ARRIVALS_MS = 100;
+const LAST_ARRIVALS_MS = 1_000;
+
+/** Resolves after the event loop has looked for events of sockets. */
+const pollOnce = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 const connectionsOf = (server: Server): Promise<number> =>
   new Promise((resolve) => server.getConnections((error, count) => resolve(error === null ? count : 0)));

@@ -55,6 +55,21 @@ describe.runIf(hasPostgres)('quick SELECTs of a turn', () => {
     expect(await all([2, 0].map(half))).toEqual(['6', 'division by zero']);
   });
 
+  it('a lost connection with many SELECTs under way leaks no listeners', async () => {
+    await quick(half);
+    const warnings: string[] = [];
+    const note = ({ name }: Error): void => void warnings.push(name);
+    process.on('warning', note);
+    const end = sql`SELECT pg_terminate_backend(pg_backend_pid())::text WHERE ${param('int8', 1)} = 1`;
+    for (let round = 0; round < 3; round++) {
+      const reads = Array.from({ length: 80 }, (_, i) => half(1 + (i % 6)));
+      expect((await all([...reads.slice(0, 40), end, ...reads.slice(40)])).length).toBe(81);
+    }
+    expect(await all([half(2)])).toEqual(['6']);
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+
   it('a SELECT that cannot be sent leaves the others answered', async () => {
     const plus = (n: unknown): Sql => sql`SELECT 1 + ${param('int8', n)}`;
     await quick(plus);
