@@ -98,6 +98,9 @@ export function isNotReachable(error: unknown): boolean {
 /** The `lock_timeout` of a migration ended before the lock was free. */
 export const isLockTimeout = (error: unknown): boolean => sqlState(error) === LOCK_NOT_AVAILABLE;
 
+/** A column or table is missing: a newer version has renamed it, or taken it from the schema. */
+export const isSchemaMoved = (error: unknown): boolean => /^(?:42703|42P01)$/.test(sqlState(error) ?? '');
+
 /** A time limit cancelled the statement, or an operator did. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
 

@@ -2,7 +2,8 @@
  * `npm run fuzz -- --seconds 60 --seed 1` · `--world n` one world alone · `--from n` the worlds from there on · `--faults [--only part,part]` ·
  * `--icu` both servers with ICU's en-US · `--no-pglite`
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
- * Exits with 1 when anything disagrees, or too little was compared. `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations.
+ * Exits with 1 when anything disagrees, or too little was compared.
+ * `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';

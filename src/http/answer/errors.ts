@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { QueueFull, StoreError } from '../../database/contract.ts';
+import { isSchemaMoved } from '../../database/to-store-error.ts';
 import { StorageUnavailable } from '../../files/storage/storage.ts';
 import { PROBLEMS, Problem } from '../../problem.ts';
 import { Refusal } from '../../refusal.ts';
@@ -10,7 +11,7 @@ import { forbiddenProblem, notFoundProblem } from '../gate.ts';
 /** Answers with the error; logs it if it is a defect. */
 export function answerError(ctx: Context, error: unknown, log: Logger): void {
   const problem = error instanceof Problem ? error : (translated(error) ?? internal(error));
-  if (problem.code === 'internal') logDefect(log, ctx, error);
+  if (problem.code === 'internal' || isSchemaMoved(error)) logDefect(log, ctx, error);
   writeProblem(ctx, problem);
 }
 
@@ -23,6 +24,11 @@ function translated(error: unknown): Problem | undefined {
     return new Problem('unavailable', detail, { headers, cause: error });
   }
   if (error instanceof StoreError) return problemOfStore(error);
+  if (isSchemaMoved(error)) {
+    // Other nodes can serve the request.
+    const detail = 'the schema of the database is not the one that this node serves; try again shortly';
+    return new Problem('unavailable', detail, { cause: error });
+  }
   if (error instanceof StorageUnavailable) {
     return new Problem('unavailable', 'the storage of files cannot be reached; try again shortly', { cause: error });
   }
