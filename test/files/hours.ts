@@ -6,7 +6,7 @@ import { raw, seconds, sql } from '../../src/sql.ts';
 import type { TestService } from '../support/service.ts';
 
 const HOUR = 3_600_000;
-/** Of the last claim that no copy has contested. */
+/** The age of the last claim that no copy has contested. */
 const SETTLED_AGE = 2.5 * HOUR;
 const realTimeout = setTimeout;
 

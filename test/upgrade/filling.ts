@@ -1,4 +1,4 @@
-/** Fills a service of any version over HTTP: records, sessions, keys, files and audit. What it returns must hold after an upgrade. */
+/** Fills a service of any version over HTTP: records, sessions, keys, files and audit. The result must hold after an upgrade. */
 import { Client } from '../support/client.ts';
 
 export const FILLED_SCHEMA = `

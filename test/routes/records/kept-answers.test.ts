@@ -1,5 +1,5 @@
 // @module-tag partitions
-/** What is kept under an Idempotency-Key: at most 64 KiB, and no content of a deleted record. */
+/** The answers kept under an Idempotency-Key: at most 64 KiB, and no content of a deleted record. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw } from '../../../src/sql.ts';
 import { outcomeOf } from '../../support/records.ts';
