@@ -5,6 +5,12 @@ export const fold = (text: string): string =>
   text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().replaceAll('ς', 'σ');
 
 /**
+ * A needle of marks alone: its folded text is empty, and is a part of every string. Such a value of a
+ * request is absent, and such a literal an error; the empty string itself is neither.
+ */
+export const isBlankNeedle = (needle: string): boolean => needle !== '' && fold(needle) === '';
+
+/**
  * The column that keeps the folded copy of a search field.
  * INVARIANT: no field's column has such a name, because names have no tilde.
  */

@@ -259,7 +259,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
       sql`right(${render(left)}, char_length(${render(right)})) ${raw(negated ? '<>' : '=')} ${render(right)}`,
     doc: 'the string ends with the other',
     nullMeaning: COMPARISON_OF_ABSENT,
-    examples: ['@request.auth.email ends with "@example.com"'],
+    examples: ['@request.auth.email_verified and @request.auth.email ends with "@example.com"'],
   },
   matches: {
     symbol: 'matches',
@@ -274,7 +274,9 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
       const copy = render({ ...left, column: foldedColumn(left.column) });
       return sql`${copy} ${raw(negated ? 'NOT LIKE' : 'LIKE')} ${pattern(right)}`;
     },
-    doc: 'a field with `search: true` contains the string, whatever the letter case and the accents; every string matches the empty string',
+    doc:
+      'a field with `search: true` contains the string, whatever the letter case and the accents; every string ' +
+      'matches the empty string, and a string of nothing but accents is absent',
     nullMeaning: COMPARISON_OF_ABSENT,
     examples: ['@record.title matches "müller"', '@record.title matches @request.query.q'],
   },
@@ -312,6 +314,12 @@ export const orderOf = (direction: 'up' | 'down', strict: boolean): CompareOp =>
 
 /** `list HOLDS value`. */
 export const HOLDS: CompareOp = find('holder', ({ sides }) => sides === 'holder');
+
+/** `text ENDS_WITH value`. */
+export const ENDS_WITH: CompareOp = find(
+  'test of the end',
+  ({ sides, holds }) => sides === 'text' && holds('ab', 'b') && !holds('ab', 'a'),
+);
 
 /** Holds for one value, or for the elements of one list. */
 export const isMember = ({ family, negative }: Operator): boolean =>

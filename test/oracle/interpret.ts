@@ -223,6 +223,8 @@ function bothPresent(op: CompareOp, left: Maybe, right: Maybe): Truth {
     case 'ends with':
       return textOf(left).endsWith(textOf(right));
     case 'matches':
+      // Of accents alone nothing is left to look for.
+      if (right !== '' && folded(textOf(right)) === '') return undefined;
       return folded(textOf(left)).includes(folded(textOf(right)));
     case 'in':
     case 'not in':

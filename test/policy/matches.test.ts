@@ -35,6 +35,7 @@ describe('matches', () => {
     ['@record.title matches 5', 'type_mismatch', '5'],
     ['@record.title matches ["x"]', 'list_misplaced', '["x"]'],
     ['@record.title matches null', 'null_compared', 'null'],
+    ['@record.title matches "\u0301\ufe0f"', 'needle_blank', '"\u0301\ufe0f"'],
   ])('the checker reports %s', (text, code, marked) => {
     expect(found(text)).toEqual([[code, marked]]);
   });

@@ -6,6 +6,7 @@
 
 import type { Span } from '../../../grammar/syntax.ts';
 import { type AncestorRows, ancestorsOf } from '../emit/decision.ts';
+import { isBlankNeedle } from '../fold.ts';
 import { holdsOf, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
 import { scalarOf } from '../scalar-types.ts';
@@ -233,8 +234,15 @@ class Evaluation {
   // -------------------------------------------------------------- values
 
   #compare(node: CheckedCompare, variables: BoundRows): Omit<Clause, 'text' | 'parts'> {
-    const [left, right] = [this.#operand(node.left, variables), this.#operand(node.right, variables)];
+    const left = this.#operand(node.left, variables);
+    const right = this.#needle(node, this.#operand(node.right, variables));
     return { ...this.#compareValues(node, left, right), sides: { left: heldIn(left), right: heldIn(right) } };
+  }
+
+  /** A needle of which folding leaves nothing is absent. */
+  #needle({ op, right }: CheckedCompare, found: FoundValue): FoundValue {
+    if (OPERATORS[op].folds !== true || 'absent' in found || !isBlankNeedle(String(found.value))) return found;
+    return { absent: `\`${this.#text(right.span)}\` has nothing but accents and other marks` };
   }
 
   #compareValues(node: CheckedCompare, left: FoundValue, right: FoundValue): Pick<Clause, 'value' | 'absent'> {

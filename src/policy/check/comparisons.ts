@@ -1,6 +1,7 @@
 /** The type rules of comparisons. The table of operators assigns one to each operator. */
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, Span } from '../../../grammar/syntax.ts';
+import { isBlankNeedle } from '../fold.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, isText, isWhole, scalarOf } from '../scalar-types.ts';
 import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
@@ -304,7 +305,14 @@ function searching(pair: Pair): Checked | undefined {
   const field = left.kind === 'fixed' && left.operand.kind === 'column' ? left.operand.column : undefined;
   if (field?.kind !== 'field' || field.field.search !== true) return rejectPair(pair, searchExpected(pair, field));
   if (right.kind === 'fixed' && right.operand.kind === 'column') return rejectPair(pair, needleExpected(pair));
-  return finish(pair, left.kind === 'fixed' ? left.operand : undefined, settleText(right, at));
+  const needle = settleText(right, at);
+  if (needle?.kind === 'literal' && isBlankNeedle(String(needle.value))) return rejectPair(pair, blankNeedle(pair));
+  return finish(pair, left.kind === 'fixed' ? left.operand : undefined, needle);
+}
+
+function blankNeedle({ expr, right }: Pair): CheckIssue {
+  const message = `\`${expr.op}\` ignores accents and other marks, and this string has nothing else; expected a letter, a digit or another character`;
+  return { code: 'needle_blank', message, span: right.span };
 }
 
 function searchExpected({ expr, left }: Pair, column: ColumnOperand['column'] | undefined): CheckIssue {

@@ -7,6 +7,7 @@
 import type { CompareOp, Quantifier } from '../../../grammar/syntax.ts';
 import { invariant } from '../../invariant.ts';
 import { successorOf } from '../collation.ts';
+import { isBlankNeedle } from '../fold.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
 import { type ScalarKind, scalarOf } from '../scalar-types.ts';
@@ -85,6 +86,8 @@ interface RequestSlot {
   /** Meets a column, so that its state is part of the signature. */
   meetsColumn: boolean;
   isPrefix: boolean;
+  /** It is folded, and absent if nothing is left of it. */
+  readonly isNeedle: boolean;
 }
 type OperandVerdict = (binding: Binding) => boolean | undefined;
 
@@ -148,7 +151,7 @@ class Planner {
   compare(node: CheckedCompare): Planned {
     if (!isStored(node.left) && !isStored(node.right)) return this.decide(this.#verdict(node));
     const left = this.#operand(node.left);
-    const right = this.#operand(node.right);
+    const right = this.#operand(node.right, OPERATORS[node.op].folds === true);
     if (right.kind === 'slot' && OPERATORS[node.op].prefix) this.slots[right.slot]!.isPrefix = true;
     return columnFirst({ kind: 'compare', op: node.op, left, right });
   }
@@ -158,14 +161,14 @@ class Planner {
     return { kind: 'decided', index: this.decided.length - 1 };
   }
 
-  #operand(operand: CheckedOperand): PlannedOperand {
+  #operand(operand: CheckedOperand, isNeedle = false): PlannedOperand {
     if (operand.kind === 'literal') return operand;
     if (operand.kind === 'column') return this.#scoped(operand);
     if (operand.kind === 'count') {
       const { kind, variable, type } = operand;
       return { kind, path: this.#scoped(operand.path), variable, condition: this.plan(operand.condition), type };
     }
-    const slot = this.slot(operand);
+    const slot = this.slot(operand, isNeedle);
     this.slots[slot]!.meetsColumn = true;
     return { kind: 'slot', slot, operand };
   }
@@ -179,14 +182,17 @@ class Planner {
     return { ...holder, scope: { ...scope, slot } };
   }
 
-  slot(operand: SlotOperand['operand']): number {
+  /** A value that is a needle and something else, too, has two slots: it may be absent as a needle alone. */
+  slot(operand: SlotOperand['operand'], isNeedle = false): number {
     const key = JSON.stringify(
-      operand.kind === 'now' ? [operand.seconds] : [operand.source, operand.name, operand.type, operand.list],
+      operand.kind === 'now'
+        ? [operand.seconds]
+        : [operand.source, operand.name, operand.type, operand.list, ...(isNeedle ? ['needle'] : [])],
     );
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     this.#known.set(key, this.slots.length);
-    this.slots.push({ operand, scalar: scalarOf(operand.type), meetsColumn: false, isPrefix: false });
+    this.slots.push({ operand, scalar: scalarOf(operand.type), meetsColumn: false, isPrefix: false, isNeedle });
     return this.slots.length - 1;
   }
 
@@ -327,7 +333,10 @@ interface SlotReading {
 }
 
 /** Returns the state of the value, and keeps it if it is present. */
-function readSlot({ operand, scalar, isPrefix }: RequestSlot, { request, values, index }: SlotReading): number {
+function readSlot(
+  { operand, scalar, isPrefix, isNeedle }: RequestSlot,
+  { request, values, index }: SlotReading,
+): number {
   if (operand.kind === 'now') {
     values[index] = addSeconds(request.now, operand.seconds);
     return PRESENT;
@@ -348,7 +357,7 @@ function readSlot({ operand, scalar, isPrefix }: RequestSlot, { request, values,
   // A repeated key of the query has no single value.
   if (isText && typeof raw !== 'string') return ABSENT;
   const value = isText ? scalar.readText(raw as string) : scalar.readJson(raw);
-  if (value === undefined) return ABSENT;
+  if (value === undefined || (isNeedle && isBlankNeedle(value as string))) return ABSENT;
   values[index] = value;
   return isPrefix && successorOf(value as string) === undefined ? WITHOUT_SUCCESSOR : PRESENT;
 }

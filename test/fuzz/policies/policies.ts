@@ -15,6 +15,7 @@ import type {
   Text,
 } from '../../../grammar/syntax.ts';
 import type { Action, Catalog, CatalogCollection, ScalarType } from '../../../src/policy/types.ts';
+import { folded } from '../../oracle/interpret.ts';
 import type { Random } from '../random.ts';
 import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from './values.ts';
 import { type WantedSide, wantedLeaf } from './wanted-leaf.ts';
@@ -490,6 +491,8 @@ export class PolicyMaker {
     const roll = random.next();
     const wild = (): Text => textOf(random.pick(WILD_TEXTS));
     const right = roll < 0.4 ? wild() : roll < 0.6 ? this.#literal('string') : this.#request('string');
+    // The checker rejects a literal of accents alone.
+    if (right?.kind === 'text' && right.value !== '' && folded(right.value) === '') return undefined;
     return left && right && { kind: 'compare', op: 'matches', opSpan: SPAN, left, right, span: SPAN };
   }
 

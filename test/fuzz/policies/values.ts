@@ -27,6 +27,7 @@ export const TEXTS: readonly string[] = [
   ' a',
   'é',
   'e\u0301',
+  '\u0301',
   'ß',
   'İ',
   'ΑΣ',
