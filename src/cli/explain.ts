@@ -4,7 +4,7 @@
  */
 
 import { printTrace } from './explain/print-trace.ts';
-import { questionOf } from './explain/question.ts';
+import { isOfQuestion, questionOf } from './explain/question.ts';
 import { traceOf } from './explain/trace.ts';
 import { traceDocument } from './explain/trace-document.ts';
 import { type Command, DATABASE_SETTINGS } from './support/command.ts';
@@ -16,14 +16,18 @@ export const command: Command = {
   positionals: ['COLLECTION', 'ACTION'],
   settings: DATABASE_SETTINGS,
   flags: {
-    as: { value: 'EMAIL', about: 'the caller', default: 'nobody' },
-    record: { value: 'ID', about: 'also shows which clause decides about this record, and why' },
+    as: { value: 'EMAIL', about: 'the caller; every route answers 401 without one', default: 'nobody' },
+    record: {
+      value: '[ID]',
+      about:
+        'also shows which clause decides about this record, and why; without an ID: about the record that a create makes',
+    },
     query: { value: 'k=v', repeated: true, about: 'a parameter of the query string' },
     set: { value: 'JSON', about: 'what a create or update sends under `data`', default: 'nothing changes' },
     json: { about: 'prints one JSON document' },
   },
   async run(args, io) {
-    const opened = await openDatabaseFor(args, io);
+    const opened = await openDatabaseFor(args, io, isOfQuestion(args));
     try {
       const trace = await traceOf(await questionOf(args, opened));
       const text = args.has('json') ? JSON.stringify(traceDocument(trace), undefined, 2) : printTrace(trace).join('\n');

@@ -28,6 +28,7 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
   let db: Database;
   let own: string;
   let foreign: string;
+  let lone: string;
   let ada: string;
   let ben: string;
   let members: readonly string[];
@@ -51,6 +52,7 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     old = await insert('tags', { label: 'old' });
     own = await insert('documents', { title: 'own', owner: ada, team, score: 1 });
     foreign = await insert('documents', { title: 'foreign', owner: ben, team });
+    lone = await insert('documents', { title: 'lone', owner: ben });
   });
   afterAll(() => db?.close());
 
@@ -76,20 +78,29 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
 
   test.skipIf(skip)('the verdict comes first', async () => {
     const first = async (...args: readonly string[]) => (await explained(...args)).lines[0];
-    expect(await first('documents', 'list')).toBe('denied for every record (401)');
-    expect(await first('documents', 'list', '--as', EMAIL)).toBe('it depends on the record');
-    expect(await first('teams', 'list')).toBe('allowed for every record');
-    expect(await first('teams', 'delete', '--as', EMAIL)).toBe('denied: the action has no rule');
-    expect(await first('documents', 'list', '--as', EMAIL, '--record', own)).toBe('allowed by rule 1');
-    expect(await first('documents', 'list', '--as', EMAIL, '--record', foreign)).toBe('denied by the only rule');
-    expect(await first('documents', 'update', '--as', EMAIL, '--record', foreign)).toBe('denied: no rule allows it');
+    expect(await first('documents', 'list')).toBe('denied: no caller is signed in; name one with --as EMAIL (401)');
+    expect(await first('documents', 'list', '--as', EMAIL)).toBe(
+      'it depends on the record (200 with the permitted records)',
+    );
+    expect(await first('teams', 'list', '--as', EMAIL)).toBe('allowed for every record (200)');
+    expect(await first('teams', 'list')).toBe('denied: no caller is signed in; name one with --as EMAIL (401)');
+    expect(await first('teams', 'delete', '--as', EMAIL)).toBe('denied: the action has no rule (403 for every record)');
+    expect(await first('documents', 'list', '--as', EMAIL, '--record', own)).toBe(
+      'allowed by rule 1 (200 with the record)',
+    );
+    expect(await first('documents', 'list', '--as', EMAIL, '--record', foreign)).toBe(
+      'denied by the only rule (200 without the record)',
+    );
+    expect(await first('documents', 'update', '--as', EMAIL, '--record', foreign)).toBe(
+      'denied: no rule allows it (403)',
+    );
     const secret = JSON.stringify({ secret: 'x', score: 5 });
     expect(await first('documents', 'update', '--as', EMAIL, '--record', own, '--set', secret)).toBe(
-      'denied: rule 1 allows the record, but not to set secret',
+      'denied: rule 1 allows the record, but not to set secret (403)',
     );
     const enough = JSON.stringify({ secret: 'x', score: 6 });
     expect(await first('documents', 'update', '--as', EMAIL, '--record', own, '--set', enough)).toBe(
-      'allowed by rule 1',
+      'allowed by rule 1 (200)',
     );
   });
 
@@ -97,7 +108,7 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     const given = await explained(
       ...['documents', 'update', '--as', EMAIL, '--record', own, '--set', JSON.stringify({ owner: ben })],
     );
-    expect(given.lines[0]).toBe('denied: no rule allows it');
+    expect(given.lines[0]).toBe('denied: no rule allows it (403)');
     expect(given.lines).toContain('  before the write: allowed because `@record.owner = @request.auth.id` is true');
     expect(given.lines).toContain('  after the write: denied because `@record.owner = @request.auth.id` is false');
     const published = JSON.stringify({ status: 'published' });
@@ -130,10 +141,66 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
   test.skipIf(skip)('a create is explained with the data of --set, its defaults and its members', async () => {
     const first = async (data: object) =>
       (await explained('documents', 'create', '--as', EMAIL, '--set', JSON.stringify(data))).lines[0];
-    expect(await first({ title: 'yes', tags: { add: [fresh] } })).toBe('allowed by rule 1');
-    expect(await first({ title: 'no', tags: { add: [fresh] } })).toBe('denied by the only rule');
-    expect(await first({ title: 'yes', tags: { add: [old] } })).toBe('denied by the only rule');
-    expect(await first({ title: 'yes', tags: { add: [fresh] }, owner: ben })).toBe('denied by the only rule');
+    expect(await first({ title: 'yes', tags: { add: [fresh] } })).toBe('allowed by rule 1 (201)');
+    expect(await first({ title: 'no', tags: { add: [fresh] } })).toBe('denied by the only rule (403)');
+    expect(await first({ title: 'yes', tags: { add: [old] } })).toBe('denied by the only rule (403)');
+    expect(await first({ title: 'yes', tags: { add: [fresh] }, owner: ben })).toBe('denied by the only rule (403)');
+  });
+
+  test.skipIf(skip)('a create is explained with the statement that decides and writes', async () => {
+    const set = JSON.stringify({ title: 'yes', tags: { add: [fresh] } });
+    const { sql, params, plan } = await documentOf('documents', 'create', '--set', set);
+    expect(sql).toMatch(/^INSERT INTO "documents" AS "t" \(/);
+    expect(sql).toMatch(/"n"\."owner_id" = [\s\S]*RETURNING id$/);
+    expect(params).toEqual(expect.arrayContaining(['yes', ada, [fresh]]));
+    expect(plan[0]).toMatch(/^Insert on documents/);
+    const without = await documentOf('remarks', 'create');
+    expect([without.allowed, without.sql.startsWith('INSERT INTO')]).toEqual([null, true]);
+    expect(await db.rows(raw(`SELECT title FROM documents WHERE title = 'yes'`))).toEqual([]);
+  });
+
+  test.skipIf(skip)('a create is explained without data', async () => {
+    const { lines, stderr, code } = await explained('documents', 'create', '--record', '--as', EMAIL);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(lines[0]).toBe('denied by the only rule (403 with valid data, 422 for these)');
+    expect(lines).toContainEqual(expect.stringMatching(/^not in the data: \/data\/title: /));
+    expect(lines).toContainEqual(expect.stringMatching(/true {4}@record\.owner = @request\.auth\.id$/));
+    const other = await explained('documents', 'read', '--as', EMAIL, '--record');
+    expect([other.code, other.stderr]).toEqual([
+      2,
+      'bylaw explain: --record needs the id of a record; only a create has none\n',
+    ]);
+  });
+
+  test.skipIf(skip)('a status says why it is 404', async () => {
+    const lonely = await explained('documents', 'read', '--record', lone, '--as', EMAIL);
+    expect(lonely.lines[0]).toBe(
+      'denied by the only rule (404: the caller may not read the record, so it looks as if there were none)',
+    );
+  });
+
+  test.skipIf(skip)('rules of fields are decided for the record', async () => {
+    const { lines } = await explained('documents', 'read', '--as', EMAIL, '--record', own);
+    const at = lines.indexOf('fields with rules of their own:');
+    expect(lines.slice(at + 1, at + 5)).toEqual([
+      '  note: left out  (@record.score > 5)',
+      '    denied because `@record.score > 5` is false',
+      '  price: shown  (@record.owner = @request.auth.id)',
+      '    allowed because `@record.owner = @request.auth.id` is true',
+    ]);
+    const { members: found } = await documentOf('documents', 'read', '--record', own);
+    expect(found[0]).toEqual({
+      name: 'note',
+      when: '@record.score > 5',
+      allowed: false,
+      reasons: ['denied because `@record.score > 5` is false'],
+    });
+  });
+
+  test.skipIf(skip)('only the warnings of the action are printed', async () => {
+    expect((await explained('documents', 'list', '--as', EMAIL)).stderr).toBe('');
+    const { stderr } = await explained('remarks', 'update', '--as', EMAIL);
+    expect(stderr.match(/warning\[\w+\]/g)).toEqual(['warning[next_alone]']);
   });
 
   test.skipIf(skip)('--json has every leaf with its place and the values of its sides', async () => {

@@ -1,17 +1,18 @@
 /** A trace as lines of text: the verdict, then its reasons, then the statement. */
 import type { Clause } from '../../policy/analyse/explanation.ts';
-import type { PolicyRequest } from '../../policy/types.ts';
+import type { Action, PolicyRequest } from '../../policy/types.ts';
 import type { MemberTrace, RuleTrace, Trace } from './trace.ts';
 
 export function printTrace(trace: Trace): readonly string[] {
-  const { question, residual, rules, members, statement } = trace;
+  const { question, residual, rules, members, statement, missing } = trace;
   const { action, collection, request, record } = question;
   const of = record === undefined ? '' : ` ${record.id}`;
   const values = statement?.params.map((value, i) => `  $${i + 1} = ${JSON.stringify(value)}`) ?? [];
   return [
-    verdictLine(trace),
+    `${verdictText(trace)} (${statusText(trace)})`,
     `${action} of ${collection.name}${of}, as ${callerText(request)}`,
-    `by the request alone: ${BY_REQUEST[residual]}${residual === 'deny' ? ` (${trace.status})` : ''}`,
+    `by the request alone: ${BY_REQUEST[residual]}`,
+    ...missing.map((each) => `not in the data: ${each}`),
     ...rules.flatMap(ruleLines),
     ...memberLines(members, action),
     ...(statement === undefined
@@ -28,14 +29,38 @@ const BY_REQUEST = {
   depends: 'it depends on the record',
 };
 
-function verdictLine({ verdict, status, rules, members, decidedBy, question }: Trace): string {
+function verdictText({ verdict, rules, members, decidedBy, question }: Trace): string {
+  if (question.request.auth === null) return 'denied: no caller is signed in; name one with --as EMAIL';
   if (rules.length === 0) return 'denied: the action has no rule';
   const isAboutRecord = question.record !== undefined || question.data !== undefined;
-  if (!isAboutRecord) return `${BY_REQUEST[verdict]}${verdict === 'deny' ? ` (${status})` : ''}`;
+  if (!isAboutRecord) return BY_REQUEST[verdict];
   if (verdict === 'allow') return `allowed by rule ${decidedBy! + 1}`;
   if (decidedBy === undefined) return rules.length === 1 ? 'denied by the only rule' : 'denied: no rule allows it';
   const refused = members.filter((member) => member.isSet && member.verdict === 'deny').map(({ name }) => name);
   return `denied: rule ${decidedBy + 1} allows the record, but not to set ${refused.join(', ')}`;
+}
+
+/** The statuses where it depends on the record. */
+const POSSIBLE: Readonly<Record<Action, string>> = {
+  list: '200 with the permitted records',
+  read: '200, else 404',
+  create: '201, else 403',
+  update: '200, else 403, or 404 if the caller may not read the record',
+  delete: '204, else 403, or 404 if the caller may not read the record',
+};
+
+/** The status of the HTTP response, with its reason where the verdict does not give it. */
+function statusText({ status, verdict, residual, question, missing }: Trace): string {
+  const { action, record, data } = question;
+  if (status === undefined) return POSSIBLE[action];
+  if (missing.length > 0 && status !== 401) return `${status} with valid data, 422 for these`;
+  if (action === 'list' && status === 200) {
+    if (record === undefined) return verdict === 'depends' ? POSSIBLE.list : '200';
+    return verdict === 'deny' ? '200 without the record' : '200 with the record';
+  }
+  if (status === 404) return '404: the caller may not read the record, so it looks as if there were none';
+  const isAboutRecord = record !== undefined || data !== undefined;
+  return status === 403 && !isAboutRecord && residual === 'deny' ? '403 for every record' : String(status);
 }
 
 function callerText({ auth }: PolicyRequest): string {
@@ -75,8 +100,9 @@ const MAY_SET = { allow: 'may be set', deny: 'may not be set (403)', depends: 'i
 function memberLines(members: readonly MemberTrace[], action: string): readonly string[] {
   if (members.length === 0) return [];
   const words = action === 'list' || action === 'read' ? SHOWN : MAY_SET;
-  const lines = members.map(
-    ({ name, verdict, text }) => `  ${name}: ${words[verdict]}  (${text || 'no rule, so nobody'})`,
-  );
+  const lines = members.flatMap(({ name, verdict, text, rules }) => [
+    `  ${name}: ${words[verdict]}  (${text || 'no rule, so nobody'})`,
+    ...rules.flatMap(({ explanations }) => explanations.map(({ sentence }) => `    ${sentence}`)),
+  ]);
   return ['', 'fields with rules of their own:', ...lines];
 }

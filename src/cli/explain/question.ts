@@ -12,6 +12,7 @@ import type { Collection } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { sql, text, uuid } from '../../sql.ts';
 import type { Arguments } from '../support/command.ts';
+import type { IssueFilter } from '../support/schema-file.ts';
 import type { OpenDatabase } from '../support/workspace.ts';
 
 export interface Question {
@@ -23,6 +24,24 @@ export interface Question {
   readonly record: Row | undefined;
   /** `--set`, for a create or an update. */
   readonly data: Data | undefined;
+  /** The data are those of a request; else a create is asked about without them. */
+  readonly isComplete: boolean;
+}
+
+/** The warnings about the rules that the question is about: those of the action, and of members. */
+export function isOfQuestion({ positionals: [collection = '', action = ''] }: Arguments): IssueFilter {
+  const isReading = action === 'list' || action === 'read';
+  const keys = isReading ? [action, 'view'] : [action];
+  const ofRecord = keys.map((key) => `collections.${collection}.access.${key}`);
+  const ofMember = `.access.${isReading ? 'read' : 'write'}`;
+  const isIn = (path: string, rules: string): boolean =>
+    path.startsWith(rules) && ['', '.', '['].includes(path.charAt(rules.length));
+  return ({ path }) => {
+    if (ofRecord.some((rules) => isIn(path, rules))) return true;
+    const [, named, part = '', member, ...rest] = path.split('.');
+    const isOfMember = named === collection && ['fields', 'relations'].includes(part) && member !== undefined;
+    return action !== 'delete' && isOfMember && isIn(`.${rest.join('.')}`, ofMember);
+  };
 }
 
 /** Throws ConfigError with all issues. */
@@ -35,7 +54,10 @@ export async function questionOf(args: Arguments, { db, schema }: OpenDatabase):
     ...(action === undefined ? [unknownOf('action', givenAction, ACTIONS)] : []),
   ];
   if (collection === undefined || action === undefined) throw new ConfigError(issues);
-  const data = dataArgument(args, action);
+  const isNew = args.has('record') && args.get('record') === '';
+  if (isNew && action !== 'create')
+    throw new ConfigError([`--record needs the id of a record; only a create has none`]);
+  const data = dataArgument(args, action) ?? (isNew ? {} : undefined);
   const store = new Store(db, schema);
   const request: PolicyRequest = {
     auth: await callerByEmail(store, args.get('as')),
@@ -43,8 +65,9 @@ export async function questionOf(args: Arguments, { db, schema }: OpenDatabase):
     ...(data && { data }),
     now: datetimeOf(new Date()),
   };
-  const record = await recordArgument(store, collection, args.get('record'));
-  return { store, collection, action, request, record, data };
+  const record = isNew ? undefined : await recordArgument(store, collection, args.get('record'));
+  const isComplete = args.has('set');
+  return { store, collection, action, request, record, data, isComplete };
 }
 
 /** The access of the question's request. */
@@ -109,7 +132,7 @@ function dataArgument(args: Arguments, action: Action): Data | undefined {
     throw new ConfigError([`--set: expected a JSON object such as '{"status":"draft"}', found \`${given}\``]);
   const isCreate = action === 'create';
   if (!isCreate && action !== 'update') throw new ConfigError([`--set is for create and update, not for ${action}`]);
-  if (isCreate && args.has('record'))
+  if (isCreate && args.has('record') && args.get('record') !== '')
     throw new ConfigError(['--set: a create has no stored record; leave out --record']);
   if (!isCreate && !args.has('record')) throw new ConfigError(['--set: an update needs --record ID, which it changes']);
   if (Object.hasOwn(data, 'roles') && args.positionals[0] === 'users')

@@ -15,7 +15,7 @@ export interface TraceDocument {
     readonly residual: 'allow' | 'deny' | 'depends';
     readonly rules: readonly RuleDocument[];
     readonly members: readonly MemberDocument[];
-    /** null where the request alone decides, and for a create. */
+    /** null where the request alone decides. */
     readonly sql: string | null;
     readonly params: readonly unknown[];
     readonly plan: readonly string[];
@@ -55,6 +55,8 @@ interface MemberDocument {
   readonly name: string;
   readonly when: string;
   readonly allowed: ThreeValued;
+  /** A sentence for each of its rules, given a record or a write. */
+  readonly reasons: readonly string[];
 }
 
 const ALLOWED = { allow: true, deny: false, depends: null };
@@ -79,6 +81,7 @@ export function traceDocument({
         name: member.name,
         when: member.text,
         allowed: ALLOWED[member.verdict],
+        reasons: member.rules.flatMap(({ explanations }) => explanations.map(({ sentence }) => sentence)),
       })),
       sql: statement?.sql ?? null,
       params: statement?.params ?? [],

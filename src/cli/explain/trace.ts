@@ -9,7 +9,7 @@ import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
 import type { Action, Policy, PolicyRequest, Residual, Row, RuleParts } from '../../policy/types.ts';
 import { heldBy, loadRelated } from '../../records/relations/related.ts';
 import { scopeOf, tenantOf } from '../../records/scope.ts';
-import { plannedCreate, plannedStatement, plannedUpdate } from '../../records/write/planned-write.ts';
+import { plannedCreate, plannedInsertion, plannedStatement, plannedUpdate } from '../../records/write/planned-write.ts';
 import type { Writing } from '../../records/write/written-row.ts';
 import type { MemberAction } from '../../schema/model/model.ts';
 import { type Sql, sql, uuid } from '../../sql.ts';
@@ -30,6 +30,8 @@ export interface Trace {
   readonly rules: readonly RuleTrace[];
   readonly members: readonly MemberTrace[];
   readonly statement: StatementTrace | undefined;
+  /** The values that a create without data lacks, such as `/data/title: required`. */
+  readonly missing: readonly string[];
 }
 
 export interface RuleTrace {
@@ -45,10 +47,12 @@ export interface RuleTrace {
 export interface MemberTrace {
   readonly name: string;
   readonly text: string;
-  /** The verdict on the write if there is one; otherwise by the request alone. */
+  /** The verdict on the record or the write if there is one; otherwise by the request alone. */
   readonly verdict: Verdict;
   /** The write sets it. */
   readonly isSet: boolean;
+  /** Its rules, asked about the record or the write; empty without one. */
+  readonly rules: readonly RuleTrace[];
 }
 
 interface StatementTrace {
@@ -64,6 +68,7 @@ interface Subject {
   readonly written?: Row;
   readonly isCreated?: boolean;
   readonly writing?: Writing;
+  readonly missing?: readonly string[];
 }
 
 /** Throws ConfigError if the data of the write is invalid. */
@@ -78,7 +83,8 @@ export async function traceOf(question: Question): Promise<Trace> {
   const members = await memberTraces(question, subject);
   const isRefused = members.some(({ isSet, verdict }) => isSet && verdict === 'deny');
   const decided: Verdict = decidedBy === undefined || isRefused ? 'deny' : 'allow';
-  const verdict = subject === undefined ? permit.verdict : decided;
+  // No route lets a caller without an account in.
+  const verdict = request.auth === null ? 'deny' : subject === undefined ? permit.verdict : decided;
   return {
     question,
     verdict,
@@ -88,6 +94,7 @@ export async function traceOf(question: Question): Promise<Trace> {
     rules,
     members,
     statement: await statementTrace(question, permit, subject),
+    missing: subject?.missing ?? [],
   };
 }
 
@@ -120,9 +127,10 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
   const { store, collection, action, record, data } = question;
   const access = accessOf(question);
   if (action === 'create' && data !== undefined) {
-    const { written, errors } = plannedCreate({ access }, NO_ID, data);
-    rejectErrors(errors);
-    return { record: written, isCreated: true };
+    const { written, writing, errors } = plannedCreate({ access }, NO_ID, data);
+    if (question.isComplete) rejectErrors(errors);
+    const missing = errors.map(({ pointer, detail }) => `${pointer}: ${detail}`);
+    return { record: written, isCreated: true, writing, missing };
   }
   if (record === undefined) return undefined;
   const tenant = tenantOf(collection, record);
@@ -187,11 +195,14 @@ async function memberTraces(question: Question, subject: Subject | undefined): P
     rules === undefined ? [] : [{ name, rules, text: rules.map(({ text }) => text).join(' or ') }],
   );
   return Promise.all(
-    traces.map(async ({ name, rules, text }) => {
+    traces.map(async ({ name, rules, text }): Promise<MemberTrace> => {
       const isSet = data !== undefined && Object.hasOwn(data, name);
-      if (!isSet || subject === undefined) return { name, text, isSet, verdict: decide({ rules, request }).verdict };
+      const { verdict } = decide({ rules, request });
+      // A rule for writing is about the value that the write sets.
+      if (subject === undefined || (own !== 'read' && !isSet)) return { name, text, isSet, verdict, rules: [] };
       const all = await Promise.all(rules.map((rule) => ruleTrace(question, rule, subject)));
-      return { name, text, isSet, verdict: all.some(({ allowed }) => allowed === true) ? 'allow' : 'deny' } as const;
+      const isAllowed = all.some(({ allowed }) => allowed === true);
+      return { name, text, isSet, verdict: isAllowed ? 'allow' : 'deny', rules: all };
     }),
   );
 }
@@ -199,20 +210,34 @@ async function memberTraces(question: Question, subject: Subject | undefined): P
 // ---------------------------------------------------------------- the statement
 
 /**
- * The statement of an update decides and writes. The other actions have a SELECT with the condition
- * on the listed records, or on the record. A create has none: its rules are about a record that is
- * not stored yet.
+ * The statements of a create and an update decide and write. The other actions have a SELECT with the
+ * condition on the listed records, or on the record.
  */
 async function statementTrace(
   question: Question,
   permit: Permit,
   subject: Subject | undefined,
 ): Promise<StatementTrace | undefined> {
-  const { store, action } = question;
-  if (permit.verdict !== 'depends' || action === 'create') return undefined;
-  const statement = action === 'update' ? updateOf(question, permit, subject) : selectOf(question, permit);
+  const { store } = question;
+  if (permit.verdict !== 'depends') return undefined;
+  const statement = statementOf(question, permit, subject);
   const plan = await store.db.rows(sql`EXPLAIN ${statement}`, { lane: 'slow' });
   return { sql: laidOut(statement.text), params: statement.values, plan: plan.map(([line]) => String(line)) };
+}
+
+function statementOf(question: Question, permit: Permit, subject: Subject | undefined): Sql {
+  if (question.action === 'create') return insertOf(question, permit, subject);
+  return question.action === 'update' ? updateOf(question, permit, subject) : selectOf(question, permit);
+}
+
+/** Without data, the create has its defaults only. */
+function insertOf(question: Question, permit: Permit, subject: Subject | undefined): Sql {
+  const { store, collection, data = {} } = question;
+  const access = accessOf(question);
+  const members = Object.keys(data).flatMap((name) => access.member(collection.name, name, 'create') ?? []);
+  const writing = subject?.writing ?? plannedCreate({ access }, NO_ID, data).writing;
+  const tenant = subject && tenantOf(collection, subject.record);
+  return plannedInsertion({ store, access, tenant }, { writing, permits: [permit, ...members] });
 }
 
 function updateOf(question: Question, permit: Permit, subject: Subject | undefined): Sql {

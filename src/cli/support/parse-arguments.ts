@@ -14,7 +14,12 @@ export interface ParsedArguments {
 
 export function parseArguments(argv: readonly string[], command: Command): ParsedArguments {
   const flags = flagsOf(command);
-  const { tokens } = parseArgs({ args: [...argv], options: optionsOf(flags), strict: false, tokens: true });
+  const { tokens } = parseArgs({
+    args: withOptionalValues(argv, flags),
+    options: optionsOf(flags),
+    strict: false,
+    tokens: true,
+  });
   const values = new Map<string, string[]>();
   const positionals: string[] = [];
   const issues: string[] = [];
@@ -28,6 +33,16 @@ export function parseArguments(argv: readonly string[], command: Command): Parse
   // A word after an unknown flag may be its value: it is not reported as an unexpected argument.
   if (issues.length === 0) issues.push(...positionalIssues(positionals, command));
   return { args: new Arguments(positionals, values), issues };
+}
+
+/** Gives each flag whose value is left out an empty one. */
+function withOptionalValues(argv: readonly string[], flags: Flags): string[] {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  return argv.map((word, i) => {
+    const isOptional = i < end && word.startsWith('--') && flags[word.slice(2)]?.value?.startsWith('[') === true;
+    const next = i + 1 < end ? argv[i + 1] : undefined;
+    return isOptional && (next === undefined || next.startsWith('--')) ? `${word}=` : word;
+  });
 }
 
 const optionsOf = (flags: Flags) =>

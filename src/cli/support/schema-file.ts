@@ -27,12 +27,20 @@ export function readGrowthNotes(
   return { issues, report: underlineIssues(path, issues) };
 }
 
-export function readSchemaFile(file: string, { cwd, env }: Io): CheckedSchemaFile {
+export type IssueFilter = (issue: SchemaIssue) => boolean;
+
+/** `isShown`: the warnings of the report, which has every error. */
+export function readSchemaFile(
+  file: string,
+  { cwd, env }: Pick<Io, 'cwd' | 'env'>,
+  isShown: IssueFilter = () => true,
+): CheckedSchemaFile {
   const path = resolve(cwd, file);
   const loaded = loadSchema({ file: path, env });
   const issues = loaded.issues.map((issue) => ({ ...issue, file }));
   const schema = loaded.schema && { ...loaded.schema, file };
-  return { schema, issues, report: underlineIssues(path, issues) };
+  const shown = issues.filter((issue) => issue.severity === 'error' || isShown(issue));
+  return { schema, issues, report: underlineIssues(path, shown) };
 }
 
 function underlineIssues(path: string, issues: readonly SchemaIssue[]): string {

@@ -16,7 +16,7 @@ import type { Schema } from '../../schema/model/model.ts';
 import { openConfiguredDatabase } from '../../service/configured-database.ts';
 import { migrateOptions } from '../../service/system-tables.ts';
 import type { Arguments, Io } from './command.ts';
-import { readSchemaFile } from './schema-file.ts';
+import { type IssueFilter, readSchemaFile } from './schema-file.ts';
 
 export interface OpenDatabase {
   readonly config: Config;
@@ -35,12 +35,15 @@ export interface LentWorkspace extends Omit<Workspace, 'close'> {
 /** Set while a command runs inside a server. */
 export const lentWorkspace = new AsyncLocalStorage<LentWorkspace>();
 
-/** Opens the database without a migration. Throws ConfigError, FolderInUse. */
-export async function openDatabaseFor(args: Arguments, io: Io): Promise<OpenDatabase> {
+/**
+ * Opens the database without a migration. `isShown`: the warnings of the schema file to print. Throws
+ * ConfigError, FolderInUse.
+ */
+export async function openDatabaseFor(args: Arguments, io: Io, isShown?: IssueFilter): Promise<OpenDatabase> {
   const lent = lentWorkspace.getStore();
   const config = lent?.config ?? readConfig(args.flags, io.env);
   // The schema file is read again even inside a server, which keeps the schema of its start.
-  const schema = requireSchema(config.schema, io);
+  const schema = requireSchema(config.schema, io, isShown);
   if (lent !== undefined) return { config, schema, db: lent.db, close: async () => {} };
   const db = await openConfiguredDatabase(config, io.cwd);
   return { config, schema, db, close: () => db.close() };
@@ -82,8 +85,8 @@ export async function openWorkspace(args: Arguments, io: Io): Promise<Workspace>
 }
 
 /** Prints warnings and errors to stderr. Throws ConfigError. */
-export function requireSchema(file: string, io: Io): Schema {
-  const { schema, report, issues } = readSchemaFile(file, io);
+export function requireSchema(file: string, io: Io, isShown?: IssueFilter): Schema {
+  const { schema, report, issues } = readSchemaFile(file, io, isShown);
   if (issues.some(({ code }) => code === 'no_file') && !existsSync(resolve(io.cwd, file))) {
     throw new ConfigError([
       `found no ${file} here; \`bylaw init\` makes a project with one, and --schema FILE names another`,

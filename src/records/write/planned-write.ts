@@ -12,7 +12,7 @@ import { heldBy } from '../relations/related.ts';
 import { newRecord } from './create.ts';
 import { type ColumnValue, type Data, readInput } from './input.ts';
 import { writingOf } from './update.ts';
-import { STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
+import { insertStatement, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
 export interface PlannedWrite {
   readonly writing: Writing;
@@ -94,4 +94,13 @@ export function plannedStatement(reading: Requested, { id, writing, permits }: P
   const condition = join(conditions, ' AND ');
   const { collection, now } = reading.access;
   return updateStatement(reading, { collection: collection.name, id, now, writing, condition, returning: raw('id') });
+}
+
+/** The statement that decides and writes a create. */
+export function plannedInsertion(reading: Omit<Reading, 'q'>, { writing, permits }: Omit<PlannedStatement, 'id'>): Sql {
+  const condition = join(
+    permits.map((permit) => permit.where(WRITTEN)),
+    ' AND ',
+  );
+  return insertStatement(reading, { writing, condition, returning: raw('id') });
 }
