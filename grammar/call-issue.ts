@@ -51,7 +51,11 @@ export function unknownFunction({ tokens, dialect }: UnexpectedToken, at: number
   }
   const span = t.spanOf(name);
   const right = FOREIGN_QUANTIFIERS.get(written) ?? nearest(name.image, t.QUANTIFIERS);
-  const expected = dialect === 'policy' ? '`any`, `all`, `none` or a named condition' : '`any`, `all` or `none`';
+  const names = t.FUNCTION_NAMES[dialect].map((each) => `\`${each}\``);
+  const expected =
+    dialect === 'policy'
+      ? `${names.join(', ')} or a named condition`
+      : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
   const message = `\`${name.image}(…)\` is not a function of the language; expected ${expected}`;
   return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
 }

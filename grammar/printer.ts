@@ -1,19 +1,19 @@
 /**
  * The canonical text of a tree: words for operators, double quotes, one space, no parentheses but
- * those that the tree needs.
+ * those that the tree needs, and those around an `and` in an `or`, which save the reader the precedence.
  */
 import type { Ancestors, Count, Elements, Expr, List, Now, Operand, Path } from './syntax.ts';
 
-/** How tightly a condition binds; a looser one within a tighter one needs parentheses. */
+/** How tightly a condition binds; a looser one within a tighter one has parentheses. */
 const TIGHTNESS: Readonly<Record<Expr['kind'], number>> = {
   or: 0,
-  and: 1,
-  not: 2,
-  compare: 3,
-  'is null': 3,
-  quantified: 3,
-  call: 3,
-  truth: 3,
+  and: 0,
+  not: 1,
+  compare: 2,
+  'is null': 2,
+  quantified: 2,
+  call: 2,
+  truth: 2,
 };
 
 export function print(expr: Expr): string {
@@ -21,7 +21,7 @@ export function print(expr: Expr): string {
     case 'and':
     case 'or':
       // Chains are flat, so a nested one of the same kind was written with parentheses.
-      return expr.items.map((item) => needsParentheses(item, TIGHTNESS[expr.kind] + 1)).join(` ${expr.kind} `);
+      return expr.items.map((item) => needsParentheses(item, TIGHTNESS.not)).join(` ${expr.kind} `);
     case 'not':
       return `not ${needsParentheses(expr.item, TIGHTNESS.not)}`;
     case 'compare':

@@ -34,6 +34,12 @@ export const QUANTIFIERS = ['any', 'all', 'none'] as const;
 /** Calls with the members of a record as arguments. No other call is of the language: it names a condition. */
 export const CHANGE_CALLS = ['changed', 'changed_only'] as const;
 
+/** The functions of a policy; those of a filter compare no two records. */
+export const FUNCTION_NAMES: Readonly<Record<'policy' | 'filter', readonly string[]>> = {
+  policy: [...QUANTIFIERS, 'count', 'ancestors', ...CHANGE_CALLS],
+  filter: [...QUANTIFIERS, 'count', 'ancestors'],
+};
+
 export const WhiteSpace = createToken({ name: 'WhiteSpace', pattern: /[ \t\r\n]+/, group: Lexer.SKIPPED });
 export const Comment = createToken({ name: 'Comment', pattern: new RegExp(COMMENT), group: 'comments' });
 /** Tokens that are never valid: kept out of the parser's input, and reported one by one. */

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { commandsTable, settingsTable } from './docs/commands.ts';
-import { LANGUAGE_PARTS } from './docs/language.ts';
+import { LANGUAGE_PARTS, warningsTable } from './docs/language.ts';
 import { problemsTable } from './docs/problems.ts';
 import { SCHEMA_PARTS } from './docs/schema.ts';
 
@@ -19,6 +19,7 @@ interface Part {
 export const PARTS: readonly Part[] = [
   { page: 'docs/operations.md', name: 'commands', markdown: commandsTable },
   { page: 'docs/operations.md', name: 'settings', markdown: settingsTable },
+  { page: 'docs/warnings.md', name: 'warnings', markdown: warningsTable },
   { page: 'docs/lists.md', name: 'problems', markdown: problemsTable },
   ...Object.entries(SCHEMA_PARTS).map(([name, markdown]) => ({ page: 'docs/schema.md', name, markdown })),
   ...Object.entries(LANGUAGE_PARTS).map(([name, markdown]) => ({ page: 'grammar/README.md', name, markdown })),

@@ -1,4 +1,5 @@
 /** The tables of grammar/README.md, from the table of operators and from the words of the language. */
+import { WARNING_DOCS } from '../../src/policy/check/warnings/warning-list.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import { CONNECTIVES, FUNCTIONS, type LanguageWord, ROOT_DOCS, VARIABLE } from '../../src/policy/words.ts';
 import { markdownTable } from './markdown.ts';
@@ -17,6 +18,18 @@ const wordsTable = (head: string, words: readonly LanguageWord[]): string =>
   markdownTable(
     [head, 'means', 'where something is absent', 'for example'],
     words.map((word) => rowOf(word.form, word)),
+  );
+
+/** docs/warnings.md */
+export const warningsTable = (): string =>
+  markdownTable(
+    ['code', 'for example', 'what it means', 'what to write'],
+    Object.entries(WARNING_DOCS).map(([name, { example, effect, instead }]) => [
+      code(name),
+      code(example),
+      effect,
+      instead,
+    ]),
   );
 
 /** Keyed by the name of the part. */

@@ -1,5 +1,6 @@
 /** `bylaw check`: the schema and every policy, all issues at once. */
 import { schemaFileOf } from '../config.ts';
+import type { GrowthCode } from '../schema/advice/growth-notes.ts';
 import type { SchemaIssue } from '../schema/file/issue.ts';
 import { formatSchema } from '../schema/file/shape.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
@@ -11,7 +12,10 @@ export const command: Command = {
   settings: ['schema'],
   flags: {
     json: { about: 'prints the issues as JSON: [{ code, severity, message, file, line, column, … }]' },
-    growth: { about: 'notes each field that lists can be filtered and sorted by, and that no index serves' },
+    growth: {
+      about:
+        'notes each field that lists can be filtered and sorted by without an index, and each string without `max`',
+    },
     strict: { about: 'exits with 1 on warnings, too' },
     'print-schema': { about: 'prints the JSON Schema of bylaw.yaml, for editors, and checks nothing' },
   },
@@ -29,7 +33,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const notes = args.has('growth') ? growth.issues : [];
   if (args.has('json')) io.stdout.write(`${JSON.stringify([...file.issues, ...notes].map(asJson), null, 2)}\n`);
   else io.stdout.write(findingsSummary(file, isStrict) + (args.has('growth') ? growthSummary(growth) : ''));
-  if (!args.has('json') && !args.has('growth')) io.stderr.write(growthHint(growth.issues.filter(isOfField).length));
+  if (!args.has('json') && !args.has('growth')) io.stderr.write(growthHint(growth.issues.filter(isOfField)));
   return file.issues.some(({ severity }) => severity === 'error' || isStrict) ? 1 : 0;
 }
 
@@ -43,7 +47,11 @@ function findingsSummary({ issues, report }: CheckedSchemaFile, isStrict: boolea
   const errors = issues.filter(({ severity }) => severity === 'error').length;
   const warnings = issues.length - errors;
   const note = isStrict && warnings > 0 ? ' (an error each under --strict)' : '';
-  return `${report}\n${count(errors, 'error')}, ${count(warnings, 'warning')}${note}\n`;
+  const isOfPolicy = issues.some(({ severity, path }) => severity === 'warning' && /\.access\.|^conditions/.test(path));
+  const hint = isOfPolicy
+    ? 'a comment before a condition that is meant silences its warnings: /* intended: why */\n'
+    : '';
+  return `${report}\n${hint}${count(errors, 'error')}, ${count(warnings, 'warning')}${note}\n`;
 }
 
 const growthSummary = ({ issues, report }: Pick<CheckedSchemaFile, 'issues' | 'report'>): string =>
@@ -52,10 +60,16 @@ const growthSummary = ({ issues, report }: Pick<CheckedSchemaFile, 'issues' | 'r
 /** Excludes built-in fields: few lists filter by them. */
 const isOfField = ({ path }: SchemaIssue): boolean => path.includes('.fields.');
 
-function growthHint(fields: number): string {
-  if (fields === 0) return '';
-  const subject = fields === 1 ? '1 field has' : `${fields} fields have`;
-  return `${subject} no index for filters and sorts; \`bylaw check --growth\` names them\n`;
+function growthHint(notes: readonly SchemaIssue[]): string {
+  const lacking = (wanted: GrowthCode, subject: string, what: string): readonly string[] => {
+    const number = notes.filter(({ code }) => code === wanted).length;
+    return number === 0 ? [] : [`${count(number, subject)} ${number === 1 ? 'has' : 'have'} ${what}`];
+  };
+  const found = [
+    ...lacking('no_index', 'field', 'no index for filters and sorts'),
+    ...lacking('no_max', 'string', 'no `max`'),
+  ];
+  return found.length === 0 ? '' : `${found.join(', ')}; \`bylaw check --growth\` names them\n`;
 }
 
 const count = (n: number, what: string): string => `${n === 0 ? 'no' : n} ${what}${n === 1 ? '' : 's'}`;

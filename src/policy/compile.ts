@@ -7,7 +7,7 @@
 
 import { PolicyError } from '../../grammar/policy-error.ts';
 import { assume, BODY } from './assume.ts';
-import { examine } from './check/checker.ts';
+import { examineErrors } from './check/checker.ts';
 import { type Roots, STORED_ROOTS, WRITTEN_ROOTS } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import { javascript } from './emit/javascript.ts';
@@ -43,9 +43,8 @@ export interface CheckedPolicy {
 /** Throws PolicyError with every error of the text. */
 export function compile(text: string, place: CatalogPlace, options?: CompileOptions): Policy {
   // Parse and check: syntax, names and types
-  const { checked, issues } = examine(text, place);
-  const errors = issues.filter(({ severity }) => severity === 'error');
-  if (checked === undefined || errors.length > 0) throw new PolicyError(text, errors);
+  const { checked, issues } = examineErrors(text, place);
+  if (checked === undefined || issues.length > 0) throw new PolicyError(text, issues);
 
   return compileChecked({ checked, text, catalog: place.catalog, action: place.action }, options);
 }

@@ -276,6 +276,14 @@ export interface CheckContext {
   readonly parameters?: readonly Parameter[];
   /** Given for the filter of a query, in which names are members of the record: the params of the query. */
   readonly params?: Params;
+  /** The roles of the rule, any of which its caller has beside the condition. */
+  readonly roles?: readonly string[];
+  /** The rule of a field or belongs_to, which holds beside a rule of the record. */
+  readonly isOfMember?: boolean;
+  /** The roles that strangers can get by themselves: those of registration. Left out: none. */
+  readonly publicRoles?: ReadonlySet<string>;
+  /** Leaves out warnings. */
+  readonly errorsOnly?: boolean;
   /** Receives each unknown name, with the names that exist in its place. */
   onUnknown?(name: string, known: KnownNames): void;
 }

@@ -42,6 +42,12 @@ export function operandsOf(checked: Checked): readonly CheckedOperand[] {
   }
 }
 
+/** Every value that the condition compares or begins a walk at, those within quantifiers included. */
+export function allOperandsOf(checked: Checked): readonly CheckedOperand[] {
+  const starts = scopesOf(checked).flatMap((scope) => (scope.kind === 'request' ? [scope.operand] : []));
+  return [...operandsOf(checked), ...starts, ...partsOf(checked).flatMap(allOperandsOf)];
+}
+
 /** True if the node or one inside it passes the test. */
 function some(checked: Checked, test: (node: Checked) => boolean): boolean {
   return test(checked) || partsOf(checked).some((part) => some(part, test));

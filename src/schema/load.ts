@@ -3,10 +3,13 @@
  * Runs without Node.
  */
 import type { Catalog } from '../policy/types.ts';
+import { warnOfGuessableValues } from './advice/guessable-values.ts';
 import { warnOfPrivilegeEscalation } from './advice/privilege-escalation.ts';
 import { warnOfPublicReferences } from './advice/public-references.ts';
 import { readAccess, readMemberAccess } from './advice/read-access.ts';
 import { checkRouting } from './advice/routing-advice.ts';
+import { warnOfSelfMadeEvidence } from './advice/self-made-evidence.ts';
+import { registeredRoles } from './advice/strangers.ts';
 import type { Finding, SchemaIssue } from './file/issue.ts';
 import { SchemaSource } from './file/source.ts';
 import { readShape } from './file/validate.ts';
@@ -45,8 +48,9 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
 
   const settings = { report: source.report.bind(source), roles, env };
   const register = readRegister(shape, settings);
+  const publicRoles = registeredRoles({ roles, register });
   const complete = [...declared.collections].map(([name, collection]) => {
-    const reading = { source, catalog, broken };
+    const reading = { source, catalog, broken, publicRoles };
     const access = readAccess(collection, shape.collections?.[name], reading);
     const memberAccess = readMemberAccess(collection, shape.collections?.[name], reading);
     return [name, { ...collection, access, memberAccess }] as const;
@@ -57,6 +61,9 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     checkRouting(collections, { source, shapes });
     warnOfPrivilegeEscalation(collections, { source, shapes });
     warnOfPublicReferences(collections, { source, shapes, roles, register });
+    warnOfSelfMadeEvidence(collections, { source, shapes, publicRoles });
+    warnOfGuessableValues(collections, { source, shapes, publicRoles });
+    source.reportUnneededMarks();
   }
   const schema: Schema = {
     file,

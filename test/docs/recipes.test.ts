@@ -19,9 +19,8 @@ test.each(['multi-tenant', 'helpdesk', 'sharing'])('bylaw check reports nothing 
 
 const chapters = [...BOOK_SCHEMAS];
 
-test.each(chapters)('the book of policies: %s is a schema without errors', (_, schema) => {
-  const { issues } = parseSchema(schema!, 'bylaw.yaml');
-  expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+test.each(chapters)('the book of policies: %s is a schema without errors and warnings', (_, schema) => {
+  expect(parseSchema(schema!, 'bylaw.yaml').issues).toEqual([]);
 });
 test('the book of policies has a schema in every chapter', () => {
   expect(chapters.length).toBe(11);

@@ -22,7 +22,7 @@ it.each([
   ["a.b='it\\'s \"so\"'", 'a.b = "it\'s \\"so\\""'],
   ['((a.b))', 'a.b'],
   ['(a.x and b.x) and c.x', '(a.x and b.x) and c.x'],
-  ['a.x or (b.x and c.x)', 'a.x or b.x and c.x'],
+  ['a.x or b.x and c.x', 'a.x or (b.x and c.x)'],
   ['not(not a.x)', 'not not a.x'],
   ['!(a.x||b.x)&&c.x', 'not (a.x or b.x) and c.x'],
   ['a.x not /* here */ in[1,\n2]', 'a.x not in [1, 2]'],

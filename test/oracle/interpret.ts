@@ -223,7 +223,7 @@ function bothPresent(op: CompareOp, left: Maybe, right: Maybe): Truth {
     case 'ends with':
       return textOf(left).endsWith(textOf(right));
     case 'matches':
-      // Of accents alone nothing is left to look for.
+      // Folding leaves nothing of accents alone.
       if (right !== '' && folded(textOf(right)) === '') return undefined;
       return folded(textOf(left)).includes(folded(textOf(right)));
     case 'in':

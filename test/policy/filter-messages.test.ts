@@ -22,7 +22,10 @@ it.each([
   ],
   ['owner = auth.uid()', '`auth.uid()` is not a function of the language; expected `@me`'],
   ['created_at > now()', '`now()` is not a function of the language; expected `@now`'],
-  ['lower(title) = "a"', '`lower(…)` is not a function of the language; expected `any`, `all` or `none`'],
+  [
+    'lower(title) = "a"',
+    '`lower(…)` is not a function of the language; expected `any`, `all`, `none`, `count` or `ancestors`',
+  ],
 ])('%s', (filter, message) => {
   expect(messagesOf(filter)).toContain(message);
 });

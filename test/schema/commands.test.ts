@@ -51,6 +51,26 @@ const noted = (name: string, before = ''): string =>
   'add `index: true`, or `index: false` if it stays small or nobody does';
 
 describe('bylaw check --growth', () => {
+  it('the command lists strings without a greatest length, which callers may write', async () => {
+    file(
+      'bylaw.yaml',
+      `collections:
+  notes:
+    fields: { title: string, label: { type: string, max: 9 }, kind: { type: string, enum: [a] } }
+    access: { create: true }
+  read_only:
+    fields: { title: string }
+    access: { read: true }
+`,
+    );
+    expect((await run('check', [])).stderr).toBe('1 string has no `max`; `bylaw check --growth` names them\n');
+    const { stdout } = await run('check', ['--growth']);
+    expect(stdout.match(/note\[no_max\]: .*\n.*/g)).toEqual([
+      'note[no_max]: `title` has no `max`: a value is as long as a request can be, and each list and expansion repeats it; add `max`\n' +
+        ' --> bylaw.yaml:3:15 (collections.notes.fields.title)',
+    ]);
+  });
+
   it('the command lists filterable fields without an index', async () => {
     file('bylaw.yaml', GROWING);
     expect(await run('check', [])).toEqual({

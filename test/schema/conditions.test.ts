@@ -85,9 +85,8 @@ describe('named conditions', () => {
 
   it('expanded conditions count against the limits, which ends an explosion', () => {
     const doubling = Array.from({ length: 40 }, (_, i) => `'c${i + 1}(x: int)': 'c${i}(x) and c${i}(x)'`);
-    expect(found(["'c0(x: int)': 'x = 1'", ...doubling], 'c40(@record.n)').slice(0, 1)).toEqual([
-      ['too_many_comparisons', 'c8(x)'],
-    ]);
+    const issues = found(["'c0(x: int)': 'x = 1'", ...doubling], 'c40(@record.n)');
+    expect(issues.find(([code]) => code !== 'redundant')).toEqual(['too_many_comparisons', 'c8(x)']);
   });
 
   it('an error in an expanded body shows both places', () => {

@@ -281,8 +281,8 @@ export const DISTRIBUTION_CASES: readonly IssueCase[] = [
   },
   {
     about: 'a rule that holds for what a write would make',
-    text: guarded('update: "⟦@next.team = @request.auth.team"'),
-    codes: ['not_routed'],
+    text: guarded('update: "⟦⟦@next.team = @request.auth.team"'),
+    codes: ['next_alone', 'not_routed'],
     says: 'begin it with `@record.team = @request.auth.team and`',
   },
   {

@@ -39,6 +39,13 @@ it.each([
   ],
   ['a role changes it', '[{ roles: [admin] }]', TRUSTS, []],
   ['the rule keeps it', `'@record.id = @request.auth.id and @next.department = @record.department'`, TRUSTS, []],
+  ['the rule keeps it unchanged', `'@record.id = @request.auth.id and not changed(@record.department)'`, TRUSTS, []],
+  [
+    'the rule changes another field only',
+    `'@record.id = @request.auth.id and changed_only(@record.email)'`,
+    TRUSTS,
+    [],
+  ],
   ['no caller changes users', '[]', TRUSTS, []],
   ['it is not trusted', `'@record.id = @request.auth.id'`, `'@record.department = "sales"'`, []],
 ])('a policy that trusts a field of the caller, where %s', (_, update, list, expected) => {

@@ -69,7 +69,7 @@ const CONSTRUCTIONS: readonly (Pick<Construction, 'file' | 'text'> & { readonly 
     reason: 'the token of a call, tried below',
   },
   {
-    file: 'src/policy/check/warnings.ts',
+    file: 'src/policy/check/warnings/warnings.ts',
     text: `new RegExp(\`\\\\b\${name}\\\\b\`)`,
     reason: 'one of three fixed letters',
   },

@@ -1,11 +1,11 @@
 /** Gives equivalent conditions one spelling, so that an analysis compares their meaning. */
-import { OPERATORS } from '../operators.ts';
+import { equalityOf, OPERATORS } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
 /**
  * Equivalent to `checked` for every record and request, in three-valued logic. Without spans, and
  * with the variables named by their depth; negations are pushed to the leaves, columns are on the
- * left, and the id after a belongs_to is the belongs_to.
+ * left, the id after a belongs_to is the belongs_to, and a bool is compared by `=` only.
  */
 export function canonical(checked: Checked): Checked {
   const spelt = new Canonical(new Map()).spell(checked, true);
@@ -63,7 +63,7 @@ class Canonical {
     const [left, right] = [this.#operand(checked.left), this.#operand(checked.right)];
     const { mirror } = OPERATORS[op];
     const isTurned = mirror !== undefined && comesFirst(right, left);
-    return isTurned ? { ...checked, op: mirror, left: right, right: left } : { ...checked, op, left, right };
+    return ofBool(isTurned ? { ...checked, op: mirror, left: right, right: left } : { ...checked, op, left, right });
   }
 
   #operand(operand: CheckedOperand): CheckedOperand {
@@ -82,8 +82,16 @@ class Canonical {
   #scoped<T extends Pick<ColumnOperand, 'scope'>>(holder: T): T {
     const { scope } = holder;
     if (scope.kind !== 'variable') return holder;
-    return { ...holder, scope: { ...scope, name: this.#names.get(scope.name)! } };
+    // A variable that is bound outside of the condition keeps its name, which none of the new ones has.
+    return { ...holder, scope: { ...scope, name: this.#names.get(scope.name) ?? scope.name } };
   }
+}
+
+/** `pinned != true` is `pinned = false`. */
+function ofBool(compare: CheckedCompare): CheckedCompare {
+  const { op, right } = compare;
+  if (right.kind !== 'literal' || typeof right.value !== 'boolean' || op !== equalityOf(false)) return compare;
+  return { ...compare, op: equalityOf(true), right: { ...right, value: !right.value } };
 }
 
 function comesFirst(a: CheckedOperand, b: CheckedOperand): boolean {

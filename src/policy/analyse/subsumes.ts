@@ -1,5 +1,5 @@
 /** Finds rules of a union that another rule makes redundant. */
-import { isMember, isNonMember, OPERATORS } from '../operators.ts';
+import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
 import { readsNext } from '../visit.ts';
 import { canonical } from './canonical.ts';
@@ -17,13 +17,18 @@ export function subsumes(a: Checked, b: Checked): boolean {
 /** Steps that one proof may take; a nest of `and` and `or` on both sides could take very many. */
 const MOST_STEPS = 20_000;
 
-class ImplicationProof {
-  #steps = 0;
+/** Proves implications between canonical conditions; all proofs of one instance share its steps. */
+export class ImplicationProof {
+  #steps: number;
   readonly #keys = new Map<object, string>();
+
+  constructor(steps = MOST_STEPS) {
+    this.#steps = steps;
+  }
 
   /** True if `a` is true wherever `b` is. Both are canonical. The proof is sound and incomplete, as above. */
   implies(b: Checked, a: Checked): boolean {
-    if (++this.#steps > MOST_STEPS) return false;
+    if (--this.#steps < 0) return false;
     if (this.#key(a) === this.#key(b)) return true;
     if (b.kind === 'const') return !b.value || (a.kind === 'const' && a.value);
     if (a.kind === 'const') return a.value;
@@ -73,7 +78,7 @@ function literals({ right }: CheckedCompare): LiteralValues | undefined {
 /** For comparisons of the same left side with literals: every value that `b` takes, `a` takes. */
 function narrower(b: CheckedCompare, a: CheckedCompare): boolean {
   const [few, many] = [literals(b), literals(a)];
-  if (few === undefined || many === undefined) return false;
+  if (few === undefined || many === undefined) return ordered(b, a);
   const [narrow, wide] = [OPERATORS[b.op], OPERATORS[a.op]];
   if (isMember(narrow) && isMember(wide)) return few.every((value) => many.includes(value));
   if (isMember(narrow) && isNonMember(wide)) return few.every((value) => !many.includes(value));
@@ -82,14 +87,21 @@ function narrower(b: CheckedCompare, a: CheckedCompare): boolean {
 }
 
 function ordered(b: CheckedCompare, a: CheckedCompare): boolean {
-  if (b.right.kind !== 'literal' || a.right.kind !== 'literal') return false;
-  const [low, high] = [a.right.value, b.right.value];
-  // Strings are ordered by code point; JavaScript's own order is different.
-  if (typeof low !== 'number' || typeof high !== 'number') return false;
+  const [low, high] = [orderedValue(a), orderedValue(b)];
+  // An instant relative to the request is not comparable with one that is written out.
+  if (low === undefined || high === undefined || a.right.kind !== b.right.kind) return false;
   const [narrow, wide] = [OPERATORS[b.op], OPERATORS[a.op]];
   if (wide.direction === undefined) return false;
   if (!isMember(narrow) && narrow.direction !== wide.direction) return false;
-  const strictlyInside = wide.direction === 'up' ? high > low : high < low;
+  const order = rank(high, low);
+  const strictlyInside = wide.direction === 'up' ? order > 0 : order < 0;
   const inclusive = !wide.strict || narrow.strict === true;
-  return strictlyInside || (high === low && inclusive);
+  return strictlyInside || (order === 0 && inclusive);
+}
+
+/** The exact value that an ordering compares with. */
+function orderedValue({ right }: CheckedCompare): string | number | undefined {
+  if (right.kind === 'now') return right.seconds;
+  if (right.kind !== 'literal' || right.exact !== undefined) return undefined;
+  return typeof right.value === 'number' || typeof right.value === 'string' ? right.value : undefined;
 }

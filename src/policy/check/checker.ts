@@ -29,7 +29,7 @@ import { withProvenFixes } from './proven-fixes.ts';
 import { mayBeAbsent, resolve } from './resolve.ts';
 import type { Comparing } from './sides.ts';
 import { excessOf, sizeOf } from './size.ts';
-import { warnings } from './warnings.ts';
+import { warnings } from './warnings/warnings.ts';
 
 export interface CheckResult {
   /** Given unless an issue is an error; the issues may include warnings. */
@@ -53,6 +53,10 @@ export function examine(text: string, context: Omit<CheckContext, 'text'>): Chec
 const helpfulFixes = (issues: readonly PolicyIssue[], context: CheckContext): readonly PolicyIssue[] =>
   withProvenFixes(issues, context.text, (fixed) => examineOnce(fixed, context).issues);
 
+/** Does the same as `examine`, but reports no warnings. */
+export const examineErrors = (text: string, context: Omit<CheckContext, 'text'>): CheckResult =>
+  examine(text, { ...context, errorsOnly: true });
+
 /** Does the same as `examine`, but does not try the fixes. */
 export function examineOnce(text: string, context: Omit<CheckContext, 'text'>): CheckResult {
   const { expr, tree, broken, issues } = parse(text, context.params === undefined ? 'policy' : 'filter');
@@ -71,8 +75,11 @@ function checkTree(expr: Expr, context: CheckContext, broken: ReadonlySet<Operan
   const walk = new Checker(context, broken);
   const checked = walk.whole(expr);
   if (checked === undefined || walk.issues.length > 0) return { issues: walk.issues.slice(0, MOST_ISSUES) };
-  return { checked, issues: context.params === undefined ? warnings(checked, context) : [] };
+  return { checked, issues: isReviewed(context) ? warnings(expr, checked, context) : [] };
 }
+
+/** A filter is written by the client, for one request. */
+const isReviewed = ({ params, errorsOnly }: CheckContext): boolean => params === undefined && errorsOnly !== true;
 
 type Variables = ReadonlyMap<string, Bound>;
 

@@ -2,7 +2,7 @@
 import { parse } from '../../../grammar/parser.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
-import { QUANTIFIERS, RESERVED } from '../../../grammar/tokens.ts';
+import { FUNCTION_NAMES, RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, isWhole, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
 import type { Catalog, CheckedOperand, NamedCondition, Parameter } from '../types.ts';
 import { readLiteral } from './literals.ts';
@@ -196,12 +196,14 @@ export function unknownCondition(call: Call, known: readonly string[], text: str
   const { name } = call;
   const quantifier = quantifierFor(call, text);
   if (quantifier !== undefined) return quantifier;
-  const near = nearest(name.name, [...known, ...QUANTIFIERS]);
+  const near = nearest(name.name, [...known, ...FUNCTION_NAMES.policy]);
   const names = known
     .slice(0, 8)
     .map((each) => `\`${each}\``)
     .join(', ');
-  const expected = names === '' ? '`any`, `all`, `none` or a condition declared under `conditions`' : `one of ${names}`;
+  const functions = FUNCTION_NAMES.policy.map((each) => `\`${each}\``).join(', ');
+  const declared = names === '' ? 'a condition declared under `conditions`' : `one of ${names}`;
+  const expected = `${functions} or ${declared}`;
   const message = `unknown condition \`${name.name}\`; ${near === undefined ? `expected ${expected}` : `did you mean \`${near}\`?`}`;
   const fix = near === undefined ? {} : { suggestion: near, fix: { span: name.span, replacement: near } };
   return { code: 'function_unknown', message, span: name.span, ...fix };

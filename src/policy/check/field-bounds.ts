@@ -1,4 +1,7 @@
-/** Comparisons that the `min` and `max` of their field decide: `score > 100` where no score is above 100. */
+/**
+ * Comparisons that the possible values of one side decide: `score > 100` where no score is above 100,
+ * `status in [all values of the enum]`, `count(…) >= 0`.
+ */
 import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
 import { isText } from '../scalar-types.ts';
 import type { CatalogField, CheckedCompare, LiteralOperand } from '../types.ts';
@@ -9,6 +12,8 @@ export interface Bounded {
   readonly canFail: boolean;
   /** The bounds in words. */
   readonly fact: string;
+  /** The declaration that bounds new writes only; undefined if no value can ever be outside. */
+  readonly by?: 'bounds' | 'enums';
 }
 
 type Limit = number | string;
@@ -17,23 +22,45 @@ interface FieldLimits {
   readonly max?: Limit | undefined;
 }
 
-/** `undefined` if the bounds say nothing of it. */
+/** `undefined` if the possible values say nothing of it. */
 export function boundedByField(compare: CheckedCompare): Bounded | undefined {
   const isSwapped = compare.left.kind === 'literal';
   const [subject, literal] = isSwapped ? [compare.right, compare.left] : [compare.left, compare.right];
   const op = isSwapped ? OPERATORS[compare.op].mirror : compare.op;
   if (op === undefined || literal.kind !== 'literal' || literal.exact !== undefined) return undefined;
+  if (subject.kind === 'count') {
+    const decided = ofValue(op, literal, { min: 0 });
+    return decided && { ...decided, fact: 'a count is at least 0' };
+  }
   if (subject.kind !== 'column' || subject.column.kind !== 'field') return undefined;
   const { field } = subject.column;
+  if (field.enum !== undefined) {
+    const decided = ofEnum(op, literal, field.enum);
+    if (decided !== undefined)
+      return { ...decided, fact: `\`${field.name}\` has ${enumFact(field.enum)}`, by: 'enums' };
+  }
   if (field.min === undefined && field.max === undefined) return undefined;
   const decided = isText(field.type) ? ofLength(op, literal, field) : ofValue(op, literal, field);
-  return decided && { ...decided, fact: factOf(field) };
+  return decided && { ...decided, fact: factOf(field), by: 'bounds' };
 }
 
 type Decided = Omit<Bounded, 'fact'>;
 
 const valuesOf = ({ value }: LiteralOperand): readonly Limit[] =>
   (Array.isArray(value) ? value : [value]).filter((each): each is Limit => typeof each !== 'boolean');
+
+function ofEnum(op: CheckedCompare['op'], literal: LiteralOperand, names: readonly Limit[]): Decided | undefined {
+  const operator = OPERATORS[op];
+  const values = valuesOf(literal);
+  const isOneOf = names.some((name) => values.includes(name));
+  const isAlways = names.every((name) => values.includes(name));
+  if (isMember(operator)) return { canHold: isOneOf, canFail: !isAlways };
+  if (isNonMember(operator)) return { canHold: !isAlways, canFail: isOneOf };
+  return undefined;
+}
+
+const enumFact = (names: readonly Limit[]): string =>
+  names.length === 1 ? `the one value \`${names[0]}\`` : 'no other values';
 
 const isWithin = (value: Limit, { min, max }: FieldLimits): boolean =>
   (min === undefined || rank(value, min) >= 0) && (max === undefined || rank(value, max) <= 0);

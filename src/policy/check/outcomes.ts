@@ -3,7 +3,7 @@
  * too few, sometimes too many.
  */
 import { numberTest } from '../numerals.ts';
-import { isMember, OPERATORS } from '../operators.ts';
+import { OPERATORS } from '../operators.ts';
 import { isNumeric, isWhole } from '../scalar-types.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 import { boundedByField } from './field-bounds.ts';
@@ -79,14 +79,15 @@ function ofCompare(compare: CheckedCompare, { isAbsent, isBounded }: Assumed): O
   const operator = OPERATORS[op];
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
   if (isAbsent(left) || isAbsent(right)) return CAN_BE_UNKNOWN;
-  const absent = isNullable(left) || isNullable(right) ? CAN_BE_UNKNOWN : 0;
-  return (isBounded ? withinField(compare, ofPresentSides(compare)) : ofPresentSides(compare)) | absent;
+  // A needle of marks alone is absent, whatever holds it.
+  const isBlankable = operator.folds === true && right.kind !== 'literal';
+  const absent = isNullable(left) || isNullable(right) || isBlankable ? CAN_BE_UNKNOWN : 0;
+  return withinBounds(compare, ofPresentSides(compare), isBounded) | absent;
 }
 
-function withinField(compare: CheckedCompare, set: Outcomes): Outcomes {
-  if (isOutsideEnum(compare)) return isMember(OPERATORS[compare.op]) ? CAN_BE_FALSE : CAN_BE_TRUE;
+function withinBounds(compare: CheckedCompare, set: Outcomes, isBounded: boolean): Outcomes {
   const bounded = boundedByField(compare);
-  if (bounded === undefined) return set;
+  if (bounded === undefined || (bounded.by !== undefined && !isBounded)) return set;
   const left = (bounded.canHold ? CAN_BE_TRUE : 0) | (bounded.canFail ? CAN_BE_FALSE : 0);
   return set & left || set;
 }
@@ -121,14 +122,6 @@ export function identity(operand: CheckedOperand): string {
   return JSON.stringify(operand, (key, value: unknown) => (key === 'span' ? undefined : value));
 }
 
-/** None of the literals is a value that the enum of the field has. */
-function isOutsideEnum({ op, left, right }: CheckedCompare): boolean {
-  const { family } = OPERATORS[op];
-  if ((family !== 'equality' && family !== 'list') || right.kind !== 'literal') return false;
-  const names = left.kind === 'column' && left.column.kind === 'field' ? left.column.field.enum : undefined;
-  return names !== undefined && !literalValues(right).some((value) => names.includes(value as string));
-}
-
 function ofQuantified({ quantifier, path, condition }: CheckedQuantified, assumed: Assumed): Outcomes {
   if (path.scope.kind === 'request' && assumed.isAbsent(path.scope.operand)) return CAN_BE_UNKNOWN;
   const absent = mayBeAbsent(path) || path.relation.kind === 'ancestors' ? CAN_BE_UNKNOWN : 0;
@@ -144,3 +137,9 @@ function ofQuantified({ quantifier, path, condition }: CheckedQuantified, assume
 }
 
 export const canBe = (set: Outcomes, outcome: Outcomes): boolean => (set & outcome) !== 0;
+
+const ALWAYS_KNOWN: ReadonlySet<string> = new Set(['id', 'email', 'email_verified', 'roles']);
+
+/** A value that every caller whom the rules are asked about has. */
+export const isAlwaysKnown = (operand: CheckedOperand): boolean =>
+  operand.kind === 'request' && operand.source === 'auth' && ALWAYS_KNOWN.has(operand.name);

@@ -3,7 +3,14 @@ import type { Fix } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Name, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import { describeType } from '../scalar-types.ts';
-import { type CatalogCollection, type CatalogRelation, isToMany, type KnownName, type KnownNames } from '../types.ts';
+import {
+  type CatalogCollection,
+  type CatalogRelation,
+  isToMany,
+  type KnownName,
+  type KnownNames,
+  type NamedCondition,
+} from '../types.ts';
 import type { CheckIssue, Place } from './place.ts';
 
 interface Unknown {
@@ -93,6 +100,9 @@ export function unknownVariable(path: Path, place: Place): undefined {
       fix: { span: at, replacement },
     });
   if (root !== undefined) return suggest(`unknown name \`${name}\`; did you mean \`${root}\`?`, root);
+  const condition =
+    path.steps.length === 0 && place.beside === undefined ? place.catalog.conditions?.get(name) : undefined;
+  if (condition !== undefined) return place.report(uncalled(condition, span));
   const near = nearest(name, place.variables.keys()) ?? innermostWith(path.steps[0]?.name, place);
   if (near !== undefined && path.steps.length > 0)
     return suggest(`unknown name \`${name}\`; did you mean \`${near}\`?`, near);
@@ -167,6 +177,13 @@ export function unknownMember(path: Path, place: Place): undefined {
     return;
   }
   place.report(unquoted(path.variable!, `\`${place.collection}\` has no \`${name}\``));
+}
+
+/** `is_member`, the name of a condition without its arguments. */
+function uncalled({ name, parameters }: NamedCondition, span: Span): CheckIssue {
+  const message = `\`${name}\` is a named condition; write \`${name}(${parameters.length === 0 ? '' : '…'})\``;
+  if (parameters.length > 0) return { code: 'call_expected', message, span };
+  return { code: 'call_expected', message, span, suggestion: `${name}()`, fix: { span, replacement: `${name}()` } };
 }
 
 function unquoted({ name, span }: Name, found = `unknown name \`${name}\``): CheckIssue {

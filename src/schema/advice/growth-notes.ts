@@ -1,8 +1,9 @@
 /**
- * Notes on lists that become slow as a collection grows: fields to filter or sort by without an index.
- * `index: false` declares that no client does that.
+ * Notes on what becomes slow as a collection grows: fields to filter or sort by without an index
+ * (`index: false` declares that no client does that), and strings without a greatest length.
  */
 
+import { isText } from '../../policy/scalar-types.ts';
 import type { SchemaIssue } from '../file/issue.ts';
 import { SchemaSource } from '../file/source.ts';
 import { builtInFields } from '../model/built-in.ts';
@@ -15,8 +16,8 @@ import type { Collection, Field, Schema } from '../model/model.ts';
  */
 export function growthNotes(schema: Schema, text: string): readonly SchemaIssue[] {
   const source = new SchemaSource(text, schema.file);
-  const note = (message: string, path: readonly string[]): void =>
-    source.report({ code: 'no_index', severity: 'note', message, path, at: 'key' });
+  const note = (message: string, path: readonly string[], code: GrowthCode = 'no_index'): void =>
+    source.report({ code, severity: 'note', message, path, at: 'key' });
   for (const collection of schema.collections.values()) {
     const path = ['collections', collection.name];
     const builtIn = new Set(builtInFields(collection.kind).map(({ name }) => name));
@@ -34,8 +35,24 @@ export function growthNotes(schema: Schema, text: string): readonly SchemaIssue[
         name,
       ]);
     }
+    for (const { name } of unboundedStrings(collection)) {
+      const message = `\`${name}\` has no \`max\`: a value is as long as a request can be, and each list and expansion repeats it; add \`max\``;
+      note(message, [...path, 'fields', name], 'no_max');
+    }
   }
-  return source.issues.filter(({ code }) => code === 'no_index').sort((a, b) => a.line - b.line || a.column - b.column);
+  return source.issues
+    .filter(({ severity }) => severity === 'note')
+    .sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+export type GrowthCode = 'no_index' | 'no_max';
+
+/** The strings of any length that callers may set. */
+function unboundedStrings({ kind, fields, access }: Collection): readonly Field[] {
+  if (access.create.length + access.update.length === 0 || kind === 'files') return [];
+  return [...fields.values()].filter(
+    (field) => isText(field.type) && field.max === undefined && field.enum === undefined && !field.readOnly,
+  );
 }
 
 function slowList({ name }: Collection, fields: readonly string[]): string {

@@ -2,9 +2,10 @@
  * Policies that trust a field of the caller which that caller may set: users could grant themselves
  * what it gives.
  */
+import { canonical } from '../../policy/analyse/canonical.ts';
 import { provenPins } from '../../policy/analyse/routing.ts';
-import { ACTIONS, type Checked, type CheckedOperand, type Policy } from '../../policy/types.ts';
-import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
+import { ACTIONS, type Checked, type Policy } from '../../policy/types.ts';
+import { allOperandsOf } from '../../policy/visit.ts';
 import type { Path } from '../file/issue.ts';
 import type { SchemaSource } from '../file/source.ts';
 import type { Collection } from '../model/model.ts';
@@ -91,15 +92,27 @@ function needsRole(checked: Checked): boolean {
   return checked.kind === 'compare' && trustedFields(checked).has('roles');
 }
 
+/** `@next.level = …`, `not changed(@record.level)` */
 function looksAtNext(name: string, checked: Checked): boolean {
-  return allOperandsOf(checked).some(
-    (operand) =>
-      operand.kind === 'column' &&
-      operand.scope.kind === 'next' &&
-      (operand.column.kind === 'field'
-        ? operand.column.field.name === name
-        : operand.column.kind === 'belongs_to' && operand.column.relation.name === name),
+  return (
+    keeps(name, canonical(checked)) ||
+    allOperandsOf(checked).some(
+      (operand) =>
+        operand.kind === 'column' &&
+        operand.scope.kind === 'next' &&
+        (operand.column.kind === 'field'
+          ? operand.column.field.name === name
+          : operand.column.kind === 'belongs_to' && operand.column.relation.name === name),
+    )
   );
+}
+
+/** A condition on the way to every branch requires that the member stays as it is. */
+function keeps(name: string, node: Checked): boolean {
+  if (node.kind === 'and') return node.items.some((item) => keeps(name, item));
+  if (node.kind === 'or') return node.items.every((item) => keeps(name, item));
+  if (node.kind !== 'changed' || !node.unchanged) return false;
+  return node.members.some((member) => (member.kind === 'field' ? member.field : member.relation).name === name);
 }
 
 function trustedFields(checked: Checked): ReadonlySet<string> {
@@ -108,10 +121,4 @@ function trustedFields(checked: Checked): ReadonlySet<string> {
       operand.kind === 'request' && operand.source === 'auth' ? [operand.name] : [],
     ),
   );
-}
-
-/** Every value that the condition compares or begins a walk at, those within quantifiers included. */
-export function allOperandsOf(checked: Checked): readonly CheckedOperand[] {
-  const starts = scopesOf(checked).flatMap((scope) => (scope.kind === 'request' ? [scope.operand] : []));
-  return [...operandsOf(checked), ...starts, ...partsOf(checked).flatMap(allOperandsOf)];
 }

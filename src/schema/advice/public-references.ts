@@ -3,19 +3,13 @@
  * can have, or prevent the deletion of a record. A public caller has no other roles than those of
  * registration.
  */
-import type {
-  Action,
-  BelongsTo as CatalogBelongsTo,
-  Checked,
-  CheckedCompare,
-  CheckedOperand,
-  Policy,
-} from '../../policy/types.ts';
+import type { Action, BelongsTo as CatalogBelongsTo, CheckedOperand, Policy } from '../../policy/types.ts';
+import { allOperandsOf } from '../../policy/visit.ts';
 import type { Path } from '../file/issue.ts';
 import type { SchemaSource } from '../file/source.ts';
 import type { BelongsTo, Collection, Schema } from '../model/model.ts';
-import { allOperandsOf } from './privilege-escalation.ts';
 import { type AccessShapes, rulePlace } from './read-access.ts';
+import { isPublic, opensTo, registeredRoles } from './strangers.ts';
 
 export interface RegistrationContext extends AccessShapes {
   readonly source: SchemaSource;
@@ -30,23 +24,12 @@ export function warnOfPublicReferences(collections: Collections, context: Regist
     for (const relation of collection.relations.values()) {
       if (relation.kind !== 'belongs_to' || relation.readOnly) continue;
       const target = collections.get(relation.collection);
-      if (target === undefined || !isPublic(target, asking)) continue;
+      if (target === undefined || !isPublic(target, asking.roles)) continue;
       const reference = { collection, relation, target };
       if (relation.unique) warnOfPlace(reference, asking);
       else if (blocksDelete(reference, context)) warnOfBlock(reference, asking);
     }
   }
-}
-
-/** The role of callers without an account. */
-const GUEST = 'guest';
-
-/** Registered users can read some of its records; a reference to any other is rejected. */
-const isPublic = ({ access }: Collection, { roles }: Asking): boolean =>
-  access.read.some(({ checked }) => opensTo(checked, roles, true));
-
-function registeredRoles({ roles, register }: RegistrationContext): ReadonlySet<string> {
-  return new Set([GUEST, ...register.roles.flatMap((name) => [name, ...(roles.get(name)?.includes ?? [])])]);
 }
 
 /** A belongs_to, with the collections at both ends. */
@@ -135,43 +118,4 @@ function speaksOf(operand: CheckedOperand, { name }: CatalogBelongsTo, namesNext
   const [first] = operand.steps;
   if (first !== undefined) return first.relation.name === name;
   return operand.column.kind === 'belongs_to' && operand.column.relation.name === name;
-}
-
-/**
- * True if the roles of registration are sufficient; the rest of the rule counts as met.
- * @param isUnrelated the record is unrelated to the caller, which decides a part of the rest
- */
-function opensTo(checked: Checked, roles: ReadonlySet<string>, isUnrelated = false): boolean {
-  switch (checked.kind) {
-    case 'const':
-      return checked.value;
-    case 'and':
-      return checked.items.every((item) => opensTo(item, roles, isUnrelated));
-    case 'or':
-      return checked.items.some((item) => opensTo(item, roles, isUnrelated));
-    case 'compare':
-      return hasRole(checked, roles) ?? !(isUnrelated && tiesCaller(checked));
-    case 'quantified':
-      if (!isUnrelated || checked.quantifier !== 'any') return true;
-      // Records in the caller's own relations are related.
-      return checked.path.scope.kind !== 'request' && opensTo(checked.condition, roles, isUnrelated);
-    case 'not':
-    case 'is null':
-    case 'changed':
-      return true;
-  }
-}
-
-/** The value of a comparison of the caller's roles with a literal; undefined for any other comparison. */
-function hasRole({ op, left, right }: CheckedCompare, roles: ReadonlySet<string>): boolean | undefined {
-  const [list, element] = op === 'contains' ? [left, right] : op === 'in' ? [right, left] : [];
-  if (list?.kind !== 'request' || list.source !== 'auth' || list.name !== 'roles') return undefined;
-  return element?.kind === 'literal' && typeof element.value === 'string' ? roles.has(element.value) : undefined;
-}
-
-/** The caller is compared with the record. */
-function tiesCaller({ op, left, right }: CheckedCompare): boolean {
-  if (op !== '=' && op !== 'in' && op !== 'contains') return false;
-  const kinds = [left, right].map((operand) => (operand.kind === 'request' ? operand.source : operand.kind));
-  return kinds.includes('auth') && kinds.includes('column');
 }

@@ -1,9 +1,11 @@
 /** The rules of the file → compiled policies. Every error is reported at its characters in the file. */
+import { markOfWhole } from '../../../grammar/intended.ts';
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { missedKeys } from '../../policy/analyse/missed-keys.ts';
 import { subsumes } from '../../policy/analyse/subsumes.ts';
 import { examine } from '../../policy/check/checker.ts';
 import { hasAnyRole } from '../../policy/check/roles-condition.ts';
+import { UNNEEDED_MARK } from '../../policy/check/warnings/warning-list.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Action, Catalog, Checked, Policy } from '../../policy/types.ts';
 import { cutByComment, type Path, pathText } from '../file/issue.ts';
@@ -23,11 +25,15 @@ export interface AccessReading {
   readonly source: SchemaSource;
   readonly catalog: Catalog;
   readonly broken: ReadonlySet<string>;
+  /** The roles that strangers can get by themselves. */
+  readonly publicRoles: ReadonlySet<string>;
 }
 interface RulePlace extends AccessReading {
   readonly collection: string;
   readonly action: Action;
   readonly path: Path;
+  /** The rules are those of a field or belongs_to. */
+  readonly isOfMember?: boolean;
 }
 
 export function readAccess(
@@ -89,6 +95,7 @@ export function readMemberAccess(
             collection: collection.name,
             action: key === 'read' ? 'read' : 'update',
             path: [...path, key],
+            isOfMember: true,
           });
     return [[name, memberRules(policiesOf('read'), policiesOf('write'), context)] as const];
   });
@@ -255,7 +262,7 @@ function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
     knownRole(role, { path: [...path, 'roles', i], roles: catalog.roles, report }),
   );
   const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
-  const condition = when === undefined ? undefined : readWhen(String(when), { ...place, path: at });
+  const condition = when === undefined ? undefined : readWhen(String(when), { ...place, path: at, roles: known });
   if (known.length < (roles?.length ?? 0) || (when !== undefined && condition === undefined)) return undefined;
   return policyOf([...new Set(known)], condition, place);
 }
@@ -266,7 +273,12 @@ interface CheckedText {
   readonly checked: Checked;
 }
 
-function readWhen(text: string, place: RulePlace): CheckedText | undefined {
+interface WhenPlace extends RulePlace {
+  /** The roles beside the condition. */
+  readonly roles: readonly string[];
+}
+
+function readWhen(text: string, place: WhenPlace): CheckedText | undefined {
   const { source, path } = place;
   if (source.cutByComment(path)) {
     source.reportCut(cutByComment(path));
@@ -278,7 +290,15 @@ function readWhen(text: string, place: RulePlace): CheckedText | undefined {
     source.report({ code: issues[0]!.code, ...advice, path });
     return undefined;
   }
-  for (const issue of issues) if (!speaksOfBroken(issue, text, place.broken)) reportPolicy(issue, place);
+  // Advice about the whole rule, which comes later, may need the mark at its start.
+  const mark = markOfWhole(text);
+  const unneeded = mark && issues.find(({ code, span }) => code === UNNEEDED_MARK && span.start === mark.start);
+  if (mark !== undefined) {
+    const finding = unneeded && { code: UNNEEDED_MARK, severity: unneeded.severity, message: unneeded.message, path };
+    source.markRule(path, finding && { finding, span: mark });
+  }
+  for (const issue of issues)
+    if (issue !== unneeded && !speaksOfBroken(issue, text, place.broken)) reportPolicy(issue, place);
   const failed = issues.some(({ severity }) => severity === 'error');
   return checked === undefined || failed ? undefined : { text, checked };
 }

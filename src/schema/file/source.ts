@@ -50,6 +50,11 @@ interface RangeFix {
   readonly range: Range;
   readonly replacement: string;
 }
+/** A finding about a part of the string at its path. */
+interface PlacedFinding {
+  readonly finding: Finding;
+  readonly span: Span;
+}
 interface SpanFix {
   readonly span: Span;
   readonly replacement: string;
@@ -62,6 +67,8 @@ export class SchemaSource {
   readonly #document: Document.Parsed;
   /** Offsets of the first characters of the lines. */
   readonly #lineStarts: readonly number[];
+  /** The rules with marks, each with the warning that its mark is unneeded unless it has silenced another. */
+  readonly #marks = new Map<string, PlacedFinding | undefined>();
   /** Places that YAML reads otherwise than the author meant: errors that follow are not reported. */
   readonly #misread: Range[] = [];
 
@@ -114,9 +121,30 @@ export class SchemaSource {
   }
 
   report(finding: Finding): void {
+    if (finding.severity === 'warning' && this.#isMarked(finding.path)) return;
     const range = this.#rangeOf(finding.path, finding.at ?? 'value');
     const fix = finding.replacement === undefined ? undefined : { range, replacement: finding.replacement };
     this.#add(range, finding, fix);
+  }
+
+  /**
+   * The text of the rule at `path` begins with a mark (`intended: …`), which silences advice about the rule.
+   * `unneeded`: the warning of a mark that has silenced nothing so far.
+   */
+  markRule(path: Path, unneeded: PlacedFinding | undefined): void {
+    this.#marks.set(rulePathText(path), unneeded);
+  }
+
+  reportUnneededMarks(): void {
+    for (const unneeded of this.#marks.values())
+      if (unneeded !== undefined) this.reportWithin(unneeded.finding, unneeded.span);
+  }
+
+  #isMarked(path: Path): boolean {
+    const rule = rulePathText(path);
+    if (!this.#marks.has(rule)) return false;
+    this.#marks.set(rule, undefined);
+    return true;
   }
 
   /** An error in a part of the string at `path`. `fix` replaces a part of that string too. */
@@ -320,6 +348,8 @@ export class SchemaSource {
     }
   }
 }
+
+const rulePathText = (path: Path): string => pathText(path.at(-1) === 'when' ? path.slice(0, -1) : path);
 
 const rangeOf = (node: Pick<Node, 'range'>): Range => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
 

@@ -414,6 +414,12 @@ export const FAULTS: readonly Fault[] = [
   fault(FOLD, 'matches: % in a needle stands for anything', /\[\\\\%_\]/, '[\\\\_]'),
   fault(FOLD, 'matches: _ in a needle stands for anything', /\[\\\\%_\]/, '[\\\\%]'),
   fault(FOLD, 'matches: a backslash in a needle is lost', /\[\\\\%_\]/, '[%_]'),
+  fault(
+    SPECIALISE,
+    'matches: a needle of marks finds everything',
+    /isNeedle && isBlankNeedle\(/,
+    'false && isBlankNeedle(',
+  ),
   fault(OPERATORS, 'matches: not matches is matches', /negated \? 'NOT LIKE' : 'LIKE'/, "'LIKE'"),
   fault(
     OPERATORS,

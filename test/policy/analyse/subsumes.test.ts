@@ -25,6 +25,10 @@ describe('a rule that another one makes idle', () => {
     ['@record.score >= 5', '@record.score > 5'],
     ['@record.score >= 5', '@record.score = 7'],
     ['@record.score is not null', '@record.score < 3'],
+    // Strings are ordered by code point.
+    ['@record.title > "Z"', '@record.title > "a"'],
+    ['@record.created_at > @now - 2h', '@record.created_at > @now - 1h'],
+    ['@record.pinned != true or @record.score > 5', '@record.pinned = false'],
     ['any(@record.tags as t, t.label != "a")', 'any(@record.tags as u, u.label = "b" and @record.pinned)'],
     ['@record.owner = @request.auth.id or @next.pinned', '@record.owner = @request.auth.id and @next.pinned'],
   ])('%s takes all of %s', (wide, narrow) => {
@@ -39,7 +43,9 @@ describe('a rule that another one makes idle', () => {
     ['@record.score > 5', '@record.score >= 5'],
     ['@record.score < 5', '@record.score > 5'],
     ['any(@record.tags as t, t.label = "a")', 'all(@record.tags as t, t.label = "a")'],
-    ['@record.title > "Z"', '@record.title > "a"'],
+    ['@record.title > "a"', '@record.title > "Z"'],
+    ['@record.due_at > @now', '@record.due_at > "2026-01-01T00:00:00Z"'],
+    ['@record.created_at > @now - 1h', '@record.created_at > @now - 2h'],
   ])('%s does not take all of %s', (a, b) => {
     expect(subsumes(checkedOf(a), checkedOf(b))).toBe(false);
   });

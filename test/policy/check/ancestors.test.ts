@@ -34,7 +34,7 @@ collections:
 `);
 const ADA = '11111111-1111-4111-8111-111111111111';
 const REQUEST = { auth: { id: ADA, roles: [] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
-const place = { catalog, collection: 'papers', action: 'update' } as const;
+const place = { catalog, collection: 'papers', action: 'update', roles: ['member'] } as const;
 const sqlOf = (text: string): string => compile(text, place).specialise(REQUEST).where('d').text;
 
 function catalogOf(yaml: string): Catalog {

@@ -1,12 +1,10 @@
 /** Warns of literals that the enum on the other side does not have. An enum constrains new writes only. */
-import type { PolicyIssue } from '../../../grammar/policy-error.ts';
-import { nearest } from '../../../grammar/suggest.ts';
-import type { Span } from '../../../grammar/syntax.ts';
-import { OPERATORS } from '../operators.ts';
-import type { CheckedCompare, LiteralOperand } from '../types.ts';
-import { literalValues } from './outcomes.ts';
-
-type Warning = Omit<PolicyIssue, 'severity'>;
+import { nearest } from '../../../../grammar/suggest.ts';
+import type { Span } from '../../../../grammar/syntax.ts';
+import { OPERATORS } from '../../operators.ts';
+import type { CheckedCompare, LiteralOperand } from '../../types.ts';
+import { literalValues } from '../outcomes.ts';
+import type { Warning } from './warning-list.ts';
 
 /** `text`: what the spans point into. */
 export function unknownEnumValues({ op, left, right }: CheckedCompare, text: string): readonly Warning[] {
@@ -24,7 +22,7 @@ export function unknownEnumValues({ op, left, right }: CheckedCompare, text: str
     const expected = near === undefined ? `expected ${list.join(', ')}` : `did you mean \`${near}\`?`;
     const message = `\`${name}\` is an enum without \`${value}\`, so only a record that was stored under another enum can equal it; ${expected}`;
     const span = valueSpan(value, literal, text);
-    const given = { code: 'enum_unknown', message, span: span ?? literal.span };
+    const given = { code: 'enum_unknown' as const, message, span: span ?? literal.span };
     if (near === undefined || span === undefined) return given;
     const replacement = typeof value === 'string' ? JSON.stringify(near) : near;
     return { ...given, suggestion: near, fix: { span, replacement } };

@@ -1,8 +1,8 @@
-/** Bounds that no value is between: `score > 5 and score < 3`. */
-import { OPERATORS, rank } from '../operators.ts';
-import { isWhole } from '../scalar-types.ts';
-import type { Checked, CheckedCompare, CheckedOperand } from '../types.ts';
-import { identity } from './outcomes.ts';
+/** Bounds that no value is between: `score > 5 and score < 3`, `due > @now and due < @now - 1d`. */
+import { OPERATORS, rank } from '../../operators.ts';
+import { isWhole } from '../../scalar-types.ts';
+import type { Checked, CheckedCompare, CheckedOperand } from '../../types.ts';
+import { identity } from '../outcomes.ts';
 
 interface ComparedBound {
   readonly compare: CheckedCompare;
@@ -20,9 +20,11 @@ export function excludingBounds(items: readonly Checked[]): readonly [CheckedCom
   for (const item of items) {
     const found = item.kind === 'compare' ? boundOfCompare(item) : undefined;
     if (found === undefined) continue;
-    const { subject, bound, sides } = found;
-    const range: ComparedRange = ranges.get(identity(subject)) ?? {};
-    ranges.set(identity(subject), range);
+    const { subject, bound, sides, isRelative } = found;
+    // An instant relative to the request is not comparable with one that is written out.
+    const key = `${isRelative ? 'now' : ''}${identity(subject)}`;
+    const range: ComparedRange = ranges.get(key) ?? {};
+    ranges.set(key, range);
     if (sides.includes('lower') && isNarrower(bound, range.lower, 1)) range.lower = bound;
     if (sides.includes('upper') && isNarrower(bound, range.upper, -1)) range.upper = bound;
     const { lower, upper } = range;
@@ -36,20 +38,30 @@ interface Found {
   readonly subject: CheckedOperand;
   readonly bound: ComparedBound;
   readonly sides: readonly ('lower' | 'upper')[];
+  /** The bound is a number of seconds from `@now`. */
+  readonly isRelative: boolean;
 }
 
 function boundOfCompare(compare: CheckedCompare): Found | undefined {
   const { left, right } = compare;
-  const isSwapped = left.kind === 'literal';
-  const [subject, literal] = isSwapped ? [right, left] : [left, right];
+  const isSwapped = isFixed(left);
+  const [subject, fixed] = isSwapped ? [right, left] : [left, right];
   const op = isSwapped ? OPERATORS[compare.op].mirror : compare.op;
-  if (op === undefined || literal.kind !== 'literal' || subject.kind === 'literal') return undefined;
-  const { value, exact, list } = literal;
-  if (list || exact !== undefined || (typeof value !== 'string' && typeof value !== 'number')) return undefined;
+  const value = boundValue(fixed);
+  if (op === undefined || value === undefined || isFixed(subject)) return undefined;
   const { direction, strict, family, negative } = OPERATORS[op];
-  const bound = { compare, value, isStrict: strict === true };
-  if (direction !== undefined) return { subject, bound, sides: [direction === 'up' ? 'lower' : 'upper'] };
-  return family === 'equality' && negative !== true ? { subject, bound, sides: ['lower', 'upper'] } : undefined;
+  const found = { subject, bound: { compare, value, isStrict: strict === true }, isRelative: fixed.kind === 'now' };
+  if (direction !== undefined) return { ...found, sides: [direction === 'up' ? 'lower' : 'upper'] };
+  return family === 'equality' && negative !== true ? { ...found, sides: ['lower', 'upper'] } : undefined;
+}
+
+const isFixed = ({ kind }: CheckedOperand): boolean => kind === 'literal' || kind === 'now';
+
+function boundValue(operand: CheckedOperand): string | number | undefined {
+  if (operand.kind === 'now') return operand.seconds;
+  if (operand.kind !== 'literal' || operand.list || operand.exact !== undefined) return undefined;
+  const { value } = operand;
+  return typeof value === 'string' || typeof value === 'number' ? value : undefined;
 }
 
 /** `sign`: 1 for lower bounds, -1 for upper ones. */

@@ -2,27 +2,33 @@
  * Warns of policies that compile but are probably not intended. Each warning states the effect and,
  * if possible, offers a fix.
  */
-import type { PolicyIssue } from '../../../grammar/policy-error.ts';
-import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
-import type { Span } from '../../../grammar/syntax.ts';
-import { equalityOf, isMember, OPERATORS } from '../operators.ts';
+
+import { innerExpressions, intendedMarks, isInParentheses } from '../../../../grammar/intended.ts';
+import type { PolicyIssue } from '../../../../grammar/policy-error.ts';
+import { MOST_ISSUES } from '../../../../grammar/read-tokens.ts';
+import type { Expr, Span } from '../../../../grammar/syntax.ts';
+import { isMember, OPERATORS } from '../../operators.ts';
 import type {
   CheckContext,
   Checked,
   CheckedCompare,
   CheckedOperand,
   CheckedQuantified,
-  LiteralOperand,
-} from '../types.ts';
-import { isList } from '../visit.ts';
-import { excludingBounds } from './bounds.ts';
+  CountOperand,
+  RequestOperand,
+} from '../../types.ts';
+import { isList, partsOf, scopesOf } from '../../visit.ts';
+import { boundedByField } from '../field-bounds.ts';
+import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, identity, isAlwaysKnown, outcomes } from '../outcomes.ts';
+import { mayBeAbsent } from '../resolve.ts';
+import { callerWarnings } from './caller-warnings.ts';
 import { unknownEnumValues } from './enum-values.ts';
-import { boundedByField } from './field-bounds.ts';
-import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, identity, outcomes } from './outcomes.ts';
-import { mayBeAbsent } from './resolve.ts';
+import { type Junction, JunctionReview, variableName } from './junction-warnings.ts';
+import { beyondNow, emailDomain, emailUnverified, enumOrder, isVerifiedTest } from './value-warnings.ts';
+import { UNNEEDED_MARK, type Warning } from './warning-list.ts';
 
 type CheckedIsNull = Extract<Checked, { kind: 'is null' }>;
-type Warn = (issue: Omit<PolicyIssue, 'severity'>) => void;
+type Warn = (warning: Warning) => void;
 
 /** The facts that the surrounding clauses settle. */
 interface Surroundings {
@@ -34,54 +40,107 @@ interface Surroundings {
   readonly inhabited: ReadonlySet<string>;
   /** Needles that a sibling clause compares with the empty string. */
   readonly filled: ReadonlySet<string>;
+  /** A sibling clause requires a verified address of the caller. */
+  readonly verified: boolean;
   /** The `not` directly around the clause. */
   readonly not?: Span;
 }
-const ALONE: Surroundings = { negated: false, nullTested: new Set(), inhabited: new Set(), filled: new Set() };
+const ALONE: Surroundings = {
+  negated: false,
+  nullTested: new Set(),
+  inhabited: new Set(),
+  filled: new Set(),
+  verified: false,
+};
 
 /** The bounds and the enum of a field constrain new writes only. */
 const byOldRecords = (rules: string): string => `only a record that was stored under other ${rules} can make this`;
 
-export function warnings(checked: Checked, context: CheckContext): readonly PolicyIssue[] {
+/** The warnings of a checked text, but for those that its author marks as intended. `expr` is its syntax tree. */
+export function warnings(expr: Expr, checked: Checked, context: CheckContext): readonly PolicyIssue[] {
+  const found: Warning[] = [];
   // `true` and `false` as a whole policy are written on purpose.
-  if (checked.kind === 'const') return [];
-  const issues: PolicyIssue[] = [];
-  const review = new Review(context.text, (issue) => {
-    // The body of a named condition is reviewed by itself.
-    if (issue.span.source === undefined && issues.length < MOST_ISSUES) issues.push({ severity: 'warning', ...issue });
-  });
-  review.clause(checked, ALONE);
-  const said = issues.some(
+  if (checked.kind !== 'const') {
+    const add = (warning: Warning): void => {
+      // The body of a named condition is reviewed by itself.
+      if (warning.span.source === undefined) found.push(warning);
+    };
+    new Review(context, add).clause(checked, ALONE);
+    for (const warning of [...callerWarnings(checked, context), ...mixedLogic(expr, context.text)]) add(warning);
+    const never = neverAllows(checked, found);
+    if (never !== undefined) add(never);
+  }
+  return unmarked(found, expr, context)
+    .slice(0, MOST_ISSUES)
+    .map((warning): PolicyIssue => ({ severity: 'warning', ...warning }))
+    .sort((a, b) => a.span.start - b.span.start);
+}
+
+function neverAllows(checked: Checked, found: readonly Warning[]): Warning | undefined {
+  const isReported = found.some(
     ({ code, span }) => code === 'enum_unknown' || (code === 'never_true' && span === checked.span),
   );
-  if (!said && checked.span.source === undefined && !canBe(outcomes(checked), CAN_BE_TRUE)) {
-    const isNever = !canBe(outcomes(checked, { isBounded: false }), CAN_BE_TRUE);
-    const effect = isNever
-      ? 'this is never true for any record and request, so the rule allows nothing'
-      : `${byOldRecords('bounds or enums')} true, so the rule allows nothing else`;
-    const message = `${effect}; write \`false\` to deny on purpose`;
-    issues.push({ code: 'never_allows', severity: 'warning', message, span: checked.span });
-  }
-  return issues.sort((a, b) => a.span.start - b.span.start);
+  if (isReported || canBe(outcomes(checked), CAN_BE_TRUE)) return undefined;
+  const isNever = !canBe(outcomes(checked, { isBounded: false }), CAN_BE_TRUE);
+  const effect = isNever
+    ? 'this is never true for any record and request, so the rule allows nothing'
+    : `${byOldRecords('bounds or enums')} true, so the rule allows nothing else`;
+  return { code: 'never_allows', message: `${effect}; write \`false\` to deny on purpose`, span: checked.span };
+}
+
+/** Leaves out what `/* intended: … *\/` covers, and adds the marks that cover nothing. */
+function unmarked(found: readonly Warning[], expr: Expr, { text }: CheckContext): readonly Warning[] {
+  const marks = intendedMarks(text, expr);
+  const unneeded = marks.filter(({ reason, covers }) => reason === '' || !found.some(({ span }) => covers(span)));
+  const used = marks.filter((mark) => !unneeded.includes(mark));
+  return [
+    ...found.filter(({ span }) => !used.some(({ covers }) => covers(span))),
+    ...unneeded.map(({ span, reason }): Warning => {
+      const message =
+        reason === ''
+          ? 'a mark without a reason silences nothing; expected `/* intended: … */`'
+          : 'this mark silences nothing: the condition behind it has no warning; remove it';
+      return { code: UNNEEDED_MARK, message, span };
+    }),
+  ];
+}
+
+/** `a or b and c` */
+function mixedLogic(expr: Expr, text: string): readonly Warning[] {
+  const inner = innerExpressions(expr).flatMap((each) => mixedLogic(each, text));
+  const bare = expr.kind === 'or' ? expr.items.filter((item) => item.kind === 'and' && !isInParentheses(item)) : [];
+  const [first] = bare;
+  if (first === undefined) return inner;
+  const slice = ({ start, end }: Span): string => text.slice(start, end);
+  const message = `\`and\` binds more tightly than \`or\`: this means \`(${slice(first.span)})\`; write the parentheses`;
+  const from = expr.span.start;
+  const replacement = bare.reduceRight(
+    (result, { span }) => `${result.slice(0, span.start - from)}(${slice(span)})${result.slice(span.end - from)}`,
+    slice(expr.span),
+  );
+  return [{ code: 'mixed_logic', message, span: first.span, fix: { span: expr.span, replacement } }, ...inner];
 }
 
 class Review {
   readonly #text: string;
+  readonly #context: CheckContext;
   readonly #warn: Warn;
+  readonly #junctions: JunctionReview;
 
-  constructor(text: string, warn: Warn) {
-    this.#text = text;
+  constructor(context: CheckContext, warn: Warn) {
+    this.#text = context.text;
+    this.#context = context;
     this.#warn = warn;
+    this.#junctions = new JunctionReview(context.text);
   }
 
   clause(checked: Checked, around: Surroundings): void {
     switch (checked.kind) {
       case 'and':
       case 'or': {
-        const inner = beside(checked.items, around);
+        const inner = beside(checked, around);
+        for (const warning of this.#junctions.warnings(checked, around.negated)) this.#warn(warning);
         for (const item of checked.items) this.#item(item, inner);
-        if (checked.kind === 'and') this.#contradiction(checked.items);
-        else this.#tautology(checked.items);
         break;
       }
       case 'not':
@@ -94,7 +153,7 @@ class Review {
         this.#compare(checked, around);
         break;
       case 'is null':
-        this.#isNull(checked);
+        this.#isNull(checked, around);
         break;
       case 'const':
         break;
@@ -108,6 +167,11 @@ class Review {
 
   #slice({ start, end, source = this.#text }: Span): string {
     return source.slice(start, end);
+  }
+
+  #warnIf(warning: Warning | undefined): boolean {
+    if (warning !== undefined) this.#warn(warning);
+    return warning !== undefined;
   }
 
   /** Warns of a clause that does not depend on anything, and returns whether it did. */
@@ -133,22 +197,39 @@ class Review {
     for (const issue of unknown) this.#warn(issue);
     if (unknown.length === 0 && this.#isBeyondField(compare)) return;
     if (unknown.length === 0 && !compare.synthetic && this.#dependsOnNothing(compare)) return;
+    if (this.#warnIf(beyondNow(compare, (span) => this.#slice(span)))) return;
     this.#negation(compare, around);
     this.#needle(compare, around);
     this.#dateAsText(compare);
-    for (const side of [compare.left, compare.right])
-      if (side.kind === 'count' && side.condition.kind !== 'const')
-        this.clause(side.condition, { ...ALONE, negated: false });
+    this.#address(compare, around);
+    this.#warnIf(enumOrder(compare, (span) => this.#slice(span)));
+    for (const side of [compare.left, compare.right]) {
+      if (side.kind !== 'count' || side.condition.kind === 'const') continue;
+      this.#unusedVariable(side);
+      this.clause(side.condition, { ...ALONE, verified: around.verified });
+    }
+  }
+
+  #address(compare: CheckedCompare, around: Surroundings): void {
+    const slice = (span: Span): string => this.#slice(span);
+    const isPositive = (OPERATORS[compare.op].negative === true) === around.negated;
+    if (!isPositive) return;
+    this.#warnIf(emailDomain(compare, slice));
+    if (!around.verified) this.#warnIf(emailUnverified(compare, slice));
   }
 
   /** `score > 100`, where the field's `max` is 100. */
   #isBeyondField(compare: CheckedCompare): boolean {
     const bounded = boundedByField(compare);
     if (bounded === undefined || (bounded.canHold && bounded.canFail)) return false;
-    const { canHold, fact } = bounded;
+    const { canHold, fact, by } = bounded;
     if (canHold && canBe(outcomes(compare), CAN_BE_UNKNOWN)) return false;
-    const [code, word] = canHold ? ['always_true', 'false'] : ['never_true', 'true'];
-    this.#warn({ code, message: `${fact}, so ${byOldRecords('bounds')} ${word}`, span: compare.span });
+    const effect =
+      by === undefined
+        ? `this is ${canHold ? 'always' : 'never'} true`
+        : `${byOldRecords(by)} ${canHold ? 'false' : 'true'}`;
+    const code = canHold ? 'always_true' : 'never_true';
+    this.#warn({ code, message: `${fact}, so ${effect}`, span: compare.span });
     return true;
   }
 
@@ -213,13 +294,22 @@ class Review {
     this.#warn({ code: 'date_as_text', message, span: literal.span });
   }
 
-  #isNull(test: CheckedIsNull): void {
+  #isNull(test: CheckedIsNull, around: Surroundings): void {
     const { operand, negated, span } = test;
-    if (operand.kind === 'request' && operand.source === 'auth' && ALWAYS_KNOWN.has(operand.name)) {
+    if (operand.kind === 'request' && isAlwaysKnown(operand)) {
       if (negated) return;
       const message = `only a caller who is not logged in has no \`${operand.name}\`, and rules are not evaluated for such callers`;
       this.#warn({ code: 'anonymous_only', message, span });
-    } else this.settled(test);
+    } else if (operand.kind === 'request' && operand.source === 'data') this.#nullInBody(test, operand, around);
+    else this.settled(test);
+  }
+
+  /** `@request.data.owner is null`, which is also true of a body that clears the owner. */
+  #nullInBody({ negated, span }: CheckedIsNull, { name }: RequestOperand, around: Surroundings): void {
+    if (negated !== around.negated || this.#context.action !== 'update') return;
+    const replacement = `not changed(@record.${name})`;
+    const message = `an explicit null passes this as well, and clears \`${name}\`; write \`${replacement}\` to keep it`;
+    this.#warn({ code: 'null_in_body', message, span, ...(!negated && { fix: { span, replacement } }) });
   }
 
   // -------------------------------------------------------------- quantifiers and chains
@@ -245,45 +335,43 @@ class Review {
       const message = `a step of \`${relation}\` can be null, and then this is unknown, which denies despite \`${quantifier === 'none' ? 'none' : 'not'}\``;
       this.#warn({ code: 'negation_of_nullable', message, span: path.span });
     }
+    if (quantifier === 'any' && !around.negated) this.#anyDiffers(quantified);
+    this.#unusedVariable(quantified);
     const { not: _, ...inner } = around;
     this.clause(condition, { ...inner, negated: negating });
   }
 
-  /** `a = 1 and a = 2`, `a > 5 and a < 3` */
-  #contradiction(items: readonly Checked[]): void {
-    const pair = clash(items, true);
-    const bounds = pair === undefined ? excludingBounds(items) : undefined;
-    if (bounds !== undefined) {
-      const [lower, upper] = bounds.map(({ span }) => this.#slice(span));
-      const message = `no value meets both \`${lower}\` and \`${upper}\`, so this is never true`;
-      this.#warn({ code: 'never_true', message, span: bounds[1].span });
-    }
-    if (pair)
-      this.#warn({
-        code: 'never_true',
-        message: 'one value cannot equal both, so this is never true',
-        span: pair.span,
-      });
+  /** `any(X as m, m.user != x)`: one other element is enough. */
+  #anyDiffers({ path, condition, span }: CheckedQuantified): void {
+    if (condition.kind !== 'compare' || condition.synthetic || asksForText(condition)) return;
+    const { complement, negative } = OPERATORS[condition.op];
+    if (negative !== true || complement === undefined) return;
+    const { source = this.#text } = span;
+    const head = source.slice(path.span.start, condition.span.start);
+    const { left, right } = condition;
+    const replacement = `none(${head}${this.#slice(left.span)} ${complement} ${this.#slice(right.span)})`;
+    const message = `any other element of \`${this.#slice(path.span)}\` is enough for this; did you mean \`${replacement}\`?`;
+    this.#warn({ code: 'any_differs', message, span });
   }
 
-  /** `a != 1 or a != 2` */
-  #tautology(items: readonly Checked[]): void {
-    const pair = clash(items, false);
-    if (!pair) return;
+  #unusedVariable({ path, variable, condition, span }: CheckedQuantified | CountOperand): void {
+    if (condition.kind === 'const' || variablesIn(condition).includes(variable)) return;
+    const name = variableName({ path }, this.#text) ?? variable;
     const message =
-      'every value differs from one of the two, so this is true whenever it is present; did you mean `and`?';
-    this.#warn({ code: 'always_true', message, span: pair.span });
+      `this condition does not name \`${name}\`, so every element of \`${this.#slice(path.span)}\` meets it alike; ` +
+      `test \`${name}\`, or write \`true\` here and the condition beside it`;
+    const at = condition.span.source === span.source ? condition.span : span;
+    this.#warn({ code: 'variable_unused', message, span: at });
   }
 }
 
 // ---------------------------------------------------------------- questions about the tree
 
-const ALWAYS_KNOWN = new Set(['id', 'email', 'email_verified', 'roles']);
 /**
  * The name, email and roles of a caller are never null; nor is a list on the list side of a test.
  */
 function canSurprise(side: CheckedOperand): boolean {
-  if (side.kind === 'request') return side.source === 'auth' ? !ALWAYS_KNOWN.has(side.name) : true;
+  if (side.kind === 'request') return !isAlwaysKnown(side);
   return side.kind === 'column' && side.nullable;
 }
 
@@ -294,10 +382,15 @@ const isEmptyText = ({ right }: CheckedCompare): boolean => right.kind === 'lite
 
 const identical = ({ left, right }: CheckedCompare): boolean => identity(left) === identity(right);
 
+const variablesIn = (checked: Checked): readonly string[] => [
+  ...scopesOf(checked).flatMap((scope) => (scope.kind === 'variable' ? [scope.name] : [])),
+  ...partsOf(checked).flatMap(variablesIn),
+];
+
 const relationKey = ({ path }: CheckedQuantified): string =>
   JSON.stringify([path.scope, path.steps.map(({ relation }) => relation.name), path.relation.kind, path.relation.name]);
 
-function beside(items: readonly Checked[], around: Surroundings): Surroundings {
+function beside({ kind, items }: Junction, around: Surroundings): Surroundings {
   const nullTests = items.filter((item): item is CheckedIsNull => item.kind === 'is null');
   const anys = items.filter(
     (item): item is CheckedQuantified => item.kind === 'quantified' && item.quantifier === 'any',
@@ -311,6 +404,8 @@ function beside(items: readonly Checked[], around: Surroundings): Surroundings {
     ),
     inhabited: union(around.inhabited, anys.map(relationKey)),
     filled: union(around.filled, items.flatMap(filledBy)),
+    verified:
+      around.verified || (kind === 'and' && items.some((item) => item.kind === 'compare' && isVerifiedTest(item))),
   };
 }
 
@@ -320,23 +415,6 @@ const union = (set: ReadonlySet<string>, more: readonly string[]): ReadonlySet<s
 function filledBy(item: Checked): readonly string[] {
   if (item.kind !== 'compare' || !isNotEqual(item)) return [];
   return isEmptyText(item) ? [identity(item.left)] : [];
-}
-
-/** Two comparisons of one operand with different literals. */
-function clash(items: readonly Checked[], member: boolean): CheckedCompare | undefined {
-  const seen = new Map<string, LiteralOperand['value']>();
-  const candidates = items.filter(
-    (item): item is CheckedCompare => item.kind === 'compare' && item.op === equalityOf(member),
-  );
-  if (candidates.length < 2) return undefined;
-  for (const item of candidates) {
-    if (item.right.kind !== 'literal' || item.right.exact !== undefined) continue;
-    const key = identity(item.left);
-    const before = seen.get(key);
-    if (before !== undefined && before !== item.right.value) return item;
-    seen.set(key, item.right.value);
-  }
-  return undefined;
 }
 
 function freeName(text: string): string {

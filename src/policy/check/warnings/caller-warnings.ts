@@ -1,0 +1,193 @@
+/** Warnings about a whole rule: the caller, the request or the stored record has no say in it. */
+import type { Span } from '../../../../grammar/syntax.ts';
+import { canonical } from '../../analyse/canonical.ts';
+import type { CheckContext, Checked, CheckedCompare, CheckedOperand } from '../../types.ts';
+import { allOperandsOf, operandsOf, partsOf, readsNext, scopesOf } from '../../visit.ts';
+import { isAlwaysKnown } from '../outcomes.ts';
+import type { Warning } from './warning-list.ts';
+
+export function callerWarnings(checked: Checked, context: CheckContext): readonly Warning[] {
+  // The body of a named condition is a part of rules, which are reviewed.
+  if (context.parameters !== undefined || !isOpen(context)) return [];
+  const whole = { start: 0, end: context.text.length };
+  const place = ({ span }: Checked): Span => (span.source === undefined ? span : whole);
+  const isChange = !context.isOfMember && (context.action === 'update' || context.action === 'delete');
+  const replacing = isChange ? nextAlone(checked, context) : undefined;
+  if (replacing !== undefined) return [{ ...replacing, span: place(checked) }];
+  const deciding = decidedByQuery(checked).map((branch): Warning => {
+    const key = queryKeysOf(branch)[0]!;
+    const message =
+      `the caller decides this by the query key \`${key}\`, for every record; ` +
+      'require something of `@request.auth` or `@record` as well';
+    return { code: 'query_decides', message, span: place(branch) };
+  });
+  const isNamed = context.roles !== undefined && context.roles.length > 0;
+  const unnamed = isChange && !isNamed ? withoutCaller(checked) : [];
+  return [
+    ...deciding,
+    ...unnamed
+      .filter((branch) => !deciding.some(({ span }) => span === branch.span))
+      .map((branch): Warning => {
+        const message =
+          `this names no caller: everyone who is signed in may ${context.action} each record that meets it; ` +
+          'add a condition on `@request.auth`, or `roles`';
+        return { code: 'no_caller', message, span: place(branch) };
+      }),
+  ];
+}
+
+/** Strangers may have one of the rule's roles, or it has none. */
+const isOpen = ({ roles = [], publicRoles }: CheckContext): boolean =>
+  roles.length === 0 || roles.some((role) => publicRoles?.has(role) === true);
+
+// ---------------------------------------------------------------- @next alone
+
+function nextAlone(checked: Checked, { publicRoles, text }: CheckContext): Omit<Warning, 'span'> | undefined {
+  if (!readsNext(checked)) return undefined;
+  if (new StoredReading(publicRoles ?? new Set()).of(canonical(checked)) !== 'next') return undefined;
+  const { span } = checked;
+  const isSingle = checked.kind === 'compare' && span.source === undefined;
+  const fix = isSingle && { span, replacement: text.slice(span.start, span.end).replaceAll('@next.', '@record.') };
+  const message =
+    'this tests the resulting record (`@next`) and nothing of the stored one: anyone may take any record over; ' +
+    'add a condition on `@record`, or write `@record` instead, which holds before and after';
+  return { code: 'next_alone', message, ...(fix && { fix }) };
+}
+
+/** `bound`: by the stored record, or to certain callers. `next`: by the resulting record only. `free`: by neither. */
+type Reading = 'bound' | 'next' | 'free';
+
+class StoredReading {
+  readonly #publicRoles: ReadonlySet<string>;
+
+  constructor(publicRoles: ReadonlySet<string>) {
+    this.#publicRoles = publicRoles;
+  }
+
+  /** Returns the reading of the loosest branch of a canonical condition. */
+  of(node: Checked): Reading {
+    switch (node.kind) {
+      case 'or': {
+        const readings = node.items.map((item) => this.of(item));
+        return readings.includes('next') ? 'next' : readings.includes('free') ? 'free' : 'bound';
+      }
+      case 'and': {
+        const readings = node.items.map((item) => this.of(item));
+        if (readings.includes('bound') || keepsTested(node.items)) return 'bound';
+        return readings.includes('next') ? 'next' : 'free';
+      }
+      case 'const':
+        return node.value ? 'free' : 'bound';
+      case 'changed':
+        return 'free';
+      default:
+        if (scopesIn(node).includes('record') || this.#asksForRole(node)) return 'bound';
+        return scopesIn(node).includes('next') ? 'next' : 'free';
+    }
+  }
+
+  #asksForRole(node: Checked): boolean {
+    if (node.kind !== 'compare') return false;
+    const roles = [node.left, node.right].find((side) => isCallers(side) && side.name === 'roles');
+    const literal = [node.left, node.right].find(({ kind }) => kind === 'literal');
+    if (roles === undefined) return false;
+    return !(literal?.kind === 'literal' && this.#publicRoles.has(String(literal.value)));
+  }
+}
+
+/** A member that the resulting record is tested for stays as it was: the test is of the stored record, too. */
+function keepsTested(items: readonly Checked[]): boolean {
+  const kept = items.flatMap((item) => (item.kind === 'changed' && item.unchanged ? item.members : []));
+  const names = new Set(kept.map((member) => (member.kind === 'field' ? member.field.name : member.relation.name)));
+  return names.size > 0 && items.flatMap(nextMembersIn).some((name) => names.has(name));
+}
+
+function nextMembersIn(node: Checked): readonly string[] {
+  const own = operandsOf(node).flatMap((operand) => {
+    if (operand.kind !== 'column' || operand.scope.kind !== 'next') return [];
+    const { steps, column } = operand;
+    const [first] = steps;
+    if (first !== undefined) return [first.relation.name];
+    if (column.kind === 'id') return [];
+    return [column.kind === 'field' ? column.field.name : column.relation.name];
+  });
+  const walked =
+    node.kind === 'quantified' && node.path.scope.kind === 'next'
+      ? [node.path.steps[0]?.relation.name ?? node.path.relation.name]
+      : [];
+  return [...own, ...walked, ...partsOf(node).flatMap(nextMembersIn)];
+}
+
+const scopesIn = (node: Checked): readonly string[] => [
+  ...scopesOf(node).map(({ kind }) => kind),
+  ...partsOf(node).flatMap(scopesIn),
+];
+
+// ---------------------------------------------------------------- the query string
+
+/** The branches that the query string alone decides. */
+function decidedByQuery(node: Checked): readonly Checked[] {
+  if (node.kind === 'or') return node.items.flatMap(decidedByQuery);
+  return sourceOf(node) === 'query' ? [node] : [];
+}
+
+type Source = 'query' | 'nothing' | 'others';
+
+function sourceOf(node: Checked): Source {
+  switch (node.kind) {
+    case 'const':
+      return node.value ? 'nothing' : 'others';
+    case 'not':
+      return sourceOf(node.item);
+    case 'and': {
+      const sources = node.items.map(sourceOf);
+      return sources.includes('others') ? 'others' : sources.includes('query') ? 'query' : 'nothing';
+    }
+    case 'or': {
+      const sources = node.items.map(sourceOf);
+      return sources.includes('query') ? 'query' : sources.includes('others') ? 'others' : 'nothing';
+    }
+    case 'is null':
+      if (node.negated && isAlwaysKnown(node.operand)) return 'nothing';
+      return ofOperands([node.operand]);
+    case 'compare':
+      return ofOperands([node.left, node.right]);
+    case 'quantified':
+    case 'changed':
+      return 'others';
+  }
+}
+
+function ofOperands(operands: readonly CheckedOperand[]): Source {
+  const isQuery = (operand: CheckedOperand): boolean => operand.kind === 'request' && operand.source === 'query';
+  const isChosen = operands.every((each) => isQuery(each) || each.kind === 'literal' || each.kind === 'now');
+  return isChosen && operands.some(isQuery) ? 'query' : 'others';
+}
+
+const queryKeysOf = (node: Checked): readonly string[] =>
+  allOperandsOf(node).flatMap((operand) =>
+    operand.kind === 'request' && operand.source === 'query' ? [operand.name] : [],
+  );
+
+// ---------------------------------------------------------------- the caller
+
+/** The branches that name no caller. */
+function withoutCaller(node: Checked): readonly Checked[] {
+  if (node.kind === 'const' || namesCaller(node)) return [];
+  if (node.kind === 'or' && node.items.some(mentionsCaller)) return node.items.flatMap(withoutCaller);
+  const mixed = node.kind === 'and' ? node.items.find(mentionsCaller) : undefined;
+  return mixed === undefined ? [node] : withoutCaller(mixed);
+}
+
+/** Every branch does. */
+function namesCaller(node: Checked): boolean {
+  if (node.kind === 'and') return node.items.some(namesCaller);
+  if (node.kind === 'or') return node.items.every(namesCaller);
+  return mentionsCaller(node);
+}
+
+const mentionsCaller = (node: Checked): boolean => allOperandsOf(node).some(isCallers);
+
+type CallersValue = Extract<CheckedOperand, { kind: 'request' }>;
+const isCallers = (operand: CheckedCompare['left']): operand is CallersValue =>
+  operand.kind === 'request' && operand.source === 'auth';

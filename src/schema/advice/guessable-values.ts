@@ -1,0 +1,64 @@
+/**
+ * Warns of hidden unique values that strangers may set: a conflict tells them that a value is taken, and a
+ * dry run costs them nothing.
+ */
+import type { Policy } from '../../policy/types.ts';
+import type { SchemaSource } from '../file/source.ts';
+import type { Collection } from '../model/model.ts';
+import { type AccessShapes, memberRulePlace } from './read-access.ts';
+import { opensTo } from './strangers.ts';
+
+export interface StrangersContext extends AccessShapes {
+  readonly source: SchemaSource;
+  readonly publicRoles: ReadonlySet<string>;
+}
+
+export function warnOfGuessableValues(collections: ReadonlyMap<string, Collection>, context: StrangersContext): void {
+  for (const collection of collections.values()) {
+    for (const [member, { read }] of collection.memberAccess) {
+      if (read === undefined || !isUnique(member, collection)) continue;
+      if (read.some(({ checked }) => opensTo(checked, context.publicRoles, true))) continue;
+      const action = (['create', 'update'] as const).find((each) =>
+        isSetByStrangers({ collection, member }, each, context),
+      );
+      if (action === undefined) continue;
+      const message =
+        `\`${member}\` is unique, and callers who may not read it may set it (${action}): a conflict tells them that a value ` +
+        'is taken, and a dry run lets them guess unseen; give it a rule for `write` that requires what its rule for `read` does';
+      context.source.report({
+        code: 'guessable',
+        severity: 'warning',
+        message,
+        path: placeOf(collection, member, context),
+      });
+    }
+  }
+}
+
+function placeOf({ name }: Collection, member: string, context: StrangersContext) {
+  const place = memberRulePlace({ collection: name, member, key: 'read', index: 0 }, context);
+  if (context.source.has([...place, 'when'])) return [...place, 'when'];
+  return context.source.has(place) ? place : place.slice(0, -1);
+}
+
+function isUnique(member: string, { fields, relations }: Collection): boolean {
+  const field = fields.get(member);
+  if (field !== undefined) return field.unique || field.uniqueWithin !== undefined;
+  const relation = relations.get(member);
+  return relation?.kind === 'belongs_to' && (relation.unique || relation.uniqueWithin !== undefined);
+}
+
+interface HiddenMember {
+  readonly collection: Collection;
+  readonly member: string;
+}
+
+function isSetByStrangers(
+  { collection: { access, memberAccess }, member }: HiddenMember,
+  action: 'create' | 'update',
+  { publicRoles }: StrangersContext,
+): boolean {
+  const isOpen = (rules: readonly Policy[]): boolean => rules.some(({ checked }) => opensTo(checked, publicRoles));
+  const own = memberAccess.get(member)?.[action];
+  return isOpen(access[action]) && (own === undefined || isOpen(own));
+}

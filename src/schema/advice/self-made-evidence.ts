@@ -1,0 +1,179 @@
+/**
+ * Warns of records that callers may make for themselves and that a rule takes as evidence: a membership
+ * that its own member may write gives whatever the rules give to members.
+ */
+import { canonical } from '../../policy/analyse/canonical.ts';
+import { isMember, OPERATORS } from '../../policy/operators.ts';
+import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, Policy } from '../../policy/types.ts';
+import { allOperandsOf, partsOf } from '../../policy/visit.ts';
+import { type Path, pathText } from '../file/issue.ts';
+import type { Collection } from '../model/model.ts';
+import type { StrangersContext } from './guessable-values.ts';
+import { placedPolicies } from './privilege-escalation.ts';
+import { rulePlace } from './read-access.ts';
+import { isPublic, opensTo } from './strangers.ts';
+
+type Collections = ReadonlyMap<string, Collection>;
+
+export function warnOfSelfMadeEvidence(collections: Collections, context: StrangersContext): void {
+  const makers = new Makers(collections, context);
+  const reported = new Set<string>();
+  for (const collection of collections.values()) {
+    for (const { policy, path } of placedPolicies(collection, context)) {
+      for (const evidence of evidenceOf(policy.checked)) {
+        const maker = makers.of(evidence);
+        if (maker === undefined || reported.has(pathText(maker.path))) continue;
+        reported.add(pathText(maker.path));
+        report(evidence, { ...maker, trustedBy: path }, context);
+      }
+    }
+  }
+}
+
+/** A record of `collection` that names the caller, which a rule trusts. */
+interface Evidence {
+  readonly collection: string;
+  /** The members that say what the record is evidence of, such as `team` and `role`. */
+  readonly members: ReadonlySet<string>;
+}
+
+interface Maker {
+  readonly action: 'create' | 'update';
+  readonly path: Path;
+}
+
+function report(
+  { collection, members }: Evidence,
+  maker: Maker & { readonly trustedBy: Path },
+  context: StrangersContext,
+) {
+  const { action, path, trustedBy } = maker;
+  const names = [...members].map((name) => `\`${name}\``).join(' or ');
+  const verb = action === 'create' ? 'make' : 'change';
+  const message =
+    `callers may ${verb} \`${collection}\` for themselves, and the rule \`${pathText(trustedBy.slice(1))}\` trusts them: ` +
+    `this gives anyone what it gives; let the rule test ${names}, or require a role`;
+  context.source.report({ code: 'self_made', severity: 'warning', message, path });
+}
+
+// ---------------------------------------------------------------- what a rule trusts
+
+/** The evidence of each \`any\` that the rule requires, or could require. */
+function evidenceOf(checked: Checked): readonly Evidence[] {
+  if (checked.kind === 'not') return [];
+  const inner = partsOf(checked).flatMap(evidenceOf);
+  if (checked.kind !== 'quantified') return inner;
+  if (checked.quantifier !== 'any') return [];
+  const evidence = checked.path.relation.kind === 'has_many' ? evidenceIn(checked) : undefined;
+  return evidence === undefined ? inner : [evidence, ...inner];
+}
+
+function evidenceIn({ path, variable, condition }: CheckedQuantified): Evidence | undefined {
+  const { relation, scope } = path;
+  if (relation.kind !== 'has_many') return undefined;
+  const { collection, via } = relation;
+  const compares = comparesIn(condition);
+  const isOwn = (operand: CheckedOperand): boolean =>
+    operand.kind === 'column' && operand.scope.kind === 'variable' && operand.scope.name === variable;
+  const beside = (test: (other: CheckedOperand) => boolean): readonly string[] =>
+    compares.flatMap(({ left, right }) => {
+      const [own, other] = isOwn(left) ? [left, right] : [right, left];
+      return isOwn(own) && test(other) ? memberNamed(own) : [];
+    });
+  const tested = beside(({ kind }) => kind === 'literal');
+  // The caller's own records name the caller; what they name beside that is their content.
+  if (scope.kind === 'request') {
+    const joining = beside((other) => other.kind === 'column' && !isOwn(other));
+    return scope.operand.source === 'auth' ? { collection, members: new Set([...joining, ...tested]) } : undefined;
+  }
+  const isTied = beside(isCallers).length > 0;
+  return isTied ? { collection, members: new Set([via, ...tested]) } : undefined;
+}
+
+const isCallers = (operand: CheckedOperand): boolean => operand.kind === 'request' && operand.source === 'auth';
+
+function comparesIn(condition: Checked): readonly CheckedCompare[] {
+  if (condition.kind === 'compare') return isMember(OPERATORS[condition.op]) ? [condition] : [];
+  return condition.kind === 'and' || condition.kind === 'or' ? condition.items.flatMap(comparesIn) : [];
+}
+
+/** The member of its own record that a column is, or is reached by. */
+function memberNamed(operand: CheckedOperand): readonly string[] {
+  if (operand.kind !== 'column') return [];
+  const [first] = operand.steps;
+  if (first !== undefined) return [first.relation.name];
+  const { column } = operand;
+  if (column.kind === 'id') return [];
+  return [column.kind === 'field' ? column.field.name : column.relation.name];
+}
+
+// ---------------------------------------------------------------- who makes it
+
+/** Finds the rule by which callers make evidence for themselves. */
+class Makers {
+  readonly #collections: Collections;
+  readonly #context: StrangersContext;
+
+  constructor(collections: Collections, context: StrangersContext) {
+    this.#collections = collections;
+    this.#context = context;
+  }
+
+  of(evidence: Evidence): Maker | undefined {
+    const collection = this.#collections.get(evidence.collection);
+    if (collection === undefined || evidence.members.size === 0) return undefined;
+    if (!this.#isReachable(evidence, collection)) return undefined;
+    for (const action of ['create', 'update'] as const) {
+      if (this.#isKept(evidence, collection.memberAccess, action)) continue;
+      const index = collection.access[action].findIndex((rule) => this.#isOpen(rule, evidence));
+      if (index < 0) continue;
+      const place = rulePlace({ collection: collection.name, action, index }, this.#context);
+      return { action, path: this.#context.source.has([...place, 'when']) ? [...place, 'when'] : place };
+    }
+    return undefined;
+  }
+
+  /** A reference to a record that the caller cannot read is rejected. */
+  #isReachable({ members }: Evidence, { relations }: Collection): boolean {
+    return [...members].every((name) => {
+      const relation = relations.get(name);
+      if (relation?.kind !== 'belongs_to') return true;
+      const target = this.#collections.get(relation.collection);
+      return !relation.readOnly && target !== undefined && isPublic(target, this.#context.publicRoles);
+    });
+  }
+
+  #isOpen({ checked }: Policy, { members }: Evidence): boolean {
+    return opensTo(checked, this.#context.publicRoles) && !looksAt(canonical(checked), members);
+  }
+
+  /** A rule of a member's own keeps strangers from choosing it. */
+  #isKept(evidence: Evidence, memberAccess: Collection['memberAccess'], action: 'create' | 'update'): boolean {
+    return [...evidence.members].some((name) => {
+      const rules = memberAccess.get(name)?.[action];
+      return rules !== undefined && !rules.some((rule) => this.#isOpen(rule, evidence));
+    });
+  }
+}
+
+/** Every branch tests one of the members, or other records. */
+function looksAt(node: Checked, members: ReadonlySet<string>): boolean {
+  switch (node.kind) {
+    case 'and':
+      return node.items.some((item) => looksAt(item, members));
+    case 'or':
+      return node.items.every((item) => looksAt(item, members));
+    case 'changed':
+      return node.unchanged && node.members.some((member) => members.has(nameOf(member)));
+    default:
+      if (node.kind === 'quantified' && node.path.scope.kind !== 'request') return true;
+      return allOperandsOf(node).some(
+        (operand) =>
+          operand.kind === 'column' &&
+          (operand.steps.length > 0 || memberNamed(operand).some((name) => members.has(name))),
+      );
+  }
+}
+
+const nameOf = (member: Extract<Checked, { kind: 'changed' }>['members'][number]): string =>
+  member.kind === 'field' ? member.field.name : member.relation.name;

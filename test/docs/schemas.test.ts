@@ -1,0 +1,39 @@
+/** The schemas that users copy: those of the documentation, the sample, and the project of `bylaw init`. */
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { growthNotes } from '../../src/schema/advice/growth-notes.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const FILES = ['bylaw.yaml', 'src/cli/project/bylaw.yaml', 'docs/distributed.yaml'];
+const PAGES = ['README.md', ...globSync(['docs/**/*.md', 'grammar/*.md'], { cwd: ROOT })];
+const ENVIRONMENT = { COMPANY_SECRET: 'x' };
+/** Not a schema: a single field. */
+const FRAGMENT = /^note: string$/;
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const blocksOf = (page: string): readonly (readonly [string, string])[] =>
+  [...read(page).matchAll(/```yaml[^\n]*\n([\s\S]*?)```/g)]
+    .map(([, block], i) => [`${page} ${i + 1}`, block!] as const)
+    .filter(([, block]) => !FRAGMENT.test(block.trim()));
+const schemas = [...FILES.map((file) => [file, read(file)] as const), ...PAGES.flatMap(blocksOf)];
+
+test('the documentation has schemas', () => {
+  expect(schemas.length).toBeGreaterThan(25);
+});
+
+test.each(schemas)('the checker reports nothing for the schema of %s', (name, text) => {
+  // A page about fields shows no roles.
+  const whole = /^roles:/m.test(text) ? text : `roles: [hr]\n${text}`;
+  const { issues } = parseSchema(whole, name, ENVIRONMENT);
+  expect(issues.filter(({ code }) => code !== 'no_collections')).toEqual([]);
+});
+
+test('the sample and the project have no unbounded strings', () => {
+  for (const file of FILES.slice(0, 2)) {
+    const text = read(file);
+    const notes = growthNotes(parseSchema(text, file).schema!, text);
+    expect(notes.filter(({ code }) => code === 'no_max')).toEqual([]);
+  }
+});
