@@ -98,6 +98,10 @@ export class SqlForm<Request> {
     this.#made = made;
   }
 
+  get text(): string {
+    return this.#made.text;
+  }
+
   fill(request: Request): Sql {
     return withValues(this.#made, (value) => (value instanceof Place ? value.read(request) : value));
   }

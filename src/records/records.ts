@@ -41,7 +41,7 @@ export interface Records {
 
 export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {
   const store = new Store(db, schema, hooks);
-  const pages: Pages = { store, plans: new ShapeMemory() };
+  const pages: Pages = { store, plans: new ShapeMemory((plan) => plan.text) };
   // Also after an error: whether a write was committed may be unknown.
   const noted = <T>(access: AccessContext, write: Promise<T>): Promise<T> =>
     write.finally(() => store.noteWrite(access));

@@ -33,9 +33,21 @@ interface Remembered<Plan> {
 const MOST_KEYS = 512;
 /** The plans of one key: kinds of callers that the key does not tell apart. */
 const MOST_PLANS = 8;
+/**
+ * The characters of all texts that are made between two clearings, of some six bytes each. A filter of 4 KiB has a
+ * text ten times as long, so that the number of plans alone would leave a client hundreds of MiB.
+ */
+const MOST_TEXT = 4 * 1024 * 1024;
 
 export class ShapeMemory<Plan> {
   readonly #known = new BoundedMap<string, Remembered<Plan>[]>(MOST_KEYS);
+  readonly #textOf: (plan: Plan) => number;
+  #text = 0;
+
+  /** @param textOf the characters of a plan's statements */
+  constructor(textOf: (plan: Plan) => number) {
+    this.#textOf = textOf;
+  }
 
   /**
    * The plan of the request's shape, made if there is none.
@@ -52,8 +64,19 @@ export class ShapeMemory<Plan> {
     const plan = make(asked);
     const { answers, questions } = asked.close();
     const shapes = answers.map((answer) => answer?.shape);
-    this.#known.set(key, [{ plan, questions, shapes }, ...plans.slice(0, MOST_PLANS - 1)]);
+    const others = this.#hasRoomFor(plan) ? plans.slice(0, MOST_PLANS - 1) : [];
+    this.#known.set(key, [{ plan, questions, shapes }, ...others]);
     return { plan, answers };
+  }
+
+  /** A full memory drops everything, and shapes in use are soon back. */
+  #hasRoomFor(plan: Plan): boolean {
+    const text = this.#textOf(plan);
+    this.#text += text;
+    if (this.#text <= MOST_TEXT) return true;
+    this.#known.clear();
+    this.#text = text;
+    return false;
   }
 }
 

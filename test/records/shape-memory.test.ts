@@ -45,7 +45,7 @@ const made = (memory: ShapeMemory<SqlForm<Page>>, access: AccessContext) => {
 
 describe('a memory of shapes', () => {
   it('a form takes the values of each request', () => {
-    const memory = new ShapeMemory<SqlForm<Page>>();
+    const memory = new ShapeMemory<SqlForm<Page>>(({ text }) => text.length);
     for (const [i, auth] of [
       { id: ANN, home: TEAM },
       { id: BOB, home: TEAM },
@@ -58,7 +58,7 @@ describe('a memory of shapes', () => {
   });
 
   it('a memory makes a plan of its own for callers whose rules give other SQL', () => {
-    const memory = new ShapeMemory<SqlForm<Page>>();
+    const memory = new ShapeMemory<SqlForm<Page>>(({ text }) => text.length);
     const callers: readonly (readonly [auth: Row, isNew: boolean])[] = [
       [{ id: ANN, home: TEAM }, true],
       [{ id: ANN }, true],
@@ -73,7 +73,7 @@ describe('a memory of shapes', () => {
   });
 
   it('a plan reads neither the caller nor the time, and asks nothing once it is made', () => {
-    const memory = new ShapeMemory<AccessContext>();
+    const memory = new ShapeMemory<AccessContext>(() => 0);
     const access = accessOf({ id: ANN });
     for (const name of ['auth', 'now'] as const)
       expect(() => memory.planOf(name, access, (placed) => ({ ...placed, id: placed[name] }))).toThrow(
@@ -84,8 +84,24 @@ describe('a memory of shapes', () => {
   });
 
   it('a permit with places has no values, so that nothing is decided by them', () => {
-    const memory = new ShapeMemory<boolean>();
+    const memory = new ShapeMemory<boolean>(() => 0);
     const pinned = (placed: AccessContext) => placed.permit('documents', 'list').pinned('owner_id') !== undefined;
     expect(() => memory.planOf('documents', accessOf({ id: ANN, home: TEAM }), pinned)).toThrow('has no values');
+  });
+
+  it('a memory of long texts drops its plans, and makes them again', () => {
+    const memory = new ShapeMemory<number>((length) => length);
+    const access = accessOf({ id: ANN });
+    let made = 0;
+    const planOf = (key: string, length: number) => memory.planOf(key, access, () => ++made && length).plan;
+    const MIB = 1024 * 1024;
+    for (const key of ['a', 'b', 'a', 'b']) expect(planOf(key, MIB)).toBe(MIB);
+    expect(made).toBe(2);
+    // Beyond its room, the memory keeps the latest plan alone.
+    for (const key of ['c', 'c']) expect(planOf(key, 3 * MIB)).toBe(3 * MIB);
+    expect(made).toBe(3);
+    planOf('a', MIB);
+    planOf('c', MIB);
+    expect(made).toBe(4);
   });
 });

@@ -186,6 +186,8 @@ export class PagePlan {
   readonly statement: SqlForm<PageValues>;
   /** `FROM … WHERE …` of all records that match, if they are counted. */
   readonly source: SqlForm<PageValues> | undefined;
+  /** The characters of both. */
+  readonly text: number;
   /**
    * The fields that the page is filtered and sorted by without an index, so that it reads the whole
    * table as it grows. An index of another filter leaves the rest only to narrow its rows.
@@ -201,6 +203,7 @@ export class PagePlan {
     this.capabilities = statements.capabilities;
     this.statement = new SqlForm(statements.page);
     this.source = (page.request.count ?? 'none') === 'none' ? undefined : new SqlForm(statements.source);
+    this.text = this.statement.text.length + (this.source?.text.length ?? 0);
     this.unindexed = unindexedUses(store, access, page);
   }
 }

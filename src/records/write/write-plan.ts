@@ -40,6 +40,8 @@ export class WritePlan {
   readonly isExact: boolean;
   readonly statement: SqlForm<WriteValues>;
   readonly written: SqlForm<WriteValues>;
+  /** The characters of both. */
+  readonly text: number;
 
   /** @param asked of the shape, of whose values none is used */
   constructor(store: Store, access: AccessContext, asked: AskedWrite) {
@@ -72,6 +74,7 @@ export class WritePlan {
       isUpdate ? updateStatement(reading, { collection, id, now, ...decided }) : insertStatement(reading, decided),
     );
     this.written = new SqlForm(view.statement(id));
+    this.text = this.statement.text.length + this.written.text.length;
   }
 }
 
@@ -79,7 +82,7 @@ export class WritePlan {
 const plans = new WeakMap<Schema, ShapeMemory<WritePlan>>();
 
 export function writePlanOf(store: Store, access: AccessContext, asked: AskedWrite): KnownPlan<WritePlan> {
-  const memory = plans.get(store.schema) ?? new ShapeMemory();
+  const memory = plans.get(store.schema) ?? new ShapeMemory(({ text }) => text);
   plans.set(store.schema, memory);
   return memory.planOf(shapeOf(access, asked), access, (placed) => new WritePlan(store, placed, asked));
 }
