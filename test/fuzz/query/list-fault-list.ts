@@ -21,7 +21,7 @@ export const LIST_FAULTS: readonly Fault[] = [
     RESIDUAL,
     'all facts leave the same',
     /this\.#remainders\.get\(outcomes\)/,
-    '[...this.#remainders.values()][0]',
+    '[...this.#remainders.entries()][0]?.[1]',
   ),
   fault(FACTS, 'a filter for a value says null', /!cond\.negated && (isColumnOfRecord\(cond\.column\))/, '$1'),
   fault(FACTS, 'a filter says what it excludes', / \|\| !isMember\(OPERATORS\[cond\.op\]\)/, ''),
