@@ -1,0 +1,21 @@
+/**
+ * The caller of the work at hand, for the queues that serve callers in turn. It follows the work through promises and
+ * timers, so that no function between a route and a queue has to pass it on, and a new route inherits it.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+export interface Caller {
+  /** A principal, or an address where there is none. */
+  readonly id: string;
+  /** Sign-in, sessions, readiness and administration: the places that every queue keeps are for them. */
+  readonly isKept: boolean;
+}
+
+/** Work that no request has asked for: statistics, sweeps, the start. */
+export const SERVICE: Caller = { id: '', isKept: true };
+
+const storage = new AsyncLocalStorage<Caller>();
+
+export const currentCaller = (): Caller => storage.getStore() ?? SERVICE;
+
+export const asCaller = <T>(caller: Caller, work: () => T): T => storage.run(caller, work);
