@@ -27,6 +27,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   files: () => import('./files.ts'),
   profile: () => import('./profile.ts'),
   tail: () => import('./tail.ts'),
+  fairness: () => import('./fairness.ts'),
   start: () => import('./start.ts'),
   distribute: () => import('./distribute.ts'),
 };

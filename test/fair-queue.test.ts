@@ -158,7 +158,9 @@ test('random mixes of 1 to 20 callers stay within their shares, and no place sta
           }
       }
       // Whoever waits is served within one round of all callers.
-      const waiting = new Set([...asked].filter(([id, n]) => n > world.grants.filter((g) => g === id).length).map(([id]) => id));
+      const waiting = new Set(
+        [...asked].filter(([id, n]) => n > world.grants.filter((g) => g === id).length).map(([id]) => id),
+      );
       const from = world.grants.length;
       for (let i = 0; i < waiting.size * 2 && world.running > 0; i++) await world.leave(0);
       const served = new Set(world.grants.slice(from));
