@@ -10,6 +10,7 @@ import type { koaBody } from 'koa-body';
 import { memoized } from '../memoized.ts';
 import { Problem } from '../problem.ts';
 import { withDeadline } from '../with-deadline.ts';
+import { JsonStructureError, parseJson } from './json-text.ts';
 import { ARRIVAL_LIMITS } from './server/client-limits.ts';
 
 /** `limit`: bytes, for a route that takes less than others. */
@@ -119,8 +120,6 @@ const bodyTooLarge = (limit: number): Problem =>
 
 // ---------------------------------------------------------------- strict JSON
 
-const MAX_JSON_DEPTH = 32;
-
 /**
  * Parses strictly: JSON.parse alone lets the last of two equal keys win, and decoding UTF-8 puts
  * U+FFFD where bytes were wrong. Throws `malformed_json`.
@@ -131,49 +130,13 @@ export function readJsonBody(bytes: Buffer): unknown {
   if (text === '') throw malformedJson('the body is empty; send a JSON object');
   if (text.startsWith('\uFEFF')) throw malformedJson('the body begins with a byte order mark; send plain UTF-8');
   try {
-    const value: unknown = JSON.parse(text);
-    // JSON.parse of V8 keeps its stack on the heap: depth is safe to check afterwards.
-    checkStructure(text);
-    return value;
+    return parseJson(bytes, text);
   } catch (cause) {
+    if (cause instanceof JsonStructureError) throw malformedJson(cause.message);
     if (!(cause instanceof SyntaxError)) throw cause;
     const place = /position (\d+)/.exec(cause.message)?.[1];
     throw malformedJson(`the body is not valid JSON${place === undefined ? '' : ` (at character ${place})`}`, cause);
   }
-}
-
-/** Reads character by character: a pattern would make an array for each token. */
-function checkStructure(text: string): void {
-  /** The keys so far of each open object; undefined for an array. */
-  const open: (Set<string> | undefined)[] = [];
-  /** The bounds of the last string, with its quotation marks. */
-  let start = 0;
-  let end = 0;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (character === '"') {
-      start = at;
-      at = lastOfString(text, at);
-      end = at + 1;
-    } else if (character === ':') addKey(open.at(-1), text.slice(start, end));
-    else if (character === '{') open.push(new Set());
-    else if (character === '[') open.push(undefined);
-    else if (character === '}' || character === ']') open.pop();
-    if (open.length > MAX_JSON_DEPTH) throw malformedJson(`the body is nested more than ${MAX_JSON_DEPTH} levels deep`);
-  }
-}
-
-/** INVARIANT: the text is JSON, so every string that opens closes. */
-function lastOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at;
-}
-
-function addKey(keys: Set<string> | undefined, token: string): void {
-  const key: string = token.includes('\\') ? JSON.parse(token) : token.slice(1, -1);
-  if (keys?.has(key)) throw malformedJson(`the key ${JSON.stringify(key)} is given twice in one object`);
-  keys?.add(key);
 }
 
 function malformedJson(detail: string, cause?: unknown): Problem {

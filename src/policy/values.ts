@@ -6,6 +6,14 @@ import { JSON_NUMBER } from '../../grammar/tokens.ts';
 
 export type Scalar = string | number | boolean;
 
+/** A numeral of a JSON text that is near an integer and not equal to it: a float takes the nearest double, an int nothing. */
+export class InexactNumeral {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 /** Reads own properties only: a missing one is undefined, even if the prototype has it. */
 export const own = (values: Readonly<Record<string, unknown>> | null | undefined, name: string): unknown =>
   values != null && Object.hasOwn(values, name) ? values[name] : undefined;
@@ -121,5 +129,7 @@ export function addSeconds(canonical: string, seconds: number): string {
 export const readInt53 = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) ? withoutNegativeZero(value) : undefined;
 
-export const readFloat = (value: unknown): number | undefined =>
-  typeof value === 'number' && Number.isFinite(value) ? withoutNegativeZero(value) : undefined;
+export function readFloat(value: unknown): number | undefined {
+  if (value instanceof InexactNumeral) return Number(value.text);
+  return typeof value === 'number' && Number.isFinite(value) ? withoutNegativeZero(value) : undefined;
+}

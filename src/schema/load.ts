@@ -73,7 +73,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     oauth: readOAuth(shape, settings),
     sessions: readSessions(shape, settings),
     audit: readAudit(shape),
-    limits: readLimits(shape),
+    limits: readLimits(shape, settings),
     uploads: readUploads(shape, settings),
     origins: readOrigins(shape, settings),
     proxies: readProxies(shape, settings),

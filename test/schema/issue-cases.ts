@@ -508,6 +508,12 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     text: 'sessions: { access: ⟦2d, refresh: 1d }\n',
     codes: ['invalid_sessions'],
   },
+  {
+    about: 'a body that is larger than memory should hold',
+    text: 'limits: { body: ⟦17MiB }\n',
+    codes: ['invalid_limits'],
+    says: 'expected at most 16MiB',
+  },
   { about: 'a rate that is none', text: 'limits: { register: ⟦10/15m }\n', codes: ['invalid_rate'] },
   { about: 'a size with a space', text: 'uploads: { max_size: ⟦10 MiB }\n', codes: ['invalid_size'] },
   { about: 'a media type that is none', text: 'uploads: { types: [⟦png] }\n', codes: ['invalid_media_type'] },

@@ -238,7 +238,7 @@ collections:
   it('settings have units', () => {
     const { sessions, limits, uploads, oauth, origins, proxies } = loaded(
       `sessions: { access: 90s, refresh: 2w }
-limits: { register: 5 in 1h, body: 64KiB, query_time: 1m }
+limits: { register: 5 in 1h, body: 64KiB, answer: 1MiB, query_time: 1m, write_time: 2s }
 uploads: { max_size: 5MB, types: [image/*], quota: { default: 1GiB }, images: { widths: [100] } }
 origins: ['https://app.example']
 proxies: [10.0.0.0/8, '::1']
@@ -255,7 +255,9 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
         refresh: { points: 600, window: 900 },
         reset: { points: 10, window: 900 },
         body: 65_536,
+        answer: 1_048_576,
         queryTime: 60,
+        writeTime: 2,
       },
       uploads: {
         maxSize: 5_000_000,

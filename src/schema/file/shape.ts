@@ -8,6 +8,7 @@ import {
   DEFAULT_SCOPES,
   DEFAULT_SESSIONS,
   DEFAULT_UPLOADS,
+  MOST_BODY,
 } from '../model/defaults.ts';
 import { DURATION, RATE, SIZE } from './units.ts';
 
@@ -228,7 +229,7 @@ const audit = z.strictObject({
   keep: key(duration, 'how long an event stays in the audit trail; without it, for ever', { examples: ['400d'] }),
 });
 
-const attempts = (of: Exclude<keyof typeof DEFAULT_LIMITS, 'body'>, description: string) =>
+const attempts = (of: Exclude<keyof typeof DEFAULT_LIMITS, 'body' | 'answer'>, description: string) =>
   key(rate, description, { default: DEFAULT_LIMITS[of], examples: ['5 in 1h'] });
 const limits = z.strictObject({
   login_account: attempts('login_account', 'failed logins for one account'),
@@ -236,10 +237,21 @@ const limits = z.strictObject({
   register: attempts('register', 'registrations from one address, and for one email address'),
   refresh: attempts('refresh', 'refreshes from one address'),
   reset: attempts('reset', 'requests for a password reset, from one address and for one account'),
-  body: key(size, 'the size of a JSON body', { default: DEFAULT_LIMITS.body, examples: ['256KiB'] }),
-  query_time: key(duration, 'how long the database may work on a query; longer ones are `query_too_expensive`', {
+  body: key(size, `the size of a JSON body, at most ${MOST_BODY}`, {
+    default: DEFAULT_LIMITS.body,
+    examples: ['1MiB'],
+  }),
+  answer: key(size, 'the size of an answer of records; a larger one is `query_too_expensive`', {
+    default: DEFAULT_LIMITS.answer,
+    examples: ['4MiB'],
+  }),
+  query_time: key(duration, 'how long the database may work on a read; longer ones are `query_too_expensive`', {
     default: DEFAULT_LIMITS.query_time,
     examples: ['5s'],
+  }),
+  write_time: key(duration, 'how long a batch or another transaction may take; longer ones are `unavailable`', {
+    default: DEFAULT_LIMITS.write_time,
+    examples: ['10s'],
   }),
 });
 

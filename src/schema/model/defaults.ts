@@ -7,9 +7,14 @@ export const DEFAULT_LIMITS = {
   register: '50 in 15m',
   refresh: '600 in 15m',
   reset: '10 in 15m',
-  body: '1MiB',
+  body: '256KiB',
+  answer: '16MiB',
   query_time: '2s',
+  write_time: '5s',
 } as const;
+
+/** The largest `limits.body`: bodies are in memory as a whole. */
+export const MOST_BODY = '16MiB';
 
 export const DEFAULT_UPLOADS = {
   max_size: '100MiB',

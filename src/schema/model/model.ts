@@ -144,8 +144,12 @@ export interface Limits {
   readonly reset: Rate;
   /** Bytes of a JSON body. */
   readonly body: number;
-  /** Seconds that the statements of a query may take. */
+  /** Bytes of an answer of records. */
+  readonly answer: number;
+  /** Seconds that the statements of a read may take. */
   readonly queryTime: number;
+  /** Seconds that a transaction may take, with its waits for locks. */
+  readonly writeTime: number;
 }
 export interface Uploads {
   /** Bytes. */

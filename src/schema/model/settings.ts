@@ -4,7 +4,14 @@ import { nearest } from '../../../grammar/suggest.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { SchemaFile } from '../file/shape.ts';
 import { bytesOf, rateOf, secondsOf } from '../file/units.ts';
-import { DEFAULT_CLIENT_AUTH, DEFAULT_LIMITS, DEFAULT_SCOPES, DEFAULT_SESSIONS, DEFAULT_UPLOADS } from './defaults.ts';
+import {
+  DEFAULT_CLIENT_AUTH,
+  DEFAULT_LIMITS,
+  DEFAULT_SCOPES,
+  DEFAULT_SESSIONS,
+  DEFAULT_UPLOADS,
+  MOST_BODY,
+} from './defaults.ts';
 import type { Limits, OAuthProvider, Role, Schema, Uploads } from './model.ts';
 import { nameIssue } from './names.ts';
 
@@ -118,8 +125,12 @@ export function readSessions({ sessions }: SchemaFile, { report }: Settings): Sc
   return read;
 }
 
-export function readLimits({ limits }: SchemaFile): Limits {
+export function readLimits({ limits }: SchemaFile, { report }: Settings): Limits {
   const given = { ...DEFAULT_LIMITS, ...limits };
+  if (bytesOf(given.body) > bytesOf(MOST_BODY)) {
+    const message = `a JSON body is in memory as a whole; expected at most ${MOST_BODY}, got ${given.body}`;
+    report({ code: 'invalid_limits', message, path: ['limits', 'body'], replacement: MOST_BODY });
+  }
   return {
     loginAccount: rateOf(given.login_account),
     loginAddress: rateOf(given.login_address),
@@ -127,7 +138,9 @@ export function readLimits({ limits }: SchemaFile): Limits {
     refresh: rateOf(given.refresh),
     reset: rateOf(given.reset),
     body: bytesOf(given.body),
+    answer: bytesOf(given.answer),
     queryTime: secondsOf(given.query_time),
+    writeTime: secondsOf(given.write_time),
   };
 }
 

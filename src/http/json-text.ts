@@ -1,0 +1,127 @@
+/**
+ * What is checked of a JSON text before it is parsed, in one pass over its bytes that stops at the first excess: a parser builds what it
+ * reads, and 1 MiB of brackets or of keys held up all requests for a second. Also what JSON.parse alone would let pass: equal keys, of
+ * which the last one wins, and numerals that it rounds to another integer.
+ */
+import { InexactNumeral } from '../policy/values.ts';
+
+export const JSON_LIMITS = { depth: 32, tokens: 20_000 } as const;
+
+/** A text is refused for its structure; the message says why. */
+export class JsonStructureError extends Error {}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const SPACE = 0x20;
+
+/**
+ * The value of a JSON text. Throws JsonStructureError, and what JSON.parse throws. A numeral with a fraction or an exponent whose double is
+ * an integer that it does not equal is an `InexactNumeral`, so that no int takes it.
+ */
+export function parseJson(bytes: Buffer, text: string): unknown {
+  const hasInexact = checkStructure(bytes);
+  return hasInexact ? JSON.parse(text, keepInexact) : JSON.parse(text);
+}
+
+/** True if a numeral is inexact. */
+function checkStructure(bytes: Buffer): boolean {
+  /** The keys so far of each open object; undefined for a list. */
+  const open: (Set<string> | undefined)[] = [];
+  let tokens = 0;
+  let hasInexact = false;
+  /** The bounds of the last string, with its quotation marks. */
+  let start = 0;
+  let end = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    switch (byte) {
+      case QUOTE:
+        start = at;
+        at = lastOfString(bytes, at);
+        end = at + 1;
+        break;
+      case COLON:
+        addKey(open.at(-1), bytes.toString('latin1', start, end));
+        continue;
+      case OPEN_OBJECT:
+      case OPEN_LIST:
+        open.push(byte === OPEN_OBJECT ? new Set() : undefined);
+        if (open.length > JSON_LIMITS.depth)
+          throw new JsonStructureError(`the body is nested more than ${JSON_LIMITS.depth} levels deep`);
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_LIST:
+        open.pop();
+        continue;
+      case COMMA:
+        continue;
+      default: {
+        if (byte <= SPACE) continue;
+        const from = at;
+        at = lastOfScalar(bytes, at);
+        hasInexact ||= isInexact(bytes.toString('latin1', from, at + 1));
+      }
+    }
+    if (++tokens > JSON_LIMITS.tokens)
+      throw new JsonStructureError(`the body holds more than ${JSON_LIMITS.tokens} values and names`);
+  }
+  return hasInexact;
+}
+
+/** The closing quotation mark, or the end of a text that has none. */
+function lastOfString(bytes: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+/** The last byte of a number or of a word. */
+function lastOfScalar(bytes: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && !ENDS_SCALAR.has(bytes[at]!)) at++;
+  return at - 1;
+}
+
+const ENDS_SCALAR = new Set([0x09, 0x0a, 0x0d, SPACE, QUOTE, COMMA, COLON, CLOSE_LIST, CLOSE_OBJECT]);
+
+/** Keys are compared as bytes in Latin-1, which keeps every byte, unless an escape may hide an equal one. */
+function addKey(keys: Set<string> | undefined, token: string): void {
+  const key = token.includes('\\') ? unescaped(token) : token.slice(1, -1);
+  if (keys?.has(key))
+    throw new JsonStructureError(`the key ${JSON.stringify(textOf(key))} is given twice in one object`);
+  keys?.add(key);
+}
+
+const textOf = (latin1: string): string => Buffer.from(latin1, 'latin1').toString();
+
+function unescaped(token: string): string {
+  try {
+    return Buffer.from(JSON.parse(textOf(token)) as string).toString('latin1');
+  } catch {
+    // JSON.parse of the whole text reports it.
+    return token;
+  }
+}
+
+const FRACTION = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+/** The numeral has a fraction that its double, an integer, lost. Larger doubles are no ints in any case. */
+function isInexact(numeral: string): boolean {
+  const [, whole, fraction = '', exponent = '0'] = FRACTION.exec(numeral) ?? [];
+  if (whole === undefined || (fraction === '' && !exponent.startsWith('-'))) return false;
+  if (!Number.isSafeInteger(Number(numeral))) return false;
+  const digits = whole + fraction;
+  const places = fraction.length - Number(exponent);
+  const lost = places <= 0 ? '' : digits.slice(Math.max(0, digits.length - places));
+  return /[1-9]/.test(lost);
+}
+
+function keepInexact(_: string, value: unknown, { source }: { readonly source?: string } = {}): unknown {
+  return typeof value === 'number' && source !== undefined && isInexact(source) ? new InexactNumeral(source) : value;
+}
