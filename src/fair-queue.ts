@@ -4,127 +4,135 @@
  */
 import { type Caller, currentCaller } from './caller.ts';
 
-/** Source: design of shares, docs/operations.md, "Shares of callers". */
 const SHARE = 0.75;
 /** Milliseconds that a task may wait. */
-const MAX_WAIT_MS = 5_000;
+export const MAX_WAIT_MS = 5_000;
 /** The weight of the last service in the mean of all. */
 const LAST_WEIGHT = 0.1;
 
-export interface FairQueueOptions {
-  /** Tasks that run at a time. */
-  readonly places: number;
-  /** How many of the places are left for kept work, such as sign-in. */
-  readonly kept?: number;
-  /** The tasks of one caller that may wait. */
-  readonly mostWaiting?: number;
-  /** Milliseconds. */
-  readonly maxWaitMs?: number;
+export interface Refused {
+  /** `own`: tasks of the caller are in the way, and another caller would have been served. */
+  readonly reason: 'own' | 'others' | 'closed';
+  /** Milliseconds until another try is worth it. */
+  readonly waitMs: number;
 }
 
-/** The caller would wait too long. */
-export class QueueFull extends Error {
-  /** Tasks of the caller are in the way: another caller would have been served. */
-  readonly isOwn: boolean;
-  /** Seconds until another try is worth it. */
-  readonly retryAfter: number;
-  constructor(isOwn: boolean, waitMs: number) {
-    super('the queue is full');
-    this.name = 'QueueFull';
-    this.isOwn = isOwn;
-    this.retryAfter = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)));
-  }
+export interface FairQueueOptions {
+  /** Tasks that run at a time, kept places aside. */
+  readonly places: number;
+  /** Places that only kept work takes, such as sign-in, where all others are taken. */
+  readonly kept?: number | undefined;
+  /** The tasks of one caller that may wait. */
+  readonly mostWaiting?: number | undefined;
+  readonly maxWaitMs?: number | undefined;
+  /** The error of a task that gets no place. */
+  readonly refuse: (refused: Refused) => Error;
 }
 
 interface Waiting {
   start(): void;
-  readonly timer: NodeJS.Timeout;
 }
 
-/** The tasks that wait, by their callers; the caller whose turn is next is the first. */
+/** The tasks that wait, by their callers; the caller whose turn is next is the first. INVARIANT: no list is empty. */
 type Turns = Map<string, Waiting[]>;
 
-/** A place in the queue. Call it once, when the task has ended. */
-export type Leave = () => void;
+/** Ends a task, once; `isTypical` unless its time says nothing of the next ones. */
+export type Leave = (isTypical?: boolean) => void;
 
 export class FairQueue {
-  readonly #options: Required<FairQueueOptions>;
+  readonly #options: FairQueueOptions;
   readonly #turns: Turns = new Map();
   readonly #keptTurns: Turns = new Map();
   /** Places by the caller who has them. */
   readonly #held = new Map<string, number>();
+  readonly #emptied = Promise.withResolvers<void>();
   #used = 0;
+  #isClosed = false;
   /** Milliseconds of a task, the later ones above all. */
   #mean = 1;
 
-  constructor({ places, kept = 0, mostWaiting = 1_000, maxWaitMs = MAX_WAIT_MS }: FairQueueOptions) {
-    this.#options = { places, kept, mostWaiting, maxWaitMs };
+  constructor(options: FairQueueOptions) {
+    this.#options = options;
   }
 
-  /** Rejects with QueueFull. */
-  async run<T>(task: () => Promise<T>): Promise<T> {
+  /**
+   * Resolves once the caller has a place, at once where one is free. Rejects where the wait would be too long, and when
+   * `patienceMs` have passed.
+   */
+  async enter(patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
+    const caller = currentCaller();
+    const turns = caller.isKept ? this.#keptTurns : this.#turns;
+    if (this.#isClosed) throw this.#options.refuse({ reason: 'closed', waitMs: 0 });
+    if (turns.size === 0 && this.#hasPlaceFor(caller.isKept)) return this.#take(caller.id);
+    const own = turns.get(caller.id) ?? [];
+    this.#mustBeShort(caller, own, turns.size);
+    const { promise, resolve, reject } = Promise.withResolvers<Leave>();
+    const waiting: Waiting = { start: () => resolve(this.#take(caller.id)) };
+    const ahead = own.length;
+    turns.set(caller.id, own);
+    own.push(waiting);
+    if (patienceMs === Number.POSITIVE_INFINITY) return promise;
+    const late = setTimeout(() => {
+      remove(turns, caller.id, waiting);
+      reject(this.#refusal(caller, ahead, patienceMs));
+    }, patienceMs);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  async serve<T>(work: () => Promise<T>): Promise<T> {
     const leave = await this.enter();
     try {
-      return await task();
+      return await work();
     } finally {
       leave();
     }
   }
 
-  /** At once where a place is free. Rejects with QueueFull; throws it where the wait would be too long from the start. */
-  enter(maxWaitMs = this.#options.maxWaitMs, caller = currentCaller()): Leave | Promise<Leave> {
-    const turns = caller.isKept ? this.#keptTurns : this.#turns;
-    if (turns.size === 0 && this.#hasPlaceFor(caller.isKept)) return this.#take(caller.id);
-    const own = turns.get(caller.id) ?? [];
-    const wait = (own.length * turns.size * this.#mean) / this.#options.places;
-    const isTooLong = own.length > this.#options.places && wait > maxWaitMs;
-    if (own.length >= this.#options.mostWaiting || isTooLong) throw this.#full(caller, own.length, wait);
-    return new Promise((resolve, reject) => {
-      const ahead = own.length;
-      const giveUp = (): void => {
-        this.#remove(turns, caller.id, waiting);
-        reject(this.#full(caller, ahead, maxWaitMs));
-      };
-      const start = (): void => {
-        clearTimeout(waiting.timer);
-        resolve(this.#take(caller.id));
-      };
-      const waiting: Waiting = { start, timer: setTimeout(giveUp, maxWaitMs) };
-      turns.set(caller.id, own);
-      own.push(waiting);
-    });
+  /** Rejects later tasks, and waits until earlier ones have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#used > 0) await this.#emptied.promise;
   }
 
-  get waiting(): number {
-    let count = 0;
-    for (const turns of [this.#turns, this.#keptTurns]) for (const own of turns.values()) count += own.length;
-    return count;
+  /** True if others than this caller wait. */
+  hasOthersThan(id: string): boolean {
+    return [this.#turns, this.#keptTurns].some((turns) => turns.size > (turns.has(id) ? 1 : 0));
   }
 
-  #full({ id }: Caller, ahead: number, wait: number): QueueFull {
-    return new QueueFull(ahead > 0 || this.#held.has(id), wait);
+  /** A short queue is always worth its wait, because a slow service may have been an exception. */
+  #mustBeShort(caller: Caller, own: readonly Waiting[], callers: number): void {
+    const { places, mostWaiting = 1_000, maxWaitMs = MAX_WAIT_MS } = this.#options;
+    const expected = (own.length * Math.max(1, callers) * this.#mean) / places;
+    const isLong = own.length >= places && expected > maxWaitMs;
+    if (isLong || own.length >= mostWaiting) throw this.#refusal(caller, own.length, expected);
+  }
+
+  #refusal({ id }: Caller, ahead: number, waitMs: number): Error {
+    return this.#options.refuse({ reason: ahead > 0 || this.#held.has(id) ? 'own' : 'others', waitMs });
   }
 
   #hasPlaceFor(isKept: boolean): boolean {
-    const { places, kept } = this.#options;
-    return this.#used < (isKept ? places : places - kept);
+    const { places, kept = 0 } = this.#options;
+    return this.#used < places + (isKept ? kept : 0);
   }
 
   #take(id: string): Leave {
     this.#used++;
     this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
     const since = performance.now();
-    let hasLeft = false;
-    return () => {
-      if (hasLeft) return;
-      hasLeft = true;
-      this.#mean += (performance.now() - since - this.#mean) * LAST_WEIGHT;
+    return (isTypical = true) => {
+      if (isTypical) this.#mean += (performance.now() - since - this.#mean) * LAST_WEIGHT;
       this.#used--;
       const held = this.#held.get(id)! - 1;
       if (held === 0) this.#held.delete(id);
       else this.#held.set(id, held);
       this.#startNext(this.#keptTurns, true);
       this.#startNext(this.#turns, false);
+      if (this.#used === 0 && this.#isClosed) this.#emptied.resolve();
     };
   }
 
@@ -142,19 +150,14 @@ export class FairQueue {
 
   /** The first caller in turn who has less than their share; the first of all where each has it. */
   #nextOf(turns: Turns): string {
-    const { places, kept } = this.#options;
-    const share = Math.max(1, Math.floor((places - kept) * SHARE));
-    let first: string | undefined;
-    for (const id of turns.keys()) {
-      if ((this.#held.get(id) ?? 0) < share) return id;
-      first ??= id;
-    }
-    return first!;
+    const share = Math.max(1, Math.floor(this.#options.places * SHARE));
+    const ids = [...turns.keys()];
+    return ids.find((id) => (this.#held.get(id) ?? 0) < share) ?? ids[0]!;
   }
+}
 
-  #remove(turns: Turns, id: string, waiting: Waiting): void {
-    const own = turns.get(id)!;
-    own.splice(own.indexOf(waiting), 1);
-    if (own.length === 0) turns.delete(id);
-  }
+function remove(turns: Turns, id: string, waiting: Waiting): void {
+  const own = turns.get(id)!;
+  own.splice(own.indexOf(waiting), 1);
+  if (own.length === 0) turns.delete(id);
 }

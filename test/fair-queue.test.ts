@@ -1,10 +1,21 @@
 /** Shares of callers: turns, places, kept places, and who is refused. */
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { type Caller, SERVICE } from '../src/caller.ts';
-import { FairQueue, type Leave, QueueFull } from '../src/fair-queue.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { asCaller, type Caller, SERVICE } from '../src/caller.ts';
+import { FairQueue, type FairQueueOptions, type Leave, type Refused } from '../src/fair-queue.ts';
+import { useOwnClock } from './support/own-clock.ts';
 
 const callerOf = (id: string): Caller => ({ id, isKept: false });
+
+class Refusal extends Error {
+  readonly refused: Refused;
+  constructor(refused: Refused) {
+    super(refused.reason);
+    this.refused = refused;
+  }
+}
+const queueOf = (options: Omit<FairQueueOptions, 'refuse'>): FairQueue =>
+  new FairQueue({ ...options, refuse: (refused) => new Refusal(refused) });
 
 /** A queue under test: it notes who has a place, in the order of the grants. */
 class World {
@@ -13,17 +24,14 @@ class World {
   readonly #running: { readonly id: string; readonly leave: Leave }[] = [];
 
   constructor(places: number, kept = 0) {
-    this.queue = new FairQueue({ places, kept });
+    this.queue = queueOf({ places, kept });
   }
 
   async enter(id: string, caller: Caller = callerOf(id)): Promise<void> {
-    const granted = this.queue.enter(60_000, caller);
-    const note = (leave: Leave): void => {
+    void asCaller(caller, () => this.queue.enter()).then((leave) => {
       this.grants.push(id);
       this.#running.push({ id, leave });
-    };
-    if (granted instanceof Promise) void granted.then(note);
-    else note(granted);
+    });
     await settled();
   }
 
@@ -72,7 +80,7 @@ describe('turns', () => {
 
 describe('kept places', () => {
   test('kept work gets a place that no other caller may take', async () => {
-    const world = new World(2, 1);
+    const world = new World(1, 1);
     await world.enter('a');
     await world.enter('a');
     await world.enter('service', SERVICE);
@@ -80,7 +88,7 @@ describe('kept places', () => {
   });
 
   test('kept work that waits comes before all others', async () => {
-    const world = new World(2, 1);
+    const world = new World(1, 1);
     await world.enter('a');
     for (let i = 0; i < 2; i++) await world.enter('service', SERVICE);
     await world.enter('b');
@@ -90,37 +98,62 @@ describe('kept places', () => {
 });
 
 describe('refusals', () => {
-  const refusalOf = async (entered: () => unknown): Promise<QueueFull> => {
-    try {
-      await entered();
-    } catch (error) {
-      if (error instanceof QueueFull) return error;
-      throw error;
-    }
+  useOwnClock();
+
+  const refusedOf = async (entered: Promise<unknown>): Promise<Refused> => {
+    const [result] = await Promise.allSettled([entered]);
+    if (result?.status === 'rejected' && result.reason instanceof Refusal) return result.reason.refused;
     throw new Error('the queue has refused nothing');
   };
+  const enter = (queue: FairQueue, id: string, patienceMs?: number) =>
+    asCaller(callerOf(id), () => queue.enter(patienceMs));
 
-  test('a caller with too many waiting tasks is refused for their own sake', async () => {
-    const queue = new FairQueue({ places: 1, mostWaiting: 2 });
-    const waiting = [0, 1, 2].map(() => queue.enter(60_000, callerOf('a')));
-    expect((await refusalOf(() => queue.enter(60_000, callerOf('a')))).isOwn).toBe(true);
-    expect(queue.enter(60_000, callerOf('b'))).toBeInstanceOf(Promise);
-    expect(waiting).toHaveLength(3);
+  test('a caller with too many waiting tasks is refused, another one is not', async () => {
+    const queue = queueOf({ places: 1, mostWaiting: 2 });
+    for (let i = 0; i < 3; i++) void enter(queue, 'a');
+    expect(await refusedOf(enter(queue, 'a'))).toMatchObject({ reason: 'own' });
+    const other = enter(queue, 'b', 50);
+    const refused = refusedOf(other);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(await refused).toEqual({ reason: 'others', waitMs: 50 });
   });
 
-  test('a caller who waits too long behind others is refused for theirs', async () => {
-    const queue = new FairQueue({ places: 1 });
-    await queue.enter(60_000, callerOf('a'));
-    const { isOwn, retryAfter } = await refusalOf(() => queue.enter(5, callerOf('b')));
-    expect({ isOwn, retryAfter }).toEqual({ isOwn: false, retryAfter: 1 });
+  test('a caller whose tasks take long is refused before they wait, and hears when to retry', async () => {
+    const queue = queueOf({ places: 2 });
+    for (let i = 0; i < 100; i++) {
+      const leave = await enter(queue, 'a');
+      await vi.advanceTimersByTimeAsync(400);
+      leave();
+    }
+    for (let i = 0; i < 28; i++) void enter(queue, 'a');
+    const { reason, waitMs } = await refusedOf(enter(queue, 'a'));
+    expect([reason, Math.round(waitMs / 100)]).toEqual(['own', 52]);
   });
 
-  test('a task that gave up takes no place later', async () => {
-    const queue = new FairQueue({ places: 1 });
-    const leave = await queue.enter(60_000, callerOf('a'));
-    await refusalOf(() => queue.enter(5, callerOf('b')));
+  test('a task that has lost patience takes no place later', async () => {
+    const queue = queueOf({ places: 1 });
+    const leave = await enter(queue, 'a');
+    const impatient = refusedOf(enter(queue, 'b', 50));
+    await vi.advanceTimersByTimeAsync(50);
+    await impatient;
     leave();
-    expect(queue.enter(60_000, callerOf('c'))).toBeTypeOf('function');
+    expect(await enter(queue, 'c')).toBeTypeOf('function');
+  });
+
+  test('a closed queue serves earlier tasks and rejects later ones', async () => {
+    const queue = queueOf({ places: 1 });
+    const leave = await enter(queue, 'a');
+    const second = enter(queue, 'a');
+    let isClosed = false;
+    const closing = queue.close().then(() => {
+      isClosed = true;
+    });
+    expect(await refusedOf(enter(queue, 'b'))).toMatchObject({ reason: 'closed' });
+    leave();
+    const leaveSecond = await second;
+    expect(isClosed).toBe(false);
+    leaveSecond();
+    await closing;
   });
 });
 

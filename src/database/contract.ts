@@ -53,6 +53,8 @@ export const inLane = (reader: Reader, lane: Lane): Queryable => ({
 export interface TransactionOptions {
   /** Statements have no time limit, because they may take hours. */
   readonly unlimited?: boolean;
+  /** Milliseconds in all, waits for locks included (default 5,000); beyond them the transaction is `unavailable`. */
+  readonly limitMs?: number;
 }
 
 /**
@@ -168,8 +170,11 @@ export class StoreError extends Error {
 export class QueueFull extends StoreError {
   /** Seconds until another try is worth it. */
   readonly retryAfter: number;
-  constructor(waitMs: number) {
+  /** Statements of the caller are in the way: another caller would have been served. */
+  readonly isOwn: boolean;
+  constructor(waitMs: number, isOwn = false) {
     super('unavailable', undefined, new Error('the queue is full'));
+    this.isOwn = isOwn;
     this.retryAfter = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)));
   }
 }

@@ -3,8 +3,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { invariant } from '../invariant.ts';
-import { raw, type Sql } from '../sql.ts';
-import type { Transaction, TransactionOptions } from './contract.ts';
+import { raw, type Sql, sql, text } from '../sql.ts';
+import { StoreError, type Transaction, type TransactionOptions } from './contract.ts';
 import { countOf, type Outcome } from './pg-internals.ts';
 import { isConnectionLoss, isTransient, toStoreError } from './to-store-error.ts';
 
@@ -16,7 +16,15 @@ export interface Lease {
   /** Sends the statements as one transaction, outside another one. Rejects with a `TogetherError`. */
   sendTogether(statements: readonly Sql[]): Promise<readonly Outcome[]>;
   release(destroy: boolean): void;
+  /** Given where the holder has the only connection: true once others wait, and the lease has had its slice of time. */
+  readonly mustGiveWay?: () => boolean;
 }
+
+/** Milliseconds that a transaction may take, and that it may wait for a lock. */
+const LIMIT_MS = 5_000;
+const LOCK_LIMIT_MS = 1_000;
+/** Milliseconds of the first slice on the only connection. A transaction that gave way gets twice as much next time. */
+const SLICE_MS = 50;
 
 /** An open transaction takes statements. */
 interface Scope {
@@ -36,14 +44,33 @@ const BEGIN = raw('BEGIN');
 const COMMIT = raw('COMMIT');
 const ROLLBACK = raw('ROLLBACK');
 const NO_TIME_LIMIT = raw('SET LOCAL statement_timeout = 0');
+const limitsOf = (ms: number): Sql =>
+  sql`SELECT set_config('statement_timeout', ${text(String(ms))}, true), set_config('lock_timeout', ${text(String(LOCK_LIMIT_MS))}, true)`;
 
+/** `lease` takes the milliseconds after which the holder of an only connection gives way. */
 export async function transact<T>(
-  lease: () => Promise<Lease>,
+  lease: (sliceMs: number) => Promise<Lease>,
   work: (tx: Transaction) => Promise<T>,
-  options: TransactionOptions = {},
+  { unlimited = false, limitMs = LIMIT_MS }: TransactionOptions = {},
 ): Promise<T> {
   mustNotHoldConnection();
-  return retried(() => attemptOnce(lease, work, options));
+  const end = unlimited ? Number.POSITIVE_INFINITY : performance.now() + limitMs;
+  for (let sliceMs = unlimited ? Number.POSITIVE_INFINITY : SLICE_MS; ; sliceMs *= 2) {
+    try {
+      return await retried(() => attemptOnce(() => lease(sliceMs), work, { limitMs, end }));
+    } catch (error) {
+      if (!(error instanceof GaveWay)) throw error;
+    }
+  }
+}
+
+/** Others wait for the only connection, so the transaction was undone, and begins again when it is its turn. */
+class GaveWay extends Error {}
+
+interface TransactionTime {
+  readonly limitMs: number;
+  /** By the clock of `performance`; infinite: the transaction may take hours. */
+  readonly end: number;
 }
 
 /** The connection was lost before anything was done on it. */
@@ -68,7 +95,7 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
 async function attemptOnce<T>(
   lease: () => Promise<Lease>,
   work: (tx: Transaction) => Promise<T>,
-  { unlimited }: TransactionOptions,
+  time: TransactionTime,
 ): Promise<T> {
   const held = await lease();
   const scope: Scope = { open: true };
@@ -77,8 +104,9 @@ async function attemptOnce<T>(
     await held.send(BEGIN).catch((error: unknown) => {
       throw isConnectionLoss(error) ? new NotBegun('the transaction was not begun', { cause: error }) : error;
     });
-    if (unlimited) await held.send(NO_TIME_LIMIT);
-    const result = await inside.run(scope, () => work(transactionOn(held, scope)));
+    if (time.end === Number.POSITIVE_INFINITY) await held.send(NO_TIME_LIMIT);
+    else if (held.mustGiveWay === undefined) await held.send(limitsOf(time.limitMs));
+    const result = await inside.run(scope, () => work(transactionOn(held, scope, time)));
     const { tag } = await held.send(COMMIT);
     isClean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
@@ -97,13 +125,15 @@ async function attemptOnce<T>(
   }
 }
 
-function transactionOn(held: Lease, scope: Scope): Transaction {
+function transactionOn(held: Lease, scope: Scope, { end }: TransactionTime): Transaction {
   let last: Promise<unknown> = Promise.resolve();
   // Concurrent statements go one after the other, because a transaction has one connection.
   const ask = (statement: Sql): Promise<Outcome> => {
     const answer = last.then(() => {
       // After a failed statement, the connection may have another holder already.
       invariant(scope.open, 'a transaction that has ended is not asked');
+      if (performance.now() > end) throw new StoreError('unavailable', undefined, new Error('the transaction is late'));
+      if (held.mustGiveWay?.()) throw new GaveWay('others wait for the connection');
       return held.send(statement).catch((error: unknown) => {
         throw toStoreError(error);
       });

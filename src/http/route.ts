@@ -31,6 +31,8 @@ export interface Route {
   readonly door: Door;
   /** Browsers may call it only from the service's own site, with any credential or none (login CSRF). */
   readonly ownSite?: true;
+  /** Signs in, keeps a session, or reports readiness: has the places that every queue keeps. */
+  readonly isKept?: true;
   /** `any`: the response is not JSON, so Accept is not checked. */
   readonly accepts?: 'any';
   /** Takes the paths whose first segment begins no path of another route. */

@@ -2,9 +2,11 @@
  * PostgreSQL inside this process (PGlite), in a thread: a single connection, on which statements
  * and transactions take turns.
  */
+import { currentCaller } from '../../caller.ts';
+import { MAX_WAIT_MS } from '../../fair-queue.ts';
 import { raw, type Sql } from '../../sql.ts';
 import { type Cells, type Database, type Reader, StoreError } from '../contract.ts';
-import { Queue } from '../lanes/queue.ts';
+import { laneQueue } from '../lanes/queue.ts';
 import { Statements } from '../lanes/statements.ts';
 import { WriteBatcher } from '../lanes/write-batcher.ts';
 import { countOf, type Outcome } from '../pg-internals.ts';
@@ -13,8 +15,6 @@ import { notifyStatement, PING } from '../postgres.ts';
 import { isDivisionByZero } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried, transact } from '../transaction.ts';
 import { EmbeddedEngine, type EmbeddedOptions, listenTo } from './embedded-engine.ts';
-
-const MAX_QUEUED = 2_000;
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
   return new EmbeddedDatabase(await EmbeddedEngine.open(options), new Statements(options.preparedStatements));
@@ -45,15 +45,15 @@ class EmbeddedDatabase implements Database {
   readonly #engine: EmbeddedEngine;
   readonly #statements: Statements;
   readonly #batcher: WriteBatcher;
-  readonly #turns = new Queue({ places: 1, mostWaiting: MAX_QUEUED });
-  readonly #slowTurns = new Queue({ places: 1, mostWaiting: MAX_QUEUED });
+  readonly #turns = laneQueue({ places: 1 });
+  readonly #slowTurns = laneQueue({ places: 1 });
 
   constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
     this.#statements = statements;
     const [lease, alone] = [this.#lease, this.#alone];
     const { history } = statements;
-    this.#batcher = new WriteBatcher({ lease, alone, history, connections: 1, mostUnanswered: MAX_QUEUED });
+    this.#batcher = new WriteBatcher({ lease, alone, history, connections: 1 });
     if (engine.folder !== undefined) this.copyFolder = (copy) => this.#copy(engine.folder!, copy);
   }
 
@@ -96,16 +96,17 @@ class EmbeddedDatabase implements Database {
   };
 
   /** Rejects with `unavailable` if the engine has ended and cannot be started again. */
-  readonly #lease = async (): Promise<Lease> => {
-    await this.#turns.enter();
-    const since = performance.now();
-    const release = (): void => this.#turns.leave(performance.now() - since);
+  readonly #lease = async (sliceMs = Number.POSITIVE_INFINITY): Promise<Lease> => {
+    const release = await this.#turns.enter(MAX_WAIT_MS);
+    const end = performance.now() + sliceMs;
+    const { id } = currentCaller();
     try {
       const client = await this.#engine.client();
       return {
         send: (statement) => this.#statements.send(client, statement),
         sendTogether: (all) => this.#statements.sendTogether(client, all),
-        release,
+        release: () => release(),
+        mustGiveWay: () => performance.now() > end && this.#turns.hasOthersThan(id),
       };
     } catch (error) {
       release();
@@ -131,14 +132,14 @@ class EmbeddedDatabase implements Database {
 
   async #copy(folder: string, copy: (folder: string) => Promise<void>): Promise<void> {
     mustNotHoldConnection();
-    await this.#turns.enter();
+    const leave = await this.#turns.enter();
     try {
       const client = await this.#engine.client();
       await client.query('CHECKPOINT');
       await copy(folder);
     } finally {
       // The time of a copy is not typical of statements.
-      this.#turns.leave();
+      leave(false);
     }
   }
 }

@@ -1,4 +1,6 @@
 /** Connections that one statement or one transaction at a time has for itself, and the queue for them. */
+
+import { type FairQueue, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { type Sql, sql, text } from '../../sql.ts';
 import { type Cells, QueueFull } from '../contract.ts';
 import { type Outcome, TogetherError } from '../pg-internals.ts';
@@ -6,7 +8,7 @@ import { TIME_LIMIT_MS } from '../server-url.ts';
 import { isConnectionLoss, isQueryCanceled } from '../to-store-error.ts';
 import type { Lease } from '../transaction.ts';
 import { Connection, type LaneOptions } from './connection.ts';
-import { MAX_WAIT_MS, Queue } from './queue.ts';
+import { laneQueue } from './queue.ts';
 import type { Plan } from './statements.ts';
 
 /** Milliseconds beyond the server's own time limit after which the client gives up the connection. */
@@ -15,6 +17,8 @@ const GRACE_MS = 2_000;
 const MOST_WAITED = 0.1;
 
 export interface LeasePoolOptions extends LaneOptions {
+  /** Connections beside `size` that are kept for sign-in, sessions, readiness and administration. */
+  readonly kept?: number;
   /** Callers that may wait for a connection, and the milliseconds for which they may. */
   readonly mostWaiting?: number | undefined;
   readonly maxWaitMs?: number | undefined;
@@ -37,27 +41,29 @@ export interface LeaseNeeds {
 
 export class LeasePool {
   readonly #options: LeasePoolOptions;
-  readonly #queue: Queue;
+  readonly #queue: FairQueue;
   /** The connection that was used last is at the end, so that others may rest. */
   readonly #free: Connection[];
 
   constructor(options: LeasePoolOptions) {
     this.#options = options;
-    this.#queue = new Queue({ ...options, places: options.size });
-    this.#free = Array.from({ length: options.size }, () => new Connection(options));
+    const { size, kept = 0, mostWaiting, maxWaitMs } = options;
+    this.#queue = laneQueue({ places: size, kept, mostWaiting, maxWaitMs });
+    this.#free = Array.from({ length: size + kept }, () => new Connection(options));
   }
 
   /** Throws QueueFull where the wait is too long. */
   async lease({ isUnlimited, isQuick, limitMs = TIME_LIMIT_MS, plan }: LeaseNeeds = {}): Promise<PooledLease> {
     const { statements, maxWaitMs = MAX_WAIT_MS } = this.#options;
-    const queuedMs = await this.#queue.enter(Math.min(limitMs, maxWaitMs));
+    const asked = performance.now();
+    const leave = await this.#queue.enter(Math.min(limitMs, maxWaitMs));
+    const queuedMs = performance.now() - asked;
     const connection = this.#free.pop()!;
-    const since = performance.now();
     const release = (isDestroyed: boolean): void => {
       if (isDestroyed) connection.close().catch(() => undefined);
       else connection.rest();
       this.#free.push(connection);
-      this.#queue.leave(performance.now() - since);
+      leave();
     };
     const client = await connection.client().catch((error: unknown) => {
       release(true);

@@ -3,16 +3,17 @@
  * statements of one turn of the event loop go out in one write, a few before each Sync: for PostgreSQL too, a write
  * costs as much as a small read. A connection that stays silent is given up, with all its statements.
  */
+import type { FairQueue } from '../../fair-queue.ts';
 import type { Sql } from '../../sql.ts';
 import type { Cells } from '../contract.ts';
 import type { CellClient, TogetherError } from '../pg-internals.ts';
 import { isServerError } from '../to-store-error.ts';
 import { Connection, type LaneOptions } from './connection.ts';
-import { Queue } from './queue.ts';
+import { laneQueue } from './queue.ts';
 import type { Plan, Statements } from './statements.ts';
 
 /** Statements that wait on one connection. Above it, an answer would come too late to be of use. */
-export const MOST_PENDING = 2_000;
+const MOST_PENDING = 64;
 /** Statements of one turn that a connection gets before another one does, and statements before one Sync. */
 const MOST_GATHERED = 4;
 
@@ -37,13 +38,13 @@ interface Line {
 
 export class Pipeline {
   readonly #statements: Statements;
-  readonly #queue: Queue;
+  readonly #queue: FairQueue;
   readonly #lines: readonly Line[];
   #unsent: PendingRead[] = [];
 
   constructor(options: LaneOptions) {
     this.#statements = options.statements;
-    this.#queue = new Queue({ places: MOST_PENDING * options.size, mostWaiting: 0 });
+    this.#queue = laneQueue({ places: MOST_PENDING * options.size });
     this.#lines = Array.from({ length: options.size }, () => ({
       connection: new Connection(options),
       pending: 0,

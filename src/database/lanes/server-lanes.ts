@@ -12,7 +12,7 @@ import { type ServerUrl, TIME_LIMIT_MS, withSetting } from '../server-url.ts';
 import { isConnectionLoss, isQueryCanceled, isTransient, toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried } from '../transaction.ts';
 import { LeasePool, type LeasePoolOptions } from './lease-pool.ts';
-import { MOST_PENDING, NotAnswered, Pipeline } from './pipeline.ts';
+import { NotAnswered, Pipeline } from './pipeline.ts';
 import { type Plan, Statements } from './statements.ts';
 import { WriteBatcher } from './write-batcher.ts';
 
@@ -28,7 +28,6 @@ export interface LaneSizes {
 const URGENT_CONNECTIONS = 2;
 /** A slow statement takes one processor, and leaves the others to fast ones. */
 const ONE_PROCESSOR = '-c max_parallel_workers_per_gather=0';
-const MOST_UNANSWERED_WRITES = 1_000;
 /** Limits of a batch: slow statements are retried alone. Settings of the transaction work through poolers. */
 const BATCH_LIMITS = raw("SELECT set_config('lock_timeout', '20', true), set_config('statement_timeout', '20', true)");
 
@@ -52,16 +51,15 @@ export class ServerLanes {
     this.#statements = statements;
     this.#pipeline = new Pipeline({ config, isPooled, statements, size: pipelines });
     // A burst of new texts waits as it would in the pipeline.
-    this.#pool = pool(pipelines, { mostWaiting: MOST_PENDING * pipelines, maxWaitMs: TIME_LIMIT_MS });
-    this.#slowPool = pool(slowReads, { config: withSetting(config, ONE_PROCESSOR) });
+    this.#pool = pool(pipelines, { kept: 1, maxWaitMs: TIME_LIMIT_MS });
+    this.#slowPool = pool(slowReads, { kept: 1, config: withSetting(config, ONE_PROCESSOR) });
     this.#urgentPool = pool(URGENT_CONNECTIONS);
-    this.#writePool = pool(poolSize);
+    this.#writePool = pool(poolSize, { kept: 1 });
     this.#batcher = new WriteBatcher({
       lease: () => this.lease(),
       alone: (statement) => this.#writeAlone(statement),
       history: statements.history,
       connections: poolSize,
-      mostUnanswered: MOST_UNANSWERED_WRITES,
       limits: BATCH_LIMITS,
     });
   }

@@ -3,12 +3,13 @@
  * database's socket and a wake-up of both sides, which is more than its own work. If a statement fails, nothing of the
  * batch is committed, and each is sent alone; the statement that failed is sent alone for some time.
  */
+import type { FairQueue } from '../../fair-queue.ts';
 import type { Sql } from '../../sql.ts';
 import { type Cells, StoreError, type WriteTarget } from '../contract.ts';
 import type { Outcome, TogetherError } from '../pg-internals.ts';
 import { toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection } from '../transaction.ts';
-import { Queue } from './queue.ts';
+import { laneQueue } from './queue.ts';
 import type { StatementHistory } from './statements.ts';
 
 const MOST_TOGETHER = 32;
@@ -24,8 +25,6 @@ export interface WriteBatcherOptions {
   readonly alone: (statement: Sql) => Promise<Outcome>;
   readonly history: StatementHistory;
   readonly connections: number;
-  /** Statements that may wait for their answers; another one is rejected with `QueueFull`. */
-  readonly mostUnanswered: number;
   /** Sent before the others: limits for the transaction. */
   readonly limits?: Sql;
 }
@@ -39,7 +38,7 @@ interface Asked {
 
 export class WriteBatcher {
   readonly #options: WriteBatcherOptions;
-  readonly #queue: Queue;
+  readonly #queue: FairQueue = laneQueue({ places: 2 * MOST_UNDER_WAY });
   #waiting: Asked[] = [];
   /** Transactions. */
   #underWay = 0;
@@ -48,7 +47,6 @@ export class WriteBatcher {
 
   constructor(options: WriteBatcherOptions) {
     this.#options = options;
-    this.#queue = new Queue({ places: options.mostUnanswered, mostWaiting: 0 });
   }
 
   async rows(statement: Sql, { row = '' }: WriteTarget = {}): Promise<readonly Cells[]> {

@@ -20,6 +20,10 @@ function translated(error: unknown): Problem | undefined {
   if (error instanceof Refusal) return problemOf(error);
   if (error instanceof QueueFull) {
     const headers = { 'Retry-After': String(error.retryAfter) };
+    if (error.isOwn) {
+      const detail = `too many of your requests wait for each other; try again in ${error.retryAfter} s`;
+      return new Problem('rate_limited', detail, { headers, cause: error });
+    }
     const detail = `too many requests wait for the database; try again in ${error.retryAfter} s`;
     return new Problem('unavailable', detail, { headers, cause: error });
   }

@@ -8,6 +8,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
+import { asCaller, type Caller } from '../../caller.ts';
 import { Problem } from '../../problem.ts';
 import { withDeadline } from '../../with-deadline.ts';
 import { answerError } from '../answer/errors.ts';
@@ -48,8 +49,10 @@ class Generation {
         const route = await authorize({ ctx, app, match });
         ctx.state.route = route;
         if (route.accepts !== 'any') checkAccept(ctx);
-        const body = route.body && (await route.body.read(ctx, app));
-        await route.handle(ctx, app, body as never);
+        await asCaller(queueCallerOf(ctx, route), async () => {
+          const body = route.body && (await route.body.read(ctx, app));
+          await route.handle(ctx, app, body as never);
+        });
       } catch (error) {
         answerError(ctx, error, app.log);
       }
@@ -186,6 +189,12 @@ const LAST_ARRIVALS_MS = 1_000;
 
 /** Resolves after the event loop has looked for events of sockets. */
 const pollOnce = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+/** Whose turn it is in the queues: a principal's, or an address's where there is none. */
+const queueCallerOf = ({ state }: Context, { isKept }: Route): Caller => ({
+  id: state.caller?.id ?? state.address,
+  isKept: isKept === true,
+});
 
 const connectionsOf = (server: Server): Promise<number> =>
   new Promise((resolve) => server.getConnections((error, count) => resolve(error === null ? count : 0)));

@@ -15,6 +15,7 @@ const callbackParameter = (name: string): OperationParameter => ({
 export const finishOAuth = route({
   method: 'GET',
   path: '/api/auth/oauth/:provider/callback',
+  isKept: true,
   door: 'public',
   accepts: 'any',
   id: 'oauth_callback',

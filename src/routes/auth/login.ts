@@ -8,6 +8,7 @@ import { answerIssued, tokensAnswer } from './tokens-answer.ts';
 export const login = route({
   method: 'POST',
   path: '/api/auth/login',
+  isKept: true,
   door: 'public',
   ownSite: true,
   id: 'login',

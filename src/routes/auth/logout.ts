@@ -6,6 +6,7 @@ import { clearSessionCookie } from './tokens-answer.ts';
 export const logout = route({
   method: 'POST',
   path: '/api/auth/logout',
+  isKept: true,
   door: 'session',
   id: 'logout',
   summary: 'End the current session',

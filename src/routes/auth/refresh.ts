@@ -7,6 +7,7 @@ import { answerIssued, tokensAnswer } from './tokens-answer.ts';
 export const refresh = route({
   method: 'POST',
   path: '/api/auth/token/refresh',
+  isKept: true,
   door: 'public',
   ownSite: true,
   id: 'refresh',

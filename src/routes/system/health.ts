@@ -22,6 +22,7 @@ export const healthz = route({
 export const readyz = route({
   method: 'GET',
   path: '/readyz',
+  isKept: true,
   door: 'public',
   id: 'readyz',
   summary: 'Check that the service can do its work',

@@ -345,17 +345,16 @@ describe('a write batcher', () => {
 
   const ANSWER: Outcome = { rows: [], tag: 'UPDATE 1' };
   const LIMITS = raw('limits');
-  const ONE = { connections: 1, mostUnanswered: 100, history: new StatementHistory() };
+  const ONE = { connections: 1, history: new StatementHistory() };
 
   interface Recording {
     /** Milliseconds of a transaction of so many statements. */
     readonly took?: (count: number) => number;
-    readonly mostUnanswered?: number;
   }
 
   /** Records the sent texts, a list for each transaction. */
   function recorded(fail: (texts: readonly string[]) => Error | undefined = () => undefined, more: Recording = {}) {
-    const { took = () => 1, mostUnanswered = 1_000 } = more;
+    const { took = () => 1 } = more;
     const sent: (readonly string[])[] = [];
     const released: boolean[] = [];
     const lease = async (): Promise<Lease> => ({
@@ -375,7 +374,7 @@ describe('a write batcher', () => {
       return ANSWER;
     };
     const history = new StatementHistory();
-    const gathered = new WriteBatcher({ lease, alone, history, connections: 1, mostUnanswered, limits: LIMITS });
+    const gathered = new WriteBatcher({ lease, alone, history, connections: 1, limits: LIMITS });
     const start = (...texts: readonly string[]) => Promise.all(texts.map((each) => gathered.rows(raw(each))));
     const write = (...texts: readonly string[]) => answered(start(...texts));
     return { sent, released, gathered, start, write };
@@ -499,17 +498,11 @@ describe('a write batcher', () => {
     expect(Math.max(...sent.map(({ length }) => length))).toBeLessThan(4);
   });
 
-  it('a full batcher rejects a write', async () => {
-    const { sent, gathered } = recorded(() => undefined, { mostUnanswered: 3 });
-    const works = upTo(5).map((n) => gathered.rows(raw(`${n}`)).catch((error: unknown) => error));
-    expect((await answered(Promise.all(works))).map((each) => each instanceof QueueFull)).toEqual([
-      false,
-      false,
-      false,
-      true,
-      true,
-    ]);
-    expect(sent).toEqual([['limits', '1', '2', '3']]);
+  it('a batcher rejects the writes of a caller who has too many waiting', async () => {
+    const { gathered } = recorded();
+    const works = upTo(1_200).map((n) => gathered.rows(raw(`${n}`)).catch((error: unknown) => error));
+    const answers = await answered(Promise.all(works));
+    expect(answers.filter((each) => each instanceof QueueFull && each.isOwn)).toHaveLength(1_200 - 128 - 1_000);
     await expect(answered(gathered.rows(raw('later')))).resolves.toEqual([]);
   });
 
