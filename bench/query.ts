@@ -163,7 +163,7 @@ async function statementsOf(url: string, callerId: string): Promise<number> {
     { relation: relation('items', 'project'), expands: [] },
     { relation: relation('items', 'notes'), expands: [author], limit: 5 },
   ];
-  await records.list(access, { limit: PAGE, offset: 0, expands, isBudgeted: true });
+  await records.list(access, { limit: PAGE, offset: 0, expands, isQuery: true });
   await db.close();
   return count;
 }

@@ -98,6 +98,10 @@ export class FairQueue {
     if (this.#used > 0) await this.#emptied.promise;
   }
 
+  get isIdle(): boolean {
+    return this.#used === 0;
+  }
+
   /** True if others than this caller wait. */
   hasOthersThan(id: string): boolean {
     return [this.#turns, this.#keptTurns].some((turns) => turns.size > (turns.has(id) ? 1 : 0));

@@ -140,6 +140,12 @@ describe('refusals', () => {
     expect(await enter(queue, 'c')).toBeTypeOf('function');
   });
 
+  test('a task that fails leaves its place', async () => {
+    const queue = queueOf({ places: 1 });
+    await expect(queue.serve(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect([queue.isIdle, await queue.serve(async () => 'done')]).toEqual([true, 'done']);
+  });
+
   test('a closed queue serves earlier tasks and rejects later ones', async () => {
     const queue = queueOf({ places: 1 });
     const leave = await enter(queue, 'a');

@@ -177,7 +177,7 @@ async function ask(records: Records, schema: Schema, question: Question): Promis
     sort: [{ path, descending: sort?.startsWith('-') === true }],
     limit: PAGE,
     offset: 0,
-    isBudgeted: true,
+    isQuery: true,
   });
 }
 

@@ -18,16 +18,17 @@ export interface Queryable {
  * The queue that a SELECT waits in. No lane holds up another:
  * - `quick` (the default) serves the pages and records of requests. A statement that turns out slow
  *   moves to `slow` by itself.
- * - `slow` serves counts, deep offsets, queries and statistics: a few statements at a time.
+ * - `query` serves expressions of callers: as `quick`, where the database can cancel what turns out slow.
+ * - `slow` serves counts, deep offsets and statistics: a few statements at a time.
  * - `urgent` serves statements that every request depends on, such as the states of sessions.
  */
-export type Lane = 'quick' | 'slow' | 'urgent';
+export type Lane = 'quick' | 'query' | 'slow' | 'urgent';
 
 export interface ReadOptions {
   readonly lane?: Lane;
   /**
-   * The time limit of a statement of the lane `slow`, waiting included; beyond it PostgreSQL cancels
-   * the statement, which fails as `time_limit`. The embedded database decides by the planner's estimate.
+   * The time limit of a statement; beyond it PostgreSQL cancels the statement, which fails as `time_limit`. For
+   * the lanes `query` and `slow`, the embedded database decides by the planner's estimate.
    */
   readonly limitMs?: number | undefined;
   /**

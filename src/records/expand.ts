@@ -11,7 +11,7 @@ import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema
 import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
 import { type Reading, readable, visibilityOf } from './access-context.ts';
 import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
-import type { QueryBudget } from './page/query-budget.ts';
+import type { ReadBudget } from './read-budget.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView, withExpanded } from './record-view.ts';
 import { relatedBy } from './relations/related.ts';
@@ -45,7 +45,7 @@ export interface ExpandedRows {
 
 export interface Expansion extends Omit<Reading, 'q'> {
   readonly q: Pick<Reading['q'], 'rows'>;
-  readonly budget?: QueryBudget | undefined;
+  readonly budget: ReadBudget;
 }
 
 /** The JSON text of each record; at once where nothing is expanded. */
@@ -53,7 +53,7 @@ export function toJson(reading: Expansion, given: ExpandedRows): readonly string
   const { collection, rows, from, members, expands } = given;
   const own = withExpanded(members, expands);
   const view = new RecordView(reading.store, reading.access, { collection, members: own });
-  if (expands.length === 0) return rows.map((cells) => view.json(cells, from));
+  if (expands.length === 0) return reading.budget.fitting(rows.map((cells) => view.json(cells, from)));
   return rows.length === 0 ? [] : expandedJson(reading, given, view);
 }
 
@@ -61,13 +61,14 @@ async function expandedJson(reading: Expansion, given: ExpandedRows, view: Recor
   const { collection, rows, from, members, expands } = given;
   const records = rows.map((cells) => cells.slice(from));
   const lookups = await Promise.all(expands.map((expand) => expandOne(reading, expand, { collection, records })));
-  return records.map((record) => {
+  const textOf = (record: Cells): string => {
     const found = lookups.map((lookup) => lookup(record));
     const shown = expands.map(({ relation }, i) => `${JSON.stringify(relation.name)}:${found[i]!.json}`);
     const cut = expands.filter((_, i) => found[i]!.isCut).map(({ relation }) => relation.name);
     const more = cut.length === 0 ? '' : `,"expand_more":${JSON.stringify(cut)}`;
     return `${view.open(record, 0, members)},"expand":{${shown.join(',')}}${more}}`;
-  });
+  };
+  return reading.budget.fitting(records.values().map(textOf));
 }
 
 interface Owners {
@@ -121,7 +122,7 @@ async function expandToOne(
       FROM ${scopeOf(reading)
         .from(collection, 'x')
         .where(isHeld, readable(access, collection, 'x'))}`);
-  budget?.takeRelated(rows.length);
+  budget.takeRelated(rows.length);
   const texts = await toJson(reading, { collection, rows, from: 0, members, expands });
   const byId = new Map(rows.map((cells, i) => [cells[0], texts[i]!]));
   return (record) => ({ json: byId.get(record[place] ?? null) ?? 'null', isCut: false });
@@ -137,7 +138,7 @@ async function expandToMany(
   if (mayReadNone(reading, expand.relation) || link?.verdict === 'deny') return () => ({ json: '[]', isCut: false });
   const { members, expands, limit = EXPAND_LIMIT.default, relation } = expand;
   const rows = await reading.q.rows(relatedStatement(reading, expand, owners));
-  reading.budget?.takeRelated(rows.length);
+  reading.budget.takeRelated(rows.length);
   const texts = await toJson(reading, { collection: relation.collection, rows, from: 1, members, expands });
   const byRecord = new Map<string | null, string[]>();
   rows.forEach((cells, i) => {
@@ -182,5 +183,5 @@ function relatedStatement(
              FROM ${rows.where(...conditions)}
             ORDER BY ${keyset.order}
             LIMIT ${mostOf(limit + 1)}) AS x${isFound}
-     ORDER BY ${keyset.order}${budget === undefined ? raw('') : sql` LIMIT ${param('int8', budget.related + 1)}`}`;
+     ORDER BY ${keyset.order} LIMIT ${param('int8', budget.related + 1)}`;
 }

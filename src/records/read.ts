@@ -1,11 +1,12 @@
 /** Reads one record. Hidden and missing records are indistinguishable. */
 
 import type { Cells } from '../database/contract.ts';
-import { notFound } from '../refusal.ts';
+import { notFound, Refusal } from '../refusal.ts';
 import type { Relation } from '../schema/model/model.ts';
 import { sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { expandsOf, toJson } from './expand.ts';
+import { ReadBudget } from './read-budget.ts';
 import { RecordView } from './record-view.ts';
 import { inTenantOf, scopeOf } from './scope.ts';
 import { VERSION_WIDTH, versionColumn } from './versions.ts';
@@ -44,7 +45,8 @@ export interface ShownRecord {
   readonly relations: readonly Relation[];
 }
 
-export async function answerOf(reading: Reading, { view, cells, relations }: ShownRecord): Promise<Answer> {
+/** Throws `query_too_expensive`. */
+async function answerOf(reading: Reading, { view, cells, relations }: ShownRecord): Promise<Answer> {
   const { store, q, access } = reading;
   const { name: collection } = access.collection;
   const versions = await store.versions(q);
@@ -52,6 +54,19 @@ export async function answerOf(reading: Reading, { view, cells, relations }: Sho
   const version = versions.of({ collection, id: id!, count: count! });
   if (relations.length === 0) return { json: view.json(cells, VERSION_WIDTH), version };
   const expanded = { collection, rows: [cells], from: VERSION_WIDTH, expands: expandsOf(relations) };
-  const [json] = await toJson(reading, expanded);
+  const budget = new ReadBudget({ schema: store.schema, reader: q });
+  const [json] = await toJson({ ...reading, q: budget, budget }, expanded);
   return { json: json!, version };
+}
+
+/** What was written stands: an answer that would be too large names the relations that it leaves out. */
+export async function answerOfWrite(reading: Reading, shown: ShownRecord): Promise<Answer> {
+  try {
+    return await answerOf(reading, shown);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'query_too_expensive') throw error;
+    const { json, version } = await answerOf(reading, { ...shown, relations: [] });
+    const left = JSON.stringify(shown.relations.map(({ name }) => name));
+    return { json: `${json.slice(0, -1)},"expand":{},"expand_more":${left}}`, version };
+  }
 }

@@ -165,7 +165,7 @@ describe('the pool', () => {
     expect(refused).toHaveLength(6);
     for (const reason of refused)
       expect([reason instanceof Problem && reason.code, reason.headers]).toEqual([
-        'unavailable',
+        'rate_limited',
         { 'Retry-After': '1' },
       ]);
     expect(await pool.verify('a password', await pool.hash('a password'))).toEqual({ ok: true, rehash: false });

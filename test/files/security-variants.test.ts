@@ -5,7 +5,6 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { FairQueue } from '../../src/files/variants/fair-queue.ts';
 import { Problem } from '../../src/problem.ts';
 import { describeOnOne, type User } from '../support/service.ts';
 import { bytesOf, temporaryFolder, upload } from './sending.ts';
@@ -106,65 +105,3 @@ describeOnOne(
   },
   { schema: SCHEMA, env: { BYLAW_DATA: FOLDER } },
 );
-
-describe('S7: the queue of renders', () => {
-  const limits = { atOnce: 2, perUser: 1, waitingPerUser: 3, waiting: 5 };
-  /** A queue whose work ends on command. */
-  function manual() {
-    const queue = new FairQueue(limits);
-    const started: string[] = [];
-    const ends = new Map<string, () => void>();
-    const add = (user: string, name: string): Promise<void> =>
-      queue.run(user, () => {
-        started.push(name);
-        return new Promise<void>((resolve) => ends.set(name, resolve));
-      });
-    const settle = () => new Promise((resolve) => setImmediate(resolve));
-    const end = async (name: string) => {
-      ends.get(name)!();
-      await settle();
-    };
-    return { started, add, end, settle };
-  }
-
-  it('the queue gives each user one place at most, and the next to the user who waited longest', async () => {
-    const { started, add, end, settle } = manual();
-    for (const name of ['a1', 'a2', 'a3']) void add('a', name);
-    void add('b', 'b1');
-    for (const name of ['c1', 'c2']) void add('c', name);
-    await settle();
-    expect(started).toEqual(['a1', 'b1']);
-    await end('b1');
-    expect(started).toEqual(['a1', 'b1', 'c1']);
-    await end('a1');
-    expect(started).toEqual(['a1', 'b1', 'c1', 'a2']);
-    await end('a2');
-    await end('c1');
-    expect(started.slice(4).toSorted()).toEqual(['a3', 'c2']);
-  });
-
-  it('the queue is bounded for each user and for all, and goes on afterwards', async () => {
-    const { started, add, end, settle } = manual();
-    for (let i = 0; i < 4; i++) void add('a', `a${i}`);
-    const unavailable = { code: 'unavailable', status: 503 } satisfies Partial<Problem>;
-    await expect(add('a', 'a4')).rejects.toMatchObject(unavailable);
-    for (let i = 0; i < 3; i++) void add('b', `b${i}`);
-    await expect(add('b', 'b3')).rejects.toMatchObject(unavailable);
-    await expect(add('c', 'c0')).rejects.toBeInstanceOf(Problem);
-    await settle();
-    await end('a0');
-    void add('c', 'c1');
-    await end('b0');
-    await end('a1');
-    await end('b1');
-    expect(started.slice(0, 4)).toEqual(['a0', 'b0', 'a1', 'b1']);
-    expect(started.slice(4).toSorted()).toEqual(['a2', 'c1']);
-  });
-
-  it('the queue frees the place of work that failed', async () => {
-    const queue = new FairQueue(limits);
-    const failing = Array.from({ length: 3 }, () => queue.run('a', () => Promise.reject(new Error('broken'))));
-    expect((await Promise.allSettled(failing)).map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
-    expect(await queue.run('a', async () => 'done')).toBe('done');
-  });
-});

@@ -4,8 +4,9 @@
  */
 import { availableParallelism } from 'node:os';
 import { hash as argonHash, verify as argonVerify, parseOptions } from '@node-rs/argon2';
+import { FairQueue, type Refused } from '../../fair-queue.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
-import { BoundedQueue, type QueueSize } from '../limits/bounded-queue.ts';
+import type { QueueSize } from '../limits/queue-per-key.ts';
 import { isCommon } from './common-passwords.ts';
 
 /** Memory in KiB. */
@@ -38,34 +39,36 @@ export function createPasswordPool(size: QueueSize = DEFAULT_SIZE, cost: HashCos
 /** Throws `unavailable` at once when the queue is full. */
 class ArgonPool implements PasswordPool {
   readonly #cost: HashCost;
-  readonly #queue: BoundedQueue;
+  readonly #queue: FairQueue;
   /** The hash that is verified for an unknown account. */
   readonly #dummy: Promise<string>;
 
   constructor(size: QueueSize, cost: HashCost) {
     this.#cost = cost;
-    this.#queue = new BoundedQueue(size, queueIsFull);
-    this.#dummy = this.#queue.run(() => argonHash('no account has this password', cost));
+    this.#queue = new FairQueue({ places: size.running, mostWaiting: size.waiting, refuse: queueIsFull });
+    this.#dummy = this.#queue.serve(() => argonHash('no account has this password', cost));
     this.#dummy.catch(() => undefined);
   }
 
   hash(password: string): Promise<string> {
-    return this.#queue.run(() => argonHash(normal(password), this.#cost));
+    return this.#queue.serve(() => argonHash(normal(password), this.#cost));
   }
 
   async verify(password: string, stored: string | undefined) {
     const isReadable = password.length <= MAX_RAW && password.isWellFormed();
     const target = stored ?? (await this.#dummy);
-    const matches = await this.#queue.run(() => argonVerify(target, isReadable ? normal(password) : ''));
+    const matches = await this.#queue.serve(() => argonVerify(target, isReadable ? normal(password) : ''));
     const ok = matches && isReadable && stored !== undefined;
     return { ok, rehash: ok && isWeaker(target, this.#cost) };
   }
 }
 
-const queueIsFull = (): Problem =>
-  new Problem('unavailable', 'too many passwords are being checked; try again shortly', {
-    headers: { 'Retry-After': '1' },
-  });
+const queueIsFull = ({ reason }: Refused): Problem =>
+  new Problem(
+    reason === 'own' ? 'rate_limited' : 'unavailable',
+    'too many passwords are being checked; try again shortly',
+    { headers: { 'Retry-After': '1' } },
+  );
 
 const normal = (password: string): string => password.normalize('NFKC');
 

@@ -12,8 +12,8 @@ import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, text } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
 import { AttemptCounter } from './attempt-counter.ts';
-import { QueuePerKey } from './bounded-queue.ts';
 import { networkOf } from './network.ts';
+import { QueuePerKey } from './queue-per-key.ts';
 
 interface Attempt {
   /** Counts the failure. Throws `rate_limited`, in place of the plain refusal, when it was one too many. */

@@ -67,7 +67,9 @@ class EmbeddedDatabase implements Database {
   readonly noteWrite = async (): Promise<void> => undefined;
 
   readonly rows: Database['rows'] = (statement, { lane, limitMs } = {}) =>
-    lane === 'slow' ? this.#slowly(statement, limitMs).catch(timeLimitError) : this.#batcher.rows(statement);
+    lane === 'slow' || lane === 'query'
+      ? this.#slowly(statement, limitMs).catch(timeLimitError)
+      : this.#batcher.rows(statement);
   readonly run: Database['run'] = async (statement) => countOf(await this.#alone(statement));
   readonly write: Database['write'] = (statement, target) => this.#batcher.rows(statement, target);
   readonly transaction: Database['transaction'] = (work, options) => transact(this.#lease, work, options);

@@ -2,7 +2,7 @@
 
 import { type FairQueue, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { type Sql, sql, text } from '../../sql.ts';
-import { type Cells, QueueFull } from '../contract.ts';
+import { type Cells, StoreError } from '../contract.ts';
 import { type Outcome, TogetherError } from '../pg-internals.ts';
 import { TIME_LIMIT_MS } from '../server-url.ts';
 import { isConnectionLoss, isQueryCanceled } from '../to-store-error.ts';
@@ -13,8 +13,6 @@ import type { Plan } from './statements.ts';
 
 /** Milliseconds beyond the server's own time limit after which the client gives up the connection. */
 const GRACE_MS = 2_000;
-/** The share of its time that a statement may wait; beyond, its wait was too long, and not the statement. */
-const MOST_WAITED = 0.1;
 
 export interface LeasePoolOptions extends LaneOptions {
   /** Connections beside `size` that are kept for sign-in, sessions, readiness and administration. */
@@ -24,17 +22,12 @@ export interface LeasePoolOptions extends LaneOptions {
   readonly maxWaitMs?: number | undefined;
 }
 
-interface PooledLease extends Lease {
-  /** Milliseconds in the queue behind others; the time to make a connection is not among them. */
-  readonly queuedMs: number;
-}
-
 export interface LeaseNeeds {
   /** Statements may take hours. */
   readonly isUnlimited?: boolean;
   /** A connection that is silent is given up at once. */
   readonly isQuick?: boolean;
-  /** Milliseconds that a statement may take, its time in the queue included; PostgreSQL cancels it then. */
+  /** Milliseconds that a statement may wait, and then take; PostgreSQL cancels it then. */
   readonly limitMs?: number | undefined;
   readonly plan?: Plan;
 }
@@ -53,11 +46,9 @@ export class LeasePool {
   }
 
   /** Throws QueueFull where the wait is too long. */
-  async lease({ isUnlimited, isQuick, limitMs = TIME_LIMIT_MS, plan }: LeaseNeeds = {}): Promise<PooledLease> {
+  async lease({ isUnlimited, isQuick, limitMs = TIME_LIMIT_MS, plan }: LeaseNeeds = {}): Promise<Lease> {
     const { statements, maxWaitMs = MAX_WAIT_MS } = this.#options;
-    const asked = performance.now();
     const leave = await this.#queue.enter(Math.min(limitMs, maxWaitMs));
-    const queuedMs = performance.now() - asked;
     const connection = this.#free.pop()!;
     const release = (isDestroyed: boolean): void => {
       if (isDestroyed) connection.close().catch(() => undefined);
@@ -73,7 +64,6 @@ export class LeasePool {
     const silentMs = isUnlimited ? Number.POSITIVE_INFINITY : isQuick ? 0 : limitMs + GRACE_MS;
     const watched = <T>(answer: Promise<T>): Promise<T> => connection.watched(client, answer, silentMs);
     return {
-      queuedMs,
       send: (statement) => watched(statements.send(client, statement)),
       sendTogether: (all) => watched(statements.sendTogether(client, all)),
       release,
@@ -89,17 +79,15 @@ export class LeasePool {
     const note = (hasFailed: boolean): void => history.noteAnswer(statement.text, performance.now() - since, hasFailed);
     let isClean = true;
     try {
-      const outcome = await (needs.limitMs === undefined
-        ? lease.send(statement)
-        : sendWithin(lease, statement, Math.max(1, limit - lease.queuedMs)));
+      const outcome = await (needs.limitMs === undefined ? lease.send(statement) : sendWithin(lease, statement, limit));
       note(false);
       return outcome;
     } catch (error) {
       note(true);
       isClean = !isConnectionLoss(error);
-      // The statement did not get the time that it is allowed, so nothing is known of its cost.
-      const hasWaited = needs.limitMs !== undefined && lease.queuedMs > limit * MOST_WAITED;
-      throw hasWaited && isQueryCanceled(error) ? new QueueFull(lease.queuedMs) : error;
+      // A server that cannot interrupt its work loses the connection instead: the time is up all the same.
+      const isTimeUp = isQueryCanceled(error) || performance.now() - since >= limit;
+      throw needs.limitMs !== undefined && isTimeUp ? new StoreError('time_limit', undefined, error) : error;
     } finally {
       lease.release(!isClean);
     }

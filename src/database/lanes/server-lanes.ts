@@ -121,7 +121,7 @@ export class ServerLanes {
       return;
     }
     const wanted = lane === 'slow' || isPlannedAnew ? undefined : plan;
-    if (lane === 'quick') {
+    if (lane === 'quick' || lane === 'query') {
       if (history.speedOf(text) === 'quick') yield this.#pipeline.rows(statement, wanted);
       if (history.speedOf(text) !== 'slow') yield this.#pool.rows(statement, { plan: wanted, isQuick: true });
     }

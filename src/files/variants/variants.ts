@@ -4,12 +4,12 @@
  * storage never exceeds twice the quota.
  */
 import type { Sharp, SharpConstructor } from 'sharp';
+import { FairQueue, type Refused } from '../../fair-queue.ts';
 import { loadOptional, MissingPackage } from '../../optional-package.ts';
 import { Problem } from '../../problem.ts';
 import type { Uploads } from '../../schema/model/model.ts';
 import { codeOf } from '../../thrown.ts';
 import { type ByteRange, type Storage, type StorageKey, storeBytes } from '../storage/storage.ts';
-import { FairQueue } from './fair-queue.ts';
 
 export const FITS = ['cover', 'contain', 'inside'] as const;
 export type Fit = (typeof FITS)[number];
@@ -21,8 +21,6 @@ export interface VariantRequest {
   readonly width: number | undefined;
   readonly height: number | undefined;
   readonly fit: Fit;
-  /** The user who waits: users take turns. */
-  readonly userId: string;
 }
 export interface Variant {
   readonly contentType: string;
@@ -44,7 +42,8 @@ const OUTPUT: Readonly<Record<string, ImageFormat>> = {
   'image/avif': 'webp',
 };
 /** Each running render holds the pixels of its image in memory. */
-const QUEUE = { atOnce: 2, perUser: 1, waitingPerUser: 100, waiting: 1_000 };
+const AT_ONCE = 2;
+const MOST_WAITING = 100;
 /** Bytes of variants that are not kept, in all running responses. */
 const MAX_UNKEPT = 64 * 1024 * 1024;
 const TIMEOUT_SECONDS = 15;
@@ -77,10 +76,16 @@ async function loadSharp(): Promise<SharpConstructor> {
   }
 }
 
+const tooManyRenders = ({ reason }: Refused): Problem =>
+  new Problem(
+    reason === 'own' ? 'rate_limited' : 'unavailable',
+    'too many images are waiting to be resized; try again in a moment',
+  );
+
 export class Variants {
   readonly #storage: Storage;
   readonly #maxPixels: number;
-  readonly #queue = new FairQueue(QUEUE);
+  readonly #queue = new FairQueue({ places: AT_ONCE, mostWaiting: MOST_WAITING, refuse: tooManyRenders });
   #unkept = 0;
 
   constructor(storage: Storage, { maxPixels }: Uploads['images']) {
@@ -88,7 +93,7 @@ export class Variants {
     this.#maxPixels = maxPixels;
   }
 
-  static keyOf({ id, width, height, fit }: Omit<VariantRequest, 'userId'>): StorageKey {
+  static keyOf({ id, width, height, fit }: VariantRequest): StorageKey {
     return `${id}.w${width ?? ''}h${height ?? ''}${fit}`;
   }
 
@@ -102,7 +107,7 @@ export class Variants {
     if (format === undefined) throw notResizable(`files of the type ${request.contentType} cannot be resized`);
     const kept = await this.#kept(request, format);
     if (kept !== undefined) return kept;
-    return this.#queue.run(request.userId, async () => {
+    return this.#queue.serve(async () => {
       // Another request may have made it while this one waited.
       return (await this.#kept(request, format)) ?? this.#make(request, format);
     });

@@ -11,9 +11,9 @@ import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field } from '../../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Store, visibilityOf } from '../access-context.ts';
+import { ReadBudget } from '../read-budget.ts';
 import { listedTenant, scopeOf } from '../scope.ts';
 import { mostOf } from './keyset.ts';
-import { QueryBudget } from './query-budget.ts';
 
 /** `name`: its key in the answer. */
 export type Group =
@@ -44,9 +44,10 @@ export const DATE_PARTS = { year: 'YYYY', month: 'YYYY-MM', day: 'YYYY-MM-DD' } 
 
 /** Throws `query_too_expensive`. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
-  const rows = await new QueryBudget(store, store.readerFor(access)).rows(statementOf(store, access, request));
+  const budget = new ReadBudget({ schema: store.schema, reader: store.readerFor(access), lane: 'query' });
+  const rows = await budget.rows(statementOf(store, access, request));
   const shown = rows.slice(0, request.limit).map((cells) => groupJson(cells, request));
-  return { json: `[${shown.join(',')}]`, hasMore: rows.length > request.limit };
+  return { json: `[${budget.fitting(shown).join(',')}]`, hasMore: rows.length > request.limit };
 }
 
 function statementOf(store: Store, access: AccessContext, request: AggregateRequest): Sql {

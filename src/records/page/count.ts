@@ -6,7 +6,7 @@
 import type { Reader } from '../../database/contract.ts';
 import { planOf } from '../../database/planner.ts';
 import { type Sql, sql, typedLiteral } from '../../sql.ts';
-import type { QueryBudget } from './query-budget.ts';
+import type { ReadBudget } from '../read-budget.ts';
 
 export type CountKind = 'none' | 'exact' | 'estimated';
 
@@ -22,7 +22,7 @@ interface Counting {
   /** Nothing that the caller may not read takes part. */
   readonly isOpen: boolean;
   readonly reader: Reader;
-  readonly budget: QueryBudget | undefined;
+  readonly budget: ReadBudget;
 }
 
 /** Counts are exact up to here. */
@@ -31,7 +31,7 @@ const MOST_COUNTED = 10_000;
 export async function countOf(kind: Exclude<CountKind, 'none'>, counting: Counting): Promise<Counted> {
   const { source, isOpen, reader, budget } = counting;
   const counted = async (statement: Sql): Promise<number> => {
-    const rows = await (budget === undefined ? reader.rows(statement, { lane: 'slow' }) : budget.rows(statement));
+    const rows = await budget.rows(statement, { lane: 'slow' });
     return Number(rows[0]![0]);
   };
   if (kind === 'exact') return { total: await counted(sql`SELECT count(*) ${source}`) };

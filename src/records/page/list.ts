@@ -3,17 +3,17 @@
  * GET lists and POST queries ask for the same page; filters, policy and order are one statement.
  */
 
-import type { Cells, Reader } from '../../database/contract.ts';
+import type { Cells } from '../../database/contract.ts';
 import type { Sql } from '../../sql.ts';
 import { type AccessContext, callerIdOf, type Store } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
+import { ReadBudget } from '../read-budget.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countOf, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
 
 import { type AskedPage, askedPage, type CursorRequest, type ListRequest, PagePlan, shapeOf } from './page-plan.ts';
-import { QueryBudget } from './query-budget.ts';
 
 export interface RecordPage extends Counted {
   /** The text of a JSON array. */
@@ -48,18 +48,18 @@ export async function list({ store, plans }: Pages, access: AccessContext, reque
   // Statement: all share a reader, which waits once for the caller's writes, and decides once where to read
   const values = { page, answers };
   const reader = store.readerFor(access);
-  const budget = request.isBudgeted ? new QueryBudget(store, reader) : undefined;
+  const budget = new ReadBudget({ schema: store.schema, reader, lane: request.isQuery ? 'query' : 'quick' });
   const statement = plan.statement.fill(values);
   const source = plan.source?.fill(values);
   const [rows, counted] = await Promise.all([
-    budget?.rows(statement) ?? readPage(reader, statement, page),
+    readPage(budget, statement, page),
     count === 'none' || source === undefined ? undefined : countOf(count, { source, isOpen, reader, budget }),
   ]);
 
   // Bytes
   const hasMore = rows.length > limit;
   const shown = hasMore ? rows.slice(0, limit) : rows;
-  const texts = await textsOf(shown, { plan, request }, { store, q: budget ?? reader, access, tenant, budget });
+  const texts = await textsOf(shown, { plan, request }, { store, q: budget, access, tenant, budget });
   const nextCursor = hasMore ? cursors?.write(plan.keyset.positionOf(shown.at(-1)!)) : undefined;
   return { json: arrayOf(texts), hasMore, ...(nextCursor === undefined ? {} : { nextCursor }), ...counted };
 }
@@ -78,10 +78,10 @@ async function cursorsOf(store: Store, access: AccessContext, { query, after }: 
 const DEEP_OFFSET = 5_000;
 
 /** The index on the tenant and the id leads to the page where the tenant is the statement's only value. */
-function readPage(reader: Reader, statement: Sql, { request, tenant }: AskedPage): Promise<readonly Cells[]> {
-  if (request.offset >= DEEP_OFFSET) return reader.rows(statement, { lane: 'slow' });
+function readPage(budget: ReadBudget, statement: Sql, { request, tenant }: AskedPage): Promise<readonly Cells[]> {
+  if (request.offset >= DEEP_OFFSET) return budget.rows(statement, { lane: 'slow' });
   const isOfTenantAlone = tenant !== undefined && statement.params.every(({ value }) => value === tenant);
-  return reader.rows(statement, isOfTenantAlone ? { plan: 'generic' } : {});
+  return budget.rows(statement, isOfTenantAlone ? { plan: 'generic' } : {});
 }
 
 interface ShownPage {
@@ -97,7 +97,7 @@ async function textsOf(
   const { name: collection } = expansion.access.collection;
   const texts =
     expands.length === 0
-      ? rows.map((cells) => view.json(cells, from))
+      ? expansion.budget.fitting(rows.map((cells) => view.json(cells, from)))
       : await toJson(expansion, { collection, rows, from, members, expands });
   return capabilities === undefined ? texts : texts.map((text, i) => withCan(text, capabilities, rows[i]!));
 }

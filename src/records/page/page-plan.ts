@@ -47,11 +47,8 @@ export interface ListRequest {
   readonly count?: CountKind;
   /** Each record carries `can`: its capabilities. */
   readonly capabilities?: boolean;
-  /**
-   * The statements share the time that the schema gives a query, in the slow lane, and the related
-   * records are bounded.
-   */
-  readonly isBudgeted?: boolean;
+  /** The filter and the sort are the caller's own, so that the page may turn out slow. */
+  readonly isQuery?: boolean;
 }
 
 /** A filter of a GET list. Each value already has the type of its field. */
@@ -170,7 +167,7 @@ export function shapeOf({ name }: AccessContext['collection'], page: AskedPage):
     tenant !== undefined,
     request.capabilities ?? false,
     request.count ?? 'none',
-    request.isBudgeted ?? false,
+    request.isQuery ?? false,
   ].join('|');
 }
 
@@ -235,7 +232,7 @@ class PageStatements {
     this.#permit = page.permit.placed(({ page: { permit } }: PageValues) => permit);
     this.#position = position?.map((cell, i) => (cell === null ? null : new Place(positionCell(i))));
     const tenant = page.tenant === undefined ? undefined : new Place(({ page: { tenant } }: PageValues) => tenant);
-    const inTime = request.isBudgeted ? store.inTime : undefined;
+    const inTime = request.isQuery ? store.inTime : undefined;
     this.#filters = filters.map((filter, i) =>
       filter.placed('t', { visibility, inTime, valuesOf: ({ page: asked }: PageValues) => asked.filters[i]!.values }),
     );

@@ -8,7 +8,7 @@ import type { Need } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model/model.ts';
 import { ident, join, type Place, param, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, type Reading, type Requested, readable, type Store } from '../access-context.ts';
-import { answerOf, type ShownRecord, type Written } from '../read.ts';
+import { answerOfWrite, type ShownRecord, type Written } from '../read.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
@@ -131,7 +131,7 @@ export class WrittenView {
 
 /** `cells`: the columns of a `WrittenView`. */
 export async function writtenOf(reading: Reading, id: string, shown: ShownRecord): Promise<Written> {
-  return shown.cells.at(-1) === 't' ? { id, ...(await answerOf(reading, shown)) } : { id };
+  return shown.cells.at(-1) === 't' ? { id, ...(await answerOfWrite(reading, shown)) } : { id };
 }
 
 /** Reads the record that this transaction has written. */

@@ -68,7 +68,7 @@ export const readContent = route({
     const id = idOf(ctx);
     const admission = admissionOf(ctx);
     const { json } = await app.records.read(admission.access(), { id, relations: [] });
-    const content = await contentOf(JSON.parse(json) as FileRecord, { sizes, userId: admission.caller.id }, app);
+    const content = await contentOf(JSON.parse(json) as FileRecord, sizes, app);
     try {
       setHeaders(ctx, content);
       if (isUnchanged(headerOf(ctx, 'If-None-Match'), content.etag)) ctx.status = 304;
@@ -92,12 +92,7 @@ interface ServedContent extends Variant {
   readonly disposition: string;
 }
 
-interface ContentRequest {
-  readonly sizes: Sizes | undefined;
-  readonly userId: string;
-}
-
-async function contentOf(record: FileRecord, { sizes, userId }: ContentRequest, app: App): Promise<ServedContent> {
+async function contentOf(record: FileRecord, sizes: Sizes | undefined, app: App): Promise<ServedContent> {
   const { id, name, content_type: contentType, size, sha256 } = record;
   const { storage, variants } = app.files;
   const disposition = dispositionOf(isInline(contentType) ? 'inline' : 'attachment', name);
@@ -105,7 +100,7 @@ async function contentOf(record: FileRecord, { sizes, userId }: ContentRequest, 
     const open = (range?: ByteRange) => storage.open(id, range);
     return { key: id, contentType, size, etag: `"${sha256}"`, disposition, open, release: () => undefined };
   }
-  const request = { id, contentType, userId, ...sizes };
+  const request = { id, contentType, ...sizes };
   const variant = await variants.of(request);
   if (variant === undefined) throw notFoundProblem();
   return { ...variant, etag: `"${sha256}${Variants.keyOf(request).slice(id.length)}"`, disposition };

@@ -37,7 +37,7 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   errors.throwAny();
   const order = sort.map((sorting) => [pathKey(sorting), sorting.descending]);
   const query = JSON.stringify([body.filter ?? null, sortedParams(body.params), order]);
-  return { ...request, cursors: { query, after }, isBudgeted: true };
+  return { ...request, cursors: { query, after }, isQuery: true };
 }
 
 function cursorOf(reader: QueryBody, errors: QueryErrors): string | undefined {

@@ -1,8 +1,8 @@
 /** L6, L9, L10: whom a rate limit counts, and that it cannot be used to lock another user out. */
 import { describe, expect, test } from 'vitest';
 import type { PasswordPool } from '../../../src/auth/accounts/passwords.ts';
-import { BoundedQueue, QueuePerKey } from '../../../src/auth/limits/bounded-queue.ts';
 import { networkOf } from '../../../src/auth/limits/network.ts';
+import { QueuePerKey } from '../../../src/auth/limits/queue-per-key.ts';
 import { cheapPasswords, describeOnOne, type TestService } from '../../support/service.ts';
 import { codeOf, login, newEmail, PASSWORD, SCHEMA } from '../people.ts';
 
@@ -30,18 +30,6 @@ describe('L6: the network that an address counts for', () => {
 describe('L10: queues', () => {
   const gate = () => Promise.withResolvers<void>();
   const full = () => new Error('full');
-
-  test('a queue runs its number of tasks, in order, and rejects the excess', async () => {
-    const queue = new BoundedQueue({ running: 1, waiting: 1 }, full);
-    const first = gate();
-    const done: string[] = [];
-    const one = queue.run(() => first.promise.then(() => void done.push('one')));
-    const two = queue.run(async () => void done.push('two'));
-    await expect(queue.run(async () => {})).rejects.toThrow('full');
-    first.resolve();
-    await Promise.all([one, two]);
-    expect([done, queue.isIdle]).toEqual([['one', 'two'], true]);
-  });
 
   test('a queue of one key does not hold up another, also when a task fails', async () => {
     const queues = new QueuePerKey({ running: 1, waiting: 0 }, full);

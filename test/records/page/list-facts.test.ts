@@ -115,7 +115,7 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
     const params = { id: bob.id };
     const place = { catalog: closed.schema, collection: 'notes', params };
     const { filter } = compileFilter('status = "draft" and owner = $id and score > 0', place);
-    const request = { filter, limit: 10, offset: 0, isBudgeted: true };
+    const request = { filter, limit: 10, offset: 0, isQuery: true };
     const asked = (count: CountKind) =>
       closed.records.list(carol.ask('notes'), { ...request, count, cursors: { query: '' } });
     const none = { json: '[]', hasMore: false };
@@ -139,7 +139,7 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
       const watched = await World.open({ ...world.db, replicaFor } as Database, SCHEMA);
       const caller = await watched.user(`dora-${kind}-${count}@example.org`);
       callers.length = 0;
-      const request = { limit: 10, offset: 0, count, isBudgeted: true };
+      const request = { limit: 10, offset: 0, count, isQuery: true };
       const { json } = await watched.records.list(caller.ask('notes'), request);
       expect([JSON.parse(json).length, callers]).toEqual([3, [caller.id]]);
     },

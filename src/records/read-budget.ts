@@ -1,0 +1,79 @@
+/**
+ * The budget of one answer of records: the time of all its statements, the related records that it holds, because expands
+ * within expands multiply, and its bytes, because records that share a related one each hold a copy of it.
+ */
+import { type Cells, type Lane, type Reader, type ReadOptions, StoreError } from '../database/contract.ts';
+import { Refusal } from '../refusal.ts';
+import type { Schema } from '../schema/model/model.ts';
+import type { Sql } from '../sql.ts';
+
+const MOST_RELATED = 25_000;
+
+export interface BudgetOptions {
+  readonly schema: Pick<Schema, 'limits'>;
+  readonly reader: Pick<Reader, 'rows'>;
+  /** Where statements wait that state nothing else. */
+  readonly lane?: Lane;
+}
+
+export class ReadBudget {
+  readonly #options: BudgetOptions;
+  readonly #end: number;
+  #related = MOST_RELATED;
+
+  constructor(options: BudgetOptions) {
+    this.#options = options;
+    this.#end = performance.now() + options.schema.limits.queryTime * 1000;
+  }
+
+  /** Throws `query_too_expensive`. */
+  async rows(statement: Sql, options: ReadOptions = {}): Promise<readonly Cells[]> {
+    const { reader, lane = 'quick' } = this.#options;
+    const limitMs = this.#end - performance.now();
+    if (limitMs < 1) throw tooSlow();
+    try {
+      return await reader.rows(statement, { lane, ...options, limitMs });
+    } catch (error) {
+      throw error instanceof StoreError && error.kind === 'time_limit' ? tooSlow() : error;
+    }
+  }
+
+  /** The related records that the answer may still hold. */
+  get related(): number {
+    return this.#related;
+  }
+
+  /** Throws `query_too_expensive`. */
+  takeRelated(records: number): void {
+    this.#related -= records;
+    if (this.#related < 0) {
+      const detail = `the expands hold more than ${MOST_RELATED} related records; ask for fewer by \`limit\``;
+      throw new Refusal('query_too_expensive', detail);
+    }
+  }
+
+  /**
+   * Joins texts, each copy of a shared record anew, and stops at the first that does not fit into an answer. Throws
+   * `query_too_expensive`.
+   */
+  fitting(texts: Iterable<string>): readonly string[] {
+    const { answer } = this.#options.schema.limits;
+    const fitting: string[] = [];
+    let bytes = 0;
+    for (const text of texts) {
+      bytes += Buffer.byteLength(text) + 1;
+      if (bytes > answer) throw tooLarge(answer);
+      fitting.push(text);
+    }
+    return fitting;
+  }
+}
+
+const tooSlow = (): Refusal =>
+  new Refusal('query_too_expensive', 'the read takes too long; ask for less, or filter and sort by indexed fields');
+
+const tooLarge = (bytes: number): Refusal =>
+  new Refusal(
+    'query_too_expensive',
+    `the answer would hold more than ${bytes} bytes; ask for fewer \`fields\`, a smaller \`limit\` or less \`expand\``,
+  );
