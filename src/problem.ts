@@ -45,6 +45,7 @@ export const PROBLEMS = {
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },
   internal: { status: 500, title: 'Internal server error' },
+  not_implemented: { status: 501, title: 'The transfer coding is not implemented' },
   unavailable: { status: 503, title: 'The service is temporarily unavailable' },
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly title: string }>>;
 

@@ -43,11 +43,18 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
   return async (ctx, less = limit) => {
     checkHeaders(ctx);
     const most = Math.min(less, limit);
+    if (Number(ctx.req.headers['content-length']) > most) throw bodyTooLarge(most);
+    askForBody(ctx);
     const bytes = arrivedBody(ctx.req) ?? (await arriving(ctx, most));
     if (bytes.length > most) throw bodyTooLarge(most);
     ctx.state.bodyBytes = bytes;
     return readJsonBody(bytes);
   };
+}
+
+/** Tells a client that waits for it (`Expect: 100-continue`) to send the body. Call it when nothing speaks against the body. */
+export function askForBody({ req, res }: Context): void {
+  if (req.headers.expect !== undefined && req.httpVersion === '1.1') res.writeContinue();
 }
 
 /**

@@ -279,7 +279,9 @@ function fits(value: unknown, type: ValueType, list: boolean): boolean {
   if (value === null) return true;
   if (!list) return scalarOf(type).readJson(value) !== undefined;
   return (
-    Array.isArray(value) && value.every((element) => element === null || scalarOf(type).readJson(element) !== undefined)
+    Array.isArray(value) &&
+    value.length <= LIMITS.elements &&
+    value.every((element) => element === null || scalarOf(type).readJson(element) !== undefined)
   );
 }
 
@@ -290,5 +292,5 @@ interface ParamType {
 
 function expectedAt({ type, list }: ParamType): string {
   const what = isNumeric(type) ? 'number' : describeType(type);
-  return list ? `expected a list whose elements are of the type ${what}` : `expected ${what}`;
+  return list ? `expected a list of at most ${LIMITS.elements} elements of the type ${what}` : `expected ${what}`;
 }

@@ -52,9 +52,9 @@ describeOnBoth(
       });
       test('a body may have the allowed size, to the byte', async () => {
         const of = (bytes: number) => `{"data":{"nope":"${'x'.repeat(bytes - 20)}"}}`;
-        expect(of(1 << 20)).toHaveLength(1 << 20);
-        expect((await send(of(1 << 20))).status).toBe(422);
-        expect(outcomeOf(await send(of((1 << 20) + 1)))).toEqual([413, 'too_large']);
+        expect(of(1 << 18)).toHaveLength(1 << 18);
+        expect((await send(of(1 << 18))).status).toBe(422);
+        expect(outcomeOf(await send(of((1 << 18) + 1)))).toEqual([413, 'too_large']);
       });
       test('a body without a length is read', async () => {
         const stream = (count: number) =>
@@ -71,8 +71,8 @@ describeOnBoth(
             }),
             duplex: 'half',
           } as RequestInit);
-        expect((await stream(4)).status).toBe(422);
-        expect((await stream(17)).status).toBe(413);
+        expect((await stream(3)).status).toBe(422);
+        expect((await stream(5)).status).toBe(413);
       });
       test('bodies with the head, after it, in pieces, and absent share one connection', async () => {
         const { hostname, port } = new URL(service.url);

@@ -105,7 +105,7 @@ export class HttpServer {
       optimizeEmptyRequests: true,
     });
     this.#connections = new Connections(this.server, app.config.maxConnections, arrival.lingerMs);
-    for (const event of ['request', 'checkExpectation']) this.server.on(event, this.#serve);
+    for (const event of ['request', 'checkContinue', 'checkExpectation']) this.server.on(event, this.#serve);
     answerMalformedRequests(this.server, this.#connections, app.log);
   }
 
@@ -214,9 +214,15 @@ function checkAccept(ctx: Context): void {
 function checkHead(ctx: Context): void {
   const { headers, httpVersion, rawHeaders } = ctx.req;
   const close = { headers: { Connection: 'close' } };
-  // Node keeps the first; a proxy in front may have used the second.
-  if (hasTwoHosts(rawHeaders)) {
-    throw new Problem('malformed_request', 'a request has one Host header', close);
+  const twice = singleHeaderGivenTwice(rawHeaders);
+  if (twice !== undefined) throw new Problem('malformed_request', `a request has one ${twice} header`, close);
+  const coding = headers['transfer-encoding'];
+  // RFC 9112 § 6.1: a coding that no one here decodes, and one that HTTP/1.0 does not have.
+  if (coding !== undefined && !/^chunked$/i.test(coding)) {
+    throw new Problem('not_implemented', 'the only Transfer-Encoding that is read is `chunked`', close);
+  }
+  if (coding !== undefined && httpVersion !== '1.1') {
+    throw new Problem('malformed_request', 'a request of HTTP/1.0 has no Transfer-Encoding', close);
   }
   if (httpVersion !== '1.1') return;
   if (headers.host === undefined) {
@@ -227,11 +233,19 @@ function checkHead(ctx: Context): void {
   }
 }
 
-function hasTwoHosts(rawHeaders: readonly string[]): boolean {
-  let count = 0;
+/** Node keeps the first of each; a proxy in front may have used the second. */
+const SINGLE = ['host', 'content-type', 'authorization', 'transfer-encoding'];
+const SINGLE_LENGTHS = new Set(SINGLE.map(({ length }) => length));
+
+function singleHeaderGivenTwice(rawHeaders: readonly string[]): string | undefined {
+  let seen = '';
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+    if (!SINGLE_LENGTHS.has(name.length)) continue;
+    const lower = name.toLowerCase();
+    if (!SINGLE.includes(lower)) continue;
+    if (seen.includes(`,${lower},`)) return lower;
+    seen += `,${lower},`;
   }
-  return count > 1;
+  return undefined;
 }

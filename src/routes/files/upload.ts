@@ -8,7 +8,7 @@ import { checkQuota, quotaOf, takeQuota } from '../../files/receive/quota.ts';
 import { checkLength, type Received, receive } from '../../files/receive/receive.ts';
 import type { Incoming } from '../../files/storage/storage.ts';
 import type { App } from '../../http/app.ts';
-import { readJsonBody } from '../../http/body.ts';
+import { askForBody, readJsonBody } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
@@ -76,6 +76,7 @@ async function upload(ctx: Context, app: App): Promise<void> {
   const incoming = await app.files.storage.incoming(id);
   const published = { done: false };
   try {
+    askForBody(ctx);
     const received = await receive(ctx.req, { boundary, limits: uploads, incoming });
     const data = { name: received.name, ...partData(received) };
     const access = admission.access(data);

@@ -6,6 +6,7 @@ import { hintOf } from '../../../grammar/suggest.ts';
 import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filter.ts';
 import { sortPathOf } from '../../policy/sort-path.ts';
 import type { Params } from '../../policy/types.ts';
+import { InexactNumeral } from '../../policy/values.ts';
 import { echo } from '../../problem.ts';
 import type { Sorting } from '../../records/page/keyset.ts';
 import type { Members } from '../../records/record-shape.ts';
@@ -200,7 +201,8 @@ export interface QueryPlace {
   readonly errors: QueryErrors;
 }
 
-const isScalar = (value: unknown): boolean => value === null || ['string', 'number', 'boolean'].includes(typeof value);
+const isScalar = (value: unknown): boolean =>
+  value === null || ['string', 'number', 'boolean'].includes(typeof value) || value instanceof InexactNumeral;
 
 /** Equal for the paths that lead to one column. */
 export const pathKey = ({ path: { steps, field } }: Sorting): string =>

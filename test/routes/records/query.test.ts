@@ -49,7 +49,8 @@ describeRoutes(
     });
 
     describe('a body of hostile size', () => {
-      const many = Array.from({ length: 60_000 }, (_, i) => `k${i}`);
+      // As many as a body may hold.
+      const many = Array.from({ length: 9_000 }, (_, i) => `k${i}`);
       const asKeys = Object.fromEntries(many.map((key) => [key, 1]));
       test.each([
         ['params', { filter: 'score > $k', params: asKeys }, 1],
