@@ -20,9 +20,10 @@ export interface Lease {
   readonly mustGiveWay?: () => boolean;
 }
 
-/** Milliseconds that a transaction may take, and that it may wait for a lock. */
+/** Milliseconds that a transaction may take. */
 const LIMIT_MS = 5_000;
-const LOCK_LIMIT_MS = 1_000;
+/** Milliseconds that it may wait for a lock: some more than PostgreSQL takes to find a deadlock, which is retried. */
+const LOCK_LIMIT_MS = 1_200;
 /** Milliseconds of the first slice on the only connection. A transaction that gave way gets twice as much next time. */
 const SLICE_MS = 50;
 
@@ -133,7 +134,7 @@ function transactionOn(held: Lease, scope: Scope, { end }: TransactionTime): Tra
       // After a failed statement, the connection may have another holder already.
       invariant(scope.open, 'a transaction that has ended is not asked');
       if (performance.now() > end) throw new StoreError('unavailable', undefined, new Error('the transaction is late'));
-      if (held.mustGiveWay?.()) throw new GaveWay('others wait for the connection');
+      if (held.mustGiveWay?.()) throw new GaveWay('others wait for their turn');
       return held.send(statement).catch((error: unknown) => {
         throw toStoreError(error);
       });

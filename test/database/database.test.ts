@@ -59,7 +59,7 @@ describe.each(KINDS)('%s', (kind) => {
       await tx.run(
         raw(`SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO, DMY'; SET LOCAL bytea_output = 'hex';
              SET LOCAL extra_float_digits = 1; SET LOCAL statement_timeout = '15s';
-             SET LOCAL idle_in_transaction_session_timeout = '30s'`),
+             SET LOCAL idle_in_transaction_session_timeout = '30s'; SET LOCAL jit = 'off'`),
       ),
       await tx.rows(MISSING_SETTINGS),
       await tx.run(raw(`SET LOCAL timezone = 'Europe/Vienna'; SET LOCAL datestyle = 'German, DMY'`)),

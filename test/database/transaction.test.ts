@@ -1,9 +1,10 @@
 /** A transaction whose connection is lost. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Lease } from '../../src/database/transaction.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { raw } from '../../src/sql.ts';
 
+const LIMITS = "SELECT set_config('statement_timeout', $1::text, true), set_config('lock_timeout', $2::text, true)";
 const LOST = Object.assign(new Error('read ECONNRESET'), { syscall: 'read' });
 
 /** Connections that are lost at these commands, and what was sent on each. */
@@ -36,7 +37,7 @@ function connections(...lostAt: readonly (string | undefined)[]) {
 test('a transaction that was not begun starts again on another connection', async () => {
   const { sent, destroyed, run } = connections('BEGIN', 'BEGIN');
   expect(await run()).toBe(1);
-  expect(sent.at(-1)).toEqual(['BEGIN', 'write', 'COMMIT']);
+  expect(sent.at(-1)).toEqual(['BEGIN', LIMITS, 'write', 'COMMIT']);
   expect(destroyed).toEqual([true, true, false]);
 });
 
@@ -50,4 +51,47 @@ test('a transaction fails if no connection lasts', async () => {
   const { sent, run } = connections('BEGIN', 'BEGIN', 'BEGIN', 'BEGIN', 'BEGIN');
   await expect(run()).rejects.toMatchObject({ kind: 'unavailable' });
   expect(sent).toHaveLength(4);
+});
+
+describe('the only connection', () => {
+  /** Leases of the only connection, which others wait for; its holder gives way once a slice of `mustLast` or less is over. */
+  function only(mustLast: number) {
+    const slices: number[] = [];
+    const sent: string[] = [];
+    const lease = async (sliceMs: number): Promise<Lease> => {
+      slices.push(sliceMs);
+      return {
+        async send({ text }) {
+          sent.push(text);
+          return { rows: [], tag: text };
+        },
+        sendTogether: () => Promise.reject(new Error('not used')),
+        release: () => undefined,
+        mustGiveWay: () => sliceMs < mustLast,
+      };
+    };
+    return { slices, sent, lease };
+  }
+
+  test('a transaction that gives way is undone, and has twice the time at its next turn', async () => {
+    const { slices, sent, lease } = only(200);
+    await transact(lease, (tx) => tx.run(raw('write')));
+    expect(slices).toEqual([50, 100, 200]);
+    expect(sent).toEqual(['BEGIN', 'ROLLBACK', 'BEGIN', 'ROLLBACK', 'BEGIN', 'write', 'COMMIT']);
+  });
+
+  test('a transaction that has had its time is unavailable, and undone', async () => {
+    const { sent, lease } = only(0);
+    const late = transact(
+      lease,
+      async (tx) => {
+        await tx.run(raw('write'));
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await tx.run(raw('late'));
+      },
+      { limitMs: 10 },
+    );
+    await expect(late).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(sent).toEqual(['BEGIN', 'write', 'ROLLBACK']);
+  });
 });

@@ -29,8 +29,6 @@ const UNSAFE_AND_FAST: Readonly<Record<string, string>> = {
   synchronous_commit: 'off',
   full_page_writes: 'off',
   autovacuum: 'off',
-  // Compiling a statement of a test costs a hundred times what running it does.
-  jit: 'off',
   listen_addresses: '',
   max_connections: '300',
 };
