@@ -76,7 +76,8 @@ export class LeasePool {
     const lease = await this.lease(needs);
     const limit = Math.min(needs.limitMs ?? TIME_LIMIT_MS, TIME_LIMIT_MS);
     const since = performance.now();
-    const note = (hasFailed: boolean): void => history.noteAnswer(statement.text, performance.now() - since, hasFailed);
+    const note = (hasFailed: boolean): void =>
+      history.noteAnswer(statement.text, performance.now() - since, { hasFailed });
     let isClean = true;
     try {
       const outcome = await (needs.limitMs === undefined ? lease.send(statement) : sendWithin(lease, statement, limit));

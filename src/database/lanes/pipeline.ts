@@ -3,6 +3,7 @@
  * statements of one turn of the event loop go out in one write, a few before each Sync: for PostgreSQL too, a write
  * costs as much as a small read. A connection that stays silent is given up, with all its statements.
  */
+import { type Caller, currentCaller } from '../../caller.ts';
 import type { FairQueue } from '../../fair-queue.ts';
 import type { Sql } from '../../sql.ts';
 import type { Cells } from '../contract.ts';
@@ -20,6 +21,7 @@ const MOST_GATHERED = 4;
 interface PendingRead {
   readonly statement: Sql;
   readonly plan: Plan;
+  readonly caller: Caller;
   resolve(rows: readonly Cells[]): void;
   reject(error: unknown): void;
 }
@@ -57,7 +59,7 @@ export class Pipeline {
     return this.#queue.serve(
       () =>
         new Promise((resolve, reject) => {
-          this.#unsent.push({ statement, plan, resolve, reject });
+          this.#unsent.push({ statement, plan, caller: currentCaller(), resolve, reject });
           if (this.#unsent.length === 1) setImmediate(() => this.#sendUnsent());
         }),
     );
@@ -111,7 +113,8 @@ export class Pipeline {
     const now = performance.now();
     const took = (now - line.answeredAt) / (hasFailed ? 1 : group.length);
     line.answeredAt = now;
-    for (const { statement } of group) this.#statements.history.noteAnswer(statement.text, took, hasFailed);
+    for (const { statement, caller } of group)
+      this.#statements.history.noteAnswer(statement.text, took, { hasFailed, caller });
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../bounded-map.ts';
+import { type Caller, currentCaller } from '../../caller.ts';
 import { raw, type Sql } from '../../sql.ts';
 import { type AnyClient, type BatchStatement, type Outcome, StatementBatch, TogetherError } from '../pg-internals.ts';
 import { isStalePlan } from '../to-store-error.ts';
@@ -24,6 +25,10 @@ const WEIGHT = 0.3;
 /** Milliseconds for which a statement that failed in a batch is sent alone. */
 const PENALTY_MS = 500;
 const MOST_TEXTS = 2_000;
+/** Callers of one text that are remembered apart, and those whose slow answers make the text slow for all. */
+const MOST_CALLERS = 64;
+const ENOUGH_CALLERS = 3;
+const MOST_PENALTIES = 1_000;
 
 /** `unknown`: too few answers yet, or neither quick nor slow. */
 type Speed = 'quick' | 'unknown' | 'slow';
@@ -37,11 +42,21 @@ export type Plan = 'generic' | undefined;
 interface Entry {
   /** Given with the second use, so that texts sent once displace no prepared statement. */
   name: string | undefined;
+  readonly shared: Speeds;
+  /** The speeds of callers whose values were not quick, by their ids. */
+  own: BoundedMap<string, Speeds> | undefined;
+}
+
+interface Speeds {
   quickInARow: number;
   /** Milliseconds. */
   average: number;
-  /** Until then the statement is written alone. */
-  penalisedUntil: number;
+}
+
+interface Answered {
+  readonly hasFailed?: boolean;
+  /** Default: the caller of the work at hand. */
+  readonly caller?: Caller;
 }
 
 /**
@@ -117,6 +132,10 @@ export class Statements {
 /** The memory of the statements of one server, by their text. */
 export class StatementHistory {
   readonly #entries = new BoundedMap<string, Entry>(MOST_TEXTS);
+  /** The ends of penalties, by caller and text. */
+  readonly #penalties = new BoundedMap<string, number>(MOST_PENALTIES);
+  /** The latest answer to a quick statement of each caller, in its usual time. */
+  readonly #ratios = new BoundedMap<string, number>(MOST_CALLERS);
   #renewals = 0;
 
   /** The name to prepare the statement under; undefined at its first use. */
@@ -136,38 +155,68 @@ export class StatementHistory {
     if (entry.name === name) entry.name = `${hashOf(text)}_${++this.#renewals}`;
   }
 
-  speedOf(text: string): Speed {
-    const { quickInARow = 0, average = 0 } = this.#entries.get(text) ?? {};
+  /** The speed of the text with the values of this caller, where these were slow; else that of the text. */
+  speedOf(text: string, { id }: Caller = currentCaller()): Speed {
+    const entry = this.#entries.get(text);
+    const { quickInARow = 0, average = 0 } = entry?.own?.get(id) ?? entry?.shared ?? {};
     return quickInARow >= TRIALS ? 'quick' : average > SLOW_MS ? 'slow' : 'unknown';
   }
 
   /** @param took milliseconds that the server needed, a share of them for a statement of a group. */
-  noteAnswer(text: string, took: number, hasFailed = false): void {
+  noteAnswer(text: string, took: number, { hasFailed = false, caller = currentCaller() }: Answered = {}): void {
     const entry = this.#entryOf(text);
-    entry.average += (took - entry.average) * WEIGHT;
-    // A statement that fails is sent alone, until it has been quick again.
-    if (hasFailed) entry.quickInARow = 0;
-    else if (took <= QUICK_MS) entry.quickInARow++;
-    else if (entry.quickInARow < TRIALS || entry.average > QUICK_MS) entry.quickInARow = 0;
+    const { quickInARow, average } = entry.shared;
+    if (quickInARow >= TRIALS && average > 0) this.#ratios.set(caller.id, took / average);
+    const usual = took <= QUICK_MS ? took : took / this.#paceFor(caller);
+    const own = entry.own?.get(caller.id);
+    const isQuick = !hasFailed && usual <= QUICK_MS;
+    if (isQuick && own === undefined) return note(entry.shared, usual, false);
+    // The values of one caller may be slow where those of others are not.
+    entry.own ??= new BoundedMap(MOST_CALLERS);
+    const speed = own ?? { ...entry.shared };
+    note(speed, usual, hasFailed);
+    const isQuickAgain = isQuick && speed.quickInARow >= TRIALS;
+    if (isQuickAgain) Object.assign(entry.shared, speed);
+    if (isQuickAgain) entry.own.delete(caller.id);
+    else entry.own.set(caller.id, speed);
+    if (!isQuick && entry.own.size >= ENOUGH_CALLERS) note(entry.shared, usual, hasFailed);
   }
 
-  /** Returns true while the statement is to be written alone. */
-  isPenalised(text: string): boolean {
-    return (this.#entries.get(text)?.penalisedUntil ?? 0) > performance.now();
+  /**
+   * How many times as long as usual the statements of other callers took just now, at least 1: a busy machine makes no
+   * statement slow. One answer of each counts, so that no caller alone makes the machine seem busy.
+   */
+  #paceFor({ id }: Caller): number {
+    const others = [...this.#ratios.entries()].flatMap(([other, ratio]) => (other === id ? [] : [ratio]));
+    if (others.length < ENOUGH_CALLERS) return 1;
+    return Math.max(1, others.sort((a, b) => a - b)[others.length >> 1]!);
   }
 
-  /** Penalises a text that has failed in a batch of writes. */
-  penalise(text: string): void {
-    this.#entryOf(text).penalisedUntil = performance.now() + PENALTY_MS;
+  /** Returns true while the caller's statement is to be written alone. */
+  isPenalised(text: string, { id }: Caller = currentCaller()): boolean {
+    return (this.#penalties.get(`${id} ${text}`) ?? 0) > performance.now();
+  }
+
+  /** Penalises a text of the caller that has failed in a batch of writes. */
+  penalise(text: string, { id }: Caller = currentCaller()): void {
+    this.#penalties.set(`${id} ${text}`, performance.now() + PENALTY_MS);
   }
 
   #entryOf(text: string): Entry {
     const known = this.#entries.get(text);
     if (known !== undefined) return known;
-    const entry: Entry = { name: undefined, quickInARow: 0, average: 0, penalisedUntil: 0 };
+    const entry: Entry = { name: undefined, shared: { quickInARow: 0, average: 0 }, own: undefined };
     this.#entries.set(text, entry);
     return entry;
   }
+}
+
+function note(speeds: Speeds, took: number, hasFailed: boolean): void {
+  speeds.average += (took - speeds.average) * WEIGHT;
+  // A statement that fails is sent alone, until it has been quick again.
+  if (hasFailed) speeds.quickInARow = 0;
+  else if (took <= QUICK_MS) speeds.quickInARow++;
+  else if (speeds.quickInARow < TRIALS || speeds.average > QUICK_MS) speeds.quickInARow = 0;
 }
 
 const hashOf = (text: string): string => `b${createHash('sha256').update(text).digest('base64url').slice(0, 20)}`;

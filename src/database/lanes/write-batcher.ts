@@ -3,6 +3,7 @@
  * database's socket and a wake-up of both sides, which is more than its own work. If a statement fails, nothing of the
  * batch is committed, and each is sent alone; the statement that failed is sent alone for some time.
  */
+import { type Caller, currentCaller } from '../../caller.ts';
 import type { FairQueue } from '../../fair-queue.ts';
 import type { Sql } from '../../sql.ts';
 import { type Cells, StoreError, type WriteTarget } from '../contract.ts';
@@ -32,6 +33,7 @@ export interface WriteBatcherOptions {
 interface Asked {
   readonly statement: Sql;
   readonly row: string;
+  readonly caller: Caller;
   resolve(outcome: Outcome | PromiseLike<Outcome>): void;
   reject(error: unknown): void;
 }
@@ -65,7 +67,7 @@ export class WriteBatcher {
 
   #beside(statement: Sql, row: string): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ statement, row, resolve, reject });
+      this.#waiting.push({ statement, row, caller: currentCaller(), resolve, reject });
       // Other statements of this turn of the event loop join the batch.
       if (this.#waiting.length === 1) setImmediate(() => this.#sendWaiting());
     });
@@ -119,7 +121,7 @@ export class WriteBatcher {
       const { cause, completed, isUndone } = error as TogetherError;
       held.release(!isUndone);
       const culprit = together[completed - before.length];
-      if (culprit !== undefined) history.penalise(culprit.statement.text);
+      if (culprit !== undefined) history.penalise(culprit.statement.text, culprit.caller);
       if (isUndone) {
         for (const asked of together) void this.#sendAlone(asked);
       } else for (const { reject } of together) reject(new StoreError('unavailable', undefined, cause));

@@ -31,10 +31,31 @@ describe('a statement history', () => {
     expect([speedAfter(100, 1), speedAfter(400, 1, 1, 1, 1, 1, 1, 1)]).toEqual(['unknown', 'quick']);
   });
 
+  it('a history remembers slow values for their caller alone, and for all once they are slow for three', () => {
+    const history = new StatementHistory();
+    const caller = (id: string) => ({ id, isKept: false });
+    for (const ms of [1, 1, 1]) history.noteAnswer(TEXT, ms, { caller: caller('ann') });
+    for (let i = 0; i < 5; i++) history.noteAnswer(TEXT, 200, { caller: caller('eve') });
+    const speeds = () => ['ann', 'eve', 'bob'].map((id) => history.speedOf(TEXT, caller(id)));
+    expect(speeds()).toEqual(['quick', 'slow', 'quick']);
+    for (const id of ['bob', 'ann']) for (let i = 0; i < 5; i++) history.noteAnswer(TEXT, 200, { caller: caller(id) });
+    expect([...speeds(), history.speedOf(TEXT, caller('new'))]).toEqual(['slow', 'slow', 'slow', 'slow']);
+  });
+
+  it('a history takes no statement for slow while those of others take as much longer', () => {
+    const history = new StatementHistory();
+    const caller = (id: string) => ({ id, isKept: false });
+    const others = ['a', 'b', 'c', 'd', 'e'];
+    for (const id of others) for (let i = 0; i < 5; i++) history.noteAnswer(id, 1, { caller: caller(id) });
+    for (const id of others) history.noteAnswer(id, 40, { caller: caller(id) });
+    for (let i = 0; i < 3; i++) history.noteAnswer(TEXT, 80, { caller: caller('ann') });
+    expect(history.speedOf(TEXT, caller('ann'))).toBe('quick');
+  });
+
   it('a history tries a statement alone again after a failure', () => {
     const history = new StatementHistory();
     for (const ms of [1, 1, 1]) history.noteAnswer(TEXT, ms);
-    history.noteAnswer(TEXT, 1, true);
+    history.noteAnswer(TEXT, 1, { hasFailed: true });
     expect(history.speedOf(TEXT)).toBe('unknown');
   });
 
