@@ -9,6 +9,8 @@ const SHARE = 0.75;
 export const MAX_WAIT_MS = 5_000;
 /** The weight of the last service in the mean of all. */
 const LAST_WEIGHT = 0.1;
+/** Milliseconds beyond the usual that one task adds at most: the first may wait for the start of an engine. */
+const EXCEPTION_MS = 100;
 
 export interface Refused {
   /** `own`: tasks of the caller are in the way, and another caller would have been served. */
@@ -129,7 +131,8 @@ export class FairQueue {
     this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
     const since = performance.now();
     return (isTypical = true) => {
-      if (isTypical) this.#mean += (performance.now() - since - this.#mean) * LAST_WEIGHT;
+      const took = performance.now() - since;
+      if (isTypical) this.#mean += (Math.min(took, this.#mean * 4 + EXCEPTION_MS) - this.#mean) * LAST_WEIGHT;
       this.#used--;
       const held = this.#held.get(id)! - 1;
       if (held === 0) this.#held.delete(id);

@@ -24,8 +24,9 @@ export interface Lease {
 const LIMIT_MS = 5_000;
 /** Milliseconds that it may wait for a lock: some more than PostgreSQL takes to find a deadlock, which is retried. */
 const LOCK_LIMIT_MS = 1_200;
-/** Milliseconds of the first slice on the only connection. A transaction that gave way gets twice as much next time. */
+/** Milliseconds of the first slice on the only connection. A transaction that gave way gets twice as much next time, up to a limit. */
 const SLICE_MS = 50;
+const MOST_SLICE_MS = 400;
 
 /** An open transaction takes statements. */
 interface Scope {
@@ -57,8 +58,9 @@ export async function transact<T>(
   mustNotHoldConnection();
   const end = unlimited ? Number.POSITIVE_INFINITY : performance.now() + limitMs;
   for (let sliceMs = unlimited ? Number.POSITIVE_INFINITY : SLICE_MS; ; sliceMs *= 2) {
+    const slice = unlimited ? sliceMs : Math.min(sliceMs, MOST_SLICE_MS);
     try {
-      return await retried(() => attemptOnce(() => lease(sliceMs), work, { limitMs, end }));
+      return await retried(() => attemptOnce(() => lease(slice), work, { limitMs, end }));
     } catch (error) {
       if (!(error instanceof GaveWay)) throw error;
     }

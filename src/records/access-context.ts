@@ -155,6 +155,11 @@ export class Store {
     return this.db.replicaFor(callerIdOf(access));
   }
 
+  /** A transaction of a request, in the time that the schema gives it. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.db.transaction(work, { limitMs: this.schema.limits.writeTime * 1000 });
+  }
+
   /** Call it after the commit. */
   noteWrite(access: AccessContext): Promise<void> {
     return this.db.noteWrite(callerIdOf(access));

@@ -3,7 +3,7 @@
  * obeys its permits.
  */
 
-import type { Database } from '../database/contract.ts';
+import type { Database, Transaction } from '../database/contract.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
@@ -33,6 +33,8 @@ export interface Records {
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
   /** The capabilities of the caller for a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
+  /** A transaction of a request, in the time that the schema gives it. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Runs one write and undoes it, for the answer that it would have. */
   dryRun<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
   /** Several writes in one transaction; `wanted` are the values that they set. */
@@ -57,6 +59,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     update: (access, request) => noted(access, update(store, access, request)),
     remove: (access, request) => noted(access, remove(store, access, request)),
     can: (access, id) => capabilitiesOf(store, access, id),
+    transaction: (work) => store.transaction(work),
     dryRun: (work) => dryRun(store, work),
     batch: (wanted, work) => batch(store, wanted, work),
   };

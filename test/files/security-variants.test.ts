@@ -4,8 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { Problem } from '../../src/problem.ts';
+import { beforeAll, expect, it } from 'vitest';
 import { describeOnOne, type User } from '../support/service.ts';
 import { bytesOf, temporaryFolder, upload } from './sending.ts';
 

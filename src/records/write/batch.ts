@@ -19,7 +19,7 @@ export async function batch<T>(
   wanted: readonly WantedValues[],
   work: (batch: Batch) => Promise<T>,
 ): Promise<T> {
-  const { result, done } = await store.db.transaction(async (tx) => {
+  const { result, done } = await store.transaction(async (tx) => {
     await lockValues(tx, wanted);
     const done = new Batch(store, tx);
     return { result: await work(done), done };

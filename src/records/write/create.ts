@@ -57,7 +57,7 @@ export async function create(store: Store, access: AccessContext, request: Creat
     if (written !== undefined) return written;
     await requireValid(writer, creation.input);
     const inTransaction = (own: Transaction) => createInTransaction({ store, q: own, access, tenant }, creation);
-    return tx ? await inTransaction(tx) : await store.db.transaction(inTransaction);
+    return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
   } catch (error) {
     throw toRefusal(error, access.collection);
   }

@@ -55,7 +55,7 @@ export async function removeIn(
     if (await removeInOneStatement(writer, request)) return NOTHING_ELSE;
     const inTransaction = (own: Transaction) =>
       removeInTransaction({ store, q: own, access, tenant: writer.tenant }, own, request);
-    return tx ? await inTransaction(tx) : await store.db.transaction(inTransaction);
+    return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
   } catch (error) {
     throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
   }

@@ -58,7 +58,7 @@ export async function update(store: Store, access: AccessContext, request: Updat
     };
     const written =
       (isOneStatement ? await updateUnlocked(writer, known, change) : undefined) ??
-      (tx ? await inTransaction(tx) : await store.db.transaction(inTransaction));
+      (tx ? await inTransaction(tx) : await store.transaction(inTransaction));
     if (tx === undefined && access.collection.kind === 'users') await store.hooks.afterUsersChanged?.([id]);
     return written;
   } catch (error) {

@@ -26,7 +26,7 @@ export function createUnderKey(ctx: Context, app: App, asked: KeyedCreate): Prom
   const { key, collection, relations, create } = asked;
   const { path } = key;
   const write = (keep: Keep): Promise<Answer> =>
-    app.db.transaction(async (tx) => {
+    app.records.transaction(async (tx) => {
       const written = await create(tx);
       const answer = answerCreated(path, written);
       const records = [{ collection: collection.name, id: written.id }, ...expandedIn(written.json, relations)];
