@@ -72,7 +72,7 @@ class GaveWay extends Error {}
 
 interface TransactionTime {
   readonly limitMs: number;
-  /** By the clock of `performance`; infinite: the transaction may take hours. */
+  /** The time by the clock of `performance`; infinite: the transaction may take hours. */
   readonly end: number;
 }
 

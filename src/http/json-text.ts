@@ -1,7 +1,7 @@
 /**
- * What is checked of a JSON text before it is parsed, in one pass over its bytes that stops at the first excess: a parser builds what it
- * reads, and 1 MiB of brackets or of keys held up all requests for a second. Also what JSON.parse alone would let pass: equal keys, of
- * which the last one wins, and numerals that it rounds to another integer.
+ * Checks a JSON text before it is parsed, in one pass over its bytes that stops at the first excess: a parser builds all
+ * that it reads, and 1 MiB of brackets or of keys held up all requests for a second. The same pass finds what JSON.parse
+ * lets pass: equal keys, of which the last one wins, and numerals that it rounds to another integer.
  */
 import { InexactNumeral } from '../policy/values.ts';
 

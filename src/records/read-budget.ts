@@ -12,7 +12,7 @@ const MOST_RELATED = 25_000;
 export interface BudgetOptions {
   readonly schema: Pick<Schema, 'limits'>;
   readonly reader: Pick<Reader, 'rows'>;
-  /** Where statements wait that state nothing else. */
+  /** The lane of statements that state no other. */
   readonly lane?: Lane;
 }
 

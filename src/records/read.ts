@@ -59,7 +59,7 @@ async function answerOf(reading: Reading, { view, cells, relations }: ShownRecor
   return { json: json!, version };
 }
 
-/** What was written stands: an answer that would be too large names the relations that it leaves out. */
+/** A write that was made stands: an answer that would be too large names the relations that it leaves out. */
 export async function answerOfWrite(reading: Reading, shown: ShownRecord): Promise<Answer> {
   try {
     return await answerOf(reading, shown);

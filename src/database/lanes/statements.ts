@@ -170,7 +170,10 @@ export class StatementHistory {
     const usual = took <= QUICK_MS ? took : took / this.#paceFor(caller);
     const own = entry.own?.get(caller.id);
     const isQuick = !hasFailed && usual <= QUICK_MS;
-    if (isQuick && own === undefined) return note(entry.shared, usual, false);
+    if (isQuick && own === undefined) {
+      note(entry.shared, usual, false);
+      return;
+    }
     // The values of one caller may be slow where those of others are not.
     entry.own ??= new BoundedMap(MOST_CALLERS);
     const speed = own ?? { ...entry.shared };
@@ -184,7 +187,7 @@ export class StatementHistory {
 
   /**
    * How many times as long as usual the statements of other callers took just now, at least 1: a busy machine makes no
-   * statement slow. One answer of each counts, so that no caller alone makes the machine seem busy.
+   * statement slow. Each counts once, so that no caller alone makes the machine seem busy.
    */
   #paceFor({ id }: Caller): number {
     const others = [...this.#ratios.entries()].flatMap(([other, ratio]) => (other === id ? [] : [ratio]));
