@@ -215,10 +215,10 @@ describeRoutes(
         expect(await count('boards')).toBe(before);
       });
 
-      test('ten thousand errors are counted, not written', async () => {
-        const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, 1]));
+      test('nine thousand errors are counted, not written', async () => {
+        const keys = Object.fromEntries(Array.from({ length: 9_000 }, (_, i) => [`k${i}`, 1]));
         const { body } = await send([{ ...make, ...keys }]);
-        expect([body.errors.length, body.error_count, body.operation]).toEqual([100, 10_000, 0]);
+        expect([body.errors.length, body.error_count, body.operation]).toEqual([100, 9_000, 0]);
       });
 
       test('the body of a batch is read as strictly as any body', async () => {
