@@ -1,6 +1,7 @@
 // @module-tag long
 /** Nothing slow or silent holds up anything else. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { asCaller } from '../../../src/caller.ts';
 import { type Database, StoreError } from '../../../src/database/contract.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { param, raw, type Sql, sql } from '../../../src/sql.ts';
@@ -136,28 +137,44 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
     expect(before).toEqual(['15000']);
   });
 
-  it('the wait for a connection counts as time of the read, and gets the blame', async () => {
-    const holders = () => [1, 2].map((n) => db.rows(sleepFor(0.7, `holder ${n}`), { lane: 'slow', limitMs: 3_000 }));
+  it('a read waits for a connection as long as it may take, and then has all its time', async () => {
+    const ask = (statement: Sql, limitMs: number) =>
+      asCaller({ id: 'ann', isKept: false }, () => db.rows(statement, { lane: 'slow', limitMs }));
+    const holders = () => [1, 2].map((n) => ask(sleepFor(0.7, `holder ${n}`), 3_000));
     const first = holders();
     await pause(50);
     const answered: string[] = [];
     await Promise.all([
       ...first.map((holder) => holder.then(() => answered.push('holder'))),
-      expect(db.rows(raw('SELECT 1'), { lane: 'slow', limitMs: 200 }).catch(kindOf))
+      expect(ask(raw('SELECT 1'), 200).catch(kindOf))
         .resolves.toBe('unavailable')
         .then(() => answered.push('late')),
     ]);
     expect(answered).toEqual(['late', 'holder', 'holder']);
     const second = holders();
     await pause(50);
-    // Alone it would be in time.
-    expect(await db.rows(sleepFor(0.5, 'short of time'), { lane: 'slow', limitMs: 1_000 }).catch(kindOf)).toBe(
-      'unavailable',
-    );
+    expect(await ask(sleepFor(0.5, 'in time'), 1_000)).toEqual([['', 'in time']]);
     await Promise.all(second);
-    expect(await db.rows(sleepFor(0.5, 'short of time'), { lane: 'slow', limitMs: 1_000 })).toEqual([
-      ['', 'short of time'],
+  });
+
+  it('a read that takes longer than its limit fails for its time, and is not asked again', async () => {
+    const since = performance.now();
+    expect(await db.rows(sleepFor(3, 'too long'), { lane: 'slow', limitMs: 300 }).catch(kindOf)).toBe('time_limit');
+    expect(performance.now() - since).toBeLessThan(2_500);
+  });
+
+  it('sign-in has a place in every lane that others have taken', async () => {
+    const others = [1, 2, 3].map((n) =>
+      asCaller({ id: 'ann', isKept: false }, () => db.rows(sleepFor(1, `ann ${n}`), { lane: 'slow' })),
+    );
+    await pause(50);
+    const order: string[] = [];
+    const kept = asCaller({ id: '192.0.2.7', isKept: true }, () => db.rows(raw('SELECT 1'), { lane: 'slow' }));
+    await Promise.all([
+      kept.then(() => order.push('kept')),
+      ...others.map((other) => other.then(() => order.push('ann'))),
     ]);
+    expect(order[0]).toBe('kept');
   });
 
   it('the time to make a connection is not time of the read', async () => {
