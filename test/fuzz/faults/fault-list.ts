@@ -219,8 +219,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     SPECIALISE,
     'slots of one name share one reading (S3)',
-    /\[operand\.source, operand\.name, operand\.type, operand\.list\]/,
-    '[operand.source, operand.name]',
+    /\[operand\.source, operand\.name, operand\.type, operand\.list, /,
+    '[operand.source, operand.name, ',
   ),
   fault(
     SPECIALISE,
