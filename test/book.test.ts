@@ -7,6 +7,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { readServerUrl } from '../src/database/server-url.ts';
 import { decide, type Permit } from '../src/policy/access.ts';
 import { compileChecked } from '../src/policy/compile.ts';
 import type { Policy, PolicyRequest, Related, Row } from '../src/policy/types.ts';
@@ -26,7 +27,7 @@ const clients = new Map<string, pg.Client>();
 beforeAll(async () => {
   embedded = await PGlite.create({ loadDataDir: await emptySnapshot() });
   const configs: [string, pg.ClientConfig][] = [['PGlite', createPgConfig(embedded) as unknown as pg.ClientConfig]];
-  if (postgresUrl !== '') configs.push(['PostgreSQL', { connectionString: await isolatedUrl(postgresUrl) }]);
+  if (postgresUrl !== '') configs.push(['PostgreSQL', readServerUrl(await isolatedUrl(postgresUrl)).config]);
   for (const [name, config] of configs) {
     const client = new pg.Client(config);
     await client.connect();

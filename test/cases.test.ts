@@ -6,6 +6,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { readServerUrl } from '../src/database/server-url.ts';
 import { compile } from '../src/policy/compile.ts';
 import type { Policy, Residual, Row } from '../src/policy/types.ts';
 import { ident, type Sql, sql } from '../src/sql.ts';
@@ -28,7 +29,7 @@ const clients: pg.Client[] = [];
 const databases = new Map<string, Database>();
 
 beforeAll(async () => {
-  if (postgresUrl !== '') await connect('PostgreSQL', { connectionString: await isolatedUrl(postgresUrl) });
+  if (postgresUrl !== '') await connect('PostgreSQL', readServerUrl(await isolatedUrl(postgresUrl)).config);
   embedded = await PGlite.create({ loadDataDir: await emptySnapshot() });
   await connect('PGlite', createPgConfig(embedded) as unknown as pg.ClientConfig);
 });

@@ -8,6 +8,7 @@ import pg from 'pg';
 import { describe, expect, inject, it } from 'vitest';
 import type { Database as StoreDatabase } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { readServerUrl } from '../../src/database/server-url.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { runDoors } from './doors/doors.ts';
@@ -23,7 +24,7 @@ const SERVER = inject('postgresUrl');
 
 it('the interpreter, both predicates and PostgreSQL agree on every policy', async ({ skip }) => {
   if (SERVER === '') return skip('no PostgreSQL');
-  const client = new pg.Client({ connectionString: await isolatedUrl(SERVER) });
+  const client = new pg.Client(readServerUrl(await isolatedUrl(SERVER)).config);
   await client.connect();
   const run: Run = { compiler: await loadCompiler(), seed: 20260102, counts: noCounts(), isOver: () => false };
   try {

@@ -7,6 +7,7 @@
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
+import { readServerUrl } from '../../src/database/server-url.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { DoorLane } from './doors/door-lane.ts';
 import type { DoorCounts } from './doors/doors.ts';
@@ -165,7 +166,7 @@ async function openLanes(stops: (() => Promise<void>)[]): Promise<{ lanes: reado
     if (server === undefined) break;
     if (url === '') url = server.url;
     stops.push(() => server.stop());
-    const client = new pg.Client({ connectionString: server.url });
+    const client = new pg.Client(readServerUrl(server.url).config);
     await client.connect();
     stops.push(() => client.end());
     lanes.push({ database: client as unknown as Lane['database'], backend: 'PostgreSQL' });

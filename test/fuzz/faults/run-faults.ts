@@ -3,6 +3,7 @@
  * caught. Nothing in the program knows of it.
  */
 import pg from 'pg';
+import { readServerUrl } from '../../../src/database/server-url.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { DoorLane } from '../doors/door-lane.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
@@ -43,7 +44,7 @@ export async function runFaults({ only, seed }: { only?: string | undefined; see
   const clients: pg.Client[] = [];
   for (const server of servers) {
     if (server === undefined) throw new Error('the seeded faults need a PostgreSQL: half of them show only there');
-    const client = new pg.Client({ connectionString: server.url });
+    const client = new pg.Client(readServerUrl(server.url).config);
     await client.connect();
     clients.push(client);
     lanes.push({ database: client as unknown as Lane['database'], backend: 'PostgreSQL' });

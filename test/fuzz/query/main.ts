@@ -7,6 +7,7 @@
 import { inspect, parseArgs } from 'node:util';
 import pg from 'pg';
 import type { Database } from '../../../src/database/contract.ts';
+import { readServerUrl } from '../../../src/database/server-url.ts';
 import { isQueryCanceled } from '../../../src/database/to-store-error.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
@@ -190,7 +191,7 @@ async function openServers(stops: (() => Promise<void>)[]): Promise<Places> {
     const server = await startPostgres({ collation });
     if (server === undefined) throw new Error('the fuzz of queries needs a PostgreSQL');
     stops.push(() => server.stop());
-    const client = new pg.Client({ connectionString: server.url });
+    const client = new pg.Client(readServerUrl(server.url).config);
     await client.connect();
     stops.push(() => client.end());
     lanes.push({ database: client as unknown as Lane['database'], backend: 'PostgreSQL' });

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
+import { readServerUrl } from '../../../src/database/server-url.ts';
 import { emptySnapshot, openEmbeddedDatabase } from '../../support/embedded.ts';
 import { isolatedUrl } from '../../support/postgres.ts';
 import { openEmbeddedLane } from '../policies/embedded-lane.ts';
@@ -31,7 +32,7 @@ describe.each(['embedded', 'postgres'] as const)('filters (%s)', (kind) => {
         lane = await openEmbeddedLane(stops, { snapshot: await emptySnapshot() });
         return;
       }
-      const client = new pg.Client({ connectionString: await isolatedUrl(SERVER) });
+      const client = new pg.Client(readServerUrl(await isolatedUrl(SERVER)).config);
       await client.connect();
       stops.push(() => client.end());
       lane = { database: client as unknown as Lane['database'], backend: 'PostgreSQL' };

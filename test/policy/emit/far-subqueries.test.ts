@@ -7,6 +7,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { readServerUrl } from '../../../src/database/server-url.ts';
 import { compile } from '../../../src/policy/compile.ts';
 import type { Catalog, Row } from '../../../src/policy/types.ts';
 import { readSchemaCatalog } from '../../../src/schema/load.ts';
@@ -71,7 +72,9 @@ const postgresUrl = inject('postgresUrl');
 const open: Readonly<Record<string, () => Promise<pg.Client>>> = {
   embedded: async () =>
     new pg.Client(createPgConfig(await PGlite.create({ loadDataDir: await emptySnapshot() })) as pg.ClientConfig),
-  ...(postgresUrl !== '' && { postgres: async () => new pg.Client(await isolatedUrl(postgresUrl)) }),
+  ...(postgresUrl !== '' && {
+    postgres: async () => new pg.Client(readServerUrl(await isolatedUrl(postgresUrl)).config),
+  }),
 };
 
 describe.each(Object.keys(open))('%s', (kind) => {
