@@ -22,9 +22,9 @@ function reasonIn(comment: string): string | undefined {
 }
 
 /**
- * The marks of a text, whose tree is given. A mark covers the condition that begins behind it, with
- * everything inside and whatever else begins there; any other mark, the smallest condition around it
- * or in front of it.
+ * The marks of a text, whose tree is given. A mark covers the conditions that begin behind it, and all
+ * parts of them. A mark without such a condition covers the smallest condition around it or in front of
+ * it.
  */
 export function intendedMarks(text: string, tree: Expr): readonly IntendedMark[] {
   if (!/intended/i.test(text)) return [];

@@ -111,7 +111,10 @@ function unescaped(token: string): string {
 
 const FRACTION = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** The numeral has a fraction that its double, an integer, lost. Larger doubles are no ints in any case. */
+/**
+ * Returns true if rounding to a double made an integer of a numeral with a fraction. Doubles beyond 2^53 never
+ * pass for an int.
+ */
 function isInexact(numeral: string): boolean {
   const [, whole, fraction = '', exponent = '0'] = FRACTION.exec(numeral) ?? [];
   if (whole === undefined || (fraction === '' && !exponent.startsWith('-'))) return false;

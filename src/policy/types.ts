@@ -364,7 +364,7 @@ export type Needs = NeedsBy<{ readonly id: string }>;
  */
 export interface Residual {
   readonly verdict: 'allow' | 'deny' | 'depends';
-  /** Residuals of one shape have the same SQL but for its values, in whatever statement they are. */
+  /** Residuals of one shape have the same SQL but for its values, in every statement. */
   readonly shape: string;
   readonly values: readonly unknown[];
   /** The same residual with places in its SQL, for a form: the request that fills it gives the values. */

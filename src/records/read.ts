@@ -59,7 +59,7 @@ async function answerOf(reading: Reading, { view, cells, relations }: ShownRecor
   return { json: json!, version };
 }
 
-/** A write that was made stands: an answer that would be too large names the relations that it leaves out. */
+/** Answers a write, which stands: an answer over the limit names the relations that it leaves out. */
 export async function answerOfWrite(reading: Reading, shown: ShownRecord): Promise<Answer> {
   try {
     return await answerOf(reading, shown);

@@ -79,7 +79,7 @@ function ofCompare(compare: CheckedCompare, { isAbsent, isBounded }: Assumed): O
   const operator = OPERATORS[op];
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
   if (isAbsent(left) || isAbsent(right)) return CAN_BE_UNKNOWN;
-  // A needle of marks alone is absent, whatever holds it.
+  // A needle of marks alone is absent in every operand.
   const isBlankable = operator.folds === true && right.kind !== 'literal';
   const absent = isNullable(left) || isNullable(right) || isBlankable ? CAN_BE_UNKNOWN : 0;
   return withinBounds(compare, ofPresentSides(compare), isBounded) | absent;

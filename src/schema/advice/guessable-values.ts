@@ -1,6 +1,6 @@
 /**
- * Warns of hidden unique values that strangers may set: a conflict tells them that a value is taken, and a
- * dry run costs them nothing.
+ * Warns of hidden unique values that strangers may set: a conflict reveals that a value is taken, and a dry
+ * run leaves no trace.
  */
 import type { Policy } from '../../policy/types.ts';
 import type { SchemaSource } from '../file/source.ts';

@@ -1,6 +1,6 @@
 /**
- * Warns of records that callers may make for themselves and that a rule takes as evidence: a membership
- * that its own member may write gives whatever the rules give to members.
+ * Warns of records that callers may make for themselves and that a rule takes as evidence: members who
+ * may write their own membership take all that the rules give to members.
  */
 import { canonical } from '../../policy/analyse/canonical.ts';
 import { isMember, OPERATORS } from '../../policy/operators.ts';

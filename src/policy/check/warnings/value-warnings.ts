@@ -57,7 +57,7 @@ function addressTest(value: string): string | undefined {
   return ADDRESS.test(value) ? `${equalityOf(true)} ${JSON.stringify(value)}` : undefined;
 }
 
-/** A positive test of an address that nobody has verified. */
+/** Finds a positive test of an address without a test of `email_verified`. */
 export function emailUnverified(compare: CheckedCompare, slice: Slice): Warning | undefined {
   const { left, right, span } = compare;
   const [email, other] = isEmail(left) ? [left, right] : [right, left];
