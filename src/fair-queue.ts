@@ -63,9 +63,17 @@ export class FairQueue {
    */
   async enter(patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
     const caller = currentCaller();
-    const turns = caller.isKept ? this.#keptTurns : this.#turns;
+    return this.#enterAtOnce(caller) ?? this.#enterInTurn(caller, patienceMs);
+  }
+
+  #enterAtOnce({ id, isKept }: Caller): Leave | undefined {
+    const turns = isKept ? this.#keptTurns : this.#turns;
     if (this.#isClosed) throw this.#options.refuse({ reason: 'closed', waitMs: 0 });
-    if (turns.size === 0 && this.#hasPlaceFor(caller.isKept)) return this.#take(caller.id);
+    return turns.size === 0 && this.#hasPlaceFor(isKept) ? this.#take(id) : undefined;
+  }
+
+  async #enterInTurn(caller: Caller, patienceMs: number): Promise<Leave> {
+    const turns = caller.isKept ? this.#keptTurns : this.#turns;
     const own = turns.get(caller.id) ?? [];
     this.#mustBeShort(caller, own, turns.size);
     const { promise, resolve, reject } = Promise.withResolvers<Leave>();
@@ -86,7 +94,8 @@ export class FairQueue {
   }
 
   async serve<T>(work: () => Promise<T>): Promise<T> {
-    const leave = await this.enter();
+    const caller = currentCaller();
+    const leave = this.#enterAtOnce(caller) ?? (await this.#enterInTurn(caller, Number.POSITIVE_INFINITY));
     try {
       return await work();
     } finally {

@@ -8,6 +8,8 @@ import type { Schema } from '../schema/model/model.ts';
 import type { Sql } from '../sql.ts';
 
 const MOST_RELATED = 25_000;
+/** UTF-8 bytes of one unit of UTF-16. */
+const MOST_BYTES = 3;
 
 export interface BudgetOptions {
   readonly schema: Pick<Schema, 'limits'>;
@@ -59,11 +61,17 @@ export class ReadBudget {
   fitting(texts: Iterable<string>): readonly string[] {
     const { answer } = this.#options.schema.limits;
     const fitting: string[] = [];
+    // Counting would copy each text once more, so bytes are counted where the most that the texts can have is too many.
+    let most = 0;
+    let counted = 0;
     let bytes = 0;
     for (const text of texts) {
-      bytes += Buffer.byteLength(text) + 1;
-      if (bytes > answer) throw tooLarge(answer);
       fitting.push(text);
+      most += text.length * MOST_BYTES + 1;
+      if (most <= answer) continue;
+      for (; counted < fitting.length; counted++) bytes += Buffer.byteLength(fitting[counted]!) + 1;
+      if (bytes > answer) throw tooLarge(answer);
+      most = bytes;
     }
     return fitting;
   }

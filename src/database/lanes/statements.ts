@@ -28,7 +28,6 @@ const MOST_TEXTS = 2_000;
 /** Callers of one text that are remembered apart, and those whose slow answers make the text slow for all. */
 const MOST_CALLERS = 64;
 const ENOUGH_CALLERS = 3;
-const MOST_PENALTIES = 1_000;
 
 /** `unknown`: too few answers yet, or neither quick nor slow. */
 type Speed = 'quick' | 'unknown' | 'slow';
@@ -45,6 +44,8 @@ interface Entry {
   readonly shared: Speeds;
   /** The speeds of callers whose values were not quick, by their ids. */
   own: BoundedMap<string, Speeds> | undefined;
+  /** The ends of the penalties of callers, by their ids. */
+  penalties: BoundedMap<string, number> | undefined;
 }
 
 interface Speeds {
@@ -132,8 +133,6 @@ export class Statements {
 /** The memory of the statements of one server, by their text. */
 export class StatementHistory {
   readonly #entries = new BoundedMap<string, Entry>(MOST_TEXTS);
-  /** The ends of penalties, by caller and text. */
-  readonly #penalties = new BoundedMap<string, number>(MOST_PENALTIES);
   /** The latest answer to a quick statement of each caller, in its usual time. */
   readonly #ratios = new BoundedMap<string, number>(MOST_CALLERS);
   #renewals = 0;
@@ -197,18 +196,25 @@ export class StatementHistory {
 
   /** Returns true while the caller's statement is to be written alone. */
   isPenalised(text: string, { id }: Caller = currentCaller()): boolean {
-    return (this.#penalties.get(`${id} ${text}`) ?? 0) > performance.now();
+    return (this.#entries.get(text)?.penalties?.get(id) ?? 0) > performance.now();
   }
 
   /** Penalises a text of the caller that has failed in a batch of writes. */
   penalise(text: string, { id }: Caller = currentCaller()): void {
-    this.#penalties.set(`${id} ${text}`, performance.now() + PENALTY_MS);
+    const entry = this.#entryOf(text);
+    entry.penalties ??= new BoundedMap(MOST_CALLERS);
+    entry.penalties.set(id, performance.now() + PENALTY_MS);
   }
 
   #entryOf(text: string): Entry {
     const known = this.#entries.get(text);
     if (known !== undefined) return known;
-    const entry: Entry = { name: undefined, shared: { quickInARow: 0, average: 0 }, own: undefined };
+    const entry: Entry = {
+      name: undefined,
+      shared: { quickInARow: 0, average: 0 },
+      own: undefined,
+      penalties: undefined,
+    };
     this.#entries.set(text, entry);
     return entry;
   }
