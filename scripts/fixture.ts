@@ -8,17 +8,17 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { startPostgres } from '../test/support/postgres.ts';
 import { serve } from '../test/support/process.ts';
-import { mainOf } from '../test/upgrade/earlier-version.ts';
+import { isKnown, unpack } from '../test/upgrade/earlier-version.ts';
 import { FILLED_ENV, FILLED_SCHEMA, fill } from '../test/upgrade/filling.ts';
 
 const [name] = process.argv.slice(2);
-const main = name === undefined ? undefined : mainOf({ name, commit: name });
 const postgres = await startPostgres();
-if (name === undefined || main === undefined || postgres === undefined) {
+if (name === undefined || postgres === undefined || !isKnown({ name, commit: name })) {
   console.error('usage: npm run fixture -- TAG, where git knows TAG, with the programs of PostgreSQL installed');
   process.exit(2);
 }
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-fixture-'));
+const main = unpack({ name, commit: name }, join(folder, name));
 const data = join(folder, 'data');
 writeFileSync(join(folder, 'bylaw.yaml'), FILLED_SCHEMA);
 const place = ['--schema', join(folder, 'bylaw.yaml'), '--database-url', postgres.url, '--data', data];

@@ -1,7 +1,6 @@
 /** The source of an earlier version, out of the history of this repository. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -19,27 +18,21 @@ export const LAST_LANDED: EarlierVersion = { name: 'a87863c', commit: 'a87863c' 
 /** The last version with the table `bylaw_idempotency`. */
 export const WITH_EARLIER_KEYS: EarlierVersion = { name: '8adce3d', commit: '8adce3d' };
 
-/** The entry file of the version; undefined, after a loud notice, in a checkout without its commit. */
-export function mainOf({ commit }: EarlierVersion): string | undefined {
-  const folder = join(tmpdir(), `bylaw-version-${commit}`);
-  if (!existsSync(folder)) {
-    let archive: Buffer;
-    try {
-      archive = git('archive', commit);
-    } catch {
-      console.error(`\n!!! This checkout has no commit ${commit}: what runs two versions side by side DOES NOT RUN.\n`);
-      return undefined;
-    }
-    const partial = mkdtempSync(`${folder}-`);
-    mkdirSync(partial, { recursive: true });
-    execFileSync('tar', ['-x', '-C', partial], { input: archive });
-    symlinkSync(join(ROOT, 'node_modules'), join(partial, 'node_modules'));
-    try {
-      renameSync(partial, folder);
-    } catch {
-      // Another process was faster.
-      rmSync(partial, { recursive: true, force: true });
-    }
+/** False, after a loud notice, in a checkout without its commit. */
+export function isKnown({ commit }: EarlierVersion): boolean {
+  try {
+    git('cat-file', '-e', commit);
+    return true;
+  } catch {
+    console.error(`\n!!! This checkout has no commit ${commit}: what runs two versions side by side DOES NOT RUN.\n`);
+    return false;
   }
+}
+
+/** Writes the source of the version into the folder, and returns its entry file. */
+export function unpack({ commit }: EarlierVersion, folder: string): string {
+  mkdirSync(folder);
+  execFileSync('tar', ['-x', '-C', folder], { input: git('archive', commit) });
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   return join(folder, 'src/main.ts');
 }

@@ -12,16 +12,13 @@ import { type Answer, Client } from '../support/client.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { type Server, serve } from '../support/process.ts';
 import { schemaFrom } from '../support/service.ts';
-import { LAST_LANDED, mainOf, WITH_EARLIER_KEYS } from './earlier-version.ts';
+import { isKnown, LAST_LANDED, unpack, WITH_EARLIER_KEYS } from './earlier-version.ts';
 import { FILLED_ADMIN, FILLED_ENV, FILLED_SCHEMA, type Filled, fill } from './filling.ts';
 
 const postgresUrl = inject('postgresUrl');
-const versions = [LAST_LANDED, WITH_EARLIER_KEYS].flatMap((version) => {
-  const main = postgresUrl === '' ? undefined : mainOf(version);
-  return main === undefined ? [] : [{ ...version, main }];
-});
+const versions = postgresUrl === '' ? [] : [LAST_LANDED, WITH_EARLIER_KEYS].filter(isKnown);
 
-describe.skipIf(versions.length === 0).each(versions)('$name beside this version', ({ main, name }) => {
+describe.skipIf(versions.length === 0).each(versions)('$name beside this version', ({ name, commit }) => {
   let folder: string;
   let server: Server;
   let service: Service;
@@ -33,6 +30,7 @@ describe.skipIf(versions.length === 0).each(versions)('$name beside this version
     const url = await isolatedUrl(postgresUrl);
     const schema = join(folder, 'bylaw.yaml');
     const data = join(folder, 'data');
+    const main = unpack({ name, commit }, join(folder, name));
     await writeFile(schema, FILLED_SCHEMA);
     server = await serve(['--schema', schema, '--database-url', url, '--data', data], FILLED_ENV, undefined, main);
     filled = await fill(server.url);
