@@ -93,9 +93,9 @@ export class FairQueue {
     }
   }
 
-  async serve<T>(work: () => Promise<T>): Promise<T> {
+  async serve<T>(work: () => Promise<T>, patienceMs = Number.POSITIVE_INFINITY): Promise<T> {
     const caller = currentCaller();
-    const leave = this.#enterAtOnce(caller) ?? (await this.#enterInTurn(caller, Number.POSITIVE_INFINITY));
+    const leave = this.#enterAtOnce(caller) ?? (await this.#enterInTurn(caller, patienceMs));
     try {
       return await work();
     } finally {

@@ -3,6 +3,8 @@
 import { namedCells } from '../database/cells.ts';
 import type { Database } from '../database/contract.ts';
 import { memoized } from '../memoized.ts';
+import { Problem } from '../problem.ts';
+import { QueuePerKey } from '../queue-per-key.ts';
 import type { Schema, Uploads } from '../schema/model/model.ts';
 import { param, sql } from '../sql.ts';
 import { withDeadline } from '../with-deadline.ts';
@@ -26,8 +28,19 @@ const REMOVALS_AT_ONCE = 8;
  */
 const PATIENCE = 2_000;
 
+/**
+ * Uploads of one caller that are open at a time. An open upload has up to 33 MiB of memory where a bucket is slower than
+ * its client, and some disk; later ones wait with their bytes unread.
+ */
+const UPLOADS = { running: 8, waiting: 128, patienceMs: 60_000 };
+
+const tooManyUploads = (): Problem =>
+  new Problem('rate_limited', 'too many of your uploads are under way; send the next when one of them has ended');
+
 export interface Files {
   readonly storage: Storage;
+  /** Runs uploads, by the ids of their callers. */
+  readonly uploads: QueuePerKey;
   readonly links: SignedLinks;
   readonly variants: Variants;
   /**
@@ -83,6 +96,7 @@ export async function createFiles({ db, schema, openStorage, place, onError }: F
   else void sweeper.start();
   const files: Files = {
     storage,
+    uploads: new QueuePerKey(UPLOADS, tooManyUploads),
     links: createLinks(linkKey),
     variants: new Variants(storage, schema.uploads.images),
     async discard(ids) {

@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { hash as argonHash, verify as argonVerify, parseOptions } from '@node-rs/argon2';
 import { FairQueue, type Refused } from '../../fair-queue.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
-import type { QueueSize } from '../limits/queue-per-key.ts';
+import type { QueueSize } from '../../queue-per-key.ts';
 import { isCommon } from './common-passwords.ts';
 
 /** Memory in KiB. */

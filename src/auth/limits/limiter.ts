@@ -7,13 +7,13 @@ import { createHash } from 'node:crypto';
 import type { Database } from '../../database/contract.ts';
 import { parseString } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
+import { QueuePerKey } from '../../queue-per-key.ts';
 import type { Limits } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, text } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
 import { AttemptCounter } from './attempt-counter.ts';
 import { networkOf } from './network.ts';
-import { QueuePerKey } from './queue-per-key.ts';
 
 interface Attempt {
   /** Counts the failure. Throws `rate_limited`, in place of the plain refusal, when it was one too many. */

@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { asCaller, currentCaller } from '../../caller.ts';
 import { freeBuffer } from '../receive/free-buffer.ts';
 import { entriesOf, INCOMING, orUnavailable, placeOf, syncFolder, unlessMissing } from './local-places.ts';
 import { sweepFolder } from './local-sweep.ts';
@@ -19,15 +20,20 @@ import {
   type Sweep,
   storeBytes,
 } from './storage.ts';
+import { StoringTurns } from './storing-turns.ts';
 
 /** Bytes that are collected before a write. An upload has at most three such buffers in memory. */
 const WRITE_BYTES = 512 * 1024;
 /** Bytes of a read. A download has two such buffers. */
 const READ_AHEAD = 256 * 1024;
 
+/** Writes at a time. They leave one of libuv's four threads to passwords and downloads where the disk is slow. */
+const WRITES_AT_ONCE = 3;
+
 /** Throws StorageUnavailable for errors of the system. */
 export class LocalStorage implements Storage {
   readonly #root: string;
+  readonly #turns = new StoringTurns(WRITES_AT_ONCE);
 
   constructor(root: string) {
     this.#root = root;
@@ -77,7 +83,8 @@ export class LocalStorage implements Storage {
     const folder = join(this.#root, INCOMING);
     await mkdir(folder, { recursive: true });
     const temporary = join(folder, `${key}.${randomBytes(6).toString('hex')}`);
-    return new LocalIncoming(await open(temporary, 'wx', 0o600), { root: this.#root, temporary, place });
+    const file = await open(temporary, 'wx', 0o600);
+    return new LocalIncoming(file, { root: this.#root, temporary, place }, this.#turns);
   }
 
   /** Lists the paths of a file and its variants. */
@@ -101,6 +108,8 @@ interface Places {
 class LocalIncoming implements Incoming {
   readonly #file: FileHandle;
   readonly #places: Places;
+  readonly #turns: StoringTurns;
+  readonly #caller = currentCaller();
   readonly #spare: Buffer[] = [];
   #filling: Buffer | undefined;
   #filled = 0;
@@ -108,9 +117,10 @@ class LocalIncoming implements Incoming {
   #open = true;
   #published = false;
 
-  constructor(file: FileHandle, places: Places) {
+  constructor(file: FileHandle, places: Places, turns: StoringTurns) {
     this.#file = file;
     this.#places = places;
+    this.#turns = turns;
   }
 
   write(chunk: Buffer): Promise<void> | undefined {
@@ -134,7 +144,7 @@ class LocalIncoming implements Incoming {
     this.#filling = undefined;
     this.#filled = 0;
     this.#writing = before.then(async () => {
-      await orUnavailable(writeAll(this.#file, bytes));
+      await orUnavailable(this.#inTurn(() => writeAll(this.#file, bytes)));
       this.#spare.push(batch);
     });
     // The next wait reports it; an unhandled rejection would end the process.
@@ -149,6 +159,14 @@ class LocalIncoming implements Incoming {
   async #publish(): Promise<void> {
     this.#flush();
     await this.#writing;
+    await this.#inTurn(() => this.#settle());
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    return asCaller(this.#caller, () => this.#turns.run(work));
+  }
+
+  async #settle(): Promise<void> {
     await this.#file.sync();
     await this.#close();
     const folder = dirname(this.#places.place);

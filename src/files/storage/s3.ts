@@ -22,6 +22,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { asCaller, currentCaller } from '../../caller.ts';
 import { codeOf } from '../../thrown.ts';
 import type { S3Place } from './s3-place.ts';
 import {
@@ -37,10 +38,14 @@ import {
   type Sweep,
   TRASH_MS,
 } from './storage.ts';
+import { StoringTurns } from './storing-turns.ts';
 
-/** An upload takes about `PART` × `AT_ONCE` bytes of memory. */
+/** An upload takes `ROOM`, the parts that are sent, and the next part of memory. */
 const PART = 8 * 1024 * 1024;
 const PARTS_AT_ONCE = 3;
+const ROOM = 1024 * 1024;
+/** Parts and whole files of all uploads that are sent at a time. */
+const SENT_AT_ONCE = 16;
 /** Seconds for which a redirect is valid. */
 const REDIRECT_LIFETIME = 60;
 
@@ -63,6 +68,18 @@ function s3ClientOf({ region, endpoint }: Pick<S3Place, 'region' | 'endpoint'>):
   return client;
 }
 
+const STORES = /^(?:UploadPart|CompleteMultipartUpload|PutObject)Command$/;
+
+/** Sends what stores bytes in the turns of its caller. */
+function storeInTurns(client: S3Client, turns: StoringTurns): void {
+  client.middlewareStack.add(
+    (next, { commandName = '' }) =>
+      (args) =>
+        STORES.test(commandName) ? turns.run(() => next(args)) : next(args),
+    { step: 'initialize', name: 'storingTurns' },
+  );
+}
+
 /** True after all attempts: no connection, or an error of the server itself. */
 function isUnreachable(error: unknown): boolean {
   const name = error instanceof Error ? error.name : undefined;
@@ -82,6 +99,7 @@ export class S3Storage implements Storage {
   constructor(place: S3Place, client: S3Client = s3ClientOf(place)) {
     this.#place = place;
     this.#client = client;
+    storeInTurns(client, new StoringTurns(SENT_AT_ONCE));
   }
 
   async incoming(key: StorageKey): Promise<Incoming> {
@@ -232,8 +250,9 @@ interface ObjectTarget {
 }
 
 class S3Incoming implements Incoming {
-  readonly #body = new PassThrough({ highWaterMark: PART });
+  readonly #body = new PassThrough({ highWaterMark: ROOM });
   readonly #upload: Upload;
+  readonly #caller = currentCaller();
   readonly #undo: () => Promise<void>;
   readonly #failing = new AbortController();
   #done: Promise<unknown> | undefined;
@@ -271,7 +290,8 @@ class S3Incoming implements Incoming {
   }
 
   #start(): Promise<unknown> {
-    this.#done ??= this.#upload.done().catch((error: unknown) => {
+    // Chunks arrive in events of a socket, which know no caller.
+    this.#done ??= asCaller(this.#caller, () => this.#upload.done()).catch((error: unknown) => {
       this.#failing.abort(error);
       throw error;
     });

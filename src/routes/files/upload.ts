@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
+import { currentCaller } from '../../caller.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import { createData, expandParameter, uniqueProblems, written } from '../../describe/collection-schemas.ts';
 import type { RequestBody } from '../../describe/operation.ts';
@@ -13,6 +14,7 @@ import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import { Refusal } from '../../refusal.ts';
+import type { Relation } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
 import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from '../records/idempotent.ts';
 import { expandOf } from '../records/query-string.ts';
@@ -53,7 +55,8 @@ export const uploadFiles = route({
   problems: ['invalid_parameter', 'unknown_expand', 'malformed_multipart', uniqueProblems, 'idempotency_mismatch'],
   async handle(ctx, app) {
     try {
-      await upload(ctx, app);
+      const form = await checkedForm(ctx, app);
+      await app.files.uploads.run(currentCaller().id, () => upload(ctx, app, form));
     } catch (error) {
       // A client that is still sending would not read the response before the end.
       await drain(ctx);
@@ -62,16 +65,31 @@ export const uploadFiles = route({
   },
 });
 
-async function upload(ctx: Context, app: App): Promise<void> {
+/** The facts of a request that are known before its body is read. */
+interface Form {
+  readonly key: string | undefined;
+  readonly relations: readonly Relation[];
+  readonly boundary: string;
+  /** Bytes. Undefined: no limit. */
+  readonly quota: number | undefined;
+}
+
+async function checkedForm(ctx: Context, app: App): Promise<Form> {
   const { uploads } = app.schema;
-  const admission = admissionOf(ctx);
-  const { caller } = admission;
+  const { caller, collection } = admissionOf(ctx);
   const key = idempotencyKeyOf(ctx);
-  const relations = expandOf(ctx, admission.collection);
+  const relations = expandOf(ctx, collection);
   const boundary = checkedBoundary(ctx);
   checkLength(ctx.get('Content-Length'), uploads);
   const quota = quotaOf(uploads, caller.auth.roles);
   if (quota !== undefined) await checkQuota(app.db, { userId: caller.id, quota, size: 1 });
+  return { key, relations, boundary, quota };
+}
+
+async function upload(ctx: Context, app: App, { key, relations, boundary, quota }: Form): Promise<void> {
+  const { uploads } = app.schema;
+  const admission = admissionOf(ctx);
+  const { caller } = admission;
   const id = newRecordId();
   const incoming = await app.files.storage.incoming(id);
   const published = { done: false };

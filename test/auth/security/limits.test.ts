@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PasswordPool } from '../../../src/auth/accounts/passwords.ts';
 import { networkOf } from '../../../src/auth/limits/network.ts';
-import { QueuePerKey } from '../../../src/auth/limits/queue-per-key.ts';
+import { QueuePerKey } from '../../../src/queue-per-key.ts';
 import { cheapPasswords, describeOnOne, type TestService } from '../../support/service.ts';
 import { codeOf, login, newEmail, PASSWORD, SCHEMA } from '../people.ts';
 
