@@ -189,7 +189,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: '<',
     mirror: '<=',
     holds: (left, right) => rank(left, oneValue(right)) >= 0,
-    doc: 'greater or equal; a literal is never rounded: `n >= 1.5` over an int is `n >= 2`',
+    doc: 'greater or equal; over an int a literal is never rounded: `n >= 1.5` is `n >= 2`; over a float it is the nearest double',
     examples: ['@record.rating >= 4.5'],
   }),
   in: {

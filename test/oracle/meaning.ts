@@ -221,7 +221,12 @@ class Reader {
       return between(list, element);
     }
     const type = sides !== 'same' ? 'string' : this.#pivot(left, right, elements);
-    const [a, b] = [this.#read(left, type, elements), this.#read(right, type, elements)];
+    const meetsFloat = [left, right].some((side) => this.#declared(side, elements) === 'float');
+    const read = (side: Operand): CheckedOperand => {
+      const operand = this.#read(side, type, elements);
+      return meetsFloat && operand.kind === 'literal' ? nearestDouble(operand) : operand;
+    };
+    const [a, b] = [read(left), read(right)];
     if (!isComparable(a.type, b.type)) throw new Misfit(`${op} between different types`);
     return between(a, b);
   }
@@ -253,9 +258,10 @@ class Reader {
   }
 
   #elementAndList(one: Operand, many: Operand, elements: Elements): readonly [CheckedOperand, CheckedOperand] {
-    const type = this.#declared(one, elements) ?? ownType(one);
+    const declared = this.#declared(one, elements);
+    const type = declared ?? ownType(one);
     if (many.kind === 'list') {
-      const list = listOf(many, type);
+      const list = listOf(many, type, declared === 'float');
       return [this.#read(one, type ?? list.type, elements), list];
     }
     if (many.kind !== 'path') throw new Misfit('in a value that is not a list');
@@ -467,11 +473,20 @@ function literal(item: Item, type: ValueType): LiteralOperand {
   }
 }
 
+/** Against a stored or given float, a number is the nearest double, unless it is beyond all of them. */
+function nearestDouble(operand: LiteralOperand): LiteralOperand {
+  const { exact, ...nearest } = operand;
+  return exact !== undefined && Number.isFinite(operand.value) ? nearest : operand;
+}
+
 /** Without a type on the other side, the first element says what the list is of; ints beside fractions are floats. */
-function listOf({ items }: List, against: ValueType | undefined): LiteralOperand {
+function listOf({ items }: List, against: ValueType | undefined, meetsFloat: boolean): LiteralOperand {
   const [first] = items;
   const type = against ?? (first && ownType(first)) ?? 'string';
-  const read = items.map((item) => literal(item, isNumber(type) ? 'float' : type));
+  const read = items.map((item) => {
+    const element = literal(item, isNumber(type) ? 'float' : type);
+    return meetsFloat ? nearestDouble(element) : element;
+  });
   const isExact = read.map(({ exact }) => exact !== undefined);
   const held = items.filter((_, i) => !isExact[i]);
   const isInts = (held.length > 0 ? held : items).every((item) => item.kind === 'number' && isWhole(item.source));

@@ -5,7 +5,7 @@ import { isBlankNeedle } from '../fold.ts';
 import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, isText, isWhole, scalarOf } from '../scalar-types.ts';
 import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
-import { isExact, type Literal, readList, readLiteral } from './literals.ts';
+import { isExact, type Literal, nearestDouble, readList, readLiteral } from './literals.ts';
 import { addressOfUser, elementByName, isAddress } from './named-records.ts';
 import { readAs, typeGiven } from './params.ts';
 import type { CheckIssue } from './place.ts';
@@ -164,13 +164,17 @@ function emptyIdentifier({ expr, left, right, at }: Pair, empty: ScalarSide): Ch
   return { code: 'identifier_malformed', message, span: empty.span, suggestion: test, fix };
 }
 
-function finish(
-  { expr }: Pair,
-  left: CheckedOperand | undefined,
-  right: CheckedOperand | undefined,
-): Checked | undefined {
-  return left && right && { kind: 'compare', op: expr.op, left, right, span: expr.span };
+function finish(pair: Pair, left: CheckedOperand | undefined, right: CheckedOperand | undefined): Checked | undefined {
+  const { op, span } = pair.expr;
+  const isFloat = isFloatSide(pair.left) || isFloatSide(pair.right);
+  const operandOf = (side: CheckedOperand): CheckedOperand =>
+    isFloat && side.kind === 'literal' && !side.list ? nearestDouble(side) : side;
+  return left && right && { kind: 'compare', op, left: operandOf(left), right: operandOf(right), span };
 }
+
+/** A float by itself, not by the literal that it meets. */
+const isFloatSide = (side: Side): boolean =>
+  side.kind === 'fixed' && isNumeric(side.operand.type) && !isWhole(side.operand.type);
 
 function unordered({ op, opSpan }: Compare, type: ValueType): CheckIssue {
   const message = `\`${op}\` compares strings, numbers and datetimes, not ${describeType(type)}; expected \`=\` or \`!=\``;
@@ -234,7 +238,8 @@ function elementAndList(
       return given(settle(one, type, at), readAs(many.query, type, true));
     }
     case 'list': {
-      const { operand, issues } = readList(many.list, { type: ownType(one), isExact: isExactNumeral(one) });
+      const element = { type: ownType(one), isExact: isExactNumeral(one), isFloat: isFloatSide(one) };
+      const { operand, issues } = readList(many.list, element);
       for (const issue of issues) at.report(issue);
       if (operand === undefined) return {};
       return given(

@@ -5,7 +5,7 @@ import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
 import { FUNCTION_NAMES, RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, isWhole, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
 import type { Catalog, CheckedOperand, NamedCondition, Parameter } from '../types.ts';
-import { readLiteral } from './literals.ts';
+import { nearestDouble, readLiteral } from './literals.ts';
 import { type BoundParameter, type CheckIssue, type Place, recordStart } from './place.ts';
 import { resolve } from './resolve.ts';
 import { sizeOf } from './size.ts';
@@ -136,7 +136,7 @@ export function bindArgument(parameter: Parameter, argument: Operand, place: Pla
       const read = readLiteral(argument, parameter.type);
       if ('code' in read) return place.report(read);
       if (!fits(read.type, parameter.type)) return place.report(unfit(parameter, describeType(read.type), argument));
-      return argumentOf(read);
+      return argumentOf(isWhole(parameter.type) ? read : nearestDouble(read));
     }
     case 'count':
       return place.report(unfit(parameter, 'a count', argument));

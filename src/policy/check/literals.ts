@@ -40,7 +40,7 @@ function withoutTrailingZeros(digits: string): string {
   return digits.slice(0, end);
 }
 
-/** A fraction is the nearest double, as in every float column; an integer is itself or `exact`. */
+/** A fraction is the nearest double; an integer is itself or `exact`. */
 function isHeld(source: string, value: number): boolean {
   if (!Number.isFinite(value)) return false;
   return !Number.isInteger(value) || normalised(source) === normalised(BigInt(value).toString());
@@ -116,6 +116,13 @@ function readAgainst(literal: Literal, type: ValueType): LiteralRead | CheckIssu
   return own.type === type ? own : literalMismatch(literal, type);
 }
 
+/** Against a float, a number is the nearest double, as stored values and parameters are; beyond all doubles it stays. */
+export function nearestDouble<T extends Pick<LiteralOperand, 'value' | 'exact'>>(read: T): T {
+  if (read.exact === undefined || !Number.isFinite(read.value)) return read;
+  const { exact, ...nearest } = read;
+  return nearest as T;
+}
+
 const isIssue = (read: LiteralRead | CheckIssue): read is CheckIssue => 'code' in read;
 
 /** `against`: the type of the other side, if that has one. */
@@ -138,6 +145,8 @@ interface ListElement {
   readonly type: ValueType | undefined;
   /** It is a number that no double holds, so that only such numbers of the list can equal it. */
   readonly isExact: boolean;
+  /** It is a float by itself, not by the elements that it meets. */
+  readonly isFloat: boolean;
 }
 
 /** `element`: the other side. */
@@ -164,7 +173,8 @@ export function readList(list: List, element: ListElement): ReadList {
     : { operand: listOperand(list, itemsFor(element, items), expected ?? 'string'), issues };
 }
 
-function itemsFor(element: ListElement, items: readonly LiteralRead[]): readonly LiteralRead[] {
+function itemsFor(element: ListElement, read: readonly LiteralRead[]): readonly LiteralRead[] {
+  const items = element.isFloat ? read.map(nearestDouble) : read;
   const exact = element.isExact ? items.filter((item) => item.exact !== undefined) : [];
   return exact.length > 0 ? exact : items;
 }

@@ -4,7 +4,7 @@
  */
 import { numberTest } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
-import { isNumeric, isWhole } from '../scalar-types.ts';
+import { isNumeric } from '../scalar-types.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 import { boundedByField } from './field-bounds.ts';
 import { mayBeAbsent } from './resolve.ts';
@@ -101,7 +101,7 @@ function ofPresentSides({ op, left, right }: CheckedCompare): Outcomes {
   const operator = OPERATORS[op];
   if (sameColumn(left, right)) return operator.negative || operator.strict ? CAN_BE_FALSE : CAN_BE_TRUE;
   if (right.kind !== 'literal' || left.kind !== 'column') return CAN_BE_TRUE | CAN_BE_FALSE;
-  if (isWhole(left.type) && typeof right.value === 'number' && isNumeric(right.type)) {
+  if (isNumeric(left.type) && typeof right.value === 'number') {
     const test = numberTest(left.type, op, { value: right.value, exact: right.exact as string | undefined });
     if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
   }

@@ -73,6 +73,8 @@ describe('constant conditions', () => {
     ['@record.status in []', [['never_true', '@record.status in []']]],
     ['@record.status = "publishd"', [['enum_unknown', '"publishd"', '@record.status = "published"']]],
     ['@record.score = 1.5', [['never_true', '@record.score = 1.5']]],
+    ['@record.rating = 1e400', [['never_true', '@record.rating = 1e400']]],
+    ['@record.rating = 1e300', []],
     ['@record.title is null', [['never_true', '@record.title is null']]],
     ['@record.id is not null', [['always_true', '@record.id is not null']]],
     ['@record.score = @record.score', [['same_operands', '@record.score = @record.score']]],
