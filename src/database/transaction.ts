@@ -31,6 +31,8 @@ const MOST_SLICE_MS = 400;
 /** An open transaction takes statements. */
 interface Scope {
   open: boolean;
+  /** The transaction has had its time, or must give way: nothing of it is committed, whatever its work makes of the error. */
+  ended?: Error;
 }
 const inside = new AsyncLocalStorage<Scope>();
 
@@ -110,6 +112,7 @@ async function attemptOnce<T>(
     if (time.end === Number.POSITIVE_INFINITY) await held.send(NO_TIME_LIMIT);
     else if (held.mustGiveWay === undefined) await held.send(limitsOf(time.limitMs));
     const result = await inside.run(scope, () => work(transactionOn(held, scope, time)));
+    if (scope.ended !== undefined) throw scope.ended;
     const { tag } = await held.send(COMMIT);
     isClean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
@@ -128,6 +131,8 @@ async function attemptOnce<T>(
   }
 }
 
+const late = (): StoreError => new StoreError('unavailable', undefined, new Error('the transaction is late'));
+
 function transactionOn(held: Lease, scope: Scope, { end }: TransactionTime): Transaction {
   let last: Promise<unknown> = Promise.resolve();
   // Concurrent statements go one after the other, because a transaction has one connection.
@@ -135,8 +140,9 @@ function transactionOn(held: Lease, scope: Scope, { end }: TransactionTime): Tra
     const answer = last.then(() => {
       // After a failed statement, the connection may have another holder already.
       invariant(scope.open, 'a transaction that has ended is not asked');
-      if (performance.now() > end) throw new StoreError('unavailable', undefined, new Error('the transaction is late'));
-      if (held.mustGiveWay?.()) throw new GaveWay('others wait for their turn');
+      if (performance.now() > end) scope.ended ??= late();
+      else if (held.mustGiveWay?.()) scope.ended ??= new GaveWay('others wait for their turn');
+      if (scope.ended !== undefined) throw scope.ended;
       return held.send(statement).catch((error: unknown) => {
         throw toStoreError(error);
       });

@@ -1,5 +1,6 @@
 /** A transaction whose connection is lost. */
 import { describe, expect, test } from 'vitest';
+import type { Transaction } from '../../src/database/contract.ts';
 import type { Lease } from '../../src/database/transaction.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { raw } from '../../src/sql.ts';
@@ -78,6 +79,22 @@ describe('the only connection', () => {
     await transact(lease, (tx) => tx.run(raw('write')));
     expect(slices).toEqual([50, 100, 200]);
     expect(sent).toEqual(['BEGIN', 'ROLLBACK', 'BEGIN', 'ROLLBACK', 'BEGIN', 'write', 'COMMIT']);
+  });
+
+  test('a transaction that hides the error of giving way commits nothing of that turn', async () => {
+    const { sent, lease } = only(100);
+    const work = async (tx: Transaction): Promise<string> => {
+      await tx.run(raw('write')).catch(() => undefined);
+      return 'done';
+    };
+    expect(await transact(lease, work)).toBe('done');
+    expect(sent).toEqual(['BEGIN', 'ROLLBACK', 'BEGIN', 'write', 'COMMIT']);
+  });
+
+  test('concurrent statements of a transaction that gives way are all undone, and begin again', async () => {
+    const { sent, lease } = only(100);
+    await transact(lease, (tx) => Promise.all(['one', 'two'].map((text) => tx.run(raw(text)))));
+    expect(sent).toEqual(['BEGIN', 'ROLLBACK', 'BEGIN', 'one', 'two', 'COMMIT']);
   });
 
   test('a transaction that has had its time is unavailable, and undone', async () => {
