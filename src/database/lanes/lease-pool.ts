@@ -74,7 +74,7 @@ export class LeasePool {
   async send(statement: Sql, needs: LeaseNeeds = {}): Promise<Outcome> {
     const { history } = this.#options.statements;
     const lease = await this.lease(needs);
-    const limit = Math.min(needs.limitMs ?? TIME_LIMIT_MS, TIME_LIMIT_MS);
+    const limit = needs.limitMs ?? TIME_LIMIT_MS;
     const since = performance.now();
     const note = (hasFailed: boolean): void =>
       history.noteAnswer(statement.text, performance.now() - since, { hasFailed });

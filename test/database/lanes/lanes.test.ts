@@ -137,6 +137,11 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
     expect(before).toEqual(['15000']);
   });
 
+  it('a read may have more time than other statements', async () => {
+    const shown = raw("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'");
+    expect(await db.rows(shown, { lane: 'slow', limitMs: 60_000 })).toEqual([['60000']]);
+  });
+
   it('a read waits for a connection as long as it may take, and then has all its time', async () => {
     const ask = (statement: Sql, limitMs: number) =>
       asCaller({ id: 'ann', isKept: false }, () => db.rows(statement, { lane: 'slow', limitMs }));
