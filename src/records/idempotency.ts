@@ -19,8 +19,8 @@ export interface AnswerToKeep {
   readonly answer: StoredAnswer;
   /** The answer without the content of records. */
   readonly outline: StoredAnswer;
-  /** The records whose content is in the answer. */
-  readonly records: readonly RecordReference[];
+  /** The records whose content is in the answer; undefined: some are deleted again, so that only the outline is kept. */
+  readonly records: readonly RecordReference[] | undefined;
 }
 
 /** Bytes of a kept answer; of a larger one, the outline is kept. */
@@ -51,8 +51,11 @@ export class KeptAnswers {
     // The text of the outline takes the place of the answer when a record is deleted.
     const outlineText = JSON.stringify({ ...outline, isOutline: true } satisfies StoredAnswer);
     const whole = JSON.stringify({ ...answer, outline: outlineText });
-    const isWhole = Buffer.byteLength(whole) <= MAX_KEPT_BYTES;
-    const [row] = await tx.rows(insertAnswer(key, isWhole ? whole : outlineText, isWhole ? records : []));
+    const kept =
+      records === undefined || Buffer.byteLength(whole) > MAX_KEPT_BYTES
+        ? insertAnswer(key, outlineText, [])
+        : insertAnswer(key, whole, records);
+    const [row] = await tx.rows(kept);
     return row?.[0] === '0' ? this.#findKept(tx, key) : undefined;
   }
 

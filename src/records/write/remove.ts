@@ -83,7 +83,8 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
     sql`${ident(STORED)}.id = ${uuid(request.id)}`,
     permit.where(STORED),
     ...(isDivided ? [] : [unkept]),
-    ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
+    // Kept answers are other rows, too: a batch that has just committed may have kept one.
+    ...(permit.consultsOthers || !isDivided ? [versionUnchanged(writer, request.id)] : []),
     ...accepted.map(hasCount),
   ];
   const statement = sql`

@@ -53,7 +53,8 @@ export const batchRecords = route({
       claim === undefined
         ? app.records.batch(wanted, async (batch) => answerOf((await run(batch)).map(({ text }) => text)))
         : onceUnderKey(app, claim, {
-            write: (keep) => app.records.batch(wanted, async (batch) => keep(batch.tx, answerToKeep(await run(batch)))),
+            write: (keep) =>
+              app.records.batch(wanted, async (batch) => keep(batch.tx, answerToKeep(await run(batch), operations))),
             reread: (outline) => rereadAnswer(ctx, app, { outline, operations }),
           });
     const answer = await writing
@@ -92,11 +93,17 @@ const answerOf = (results: readonly string[]): Answer => ({
   body: `{"data":[${results.join(',')}]}`,
 });
 
-const answerToKeep = (results: readonly OperationResult[]): AnswerToKeep => ({
+const answerToKeep = (results: readonly OperationResult[], operations: readonly Operation[]): AnswerToKeep => ({
   answer: answerOf(results.map(({ text }) => text)),
   outline: answerOf(results.map(({ outline }) => outline)),
-  records: results.flatMap(({ record }) => record ?? []),
+  records: mayDeleteUpdated(operations) ? undefined : results.flatMap(({ record }) => record ?? []),
 });
+
+/** A delete after an update may take the updated record, itself or by a cascade. A new one has only what the request has. */
+function mayDeleteUpdated(operations: readonly Operation[]): boolean {
+  const updated = operations.findIndex(({ op }) => op === 'update');
+  return updated >= 0 && operations.slice(updated).some(({ op }) => op === 'delete');
+}
 
 interface RereadBatch {
   readonly outline: StoredAnswer;

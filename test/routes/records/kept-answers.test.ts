@@ -1,7 +1,7 @@
 // @module-tag partitions
 /** The answers kept under an Idempotency-Key: at most 64 KiB, and no content of a deleted record. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { raw } from '../../../src/sql.ts';
+import { raw, sql, uuid } from '../../../src/sql.ts';
 import { outcomeOf } from '../../support/records.ts';
 import { describeOnBoth, type User } from '../../support/service.ts';
 
@@ -46,6 +46,10 @@ describeOnBoth(
     const keptTexts = async (secret: string): Promise<number> => {
       const rows = await service.app.db.rows(raw('SELECT answer FROM bylaw_kept_answers'));
       return rows.filter(([answer]) => answer!.includes(secret)).length;
+    };
+    const locksWaitedFor = async (): Promise<number> => {
+      const [row] = await service.app.db.rows(raw('SELECT count(*) FROM pg_locks WHERE NOT granted'));
+      return Number(row![0]);
     };
     const keptBytes = async (): Promise<number> => {
       const [row] = await service.app.db.rows(raw('SELECT max(octet_length(answer)) FROM bylaw_kept_answers'));
@@ -112,6 +116,54 @@ describeOnBoth(
         expect([await keptTexts('secret of six'), await keptTexts('secret of seven')]).toEqual([0, 0]);
         expect((await ask()).body.data).toEqual([{ status: 201, data: { id: gone.data.id } }, left]);
       });
+    });
+
+    test('a batch keeps no content of a record that it updates and deletes, directly or by a cascade', async () => {
+      const folder = await made('folders', { title: 'f' });
+      const note = await made('notes', { text: 'secret of eight', owner: ann.id });
+      const inFolder = await made('notes', { text: 'secret of nine', owner: ann.id, folder });
+      const update = (id: string) => ({ op: 'update', collection: 'notes', id, data: { hidden: false } });
+      const ask = repeatable('batch', {
+        operations: [
+          update(note),
+          { op: 'delete', collection: 'notes', id: note },
+          update(inFolder),
+          { op: 'create', collection: 'notes', data: { text: 'a note that stays', owner: ann.id } },
+          { op: 'delete', collection: 'folders', id: folder },
+        ],
+      });
+      const first = await ask();
+      expect(first.status, first.text).toBe(200);
+      expect([await keptTexts('secret of eight'), await keptTexts('secret of nine')]).toEqual([0, 0]);
+      const [, , , left] = first.body.data;
+      const goneWith = (id: string) => ({ status: 200, data: { id } });
+      const gone = { status: 204 };
+      expect((await ask()).body.data).toEqual([goneWith(note), gone, goneWith(inFolder), left, gone]);
+    });
+
+    test('a delete that waits for a batch takes the content that the batch has kept', async () => {
+      const id = await made('lines', { text: 'n' });
+      const { db, kept } = service.app;
+      const [isWritten, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const answer = { status: 200, headers: {}, body: 'secret of ten' };
+      const writing = db.transaction(async (tx) => {
+        await tx.run(sql`UPDATE lines SET text = 'secret of ten', _version = _version + 1 WHERE id = ${uuid(id)}`);
+        await kept.keep(
+          tx,
+          { userId: ann.id, path: '/api/batch', key: 'of ten', bodyHash: 'h' },
+          { answer, outline: { ...answer, body: '' }, records: [{ collection: 'lines', id }] },
+        );
+        isWritten.resolve();
+        await isOver.promise;
+      });
+      await isWritten.promise;
+      const deleted = ann.client.delete(`/api/lines/${id}`);
+      // The embedded database has one connection, and the delete waits for it.
+      if (service.kind === 'postgres') await expect.poll(() => locksWaitedFor()).toBeGreaterThan(0);
+      isOver.resolve();
+      await writing;
+      expect((await deleted).status).toBe(204);
+      expect(await keptTexts('secret of ten')).toBe(0);
     });
 
     describe('an answer of more than 64 KiB', () => {
