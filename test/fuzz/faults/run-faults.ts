@@ -16,7 +16,7 @@ import { noFilterCounts, runFilters } from '../query/filters.ts';
 import { LIST_FAULTS } from '../query/list-fault-list.ts';
 import { noListCounts, runLists } from '../query/lists.ts';
 import { noPageCounts, runPages } from '../query/pages.ts';
-import { runRemembered } from '../query/remembered.ts';
+import { noRememberedCounts, runRemembered } from '../query/remembered.ts';
 import { noServiceCounts, runServiceTaint } from '../query/service-taint.ts';
 import { makeCountsSmall } from '../query/small-counts.ts';
 import { loadQueryDoors } from '../query/store-modules.ts';
@@ -170,7 +170,7 @@ function listCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | un
   return firstFound(async (isOver) => {
     const doors = await loadQueryDoors(copy.root);
     const lists = { doors, seed, counts: noListCounts(), isOver };
-    const remembered = { doors, seed, counts: { compared: 0, texts: new Set<string>() } };
+    const remembered = { doors, seed, counts: noRememberedCounts() };
     return async (number) => {
       const place = { url, schema: `lists_${process.pid}_${number}`, openDatabase: doors.openDatabase };
       return (

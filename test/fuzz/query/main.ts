@@ -1,6 +1,7 @@
 /**
  * `npm run fuzz -- query --seconds 60 --seed 1` · `--world n` one world of filters alone · `--page-world n` one of pages alone ·
- * `--list-world n` one of lists alone · `--service-world n` one of the service alone ·
+ * `--list-world n` one of lists alone · `--remembered-world n` one of remembered plans alone ·
+ * `--service-world n` one of the service alone ·
  * `--embedded` on the embedded database, which holds up everything else in its process. Exits with 1 when anything disagrees, or too little
  * was compared.
  */
@@ -11,18 +12,22 @@ import { readServerUrl } from '../../../src/database/server-url.ts';
 import { isQueryCanceled } from '../../../src/database/to-store-error.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
-import { printShortfalls } from '../floor.ts';
+import { type Floor, printShortfalls } from '../floor.ts';
 import { openEmbeddedLane } from '../policies/embedded-lane.ts';
 import type { Lane } from '../policies/run.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
 import { type ListCounts, noListCounts, runLists } from './lists.ts';
 import { noPageCounts, type PageCounts, runPages } from './pages.ts';
+import { noRememberedCounts, runRemembered } from './remembered.ts';
 import { noServiceCounts, runServiceTaint, type ServiceCounts } from './service-taint.ts';
 import { copyWithSmallCounts } from './small-counts.ts';
 import { loadQueryDoors, type QueryDoors } from './store-modules.ts';
 
 /** The floor, a tenth of what a busy machine compares in a second. */
 const LEAST_A_SECOND = 20;
+
+/** The share of questions that must end in time, for few are left out. */
+const TIMELY = 0.95;
 
 type Work = (db: Database) => Promise<string | undefined>;
 /** Gives databases without tables. */
@@ -43,6 +48,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
       world: { type: 'string' },
       'page-world': { type: 'string' },
       'list-world': { type: 'string' },
+      'remembered-world': { type: 'string' },
       'service-world': { type: 'string' },
       from: { type: 'string', default: '0' },
       embedded: { type: 'boolean', default: false },
@@ -54,6 +60,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
   let end = Number.POSITIVE_INFINITY;
   const [counts, pageCounts] = [noFilterCounts(), noPageCounts()];
   const [listCounts, serviceCounts] = [noListCounts(), noServiceCounts()];
+  const rememberedCounts = noRememberedCounts();
   let found = 0;
   const isOver = (): boolean => Date.now() > end || found > 0;
   const copy = copyWithSmallCounts();
@@ -61,6 +68,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
   const run = { compiler: doors.compiler, seed, counts, isOver };
   const pageRun = { doors, seed, counts: pageCounts, isOver };
   const listRun = { doors, seed, counts: listCounts, isOver };
+  const rememberedRun = { doors, seed, counts: rememberedCounts };
   const serviceRun = { doors, seed, counts: serviceCounts, isOver };
   const note = (disagreement: string | undefined): void => {
     if (disagreement === undefined) return;
@@ -68,11 +76,13 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
     console.log(disagreement);
   };
   const { world, 'page-world': pageWorld, 'list-world': listWorld, 'service-world': serviceWorld, from } = options;
-  const isOne = [world, pageWorld, listWorld, serviceWorld].some((one) => one !== undefined);
+  const rememberedWorld = options['remembered-world'];
+  const isOne = [world, pageWorld, listWorld, rememberedWorld, serviceWorld].some((one) => one !== undefined);
   const turnsOf = (one: string | undefined) =>
     (isOne && one === undefined ? [] : worldsOf(one, from))[Symbol.iterator]();
   const [filterTurns, pageTurns] = [turnsOf(world), turnsOf(pageWorld)];
   const [listTurns, serviceTurns] = [turnsOf(listWorld), turnsOf(serviceWorld)];
+  const rememberedTurns = turnsOf(rememberedWorld);
   const stops: (() => Promise<void>)[] = [];
   const began = performance.now();
   let cutOff = 0;
@@ -97,6 +107,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
       ...places.flatMap(({ use }, i) => [
         () => next(pageTurns, (number) => use(doors, number, (db) => runPages(number, db, pageRun))),
         () => next(listTurns, (number) => use(doors, number, (db) => runLists(number, db, listRun))),
+        () => next(rememberedTurns, (number) => use(doors, number, (db) => runRemembered(number, db, rememberedRun))),
         async () =>
           i === 0 &&
           next(serviceTurns, (number) => use(doors, number, (db) => runServiceTaint(number, db, serviceRun))),
@@ -120,6 +131,7 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
   console.log(`  of pages          ${pageCounts.decisions}`);
   console.log(pageLine(pageCounts));
   console.log(listLine(listCounts));
+  console.log(`remembered plans    ${rememberedCounts.compared} pages, ${rememberedCounts.texts.size} texts`);
   console.log(serviceLine(serviceCounts));
   console.log(`worlds cut off      ${cutOff}, by the time limit of a statement`);
   console.log(`disagreements       ${found} (seed ${seed})`);
@@ -131,9 +143,19 @@ export async function fuzzQuery(args: readonly string[]): Promise<number> {
     { what: 'worlds of pages', count: pageCounts.worlds, least },
     { what: 'worlds of lists', count: listCounts.worlds, least },
     { what: 'worlds of requests', count: serviceCounts.worlds, least },
+    { what: 'pages of remembered plans', count: rememberedCounts.compared, least },
+    timely('requests', serviceCounts.requests, serviceCounts.expensive),
+    timely('walks', pageCounts.walks, pageCounts.expensive),
   ]);
   return found + shortfalls === 0 ? 0 : 1;
 }
+
+/** A run whose answers the clock decides compares next to nothing. */
+const timely = (of: string, count: number, expensive: number): Floor => ({
+  what: `${of} that end in time`,
+  count: count - expensive,
+  least: Math.floor(count * TIMELY),
+});
 
 /** Until time is up, or none of them has more to do. */
 async function inTurn(kinds: readonly (() => Promise<boolean>)[], isOver: () => boolean): Promise<void> {
@@ -171,8 +193,8 @@ const listLine = ({ worlds, pages, planned, filtered, records, unasked }: ListCo
   `lists               ${worlds} worlds, pages ${pages}, by branches as well ${planned}, with filters ${filtered}, ` +
   `records ${records}, empty ${unasked}`;
 
-const serviceLine = ({ worlds, requests, errors, changes }: ServiceCounts): string =>
-  `service             worlds ${worlds}, requests ${requests} in two databases each, errors ${errors}, hidden changes ${changes}`;
+const serviceLine = ({ worlds, requests, errors, changes, expensive }: ServiceCounts): string =>
+  `service             worlds ${worlds}, requests ${requests} in two databases each, errors ${errors}, hidden changes ${changes}, too expensive ${expensive}`;
 
 /** The one that is named, or all from a first one on. */
 function* worldsOf(one: string | undefined, from: string): Iterable<number> {

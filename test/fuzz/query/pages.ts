@@ -164,8 +164,10 @@ class PageSession {
 
   /** The same questions, after a change of what the caller may not see. */
   async #taint(): Promise<Outcome> {
-    const { data, changes, found } = await new TaintCheck(this.#world, this.#caller, this.#random).run(this.#questions);
+    const check = new TaintCheck(this.#world, this.#caller, this.#random);
+    const { data, changes, expensive, found } = await check.run(this.#questions);
     this.#counts.tainted += changes;
+    this.#counts.expensive += expensive;
     return { data, found: found && this.#withRules(found) };
   }
 

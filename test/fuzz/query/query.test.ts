@@ -14,7 +14,7 @@ import { loadQueryCompiler } from './compiler.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
 import { noListCounts, runLists } from './lists.ts';
 import { noPageCounts, runPages } from './pages.ts';
-import { runRemembered } from './remembered.ts';
+import { noRememberedCounts, runRemembered } from './remembered.ts';
 import { noServiceCounts, runServiceTaint } from './service-taint.ts';
 import { copyWithSmallCounts } from './small-counts.ts';
 import { loadQueryDoors } from './store-modules.ts';
@@ -76,6 +76,7 @@ describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (k
       expect(await inDatabase((db) => runPages(0, db, run))).toBeUndefined();
       // Walks of one page, without records, or where nothing is hidden compare nothing.
       const { walks, pages, records, hidden, aggregates, groups, tainted, expanded, capable, estimates } = counts;
+      expect(counts.expensive).toBeLessThan(walks / 5);
       expect(walks).toBeGreaterThan(15);
       expect(pages).toBeGreaterThan(1.5 * walks);
       expect(records).toBeGreaterThan(2 * pages);
@@ -88,7 +89,8 @@ describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (k
       const doors = await loadQueryDoors(copy.root);
       const run = { doors, seed: 20260101, counts, callers: 2, isOver: () => false };
       expect(await inDatabase((db) => runServiceTaint(0, db, run))).toBeUndefined();
-      const { requests, errors, changes } = counts;
+      const { requests, errors, changes, expensive } = counts;
+      expect(expensive).toBeLessThan(requests / 20);
       expect(requests).toBeGreaterThan(60);
       expect(errors).toBeGreaterThan(5);
       expect(changes).toBeGreaterThan(5);
@@ -124,7 +126,7 @@ describe.each(['embedded', 'postgres'] as const)('lists (%s)', (kind) => {
 
 describe('remembered plans', () => {
   it('a page of a remembered plan sends the same text and parameters as a plan that is made anew', async () => {
-    const counts = { compared: 0, texts: new Set<string>() };
+    const counts = noRememberedCounts();
     const doors = await loadQueryDoors();
     const db = await openEmbeddedDatabase();
     try {
