@@ -2,7 +2,6 @@
  * Measures the cost of a collection that is distributed by tenant: a list and a write of one
  * tenant, beside the same collection in one table.
  */
-
 import type { Database, ReadOptions, WriteTarget } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { applyMigration } from '../src/migrations/apply-migration.ts';

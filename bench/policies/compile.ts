@@ -1,5 +1,4 @@
 /** Parse, check and lower policies of about 100 characters; and the memory that a compiled one keeps. */
-
 import { LIMITS } from '../../grammar/limits.ts';
 import { parse } from '../../grammar/parser.ts';
 import { check, examine } from '../../src/policy/check/checker.ts';

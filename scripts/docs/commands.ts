@@ -1,5 +1,4 @@
 /** The tables of docs/operations.md: commands with their flags, and settings. */
-
 import { loadCommands } from '../../src/cli/index.ts';
 import { type Command, environmentOf, flagsOf } from '../../src/cli/support/command.ts';
 import { SETTINGS, type Setting } from '../../src/config.ts';

@@ -1,5 +1,4 @@
 /** The face of the auth room: everything that other rooms may ask of it. */
-
 import type { Database } from '../database/contract.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';

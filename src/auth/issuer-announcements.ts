@@ -2,7 +2,6 @@
  * Warns of nodes of one database with different base URLs, once on each node. An access token names
  * its issuer, the base URL of the node that signed it, so such nodes reject each other's tokens.
  */
-
 import type { Database } from '../database/contract.ts';
 import { raw } from '../sql.ts';
 

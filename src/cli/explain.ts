@@ -2,7 +2,6 @@
  * `bylaw explain`: what the rules of an action become for a caller, as a condition and, given a
  * record or a write, clause by clause.
  */
-
 import { printTrace } from './explain/print-trace.ts';
 import { isOfQuestion, questionOf } from './explain/question.ts';
 import { traceOf } from './explain/trace.ts';

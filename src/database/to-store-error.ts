@@ -1,5 +1,4 @@
 /** Maps errors of PostgreSQL and the driver to the kinds that callers act on. Only this file reads SQLSTATE. */
-
 import { Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { reasonOf } from '../thrown.ts';

@@ -1,5 +1,4 @@
 /** Transactions over one connection, the same on both databases. */
-
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { invariant } from '../invariant.ts';

@@ -1,5 +1,4 @@
 /** JSON Schemas and parameters of collections: records, what a write takes, filters, `expand`. */
-
 import { isText } from '../policy/scalar-types.ts';
 import { isToMany } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';

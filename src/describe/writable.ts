@@ -2,7 +2,6 @@
  * The members that a write may and must hold, for the OpenAPI document and the TypeScript types; and the
  * names of generated types.
  */
-
 import {
   type BelongsTo,
   type Collection,

@@ -3,7 +3,6 @@
  * the policy is then asked about records in memory (`test`) or turned into a SQL condition
  * (`where`). Both say the same, as they do in the service.
  */
-
 import { parse } from '../../grammar/parser.ts';
 import { lineAndColumn, PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
 import { print } from '../../grammar/printer.ts';

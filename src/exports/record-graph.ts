@@ -1,5 +1,4 @@
 /** A record that contains its related records → the input of predicates: a flat row, and related rows. */
-
 import { present } from '../invariant.ts';
 import { scalarOf } from '../policy/scalar-types.ts';
 import type { Catalog, CatalogCollection, CatalogRelation, Related, Row } from '../policy/types.ts';

@@ -1,5 +1,4 @@
 /** The face of the files room: storage, links and variants, and the deletion of bytes whose records are gone. */
-
 import { namedCells } from '../database/cells.ts';
 import type { Database } from '../database/contract.ts';
 import { memoized } from '../memoized.ts';

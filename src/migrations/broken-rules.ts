@@ -1,5 +1,4 @@
 /** Rows that were stored under other rules than a field has now: a plan counts them, and no migration changes them. */
-
 import { type Database, StoreError } from '../database/contract.ts';
 import { isNumeric } from '../policy/scalar-types.ts';
 import { FIELD_KINDS, SCALAR_TYPES } from '../schema/fields/index.ts';

@@ -1,5 +1,4 @@
 /** The actual tables, read from PostgreSQL's catalogue. */
-
 import { namedCells, readStrings } from '../database/cells.ts';
 import { tenantStorageOf } from '../database/citus.ts';
 import type { Cells, Queryable } from '../database/contract.ts';

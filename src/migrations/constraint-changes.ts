@@ -1,5 +1,4 @@
 /** The steps from the constraints and indexes of an existing table to those of the schema. */
-
 import { constraintName } from '../schema/model/stored-names.ts';
 import { empty, ident, raw, type Sql, sql } from '../sql.ts';
 import type { ActualConstraint, ActualIndex } from './catalog.ts';

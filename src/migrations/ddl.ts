@@ -3,7 +3,6 @@
  * nothing changes the text of such a statement. Statements that knex cannot make whole are written
  * by the `sql` tag (online-ddl.ts, tenant-tables.ts).
  */
-
 import { createRequire } from 'node:module';
 import type knex from 'knex';
 import { invariant } from '../invariant.ts';

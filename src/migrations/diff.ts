@@ -2,7 +2,6 @@
  * The statements that change the actual tables into the wanted ones, in order. Some lose data or
  * may fail on it.
  */
-
 import type { TenantStorage } from '../database/citus.ts';
 import type { Queryable } from '../database/contract.ts';
 import { ident, raw, type Sql, sql } from '../sql.ts';

@@ -1,5 +1,4 @@
 /** A migration: its plan, the reasons to refuse it, and the options of callers. */
-
 import { tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';

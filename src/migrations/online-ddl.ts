@@ -3,7 +3,6 @@
  * writers while it reads the table. After each step, an interrupted migration continues from the
  * state that it finds.
  */
-
 import { constraintName } from '../schema/model/stored-names.ts';
 import { ident, join, raw, type Sql, sql } from '../sql.ts';
 import type { ActualIndex } from './catalog.ts';

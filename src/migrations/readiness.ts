@@ -2,7 +2,6 @@
  * Readiness: the database has everything that a schema needs. It may have more: after a migration by
  * a newer version of the program, this version continues to serve.
  */
-
 import type { Queryable } from '../database/contract.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { raw, sql, text } from '../sql.ts';

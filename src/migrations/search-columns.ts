@@ -1,5 +1,4 @@
 /** The search fields in the database: the folded copies of existing rows, and the trigram indexes of the copies. */
-
 import type { Queryable } from '../database/contract.ts';
 import { fold } from '../policy/fold.ts';
 import { constraintName } from '../schema/model/stored-names.ts';

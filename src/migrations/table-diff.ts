@@ -1,5 +1,4 @@
 /** An existing table and the table that the schema wants, with questions to the existing rows. */
-
 import type { TenantStorage } from '../database/citus.ts';
 import type { Queryable } from '../database/contract.ts';
 import { ident, join, type Sql, sql, text } from '../sql.ts';

@@ -2,7 +2,6 @@
  * Objects that an owner has added to a table and that no schema can declare: a table that replaces
  * it would lose them.
  */
-
 import type { Queryable } from '../database/contract.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { ident, type Sql, sql, text } from '../sql.ts';

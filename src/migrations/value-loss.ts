@@ -1,5 +1,4 @@
 /** Decides for `bylaw dev` whether a statement that would drop or convert values loses any. */
-
 import { namedCells } from '../database/cells.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
 import { ident, raw, sql, text } from '../sql.ts';

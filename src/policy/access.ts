@@ -3,7 +3,6 @@
  * to get one is to decide the rules of an action for one request. The rules of an action are a union;
  * an action without a rule is denied.
  */
-
 import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
 import type { Branch } from './branch.ts';

@@ -4,7 +4,6 @@
  *
  *   text ─parse→ Expr ─check→ Checked ─plan→ Planned ─bind→ signature and values ─lower→ Condition ─emit→ predicate and SQL
  */
-
 import { PolicyError } from '../../grammar/policy-error.ts';
 import { assume, BODY } from './assume.ts';
 import { examineErrors } from './check/checker.ts';

@@ -3,7 +3,6 @@
  * request. Requests of one signature share a condition, with all that was made from it, so a known
  * signature costs no more than binding its values.
  */
-
 import { BoundedMap } from '../bounded-map.ts';
 import { invariant } from '../invariant.ts';
 import { memoized } from '../memoized.ts';

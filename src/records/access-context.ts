@@ -2,7 +2,6 @@
  * The caller and the collection of a request: every function on records takes them, and none can reach
  * a record around the caller's permits.
  */
-
 import { SEQUENTIAL_SHARDS, type TenantStorage, tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';

@@ -2,7 +2,6 @@
  * Capabilities of the caller on stored records, as columns of the statement that reads them. An update
  * can depend on the values that it writes: `depends` means that record and caller leave it open.
  */
-
 import type { Cells } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
 import { notFound } from '../refusal.ts';

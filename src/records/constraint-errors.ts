@@ -1,5 +1,4 @@
 /** Translates constraint errors of the database into refusals that name members of the body. */
-
 import { StoreError, type Violated } from '../database/contract.ts';
 import type { ErrorDetail } from '../problem.ts';
 import { invalid, Refusal, type RefusalCode } from '../refusal.ts';

@@ -4,7 +4,6 @@
  * that either version finds the keys of the other. Only a database that has been upgraded from that
  * version has the table, and it is used for two days after the upgrade.
  */
-
 import type { Queryable, Transaction } from '../database/contract.ts';
 import { param, raw, sql, text, uuid } from '../sql.ts';
 import { EXPIRY, type IdempotencyKey, type KeptRow, type StoredAnswer } from './stored-answer.ts';

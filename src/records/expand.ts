@@ -2,7 +2,6 @@
  * Related records of a page: one statement for each relation of a level, only what
  * the caller may read, at most 100 per record.
  */
-
 import type { Cells } from '../database/contract.ts';
 import type { Filter } from '../policy/filter.ts';
 import type { Readable } from '../policy/visibility.ts';

@@ -3,7 +3,6 @@
  * neither. The content of a record does not outlive it: a delete leaves only the outline of the
  * answers that contain the record, in its own transaction.
  */
-
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
 import { type Param, param, type Sql, sql, text, uuid } from '../sql.ts';

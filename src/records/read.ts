@@ -1,5 +1,4 @@
 /** Reads one record. Hidden and missing records are indistinguishable. */
-
 import type { Cells } from '../database/contract.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import type { Relation } from '../schema/model/model.ts';

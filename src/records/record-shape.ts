@@ -2,7 +2,6 @@
  * A collection as rows of cells: the columns of a record, and how cells become JSON text or the row
  * that policies see.
  */
-
 import { readTextArray } from '../database/cells.ts';
 import type { Cells } from '../database/contract.ts';
 import type { Row } from '../policy/types.ts';

@@ -2,7 +2,6 @@
  * The view of a caller on the records of a collection: the cells to select, and the text that they
  * become. A member whose rules hide it is left out, and its value does not leave the database.
  */
-
 import type { Cells } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Collection, HasOne } from '../schema/model/model.ts';

@@ -2,7 +2,6 @@
  * The records of a schema in a database, for the routes. Every call takes an AccessContext and
  * obeys its permits.
  */
-
 import type { Database, Transaction } from '../database/contract.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';

@@ -1,5 +1,4 @@
 /** Records that the program itself writes and reads (registration, the command line), without a policy. */
-
 import type { Queryable, Transaction } from '../database/contract.ts';
 import type { Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';

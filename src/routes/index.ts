@@ -1,5 +1,4 @@
 /** The routes, in the order of the manual. If two paths match, the first counts. */
-
 import type { Route } from '../http/route.ts';
 import { authRoutes } from './auth/index.ts';
 import { batchRecords } from './batch/batch.ts';

@@ -1,5 +1,4 @@
 /** Holds a row changed in an open transaction until it is killed. */
-
 import { openDatabase } from '../../src/database/open-database.ts';
 import { raw } from '../../src/sql.ts';
 

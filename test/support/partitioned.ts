@@ -1,5 +1,4 @@
 /** The tables of a schema, partitioned by the hash of their key wherever that is possible. */
-
 import type { Database, Transaction } from '../../src/database/contract.ts';
 import { type Table, tablesOf } from '../../src/migrations/tables.ts';
 import type { Schema } from '../../src/schema/model/model.ts';

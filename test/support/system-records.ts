@@ -1,5 +1,4 @@
 /** Records that no rule was asked about. */
-
 import type { Database } from '../../src/database/contract.ts';
 import type { Row } from '../../src/policy/types.ts';
 import { Store } from '../../src/records/access-context.ts';

@@ -1,5 +1,4 @@
 /** Registers accounts, logs users in and out, and shows, refreshes and ends their sessions. */
-
 import type { Database, Transaction } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
 import type { Schema } from '../../schema/model/model.ts';

@@ -1,5 +1,4 @@
 /** Administers accounts for the command line and the start of the service, without asking any permission. */
-
 import type { Database } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
 import { touched } from '../../records/write/written-row.ts';

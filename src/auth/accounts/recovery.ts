@@ -1,7 +1,6 @@
 /**
  * Changes passwords, verifies email addresses, and resets passwords by a token from a mail.
  */
-
 import type { Database } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';

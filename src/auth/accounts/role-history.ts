@@ -2,7 +2,6 @@
  * Records changes of roles, which happen in several places: the audit entry is the difference from
  * the roles that were recorded last.
  */
-
 import { namedCells, readTextArray } from '../../database/cells.ts';
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import { sql, uuid } from '../../sql.ts';

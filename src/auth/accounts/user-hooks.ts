@@ -2,7 +2,6 @@
  * Hooks for updates and deletes of records of `users` by the collection routes: they write the audit
  * trail and protect the last admin.
  */
-
 import { namedCells, readStrings } from '../../database/cells.ts';
 import type { Transaction } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';

@@ -1,5 +1,4 @@
 /** Stores signing keys as rows, so that every node signs and verifies with the same keys. */
-
 import { namedCells } from '../../database/cells.ts';
 import { type Database, inLane, type Queryable } from '../../database/contract.ts';
 import { seconds, sql, text } from '../../sql.ts';

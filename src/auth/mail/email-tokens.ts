@@ -2,7 +2,6 @@
  * Tokens in mails prove an address: each works once, within an hour, for the address it was sent to.
  * Only their hashes are stored.
  */
-
 import { namedCells } from '../../database/cells.ts';
 import type { Queryable } from '../../database/contract.ts';
 import { seconds, sql, text, uuid } from '../../sql.ts';

@@ -5,7 +5,6 @@
  * session of its own, because one provider that asserts addresses carelessly would be enough to
  * take over the service.
  */
-
 import { namedCells, readStrings } from '../../database/cells.ts';
 import type { Database, Queryable, Transaction } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';

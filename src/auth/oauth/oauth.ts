@@ -2,7 +2,6 @@
  * Signs users in through a provider. A started flow is a row that the browser's cookie names and the
  * callback deletes: it works once, in that browser only.
  */
-
 import { namedCells } from '../../database/cells.ts';
 import type { Database } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';

@@ -3,7 +3,6 @@
  * when a node announces a change. While announcements cannot be received it is remembered for a
  * fraction of that: a lost notification never admits a caller for longer than a second.
  */
-
 import { BoundedMap } from '../../bounded-map.ts';
 import { type Database, inLane } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';

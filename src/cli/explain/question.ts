@@ -1,5 +1,4 @@
 /** The arguments of `bylaw explain`: a caller, an action, and optionally a record or a write. */
-
 import { ConfigError, unknownName } from '../../config.ts';
 import { decide } from '../../policy/access.ts';
 import { ACTIONS, type Action, type PolicyRequest, type Row } from '../../policy/types.ts';

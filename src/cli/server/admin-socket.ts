@@ -3,7 +3,6 @@
  * folder, which only its owner may open. The call is a line of JSON; the server returns the output of
  * the command in lines of JSON, and last the exit code.
  */
-
 import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';

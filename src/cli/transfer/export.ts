@@ -1,5 +1,4 @@
 /** `bylaw export`: writes all records of collections to files or to standard output. */
-
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -1,5 +1,4 @@
 /** `bylaw import`: imports the records of a file into a collection, all or none. */
-
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';

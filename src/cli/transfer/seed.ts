@@ -1,5 +1,4 @@
 /** `seed:` of the schema file: records for collections that are empty. For development only. */
-
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { unknownName } from '../../config.ts';

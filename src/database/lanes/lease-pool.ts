@@ -1,5 +1,4 @@
 /** Connections that one statement or one transaction at a time has for itself, and the queue for them. */
-
 import { type FairQueue, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { type Sql, sql, text } from '../../sql.ts';
 import { type Cells, StoreError } from '../contract.ts';

@@ -1,5 +1,4 @@
 /** The bytes that a user may store: the largest quota of the user's roles. */
-
 import { namedCells } from '../../database/cells.ts';
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';

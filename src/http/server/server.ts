@@ -3,7 +3,6 @@
  * and metrics → the error door → Host and Expect → CORS → the route → the gate → Accept → the body
  * → the handler.
  */
-
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,5 +1,4 @@
 /** A column as a field of the draft: its type, its constraints, and the obstacles to its adoption. */
-
 import type { ScalarType } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS, SCALAR_TYPES } from '../../schema/fields/index.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';

@@ -1,5 +1,4 @@
 /** The tables of a foreign database, read from PostgreSQL's catalogue. */
-
 import type { Queryable } from '../../database/contract.ts';
 import { raw } from '../../sql.ts';
 

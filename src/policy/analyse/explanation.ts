@@ -3,7 +3,6 @@
  * an unknown one. Evaluates the checked tree with three values by itself, so that the
  * explanation does not depend on the lowering that it explains.
  */
-
 import type { Span } from '../../../grammar/syntax.ts';
 import { type AncestorRows, ancestorsOf } from '../emit/decision.ts';
 import { isBlankNeedle } from '../fold.ts';

@@ -2,7 +2,6 @@
  * Bounds on the decision of an update rule, from the stored record and the caller alone, before the body and
  * the result are known.
  */
-
 import { assume } from '../assume.ts';
 import { compileChecked } from '../compile.ts';
 import type { Catalog, Checked, Policy } from '../types.ts';

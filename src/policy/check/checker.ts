@@ -1,5 +1,4 @@
 /** Expr → Checked: every name resolved, every type known. All errors are found in one walk. */
-
 import { parse } from '../../../grammar/parser.ts';
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';

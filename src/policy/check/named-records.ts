@@ -1,5 +1,4 @@
 /** Records that are named otherwise than by their ids: users by their address, elements by their name. */
-
 import { isText } from '../scalar-types.ts';
 import { parseUuid } from '../values.ts';
 import type { Literal } from './literals.ts';

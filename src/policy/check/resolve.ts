@@ -2,7 +2,6 @@
  * Resolves a path to the member that it names in the catalog. An unknown name is reported with the nearest
  * known one.
  */
-
 import { overNames } from '../../../grammar/limits.ts';
 import type { Name, Path } from '../../../grammar/syntax.ts';
 import {

@@ -3,7 +3,6 @@
  * request left unknown is neither. `not` swaps them, operators have complements, and a quantifier's
  * `F` uses `N(c)`, "c is not definitely true", which is two-valued: the third value ends there.
  */
-
 import { invariant } from '../../invariant.ts';
 import {
   type ColumnRef,

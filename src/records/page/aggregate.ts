@@ -2,7 +2,6 @@
  * Groups of the records that a filter matches, with measures over each. A single statement reads
  * them, under the list rule, and uses only members that the caller may read.
  */
-
 import type { Cells } from '../../database/contract.ts';
 import type { Filter } from '../../policy/filter.ts';
 import { isText, isWhole } from '../../policy/scalar-types.ts';

@@ -2,7 +2,6 @@
  * Counts the records that match. An estimate must not reveal hidden rows, so it is the planner's
  * only where nothing can be hidden.
  */
-
 import type { Reader } from '../../database/contract.ts';
 import { planOf } from '../../database/planner.ts';
 import { type Sql, sql, typedLiteral } from '../../sql.ts';

@@ -2,7 +2,6 @@
  * A page of a collection: the records that match the filters and that the caller may list, in any order.
  * GET lists and POST queries ask for the same page; filters, policy and order are one statement.
  */
-
 import type { Cells } from '../../database/contract.ts';
 import type { Sql } from '../../sql.ts';
 import { type AccessContext, callerIdOf, type Store } from '../access-context.ts';

@@ -3,7 +3,6 @@
  * of the list rule. Each branch gives its first ids, and the page is looked up among these.
  * Branches may have records in common: in a list of ids each counts once.
  */
-
 import { present } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Branch, ColumnValues, KeyCount } from '../../policy/branch.ts';

@@ -2,7 +2,6 @@
  * PostgreSQL's statistics of tables: how many rows, and how often the values of indexed columns occur. They are
  * read in the background while lists use them; until they arrive, lists use the former ones.
  */
-
 import { readTextArray } from '../../database/cells.ts';
 import { type Cells, type Database, inLane } from '../../database/contract.ts';
 import { ident, param, raw, sql } from '../../sql.ts';

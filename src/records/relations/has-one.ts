@@ -3,7 +3,6 @@
  * and the new one is set. Each is a separate update of a record of the other collection, under its
  * update rules, after the record's own write.
  */
-
 import { forbidden, invalid, Refusal } from '../../refusal.ts';
 import type { BelongsTo, HasOne } from '../../schema/model/model.ts';
 import { ident, sql, uuid } from '../../sql.ts';

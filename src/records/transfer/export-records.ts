@@ -1,5 +1,4 @@
 /** Every record of a collection, as JSON text. */
-
 import { namedCells } from '../../database/cells.ts';
 import type { Queryable } from '../../database/contract.ts';
 import type { Collection, ManyToMany } from '../../schema/model/model.ts';

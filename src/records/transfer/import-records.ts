@@ -1,5 +1,4 @@
 /** Records of a file into a collection: all or none, with every error at its line. */
-
 import type { Database, Transaction } from '../../database/contract.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';

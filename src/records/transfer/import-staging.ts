@@ -2,7 +2,6 @@
  * The records of an import in temporary tables of its transaction: checked there as a whole, and
  * then written by a few statements.
  */
-
 import type { Transaction } from '../../database/contract.ts';
 import { fold } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';

@@ -1,5 +1,4 @@
 /** The members of a record outside the API: its stored members by name, and its many_to_many lists. */
-
 import { foldedColumn } from '../../policy/fold.ts';
 import { isText } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';

@@ -1,5 +1,4 @@
 /** A record of a file, checked against its collection: every error at once, each at its line. */
-
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { newRecordId } from '../../record-id.ts';

@@ -1,5 +1,4 @@
 /** The temporary tables of an import, and conditions on their rows. */
-
 import type { Queryable } from '../../database/contract.ts';
 import { ident, join, raw, type Sql, sql, text } from '../../sql.ts';
 import { keyColumns, type StoredMember } from './members.ts';

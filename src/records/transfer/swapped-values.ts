@@ -2,7 +2,6 @@
  * Lets records of an import exchange their unique values. A unique constraint is checked row by row,
  * so a value that another record takes is replaced by a free one beforehand.
  */
-
 import type { Transaction } from '../../database/contract.ts';
 import { newRecordId } from '../../record-id.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';

@@ -1,5 +1,4 @@
 /** Finds the values of an import that a unique constraint would reject, with their lines. */
-
 import type { Queryable } from '../../database/contract.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, raw, sql } from '../../sql.ts';

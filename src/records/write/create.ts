@@ -2,7 +2,6 @@
  * Creates a record. The rules judge it as it would be stored, and the statement that decides also
  * writes it.
  */
-
 import type { Transaction } from '../../database/contract.ts';
 import type { Permit } from '../../policy/access.ts';
 import { newRecordId } from '../../record-id.ts';

@@ -1,5 +1,4 @@
 /** The `data` of a write, checked against its collection: every error at once, each at its place. */
-
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { Permit } from '../../policy/access.ts';
 import { fold, foldedColumn } from '../../policy/fold.ts';

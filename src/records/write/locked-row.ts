@@ -2,7 +2,6 @@
  * Writes on a row that the transaction has locked: whether the caller may read it, which rules hold
  * for it, and the update that these rules decide.
  */
-
 import { readTextArray } from '../../database/cells.ts';
 import type { UpdatePermit } from '../../policy/access.ts';
 import { Refusal } from '../../refusal.ts';

@@ -1,5 +1,4 @@
 /** Deletes a record; dependents cascade, are nulled, or block it, per `on_delete`. */
-
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import { forbidden, notFound } from '../../refusal.ts';
 import type { BelongsTo, Collection, ManyToMany } from '../../schema/model/model.ts';

@@ -2,7 +2,6 @@
  * Writes of one statement, which decides and writes. If it writes nothing, a transaction finds out
  * why, on the locked row.
  */
-
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model/model.ts';

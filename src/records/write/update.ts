@@ -1,5 +1,4 @@
 /** Updates a record. The rules decide on the result before it is written. */
-
 import type { Transaction } from '../../database/contract.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import { forbidden, invalid, notFound } from '../../refusal.ts';

@@ -3,7 +3,6 @@
  * and the names of the members that are set. A plan serves all writes of a shape, so its statements
  * are forms.
  */
-
 import type { Permit } from '../../policy/access.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { join, Place, raw, SqlForm } from '../../sql.ts';

@@ -3,7 +3,6 @@
  * judge exactly what is stored. That statement sees the database before the write, so no record can
  * be evidence for itself.
  */
-
 import { heldColumn } from '../../policy/condition.ts';
 import { foldedColumn } from '../../policy/fold.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';

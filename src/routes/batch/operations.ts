@@ -2,7 +2,6 @@
  * The operations of a batch, checked in shape before the first runs: every error at once, each at
  * its place. Not a route.
  */
-
 import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import { type Data, isObject, type ServerValues } from '../../records/write/input.ts';

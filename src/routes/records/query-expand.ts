@@ -2,7 +2,6 @@
  * `expand` of a query: relations within relations, each to-many with a filter, an order and a limit
  * of its own. Not a route.
  */
-
 import { hintOf } from '../../../grammar/suggest.ts';
 import { isToMany } from '../../policy/types.ts';
 import { echo } from '../../problem.ts';

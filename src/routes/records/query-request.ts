@@ -1,5 +1,4 @@
 /** The request of a query: its body, checked against the schema. Not a route. */
-
 import type { ListRequest } from '../../records/page/page-plan.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import { PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';

@@ -2,7 +2,6 @@
  * Notes on what becomes slow as a collection grows: fields to filter or sort by without an index
  * (`index: false` declares that no client does that), and strings without a greatest length.
  */
-
 import { isText } from '../../policy/scalar-types.ts';
 import type { SchemaIssue } from '../file/issue.ts';
 import { SchemaSource } from '../file/source.ts';

@@ -1,5 +1,4 @@
 /** Rewrites the policies of a schema file in canonical form; every other byte stays. */
-
 import { Scalar } from 'yaml';
 import { withComments } from '../../../grammar/comments.ts';
 import { parse } from '../../../grammar/parser.ts';

@@ -1,5 +1,4 @@
 /** `was` of the file: the name that a collection, field or relation had, which nothing else may have. */
-
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection } from './model.ts';

@@ -1,5 +1,4 @@
 /** The indexes of a collection, and those that its policies lack. */
-
 import { unindexed } from '../../policy/analyse/unindexed.ts';
 import type { Catalog, Checked, CheckedOperand, Policy } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../fields/index.ts';

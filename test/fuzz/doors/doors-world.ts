@@ -1,5 +1,4 @@
 /** A small random schema as a file, and its rows in a database: few, so that paths often return to the written record. */
-
 import type { Database } from '../../../src/database/contract.ts';
 import type { ManyToMany, Row, ScalarType } from '../../../src/policy/types.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';

@@ -1,5 +1,4 @@
 /** Faults of the later stages, from the checked tree to JavaScript and SQL, and of the store; after them those of the front end. */
-
 import { QUERY_FAULTS } from '../query/fault-list.ts';
 import { LIST_FAULTS } from '../query/list-fault-list.ts';
 import { type Fault, fault } from './fault.ts';

@@ -2,7 +2,6 @@
  * Byte-level fuzzing of the front end (parse + check): no throw, every span inside the text, every fix an improvement, and an answer in time.
  * The time is the best of three runs of one input: a pause of the garbage collector or of the machine hits one run, a slow input hits all.
  */
-
 import { parse } from '../../../grammar/parser.ts';
 import { underline } from '../../../grammar/policy-error.ts';
 import { check, examine } from '../../../src/policy/check/checker.ts';

@@ -1,5 +1,4 @@
 /** Random rows of a schema, and what a database holds of them. */
-
 import type { Database } from '../../../src/database/contract.ts';
 import { fold, foldedColumn } from '../../../src/policy/fold.ts';
 import { ident, join, raw, type Sql, sql } from '../../../src/sql.ts';

@@ -2,7 +2,6 @@
  * Lists as the service asks them: random list rules, exact filters, offsets, counts and cursors by id, each page found now by the
  * plain condition, now by the branches of the rule. The interpreter says which records there are, and both ways give the same bytes.
  */
-
 import type { Database } from '../../../src/database/contract.ts';
 import type { Permit } from '../../../src/policy/access.ts';
 import type { PolicyRequest, Related, Row } from '../../../src/policy/types.ts';

@@ -2,7 +2,6 @@
  * Random queries and aggregates through the store: every walk by cursor, with new options for each page, equals the sorted list of the
  * oracle, which first hides and then filters; so do counts and capabilities, and so do groups with their measures.
  */
-
 import type { Database } from '../../../src/database/contract.ts';
 import type { Row } from '../../../src/policy/types.ts';
 import { aggregated } from '../../oracle/aggregate.ts';

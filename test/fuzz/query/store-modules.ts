@@ -1,5 +1,4 @@
 /** A store under test, with the readers of the bodies of queries and aggregates. */
-
 import { type Doors, loadDoors } from '../doors/store-modules.ts';
 import { loaderOf, ROOT } from '../policies/compiler.ts';
 import { loadQueryCompiler, type QueryCompiler } from './compiler.ts';

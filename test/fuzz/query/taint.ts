@@ -2,7 +2,6 @@
  * Two databases that differ only in what a caller may not see give the same answers, byte for byte, cursors and errors included,
  * by the same statements, each of which finds as many rows.
  */
-
 import type { Database, Reader } from '../../../src/database/contract.ts';
 import type { Row } from '../../../src/policy/types.ts';
 import { readsData, readsNext } from '../../../src/policy/visit.ts';

@@ -3,7 +3,6 @@
  * distributed collections sends is parsed with PostgreSQL's own grammar and checked by these rules. They come from a trial
  * of the service on a cluster.
  */
-
 import { tablesOf } from '../../../src/migrations/tables.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import { queriesIn, Scope, type TenantId } from './scope.ts';

@@ -1,5 +1,4 @@
 /** A database of which every statement is judged before it is sent. */
-
 import type {
   Database,
   Queryable,

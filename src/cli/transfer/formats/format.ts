@@ -1,5 +1,4 @@
 /** The formats by name. */
-
 import { ConfigError } from '../../../config.ts';
 import type { SourceRecord } from '../../../records/transfer/read-record.ts';
 import type { Arguments } from '../../support/command.ts';

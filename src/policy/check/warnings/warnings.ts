@@ -2,7 +2,6 @@
  * Warns of policies that compile but are probably not intended. Each warning states the effect and,
  * if possible, offers a fix.
  */
-
 import { innerExpressions, intendedMarks, isInParentheses } from '../../../../grammar/intended.ts';
 import type { PolicyIssue } from '../../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../../grammar/read-tokens.ts';
