@@ -43,7 +43,7 @@ const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
  * A key signs from `active_at` until a later key does, and verifies until `retired_at`.
  * `private_jwk` may be wrapped.
  */
-const KEYS = `CREATE TABLE IF NOT EXISTS "_auth_keys" (
+const SIGNING_KEYS = `CREATE TABLE IF NOT EXISTS "_auth_keys" (
   kid text PRIMARY KEY,
   private_jwk text NOT NULL,
   created_at timestamptz NOT NULL,
@@ -127,7 +127,7 @@ export const authTables: readonly Sql[] = [
   ACCOUNTS,
   SESSIONS,
   REFRESH_TOKENS,
-  KEYS,
+  SIGNING_KEYS,
   IDENTITIES,
   FLOWS,
   EMAIL_TOKENS,

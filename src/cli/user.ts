@@ -45,7 +45,7 @@ export const command: CommandGroup = {
         add: { value: 'ROLE', repeated: true, about: 'gives this role' },
         remove: { value: 'ROLE', repeated: true, about: 'takes this role away' },
       },
-      validate: requireChange,
+      validate: requireRoleChange,
       change: (admin, args) =>
         admin.changeRoles(emailArgument(args), { add: args.all('add'), remove: args.all('remove') }),
     }),
@@ -101,6 +101,6 @@ function requirePasswordFlag(args: Arguments): void {
   ]);
 }
 
-function requireChange(args: Arguments): void {
+function requireRoleChange(args: Arguments): void {
   if (!args.has('add') && !args.has('remove')) throw new ConfigError(['expected --add ROLE or --remove ROLE']);
 }

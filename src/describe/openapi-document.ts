@@ -2,7 +2,7 @@
 import { present } from '../invariant.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
-import { type Answer, HEADERS, ID_SCHEMA, type Json, type Operation, type OperationScope } from './operation.ts';
+import { HEADERS, ID_SCHEMA, type Json, type Operation, type OperationScope, type RouteAnswer } from './operation.ts';
 import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';
 import { typeNames } from './writable.ts';
 
@@ -161,7 +161,7 @@ const answersOf = (answers: Operation['answers'], scope: OperationScope): Json =
   Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseOf(answer, scope)]));
 
 function responseOf(
-  { description, shape, type = 'application/json', headers = [] }: Answer,
+  { description, shape, type = 'application/json', headers = [] }: RouteAnswer,
   scope: OperationScope,
 ): Json {
   const described = headers.map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }]);

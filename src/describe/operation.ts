@@ -40,7 +40,7 @@ export interface RequestBody {
   readonly encoding?: Shape;
 }
 
-export interface Answer {
+export interface RouteAnswer {
   readonly description: string;
   /** Without one the response has no body. */
   readonly shape?: Shape;
@@ -79,7 +79,7 @@ export interface Operation {
   readonly description?: string;
   readonly parameters?: readonly Parameters[];
   readonly body?: RequestBody | undefined;
-  readonly answers: Readonly<Record<number, Answer>>;
+  readonly answers: Readonly<Record<number, RouteAnswer>>;
   /** The codes of this route; those of its door and its body are added. */
   readonly problems: readonly Problems[];
   /** Documents HEAD as well, under this id. */

@@ -35,7 +35,7 @@ const FILTERED: Json = {
   },
 };
 
-const rangeOf = ({ min, max }: IntRange): Json => ({ type: 'integer', minimum: min, maximum: max });
+const intSchema = ({ min, max }: IntRange): Json => ({ type: 'integer', minimum: min, maximum: max });
 
 export const queryBody: Shape = (scope) => {
   const { relations } = collectionIn(scope);
@@ -44,14 +44,14 @@ export const queryBody: Shape = (scope) => {
     additionalProperties: false,
     properties: {
       ...FILTERED,
-      limit: rangeOf(PAGE_LIMIT),
+      limit: intSchema(PAGE_LIMIT),
       cursor: {
         type: ['string', 'null'],
         description: '`next_cursor` of the page before. Not together with `offset`.',
       },
-      offset: rangeOf(PAGE_OFFSET),
+      offset: intSchema(PAGE_OFFSET),
       fields: { ...NAMES, description: 'Members of the record to return; the id always comes.' },
-      ...(relations.size === 0 ? {} : { expand: expandOf([...relations.values()], scope) }),
+      ...(relations.size === 0 ? {} : { expand: expandSchema([...relations.values()], scope) }),
       count: { type: 'string', enum: ['none', 'exact', 'estimated'] },
       capabilities: {
         type: 'boolean',
@@ -61,7 +61,7 @@ export const queryBody: Shape = (scope) => {
   };
 };
 
-function expandOf(relations: readonly Relation[], scope: OperationScope): Json {
+function expandSchema(relations: readonly Relation[], scope: OperationScope): Json {
   scope.define('QueryExpand', { anyOf: [{ const: true }, EXPANDED] });
   const properties = Object.fromEntries(relations.map(({ name }) => [name, ref('QueryExpand')]));
   return {
@@ -78,7 +78,7 @@ const EXPANDED: Json = {
   additionalProperties: false,
   properties: {
     ...FILTERED,
-    limit: rangeOf(EXPAND_LIMIT),
+    limit: intSchema(EXPAND_LIMIT),
     fields: NAMES,
     expand: { type: 'object', additionalProperties: ref('QueryExpand') },
   },
@@ -129,7 +129,7 @@ export const aggregateBody: Shape = () => ({
       maxItems: MOST_SORTS,
       description: 'Names of groups and measures, `-` before one that is descending.',
     },
-    limit: rangeOf(AGGREGATE_LIMIT),
+    limit: intSchema(AGGREGATE_LIMIT),
   },
 });
 

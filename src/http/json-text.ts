@@ -92,17 +92,17 @@ const ENDS_SCALAR = new Set([0x09, 0x0a, 0x0d, SPACE, QUOTE, COMMA, COLON, CLOSE
 
 /** Keys are compared as bytes in Latin-1, which keeps every byte, unless an escape may hide an equal one. */
 function addKey(keys: Set<string> | undefined, token: string): void {
-  const key = token.includes('\\') ? unescaped(token) : token.slice(1, -1);
+  const key = token.includes('\\') ? unescapedKey(token) : token.slice(1, -1);
   if (keys?.has(key))
-    throw new JsonStructureError(`the key ${JSON.stringify(textOf(key))} is given twice in one object`);
+    throw new JsonStructureError(`the key ${JSON.stringify(utf8Of(key))} is given twice in one object`);
   keys?.add(key);
 }
 
-const textOf = (latin1: string): string => Buffer.from(latin1, 'latin1').toString();
+const utf8Of = (latin1: string): string => Buffer.from(latin1, 'latin1').toString();
 
-function unescaped(token: string): string {
+function unescapedKey(token: string): string {
   try {
-    return Buffer.from(JSON.parse(textOf(token)) as string).toString('latin1');
+    return Buffer.from(JSON.parse(utf8Of(token)) as string).toString('latin1');
   } catch {
     // JSON.parse of the whole text reports it.
     return token;

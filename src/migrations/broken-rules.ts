@@ -69,7 +69,7 @@ function fieldRules({ fields }: Collection, { columns }: ActualTable): readonly 
     const stored = columns.has(field.column) ? field.column : field.was;
     const type = stored === undefined ? undefined : columns.get(stored)?.type;
     if (field.readOnly || stored === undefined || !comparableTypes(field).includes(type ?? '')) return [];
-    return limitsOf(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
+    return boundRules(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
   });
 }
 
@@ -80,7 +80,7 @@ function comparableTypes(field: Field): readonly string[] {
   return kind.bounds === 'none' && !kind.hasEnum ? [] : kinds.map(({ column }) => column);
 }
 
-function limitsOf(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
+function boundRules(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
   const { min, max, enum: allowed } = field;
   const { bounds, literal, column: columnType } = FIELD_KINDS[field.type];
   const measured = bounds === 'length' ? sql`char_length(${column})` : column;

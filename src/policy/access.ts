@@ -30,7 +30,7 @@ export class Permit {
   private constructor(rules: readonly PermitRule[], gate: symbol) {
     invariant(gate === GATE, 'a permit is made by decide');
     this.rules = rules;
-    this.verdict = verdictOf(rules);
+    this.verdict = verdictOfRules(rules);
   }
 
   static {
@@ -172,7 +172,7 @@ function unionLeft<T>(rules: readonly T[], leftOf: (rule: T) => PermitRule): rea
   return left;
 }
 
-function verdictOf(rules: readonly PermitRule[]): Residual['verdict'] {
+function verdictOfRules(rules: readonly PermitRule[]): Residual['verdict'] {
   if (rules.length === 0) return 'deny';
   return rules.some(({ residual }) => residual.verdict === 'allow') ? 'allow' : 'depends';
 }

@@ -10,7 +10,7 @@ interface UnknownPart {
   readonly itself: (node: Checked) => boolean;
   readonly anywhere: (checked: Checked) => boolean;
 }
-export const BODY: UnknownPart = { itself: readsDataItself, anywhere: readsData };
+export const BODY_PART: UnknownPart = { itself: readsDataItself, anywhere: readsData };
 
 /** Replaces every test of an unknown value by `wanted`; under a `not`, and in `none`, by its opposite. */
 export function assume(checked: Checked, wanted: boolean, unknown: UnknownPart): Checked {

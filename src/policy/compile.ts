@@ -5,14 +5,14 @@
  *   text ─parse→ Expr ─check→ Checked ─plan→ Planned ─bind→ signature and values ─lower→ Condition ─emit→ predicate and SQL
  */
 import { PolicyError } from '../../grammar/policy-error.ts';
-import { assume, BODY } from './assume.ts';
+import { assume, BODY_PART } from './assume.ts';
 import { examineErrors } from './check/checker.ts';
 import { type Roots, STORED_ROOTS, WRITTEN_ROOTS } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import { javascript } from './emit/javascript.ts';
 import { lower } from './lower/lower.ts';
 import type { Signature } from './lower/lowering-context.ts';
-import { bind, planOf } from './lower/specialise.ts';
+import { bind, requestPlanOf } from './lower/specialise.ts';
 import { CachedResidual, PROCESS_MEMORY, ResidualCache, type ResidualMemory, residualOf } from './residual.ts';
 import type { Action, Catalog, Checked, Policy, PolicyRequest, Residual, RuleParts } from './types.ts';
 import { readsData, readsNext } from './visit.ts';
@@ -54,7 +54,7 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
   const { codegen = true, memory = PROCESS_MEMORY } = options;
 
   // Plan: find what the request alone decides, and number its values
-  const plan = planOf(checked);
+  const plan = requestPlanOf(checked);
   const namesNext = readsNext(checked);
   const isCreate = action === 'create';
   const needsNext = namesNext && !isCreate;
@@ -80,7 +80,7 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
   }
 
   const beforeBody = readsData(checked)
-    ? compileChecked({ text, checked: assume(checked, true, BODY), catalog })
+    ? compileChecked({ text, checked: assume(checked, true, BODY_PART), catalog })
     : undefined;
   return { text, source, parts, checked, namesNext, beforeBody, specialise };
 }

@@ -11,7 +11,7 @@ import { STORED_ROOTS } from './condition.ts';
 import type { Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
 import { lower } from './lower/lower.ts';
-import { type Binding, type Plan, planOf } from './lower/specialise.ts';
+import { type Binding, type RequestPlan, requestPlanOf } from './lower/specialise.ts';
 import type { Catalog, Checked } from './types.ts';
 import type { Readable, Visibility } from './visibility.ts';
 
@@ -52,14 +52,14 @@ export class FilterPlans {
 
 /** A checked filter, and its lowered conditions. */
 export class FilterPlan {
-  readonly plan: Plan;
+  readonly plan: RequestPlan;
   readonly #checked: Checked;
   readonly #catalog: Catalog;
   /** The latest last. */
   readonly #lowered: LoweredFilter[] = [];
 
   constructor(checked: Checked, catalog: Catalog) {
-    this.plan = planOf(checked);
+    this.plan = requestPlanOf(checked);
     this.#checked = checked;
     this.#catalog = catalog;
   }

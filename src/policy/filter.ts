@@ -46,7 +46,7 @@ export interface ParamIssue {
 
 export function compileFilter(text: string, { catalog, collection, params }: FilterPlace): CompiledFilter {
   const plans = plansOf(catalog);
-  const key = JSON.stringify([collection, text, Object.entries(params).map(([name, value]) => [name, kindOf(value)])]);
+  const key = JSON.stringify([collection, text, Object.entries(params).map(([name, value]) => [name, kindIn(value)])]);
   const known = plans.get(key);
   if (known !== undefined) return { filter: new Filter(known, params), issues: [] };
   const { checked, issues } = examine(text, {
@@ -70,10 +70,10 @@ export function equalityFilter(
   members: readonly MemberValue[],
   { catalog, collection }: Omit<FilterPlace, 'params'>,
 ): Filter {
-  const sorted = members.length === 1 ? members : members.toSorted((a, b) => (memberName(a) < memberName(b) ? -1 : 1));
+  const sorted = members.length === 1 ? members : members.toSorted((a, b) => (columnName(a) < columnName(b) ? -1 : 1));
   const plans = plansOf(catalog);
   // No key of a filter that was compiled from a text begins with a name.
-  const key = `${collection} ${sorted.map(memberName).join(' ')}`;
+  const key = `${collection} ${sorted.map(columnName).join(' ')}`;
   let plan = plans.get(key);
   if (plan === undefined) {
     const items = sorted.map(({ value: _, ...column }, i) => equalsParam(column, `${i}`, collection));
@@ -85,7 +85,7 @@ export function equalityFilter(
   return new Filter(plan, params);
 }
 
-function memberName(column: MemberColumn): string {
+function columnName(column: MemberColumn): string {
   switch (column.kind) {
     case 'id':
       return 'id';
@@ -139,7 +139,7 @@ function plansOf(catalog: Catalog): FilterPlans {
 }
 
 /** All that the types in a filter may take from the value of a param. */
-function kindOf(value: unknown): string {
+function kindIn(value: unknown): string {
   return Array.isArray(value) ? `list of ${typeGiven(value)}` : String(typeGiven(value));
 }
 
@@ -163,7 +163,7 @@ export class Filter {
     return Object.entries(this.#params).flatMap(([name, value]) => {
       const own = places.filter((place) => place.name === name);
       if (own.length === 0) return [{ name, message: `the filter names no \`$${name}\`` }];
-      const unfit = own.find(({ type, list }) => !fits(value, type, list));
+      const unfit = own.find(({ type, list }) => !fitsPlace(value, type, list));
       return unfit === undefined ? [] : [{ name, message: expectedAt(unfit) }];
     });
   }
@@ -275,7 +275,7 @@ function unservedOf(cond: Condition, indexed: ReadonlySet<string>): readonly Com
 const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>
   OPERATORS[op].sides === 'search' ? undefined : [left, right].find((side) => side.kind === 'column');
 
-function fits(value: unknown, type: ValueType, list: boolean): boolean {
+function fitsPlace(value: unknown, type: ValueType, list: boolean): boolean {
   if (value === null) return true;
   if (!list) return scalarOf(type).readJson(value) !== undefined;
   return (

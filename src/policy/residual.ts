@@ -231,13 +231,13 @@ interface ResidualParts {
 }
 
 /** Process-wide: no two residuals without values have one number. */
-let made = 0;
+let residualsMade = 0;
 
 /** A residual without its values. Each part is made when it is first asked for. */
 export class CachedResidual {
   readonly cond: Condition;
   readonly verdict: Residual['verdict'];
-  readonly shape = `${++made}`;
+  readonly shape = `${++residualsMade}`;
   readonly needsNext: boolean;
   readonly predicate: Predicate;
   /** Lists and deletes never ask for it. */

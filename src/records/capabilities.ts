@@ -92,11 +92,11 @@ class MemberColumns {
 
   /** A member is written by an update of the record. */
   read(cells: Cells, from: number, { update }: RecordCapabilities): MemberCapabilities {
-    return { read: cells[from] === 't', write: both(update, capabilityAt(cells, from + 1)) };
+    return { read: cells[from] === 't', write: bothAllow(update, capabilityAt(cells, from + 1)) };
   }
 }
 
-function both(one: Capability, other: Capability): Capability {
+function bothAllow(one: Capability, other: Capability): Capability {
   if (one === false || other === false) return false;
   return one === true ? other : one;
 }

@@ -39,13 +39,13 @@ export async function unreadableReferences(
   return errors.flat();
 }
 
-interface Reference {
+interface ReferencedRecord {
   readonly collection: string;
   readonly id: string | Place<never>;
 }
 
 /** The condition that none of them is missing. */
-export function readableReferences(reading: Requested, references: readonly Reference[]): readonly Sql[] {
+export function readableReferences(reading: Requested, references: readonly ReferencedRecord[]): readonly Sql[] {
   const { access } = reading;
   const scope = scopeOf(reading);
   return references.map(({ collection, id }) => {
@@ -79,7 +79,7 @@ export const firstOf = (deferred: readonly Refusal[]): Refusal | undefined =>
   deferred.toSorted((a, b) => BY_PRECEDENCE.indexOf(a.code) - BY_PRECEDENCE.indexOf(b.code))[0];
 
 function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
-  const name = memberOf(collection, violated, 'key');
+  const name = violatedMember(collection, violated, 'key');
   const detail =
     name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
   const place = name === undefined ? {} : { pointer: `/data/${name}` };
@@ -88,14 +88,14 @@ function uniqueViolation(collection: Collection, violated: Violated | undefined)
 
 /** The related record went while the write was under way. */
 function lostReference(collection: Collection, violated: Violated | undefined): Refusal {
-  const name = memberOf(collection, violated, 'fkey');
+  const name = violatedMember(collection, violated, 'fkey');
   const detail = 'there is no such record any more';
   return invalid([{ pointer: name === undefined ? '/data' : `/data/${name}`, code: 'not_found', detail }]);
 }
 
 /** The name of the constraint is part of the schema of the database, and no value of a record. */
 function checkViolation(collection: Collection, violated: Violated | undefined): Refusal {
-  const name = memberOf(collection, violated, 'check');
+  const name = violatedMember(collection, violated, 'check');
   const detail = `expected what the constraint \`${violated?.constraint}\` of the database allows`;
   return invalid([{ pointer: name === undefined ? '/data' : `/data/${name}`, code: 'check_violation', detail }]);
 }
@@ -104,7 +104,7 @@ function checkViolation(collection: Collection, violated: Violated | undefined):
  * Our constraints are named by their columns (tables.ts). A shard appends to the name; a partition
  * makes one of its own, and then the reported columns decide.
  */
-function memberOf(collection: Collection, violated: Violated | undefined, suffix: Suffix): string | undefined {
+function violatedMember(collection: Collection, violated: Violated | undefined, suffix: Suffix): string | undefined {
   if (violated === undefined) return undefined;
   const members = [...collection.fields.values(), ...collection.relations.values()];
   const named = members

@@ -46,7 +46,7 @@ export class KeptAnswers {
    */
   async keep(tx: Transaction, key: IdempotencyKey, { answer, outline, records }: AnswerToKeep) {
     const before = await this.#earlier?.keep(tx, key, outline);
-    if (before !== undefined) return matching(key, before);
+    if (before !== undefined) return answerIfSameBody(key, before);
     // The text of the outline takes the place of the answer when a record is deleted.
     const outlineText = JSON.stringify({ ...outline, isOutline: true } satisfies StoredAnswer);
     const whole = JSON.stringify({ ...answer, outline: outlineText });
@@ -63,7 +63,7 @@ export class KeptAnswers {
     const kept = await this.#findKept(this.#db, key);
     if (kept !== undefined) return kept;
     const before = await this.#earlier?.find(this.#db, key);
-    return before && matching(key, before);
+    return before && answerIfSameBody(key, before);
   }
 
   async #findKept(q: Queryable, asked: IdempotencyKey): Promise<StoredAnswer | undefined> {
@@ -76,7 +76,7 @@ export class KeptAnswers {
          AND key = ${text(key)}
          AND created_at >= ${EXPIRY}`);
     const [bodyHash, answer] = row ?? [];
-    return bodyHash == null || answer == null ? undefined : matching(asked, { bodyHash, answer });
+    return bodyHash == null || answer == null ? undefined : answerIfSameBody(asked, { bodyHash, answer });
   }
 
   /** Deletes expired keys and returns their number. Called by a timer. */
@@ -86,7 +86,7 @@ export class KeptAnswers {
   }
 }
 
-function matching({ bodyHash }: IdempotencyKey, kept: KeptRow): StoredAnswer {
+function answerIfSameBody({ bodyHash }: IdempotencyKey, kept: KeptRow): StoredAnswer {
   if (kept.bodyHash === bodyHash) return JSON.parse(kept.answer) as StoredAnswer;
   throw new Refusal('idempotency_mismatch', 'this Idempotency-Key was used with another body');
 }

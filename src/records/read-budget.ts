@@ -32,11 +32,11 @@ export class ReadBudget {
   async rows(statement: Sql, options: ReadOptions = {}): Promise<readonly Cells[]> {
     const { reader, lane = 'quick' } = this.#options;
     const limitMs = this.#end - performance.now();
-    if (limitMs < 1) throw tooSlow();
+    if (limitMs < 1) throw readTooSlow();
     try {
       return await reader.rows(statement, { lane, ...options, limitMs });
     } catch (error) {
-      throw error instanceof StoreError && error.kind === 'time_limit' ? tooSlow() : error;
+      throw error instanceof StoreError && error.kind === 'time_limit' ? readTooSlow() : error;
     }
   }
 
@@ -70,17 +70,17 @@ export class ReadBudget {
       most += text.length * MOST_BYTES + 1;
       if (most <= answer) continue;
       for (; counted < fitting.length; counted++) bytes += Buffer.byteLength(fitting[counted]!) + 1;
-      if (bytes > answer) throw tooLarge(answer);
+      if (bytes > answer) throw answerTooLarge(answer);
       most = bytes;
     }
     return fitting;
   }
 }
 
-const tooSlow = (): Refusal =>
+const readTooSlow = (): Refusal =>
   new Refusal('query_too_expensive', 'the read takes too long; ask for less, or filter and sort by indexed fields');
 
-const tooLarge = (bytes: number): Refusal =>
+const answerTooLarge = (bytes: number): Refusal =>
   new Refusal(
     'query_too_expensive',
     `the answer would hold more than ${bytes} bytes; ask for fewer \`fields\`, a smaller \`limit\` or less \`expand\``,

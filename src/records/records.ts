@@ -13,7 +13,7 @@ import { type Answer, type ReadRequest, read, type Written } from './read.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { type Batch, batch, dryRun } from './write/batch.ts';
 import { type CreateRequest, create } from './write/create.ts';
-import { type RemoveRequest, remove } from './write/remove.ts';
+import { deleteRecord, type RemoveRequest } from './write/remove.ts';
 import { type UpdateRequest, update } from './write/update.ts';
 import type { WantedValues } from './write/value-locks.ts';
 
@@ -56,7 +56,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
       return request.tx === undefined ? noted(access, written) : written;
     },
     update: (access, request) => noted(access, update(store, access, request)),
-    remove: (access, request) => noted(access, remove(store, access, request)),
+    remove: (access, request) => noted(access, deleteRecord(store, access, request)),
     can: (access, id) => capabilitiesOf(store, access, id),
     transaction: (work) => store.transaction(work),
     dryRun: (work) => dryRun(store, work),

@@ -12,32 +12,32 @@ import type { Collection, MemberAction } from '../schema/model/model.ts';
 import type { AccessContext, Prospect } from './access-context.ts';
 
 /** Asks the rules of a request's caller. */
-type Question = (access: AccessContext) => Permit | undefined;
+type PermitQuestion = (access: AccessContext) => Permit | undefined;
 type Answers = readonly (Permit | undefined)[];
 
 /** The part of a request that fills the places of permits. */
-export interface Answered {
+export interface AnsweredPermits {
   readonly answers: Answers;
 }
 /** A plan that serves the request, and the request's answers for its forms. */
-export interface KnownPlan<Plan> extends Answered {
+export interface KnownPlan<Plan> extends AnsweredPermits {
   readonly plan: Plan;
 }
 
 interface Remembered<Plan> {
   readonly plan: Plan;
-  readonly questions: readonly Question[];
+  readonly questions: readonly PermitQuestion[];
   readonly shapes: readonly (string | undefined)[];
 }
 
 const MOST_KEYS = 512;
 /** The plans of one key: kinds of callers that the key does not tell apart. */
-const MOST_PLANS = 8;
+const MOST_PLANS_OF_A_KEY = 8;
 /**
  * The characters of all texts that are made between two clearings, of some six bytes each. A filter of 4 KiB has a
  * text ten times as long, so that the number of plans alone would leave a client hundreds of MiB.
  */
-const MOST_TEXT = 4 * 1024 * 1024;
+const MOST_TEXT_OF_PLANS = 4 * 1024 * 1024;
 
 export class ShapeMemory<Plan> {
   readonly #known = new BoundedMap<string, Remembered<Plan>[]>(MOST_KEYS);
@@ -64,7 +64,7 @@ export class ShapeMemory<Plan> {
     const plan = make(asked);
     const { answers, questions } = asked.close();
     const shapes = answers.map((answer) => answer?.shape);
-    const others = this.#hasRoomFor(plan) ? plans.slice(0, MOST_PLANS - 1) : [];
+    const others = this.#hasRoomFor(plan) ? plans.slice(0, MOST_PLANS_OF_A_KEY - 1) : [];
     this.#known.set(key, [{ plan, questions, shapes }, ...others]);
     return { plan, answers };
   }
@@ -73,7 +73,7 @@ export class ShapeMemory<Plan> {
   #hasRoomFor(plan: Plan): boolean {
     const text = this.#textOf(plan);
     this.#text += text;
-    if (this.#text <= MOST_TEXT) return true;
+    if (this.#text <= MOST_TEXT_OF_PLANS) return true;
     this.#known.clear();
     this.#text = text;
     return false;
@@ -97,7 +97,7 @@ function sameAnswers<Plan>({ questions, shapes }: Remembered<Plan>, access: Acce
  */
 class AskedRules implements AccessContext {
   readonly collection: Collection;
-  readonly #questions: Question[] = [];
+  readonly #questions: PermitQuestion[] = [];
   readonly #answers: (Permit | undefined)[] = [];
   readonly #placed = new Map<string, Permit | undefined>();
   #access: AccessContext | undefined;
@@ -127,22 +127,22 @@ class AskedRules implements AccessContext {
   });
 
   /** The plan is made, and asks nothing more. */
-  close(): { readonly questions: readonly Question[]; readonly answers: Answers } {
+  close(): { readonly questions: readonly PermitQuestion[]; readonly answers: Answers } {
     this.#access = undefined;
     return { questions: this.#questions, answers: this.#answers };
   }
 
-  #once(name: string, question: Question): Permit | undefined {
+  #once(name: string, question: PermitQuestion): Permit | undefined {
     if (!this.#placed.has(name)) this.#placed.set(name, this.#ask(question));
     return this.#placed.get(name);
   }
 
-  #ask(question: Question): Permit | undefined {
+  #ask(question: PermitQuestion): Permit | undefined {
     invariant(this.#access !== undefined, 'a plan asks for rules only while it is made');
     const place = this.#answers.length;
     const answer = question(this.#access);
     this.#questions.push(question);
     this.#answers.push(answer);
-    return answer?.placed((request: Answered) => request.answers[place]!);
+    return answer?.placed((request: AnsweredPermits) => request.answers[place]!);
   }
 }

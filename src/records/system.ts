@@ -59,7 +59,7 @@ export async function findSystem(
 }
 
 /** The service has no caller here, so a default from `@request.auth` gives nothing. */
-function defaultOf(otherwise: Default | undefined): unknown {
+function defaultValue(otherwise: Default | undefined): unknown {
   if (otherwise?.kind === 'now') return datetimeOf(new Date());
   return otherwise?.kind === 'constant' ? otherwise.value : undefined;
 }
@@ -69,7 +69,7 @@ type NamedColumn = Pick<Field, 'name' | 'column'>;
 function systemValues(collection: Collection, given: SystemValues): readonly ColumnValue[] {
   const values: ColumnValue[] = [];
   const push = (member: NamedColumn, type: ColumnValue['type'], otherwise: Default | undefined) => {
-    const value = given[member.name] ?? defaultOf(otherwise);
+    const value = given[member.name] ?? defaultValue(otherwise);
     if (value !== undefined) values.push({ column: member.column, type, value: value as ColumnValue['value'] });
   };
   for (const field of collection.fields.values()) push(field, FIELD_KINDS[field.type].sqlType, field.default);

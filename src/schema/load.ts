@@ -16,7 +16,7 @@ import { readShape } from './file/validate.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
 import type { Schema } from './model/model.ts';
 import {
-  readAudit,
+  readAuditSettings,
   readLimits,
   readOAuth,
   readOrigins,
@@ -72,7 +72,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     collections,
     oauth: readOAuth(shape, settings),
     sessions: readSessions(shape, settings),
-    audit: readAudit(shape),
+    audit: readAuditSettings(shape),
     limits: readLimits(shape, settings),
     uploads: readUploads(shape, settings),
     origins: readOrigins(shape, settings),

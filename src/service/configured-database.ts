@@ -28,7 +28,7 @@ export async function openConfiguredDatabase(config: Config, cwd: string): Promi
 const REACHABLE_WITHIN_MS = 30_000;
 const RETRY_PAUSE_MS = 500;
 
-interface Waiting {
+interface StartWait {
   readonly cwd: string;
   /** Called once, when the start begins to wait. */
   readonly onWait: (message: string) => void;
@@ -38,7 +38,7 @@ interface Waiting {
  * Waits half a minute for a server that cannot be reached, because the database may start after the
  * service, as with containers and after a power failure. A wrong password or name fails at once.
  */
-export async function openDatabaseWhenUp(config: Config, { cwd, onWait }: Waiting): Promise<Database> {
+export async function openDatabaseWhenUp(config: Config, { cwd, onWait }: StartWait): Promise<Database> {
   const end = performance.now() + REACHABLE_WITHIN_MS;
   for (let attempt = 1; ; attempt++) {
     try {

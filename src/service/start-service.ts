@@ -34,7 +34,7 @@ import { packageVersion } from './version.ts';
 const DRAIN_MS = 10_000;
 const FORGET_KEYS_EVERY_MS = 600_000;
 /** How long a migration waits for running requests. */
-const PATIENCE_MS = 2_000;
+const PAUSE_PATIENCE_MS = 2_000;
 
 export interface ServiceParts {
   readonly config: Config;
@@ -106,7 +106,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     async replaceSchema(schema, migrate) {
       const before = app;
       const next = await apps.next(schema, before);
-      const resume = migrate === undefined ? undefined : await http.pause(PATIENCE_MS);
+      const resume = migrate === undefined ? undefined : await http.pause(PAUSE_PATIENCE_MS);
       try {
         await migrate?.();
         app = next;

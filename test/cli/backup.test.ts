@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BackupWriter, restoreInto } from '../../src/cli/backup/archive.ts';
-import { END_OF_ARCHIVE, headerOf, paddingOf, readTar } from '../../src/cli/backup/tar.ts';
+import { END_OF_ARCHIVE, paddingOf, readTar, tarHeader } from '../../src/cli/backup/tar.ts';
 import { openEmbedded } from '../../src/database/embedded/embedded.ts';
 import { FolderInUse, lockFolder } from '../../src/database/embedded/folder-lock.ts';
 import { raw } from '../../src/sql.ts';
@@ -162,7 +162,7 @@ test('a restore rejects files that are damaged, truncated or not backups, and le
   const name = '../escaped';
   const manifest = JSON.stringify({ format: 1, version: '1', created_at: 'now' });
   const entry = (entryName: string, text: string): Buffer[] => [
-    headerOf({ name: entryName, isFolder: false, size: text.length }),
+    tarHeader({ name: entryName, isFolder: false, size: text.length }),
     Buffer.from(text),
     paddingOf(text.length),
   ];
@@ -314,7 +314,10 @@ test('an archive keeps long names and large sizes', async () => {
   const size = 9 * 1024 ** 3;
   writeFileSync(
     place('tar'),
-    Buffer.concat([headerOf({ name: long, isFolder: true, size: 0 }), headerOf({ name: 'x', isFolder: false, size })]),
+    Buffer.concat([
+      tarHeader({ name: long, isFolder: true, size: 0 }),
+      tarHeader({ name: 'x', isFolder: false, size }),
+    ]),
   );
   const file = await open(place('tar'));
   try {
@@ -330,5 +333,5 @@ test('an archive keeps long names and large sizes', async () => {
   } finally {
     await file.close();
   }
-  expect(() => headerOf({ name: 'c'.repeat(300), isFolder: false, size: 0 })).toThrow(RangeError);
+  expect(() => tarHeader({ name: 'c'.repeat(300), isFolder: false, size: 0 })).toThrow(RangeError);
 });

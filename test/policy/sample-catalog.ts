@@ -2,7 +2,7 @@
 import { compile } from '../../src/policy/compile.ts';
 import { type Condition, STORED_ROOTS } from '../../src/policy/condition.ts';
 import { lower } from '../../src/policy/lower/lower.ts';
-import { bind, planOf } from '../../src/policy/lower/specialise.ts';
+import { bind, requestPlanOf } from '../../src/policy/lower/specialise.ts';
 import type {
   Catalog,
   CatalogCollection,
@@ -113,6 +113,6 @@ export const SAMPLE: Catalog = {
 /** The residual of a policy over documents. */
 export function conditionOf(text: string, request: PolicyRequest): Condition {
   const { checked } = compile(text, { catalog: SAMPLE, collection: 'documents', action: 'list' });
-  const plan = planOf(checked);
+  const plan = requestPlanOf(checked);
   return lower(plan.tree, { catalog: SAMPLE, signature: bind(plan, request), roots: STORED_ROOTS });
 }

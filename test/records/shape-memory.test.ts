@@ -4,7 +4,7 @@ import { type AccessRules, decide } from '../../src/policy/access.ts';
 import { compile } from '../../src/policy/compile.ts';
 import type { PolicyRequest, Row } from '../../src/policy/types.ts';
 import type { AccessContext } from '../../src/records/access-context.ts';
-import { type Answered, ShapeMemory } from '../../src/records/shape-memory.ts';
+import { type AnsweredPermits, ShapeMemory } from '../../src/records/shape-memory.ts';
 import { Place, param, SqlForm, sql } from '../../src/sql.ts';
 import { SAMPLE as catalog } from '../policy/sample-catalog.ts';
 
@@ -28,7 +28,7 @@ function accessOf(auth: Row): AccessContext {
   return { permit, member: () => undefined, auth, now: request.now } as unknown as AccessContext;
 }
 
-interface Page extends Answered {
+interface Page extends AnsweredPermits {
   readonly limit: number;
 }
 const statementOf = (access: AccessContext, limit: unknown) => sql`

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { requireSameVersion } from '../../database/embedded/data-folder.ts';
 import { isLockFile, lockFolder } from '../../database/embedded/folder-lock.ts';
 import { syncFolder, unlessMissing } from '../../files/storage/local-places.ts';
-import { BrokenArchive, END_OF_ARCHIVE, headerOf, paddingOf, type ReadEntry, readTar } from './tar.ts';
+import { BrokenArchive, END_OF_ARCHIVE, paddingOf, type ReadEntry, readTar, tarHeader } from './tar.ts';
 
 const manifestShape = z.object({ format: z.literal(1), version: z.string(), created_at: z.string() });
 const checksumsShape = z.record(z.string(), z.string());
@@ -47,7 +47,7 @@ export class BackupWriter {
   /** Adds a folder, except paths for which `isLeft` is true. */
   async addFolder(folder: string, name: string, options: FolderOptions = {}): Promise<void> {
     const { isLeft, isChanging = false } = options;
-    await this.#write(headerOf({ name, isFolder: true, size: 0 }));
+    await this.#write(tarHeader({ name, isFolder: true, size: 0 }));
     const entries = await readdir(folder, { withFileTypes: true });
     for (const entry of entries) {
       const path = join(folder, entry.name);
@@ -71,7 +71,7 @@ export class BackupWriter {
   }
 
   async #addBytes(name: string, bytes: Buffer): Promise<void> {
-    await this.#write(headerOf({ name, isFolder: false, size: bytes.length }));
+    await this.#write(tarHeader({ name, isFolder: false, size: bytes.length }));
     await this.#write(bytes);
     await this.#write(paddingOf(bytes.length));
   }
@@ -81,7 +81,7 @@ export class BackupWriter {
     if (source === undefined) return;
     try {
       const { size } = await source.stat();
-      await this.#write(headerOf({ name, isFolder: false, size }));
+      await this.#write(tarHeader({ name, isFolder: false, size }));
       const hash = createHash('sha256');
       for (let at = 0; at < size; ) {
         const chunk = Buffer.allocUnsafe(Math.min(CHUNK, size - at));
@@ -188,9 +188,9 @@ async function unpack(file: FileHandle, folder: string): Promise<Manifest> {
     if (!folders.has(name)) throw new BrokenArchive(`the folder ${name} is missing`);
   };
   for await (const entry of readTar(file)) {
-    if (entry.name === MANIFEST) manifest = parsed(manifestShape, await bytesOf(entry));
+    if (entry.name === MANIFEST) manifest = parsed(manifestShape, await bytesOfEntry(entry));
     else if (manifest === undefined) throw new BrokenArchive('it is not a backup');
-    else if (entry.name === CHECKSUMS) expected = parsed(checksumsShape, await bytesOf(entry));
+    else if (entry.name === CHECKSUMS) expected = parsed(checksumsShape, await bytesOfEntry(entry));
     else if (!isPlace(entry.name)) throw new BrokenArchive(`it has a file that no backup has: ${entry.name}`);
     else if (entry.isFolder) {
       await mkdir(join(folder, entry.name), { recursive: true, mode: 0o700 });
@@ -224,7 +224,7 @@ function parsed<T>(shape: z.ZodType<T>, bytes: Buffer): T {
   }
 }
 
-async function bytesOf({ content }: ReadEntry): Promise<Buffer> {
+async function bytesOfEntry({ content }: ReadEntry): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of content) chunks.push(chunk);
   return Buffer.concat(chunks);

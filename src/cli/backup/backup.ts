@@ -29,7 +29,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   // A file that is deleted during the backup may be referenced in the copy of the database.
   const release = lent?.files?.keepBytes();
   try {
-    await write(resolve(io.cwd, file), { db, config, io });
+    await writeBackup(resolve(io.cwd, file), { db, config, io });
     return 0;
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
@@ -51,13 +51,13 @@ function refuse(reason: string, { stderr }: Io): number {
   return 1;
 }
 
-interface Source {
+interface BackupSource {
   readonly db: Database;
   readonly config: Config;
   readonly io: Io;
 }
 
-async function write(file: string, { db, config, io }: Source): Promise<void> {
+async function writeBackup(file: string, { db, config, io }: BackupSource): Promise<void> {
   const manifest = { format: 1, version: packageVersion(), created_at: new Date().toISOString() } as const;
   const writer = await BackupWriter.begin(file, manifest);
   try {

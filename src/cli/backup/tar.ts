@@ -13,7 +13,7 @@ export interface TarEntry {
 }
 
 /** Throws RangeError for a name that does not fit: 100 bytes, or 155 and 100 around a slash. */
-export function headerOf({ name, isFolder, size }: TarEntry): Buffer {
+export function tarHeader({ name, isFolder, size }: TarEntry): Buffer {
   const header = Buffer.alloc(BLOCK);
   const [prefix, rest] = splitName(name);
   header.write(rest, 0);

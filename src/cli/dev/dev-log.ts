@@ -53,11 +53,11 @@ function messageLine(entry: LogEntry, paint: Paint): string {
   const level = String(entry.level);
   const rest = Object.entries(entry).filter(([name]) => !PLACED.has(name));
   const details = rest.map(([name, value]) => paint('gray', ` ${name}=${printableValue(value)}`)).join('');
-  const text = entry.text === undefined ? '' : `\n${indented(String(entry.text))}`;
+  const text = entry.text === undefined ? '' : `\n${indentedText(String(entry.text))}`;
   return `${paint(LEVELS[level] ?? 'white', level.padEnd(5))} ${printableValue(entry.msg)}${details}${text}`;
 }
 
-const indented = (text: string): string =>
+const indentedText = (text: string): string =>
   text
     .trimEnd()
     .replaceAll(/[^\P{Cc}\n]|\p{Cf}/gu, escapedCharacter)

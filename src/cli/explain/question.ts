@@ -126,7 +126,7 @@ function queryArgument(pairs: readonly string[]): Record<string, string | string
 function dataArgument(args: Arguments, action: Action): Data | undefined {
   const given = args.get('set');
   if (given === undefined) return undefined;
-  const data = parsed(given);
+  const data = jsonOrNothing(given);
   if (!isObject(data))
     throw new ConfigError([`--set: expected a JSON object such as '{"status":"draft"}', found \`${given}\``]);
   const isCreate = action === 'create';
@@ -139,7 +139,7 @@ function dataArgument(args: Arguments, action: Action): Data | undefined {
   return data;
 }
 
-function parsed(json: string): unknown {
+function jsonOrNothing(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {

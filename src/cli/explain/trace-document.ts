@@ -98,10 +98,10 @@ function ruleDocument({ parts, residual, explanations }: RuleTrace): RuleDocumen
     roles,
     when,
     residual,
-    value: first === undefined ? null : both(explanations),
+    value: first === undefined ? null : conjunctionOf(explanations),
     reasons: explanations.map(({ sentence }) => sentence),
     leaves: explanations.flatMap(({ clause }, i) =>
-      leavesOf(clause, null).map((leaf) => ({ ...leaf, offset: within(when, leaf.offset), of: sides[i]! })),
+      leafDocuments(clause, null).map((leaf) => ({ ...leaf, offset: within(when, leaf.offset), of: sides[i]! })),
     ),
   };
 }
@@ -111,15 +111,15 @@ const within = (when: string | null, offset: number | null): number | null =>
   when === null || offset === null || offset >= when.length ? null : offset;
 
 /** Kleene's `and`. */
-function both(explanations: readonly Explanation[]): ThreeValued {
+function conjunctionOf(explanations: readonly Explanation[]): ThreeValued {
   const values = explanations.map(({ clause }) => clause.value);
   if (values.includes(false)) return false;
   return values.includes(undefined) ? null : true;
 }
 
-function leavesOf(clause: Clause, within: string | null): readonly Omit<LeafDocument, 'of'>[] {
+function leafDocuments(clause: Clause, within: string | null): readonly Omit<LeafDocument, 'of'>[] {
   const element = clause.element ?? within;
-  if (clause.parts.length > 0) return clause.parts.flatMap((part) => leavesOf(part, element));
+  if (clause.parts.length > 0) return clause.parts.flatMap((part) => leafDocuments(part, element));
   const { text, offset = null, value = null, absent = null, sides } = clause;
   const [left, right] = [sides?.left ?? null, sides?.right ?? null];
   return [{ text, offset, length: text.length, value, left, right, absent, element }];

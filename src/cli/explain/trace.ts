@@ -220,12 +220,12 @@ async function statementTrace(
 ): Promise<StatementTrace | undefined> {
   const { store } = question;
   if (permit.verdict !== 'depends') return undefined;
-  const statement = statementOf(question, permit, subject);
+  const statement = tracedStatement(question, permit, subject);
   const plan = await store.db.rows(sql`EXPLAIN ${statement}`, { lane: 'slow' });
   return { sql: laidOut(statement.text), params: statement.values, plan: plan.map(([line]) => String(line)) };
 }
 
-function statementOf(question: Question, permit: Permit, subject: Subject | undefined): Sql {
+function tracedStatement(question: Question, permit: Permit, subject: Subject | undefined): Sql {
   if (question.action === 'create') return insertOf(question, permit, subject);
   return question.action === 'update' ? updateOf(question, permit, subject) : selectOf(question, permit);
 }

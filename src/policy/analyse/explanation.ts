@@ -95,13 +95,13 @@ export function requestedId(
   request: PolicyRequest,
 ): { readonly collection: string; readonly id: string } | undefined {
   const { type } = operand;
-  const raw = heldBy(operand, request);
+  const raw = requestValue(operand, request);
   const id = typeof type === 'object' ? scalarOf(type).readJson(raw) : undefined;
   return typeof type === 'object' && typeof id === 'string' ? { collection: type.id, id } : undefined;
 }
 
 /** Returns the request's value as sent. */
-function heldBy({ source, name }: RequestOperand, { auth, query, data }: PolicyRequest): unknown {
+function requestValue({ source, name }: RequestOperand, { auth, query, data }: PolicyRequest): unknown {
   const holder: Row | null | undefined = { auth, query, data, param: undefined }[source];
   return holder == null ? undefined : own(holder, name);
 }
@@ -215,7 +215,7 @@ class Evaluation {
     const name = member.kind === 'field' ? member.field.name : member.relation.name;
     const after = own(next, name) ?? null;
     if (member.kind === 'field' || member.relation.kind === 'belongs_to') return (own(record, name) ?? null) !== after;
-    const before = related.many(from, name, idOf(record)).map((row) => own(row, 'id'));
+    const before = related.many(from, name, idOfRow(record)).map((row) => own(row, 'id'));
     const held: readonly unknown[] = after === null ? [] : Array.isArray(after) ? after : [after];
     return before.length !== held.length || !before.every((id) => held.includes(id));
   }
@@ -224,7 +224,7 @@ class Evaluation {
     const { related } = this.#situation;
     if (relation.kind === 'ancestors') return ancestorsOf(relation, related, own(row, 'id'));
     if (!isWritten || relation.kind === 'has_many')
-      return { rows: related.many(from, relation.name, idOf(row)), goesOn: false };
+      return { rows: related.many(from, relation.name, idOfRow(row)), goesOn: false };
     const members = (own(row, relation.name) ?? []) as readonly string[];
     const rows = members.map((id) => related.one(relation.collection, id)).filter((member) => member !== undefined);
     return { rows, goesOn: false };
@@ -335,7 +335,7 @@ class Evaluation {
 
   #requestValue(operand: RequestOperand): FoundValue {
     const { source, type, list, span } = operand;
-    const raw = heldBy(operand, this.#situation.request);
+    const raw = requestValue(operand, this.#situation.request);
     const shown = `\`${this.#text(span)}\``;
     if (raw === undefined || raw === null) return { absent: `${shown} was not sent` };
     const read = (value: unknown): Scalar | undefined =>
@@ -354,7 +354,7 @@ class Evaluation {
 }
 
 const heldIn = (found: FoundValue): unknown => ('value' in found ? found.value : undefined);
-const idOf = (row: Row): string => String(own(row, 'id'));
+const idOfRow = (row: Row): string => String(own(row, 'id'));
 
 const NOBODY = 'there is no such record';
 /** The ancestors beyond the limit count as one more element, for which the condition is unknown. */

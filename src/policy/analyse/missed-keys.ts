@@ -9,7 +9,7 @@ import { operandsOf, partsOf, scopesOf } from '../visit.ts';
  */
 export function missedKeys(checked: Checked, isGiven: (key: string) => boolean): readonly string[] {
   const isMissed = (operand: CheckedOperand): boolean => {
-    const key = keyOf(operand);
+    const key = queryKeyOf(operand);
     return key !== undefined && !isGiven(key);
   };
   if (!canBe(outcomes(checked), CAN_BE_TRUE) || canBe(outcomes(checked, { isAbsent: isMissed }), CAN_BE_TRUE))
@@ -18,16 +18,16 @@ export function missedKeys(checked: Checked, isGiven: (key: string) => boolean):
 }
 
 /** The query parameter that the operand is, or that holds the id of the record that it is reached from. */
-function keyOf(operand: CheckedOperand): string | undefined {
+function queryKeyOf(operand: CheckedOperand): string | undefined {
   if (operand.kind === 'request') return operand.source === 'query' ? operand.name : undefined;
   const scope = operand.kind === 'column' ? operand.scope : operand.kind === 'count' ? operand.path.scope : undefined;
-  return scope?.kind === 'request' ? keyOf(scope.operand) : undefined;
+  return scope?.kind === 'request' ? queryKeyOf(scope.operand) : undefined;
 }
 
 function queryKeysIn(checked: Checked): readonly string[] {
   const walked = scopesOf(checked).flatMap((scope): RequestOperand[] =>
     scope.kind === 'request' ? [scope.operand] : [],
   );
-  const keys = [...operandsOf(checked), ...walked].map(keyOf).filter((key) => key !== undefined);
+  const keys = [...operandsOf(checked), ...walked].map(queryKeyOf).filter((key) => key !== undefined);
   return [...keys, ...partsOf(checked).flatMap(queryKeysIn)];
 }

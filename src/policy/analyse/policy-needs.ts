@@ -31,13 +31,13 @@ interface Node {
   readonly isFollowed: boolean;
   readonly children: Map<string, Node>;
 }
-interface Requested {
+interface OperandRoot {
   readonly operand: RequestOperand;
   readonly root: Node;
 }
 interface NeedsPlace {
   readonly root: Node;
-  readonly requested: Map<string, Requested>;
+  readonly requested: Map<string, OperandRoot>;
   readonly variables: ReadonlyMap<string, Node>;
 }
 

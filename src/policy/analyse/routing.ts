@@ -17,12 +17,12 @@ export type Pin = RequestOperand | LiteralOperand;
  */
 export function provenPins(rule: Checked, relation: string): readonly Pin[] {
   const pins = pinsIn(canonical(rule), relation);
-  return [...new Map(pins.map((pin) => [keyOf(pin), pin])).values()];
+  return [...new Map(pins.map((pin) => [pinKey(pin), pin])).values()];
 }
 
 /** The values that all rules require. */
 export const sharedPins = (rules: readonly (readonly Pin[])[]): readonly Pin[] =>
-  inAll(rules, (a, b) => keyOf(a) === keyOf(b));
+  inAll(rules, (a, b) => pinKey(a) === pinKey(b));
 
 /** The collections whose records the rule finds by an id of the request alone. */
 export function requestedBy(rule: Checked): readonly string[] {
@@ -33,7 +33,7 @@ export function requestedBy(rule: Checked): readonly string[] {
   return [...own, ...partsOf(rule).flatMap(requestedBy)];
 }
 
-const keyOf = (pin: Pin): string => (pin.kind === 'literal' ? `"${pin.value}"` : `${pin.source}.${pin.name}`);
+const pinKey = (pin: Pin): string => (pin.kind === 'literal' ? `"${pin.value}"` : `${pin.source}.${pin.name}`);
 
 function pinsIn(checked: Checked, relation: string): readonly Pin[] {
   switch (checked.kind) {

@@ -7,7 +7,7 @@ import { type Named, type Place, type RecordStart, recordStart, type ToMany } fr
 import { findRelation, resolve } from './resolve.ts';
 import { relationNames, reportUnknownName } from './unknown-names.ts';
 
-export function ancestorsOf(ancestors: Ancestors, place: Place): ToMany | undefined {
+export function resolveAncestors(ancestors: Ancestors, place: Place): ToMany | undefined {
   const { path, span } = ancestors;
   const named = resolve(path, place);
   const start = named && startOf(named, ancestors, place);

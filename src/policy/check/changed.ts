@@ -8,7 +8,7 @@ import { findRelation } from './resolve.ts';
 import { membersNamed, relationNames } from './unknown-names.ts';
 
 /** A caller's write never sets these. */
-const STAMPS: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at']);
+const NEVER_SET: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at']);
 
 const [, CHANGED_ONLY] = CHANGE_CALLS;
 
@@ -39,7 +39,7 @@ const spellings = (member: Member): readonly string[] =>
 
 function changeableMembers({ fields, relations }: CatalogCollection): readonly Member[] {
   const members: Member[] = [...fields.values()]
-    .filter(({ name }) => !STAMPS.has(name))
+    .filter(({ name }) => !NEVER_SET.has(name))
     .map((field) => ({ kind: 'field', field }));
   for (const relation of relations.values())
     if (relation.kind !== 'has_many') members.push({ kind: 'relation', relation });
@@ -62,17 +62,17 @@ function changedMember(argument: Operand, { call, collection, place }: Argument)
   if (step === undefined || further !== undefined)
     return refuse('only the record itself is compared, not what it refers to');
   const { name } = step;
-  if (STAMPS.has(name)) return refuse(`\`${name}\` is never set by a caller`);
+  if (NEVER_SET.has(name)) return refuse(`\`${name}\` is never set by a caller`);
   const field = collection.fields.get(name);
   if (field !== undefined) return { kind: 'field', field };
   const relation = findRelation(collection, name);
   if (relation?.kind === 'has_many') return refuse(`the records of \`${name}\` are written by themselves`);
   if (relation !== undefined) return { kind: 'relation', relation };
   place.onUnknown?.(name, membersNamed(changeableMembers(collection).flatMap(spellings), collection));
-  return place.report(unknownMember(step, collection));
+  return place.report(unknownChangedMember(step, collection));
 }
 
-function unknownMember({ name, span }: Name, collection: CatalogCollection): CheckIssue {
+function unknownChangedMember({ name, span }: Name, collection: CatalogCollection): CheckIssue {
   const near = nearest(name, changeableMembers(collection).map(memberName));
   const message = `\`${collection.name}\` has no \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
   const fix = near === undefined ? {} : { suggestion: near, fix: { span, replacement: near } };

@@ -18,7 +18,7 @@ import type {
 import { equalityOf } from '../operators.ts';
 import { isTruth } from '../scalar-types.ts';
 import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedCondition } from '../types.ts';
-import { ancestorsOf } from './ancestors.ts';
+import { resolveAncestors } from './ancestors.ts';
 import { checkChange, isChange } from './changed.ts';
 import { checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter, unknownCondition, wrongArguments } from './condition-calls.ts';
@@ -331,7 +331,7 @@ class Checker {
 
   #toMany(path: Elements, variables: Variables) {
     if (path.kind === 'ancestors')
-      return this.#broken.has(path.path) ? undefined : ancestorsOf(path, this.#place(variables))?.path;
+      return this.#broken.has(path.path) ? undefined : resolveAncestors(path, this.#place(variables))?.path;
     const named = resolve(path, this.#place(variables));
     if (named === undefined) return undefined;
     if (named.kind === 'to many' && named.used === path.steps.length) return named.path;

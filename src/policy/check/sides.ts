@@ -1,6 +1,6 @@
 import type { Compare, Count, Elements, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import type { CheckedOperand, CountOperand, RequestOperand } from '../types.ts';
-import { ancestorsOf } from './ancestors.ts';
+import { resolveAncestors } from './ancestors.ts';
 import type { Literal } from './literals.ts';
 import { paramOf } from './params.ts';
 import type { Place, QueryName, ToMany } from './place.ts';
@@ -49,7 +49,7 @@ export function sideOf(operand: Operand, at: Comparing): Side | undefined {
       return count && { kind: 'fixed', operand: count, span };
     }
     case 'ancestors': {
-      const relation = ancestorsOf(operand, at);
+      const relation = resolveAncestors(operand, at);
       return relation && { kind: 'to many', relation, path: operand, span };
     }
     case 'path':

@@ -114,12 +114,12 @@ export function unknownVariable(path: Path, place: Place): undefined {
     return place.report({ code: 'variable_unknown', message, span });
   }
   // With quotes, it would be a constant beside a literal.
-  if (isConstant(place.beside, place)) return place.report(nothingNamed(path.variable!, place));
+  if (isConstantOperand(place.beside, place)) return place.report(nothingNamed(path.variable!, place));
   return place.report(unquoted(path.variable!));
 }
 
 /** A literal, or a name that may be one without its quotes. */
-function isConstant(operand: Operand | undefined, { variables }: Place): boolean {
+function isConstantOperand(operand: Operand | undefined, { variables }: Place): boolean {
   if (operand?.kind !== 'path') return operand !== undefined;
   return operand.root === 'variable' && operand.steps.length === 0 && !variables.has(operand.variable!.name);
 }

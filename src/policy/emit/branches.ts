@@ -134,7 +134,7 @@ function branchShape({ cond, accesses }: Apart, printing: BranchPrinting): Branc
 function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPrinting): BranchParts {
   const parts = partsOf(cond);
   const tests = parts.filter((part) => isValueTest(part));
-  const column = access.kind === 'test' ? access.left.column : keysOf(access, cond, alias).of.column;
+  const column = access.kind === 'test' ? access.left.column : semiJoinKeys(access, cond, alias).of.column;
   const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
   const rest = isOneRange ? cond : and(parts.filter((part) => part !== access));
@@ -144,7 +144,7 @@ function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPr
     if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
     return printed;
   };
-  const listed = () => (access.kind === 'test' ? listOf(access) : new Where(keysOf(access, cond, alias).keys));
+  const listed = () => (access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, alias).keys));
   const keys = isOneRange ? undefined : listed();
   const count = isOneRange ? undefined : keyCountOf(access);
   return { column, tests, others, count, keys, where };
@@ -205,7 +205,7 @@ class FilledBranch implements Branch {
   }
 }
 
-function keysOf(exists: Exists, cond: Condition, alias: string) {
+function semiJoinKeys(exists: Exists, cond: Condition, alias: string) {
   const keys = new Printer({ alias, next: undefined }).keysOf(exists, cond);
   return keys!;
 }

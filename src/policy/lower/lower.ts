@@ -40,8 +40,8 @@ import {
 } from './columns.ts';
 import { complementOf, constant, settledByRequest, stateOf, valueFor, valueTest } from './leaves.ts';
 import {
-  type Elements,
   itself,
+  type LoweredElements,
   type LoweringContext,
   type LoweringPlace,
   type Owner,
@@ -176,7 +176,7 @@ class Lowering {
     return this.lower(condition, { ...place, variables: new Map(place.variables).set(variable, source) });
   }
 
-  #elements(path: ToManyPath, place: LoweringPlace): Elements {
+  #elements(path: ToManyPath, place: LoweringPlace): LoweredElements {
     const { wrap, key, walk } = this.#owner(path, place);
     const { relation, from } = path;
     const source = this.#newSource();

@@ -44,7 +44,7 @@ export interface Owner {
   readonly walk: readonly string[];
 }
 /** The elements of a to-many relation. */
-export interface Elements {
+export interface LoweredElements {
   readonly wrap: Wrap;
   readonly key: ColumnRef | SlotValue;
   /** Binds an element. */

@@ -91,7 +91,7 @@ interface RequestSlot {
 }
 type OperandVerdict = (binding: Binding) => boolean | undefined;
 
-export interface Plan {
+export interface RequestPlan {
   readonly tree: Planned;
   readonly slots: readonly RequestSlot[];
   readonly decided: readonly OperandVerdict[];
@@ -107,7 +107,7 @@ export interface Binding {
   readonly now: string;
 }
 
-export function planOf(checked: Checked): Plan {
+export function requestPlanOf(checked: Checked): RequestPlan {
   const planner = new Planner();
   const tree = planner.plan(checked);
   const { slots, decided } = planner;
@@ -243,7 +243,7 @@ type Holds = (left: Scalar | readonly Scalar[], right: Scalar | readonly Scalar[
 const exactOf = (operand: CheckedOperand): string | undefined =>
   operand.kind === 'literal' && typeof operand.exact === 'string' ? operand.exact : undefined;
 
-const writtenOf = (operand: CheckedOperand): string | undefined =>
+const numeralOf = (operand: CheckedOperand): string | undefined =>
   operand.kind === 'literal' && typeof operand.value === 'number'
     ? (exactOf(operand) ?? String(operand.value))
     : undefined;
@@ -254,7 +254,7 @@ export function holdsOf({ op, left, right }: CheckedCompare): Holds {
   const [exactLeft, exactRight] = [exactOf(left), exactOf(right)];
   if (exactLeft === undefined && exactRight === undefined) return (a, b) => holds(a as Scalar, b);
   if (isList(left) || isList(right)) return () => holdsInList({ op, left, right }, (exactLeft ?? exactRight)!);
-  const [writtenLeft, writtenRight] = [writtenOf(left), writtenOf(right)];
+  const [writtenLeft, writtenRight] = [numeralOf(left), numeralOf(right)];
   if (writtenLeft !== undefined && writtenRight !== undefined)
     return () => holdsForNumerals(op, writtenLeft, writtenRight);
   if (exactRight !== undefined)
@@ -295,7 +295,7 @@ function columnFirst(node: PlannedCompare): PlannedCompare {
 
 // ---------------------------------------------------------------- one request
 
-export function bind(plan: Plan, request: PolicyRequest): Binding {
+export function bind(plan: RequestPlan, request: PolicyRequest): Binding {
   const { slots, decided } = plan;
   const values: unknown[] = new Array(slots.length);
   const states: number[] = new Array(slots.length);
@@ -307,7 +307,7 @@ export function bind(plan: Plan, request: PolicyRequest): Binding {
   return binding;
 }
 
-function signatureOf({ slots, numeric }: Plan, { states, decided }: Binding): number | string {
+function signatureOf({ slots, numeric }: RequestPlan, { states, decided }: Binding): number | string {
   let number = 0;
   let text = '';
   for (let i = 0; i < slots.length; i++) {

@@ -44,12 +44,12 @@ export const DATE_PARTS = { year: 'YYYY', month: 'YYYY-MM', day: 'YYYY-MM-DD' } 
 /** Throws `query_too_expensive`. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
   const budget = new ReadBudget({ schema: store.schema, reader: store.readerFor(access), lane: 'query' });
-  const rows = await budget.rows(statementOf(store, access, request));
+  const rows = await budget.rows(aggregateStatement(store, access, request));
   const shown = rows.slice(0, request.limit).map((cells) => groupJson(cells, request));
   return { json: `[${budget.fitting(shown).join(',')}]`, hasMore: rows.length > request.limit };
 }
 
-function statementOf(store: Store, access: AccessContext, request: AggregateRequest): Sql {
+function aggregateStatement(store: Store, access: AccessContext, request: AggregateRequest): Sql {
   const { name } = access.collection;
   const { filter, groups, measures, limit } = request;
   const visibility = visibilityOf(access);

@@ -27,7 +27,7 @@ interface Counting {
 /** Counts are exact up to here. */
 const MOST_COUNTED = 10_000;
 
-export async function countOf(kind: Exclude<CountKind, 'none'>, counting: Counting): Promise<Counted> {
+export async function countRows(kind: Exclude<CountKind, 'none'>, counting: Counting): Promise<Counted> {
   const { source, isOpen, reader, budget } = counting;
   const counted = async (statement: Sql): Promise<number> => {
     const rows = await budget.rows(statement, { lane: 'slow' });

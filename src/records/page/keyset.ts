@@ -14,7 +14,7 @@ import type { Scope } from '../scope.ts';
 import type { Position } from './cursor.ts';
 
 /** A cell for each key, or a place for it. */
-type Bound = readonly unknown[];
+type BoundValues = readonly unknown[];
 
 interface Key {
   readonly sql: Sql;
@@ -71,7 +71,7 @@ export class Keyset {
   }
 
   /** @param position the cells, or places for them; null where the row has no value */
-  after(position: Bound): Sql {
+  after(position: BoundValues): Sql {
     const keys = this.#keys.slice(this.#from);
     const first = keys[0]!;
     const value = position[this.#from] ?? null;
@@ -82,14 +82,14 @@ export class Keyset {
   }
 
   /** `(a, id) > ($1, $2)`: one range of an index on both. */
-  #rowAfter(keys: readonly Key[], position: Bound): Sql {
+  #rowAfter(keys: readonly Key[], position: BoundValues): Sql {
     const columns = keys.map((key) => key.sql);
     const values = keys.map(({ type }, i) => sql`${param(type, position[i])}`);
     const beyond = raw(keys[0]!.descending ? '<' : '>');
     return sql`(${join(columns, ', ')}) ${beyond} (${join(values, ', ')})`;
   }
 
-  #after(position: Bound, i: number): Sql {
+  #after(position: BoundValues, i: number): Sql {
     const { sql: column, type, nullable, descending } = this.#keys[i]!;
     const value = position[i] ?? null;
     const isLast = i === this.#keys.length - 1;

@@ -9,10 +9,10 @@ import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
 import { ReadBudget } from '../read-budget.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
-import { type Counted, countOf, nothingCounted } from './count.ts';
+import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
 
-import { type AskedPage, askedPage, type CursorRequest, type ListRequest, PagePlan, shapeOf } from './page-plan.ts';
+import { type AskedPage, askedPage, type CursorRequest, type ListRequest, PagePlan, pageShape } from './page-plan.ts';
 
 export interface RecordPage extends Counted {
   /** The text of a JSON array. */
@@ -39,7 +39,7 @@ export async function list({ store, plans }: Pages, access: AccessContext, reque
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
 
   // Shape: one plan serves all requests that differ by values alone
-  const shape = shapeOf(access.collection, page);
+  const shape = pageShape(access.collection, page);
   const { plan, answers } = plans.planOf(shape, access, (placed) => new PagePlan(store, placed, page));
   const report = store.hooks.onUnindexed;
   if (report !== undefined) for (const use of plan.unindexed) report(use);
@@ -52,7 +52,7 @@ export async function list({ store, plans }: Pages, access: AccessContext, reque
   const source = plan.source?.fill(values);
   const [rows, counted] = await Promise.all([
     readPage(budget, statement, page),
-    count === 'none' || source === undefined ? undefined : countOf(count, { source, isOpen, reader, budget }),
+    count === 'none' || source === undefined ? undefined : countRows(count, { source, isOpen, reader, budget }),
   ]);
 
   // Bytes

@@ -15,7 +15,7 @@ import type { Expand } from '../expand.ts';
 import type { Members } from '../record-shape.ts';
 import { RecordView, withExpanded } from '../record-view.ts';
 import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
-import type { Answered } from '../shape-memory.ts';
+import type { AnsweredPermits } from '../shape-memory.ts';
 import type { CountKind } from './count.ts';
 import type { Position } from './cursor.ts';
 import {
@@ -77,7 +77,7 @@ export interface AskedPage {
   readonly branches: BranchChoice | undefined;
 }
 /** The values that fill the forms of a plan. */
-export interface PageValues extends Answered {
+export interface PageValues extends AnsweredPermits {
   readonly page: AskedPage;
 }
 
@@ -143,7 +143,7 @@ function isFoundByFilter(tests: readonly ColumnValues[], related: readonly Relat
  * All that decides the plan of the page, besides the answers of the caller's other rules. Its parts are names of the
  * schema and numbers of compiled rules and filters, so two shapes never have one spelling.
  */
-export function shapeOf({ name }: AccessContext['collection'], page: AskedPage): string {
+export function pageShape({ name }: AccessContext['collection'], page: AskedPage): string {
   const { request, position, filters, related, permit, tenant, branches } = page;
   const { members, expands = [], sort = [], limit, offset } = request;
   const order = sort.map(

@@ -9,7 +9,7 @@ import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } 
 
 const RECORD_BATCH = 500;
 /** The records that a resumable import commits at once. */
-const CHUNK = 5_000;
+const RECORDS_A_CHUNK = 5_000;
 /** More are counted, not kept. */
 const MOST_ERRORS = 1_000;
 
@@ -122,7 +122,7 @@ async function importInChunks(db: Database, request: ImportRequest): Promise<Imp
     seen++;
     if (seen <= total.skipped) continue;
     chunk.push(record);
-    if (chunk.length === CHUNK) await commit();
+    if (chunk.length === RECORDS_A_CHUNK) await commit();
   }
   if (chunk.length > 0) await commit();
   await db.transaction((tx) => progress.forget(tx));

@@ -45,14 +45,14 @@ export async function plannedUpdate(reading: Reading, stored: Row, data: Data): 
   const held = await heldBy({ store, q, tenant }, collection.name, stored);
   const written = {
     ...stored,
-    ...columnsOf(collection, writing),
+    ...rowOfWrite(collection, writing),
     ...changedBy(held, writing),
     updated_at: now > String(stored.updated_at) ? now : stored.updated_at,
   };
   return { writing, errors: input.errors, written };
 }
 
-function columnsOf({ fields, relations }: Collection, { values }: Writing): Row {
+function rowOfWrite({ fields, relations }: Collection, { values }: Writing): Row {
   const byColumn = new Map(values.map(({ column, value }) => [column, value]));
   const row: Record<string, unknown> = {};
   for (const member of [...fields.values(), ...relations.values()]) {

@@ -30,7 +30,7 @@ export interface RemoveRequest {
   readonly ifVersion?: readonly string[] | undefined;
 }
 
-export async function remove(store: Store, access: AccessContext, request: RemoveRequest): Promise<void> {
+export async function deleteRecord(store: Store, access: AccessContext, request: RemoveRequest): Promise<void> {
   const removed = await removeIn(store, access, request);
   const [files, users] = [idsOf(removed, 'files'), idsOf(removed, 'users')];
   if (files.length > 0) await store.hooks.onFilesRemoved?.(files);

@@ -9,7 +9,7 @@ import { join, Place, raw, SqlForm } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import { readableReferences } from '../constraint-errors.ts';
 import type { RecordView } from '../record-view.ts';
-import { type Answered, type KnownPlan, ShapeMemory } from '../shape-memory.ts';
+import { type AnsweredPermits, type KnownPlan, ShapeMemory } from '../shape-memory.ts';
 import type { ColumnValue, ReferencedId } from './input.ts';
 import { hasCount, versionUnchanged, WrittenView } from './single-statement.ts';
 import { insertStatement, STORED, updateStatement, WRITTEN } from './written-row.ts';
@@ -29,7 +29,7 @@ export interface AskedWrite {
 }
 
 /** The values of one request, for the forms. */
-export interface WriteValues extends Answered {
+export interface WriteValues extends AnsweredPermits {
   readonly asked: AskedWrite;
 }
 
@@ -83,14 +83,14 @@ const plans = new WeakMap<Schema, ShapeMemory<WritePlan>>();
 export function writePlanOf(store: Store, access: AccessContext, asked: AskedWrite): KnownPlan<WritePlan> {
   const memory = plans.get(store.schema) ?? new ShapeMemory(({ text }) => text);
   plans.set(store.schema, memory);
-  return memory.planOf(shapeOf(access, asked), access, (placed) => new WritePlan(store, placed, asked));
+  return memory.planOf(writeShape(access, asked), access, (placed) => new WritePlan(store, placed, asked));
 }
 
 /**
  * All that decides the plan, besides the answers of the caller's other rules. Its parts are names of
  * the schema and numbers of compiled rules, so two shapes never have one spelling.
  */
-function shapeOf({ collection }: AccessContext, asked: AskedWrite): string {
+function writeShape({ collection }: AccessContext, asked: AskedWrite): string {
   const { kind, permits, values, references, counts, tenant } = asked;
   return [
     kind,

@@ -189,7 +189,7 @@ function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): 
   for (const relation of collection.relations.values()) {
     if (relation.kind === 'belongs_to') cells.push([relation.column, cell(relation.column, 'uuid')]);
     if (relation.kind === 'has_one') cells.push([heldColumn(relation), partnerOf(relation, writing, otherwise)]);
-    if (relation.kind === 'many_to_many') cells.push([heldColumn(relation), membersOf(relation, writing, otherwise)]);
+    if (relation.kind === 'many_to_many') cells.push([heldColumn(relation), memberIds(relation, writing, otherwise)]);
   }
   const named = cells.map(([column, value]) => sql`${value} AS ${ident(column)}`);
   return sql`SELECT ${join(named, ', ')}`;
@@ -200,7 +200,7 @@ function partnerOf(relation: HasOne, { partners }: Writing, otherwise: Otherwise
   return change === undefined ? otherwise.partner(relation) : sql`${uuid(change.partner)}`;
 }
 
-function membersOf(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
+function memberIds(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
   const change = members.find((member) => member.relation === relation);
   const before = otherwise.members(relation);
   if (change === undefined) return before;

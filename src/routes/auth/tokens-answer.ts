@@ -4,7 +4,7 @@
 import type { Context } from 'koa';
 import type { Issued } from '../../auth/auth.ts';
 import { user } from '../../describe/collection-schemas.ts';
-import { type Answer, object, TEXT } from '../../describe/operation.ts';
+import { object, type RouteAnswer, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/request.ts';
 import { isLoopback, isOtherLoopbackName } from '../../http/server/browser-security.ts';
@@ -47,7 +47,7 @@ export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): vo
 const SECONDS_SCHEMA = { type: 'integer', description: 'Seconds.' };
 
 /** Describes the response of `answerIssued`. */
-export const tokensAnswer: Answer = {
+export const tokensAnswer: RouteAnswer = {
   description: 'The tokens; the session cookie is set.',
   headers: ['Set-Cookie'],
   shape: (scope) =>

@@ -11,7 +11,7 @@ import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Body, route } from '../define-route.ts';
 import { idempotencyKeyOf, idempotencyParameter, onceUnderKey, rereadRecord } from '../records/idempotent.ts';
-import { type Answer, send } from '../records/request.ts';
+import { type Answer, sendAnswer } from '../records/request.ts';
 import { type OperationResult, OperationRunner, resultText } from './operation-runner.ts';
 import { type Operation, readOperations } from './operations.ts';
 
@@ -51,7 +51,7 @@ export const batchRecords = route({
     const wanted = wantedValuesOf(operations, app);
     const writing =
       claim === undefined
-        ? app.records.batch(wanted, async (batch) => answerOf((await run(batch)).map(({ text }) => text)))
+        ? app.records.batch(wanted, async (batch) => batchAnswer((await run(batch)).map(({ text }) => text)))
         : onceUnderKey(app, claim, {
             write: (keep) =>
               app.records.batch(wanted, async (batch) => keep(batch.tx, answerToKeep(await run(batch), operations))),
@@ -60,7 +60,7 @@ export const batchRecords = route({
     const answer = await writing
       // Also after an error, and for a kept answer: another node may have committed it just now.
       .finally(() => app.db.noteWrite(callerOf(ctx).id));
-    send(ctx, answer);
+    sendAnswer(ctx, answer);
   },
 });
 
@@ -87,15 +87,15 @@ async function resultsOf(
   return results;
 }
 
-const answerOf = (results: readonly string[]): Answer => ({
+const batchAnswer = (results: readonly string[]): Answer => ({
   status: 200,
   headers: {},
   body: `{"data":[${results.join(',')}]}`,
 });
 
 const answerToKeep = (results: readonly OperationResult[], operations: readonly Operation[]): AnswerToKeep => ({
-  answer: answerOf(results.map(({ text }) => text)),
-  outline: answerOf(results.map(({ outline }) => outline)),
+  answer: batchAnswer(results.map(({ text }) => text)),
+  outline: batchAnswer(results.map(({ outline }) => outline)),
   records: mayDeleteUpdated(operations) ? undefined : results.flatMap(({ record }) => record ?? []),
 });
 
@@ -123,7 +123,7 @@ async function rereadAnswer(ctx: Context, app: App, { outline, operations }: Rer
     if (id === undefined || collection === undefined) texts.push(JSON.stringify(result));
     else texts.push(resultText(op, await rereadRecord(ctx, app, { collection, id, relations: [] })));
   }
-  return answerOf(texts);
+  return batchAnswer(texts);
 }
 
 /** Errors of the database stay as they are: a deadlock is retried, and an outage is not an operation's. */

@@ -66,15 +66,15 @@ export class OperationRunner {
   }
 }
 
-type Change = Extract<Operation, { op: 'update' | 'delete' }>;
+type ChangeOperation = Extract<Operation, { op: 'update' | 'delete' }>;
 
-function idOf({ id }: Change): string {
+function idOf({ id }: ChangeOperation): string {
   const read = parseUuid(id);
   if (read === undefined) throw notFoundProblem();
   return read;
 }
 
-const ifVersionOf = ({ ifMatch }: Change): readonly string[] | undefined => versionsOf(ifMatch);
+const ifVersionOf = ({ ifMatch }: ChangeOperation): readonly string[] | undefined => versionsOf(ifMatch);
 
 const DELETED = '{"status":204}';
 

@@ -9,35 +9,35 @@ import type { Collection, Relation, Schema } from '../../schema/model/model.ts';
 
 export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
 
-interface Named {
+interface NamedRecord {
   /** The name as sent: the collection may not exist. */
   readonly collection: string;
 }
-interface CreateOperation extends Named {
+interface CreateOperation extends NamedRecord {
   readonly op: 'create';
   /** The id of the new record. */
   readonly id: string;
   readonly data: Data;
   readonly given?: ServerValues;
 }
-interface UpdateOperation extends Named {
+interface UpdateOperation extends NamedRecord {
   readonly op: 'update';
   /** The id as sent, or the id of the record that a `$ref` names. */
   readonly id: string;
   readonly data: Data;
   readonly ifMatch: string | undefined;
 }
-interface DeleteOperation extends Named {
+interface DeleteOperation extends NamedRecord {
   readonly op: 'delete';
   readonly id: string;
   readonly ifMatch: string | undefined;
 }
 
 const MAX_OPERATIONS = 100;
-const ALIAS = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const KEYS: ReadonlySet<string> = new Set(['op', 'collection', 'id', 'data', 'if_match', 'as']);
-const UNKNOWN_KEY = `unknown key; expected ${[...KEYS].map((key) => `\`${key}\``).join(', ')}`;
-const KINDS: readonly unknown[] = ['create', 'update', 'delete'] satisfies readonly Operation['op'][];
+const ALIAS_FORMAT = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const OPERATION_KEYS: ReadonlySet<string> = new Set(['op', 'collection', 'id', 'data', 'if_match', 'as']);
+const UNKNOWN_KEY = `unknown key; expected ${[...OPERATION_KEYS].map((key) => `\`${key}\``).join(', ')}`;
+const OPERATION_KINDS: readonly unknown[] = ['create', 'update', 'delete'] satisfies readonly Operation['op'][];
 
 /** Throws `validation_failed`. */
 export function readOperations(body: unknown, schema: Schema): readonly Operation[] {
@@ -95,7 +95,7 @@ class OperationReader {
   }
 
   #declare(item: unknown, index: number): void {
-    if (!isObject(item) || item.op !== 'create' || typeof item.as !== 'string' || !ALIAS.test(item.as)) return;
+    if (!isObject(item) || item.op !== 'create' || typeof item.as !== 'string' || !ALIAS_FORMAT.test(item.as)) return;
     if (!this.#aliases.has(item.as)) this.#aliases.set(item.as, { index, id: newRecordId() });
   }
 
@@ -105,11 +105,11 @@ class OperationReader {
       return this.#reportHere('', 'not_an_object', detail);
     }
     for (const key of Object.keys(item)) {
-      if (!KEYS.has(key)) this.#reportHere(`/${pointerPart(key)}`, 'unknown_key', UNKNOWN_KEY);
+      if (!OPERATION_KEYS.has(key)) this.#reportHere(`/${pointerPart(key)}`, 'unknown_key', UNKNOWN_KEY);
     }
     const collection = this.#collectionOf(item);
     const { op } = item;
-    if (!KINDS.includes(op)) {
+    if (!OPERATION_KINDS.includes(op)) {
       const isMissing = op === undefined;
       return this.#reportHere('/op', isMissing ? 'required' : 'not_in_enum', 'expected `create`, `update` or `delete`');
     }

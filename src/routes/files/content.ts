@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
-import type { Answer } from '../../describe/operation.ts';
+import type { RouteAnswer } from '../../describe/operation.ts';
 import { dispositionOf } from '../../files/receive/file-names.ts';
 import { isInline } from '../../files/receive/media-types.ts';
 import { rangeLength, readRange } from '../../files/storage/ranges.ts';
@@ -15,7 +15,7 @@ import { route } from '../define-route.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from '../records/request.ts';
 import { readSizes, type Sizes, sizeParameters } from './sizes.ts';
 
-const bytes = (description: string, headers: Answer['headers'] = []): Answer => ({
+const bytes = (description: string, headers: RouteAnswer['headers'] = []): RouteAnswer => ({
   description,
   type: '*/*',
   shape: () => ({ type: 'string', contentMediaType: 'application/octet-stream' }),

@@ -18,7 +18,7 @@ import type { Relation } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
 import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from '../records/idempotent.ts';
 import { expandOf } from '../records/query-string.ts';
-import { answerCreated, send } from '../records/request.ts';
+import { answerCreated, sendAnswer } from '../records/request.ts';
 import { drain } from './drain.ts';
 
 /** The handler streams it. */
@@ -117,7 +117,7 @@ async function upload(ctx: Context, app: App, { key, relations, boundary, quota 
           });
     // The first request under this key stored a file already.
     if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
-    send(ctx, answer);
+    sendAnswer(ctx, answer);
   } catch (error) {
     await undo(incoming, error, published.done);
     throw error;

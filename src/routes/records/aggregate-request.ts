@@ -15,8 +15,8 @@ import type { Collection, Field, Schema } from '../../schema/model/model.ts';
 import { QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 
-const KEYS = ['filter', 'params', 'group_by', 'measures', 'sort', 'limit'];
-const PART = /^(year|month|day)\(([A-Za-z0-9_]+)\)$/;
+const AGGREGATE_KEYS = ['filter', 'params', 'group_by', 'measures', 'sort', 'limit'];
+const DATE_PART = /^(year|month|day)\(([A-Za-z0-9_]+)\)$/;
 const MEASURE = /^(sum|avg|min|max)\(([A-Za-z0-9_]+)\)$/;
 const MEASURE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 
@@ -25,7 +25,7 @@ export function aggregateRequestOf(given: unknown, schema: Schema, collection: C
   const errors = new QueryErrors();
   if (!isObject(given)) errors.add([], 'not_an_object', 'expected an object');
   const body = new QueryBody({ body: isObject(given) ? given : {}, path: [] }, { schema, collection, errors });
-  body.allow(KEYS);
+  body.allow(AGGREGATE_KEYS);
   const filter = body.filterOfTenant();
   const reader = new AggregateReader(body, collection, errors);
   const groups = reader.groups();
@@ -68,7 +68,7 @@ class AggregateReader {
     if (field !== undefined) return { name, kind: 'field', field };
     const relation = relations.get(name);
     if (relation?.kind === 'belongs_to') return { name, kind: 'belongs_to', relation };
-    const [, part, of] = PART.exec(name) ?? [];
+    const [, part, of] = DATE_PART.exec(name) ?? [];
     if (part === undefined) return this.#unknown(name, [...fields.keys(), ...this.#references()]);
     const truncated = fields.get(of!);
     if (truncated === undefined) return this.#unknown(of!, [...fields.keys()]);

@@ -6,7 +6,7 @@ import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
 import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from './idempotent.ts';
 import { expandOf } from './query-string.ts';
-import { answerCreated, recordBody, send } from './request.ts';
+import { answerCreated, recordBody, sendAnswer } from './request.ts';
 
 export const createRecord = route({
   method: 'POST',
@@ -36,8 +36,11 @@ export const createRecord = route({
     }
     const access = admission.access(data);
     const create = (tx?: Transaction) => app.records.create(access, { data, relations, tx });
-    if (key === undefined) return send(ctx, answerCreated(path, await create()));
+    if (key === undefined) return sendAnswer(ctx, answerCreated(path, await create()));
     const asked = { userId: admission.caller.id, path, key, bodyHash: bodyHashOf(ctx) };
-    send(ctx, await createUnderKey(ctx, app, { key: asked, collection: admission.collection, relations, create }));
+    sendAnswer(
+      ctx,
+      await createUnderKey(ctx, app, { key: asked, collection: admission.collection, relations, create }),
+    );
   },
 });

@@ -6,8 +6,8 @@ import { type Data, isObject } from '../../records/write/input.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { Operation } from '../batch/operations.ts';
 
-const KEYS: readonly string[] = ['action', 'id', 'data'];
-const ACTIONS: readonly unknown[] = ['create', 'update', 'delete'];
+const DRY_RUN_KEYS: readonly string[] = ['action', 'id', 'data'];
+const WRITE_ACTIONS: readonly unknown[] = ['create', 'update', 'delete'];
 
 /** Throws `validation_failed` where the question is not well formed. Without `data`, a write names no field. */
 export function readDryRun(body: unknown, collection: Collection): Operation {
@@ -24,11 +24,11 @@ type ReportError = (pointer: string, code: string, detail: string) => void;
 function operationOf(body: unknown, collection: Collection, report: ReportError): Operation | undefined {
   if (!isObject(body)) return void report('', 'not_an_object', 'expected an object with the key `action`');
   for (const key of Object.keys(body)) {
-    if (!KEYS.includes(key))
+    if (!DRY_RUN_KEYS.includes(key))
       report(`/${pointerPart(key)}`, 'unknown_key', 'unknown key; expected `action`, `id`, `data`');
   }
   const { action, id, data } = body;
-  if (!ACTIONS.includes(action)) {
+  if (!WRITE_ACTIONS.includes(action)) {
     const code = action === undefined ? 'required' : 'not_in_enum';
     return void report('/action', code, 'expected `create`, `update` or `delete`');
   }
@@ -41,17 +41,17 @@ function operationOf(body: unknown, collection: Collection, report: ReportError)
     report('/data', 'not_an_object', 'expected an object with the fields of the record');
   const given = isObject(data) ? data : {};
   const { name } = collection;
-  if (isCreate) return creationOf(collection, given);
+  if (isCreate) return dryRunCreate(collection, given);
   const target = { collection: name, id: String(id), ifMatch: undefined };
   return action === 'delete' ? { op: 'delete', ...target } : { op: 'update', ...target, data: given };
 }
 
-const EMPTY = createHash('sha256').digest('hex');
+const SHA256_OF_NOTHING = createHash('sha256').digest('hex');
 
 /** A file gets the default name, and no bytes. */
-function creationOf({ kind, name: collection }: Collection, data: Data): Operation {
+function dryRunCreate({ kind, name: collection }: Collection, data: Data): Operation {
   const id = newRecordId();
   if (kind !== 'files') return { op: 'create', collection, id, data };
-  const given = { content_type: 'application/octet-stream', size: 0, sha256: EMPTY };
+  const given = { content_type: 'application/octet-stream', size: 0, sha256: SHA256_OF_NOTHING };
   return { op: 'create', collection, id, data: { name: 'file', ...data }, given };
 }

@@ -29,14 +29,14 @@ export const dryRunWrite = route({
   async handle(ctx, app, body) {
     const collection = requestedCollection(ctx);
     const operation = readDryRun(body, collection);
-    const found = await refusalOf(app, { collection, operation }, (batch) =>
+    const found = await refusalOfRun(app, { collection, operation }, (batch) =>
       new OperationRunner({ ctx, app, batch }).run(operation),
     );
     const isTaken = found?.code === 'unique_violation';
     if (isTaken) app.metrics.countTaken(collection.name);
     const refused = isTaken && !(await isTakenVisibly(ctx, app, { collection, operation }, found)) ? undefined : found;
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = { data: refused === undefined ? { allowed: true } : shown(refused) };
+    ctx.body = { data: refused === undefined ? { allowed: true } : refusedResult(refused) };
   },
 });
 
@@ -46,7 +46,7 @@ interface DryRun {
 }
 
 /** Undefined where the write would succeed. */
-async function refusalOf(
+async function refusalOfRun(
   { records }: App,
   { collection, operation }: DryRun,
   run: (batch: Batch) => Promise<unknown>,
@@ -97,6 +97,6 @@ async function isTakenVisibly(
 
 const parsedRecord = ({ json }: { readonly json?: string }): object => (json === undefined ? {} : JSON.parse(json));
 
-function shown({ status, code, errors, errorCount }: Problem): object {
+function refusedResult({ status, code, errors, errorCount }: Problem): object {
   return { allowed: false, status, code, errors, ...(errorCount > errors.length && { error_count: errorCount }) };
 }

@@ -121,7 +121,8 @@ export class QueryBody {
     }
     for (const [name, value] of Object.entries(params)) {
       const elements = Array.isArray(value) ? value : [value];
-      if (!elements.every(isScalar)) this.#param(name, 'expected a string, a number, a bool, null, or a list of them');
+      if (!elements.every(isJsonScalar))
+        this.#param(name, 'expected a string, a number, a bool, null, or a list of them');
     }
     return params;
   }
@@ -201,7 +202,7 @@ export interface QueryPlace {
   readonly errors: QueryErrors;
 }
 
-const isScalar = (value: unknown): boolean =>
+const isJsonScalar = (value: unknown): boolean =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value) || value instanceof InexactNumeral;
 
 /** Equal for the paths that lead to one column. */

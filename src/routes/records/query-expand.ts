@@ -40,7 +40,7 @@ export class ExpandReader {
     return names.flatMap((name) => this.#one({ name, value: given[name], path: [...path, name], level }, place) ?? []);
   }
 
-  #one({ name, value, path, level }: Named, place: QueryPlace): Expand | undefined {
+  #one({ name, value, path, level }: NamedExpand, place: QueryPlace): Expand | undefined {
     const { collection, errors, schema } = place;
     const relation = collection.relations.get(name);
     if (relation === undefined) return errors.add(path, 'unknown_relation', unknownRelation(name, place));
@@ -57,7 +57,7 @@ export class ExpandReader {
   }
 }
 
-interface Named {
+interface NamedExpand {
   readonly name: string;
   readonly value: unknown;
   readonly path: Pointer;

@@ -7,7 +7,18 @@ import { pathKey, QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 import { ExpandReader } from './query-expand.ts';
 
-const KEYS = ['filter', 'params', 'sort', 'limit', 'cursor', 'offset', 'fields', 'expand', 'count', 'capabilities'];
+const QUERY_KEYS = [
+  'filter',
+  'params',
+  'sort',
+  'limit',
+  'cursor',
+  'offset',
+  'fields',
+  'expand',
+  'count',
+  'capabilities',
+];
 
 /** Throws `filter_invalid`, `validation_failed` and `filter_required`. */
 export function queryRequestOf(given: unknown, schema: Schema, collection: Collection): ListRequest {
@@ -17,7 +28,7 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   const body = isBody ? given : {};
   const place = { schema, collection, errors };
   const reader = new QueryBody({ body, path: [] }, place);
-  reader.allow(KEYS);
+  reader.allow(QUERY_KEYS);
   const filter = reader.filterOfTenant();
   const sort = reader.sort();
   const limit = reader.integer('limit', PAGE_LIMIT);

@@ -104,7 +104,7 @@ export function answerWritten({ id, json, version }: Written): Answer {
   return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: `{"data":${json}}` };
 }
 
-export function send(ctx: Context, { status, headers, body }: Answer): void {
+export function sendAnswer(ctx: Context, { status, headers, body }: Answer): void {
   ctx.status = status;
   for (const name in headers) ctx.res.setHeader(name, headers[name]!);
   sendJson(ctx, body);

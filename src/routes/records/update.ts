@@ -9,7 +9,7 @@ import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './query-string.ts';
-import { answerWritten, headerOf, idOf, ifMatchParameter, recordBody, requireChange, send } from './request.ts';
+import { answerWritten, headerOf, idOf, ifMatchParameter, recordBody, requireChange, sendAnswer } from './request.ts';
 
 export const updateRecord = route({
   method: 'PATCH',
@@ -40,6 +40,6 @@ export const updateRecord = route({
     const access = admission.access(data);
     const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
     const updated = await app.records.update(access, { id: idOf(ctx), data, errors, relations, ifVersion });
-    send(ctx, answerWritten(updated));
+    sendAnswer(ctx, answerWritten(updated));
   },
 });

@@ -16,7 +16,7 @@ export interface StrangersContext extends AccessShapes {
 export function warnOfGuessableValues(collections: ReadonlyMap<string, Collection>, context: StrangersContext): void {
   for (const collection of collections.values()) {
     for (const [member, { read }] of collection.memberAccess) {
-      if (read === undefined || !isUnique(member, collection)) continue;
+      if (read === undefined || !isUniqueMember(member, collection)) continue;
       if (read.some(({ checked }) => opensTo(checked, context.publicRoles, true))) continue;
       const action = (['create', 'update'] as const).find((each) =>
         isSetByStrangers({ collection, member }, each, context),
@@ -41,7 +41,7 @@ function placeOf({ name }: Collection, member: string, context: StrangersContext
   return context.source.has(place) ? place : place.slice(0, -1);
 }
 
-function isUnique(member: string, { fields, relations }: Collection): boolean {
+function isUniqueMember(member: string, { fields, relations }: Collection): boolean {
   const field = fields.get(member);
   if (field !== undefined) return field.unique || field.uniqueWithin !== undefined;
   const relation = relations.get(member);

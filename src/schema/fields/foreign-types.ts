@@ -18,7 +18,7 @@ const LIST: Advice = {
 const FILE: Advice = { hint: 'a file is a belongs_to to `files`, declared under `relations`' };
 const ENUM: Advice = { hint: 'write `{ type: string, enum: [a, b] }`' };
 
-const ADVICE: ReadonlyMap<string, Advice> = new Map([
+const ADVICE_BY_TYPE: ReadonlyMap<string, Advice> = new Map([
   ...['text', 'varchar', 'char', 'str', 'email', 'url', 'slug'].map((name) => [name, same('string')] as const),
   ...['boolean', 'bit', 'checkbox', 'toggle'].map((name) => [name, same('bool')] as const),
   ...['integer', 'bigint', 'smallint', 'long', 'int4', 'int8'].map((name) => [name, same('int')] as const),
@@ -37,5 +37,5 @@ const ADVICE: ReadonlyMap<string, Advice> = new Map([
 
 export function foreignType(name: string): Advice | undefined {
   const lower = name.toLowerCase();
-  return ADVICE.get(lower) ?? (lower.endsWith('[]') ? LIST : undefined);
+  return ADVICE_BY_TYPE.get(lower) ?? (lower.endsWith('[]') ? LIST : undefined);
 }

@@ -3,7 +3,7 @@ import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection } from './model.ts';
 
-interface Members extends Pick<Collection, 'fields' | 'relations'> {
+interface DeclaredMembers extends Pick<Collection, 'fields' | 'relations'> {
   readonly path: Path;
 }
 interface RenamedCollection extends Pick<Collection, 'kind'> {
@@ -11,7 +11,7 @@ interface RenamedCollection extends Pick<Collection, 'kind'> {
   readonly path: Path;
 }
 
-export function checkFormerNames({ fields, relations, path }: Members, report: Report): void {
+export function checkFormerNames({ fields, relations, path }: DeclaredMembers, report: Report): void {
   const seen = new Set<string>();
   for (const [part, members] of [
     ['fields', fields],

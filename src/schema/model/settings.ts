@@ -108,7 +108,7 @@ export function readRegister({ register }: SchemaFile, { report, roles }: Settin
 
 // ---------------------------------------------------------------- sessions, audit, limits, uploads
 
-export const readAudit = ({ audit: { keep } = {} }: SchemaFile): Schema['audit'] =>
+export const readAuditSettings = ({ audit: { keep } = {} }: SchemaFile): Schema['audit'] =>
   keep === undefined ? {} : { keep: secondsOf(keep) };
 
 export function readSessions({ sessions }: SchemaFile, { report }: Settings): Schema['sessions'] {

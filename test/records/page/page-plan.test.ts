@@ -12,7 +12,7 @@ import {
   type ExactFilter,
   PagePlan,
   type PageValues,
-  shapeOf,
+  pageShape,
 } from '../../../src/records/page/page-plan.ts';
 import type { ChoosesBranches } from '../../../src/records/page/page-planner.ts';
 import { ShapeMemory } from '../../../src/records/shape-memory.ts';
@@ -253,7 +253,7 @@ test('a page of a known shape has the statements that it would make for itself',
     const access = new Caller({ schema } as World, given.auth).ask(given.collection, { query: given.query });
     const page = askedPage(store, access, requestOf(given));
     if (page.permit.verdict === 'deny') return undefined;
-    const shape = shapeOf(access.collection, page);
+    const shape = pageShape(access.collection, page);
     const { plan, answers } = memory.planOf(shape, access, (placed) => new PagePlan(store, placed, page));
     // With the access of the request itself, the caller's permits print their values.
     const own = new PagePlan(store, access, page);

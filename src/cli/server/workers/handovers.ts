@@ -18,17 +18,17 @@ interface ClusterMessage {
   /** The `seq` of the answered message. */
   readonly ack?: number;
 }
-interface Connection {
+interface Handover {
   close(): void;
 }
 
 /** @param isServed whether another worker accepts connections */
 export function returnHandovers(worker: Worker, isServed: () => boolean): void {
   const { process: child } = worker;
-  const waiting = new Map<number, Connection>();
+  const waiting = new Map<number, Handover>();
   const send = child.send.bind(child) as (...args: readonly unknown[]) => boolean;
   child.send = (message: ClusterMessage, connection: unknown, ...rest: readonly unknown[]): boolean => {
-    if (message.act === 'newconn' && message.seq !== undefined) waiting.set(message.seq, connection as Connection);
+    if (message.act === 'newconn' && message.seq !== undefined) waiting.set(message.seq, connection as Handover);
     return send(message, connection, ...rest);
   };
   child.on('internalMessage', ({ ack }: ClusterMessage) => {

@@ -15,7 +15,7 @@ import { LISTENING, METRICS, READY, STOP, type WorkerMessage } from './worker.ts
 
 /** Milliseconds. A worker that lived this long is replaced immediately. */
 const HEALTHY_MS = 5_000;
-const FIRST_PAUSE_MS = 500;
+const FIRST_RESTART_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 30_000;
 
 /** Returns after a signal, or with the exit code of a first worker that cannot start. */
@@ -33,7 +33,7 @@ class Primary {
   #hasStarted = false;
   #isAnnounced = false;
   #isStopping = false;
-  #pause = FIRST_PAUSE_MS;
+  #pause = FIRST_RESTART_PAUSE_MS;
 
   constructor(config: Config, io: Io) {
     this.#config = config;
@@ -88,7 +88,7 @@ class Primary {
     const reason = signal ?? `exit code ${code}`;
     const isHealthy = lived > HEALTHY_MS;
     const pause = isHealthy ? 0 : this.#pause;
-    this.#pause = isHealthy ? FIRST_PAUSE_MS : Math.min(pause * 2, LAST_PAUSE_MS);
+    this.#pause = isHealthy ? FIRST_RESTART_PAUSE_MS : Math.min(pause * 2, LAST_PAUSE_MS);
     this.#io.stderr.write(`bylaw serve: a worker exited (${reason}); another starts in ${pause} ms\n`);
     const restart = setTimeout(() => {
       this.#restarts.delete(restart);

@@ -8,7 +8,7 @@ import type { Warning } from './warning-list.ts';
 
 export function callerWarnings(checked: Checked, context: CheckContext): readonly Warning[] {
   // The body of a named condition is a part of rules, which are reviewed.
-  if (context.parameters !== undefined || !isOpen(context)) return [];
+  if (context.parameters !== undefined || !isOpenToStrangers(context)) return [];
   const whole = { start: 0, end: context.text.length };
   const place = ({ span }: Checked): Span => (span.source === undefined ? span : whole);
   const isChange = !context.isOfMember && (context.action === 'update' || context.action === 'delete');
@@ -37,7 +37,7 @@ export function callerWarnings(checked: Checked, context: CheckContext): readonl
 }
 
 /** Strangers may have one of the rule's roles, or it has none. */
-const isOpen = ({ roles = [], publicRoles }: CheckContext): boolean =>
+const isOpenToStrangers = ({ roles = [], publicRoles }: CheckContext): boolean =>
   roles.length === 0 || roles.some((role) => publicRoles?.has(role) === true);
 
 // ---------------------------------------------------------------- @next alone
@@ -55,7 +55,7 @@ function nextAlone(checked: Checked, { publicRoles, text }: CheckContext): Omit<
 }
 
 /** `bound`: by the stored record, or to certain callers. `next`: by the resulting record only. `free`: by neither. */
-type Reading = 'bound' | 'next' | 'free';
+type StoredDependence = 'bound' | 'next' | 'free';
 
 class StoredReading {
   readonly #publicRoles: ReadonlySet<string>;
@@ -65,7 +65,7 @@ class StoredReading {
   }
 
   /** Returns the reading of the loosest branch of a canonical condition. */
-  of(node: Checked): Reading {
+  of(node: Checked): StoredDependence {
     switch (node.kind) {
       case 'or': {
         const readings = node.items.map((item) => this.of(item));
@@ -131,9 +131,9 @@ function decidedByQuery(node: Checked): readonly Checked[] {
   return sourceOf(node) === 'query' ? [node] : [];
 }
 
-type Source = 'query' | 'nothing' | 'others';
+type DecidedBy = 'query' | 'nothing' | 'others';
 
-function sourceOf(node: Checked): Source {
+function sourceOf(node: Checked): DecidedBy {
   switch (node.kind) {
     case 'const':
       return node.value ? 'nothing' : 'others';
@@ -158,7 +158,7 @@ function sourceOf(node: Checked): Source {
   }
 }
 
-function ofOperands(operands: readonly CheckedOperand[]): Source {
+function ofOperands(operands: readonly CheckedOperand[]): DecidedBy {
   const isQuery = (operand: CheckedOperand): boolean => operand.kind === 'request' && operand.source === 'query';
   const isChosen = operands.every((each) => isQuery(each) || each.kind === 'literal' || each.kind === 'now');
   return isChosen && operands.some(isQuery) ? 'query' : 'others';

@@ -14,15 +14,15 @@ import { identity } from '../outcomes.ts';
 import { excludingBounds } from './bounds.ts';
 import type { Warning } from './warning-list.ts';
 
-export type Junction = Extract<Checked, { kind: 'and' | 'or' }>;
+export type CheckedJunction = Extract<Checked, { kind: 'and' | 'or' }>;
 
 /** Junctions with more conditions are not compared pair by pair: a check takes milliseconds. */
 const MOST_COMPARED = 40;
-const MOST_STEPS = 2_000;
+const MOST_PROOF_STEPS = 2_000;
 
 export class JunctionReview {
   readonly #text: string;
-  readonly #proof = new ImplicationProof(MOST_STEPS);
+  readonly #proof = new ImplicationProof(MOST_PROOF_STEPS);
   #left = MOST_COMPARED;
 
   constructor(text: string) {
@@ -30,10 +30,10 @@ export class JunctionReview {
   }
 
   /** `negated`: under an odd number of negations, where a clause that adds no truth may still add a falsehood. */
-  warnings(junction: Junction, negated: boolean): readonly Warning[] {
+  warnings(junction: CheckedJunction, negated: boolean): readonly Warning[] {
     const { kind, items } = junction;
     const settled = kind === 'and' ? this.#exclusion(items) : this.#coverage(items);
-    const size = leavesOf(junction, this.#left + 1);
+    const size = countLeaves(junction, this.#left + 1);
     if (size > this.#left) return settled;
     this.#left -= size;
     const forms = items.map((item) => canonical(item));
@@ -48,7 +48,7 @@ export class JunctionReview {
   }
 
   /** A clause of a named condition is reported at the junction. */
-  #place(item: Checked, junction: Junction): Span {
+  #place(item: Checked, junction: CheckedJunction): Span {
     return item.span.source === junction.span.source ? item.span : junction.span;
   }
 
@@ -75,7 +75,7 @@ export class JunctionReview {
   }
 
   /** `n in [1, 2] and n = 3`, `owner is null and owner = x`, `x = "a" or x != "a"` */
-  #opposites(junction: Junction, forms: readonly Checked[]): readonly Warning[] {
+  #opposites(junction: CheckedJunction, forms: readonly Checked[]): readonly Warning[] {
     const { kind, items } = junction;
     const contraries = items.map((item) => canonical({ kind: 'not', item, span: item.span }));
     const excludes = (a: number, b: number): boolean => {
@@ -100,7 +100,7 @@ export class JunctionReview {
     return [];
   }
 
-  #redundant(junction: Junction, forms: readonly Checked[]): readonly Warning[] {
+  #redundant(junction: CheckedJunction, forms: readonly Checked[]): readonly Warning[] {
     const { kind, items } = junction;
     const idle = items.flatMap((item, i): Warning[] => {
       if (isConstant(item) || (kind === 'and' && isPresenceTest(item))) return [];
@@ -126,7 +126,7 @@ export class JunctionReview {
     return idle.slice(0, 1);
   }
 
-  #without({ items, span }: Junction, i: number): Fix | undefined {
+  #without({ items, span }: CheckedJunction, i: number): Fix | undefined {
     const [item, neighbour] = [items[i]!, items[i === 0 ? 1 : i - 1]!];
     if ([item, neighbour].some((each) => each.span.source !== undefined) || span.source !== undefined) return undefined;
     const cut =
@@ -138,7 +138,7 @@ export class JunctionReview {
 
   // ---------------------------------------------------------------- two `any` of one relation
 
-  #separateElements(junction: Junction, forms: readonly Checked[]): readonly Warning[] {
+  #separateElements(junction: CheckedJunction, forms: readonly Checked[]): readonly Warning[] {
     const anys = junction.items.flatMap((item, i) => {
       const form = forms[i]!;
       const isAny = item.kind === 'quantified' && item.quantifier === 'any' && form.kind === 'quantified';
@@ -221,7 +221,7 @@ const isConstant = ({ kind }: Checked): boolean => kind === 'const';
 const isPresenceTest = (item: Checked): boolean => item.kind === 'is null' && item.negated;
 
 /** The number of conditions inside that have no parts; `enough` if there are more. */
-function leavesOf(checked: Checked, enough: number): number {
+function countLeaves(checked: Checked, enough: number): number {
   let count = 0;
   const queue: Checked[] = [checked];
   for (let node = queue.pop(); node !== undefined && count < enough; node = queue.pop()) {

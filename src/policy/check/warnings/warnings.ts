@@ -22,7 +22,7 @@ import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, identity, isAlwaysKno
 import { mayBeAbsent } from '../resolve.ts';
 import { callerWarnings } from './caller-warnings.ts';
 import { unknownEnumValues } from './enum-values.ts';
-import { type Junction, JunctionReview, variableName } from './junction-warnings.ts';
+import { type CheckedJunction, JunctionReview, variableName } from './junction-warnings.ts';
 import { beyondNow, emailDomain, emailUnverified, enumOrder, isVerifiedTest } from './value-warnings.ts';
 import { UNNEEDED_MARK, type Warning } from './warning-list.ts';
 
@@ -389,7 +389,7 @@ const variablesIn = (checked: Checked): readonly string[] => [
 const relationKey = ({ path }: CheckedQuantified): string =>
   JSON.stringify([path.scope, path.steps.map(({ relation }) => relation.name), path.relation.kind, path.relation.name]);
 
-function beside({ kind, items }: Junction, around: Surroundings): Surroundings {
+function beside({ kind, items }: CheckedJunction, around: Surroundings): Surroundings {
   const nullTests = items.filter((item): item is CheckedIsNull => item.kind === 'is null');
   const anys = items.filter(
     (item): item is CheckedQuantified => item.kind === 'quantified' && item.quantifier === 'any',
