@@ -5,8 +5,8 @@
  */
 import { accessSync, constants, globSync, readFileSync, statfsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
-import { compileCache } from './test/support/compile-cache.ts';
-import { LongestFirst } from './test/support/longest-first.ts';
+import { compileCache } from './test/support/vitest/compile-cache.ts';
+import { LongestFirst } from './test/support/vitest/longest-first.ts';
 
 /** The suites with a line `// @module-tag …` of this tag: a filter of vitest's own would load the suites that it leaves out. */
 const tagged = (tag: string): readonly string[] =>
@@ -34,7 +34,7 @@ function memoryFolder(): string | undefined {
 
 export default defineConfig(({ mode }) => {
   const [isQuick, isPartitions] = [mode === 'quick', mode === 'partitions'];
-  // Read by test/support/global.ts.
+  // Read by test/support/vitest/global.ts.
   if (isQuick) process.env.TEST_QUICK = '1';
   // Read by test/support/partitioned.ts.
   if (isPartitions) process.env.TEST_PARTITIONS = '1';
@@ -60,11 +60,11 @@ export default defineConfig(({ mode }) => {
       experimental: { viteModuleRunner: false, nodeLoader: false },
       // A worker loads the modules once, and compiles the embedded database once; no test replaces a module.
       isolate: false,
-      globalSetup: ['test/support/global.ts'],
+      globalSetup: ['test/support/vitest/global.ts'],
       // No test is about its own limit: it ends one that hangs, on a busy machine too.
       testTimeout: 180_000,
       hookTimeout: 180_000,
-      reporters: ['default', './test/support/verdicts.ts'],
+      reporters: ['default', './test/support/vitest/verdicts.ts'],
       // A test that fails is wrong, or the code is: no test runs again.
       retry: 0,
     },

@@ -3,7 +3,7 @@ import { namedCells, readStrings } from '../database/cells.ts';
 import { tenantStorageOf } from '../database/citus.ts';
 import type { Cells, Queryable } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
-import { raw, type Sql } from '../sql.ts';
+import { raw, type Sql, sql, text } from '../sql.ts';
 
 export interface ActualColumn {
   readonly type: string;
@@ -115,6 +115,11 @@ const ON_DELETE_OF_CODE: Readonly<Record<string, string>> = {
 };
 
 const COLUMN_CELLS = ['table', 'name', 'type', 'required', 'hasDefault', 'comment'] as const;
+
+export async function tableExists(db: Queryable, name: string): Promise<boolean> {
+  const [row] = await db.rows(sql`SELECT to_regclass(quote_ident(${text(name)})) IS NOT NULL`);
+  return row?.[0] === 't';
+}
 
 export async function readCatalog(db: Queryable): Promise<Map<string, ActualTable>> {
   const tables = new Map<string, ActualTable>();

@@ -3,6 +3,7 @@ import { v7 } from 'uuid';
 import { namedCells, readStrings } from '../database/cells.ts';
 import type { Queryable } from '../database/contract.ts';
 import { param, raw, type Sql, sql, text, uuid } from '../sql.ts';
+import { tableExists } from './catalog.ts';
 
 export const HISTORY_TABLE: Sql = raw(`CREATE TABLE IF NOT EXISTS "bylaw_migrations" (
   id uuid PRIMARY KEY,
@@ -40,8 +41,7 @@ export async function noteEnd(q: Queryable, id: string): Promise<void> {
 
 /** The oldest migration comes first. */
 export async function readHistory(q: Queryable): Promise<readonly PastMigration[]> {
-  const [found] = await q.rows(sql`SELECT to_regclass(quote_ident(${text('bylaw_migrations')})) IS NOT NULL`);
-  if (found?.[0] !== 't') return [];
+  if (!(await tableExists(q, 'bylaw_migrations'))) return [];
   const rows = await q.rows(
     raw(`
     SELECT started_at, version, statements, finished_at

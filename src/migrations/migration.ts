@@ -2,9 +2,8 @@
 import { tenantStorageOf } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
-import { raw, type Sql, sql, text } from '../sql.ts';
-import { assertCitusFits } from './assert-citus-fits.ts';
-import { readCatalog } from './catalog.ts';
+import { raw, type Sql } from '../sql.ts';
+import { readCatalog, tableExists } from './catalog.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
 import { extraOf } from './readiness.ts';
@@ -12,6 +11,7 @@ import { renamedTables } from './renamed-tables.ts';
 import { ownedTables, SCHEMA_RECORD_TABLE } from './schema-record.ts';
 import type { Step } from './step.ts';
 import { tablesOf } from './tables.ts';
+import { assertCitusFits } from './tenant-tables.ts';
 
 export interface Migration {
   /** The steps are in the order of execution; empty if the database matches the schema. */
@@ -141,7 +141,7 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
 
 /**
  * Responses that are kept under idempotency keys. The version before kept them in `bylaw_idempotency`,
- * which stays where it is; see records/earlier-keys.ts.
+ * which stays where it is; see records/idempotency.ts.
  */
 const IDEMPOTENCY_TABLES: readonly Sql[] = [
   // `answer`: a JSON object; its member `outline` is the text of the same answer without content.
@@ -186,9 +186,4 @@ export async function missingSystemTables(db: Queryable, more: readonly Sql[]): 
     if (name === undefined || !(await tableExists(db, name))) missing.push(statement);
   }
   return missing;
-}
-
-async function tableExists(db: Queryable, name: string): Promise<boolean> {
-  const [row] = await db.rows(sql`SELECT to_regclass(quote_ident(${text(name)})) IS NOT NULL`);
-  return row?.[0] === 't';
 }

@@ -4,8 +4,8 @@
  */
 import type { Queryable } from '../database/contract.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { raw, sql, text } from '../sql.ts';
-import { type ActualColumn, type ActualTable, readCatalog } from './catalog.ts';
+import { raw } from '../sql.ts';
+import { type ActualColumn, type ActualTable, readCatalog, tableExists } from './catalog.ts';
 import { fingerprintOf, isPending } from './schema-record.ts';
 import { sameColumns } from './table-diff.ts';
 import { type Table, tablesOf, uniqueName } from './tables.ts';
@@ -19,8 +19,7 @@ const lastReadiness = new WeakMap<Schema, KnownReadiness>();
 
 /** Reads the catalogue only after a migration by another version. */
 export async function hasAllOf(db: Queryable, schema: Schema): Promise<boolean> {
-  const [found] = await db.rows(sql`SELECT to_regclass(quote_ident(${text('bylaw_schema')})) IS NOT NULL`);
-  if (found?.[0] !== 't') return false;
+  if (!(await tableExists(db, 'bylaw_schema'))) return false;
   const [row] = await db.rows(raw('SELECT fingerprint FROM bylaw_schema WHERE id = 1'));
   const fingerprint = row?.[0];
   if (typeof fingerprint !== 'string') return false;

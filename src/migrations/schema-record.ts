@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readStrings } from '../database/cells.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
+import { memoizedBy } from '../memoized.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
 import { tablesOf } from './tables.ts';
@@ -13,19 +14,12 @@ export const SCHEMA_RECORD_TABLE: Sql = raw(`CREATE TABLE IF NOT EXISTS "bylaw_s
   applied_at timestamptz NOT NULL
 )`);
 
-/** Each readiness probe compares fingerprints. */
-const fingerprints = new WeakMap<Schema, string>();
-
-/** A short text that is equal for schemas that want the same tables. */
-export function fingerprintOf(schema: Schema): string {
-  const known = fingerprints.get(schema);
-  if (known !== undefined) return known;
-  const made = createHash('sha256')
+/** A short text that is equal for schemas that want the same tables. Each readiness probe compares fingerprints. */
+export const fingerprintOf = memoizedBy((schema: Schema) =>
+  createHash('sha256')
     .update(JSON.stringify([...tablesOf(schema)]))
-    .digest('base64url');
-  fingerprints.set(schema, made);
-  return made;
-}
+    .digest('base64url'),
+);
 
 /** Both schemas want the same tables, so a change from one to the other needs no migration. */
 export const haveSameTables = (a: Schema, b: Schema): boolean => fingerprintOf(a) === fingerprintOf(b);

@@ -5,6 +5,7 @@
 import { present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { foldedColumn } from '../policy/fold.ts';
+import { STAMPS } from '../policy/types.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../schema/model/model.ts';
@@ -135,10 +136,8 @@ function systemColumns(collection: Collection): readonly Column[] {
   ];
 }
 
-const TIMES = new Set(['created_at', 'updated_at']);
-
 function fieldColumnOf(field: Field): Column {
-  const isTime = TIMES.has(field.name);
+  const isTime = STAMPS.includes(field.name);
   const fill = isTime ? 'now()' : field.default && fillOf(field.default, field.type);
   return {
     name: field.column,

@@ -49,6 +49,8 @@ export interface CatalogCollection {
 }
 /** `reference`: every machine has all rows. `by`: each has those of some tenants; `column` holds the tenant's id. */
 type CatalogTenantLayout = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
+/** The fields of every record that the service sets to the time of a write. */
+export const STAMPS: readonly string[] = ['created_at', 'updated_at'];
 export interface CatalogField {
   readonly name: string;
   readonly type: ScalarType;
@@ -358,12 +360,14 @@ export interface NeedsBy<By> {
 }
 export type Needs = NeedsBy<{ readonly id: string }>;
 
+export type Verdict = 'allow' | 'deny' | 'depends';
+
 /**
  * The remainder of a policy for one request. Nothing here is tri-state: `verdict` and `test` mean "definitely
  * true".
  */
 export interface Residual {
-  readonly verdict: 'allow' | 'deny' | 'depends';
+  readonly verdict: Verdict;
   /** Residuals of one shape have the same SQL but for its values, in every statement. */
   readonly shape: string;
   readonly values: readonly unknown[];

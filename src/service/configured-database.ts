@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/open-database.ts';
 import { isNotReachable } from '../database/to-store-error.ts';
-import { separateTriggeredTables } from '../migrations/triggered-tables.ts';
+import { separateTriggeredTables } from '../migrations/adopt/triggered-tables.ts';
 import { reasonOf } from '../thrown.ts';
 import { atLocalServer } from './local-server.ts';
 
@@ -18,11 +18,16 @@ export async function openConfiguredDatabase(config: Config, cwd: string): Promi
     replicaUrl: replicaUrl && atLocalServer(replicaUrl),
     directUrl: directUrl && atLocalServer(directUrl),
   });
-  await separateTriggeredTables(db).catch(async (error: unknown) => {
+  await orClose(db, separateTriggeredTables(db));
+  return db;
+}
+
+/** Closes the database if the work with it fails. */
+export function orClose<T>(db: Database, work: Promise<T>): Promise<T> {
+  return work.catch(async (error: unknown) => {
     await db.close();
     throw error;
   });
-  return db;
 }
 
 const REACHABLE_WITHIN_MS = 30_000;

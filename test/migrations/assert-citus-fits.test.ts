@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { tenantStorageOf } from '../../src/database/citus.ts';
 import type { Cells } from '../../src/database/contract.ts';
-import { assertCitusFits } from '../../src/migrations/assert-citus-fits.ts';
+import { assertCitusFits } from '../../src/migrations/tenant-tables.ts';
 
 const answering = (...cells: Cells) => ({ rows: async (): Promise<Cells[]> => [cells] });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { reasonOf, runCommand } from '../../src/cli/index.ts';
-import { compileCache } from './compile-cache.ts';
+import { compileCache } from './vitest/compile-cache.ts';
 
 export const MAIN = join(import.meta.dirname, '../../src/main.ts');
 

@@ -3,13 +3,12 @@
  * an adopted table drops no column, changes no type and makes no column required (migrations/diff.ts
  * plans it).
  */
+import { STAMPS } from '../../policy/types.ts';
 import { collectionNameIssue } from '../../schema/model/names.ts';
 import { allowedBy, draftField, oneLine } from './draft-field.ts';
 import { draftBelongsTo, foreignKeysOf, withReverse } from './draft-relation.ts';
 import { alterColumn, type Draft, type DraftTable, USER_COLUMNS, withTimeZone } from './draft-table.ts';
 import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
-
-const STAMP_COLUMNS = ['created_at', 'updated_at'];
 
 export function draftSchema(tables: readonly ExistingTable[]): Draft {
   const own = tables.filter(({ name }) => !/^(?:_|bylaw_)/.test(name));
@@ -78,14 +77,13 @@ function draftTable(table: ExistingTable, known: ReadonlyMap<string, ExistingTab
 }
 
 const isBuiltIn = ({ name: table }: ExistingTable, { name, type }: ExistingColumn): boolean =>
-  STAMP_COLUMNS.includes(name) ||
-  (table === 'users' && Object.hasOwn(USER_COLUMNS, name) && USER_COLUMNS[name] === type);
+  STAMPS.includes(name) || (table === 'users' && Object.hasOwn(USER_COLUMNS, name) && USER_COLUMNS[name] === type);
 
 /** Built-in columns must have the types and constraints that the service gives them. */
 function builtInObstacle({ name: table }: ExistingTable, column: ExistingColumn): readonly string[] {
   const { name, type, required, default: value } = column;
   const alter = alterColumn(table, name);
-  if (STAMP_COLUMNS.includes(name)) {
+  if (STAMPS.includes(name)) {
     if (type !== 'timestamp with time zone') return [`\`${name}\` is ${type}: ${withTimeZone(table, name)}`];
     return required ? [] : [`\`${name}\` may be null: ${alter} SET NOT NULL`];
   }

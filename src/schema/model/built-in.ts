@@ -1,5 +1,5 @@
 /** `users` and `files` before the schema file extends them. */
-import type { Action } from '../../policy/types.ts';
+import { type Action, STAMPS } from '../../policy/types.ts';
 import type { RuleShape } from '../file/shape.ts';
 import type { Collection, Field, Relation } from './model.ts';
 
@@ -13,7 +13,7 @@ export function fieldOf(given: BuiltInField): Field {
  * Fields of every record. Queries often ask for the newest first; its index grows at one end, so that it
  * costs a create little.
  */
-const STAMP_FIELDS: readonly Field[] = ['created_at', 'updated_at'].map((name) =>
+const STAMP_FIELDS: readonly Field[] = STAMPS.map((name) =>
   fieldOf({
     name,
     type: 'datetime',

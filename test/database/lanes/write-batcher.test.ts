@@ -7,7 +7,7 @@ import { WriteBatcher } from '../../../src/database/lanes/write-batcher.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { type Outcome, TogetherError } from '../../../src/database/pg-internals.ts';
 import type { Lease } from '../../../src/database/transaction.ts';
-import { separateTriggeredTables } from '../../../src/migrations/triggered-tables.ts';
+import { separateTriggeredTables } from '../../../src/migrations/adopt/triggered-tables.ts';
 import { ident, param, raw, type Sql, sql, text } from '../../../src/sql.ts';
 import { answered, useOwnClock } from '../../support/own-clock.ts';
 import { SilentProxy } from '../../support/postgres/silent-proxy.ts';

@@ -7,7 +7,7 @@ import type { Checked, Params } from '../../../src/policy/types.ts';
 import { SPAN } from '../policies/policies.ts';
 import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from '../policies/values.ts';
 import type { Random } from '../random.ts';
-import type { QueryCompiler } from './compiler.ts';
+import type { QueryCompiler } from './store-modules.ts';
 
 export interface ClientFilter {
   readonly text: string;

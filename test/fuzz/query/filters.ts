@@ -18,8 +18,8 @@ import { createTables } from '../policies/tables.ts';
 import { FEW_ROWS, MANY_ROWS, randomWorld, type World } from '../policies/world.ts';
 import { Random } from '../random.ts';
 import { filterOf, fitted } from './client-filters.ts';
-import type { QueryCompiler } from './compiler.ts';
 import { linesOf, meantBy, permitOf, type Rule, RuleMaker, type RuleSet } from './read-rules.ts';
+import type { QueryCompiler } from './store-modules.ts';
 
 export interface FilterCounts {
   worlds: number;

@@ -10,14 +10,13 @@ import { isolatedUrl } from '../../support/postgres.ts';
 import { openEmbeddedLane } from '../policies/embedded-lane.ts';
 import type { Lane } from '../policies/run.ts';
 import { FEW_ROWS } from '../policies/world.ts';
-import { loadQueryCompiler } from './compiler.ts';
 import { noFilterCounts, runFilters } from './filters.ts';
 import { noListCounts, runLists } from './lists.ts';
 import { noPageCounts, runPages } from './pages.ts';
 import { noRememberedCounts, runRemembered } from './remembered.ts';
 import { noServiceCounts, runServiceTaint } from './service-taint.ts';
 import { copyWithSmallCounts } from './small-counts.ts';
-import { loadQueryDoors } from './store-modules.ts';
+import { loadQueryCompiler, loadQueryDoors } from './store-modules.ts';
 
 const WORLDS = 3;
 const SERVER = inject('postgresUrl');

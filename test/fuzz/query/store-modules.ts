@@ -1,7 +1,24 @@
-/** A store under test, with the readers of the bodies of queries and aggregates. */
+/** The compiler of filters under test, beside that of policies, and the store with the readers of queries and aggregates. */
 import { type Doors, loadDoors } from '../doors/store-modules.ts';
-import { loaderOf, ROOT } from '../policies/compiler.ts';
-import { loadQueryCompiler, type QueryCompiler } from './compiler.ts';
+import { type Compiler, loadCompiler, loaderOf, ROOT } from '../policies/compiler.ts';
+
+type FilterModule = typeof import('../../../src/policy/filter.ts');
+type AccessModule = typeof import('../../../src/policy/access.ts');
+type CheckModule = typeof import('../../../src/policy/check/checker.ts');
+
+export interface QueryCompiler extends Compiler {
+  readonly compileFilter: FilterModule['compileFilter'];
+  readonly examine: CheckModule['examine'];
+  readonly decide: AccessModule['decide'];
+}
+
+export async function loadQueryCompiler(root: URL = ROOT): Promise<QueryCompiler> {
+  const load = loaderOf(root);
+  const { compileFilter } = await load<FilterModule>('src/policy/filter.ts');
+  const { examine } = await load<CheckModule>('src/policy/check/checker.ts');
+  const { decide } = await load<AccessModule>('src/policy/access.ts');
+  return { ...(await loadCompiler(root)), compileFilter, examine, decide };
+}
 
 type QueryModule = typeof import('../../../src/routes/records/query-request.ts');
 type ServiceModule = typeof import('../../../src/service/start-service.ts');

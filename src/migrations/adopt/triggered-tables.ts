@@ -1,5 +1,5 @@
-import { type Database, inLane } from '../database/contract.ts';
-import { sql } from '../sql.ts';
+import { type Database, inLane } from '../../database/contract.ts';
+import { sql } from '../../sql.ts';
 
 /**
  * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and foreign keys; the service
