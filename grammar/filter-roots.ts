@@ -2,7 +2,7 @@
  * The words with `@` in the filter of a query: `@me` and `@now`. Other words get an error that proposes a
  * spelling.
  */
-import type { PolicyIssue } from './policy-error.ts';
+import { type PolicyIssue, replacing } from './policy-error.ts';
 import type { Dialect, Name, Span } from './syntax.ts';
 
 /** The caller's id. */
@@ -19,8 +19,7 @@ export function filterIssue(names: readonly Name[], span: Span): Omit<PolicyIssu
     code: 'path_unknown',
     message: `${message}; expected \`${replacement}\``,
     span,
-    suggestion: replacement,
-    fix: { span, replacement },
+    ...replacing(span, replacement),
   });
   if (root === ME) return instead("`@me` is the caller's id and has no parts", ME);
   if (root === '@record' && rest.length > 0)

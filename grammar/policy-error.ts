@@ -21,6 +21,10 @@ export interface PolicyIssue {
   readonly suggestion?: string;
 }
 
+/** The suggestion to replace the span, and the fix that does; none without a replacement. */
+export const replacing = (span: Span, replacement: string | undefined): Pick<PolicyIssue, 'suggestion' | 'fix'> =>
+  replacement === undefined ? {} : { suggestion: replacement, fix: { span, replacement } };
+
 /** 1-based line and column (in UTF-16 units) of an offset. */
 export function lineAndColumn(text: string, offset: number): { readonly line: number; readonly column: number } {
   const before = text.slice(0, offset);

@@ -5,7 +5,7 @@
 import type { IToken } from 'chevrotain';
 import { filterIssue, ME } from './filter-roots.ts';
 import { overNames } from './limits.ts';
-import type { PolicyIssue } from './policy-error.ts';
+import { type PolicyIssue, replacing } from './policy-error.ts';
 import { nearest } from './suggest.ts';
 import type { Dialect, Name, Now, Numeral, Operand, Param, Path, Root, Span, Text } from './syntax.ts';
 import { JSON_NUMBER, RESERVED, spanOf } from './tokens.ts';
@@ -36,7 +36,7 @@ interface Respelling {
 /** Misspelt operators: the fix replaces one word by another, and is correct by construction. */
 export function respell(report: TokenReport, found: IToken, { right, code, message }: Respelling): void {
   const span = spanOf(found);
-  reportIssue(report, { code, message, span, suggestion: right, fix: { span, replacement: right } });
+  reportIssue(report, { code, message, span, ...replacing(span, right) });
 }
 
 // ---------------------------------------------------------------- paths
@@ -135,11 +135,8 @@ export function readVariableName(token: IToken, report: TokenReport): Name {
   if (name.includes('.'))
     reportIssue(report, { code: 'variable_malformed', message: 'a variable is one name, without dots', span });
   else if (RESERVED.has(name)) {
-    reportIssue(report, {
-      code: 'word_reserved',
-      message: `\`${name}\` is a word of the language; expected another name`,
-      span,
-    });
+    const message = `\`${name}\` is a word of the language; expected another name`;
+    reportIssue(report, { code: 'word_reserved', message, span });
   }
   return { name, span };
 }
@@ -162,7 +159,7 @@ export function readStart(path: Path, by: Name, { issues }: TokenReport): void {
 /** On create the record is not stored yet. */
 export function ancestorsOfRecord(right: string, span: Span): TokenIssue {
   const message = `\`ancestors\` begins at a related record, not at the record itself; expected \`${right}\``;
-  return { code: 'ancestors_of_record', message, span, suggestion: right, fix: { span, replacement: right } };
+  return { code: 'ancestors_of_record', message, span, ...replacing(span, right) };
 }
 
 function finishPath(path: Path, report: TokenReport): Path {
@@ -217,20 +214,11 @@ function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
     (nested ? nearSource(second.name) : nearest(found, ROOT_TEXTS)) ??
     rejoined(first, second);
   if (near === undefined) {
-    return reportIssue(report, {
-      code: 'path_unknown',
-      message: `unknown path \`${found}\`; expected ${expected}`,
-      span,
-    });
+    const message = `unknown path \`${found}\`; expected ${expected}`;
+    return reportIssue(report, { code: 'path_unknown', message, span });
   }
   const message = `unknown path \`${found}\`; did you mean \`${near}\`?`;
-  return reportIssue(report, {
-    code: 'path_unknown',
-    message,
-    span,
-    suggestion: near,
-    fix: { span, replacement: near },
-  });
+  return reportIssue(report, { code: 'path_unknown', message, span, ...replacing(span, near) });
 }
 
 /**
@@ -279,13 +267,7 @@ function unescaped(inner: string, offset: number, report: TokenReport): string {
       if (code === undefined) {
         const replacement = JSON.stringify(whole).slice(1, -1);
         const message = `a control character in a string; expected \`${replacement}\``;
-        reportIssue(report, {
-          code: 'control_character',
-          message,
-          span,
-          suggestion: replacement,
-          fix: { span, replacement },
-        });
+        reportIssue(report, { code: 'control_character', message, span, ...replacing(span, replacement) });
         return whole;
       }
       if (code.length === 5) return String.fromCharCode(Number.parseInt(code.slice(1), 16));
@@ -293,13 +275,7 @@ function unescaped(inner: string, offset: number, report: TokenReport): string {
       if (meant !== undefined) return meant;
       const replacement = `\\${whole}`;
       const message = `\`${whole}\` is not an escape sequence; expected one of JSON's, or \`\\\\\` for a backslash`;
-      reportIssue(report, {
-        code: 'escape_unknown',
-        message,
-        span,
-        suggestion: replacement,
-        fix: { span, replacement },
-      });
+      reportIssue(report, { code: 'escape_unknown', message, span, ...replacing(span, replacement) });
       return code;
     },
   );

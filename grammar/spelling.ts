@@ -50,11 +50,8 @@ export function checkSpelling(tokens: readonly IToken[], report: TokenReport): v
     if (/[a-z]/i.test(token.image)) {
       respell(report, token, { right, code: 'word_case', message: `words are lower case here; expected \`${right}\`` });
     } else {
-      respell(report, token, {
-        right,
-        code: 'operator_foreign',
-        message: `\`${token.image}\` is written \`${right}\` here`,
-      });
+      const message = `\`${token.image}\` is written \`${right}\` here`;
+      respell(report, token, { right, code: 'operator_foreign', message });
     }
   }
 }
@@ -71,11 +68,8 @@ export function checkWrong(tokens: readonly IToken[], report: TokenReport): void
       reportIssue(report, { code: 'comment_unclosed', message: 'a comment without an end; expected `*/`', span });
     } else {
       const quote = token.image.charAt(0);
-      reportIssue(report, {
-        code: 'text_unclosed',
-        message: `a string without an end; expected another \`${quote}\``,
-        span,
-      });
+      const message = `a string without an end; expected another \`${quote}\``;
+      reportIssue(report, { code: 'text_unclosed', message, span });
     }
   }
 }
@@ -89,11 +83,8 @@ export function checkStray(places: readonly Span[], text: string, report: TokenR
       const message = '`~` is not an operator; expected `contains`, which looks for a part of a string';
       reportIssue(report, { code: 'no_arithmetic', message, span, fix: { span, replacement: 'contains' } });
     } else if (ARITHMETIC.includes(found)) {
-      reportIssue(report, {
-        code: 'no_arithmetic',
-        message: `\`${found}\` is not an operator: the language has no arithmetic`,
-        span,
-      });
+      const message = `\`${found}\` is not an operator: the language has no arithmetic`;
+      reportIssue(report, { code: 'no_arithmetic', message, span });
     } else if (found === ';') {
       const message = 'the text is a single expression, without `;`';
       reportIssue(report, { code: 'character_unknown', message, span, fix: { span, replacement: '' } });

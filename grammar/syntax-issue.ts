@@ -4,7 +4,6 @@ import { ancestorsHead, callHead, quantifierOfPath, unknownFunction } from './ca
 import { inDialect } from './filter-roots.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import { nearest } from './suggest.ts';
-import type { Dialect } from './syntax.ts';
 import * as t from './tokens.ts';
 import {
   describe,
@@ -64,15 +63,10 @@ const FOREIGN_OPERATORS: ReadonlyMap<string, string> = new Map([
 ]); // prettier-ignore
 const PATTERN_OPERATORS = new Set(['like', 'ilike', 'match', 'regex', 'regexp', 'rlike', 'similar']);
 
-interface SourceText {
-  readonly text: string;
-  readonly dialect: Dialect;
-}
-
 export function syntaxIssue(
   error: IRecognitionException,
   tokens: readonly IToken[],
-  { text, dialect }: SourceText,
+  { text, dialect }: Pick<UnexpectedToken, 'text' | 'dialect'>,
 ): PolicyIssue {
   const at = error.token.tokenType === EOF ? tokens.length : tokens.indexOf(error.token);
   if (tokens.length === 0 && dialect === 'filter') return { severity: 'error', ...emptyFilter(text) };
@@ -167,11 +161,8 @@ function badList(found: UnexpectedToken): Given {
   }
   const isPath = token.tokenType === t.AtPath || token.tokenType === t.Word || token.tokenType === t.Now;
   if (isPath) return { code: 'list_malformed', message: `a list holds literals only, found ${describe(token)}`, span };
-  return {
-    code: 'list_malformed',
-    message: `found ${describe(token)} in a list, expected a literal, \`,\` or \`]\``,
-    span,
-  };
+  const message = `found ${describe(token)} in a list, expected a literal, \`,\` or \`]\``;
+  return { code: 'list_malformed', message, span };
 }
 
 function badDuration(found: UnexpectedToken): Given {
@@ -197,11 +188,8 @@ function afterCondition(found: UnexpectedToken): Given {
   if (token.tokenType === t.Comparison && before.tokenType === t.Close) {
     const group = found.tokens.findIndex(({ startOffset }) => startOffset === groupBefore(found).start);
     if (found.tokens[group - 1]?.tokenType === t.CallName) return unknownFunction(found, group - 1);
-    return {
-      code: 'operand_in_parentheses',
-      message: 'parentheses hold conditions, not values',
-      span: groupBefore(found),
-    };
+    const message = 'parentheses hold conditions, not values';
+    return { code: 'operand_in_parentheses', message, span: groupBefore(found) };
   }
   const message = `found ${describe(token)}, expected \`and\`, \`or\` or ${opens(found) > 0 ? '`)`' : 'the end'}`;
   return withFix({ code: 'connective_expected', message, span }, undefined, near(token));
@@ -308,11 +296,8 @@ function wordAsOperator(found: UnexpectedToken): Given {
   const right = isCompared(found) ? nearest(word, ['and', 'or']) : (FOREIGN_OPERATORS.get(word) ?? near(token));
   const expected = isCompared(found) ? '`and`, `or` or the end' : 'an operator';
   if (right === undefined) {
-    return {
-      code: 'operator_unknown',
-      message: `\`${token.image.slice(0, 40)}\` is not an operator; expected ${expected}`,
-      span,
-    };
+    const message = `\`${token.image.slice(0, 40)}\` is not an operator; expected ${expected}`;
+    return { code: 'operator_unknown', message, span };
   }
   const message = `\`${token.image}\` is not an operator; did you mean \`${right}\`?`;
   return withFix({ code: 'operator_unknown', message, span }, { span, replacement: right });

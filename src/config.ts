@@ -4,7 +4,8 @@
  */
 import { statSync } from 'node:fs';
 import { z } from 'zod';
-import { nearest } from '../grammar/suggest.ts';
+import { hintOf, nearest } from '../grammar/suggest.ts';
+import type { Environment } from './schema/load.ts';
 
 export interface Config {
   readonly schema: string;
@@ -41,8 +42,6 @@ export interface Config {
   readonly isDevelopment: boolean;
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Flags by name, as given on the command line. */
 export type FlagValues = Readonly<Record<string, string>>;
 
@@ -58,7 +57,7 @@ export class ConfigError extends Error {
 
 export function unknownName(what: string, name: string, known: readonly string[]): string {
   const near = nearest(name, known);
-  return `unknown ${what} \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+  return `unknown ${what} \`${name}\`${hintOf(near)}`;
 }
 
 // ---------------------------------------------------------------- the settings

@@ -6,6 +6,7 @@
 import { parse } from '../../grammar/parser.ts';
 import { lineAndColumn, PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
 import { print } from '../../grammar/printer.ts';
+import { memoizedBy } from '../memoized.ts';
 import { type Completion, completions } from '../policy/analyse/completions.ts';
 import { examine } from '../policy/check/checker.ts';
 import { type CatalogPlace, compileChecked, compile as compilePolicy } from '../policy/compile.ts';
@@ -225,22 +226,15 @@ export function format(text: string): string {
   return print(expr);
 }
 
-/** Process-wide: a memo of the catalogs by the caller's schema object, released with it. */
-const catalogs = new WeakMap<object, SchemaCatalog>();
-
 function catalogFor(schema: SchemaSource, collection: string): SchemaCatalog {
-  const catalog = typeof schema === 'string' ? readSchema(schema) : (catalogs.get(schema) ?? rememberSchema(schema));
+  const catalog = typeof schema === 'string' ? readSchema(schema) : catalogOf(schema);
   if (catalog.collections.has(collection)) return catalog;
   throw new TypeError(
     `unknown collection ${JSON.stringify(collection)}; there are ${[...catalog.collections.keys()].join(', ')}`,
   );
 }
 
-function rememberSchema(schema: object): SchemaCatalog {
-  const catalog = readSchema(JSON.stringify(schema));
-  catalogs.set(schema, catalog);
-  return catalog;
-}
+const catalogOf = memoizedBy((schema: object) => readSchema(JSON.stringify(schema)));
 
 function readSchema(text: string): SchemaCatalog {
   const { catalog, issues } = readSchemaCatalog(text);

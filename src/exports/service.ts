@@ -5,7 +5,7 @@ import { openLog } from '../http/observe/log.ts';
 import { loadSchema } from '../schema/file/load-file.ts';
 import { type Loaded, parseSchema } from '../schema/load.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { openConfiguredDatabase } from '../service/configured-database.ts';
+import { openConfiguredDatabase, orClose } from '../service/configured-database.ts';
 import { startService } from '../service/start-service.ts';
 import { SchemaError } from './schema-error.ts';
 
@@ -48,14 +48,9 @@ export async function createService(options: ServiceOptions = {}): Promise<Runni
   const schema = schemaFrom(options.schema ?? 'bylaw.yaml');
   const config = readConfig(serviceFlags(options), serviceEnvironment(options));
   const db = await openConfiguredDatabase(config, process.cwd());
-  try {
-    const log = openLog(options.logLevel ?? 'error');
-    const { url, stop } = await startService({ config, schema, db, log });
-    return { url, stop };
-  } catch (error) {
-    await db.close();
-    throw error;
-  }
+  const log = openLog(options.logLevel ?? 'error');
+  const { url, stop } = await orClose(db, startService({ config, schema, db, log }));
+  return { url, stop };
 }
 
 function schemaFrom(source: string | object): Schema {

@@ -6,7 +6,7 @@
 import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
 import type { Branch } from './branch.ts';
-import type { Policy, PolicyRequest, Related, Residual, Row } from './types.ts';
+import type { Policy, PolicyRequest, Related, Residual, Row, Verdict } from './types.ts';
 
 export interface AccessRules {
   readonly rules: readonly Policy[];
@@ -23,7 +23,7 @@ const GATE = Symbol('gate');
 
 /** The permission of one request for one action. INVARIANT: only `decide` makes one. */
 export class Permit {
-  readonly verdict: Residual['verdict'];
+  readonly verdict: Verdict;
   /** The rules that the request leaves open, or the one that it already satisfies. */
   readonly rules: readonly PermitRule[];
 
@@ -118,7 +118,7 @@ export class Permit {
  * and the same rule for both. A rule that names `@next` is asked once, of both records.
  */
 export class UpdatePermit {
-  readonly verdict: Residual['verdict'];
+  readonly verdict: Verdict;
   readonly #rules: readonly PermitRule[];
   readonly #pure: readonly PermitRule[];
 
@@ -172,12 +172,12 @@ function unionLeft<T>(rules: readonly T[], leftOf: (rule: T) => PermitRule): rea
   return left;
 }
 
-function verdictOfRules(rules: readonly PermitRule[]): Residual['verdict'] {
+function verdictOfRules(rules: readonly PermitRule[]): Verdict {
   if (rules.length === 0) return 'deny';
   return rules.some(({ residual }) => residual.verdict === 'allow') ? 'allow' : 'depends';
 }
 
-function unionOf(verdict: Residual['verdict'], rules: readonly PermitRule[], alias: string): Sql {
+function unionOf(verdict: Verdict, rules: readonly PermitRule[], alias: string): Sql {
   if (verdict !== 'depends') return settled(verdict);
   if (rules.length === 1) return rules[0]!.residual.where(alias);
   return unionSql(rules.map(({ residual }) => residual.whereInUnion(alias)));

@@ -12,7 +12,7 @@ import type { Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
 import { lower } from './lower/lower.ts';
 import { type Binding, type RequestPlan, requestPlanOf } from './lower/specialise.ts';
-import type { Catalog, Checked } from './types.ts';
+import type { Catalog, Checked, Verdict } from './types.ts';
 import type { Readable, Visibility } from './visibility.ts';
 
 const MOST_PLANS = 512;
@@ -80,7 +80,6 @@ export class FilterPlan {
   }
 }
 
-type Verdict = Readable['verdict'];
 interface AskedVerdict {
   readonly collection: string;
   /** Undefined: the verdict is about the collection's records. */

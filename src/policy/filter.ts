@@ -6,19 +6,22 @@
  */
 import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
+import { memoizedBy } from '../memoized.ts';
 import { type Sql, sql } from '../sql.ts';
 import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
 import type { Facts } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
+import type { Values } from './emit/value-places.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { bind } from './lower/specialise.ts';
 import { equalityOf, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
-import type { Catalog, Checked, ColumnOperand, Params, Row, ValueType } from './types.ts';
+import type { Catalog, Checked, ColumnOperand, Params, RequestOperand, Row, ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 import type { Visibility } from './visibility.ts';
+import { columnName } from './visit.ts';
 
 /** A filter has one place for each. */
 export const MAX_PARAMS = LIMITS.comparisons;
@@ -85,17 +88,6 @@ export function equalityFilter(
   return new Filter(plan, params);
 }
 
-function columnName(column: MemberColumn): string {
-  switch (column.kind) {
-    case 'id':
-      return 'id';
-    case 'field':
-      return column.field.name;
-    case 'belongs_to':
-      return column.relation.name;
-  }
-}
-
 /** No text states it. */
 const NO_SPAN = { start: 0, end: 0 };
 
@@ -126,17 +118,7 @@ function memberType(column: MemberColumn, collection: string): ValueType {
   }
 }
 
-/** Process-wide: a memo of a pure function of the catalog, which ends with it. */
-const known = new WeakMap<Catalog, FilterPlans>();
-
-function plansOf(catalog: Catalog): FilterPlans {
-  let plans = known.get(catalog);
-  if (plans === undefined) {
-    plans = new FilterPlans();
-    known.set(catalog, plans);
-  }
-  return plans;
-}
+const plansOf = memoizedBy((_: Catalog) => new FilterPlans());
 
 /** All that the types in a filter may take from the value of a param. */
 function kindIn(value: unknown): string {
@@ -163,7 +145,7 @@ export class Filter {
     return Object.entries(this.#params).flatMap(([name, value]) => {
       const own = places.filter((place) => place.name === name);
       if (own.length === 0) return [{ name, message: `the filter names no \`$${name}\`` }];
-      const unfit = own.find(({ type, list }) => !fitsPlace(value, type, list));
+      const unfit = own.find((place) => !fitsPlace(value, place));
       return unfit === undefined ? [] : [{ name, message: expectedAt(unfit) }];
     });
   }
@@ -189,8 +171,6 @@ export class Filter {
     return new AskedFilter(lowered, binding.values, visibility);
   }
 }
-
-type Values = readonly unknown[];
 
 /** A filter's condition, for a form: the request that fills it gives the values. */
 export interface PlacedFilter<Request> {
@@ -275,7 +255,7 @@ function unservedOf(cond: Condition, indexed: ReadonlySet<string>): readonly Com
 const ownColumnOf = ({ op, left, right }: Test): ColumnRef | undefined =>
   OPERATORS[op].sides === 'search' ? undefined : [left, right].find((side) => side.kind === 'column');
 
-function fitsPlace(value: unknown, type: ValueType, list: boolean): boolean {
+function fitsPlace(value: unknown, { type, list }: RequestOperand): boolean {
   if (value === null) return true;
   if (!list) return scalarOf(type).readJson(value) !== undefined;
   return (
@@ -285,12 +265,7 @@ function fitsPlace(value: unknown, type: ValueType, list: boolean): boolean {
   );
 }
 
-interface ParamType {
-  readonly type: ValueType;
-  readonly list: boolean;
-}
-
-function expectedAt({ type, list }: ParamType): string {
+function expectedAt({ type, list }: RequestOperand): string {
   const what = isNumeric(type) ? 'number' : describeType(type);
   return list ? `expected a list of at most ${LIMITS.elements} elements of the type ${what}` : `expected ${what}`;
 }

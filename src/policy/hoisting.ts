@@ -2,7 +2,7 @@
 import { type ColumnRef, type Condition, type Exists, NEXT, RECORD, type Source } from './condition.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { isTo } from './scalar-types.ts';
-import { columnsOf, sourcesIn } from './visit.ts';
+import { columnsOf, conjunctsOf, sourcesIn } from './visit.ts';
 
 export function readsMoreThanId(condition: Condition, source: Source): boolean {
   return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
@@ -36,7 +36,7 @@ export function keyListOf(exists: Exists): KeyList | undefined {
   const { key, negated, condition, source } = exists;
   // Its keys are asked for alone, so nothing would hide a row.
   if (key.kind !== 'slot' || negated || exists.guard !== undefined) return undefined;
-  const items = condition.kind === 'and' ? condition.items : [condition];
+  const items = conjunctsOf(condition);
   const within = sourcesIn(exists);
   const isWithin = ({ source: { id } }: ColumnRef): boolean => within.has(id);
   for (const [i, item] of items.entries()) {

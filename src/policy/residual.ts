@@ -15,13 +15,12 @@ import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import type { Printing } from './emit/printing.ts';
 import { shapeNeedsOf } from './emit/shape-needs.ts';
-import type { Where } from './emit/value-places.ts';
+import type { Values, Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
-import type { Needs, Residual } from './types.ts';
+import type { Needs, Residual, Verdict } from './types.ts';
 
-type Values = readonly unknown[];
 /** Values of one request, or the way to them from the request that will fill a form. */
 type ValueSource = Binding | ((request: never) => Values);
 
@@ -236,7 +235,7 @@ let residualsMade = 0;
 /** A residual without its values. Each part is made when it is first asked for. */
 export class CachedResidual {
   readonly cond: Condition;
-  readonly verdict: Residual['verdict'];
+  readonly verdict: Verdict;
   readonly shape = `${++residualsMade}`;
   readonly needsNext: boolean;
   readonly predicate: Predicate;

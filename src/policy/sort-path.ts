@@ -1,6 +1,6 @@
 /** A sort key of a query: a scalar field or the `id` of the record, or of a record that to-one relations lead to. */
 import { LIMITS } from '../../grammar/limits.ts';
-import { nearest } from '../../grammar/suggest.ts';
+import { hintOf, nearest } from '../../grammar/suggest.ts';
 import { present } from '../invariant.ts';
 import { findRelation } from './check/resolve.ts';
 import type { Catalog, CatalogCollection, CatalogField, ToOneStep } from './types.ts';
@@ -51,5 +51,5 @@ function notScalar(name: string, at: CatalogCollection): string {
 
 function unknownSortName(name: string, { name: where, fields, relations }: CatalogCollection): string {
   const near = nearest(name, ['id', ...fields.keys(), ...relations.keys()]);
-  return `\`${where}\` has no \`${name.slice(0, 64)}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
+  return `\`${where}\` has no \`${name.slice(0, 64)}\`${hintOf(near)}`;
 }

@@ -1,10 +1,34 @@
 /** Traversals of the checked tree and of conditions, so that an analysis contains only what it looks for. */
 import type { ColumnRef, Condition, ConditionOperand, Exists } from './condition.ts';
-import type { Checked, CheckedOperand, Scope } from './types.ts';
+import type { Checked, CheckedOperand, ColumnOperand, Member, RequestOperand, Scope } from './types.ts';
 
 // ---------------------------------------------------------------- the checked tree
 
 export const isList = (operand: CheckedOperand): boolean => 'list' in operand && operand.list;
+
+/** A value of the caller. */
+export const isOfCaller = (operand: CheckedOperand): operand is RequestOperand =>
+  operand.kind === 'request' && operand.source === 'auth';
+
+export const memberName = (member: Member): string => (member.kind === 'field' ? member.field : member.relation).name;
+
+/** The member of its own record that a column is, or is reached by; undefined for the id. */
+export function ownMemberOf({ steps: [first], column }: ColumnOperand): string | undefined {
+  if (first !== undefined) return first.relation.name;
+  return column.kind === 'id' ? undefined : columnName(column);
+}
+
+/** The key of the column in the record. */
+export function columnName(column: ColumnOperand['column']): string {
+  switch (column.kind) {
+    case 'id':
+      return 'id';
+    case 'field':
+      return column.field.name;
+    case 'belongs_to':
+      return column.relation.name;
+  }
+}
 
 /** The conditions directly inside. */
 export function partsOf(checked: Checked): readonly Checked[] {
@@ -98,6 +122,9 @@ function ownOperands(cond: Condition): readonly ConditionOperand[] {
   if (cond.kind !== 'exists') return [];
   return cond.colocated === undefined ? [cond.key] : [cond.key, cond.colocated.outer];
 }
+
+/** The conditions that all hold where the condition does. */
+export const conjunctsOf = (cond: Condition): readonly Condition[] => (cond.kind === 'and' ? cond.items : [cond]);
 
 /** The condition itself and all inside. */
 export const nodesOf = (cond: Condition): readonly Condition[] => [cond, ...innerOf(cond).flatMap(nodesOf)];

@@ -56,13 +56,13 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     return [name, { ...collection, access, memberAccess }] as const;
   });
   const collections: Schema['collections'] = new Map(complete);
-  const shapes = shape.collections ?? {};
   if (!source.hasErrors) {
-    checkRouting(collections, { source, shapes });
-    warnOfPrivilegeEscalation(collections, { source, shapes });
-    warnOfPublicReferences(collections, { source, shapes, roles, register });
-    warnOfSelfMadeEvidence(collections, { source, shapes, publicRoles });
-    warnOfGuessableValues(collections, { source, shapes, publicRoles });
+    const context = { source, shapes: shape.collections ?? {}, publicRoles };
+    checkRouting(collections, context);
+    warnOfPrivilegeEscalation(collections, context);
+    warnOfPublicReferences(collections, context);
+    warnOfSelfMadeEvidence(collections, context);
+    warnOfGuessableValues(collections, context);
     source.reportUnneededMarks();
   }
   const schema: Schema = {

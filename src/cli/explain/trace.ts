@@ -6,7 +6,7 @@ import { ConfigError } from '../../config.ts';
 import { decide, type Permit } from '../../policy/access.ts';
 import { type Explanation, explain, requestedId, type Situation } from '../../policy/analyse/explanation.ts';
 import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
-import type { Action, Policy, PolicyRequest, Residual, Row, RuleParts } from '../../policy/types.ts';
+import type { Action, Policy, PolicyRequest, Row, RuleParts, Verdict } from '../../policy/types.ts';
 import { heldBy, loadRelated } from '../../records/relations/related.ts';
 import { scopeOf, tenantOf } from '../../records/scope.ts';
 import { plannedCreate, plannedInsertion, plannedStatement, plannedUpdate } from '../../records/write/planned-write.ts';
@@ -14,8 +14,6 @@ import type { Writing } from '../../records/write/written-row.ts';
 import type { MemberAction } from '../../schema/model/model.ts';
 import { type Sql, sql, uuid } from '../../sql.ts';
 import { accessOf, type Question } from './question.ts';
-
-type Verdict = Residual['verdict'];
 
 export interface Trace {
   readonly question: Question;

@@ -1,5 +1,6 @@
 /** The shape of a command, and its access to the world outside the process. */
-import { type Environment, type FlagValues, SETTINGS, type Setting, type SettingName } from '../../config.ts';
+import { type FlagValues, SETTINGS, type Setting, type SettingName } from '../../config.ts';
+import type { Environment } from '../../schema/load.ts';
 
 export interface Io {
   readonly stdout: { write(text: string): unknown };

@@ -22,12 +22,13 @@ import {
   type PolicyRequest,
   type Related,
   type RequestOperand,
-  type Residual,
   type Row,
   type Scope,
   type ToManyPath,
+  type Verdict,
 } from '../types.ts';
 import { addSeconds, own, type Scalar } from '../values.ts';
+import { columnName, memberName } from '../visit.ts';
 
 type KleeneValue = boolean | undefined;
 /** A part of a policy and its value. `absent` names what was null if the value is unknown. */
@@ -66,7 +67,7 @@ export interface Explanation {
   readonly sentence: string;
   readonly clause: Clause;
   /** The decision by the request alone, before any record is read. */
-  readonly residual: Residual['verdict'];
+  readonly residual: Verdict;
   /** The condition over stored records, if the policy has one. */
   readonly sql?: { readonly text: string; readonly values: readonly unknown[] };
 }
@@ -212,7 +213,7 @@ class Evaluation {
 
   #isChanged(member: Member, from: string): boolean {
     const { record, next = record, related } = this.#situation;
-    const name = member.kind === 'field' ? member.field.name : member.relation.name;
+    const name = memberName(member);
     const after = own(next, name) ?? null;
     if (member.kind === 'field' || member.relation.kind === 'belongs_to') return (own(record, name) ?? null) !== after;
     const before = related.many(from, name, idOfRow(record)).map((row) => own(row, 'id'));
@@ -288,9 +289,7 @@ class Evaluation {
   #columnValue(operand: ColumnOperand, variables: BoundRows): FoundValue {
     const at = this.#walk(operand, variables);
     if ('absent' in at) return at;
-    const { column } = operand;
-    const name = column.kind === 'id' ? 'id' : column.kind === 'field' ? column.field.name : column.relation.name;
-    const value = own(at.row, name) ?? undefined;
+    const value = own(at.row, columnName(operand.column)) ?? undefined;
     return value === undefined ? { absent: `\`${this.#text(operand.span)}\` is null` } : { value: value as Scalar };
   }
 

@@ -3,6 +3,7 @@
  * looks at every clause.
  */
 import { present } from '../../invariant.ts';
+import { branchAt, FOLLOWED, listed, type NeedTree } from '../emit/shape-needs.ts';
 import type {
   Checked,
   CheckedChanged,
@@ -26,38 +27,24 @@ export interface PolicyNeeds {
   readonly requested: readonly OperandNeed[];
 }
 
-interface Node {
-  readonly relation: string;
-  readonly isFollowed: boolean;
-  readonly children: Map<string, Node>;
-}
 interface OperandRoot {
   readonly operand: RequestOperand;
-  readonly root: Node;
+  readonly root: NeedTree;
 }
 interface NeedsPlace {
-  readonly root: Node;
+  readonly root: NeedTree;
   readonly requested: Map<string, OperandRoot>;
-  readonly variables: ReadonlyMap<string, Node>;
+  readonly variables: ReadonlyMap<string, NeedTree>;
 }
-
-const nodeOf = (relation: string, isFollowed = false): Node => ({ relation, isFollowed, children: new Map() });
 
 export function policyNeedsOf(checked: Checked): PolicyNeeds {
-  const place: NeedsPlace = { root: nodeOf(''), requested: new Map(), variables: new Map() };
+  const place: NeedsPlace = { root: new Map(), requested: new Map(), variables: new Map() };
   collect(checked, place);
-  const requested = [...place.requested.values()].map(({ operand, root }) => ({ operand, needs: toNeeds(root) }));
-  return { record: toNeeds(place.root), requested };
+  const requested = [...place.requested.values()].map(({ operand, root }) => ({ operand, needs: listed(root) }));
+  return { record: listed(place.root), requested };
 }
 
-const toNeeds = ({ children }: Node): readonly Need[] =>
-  [...children.values()].map((child) => ({
-    relation: child.relation,
-    ...(child.isFollowed && { isFollowed: true }),
-    needs: toNeeds(child),
-  }));
-
-function nodeOfScope(scope: Scope, { root, requested, variables }: NeedsPlace): Node {
+function treeOf(scope: Scope, { root, requested, variables }: NeedsPlace): NeedTree {
   switch (scope.kind) {
     case 'record':
     case 'next':
@@ -67,29 +54,11 @@ function nodeOfScope(scope: Scope, { root, requested, variables }: NeedsPlace): 
     case 'request': {
       const { source, name, type } = scope.operand;
       const key = JSON.stringify([source, name, type]);
-      const known = requested.get(key) ?? { operand: scope.operand, root: nodeOf('') };
+      const known = requested.get(key) ?? { operand: scope.operand, root: new Map() };
       requested.set(key, known);
       return known.root;
     }
   }
-}
-
-function walk(from: Node, relations: readonly string[]): Node {
-  let node = from;
-  for (const relation of relations) {
-    const next = node.children.get(relation) ?? nodeOf(relation);
-    node.children.set(relation, next);
-    node = next;
-  }
-  return node;
-}
-
-/** The records reached by following the relation, the first included. */
-function above(from: Node, relation: string): Node {
-  const key = `by ${relation}`;
-  const known = from.children.get(key) ?? nodeOf(relation, true);
-  from.children.set(key, known);
-  return known;
 }
 
 function collect(checked: Checked, place: NeedsPlace): void {
@@ -101,21 +70,20 @@ function collect(checked: Checked, place: NeedsPlace): void {
 
 function collectQuantified({ path, variable, condition }: CheckedQuantified | CountOperand, place: NeedsPlace): void {
   const { scope, steps, relation } = path;
-  const names = steps.map((step) => step.relation.name);
-  const owner = walk(nodeOfScope(scope, place), names);
-  const element = relation.kind === 'ancestors' ? above(owner, relation.name) : walk(owner, [relation.name]);
+  const last = relation.kind === 'ancestors' ? FOLLOWED + relation.name : relation.name;
+  const element = branchAt(treeOf(scope, place), [...steps.map((step) => step.relation.name), last]);
   collect(condition, { ...place, variables: new Map(place.variables).set(variable, element) });
 }
 
 function collectChanged({ members }: CheckedChanged, { root }: NeedsPlace): void {
-  for (const member of members) if (member.kind === 'relation') walk(root, [member.relation.name]);
+  for (const member of members) if (member.kind === 'relation') branchAt(root, [member.relation.name]);
 }
 
 function collectOperand(operand: CheckedOperand, place: NeedsPlace): void {
   if (operand.kind === 'count') collectQuantified(operand, place);
   if (operand.kind !== 'column') return;
-  walk(
-    nodeOfScope(operand.scope, place),
+  branchAt(
+    treeOf(operand.scope, place),
     operand.steps.map(({ relation }) => relation.name),
   );
 }

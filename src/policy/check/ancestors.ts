@@ -1,5 +1,6 @@
 /** `ancestors(<path> by <belongs_to>)`: the record at the path, and those above it. */
 import { inDialect } from '../../../grammar/filter-roots.ts';
+import { replacing } from '../../../grammar/policy-error.ts';
 import { ancestorsOfRecord } from '../../../grammar/read-tokens.ts';
 import type { Ancestors, Dialect } from '../../../grammar/syntax.ts';
 import type { BelongsTo, CatalogCollection, CatalogRelation } from '../types.ts';
@@ -57,6 +58,6 @@ function followed({ by }: Ancestors, { at }: RecordStart, place: Place): Belongs
     );
   const message = `\`${by.name}\` does not lead from \`${at}\` to \`${at}\`; expected \`${names.join('`, `')}\``;
   const [only, ...others] = names as [string, ...string[]];
-  const fix = others.length > 0 ? {} : { suggestion: only, fix: { span: by.span, replacement: only } };
-  return place.report({ code: 'ancestors_relation', message, span: by.span, ...fix });
+  const replacement = others.length > 0 ? undefined : only;
+  return place.report({ code: 'ancestors_relation', message, span: by.span, ...replacing(by.span, replacement) });
 }

@@ -1,14 +1,16 @@
 /** `changed(@record.f, …)` and `changed_only(@record.f, …)`: which members of the record they name. */
-import { nearest } from '../../../grammar/suggest.ts';
+import { replacing } from '../../../grammar/policy-error.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
 import { CHANGE_CALLS } from '../../../grammar/tokens.ts';
-import type { CatalogCollection, CheckedChanged, Member } from '../types.ts';
+import { type CatalogCollection, type CheckedChanged, type Member, STAMPS } from '../types.ts';
+import { memberName } from '../visit.ts';
 import type { CheckIssue, Place } from './place.ts';
 import { findRelation } from './resolve.ts';
 import { membersNamed, relationNames } from './unknown-names.ts';
 
 /** A caller's write never sets these. */
-const NEVER_SET: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at']);
+const NEVER_SET: ReadonlySet<string> = new Set(['id', ...STAMPS]);
 
 const [, CHANGED_ONLY] = CHANGE_CALLS;
 
@@ -31,8 +33,6 @@ export function checkChange(call: Call, place: Place): CheckedChanged | undefine
   const members = changeableMembers(collection).filter((member) => names.has(memberName(member)) !== unchanged);
   return { kind: 'changed', unchanged, collection: collection.name, members, span };
 }
-
-const memberName = (member: Member): string => (member.kind === 'field' ? member.field.name : member.relation.name);
 
 const spellings = (member: Member): readonly string[] =>
   member.kind === 'field' ? [member.field.name] : relationNames([member.relation]);
@@ -74,9 +74,8 @@ function changedMember(argument: Operand, { call, collection, place }: Argument)
 
 function unknownChangedMember({ name, span }: Name, collection: CatalogCollection): CheckIssue {
   const near = nearest(name, changeableMembers(collection).map(memberName));
-  const message = `\`${collection.name}\` has no \`${name}\`${near === undefined ? '' : `; did you mean \`${near}\`?`}`;
-  const fix = near === undefined ? {} : { suggestion: near, fix: { span, replacement: near } };
-  return { code: 'name_unknown', message, span, ...fix };
+  const message = `\`${collection.name}\` has no \`${name}\`${hintOf(near)}`;
+  return { code: 'name_unknown', message, span, ...replacing(span, near) };
 }
 
 function inBody({ name, span }: Call): CheckIssue {

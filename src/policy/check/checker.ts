@@ -1,6 +1,6 @@
 /** Expr → Checked: every name resolved, every type known. All errors are found in one walk. */
 import { parse } from '../../../grammar/parser.ts';
-import type { PolicyIssue } from '../../../grammar/policy-error.ts';
+import { type PolicyIssue, replacing } from '../../../grammar/policy-error.ts';
 import { MOST_ISSUES } from '../../../grammar/read-tokens.ts';
 import type {
   Call,
@@ -198,12 +198,7 @@ class Checker {
         : 'a list is never null';
     const bound =
       named.kind === 'to many' && path!.steps.length === named.used ? this.#emptiness(path!, negated) : undefined;
-    this.#report({
-      code: 'null_of_list',
-      message,
-      span: operand.span,
-      ...(bound !== undefined && { suggestion: bound, fix: { span, replacement: bound } }),
-    });
+    this.#report({ code: 'null_of_list', message, span: operand.span, ...replacing(span, bound) });
     return undefined;
   }
 
@@ -222,8 +217,7 @@ class Checker {
       const message = 'a count is absent only where a step before its relation is; expected `is null` of that step';
       return this.#report({ code: 'null_of_count', message, span: operand.span });
     }
-    this.#report({ code: 'null_of_literal', message: 'only a path can be null', span: operand.span });
-    return undefined;
+    return this.#report({ code: 'null_of_literal', message: 'only a path can be null', span: operand.span });
   }
 
   // -------------------------------------------------------------- named conditions
@@ -261,12 +255,8 @@ class Checker {
       );
     if (operand.kind === 'ancestors') return this.#report(this.#notBool(operand, true));
     if (operand.kind !== 'path') {
-      this.#report({
-        code: 'condition_expected',
-        message: 'a value alone is not a condition; expected a comparison',
-        span,
-      });
-      return undefined;
+      const message = 'a value alone is not a condition; expected a comparison';
+      return this.#report({ code: 'condition_expected', message, span });
     }
     const named = resolve(operand, this.#place(variables));
     if (named === undefined) return undefined;
@@ -279,15 +269,14 @@ class Checker {
         span,
       };
     }
-    this.#report(this.#notBool(operand, named.kind === 'to many'));
-    return undefined;
+    return this.#report(this.#notBool(operand, named.kind === 'to many'));
   }
 
   #notBool({ span }: Elements, toMany: boolean): CheckIssue {
     const path = this.#context.text.slice(span.start, span.end);
     const replacement = toMany ? `any(${path} as x, true)` : `${path} is not null`;
     const message = `\`${path}\` is not a bool, so it is not a condition by itself; expected a comparison, such as \`${replacement}\``;
-    return { code: 'condition_expected', message, span, suggestion: replacement, fix: { span, replacement } };
+    return { code: 'condition_expected', message, span, ...replacing(span, replacement) };
   }
 
   // -------------------------------------------------------------- quantifiers
@@ -340,8 +329,7 @@ class Checker {
         ? 'a quantifier ranges over one to-many relation; nothing may follow it, but another quantifier may stand inside'
         : 'a quantifier ranges over a to-many relation; this is a single value, which can be compared directly';
     const span = named.kind === 'to many' ? { start: named.path.span.end, end: path.span.end } : path.span;
-    this.#report({ code: 'to_many_expected', message, span });
-    return undefined;
+    return this.#report({ code: 'to_many_expected', message, span });
   }
 
   /** Sibling quantifiers may use one name; in the checked tree each has its own. */

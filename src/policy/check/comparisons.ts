@@ -1,4 +1,5 @@
 /** The type rules of comparisons. The table of operators assigns one to each operator. */
+import { replacing } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { isBlankNeedle } from '../fold.ts';
@@ -60,8 +61,7 @@ function wrongCount(counted: Side, other: Side): CheckIssue | undefined {
 }
 
 function rejectPair({ at }: Pair, issue: CheckIssue): undefined {
-  at.report(issue);
-  return undefined;
+  return at.report(issue);
 }
 
 // ---------------------------------------------------------------- types
@@ -101,13 +101,11 @@ function settle(side: ScalarSide, against: ValueType, at: Comparing): CheckedOpe
       return readAs(side.query, against, false);
     case 'fixed':
       if (comparable(side.operand.type, against)) return side.operand;
-      at.report(mismatch(side.span, side.operand.type, against));
-      return undefined;
+      return at.report(mismatch(side.span, side.operand.type, against));
     case 'literal': {
       const read = readLiteral(side.literal, against);
       if (!('code' in read)) return read;
-      at.report(read);
-      return undefined;
+      return at.report(read);
     }
   }
 }
@@ -148,8 +146,7 @@ function texts(pair: Pair, left: ScalarSide, right: ScalarSide): Checked | undef
 
 function settleText(side: ScalarSide, at: Comparing): CheckedOperand | undefined {
   if (side.kind !== 'fixed' || isText(side.operand.type)) return settle(side, 'string', at);
-  at.report(mismatch(side.span, side.operand.type, 'string'));
-  return undefined;
+  return at.report(mismatch(side.span, side.operand.type, 'string'));
 }
 
 const isEmptyString = (side: ScalarSide): boolean =>
@@ -328,7 +325,7 @@ function searchExpected({ expr, left }: Pair, column: ColumnOperand['column'] | 
   }
   const { name } = column.field;
   const message = `\`${name}\` keeps nothing to search in; give the field \`search: true\`, or use \`contains\``;
-  return { ...given, message, suggestion: HOLDS, fix: { span: expr.opSpan, replacement: HOLDS } };
+  return { ...given, message, ...replacing(expr.opSpan, HOLDS) };
 }
 
 function needleExpected({ expr, right }: Pair): CheckIssue {

@@ -1,5 +1,6 @@
 /** Named conditions: their heads, their bodies, the arguments of a call, and its errors. */
 import { parse } from '../../../grammar/parser.ts';
+import { replacing } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
 import { FUNCTION_NAMES, RESERVED } from '../../../grammar/tokens.ts';
@@ -61,11 +62,8 @@ function typeNamed(word: string, { collections }: Catalog): ValueType | undefine
 }
 
 function reservedName(name: string): CheckIssue {
-  return {
-    code: 'word_reserved',
-    message: `\`${name}\` is a word of the language; expected another name`,
-    span: WHOLE,
-  };
+  const message = `\`${name}\` is a word of the language; expected another name`;
+  return { code: 'word_reserved', message, span: WHOLE };
 }
 
 /** The names of the conditions that an expression calls. */
@@ -205,8 +203,7 @@ export function unknownCondition(call: Call, known: readonly string[], text: str
   const declared = names === '' ? 'a condition declared under `conditions`' : `one of ${names}`;
   const expected = `${functions} or ${declared}`;
   const message = `unknown condition \`${name.name}\`; ${near === undefined ? `expected ${expected}` : `did you mean \`${near}\`?`}`;
-  const fix = near === undefined ? {} : { suggestion: near, fix: { span: name.span, replacement: near } };
-  return { code: 'function_unknown', message, span: name.span, ...fix };
+  return { code: 'function_unknown', message, span: name.span, ...replacing(name.span, near) };
 }
 
 /** `exists(@record.tags)` */
@@ -215,7 +212,7 @@ function quantifierFor({ name, args, span }: Call, text: string): CheckIssue | u
   if (!/^(?:exists|some)$/i.test(name.name) || path?.kind !== 'path' || more.length > 0) return undefined;
   const replacement = `any(${text.slice(path.span.start, path.span.end)} as x, true)`;
   const message = `\`${name.name}(…)\` is not a function of the language; did you mean \`${replacement}\`?`;
-  return { code: 'function_unknown', message, span, suggestion: replacement, fix: { span, replacement } };
+  return { code: 'function_unknown', message, span, ...replacing(span, replacement) };
 }
 
 export function wrongArguments({ span, args }: Call, { name, parameters }: NamedCondition): CheckIssue {

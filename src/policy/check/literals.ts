@@ -2,6 +2,7 @@
  * Reads literals as the type of the other side. A number is never rounded; a string may become a
  * datetime or an id, nothing else.
  */
+import { replacing } from '../../../grammar/policy-error.ts';
 import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
 import {
   describeType,
@@ -66,13 +67,8 @@ function ownReading(literal: Literal): LiteralRead {
 
 function literalMismatch(literal: Literal, type: ValueType): CheckIssue {
   const found = describeType(ownReading(literal).type);
-  const given = {
-    code: 'type_mismatch',
-    message: `expected ${describeType(type)}, found ${found}`,
-    span: literal.span,
-  };
-  const right = retyped(literal, type);
-  return right === undefined ? given : { ...given, suggestion: right, fix: { span: literal.span, replacement: right } };
+  const message = `expected ${describeType(type)}, found ${found}`;
+  return { code: 'type_mismatch', message, span: literal.span, ...replacing(literal.span, retyped(literal, type)) };
 }
 
 /** `"5"` against an int is 5, `5` against a string is "5". */
@@ -96,7 +92,7 @@ function malformedLiteral(
   if (right === undefined || SCALARS[type].readText(right) === undefined) return given;
   const replacement = JSON.stringify(right);
   const message = `${given.message}; did you mean ${replacement}?`;
-  return { ...given, message, suggestion: replacement, fix: { span, replacement } };
+  return { ...given, message, ...replacing(span, replacement) };
 }
 
 function readAgainst(literal: Literal, type: ValueType): LiteralRead | CheckIssue {

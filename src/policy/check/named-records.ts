@@ -1,4 +1,5 @@
 /** Records that are named otherwise than by their ids: users by their address, elements by their name. */
+import { replacing } from '../../../grammar/policy-error.ts';
 import { isText } from '../scalar-types.ts';
 import { parseUuid } from '../values.ts';
 import type { Literal } from './literals.ts';
@@ -17,7 +18,7 @@ export function addressOfUser({ left, right, at }: Pair, address: ScalarSide): C
   if (other.kind !== 'fixed') return { ...given, message };
   const replacement = `${path}.email`;
   const hint = `${message}; did you mean \`${replacement}\`?`;
-  return { ...given, message: hint, suggestion: replacement, fix: { span: other.span, replacement } };
+  return { ...given, message: hint, ...replacing(other.span, replacement) };
 }
 
 /** Fields that commonly name a record. */

@@ -14,11 +14,8 @@ export function paramOf({ name, span }: Param, place: Place): QueryName | undefi
       { name: { name: `$${name}`, span }, where: 'the query', names, code: 'param_missing' },
       place,
     );
-  return place.report({
-    code: 'param_missing',
-    message: `\`$${name}\` has no value; expected one under \`params\``,
-    span,
-  });
+  const message = `\`$${name}\` has no value; expected one under \`params\``;
+  return place.report({ code: 'param_missing', message, span });
 }
 
 /** Reads the param for a comparison with type `against`. Numbers compare by value, so it need not be an int. */

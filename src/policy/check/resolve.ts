@@ -86,8 +86,7 @@ function oneStep(path: Path, what: string, place: Place): Name | undefined {
   const [name, next] = path.steps;
   if (next === undefined) return name;
   const message = `${what} is not walked; nothing may follow \`${name!.name}\``;
-  place.report({ code: 'path_not_walked', message, span: { start: next.span.start - 1, end: path.span.end } });
-  return undefined;
+  return place.report({ code: 'path_not_walked', message, span: { start: next.span.start - 1, end: path.span.end } });
 }
 
 /** The caller's own to-many relations are reached from the caller's id. */
@@ -124,8 +123,7 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
     return { ...request, name: relation.name, type: { id: relation.collection }, list: false };
   const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind !== 'has_one');
   const names = new Set([...CALLER.keys(), ...(users?.fields.keys() ?? []), ...relationNames(owned)]);
-  reportUnknownName({ name, where: '`@request.auth`', names, of: users }, place);
-  return undefined;
+  return reportUnknownName({ name, where: '`@request.auth`', names, of: users }, place);
 }
 
 function queryName(path: Path, place: Place): QueryName | undefined {
@@ -136,8 +134,7 @@ function queryName(path: Path, place: Place): QueryName | undefined {
 function dataField(path: Path, place: Place): RequestOperand | undefined {
   if (place.action !== 'create' && place.action !== 'update') {
     const message = `\`@request.data\` in a rule for ${place.action}; only create and update have a body`;
-    place.report({ code: 'data_misplaced', message, span: path.span });
-    return undefined;
+    return place.report({ code: 'data_misplaced', message, span: path.span });
   }
   const name = oneStep(path, '`@request.data`', place);
   const collection = place.catalog.collections.get(place.collection);
@@ -148,16 +145,8 @@ function dataField(path: Path, place: Place): RequestOperand | undefined {
   const relation = findRelation(collection, name.name);
   if (relation?.kind === 'belongs_to') return { ...request, name: relation.name, type: { id: relation.collection } };
   const owned = [...collection.relations.values()].filter((each) => each.kind === 'belongs_to');
-  reportUnknownName(
-    {
-      name,
-      where: `the data of \`${collection.name}\``,
-      names: [...collection.fields.keys(), ...relationNames(owned)],
-      of: collection,
-    },
-    place,
-  );
-  return undefined;
+  const names = [...collection.fields.keys(), ...relationNames(owned)];
+  return reportUnknownName({ name, where: `the data of \`${collection.name}\``, names, of: collection }, place);
 }
 
 // ---------------------------------------------------------------- records
@@ -187,16 +176,14 @@ function nextOf(path: Path, place: Place): RecordStart | undefined {
   const span = { start: path.span.start, end: path.span.start + '@next'.length };
   const fix = { span, replacement: '@record' };
   const message = `\`@next\` in a rule for ${place.action}; only update and create have a resulting record`;
-  place.report({ code: 'next_misplaced', message, span, suggestion: '@record', fix });
-  return undefined;
+  return place.report({ code: 'next_misplaced', message, span, suggestion: '@record', fix });
 }
 
 function variableOf(path: Path, place: Place): RecordStart | undefined {
   const variable = path.variable!;
   const bound = place.variables.get(variable.name);
   if (bound?.kind === 'variable') return startAt({ kind: 'variable', name: bound.unique }, bound.collection);
-  unknownVariable(path, place);
-  return undefined;
+  return unknownVariable(path, place);
 }
 
 /** In a filter, a name that is not a variable is a member of the record. */

@@ -1,5 +1,5 @@
 /** Reports unknown names, each with the nearest known one. */
-import type { Fix } from '../../../grammar/policy-error.ts';
+import { type Fix, replacing } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Name, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import { describeType } from '../scalar-types.ts';
@@ -92,13 +92,7 @@ export function unknownVariable(path: Path, place: Place): undefined {
   place.onUnknown?.(name, variablesOf(place));
   const root = ROOT_WORDS.get(name);
   const suggest = (message: string, replacement: string, at: Span = span): undefined =>
-    place.report({
-      code: 'variable_unknown',
-      message,
-      span: at,
-      suggestion: replacement,
-      fix: { span: at, replacement },
-    });
+    place.report({ code: 'variable_unknown', message, span: at, ...replacing(at, replacement) });
   if (root !== undefined) return suggest(`unknown name \`${name}\`; did you mean \`${root}\`?`, root);
   const condition =
     path.steps.length === 0 && place.beside === undefined ? place.catalog.conditions?.get(name) : undefined;
@@ -166,15 +160,14 @@ export function unknownMember(path: Path, place: Place): undefined {
   place.onUnknown?.(name, new Map([...variablesOf(place), ...membersNamed(members, collection)]));
   const instead = (replacement: string): undefined => {
     const message = `unknown name \`${name}\`; did you mean \`${replacement}\`?`;
-    return place.report({ code: 'name_unknown', message, span, suggestion: replacement, fix: { span, replacement } });
+    return place.report({ code: 'name_unknown', message, span, ...replacing(span, replacement) });
   };
   if (name === 'now' || name === 'me') return instead(`@${name}`);
   if (place.params !== undefined && Object.hasOwn(place.params, name)) return instead(`$${name}`);
   const near = nearest(name, names);
   if (near !== undefined) return instead(near);
   if (path.steps.length > 0) {
-    reportUnknownName({ name: path.variable!, where: `\`${place.collection}\``, names, of: collection }, place);
-    return;
+    return reportUnknownName({ name: path.variable!, where: `\`${place.collection}\``, names, of: collection }, place);
   }
   place.report(unquoted(path.variable!, `\`${place.collection}\` has no \`${name}\``));
 }
@@ -189,7 +182,7 @@ function uncalled({ name, parameters }: NamedCondition, span: Span): CheckIssue 
 function unquoted({ name, span }: Name, found = `unknown name \`${name}\``): CheckIssue {
   const quoted = JSON.stringify(name);
   const message = `${found}; string literals need quotes: ${quoted}`;
-  return { code: 'text_unquoted', message, span, suggestion: quoted, fix: { span, replacement: quoted } };
+  return { code: 'text_unquoted', message, span, ...replacing(span, quoted) };
 }
 
 /** The innermost variable whose record has the name. */

@@ -9,7 +9,8 @@ import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
 import { isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from '../column-facts.ts';
 import { type Condition, type Exists, RECORD } from '../condition.ts';
 import { and } from '../lower/simplify.ts';
-import { POLICY_PLACES, Where } from './value-places.ts';
+import { conjunctsOf } from '../visit.ts';
+import { POLICY_PLACES, type Values, Where } from './value-places.ts';
 import { Printer, whereOf } from './where.ts';
 
 export interface BranchPrinting {
@@ -37,8 +38,6 @@ export function branchesOf(cond: Condition, printing: BranchPrinting): readonly 
   if (apart.some(({ accesses }) => accesses.length === 0)) return undefined;
   return apart.map((branch) => branchShape(branch, printing));
 }
-
-type Values = readonly unknown[];
 
 // ---------------------------------------------------------------- taking apart
 
@@ -74,7 +73,7 @@ class WaysByIndex {
     const isById = accesses.some((access) => access.kind === 'test' && access.left.column === 'id');
     const inside = isById ? undefined : this.#inside(cond);
     // An `or` beside the access may have ranges that are shorter.
-    return inside ?? (accesses.length === 0 ? undefined : [partsOf(cond)]);
+    return inside ?? (accesses.length === 0 ? undefined : [conjunctsOf(cond)]);
   }
 
   /** Splits at the first fully indexed `or`. */
@@ -102,11 +101,9 @@ class WaysByIndex {
   }
 }
 
-const partsOf = (cond: Condition): readonly Condition[] => (cond.kind === 'and' ? cond.items : [cond]);
-
 /** The accesses by one value and by keys: statistics decide which has shorter ranges. */
 function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly BranchAccess[] {
-  const parts = partsOf(cond);
+  const parts = conjunctsOf(cond);
   const served = parts.filter((part) => isValueTest(part)).filter(({ left }) => indexed.has(left.column));
   const one = served.find(isOfOneValue);
   const keys =
@@ -117,7 +114,7 @@ function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly Bra
 
 function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<string>): boolean {
   if (part.kind !== 'exists') return false;
-  const keys = new Printer({ alias: '', next: undefined }).keysOf(part, cond);
+  const keys = semiJoinKeys(part, cond, '');
   return keys !== undefined && keys.of.source.id === RECORD.id && indexed.has(keys.of.column);
 }
 
@@ -132,9 +129,9 @@ function branchShape({ cond, accesses }: Apart, printing: BranchPrinting): Branc
 }
 
 function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPrinting): BranchParts {
-  const parts = partsOf(cond);
+  const parts = conjunctsOf(cond);
   const tests = parts.filter((part) => isValueTest(part));
-  const column = access.kind === 'test' ? access.left.column : semiJoinKeys(access, cond, alias).of.column;
+  const column = access.kind === 'test' ? access.left.column : semiJoinKeys(access, cond, alias)!.of.column;
   const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
   const rest = isOneRange ? cond : and(parts.filter((part) => part !== access));
@@ -144,7 +141,7 @@ function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPr
     if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
     return printed;
   };
-  const listed = () => (access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, alias).keys));
+  const listed = () => (access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, alias)!.keys));
   const keys = isOneRange ? undefined : listed();
   const count = isOneRange ? undefined : keyCountOf(access);
   return { column, tests, others, count, keys, where };
@@ -205,10 +202,8 @@ class FilledBranch implements Branch {
   }
 }
 
-function semiJoinKeys(exists: Exists, cond: Condition, alias: string) {
-  const keys = new Printer({ alias, next: undefined }).keysOf(exists, cond);
-  return keys!;
-}
+const semiJoinKeys = (exists: Exists, cond: Condition, alias: string) =>
+  new Printer({ alias, next: undefined }).keysOf(exists, cond);
 
 function listOf({ right }: ValueTest): Where {
   const list = POLICY_PLACES.of(right, true);
@@ -224,7 +219,7 @@ const columnValues = (test: ValueTest, values: Values): ColumnValues => ({
 function keyCountOf(access: BranchAccess): ((values: Values) => KeyCount) | undefined {
   if (access.kind === 'test') return (values) => ({ kind: 'list', count: valuesOfTest(access, values).length });
   const { target, condition, key, relation, source } = access;
-  const test = partsOf(condition).find((part) => isValueTest(part, source.id));
+  const test = conjunctsOf(condition).find((part) => isValueTest(part, source.id));
   if (test !== undefined) return (values) => ({ kind: 'rows', table: target.table, ...columnValues(test, values) });
   if (key.kind !== 'slot' || !('viaColumn' in relation)) return undefined;
   const { viaColumn } = relation;

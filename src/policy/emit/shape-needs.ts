@@ -7,7 +7,7 @@ import { innerOf } from '../visit.ts';
 /** The needs of a shape, whose slots the request has not filled with ids yet. */
 export type ShapeNeeds = NeedsBy<{ readonly slot: number }>;
 /** Needs by the name of the relation, with `by ` before it if it is followed. */
-type NeedTree = Map<string, NeedTree>;
+export type NeedTree = Map<string, NeedTree>;
 interface SlotRoot {
   readonly collection: string;
   readonly slot: number;
@@ -34,28 +34,34 @@ export function shapeNeedsOf(cond: Condition): ShapeNeeds {
     innerOf(node).forEach(visit);
   };
   const bind = (node: Exists): void => {
-    let branch = rootOf(node);
+    const branch = rootOf(node);
     invariant(branch !== undefined, 'a row is bound before it is walked from');
     if (node.key.kind === 'slot' && node.walk.length === 0)
       requested.get(`${node.key.slot} ${node.from}`)!.isRead = true;
-    for (const relation of walkedSteps(node)) {
-      const known: NeedTree = branch.get(relation) ?? new Map();
-      branch.set(relation, known);
-      branch = known;
-    }
-    branches.set(node.source.id, branch);
+    branches.set(node.source.id, branchAt(branch, walkedSteps(node)));
   };
   visit(cond);
   const roots = [...requested.values()].map(({ branch, ...root }) => ({ ...root, needs: listed(branch) }));
   return { record: listed(record), next: listed(next), requested: roots };
 }
 
-const FOLLOWED = 'by ';
+/** Follows the steps from the tree, and adds those that it does not have. */
+export function branchAt(tree: NeedTree, steps: readonly string[]): NeedTree {
+  let branch = tree;
+  for (const step of steps) {
+    const known: NeedTree = branch.get(step) ?? new Map();
+    branch.set(step, known);
+    branch = known;
+  }
+  return branch;
+}
+
+export const FOLLOWED = 'by ';
 
 const walkedSteps = ({ walk, relation }: Exists): readonly string[] =>
   relation.kind === 'ancestors' ? [...walk.slice(0, -1), FOLLOWED + relation.name] : walk;
 
-const listed = (branch: NeedTree): readonly Need[] =>
+export const listed = (branch: NeedTree): readonly Need[] =>
   [...branch].map(([step, inner]) => {
     const needs = listed(inner);
     return step.startsWith(FOLLOWED)

@@ -5,6 +5,7 @@
 import { type ColumnRef, type Condition, type Exists, RECORD, type Test, type Value } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
+import { conjunctsOf } from '../visit.ts';
 
 type RequiredValues = ReadonlyMap<string, Value>;
 
@@ -45,7 +46,7 @@ export class Tenants {
 /** The values that the condition requires of id columns of the record. */
 function valuesIn(cond: Condition): RequiredValues {
   const found = new Map<string, Value>();
-  for (const item of cond.kind === 'and' ? cond.items : [cond]) {
+  for (const item of conjunctsOf(cond)) {
     if (item.kind !== 'test' || !isOneValue(item)) continue;
     const { left, right } = item;
     if (left.kind !== 'column' || left.source.id !== RECORD.id || left.mask !== undefined) continue;

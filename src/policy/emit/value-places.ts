@@ -9,9 +9,12 @@ import type { ConditionOperand, Value } from '../condition.ts';
 import { likePattern } from '../fold.ts';
 import { scalarOf } from '../scalar-types.ts';
 
+/** The values of one request, by slot. */
+export type Values = readonly unknown[];
+
 /** A hole in a printed condition, filled from the values of a request. */
 class Hole {
-  readonly read: (values: readonly unknown[]) => unknown;
+  readonly read: (values: Values) => unknown;
   constructor(read: Hole['read']) {
     this.read = read;
   }
@@ -25,12 +28,12 @@ export class Where {
     this.#printed = printed;
   }
 
-  fill(values: readonly unknown[]): Sql {
+  fill(values: Values): Sql {
     return withValues(this.#printed, (value) => (value instanceof Hole ? value.read(values) : value));
   }
 
   /** For a form: the request that fills it gives the values. */
-  placed<Request>(valuesOf: (request: Request) => readonly unknown[]): Sql {
+  placed<Request>(valuesOf: (request: Request) => Values): Sql {
     const placeOf = ({ read }: Hole) => new Place((request: Request) => read(valuesOf(request)));
     return withValues(this.#printed, (value) => (value instanceof Hole ? placeOf(value) : value));
   }

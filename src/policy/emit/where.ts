@@ -23,7 +23,7 @@ import { OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Visibility } from '../visibility.ts';
-import { columnsOf, sourcesIn } from '../visit.ts';
+import { columnsOf, conjunctsOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
 import { FILTER_PLACES, POLICY_PLACES, Where } from './value-places.ts';
@@ -311,8 +311,7 @@ export class Printer {
     if (condition.kind === 'const' && condition.value) return guards;
     const around = this.#nearest;
     this.#nearest = source.id;
-    const items = condition.kind === 'and' ? condition.items : [condition];
-    const printed = items.map((item) => this.#part(item, underOr));
+    const printed = conjunctsOf(condition).map((item) => this.#part(item, underOr));
     this.#nearest = around;
     return [...guards, ...printed];
   }

@@ -117,21 +117,15 @@ function withSharedWalks(kind: Kind, items: readonly Condition[]): readonly Cond
 function sharedWalk(kind: Kind, group: readonly Exists[]): Condition {
   const [first, ...others] = group as readonly [Exists, ...Exists[]];
   if (others.length === 0) return first;
-  const conditions = others.map(({ source, condition }) =>
-    withSources(condition, { from: source.id, to: first.source }),
-  );
+  const conditions = others.map(({ source, condition }) => withSource(condition, source.id, first.source));
   return existsOf({
     ...first,
     condition: junction(first.negated ? other(kind) : kind, [first.condition, ...conditions]),
   });
 }
 
-interface Renaming {
-  readonly from: number;
-  readonly to: Source;
-}
-
-const withSources = (cond: Condition, { from, to }: Renaming): Condition =>
+/** The condition about the row `to` in the place of the row with the id `from`. */
+const withSource = (cond: Condition, from: number, to: Source): Condition =>
   withColumns(cond, (column) => (column.source.id === from ? { ...column, source: to } : column));
 
 // ---------------------------------------------------------------- leaves of one column

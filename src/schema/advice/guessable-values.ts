@@ -3,17 +3,12 @@
  * run leaves no trace.
  */
 import type { Policy } from '../../policy/types.ts';
-import type { SchemaSource } from '../file/source.ts';
+import type { Path } from '../file/issue.ts';
 import type { Collection } from '../model/model.ts';
-import { type AccessShapes, memberRulePlace } from './read-access.ts';
+import { type AdviceContext, memberRulePlace } from './read-access.ts';
 import { opensTo } from './strangers.ts';
 
-export interface StrangersContext extends AccessShapes {
-  readonly source: SchemaSource;
-  readonly publicRoles: ReadonlySet<string>;
-}
-
-export function warnOfGuessableValues(collections: ReadonlyMap<string, Collection>, context: StrangersContext): void {
+export function warnOfGuessableValues(collections: ReadonlyMap<string, Collection>, context: AdviceContext): void {
   for (const collection of collections.values()) {
     for (const [member, { read }] of collection.memberAccess) {
       if (read === undefined || !isUniqueMember(member, collection)) continue;
@@ -25,20 +20,15 @@ export function warnOfGuessableValues(collections: ReadonlyMap<string, Collectio
       const message =
         `\`${member}\` is unique, and callers who may not read it may set it (${action}): a conflict tells them that a value ` +
         'is taken, and a dry run lets them guess unseen; give it a rule for `write` that requires what its rule for `read` does';
-      context.source.report({
-        code: 'guessable',
-        severity: 'warning',
-        message,
-        path: placeOf(collection, member, context),
-      });
+      const path = readRulePath(collection, member, context);
+      context.source.report({ code: 'guessable', severity: 'warning', message, path });
     }
   }
 }
 
-function placeOf({ name }: Collection, member: string, context: StrangersContext) {
-  const place = memberRulePlace({ collection: name, member, key: 'read', index: 0 }, context);
-  if (context.source.has([...place, 'when'])) return [...place, 'when'];
-  return context.source.has(place) ? place : place.slice(0, -1);
+function readRulePath({ name }: Collection, member: string, { source, shapes }: AdviceContext): Path {
+  const path = source.conditionPath(memberRulePlace({ collection: name, member, key: 'read', index: 0 }, { shapes }));
+  return source.has(path) ? path : path.slice(0, -1);
 }
 
 function isUniqueMember(member: string, { fields, relations }: Collection): boolean {
@@ -56,7 +46,7 @@ interface HiddenMember {
 function isSetByStrangers(
   { collection: { access, memberAccess }, member }: HiddenMember,
   action: 'create' | 'update',
-  { publicRoles }: StrangersContext,
+  { publicRoles }: AdviceContext,
 ): boolean {
   const isOpen = (rules: readonly Policy[]): boolean => rules.some(({ checked }) => opensTo(checked, publicRoles));
   const own = memberAccess.get(member)?.[action];

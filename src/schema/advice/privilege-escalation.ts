@@ -5,35 +5,28 @@
 import { canonical } from '../../policy/analyse/canonical.ts';
 import { provenPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Checked, type Policy } from '../../policy/types.ts';
-import { allOperandsOf } from '../../policy/visit.ts';
+import { allOperandsOf, isOfCaller, memberName } from '../../policy/visit.ts';
 import type { Path } from '../file/issue.ts';
-import type { SchemaSource } from '../file/source.ts';
 import type { Collection } from '../model/model.ts';
-import { type AccessShapes, memberRulePlace, rulePlace } from './read-access.ts';
+import { type AdviceContext, memberRulePlace, type PlacedPolicy, rulePlace } from './read-access.ts';
 
-interface Context extends AccessShapes {
-  readonly source: SchemaSource;
-}
-
-export function warnOfPrivilegeEscalation(collections: ReadonlyMap<string, Collection>, context: Context): void {
+export function warnOfPrivilegeEscalation(collections: ReadonlyMap<string, Collection>, context: AdviceContext): void {
   const users = collections.get('users');
   if (users === undefined) return;
   for (const collection of collections.values()) {
     for (const { policy, path } of placedPolicies(collection, context)) {
       const names = [...trustedFields(policy.checked)].filter((name) => isChosenByUser(name, users));
       const tenants = tenantFields(policy.checked, collection);
-      for (const name of names) report(name, { ...context, path, isTenant: tenants.has(name) });
+      for (const name of names) reportEscalation(name, { ...context, path, isTenant: tenants.has(name) });
     }
   }
 }
 
-interface PlacedPolicy {
-  readonly policy: Policy;
-  readonly path: Path;
-}
-
 /** The rules of the records, then those of their members. The rules of a `view` come once. */
-export function* placedPolicies({ name, access, memberAccess }: Collection, context: Context): Iterable<PlacedPolicy> {
+export function* placedPolicies(
+  { name, access, memberAccess }: Collection,
+  context: AdviceContext,
+): Iterable<PlacedPolicy> {
   for (const action of ACTIONS) {
     // A `view` is one list of rules for both.
     if (action === 'read' && access.read === access.list) continue;
@@ -52,26 +45,22 @@ export function* placedPolicies({ name, access, memberAccess }: Collection, cont
 function tenantFields(checked: Checked, { tenantLayout }: Collection): ReadonlySet<string> {
   if (tenantLayout?.kind !== 'by') return new Set();
   const pins = provenPins(checked, tenantLayout.by);
-  return new Set(pins.flatMap((pin) => (pin.kind === 'request' && pin.source === 'auth' ? [pin.name] : [])));
+  return new Set(pins.flatMap((pin) => (isOfCaller(pin) ? [pin.name] : [])));
 }
 
-interface EscalationPlace extends Context {
+interface EscalationPlace extends AdviceContext {
   readonly path: Path;
   /** The field says which tenant's records are meant. */
   readonly isTenant: boolean;
 }
 
-function report(name: string, { source, path, isTenant }: EscalationPlace): void {
+function reportEscalation(name: string, { source, path, isTenant }: EscalationPlace): void {
   const effect = isTenant ? ', so that they choose the tenant whose records it gives' : '';
   const message =
     `this rule trusts \`@request.auth.${name}\`, which users may change themselves${effect}; let the update rule of \`users\` ` +
     `keep it (\`@next.${name} = @record.${name}\`), or require a role`;
-  source.report({
-    code: 'self_chosen',
-    severity: isTenant ? 'error' : 'warning',
-    message,
-    path: source.has([...path, 'when']) ? [...path, 'when'] : path,
-  });
+  const severity = isTenant ? 'error' : 'warning';
+  source.report({ code: 'self_chosen', severity, message, path: source.conditionPath(path) });
 }
 
 /**
@@ -112,13 +101,12 @@ function keeps(name: string, node: Checked): boolean {
   if (node.kind === 'and') return node.items.some((item) => keeps(name, item));
   if (node.kind === 'or') return node.items.every((item) => keeps(name, item));
   if (node.kind !== 'changed' || !node.unchanged) return false;
-  return node.members.some((member) => (member.kind === 'field' ? member.field : member.relation).name === name);
+  return node.members.some((member) => memberName(member) === name);
 }
 
-function trustedFields(checked: Checked): ReadonlySet<string> {
-  return new Set(
-    allOperandsOf(checked).flatMap((operand) =>
-      operand.kind === 'request' && operand.source === 'auth' ? [operand.name] : [],
-    ),
+const trustedFields = (checked: Checked): ReadonlySet<string> =>
+  new Set(
+    allOperandsOf(checked)
+      .filter(isOfCaller)
+      .map(({ name }) => name),
   );
-}

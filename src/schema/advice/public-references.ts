@@ -4,30 +4,21 @@
  * registration.
  */
 import type { Action, BelongsTo as CatalogBelongsTo, CheckedOperand, Policy } from '../../policy/types.ts';
-import { allOperandsOf } from '../../policy/visit.ts';
+import { allOperandsOf, ownMemberOf } from '../../policy/visit.ts';
 import type { Path } from '../file/issue.ts';
-import type { SchemaSource } from '../file/source.ts';
 import type { BelongsTo, Collection, Schema } from '../model/model.ts';
-import { type AccessShapes, rulePlace } from './read-access.ts';
-import { isPublic, opensTo, registeredRoles } from './strangers.ts';
+import { type AdviceContext, rulePlace } from './read-access.ts';
+import { isPublic, opensTo } from './strangers.ts';
 
-export interface RegistrationContext extends AccessShapes {
-  readonly source: SchemaSource;
-  readonly roles: Schema['roles'];
-  readonly register: Schema['register'];
-}
-type Collections = ReadonlyMap<string, Collection>;
-
-export function warnOfPublicReferences(collections: Collections, context: RegistrationContext): void {
-  const asking: Asking = { roles: registeredRoles(context), context };
+export function warnOfPublicReferences(collections: Schema['collections'], context: AdviceContext): void {
   for (const collection of collections.values()) {
     for (const relation of collection.relations.values()) {
       if (relation.kind !== 'belongs_to' || relation.readOnly) continue;
       const target = collections.get(relation.collection);
-      if (target === undefined || !isPublic(target, asking.roles)) continue;
+      if (target === undefined || !isPublic(target, context.publicRoles)) continue;
       const reference = { collection, relation, target };
-      if (relation.unique) warnOfPlace(reference, asking);
-      else if (blocksDelete(reference, context)) warnOfBlock(reference, asking);
+      if (relation.unique) warnOfPlace(reference, context);
+      else if (blocksDelete(reference, context)) warnOfBlock(reference, context);
     }
   }
 }
@@ -39,38 +30,34 @@ interface Reference {
   readonly target: Collection;
 }
 
-function warnOfPlace(reference: Reference, asking: Asking): void {
+function warnOfPlace(reference: Reference, context: AdviceContext): void {
   const { relation, target } = reference;
-  for (const { path, condition } of unguardedRules(reference, asking)) {
+  for (const { path, condition } of unguardedRules(reference, context)) {
     const message =
       `this rule does not mention \`${relation.name}\`, which is unique: anyone it allows can take the only place at any ` +
       `record of \`${target.name}\` that they can read; add a condition on it, ${condition}`;
-    asking.context.source.report({ code: 'open_place', severity: 'warning', message, path });
+    context.source.report({ code: 'open_place', severity: 'warning', message, path });
   }
 }
 
 /** `on_delete: restrict` that is written out is meant. */
-function blocksDelete({ collection, relation, target }: Reference, { source }: RegistrationContext): boolean {
+function blocksDelete({ collection, relation, target }: Reference, { source }: AdviceContext): boolean {
   const written = source.has(['collections', collection.name, 'relations', relation.name, 'on_delete']);
   return relation.required && relation.onDelete === 'restrict' && !written && target.access.delete.length > 0;
 }
 
-function warnOfBlock(reference: Reference, asking: Asking): void {
+function warnOfBlock(reference: Reference, context: AdviceContext): void {
   const { collection, relation, target } = reference;
-  const [rule] = unguardedRules(reference, asking);
+  const [rule] = unguardedRules(reference, context);
   if (rule === undefined) return;
   const message =
     `anyone who can read a record of \`${target.name}\` can point \`${relation.name}\` at it, which keeps it from being ` +
     `deleted; set \`on_delete\` (\`cascade\`, or \`restrict\` if that is meant), or let the rule for ${rule.action} ` +
     `mention it, ${rule.condition}`;
   const path = ['collections', collection.name, 'relations', relation.name];
-  asking.context.source.report({ code: 'open_restrict', severity: 'warning', message, path, at: 'key' });
+  context.source.report({ code: 'open_restrict', severity: 'warning', message, path, at: 'key' });
 }
 
-interface Asking {
-  readonly roles: ReadonlySet<string>;
-  readonly context: RegistrationContext;
-}
 interface UnguardedRule {
   readonly action: Action;
   readonly path: Path;
@@ -81,14 +68,13 @@ interface UnguardedRule {
 /** The rules that let any registered user choose the target and do not look at it. */
 function unguardedRules(
   { collection, relation, target }: Reference,
-  { roles, context }: Asking,
+  { source, shapes, publicRoles: roles }: AdviceContext,
 ): readonly UnguardedRule[] {
   return (['create', 'update'] as const).flatMap((action) =>
     collection.access[action].flatMap((rule, i) => {
       if (!opensTo(rule.checked, roles) || mentions(rule, relation)) return [];
       if (isGuarded(collection.memberAccess.get(relation.name)?.[action], roles, relation)) return [];
-      const place = rulePlace({ collection: collection.name, action, index: i }, context);
-      const path = context.source.has([...place, 'when']) ? [...place, 'when'] : place;
+      const path = source.conditionPath(rulePlace({ collection: collection.name, action, index: i }, { shapes }));
       return [{ action, path, condition: ownerRuleExample(rule, relation, target) }];
     }),
   );
@@ -115,7 +101,5 @@ function speaksOf(operand: CheckedOperand, { name }: CatalogBelongsTo, namesNext
   if (operand.kind === 'request') return operand.source === 'data' && operand.name === name;
   if (operand.kind !== 'column' || operand.scope.kind === 'variable') return false;
   if (namesNext && operand.scope.kind !== 'next') return false;
-  const [first] = operand.steps;
-  if (first !== undefined) return first.relation.name === name;
-  return operand.column.kind === 'belongs_to' && operand.column.relation.name === name;
+  return ownMemberOf(operand) === name;
 }

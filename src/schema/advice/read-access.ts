@@ -52,7 +52,7 @@ export function readAccess(
     const place = { ...context, collection: collection.name, action };
     if (given === undefined) return builtInPolicies(collection, { ...place, path });
     const key = ruleKey(action, given);
-    const policies = placedPolicies(given[key], { ...place, path: [...path, key] });
+    const policies = readPolicies(given[key], { ...place, path: [...path, key] });
     if (action === 'list') {
       warnOfIndexes(policies, { ...context, collection });
       warnOfQueryKeys(policies, { ...context, collection });
@@ -96,7 +96,7 @@ export function readMemberAccess(
             action: key === 'read' ? 'read' : 'update',
             path: [...path, key],
             isOfMember: true,
-          });
+          }).map(({ policy }) => policy);
     return [[name, memberRules(policiesOf('read'), policiesOf('write'), context)] as const];
   });
   return new Map(read);
@@ -128,13 +128,13 @@ function mustStandAlone(given: RulesByKey, path: Path, { source }: AccessReading
   }
 }
 
-interface PlacedPolicy {
+export interface PlacedPolicy {
   readonly policy: Policy;
   readonly path: Path;
 }
 
 /** `path`: of the list of rules. */
-function placedPolicies(rules: RulesShape | undefined, place: RulePlace): readonly PlacedPolicy[] {
+function readPolicies(rules: RulesShape | undefined, place: RulePlace): readonly PlacedPolicy[] {
   const read = rulesOf(rules).flatMap((rule, i) => {
     const path = rulePath(rules, place.path, i);
     const policy = readRule(rule, { ...place, path });
@@ -144,9 +144,6 @@ function placedPolicies(rules: RulesShape | undefined, place: RulePlace): readon
   if (!place.source.hasErrors) warnOfIdle(read, place);
   return read;
 }
-
-const readPolicies = (rules: RulesShape, place: RulePlace): readonly Policy[] =>
-  placedPolicies(rules, place).map(({ policy }) => policy);
 
 /** More rules than this are not compared: the number of pairs grows with the square. */
 const COMPARED_RULES = 24;
@@ -178,8 +175,7 @@ function warnOfIndexes(
     const isBuiltIn = missing.every((name) => collection.fields.get(name)?.readOnly === true);
     const advice = isBuiltIn ? `\`index: [${missing.join(', ')}]\` to the collection` : '`index: true`';
     const message = `without an index on ${fields}, a list of \`${collection.name}\` reads the whole table; add ${advice}`;
-    const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
-    source.report({ code: 'unindexed', severity: 'warning', message, path: at });
+    source.report({ code: 'unindexed', severity: 'warning', message, path: source.conditionPath(path) });
   }
 }
 
@@ -196,8 +192,7 @@ function warnOfQueryKeys(
     const what = missed.length === 1 ? `${named}, which is not a filter` : `${named}, which are not filters`;
     const { name } = collection;
     const message = `this rule needs the query key ${what} of \`${name}\`: a plain list refuses it; only POST /api/${name}/query can meet it`;
-    const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
-    source.report({ code: 'list_never_met', severity: 'warning', message, path: at });
+    source.report({ code: 'list_never_met', severity: 'warning', message, path: source.conditionPath(path) });
   }
 }
 
@@ -216,10 +211,12 @@ function rulesOf(rules: RulesShape | undefined): readonly RuleShape[] {
 const rulePath = (rules: RulesShape | undefined, path: Path, i: number): Path =>
   Array.isArray(rules) ? [...path, i] : path;
 
-/** The collections as the file has them. */
-export interface AccessShapes {
+/** The context of advice about rules, beside the collections. */
+export interface AdviceContext extends Pick<AccessReading, 'source' | 'publicRoles'> {
+  /** The collections as the file has them. */
   readonly shapes: Readonly<Record<string, CollectionShape | undefined>>;
 }
+type Shapes = Pick<AdviceContext, 'shapes'>;
 
 /** The path of the rule with the index `i`. */
 interface RuleOfAction {
@@ -228,7 +225,7 @@ interface RuleOfAction {
   readonly index: number;
 }
 
-export function rulePlace({ collection, action, index: i }: RuleOfAction, { shapes }: AccessShapes): Path {
+export function rulePlace({ collection, action, index: i }: RuleOfAction, { shapes }: Shapes): Path {
   const access = (shapes[collection]?.access ?? {}) as RulesByKey;
   const key = ruleKey(action, access);
   return rulePath(access[key], ['collections', collection, 'access', key], i);
@@ -242,7 +239,7 @@ interface RuleOfMember {
   readonly index: number;
 }
 
-export function memberRulePlace({ collection, member, key, index: i }: RuleOfMember, { shapes }: AccessShapes): Path {
+export function memberRulePlace({ collection, member, key, index: i }: RuleOfMember, { shapes }: Shapes): Path {
   const shape = shapes[collection];
   const part = shape?.fields !== undefined && Object.hasOwn(shape.fields, member) ? 'fields' : 'relations';
   const given = valueAt(shape, [part, member, 'access', key]) as RulesShape | undefined;
@@ -254,14 +251,13 @@ function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
   const { source, path, catalog } = place;
   const { roles, when } = rule;
   if (roles === undefined && when === undefined) {
-    source.report({ code: 'empty_rule', message: 'a rule needs `roles`, `when` or both', path, at: 'key' });
-    return undefined;
+    return source.report({ code: 'empty_rule', message: 'a rule needs `roles`, `when` or both', path, at: 'key' });
   }
   const report = source.report.bind(source);
   const known = (roles ?? []).filter((role, i) =>
     knownRole(role, { path: [...path, 'roles', i], roles: catalog.roles, report }),
   );
-  const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
+  const at = source.conditionPath(path);
   const condition = when === undefined ? undefined : readWhen(String(when), { ...place, path: at, roles: known });
   if (known.length < (roles?.length ?? 0) || (when !== undefined && condition === undefined)) return undefined;
   return policyOf([...new Set(known)], condition, place);
@@ -281,14 +277,12 @@ interface WhenPlace extends RulePlace {
 function readWhen(text: string, place: WhenPlace): CheckedText | undefined {
   const { source, path } = place;
   if (source.cutByComment(path)) {
-    source.reportCut(cutByComment(path));
-    return undefined;
+    return source.reportCut(cutByComment(path));
   }
   const { checked, issues } = examine(text, place);
   const advice = checked === undefined ? wordAdvice(text, place) : undefined;
   if (advice !== undefined) {
-    source.report({ code: issues[0]!.code, ...advice, path });
-    return undefined;
+    return source.report({ code: issues[0]!.code, ...advice, path });
   }
   // Advice about the whole rule, which comes later, may need the mark at its start.
   const mark = markOfWhole(text);

@@ -5,16 +5,11 @@
 import { type Pin, provenPins, requestedBy, sharedPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
 import type { Path } from '../file/issue.ts';
-import type { SchemaSource } from '../file/source.ts';
 import type { Collection, TenantKey } from '../model/model.ts';
 import { placedPolicies } from './privilege-escalation.ts';
-import { type AccessShapes, rulePlace } from './read-access.ts';
+import { type AdviceContext, rulePlace } from './read-access.ts';
 
-interface RoutingContext extends AccessShapes {
-  readonly source: SchemaSource;
-}
-
-export function checkRouting(collections: ReadonlyMap<string, Collection>, context: RoutingContext): void {
+export function checkRouting(collections: ReadonlyMap<string, Collection>, context: AdviceContext): void {
   for (const collection of collections.values()) {
     checkRequested(collection, collections, context);
     const { tenantLayout } = collection;
@@ -32,7 +27,7 @@ export function checkRouting(collections: ReadonlyMap<string, Collection>, conte
 function checkRequested(
   collection: Collection,
   collections: ReadonlyMap<string, Collection>,
-  context: RoutingContext,
+  context: AdviceContext,
 ): void {
   for (const { policy, path } of placedPolicies(collection, context)) {
     const found = requestedBy(policy.checked).find((name) => collections.get(name)?.tenantLayout?.kind === 'by');
@@ -40,8 +35,7 @@ function checkRequested(
     const message =
       `this rule reads a record of \`${found}\` whose id is in the request, and its tenant is not known; ` +
       'go through a relation of `@record` or `@next`';
-    const { source } = context;
-    source.report({ code: 'not_routed', message, path: source.has([...path, 'when']) ? [...path, 'when'] : path });
+    context.source.report({ code: 'not_routed', message, path: context.source.conditionPath(path) });
   }
 }
 
@@ -61,9 +55,9 @@ class RoutingCheck {
   readonly #collection: Collection;
   readonly #by: string;
   readonly #users: Collection;
-  readonly #context: RoutingContext;
+  readonly #context: AdviceContext;
 
-  constructor({ collection, tenantLayout, users }: TenantCollection, context: RoutingContext) {
+  constructor({ collection, tenantLayout, users }: TenantCollection, context: AdviceContext) {
     this.#collection = collection;
     this.#by = tenantLayout.by;
     this.#users = users;
@@ -108,8 +102,7 @@ class RoutingCheck {
       `this rule is for the \`${this.#by}\` that is \`${here}\`, and the one before it for \`${there}\`; ` +
       `let all rules of the action take one of them, ${this.#alternative()}`;
     const { source } = this.#context;
-    const path = source.has([...other.path, 'when']) ? [...other.path, 'when'] : other.path;
-    source.report({ code: 'not_routed', message, path });
+    source.report({ code: 'not_routed', message, path: source.conditionPath(other.path) });
   }
 
   #reportOpen({ rule, path }: ProvenRule): void {
@@ -119,7 +112,7 @@ class RoutingCheck {
     const { when } = rule.parts;
     const advice = when === undefined ? `add \`when: '${pin}'\`` : `begin it with \`${pin} and\``;
     const message = `records of any \`${this.#by}\` can meet this rule; ${advice}, ${this.#alternative()}`;
-    const at = source.has([...path, 'when']) ? [...path, 'when'] : path;
+    const at = source.conditionPath(path);
     if (when === undefined) source.report({ code: 'not_routed', message, path: at });
     else {
       const span = { start: 0, end: when.length };

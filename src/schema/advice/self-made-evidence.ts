@@ -4,18 +4,24 @@
  */
 import { canonical } from '../../policy/analyse/canonical.ts';
 import { isMember, OPERATORS } from '../../policy/operators.ts';
-import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, Policy } from '../../policy/types.ts';
-import { allOperandsOf, partsOf } from '../../policy/visit.ts';
-import { type Path, pathText } from '../file/issue.ts';
-import type { Collection } from '../model/model.ts';
-import type { StrangersContext } from './guessable-values.ts';
+import type {
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  CheckedQuantified,
+  ColumnOperand,
+  Policy,
+} from '../../policy/types.ts';
+import { allOperandsOf, isOfCaller, memberName, ownMemberOf, partsOf } from '../../policy/visit.ts';
+import { type Finding, type Path, pathText } from '../file/issue.ts';
+import type { Collection, Schema } from '../model/model.ts';
 import { placedPolicies } from './privilege-escalation.ts';
-import { rulePlace } from './read-access.ts';
+import { type AdviceContext, rulePlace } from './read-access.ts';
 import { isPublic, opensTo } from './strangers.ts';
 
-type Collections = ReadonlyMap<string, Collection>;
+type Collections = Schema['collections'];
 
-export function warnOfSelfMadeEvidence(collections: Collections, context: StrangersContext): void {
+export function warnOfSelfMadeEvidence(collections: Collections, context: AdviceContext): void {
   const makers = new Makers(collections, context);
   const reported = new Set<string>();
   for (const collection of collections.values()) {
@@ -24,7 +30,7 @@ export function warnOfSelfMadeEvidence(collections: Collections, context: Strang
         const maker = makers.of(evidence);
         if (maker === undefined || reported.has(pathText(maker.path))) continue;
         reported.add(pathText(maker.path));
-        report(evidence, { ...maker, trustedBy: path }, context);
+        context.source.report(findingOf(evidence, maker, path));
       }
     }
   }
@@ -42,18 +48,13 @@ interface Maker {
   readonly path: Path;
 }
 
-function report(
-  { collection, members }: Evidence,
-  maker: Maker & { readonly trustedBy: Path },
-  context: StrangersContext,
-) {
-  const { action, path, trustedBy } = maker;
+function findingOf({ collection, members }: Evidence, { action, path }: Maker, trustedBy: Path): Finding {
   const names = [...members].map((name) => `\`${name}\``).join(' or ');
   const verb = action === 'create' ? 'make' : 'change';
   const message =
     `callers may ${verb} \`${collection}\` for themselves, and the rule \`${pathText(trustedBy.slice(1))}\` trusts them: ` +
     `this gives anyone what it gives; let the rule test ${names}, or require a role`;
-  context.source.report({ code: 'self_made', severity: 'warning', message, path });
+  return { code: 'self_made', severity: 'warning', message, path };
 }
 
 // ---------------------------------------------------------------- what a rule trusts
@@ -73,12 +74,12 @@ function evidenceIn({ path, variable, condition }: CheckedQuantified): Evidence 
   if (relation.kind !== 'has_many') return undefined;
   const { collection, via } = relation;
   const compares = comparesIn(condition);
-  const isOwn = (operand: CheckedOperand): boolean =>
+  const isOwn = (operand: CheckedOperand): operand is ColumnOperand =>
     operand.kind === 'column' && operand.scope.kind === 'variable' && operand.scope.name === variable;
   const beside = (test: (other: CheckedOperand) => boolean): readonly string[] =>
     compares.flatMap(({ left, right }) => {
       const [own, other] = isOwn(left) ? [left, right] : [right, left];
-      return isOwn(own) && test(other) ? memberNamed(own) : [];
+      return isOwn(own) && test(other) ? (ownMemberOf(own) ?? []) : [];
     });
   const tested = beside(({ kind }) => kind === 'literal');
   // The caller's own records name the caller; what they name beside that is their content.
@@ -86,25 +87,13 @@ function evidenceIn({ path, variable, condition }: CheckedQuantified): Evidence 
     const joining = beside((other) => other.kind === 'column' && !isOwn(other));
     return scope.operand.source === 'auth' ? { collection, members: new Set([...joining, ...tested]) } : undefined;
   }
-  const isTied = beside(isCallers).length > 0;
+  const isTied = beside(isOfCaller).length > 0;
   return isTied ? { collection, members: new Set([via, ...tested]) } : undefined;
 }
-
-const isCallers = (operand: CheckedOperand): boolean => operand.kind === 'request' && operand.source === 'auth';
 
 function comparesIn(condition: Checked): readonly CheckedCompare[] {
   if (condition.kind === 'compare') return isMember(OPERATORS[condition.op]) ? [condition] : [];
   return condition.kind === 'and' || condition.kind === 'or' ? condition.items.flatMap(comparesIn) : [];
-}
-
-/** The member of its own record that a column is, or is reached by. */
-function memberNamed(operand: CheckedOperand): readonly string[] {
-  if (operand.kind !== 'column') return [];
-  const [first] = operand.steps;
-  if (first !== undefined) return [first.relation.name];
-  const { column } = operand;
-  if (column.kind === 'id') return [];
-  return [column.kind === 'field' ? column.field.name : column.relation.name];
 }
 
 // ---------------------------------------------------------------- who makes it
@@ -112,9 +101,9 @@ function memberNamed(operand: CheckedOperand): readonly string[] {
 /** Finds the rule by which callers make evidence for themselves. */
 class Makers {
   readonly #collections: Collections;
-  readonly #context: StrangersContext;
+  readonly #context: AdviceContext;
 
-  constructor(collections: Collections, context: StrangersContext) {
+  constructor(collections: Collections, context: AdviceContext) {
     this.#collections = collections;
     this.#context = context;
   }
@@ -128,7 +117,7 @@ class Makers {
       const index = collection.access[action].findIndex((rule) => this.#isOpen(rule, evidence));
       if (index < 0) continue;
       const place = rulePlace({ collection: collection.name, action, index }, this.#context);
-      return { action, path: this.#context.source.has([...place, 'when']) ? [...place, 'when'] : place };
+      return { action, path: this.#context.source.conditionPath(place) };
     }
     return undefined;
   }
@@ -164,16 +153,11 @@ function looksAt(node: Checked, members: ReadonlySet<string>): boolean {
     case 'or':
       return node.items.every((item) => looksAt(item, members));
     case 'changed':
-      return node.unchanged && node.members.some((member) => members.has(nameOf(member)));
+      return node.unchanged && node.members.some((member) => members.has(memberName(member)));
     default:
       if (node.kind === 'quantified' && node.path.scope.kind !== 'request') return true;
       return allOperandsOf(node).some(
-        (operand) =>
-          operand.kind === 'column' &&
-          (operand.steps.length > 0 || memberNamed(operand).some((name) => members.has(name))),
+        (operand) => operand.kind === 'column' && (operand.steps.length > 0 || members.has(ownMemberOf(operand) ?? '')),
       );
   }
 }
-
-const nameOf = (member: Extract<Checked, { kind: 'changed' }>['members'][number]): string =>
-  member.kind === 'field' ? member.field.name : member.relation.name;

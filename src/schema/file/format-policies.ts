@@ -86,8 +86,7 @@ function editOf(path: Path, source: SchemaSource): Edit | undefined {
   const value = String(scalar.value);
   // YAML dropped a part of the policy: the rest must not be made to look right.
   if (source.cutByComment(path)) {
-    source.reportCut(cutByComment(path));
-    return undefined;
+    return source.reportCut(cutByComment(path));
   }
   const { expr, issues } = parse(value);
   for (const { code, severity, message, span, fix } of issues)

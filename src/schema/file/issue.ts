@@ -34,7 +34,8 @@ export interface Finding {
   /** Text that replaces what is underlined. */
   readonly replacement?: string | undefined;
 }
-export type Report = (finding: Finding) => void;
+/** Returns undefined, so that a reader can report an error in place of a value. */
+export type Report = (finding: Finding) => undefined;
 
 /** YAML took the rest of a policy for a comment: what is left must not be compiled. */
 export const cutByComment = (path: Path): Finding => ({

@@ -82,19 +82,13 @@ export class SchemaSource {
       Node: (_key, node) => this.#reportTag(node as Node),
       Pair: (_key, { key }) => {
         if (!isMap(key) && !isSeq(key)) return;
-        this.#add(firstLine(text, rangeOf(key)), {
-          code: 'yaml_key',
-          message: 'expected a string as the key, found a mapping or a list',
-          path: [],
-        });
+        const message = 'expected a string as the key, found a mapping or a list';
+        this.#add(firstLine(text, rangeOf(key)), { code: 'yaml_key', message, path: [] });
       },
       Alias: (_key, node) => {
         if (node.resolve(this.#document) === undefined) {
-          this.#add(rangeOf(node), {
-            code: 'yaml_alias',
-            message: `unknown alias \`*${node.source}\`; no anchor \`&${node.source}\` precedes it`,
-            path: [],
-          });
+          const message = `unknown alias \`*${node.source}\`; no anchor \`&${node.source}\` precedes it`;
+          this.#add(rangeOf(node), { code: 'yaml_alias', message, path: [] });
         }
       },
     });
@@ -107,11 +101,8 @@ export class SchemaSource {
     try {
       return this.#document.toJS({ maxAliasCount: 100 }) ?? {};
     } catch {
-      this.#add([0, 0], {
-        code: 'yaml_alias',
-        message: 'the aliases of this file expand to too many values',
-        path: [],
-      });
+      const message = 'the aliases of this file expand to too many values';
+      this.#add([0, 0], { code: 'yaml_alias', message, path: [] });
       return undefined;
     }
   }
@@ -120,7 +111,7 @@ export class SchemaSource {
     return this.issues.some(({ severity }) => severity === 'error');
   }
 
-  report(finding: Finding): void {
+  report(finding: Finding): undefined {
     if (finding.severity === 'warning' && this.#isMarked(finding.path)) return;
     const range = this.#rangeOf(finding.path, finding.at ?? 'value');
     const fix = finding.replacement === undefined ? undefined : { range, replacement: finding.replacement };
@@ -168,7 +159,7 @@ export class SchemaSource {
   }
 
   /** Reports the rest of the value's line; the fix puts all of it in quotes. */
-  reportCut(finding: Finding): void {
+  reportCut(finding: Finding): undefined {
     const [start] = this.#rangeOf(finding.path, 'value');
     const lineEnd = this.text.indexOf('\n', start);
     const end = lineEnd === -1 ? this.text.length : lineEnd;
@@ -179,6 +170,12 @@ export class SchemaSource {
 
   has(path: Path): boolean {
     return this.#pairAt(path) !== undefined || this.#nodeAt(path) !== undefined;
+  }
+
+  /** The path of the rule's condition where it is written by itself, else of the rule. */
+  conditionPath(rule: Path): Path {
+    const condition = [...rule, 'when'];
+    return this.has(condition) ? condition : rule;
   }
 
   /** The scalar's place and style, for a rewrite. */
@@ -246,11 +243,8 @@ export class SchemaSource {
     if (error.code === 'DUPLICATE_KEY') {
       const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))?.[0] ?? '';
       const range: Range = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
-      this.#add(range, {
-        code: 'duplicate_key',
-        message: `${key === '' ? 'a key' : `\`${key}\``} is given twice; remove one of them`,
-        path,
-      });
+      const message = `${key === '' ? 'a key' : `\`${key}\``} is given twice; remove one of them`;
+      this.#add(range, { code: 'duplicate_key', message, path });
       return;
     }
     const [first = ''] = error.message.split('\n');

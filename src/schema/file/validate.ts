@@ -228,13 +228,8 @@ function missingKey(path: Path, error: ZodIssue): Flat {
   const wanted = error.options ?? error.values;
   const expected = wanted === undefined ? '' : `; expected ${inWords(wanted.map(String).map(inBackticks))}`;
   const parent = path.slice(0, -1);
-  return {
-    code: 'missing_key',
-    message: `\`${path.at(-1)}\` is missing${expected}`,
-    path: parent,
-    at: 'key',
-    prune: parent,
-  };
+  const message = `\`${path.at(-1)}\` is missing${expected}`;
+  return { code: 'missing_key', message, path: parent, at: 'key', prune: parent };
 }
 
 function unknownProperty(parent: Path, key: string, raw: unknown): Flat {

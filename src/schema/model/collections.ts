@@ -1,5 +1,5 @@
 /** `collections` of the file → the collections of the model, without their policies. */
-import { nearest } from '../../../grammar/suggest.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from '../file/shape.ts';
@@ -155,8 +155,7 @@ function indexBuiltIn({ kind, shape, fields, path }: CollectionDraft, { report }
     }
     const near = nearest(name, builtIn);
     const own = Object.hasOwn(shape.fields ?? {}, name) ? '; write `index: true` at the field instead' : '';
-    const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-    const message = `expected one of ${builtIn.map((each) => `\`${each}\``).join(', ')}, found \`${name}\`${own || hint}`;
+    const message = `expected one of ${builtIn.map((each) => `\`${each}\``).join(', ')}, found \`${name}\`${own || hintOf(near)}`;
     report({ code: 'unknown_field', message, path: [...path, 'index', i], replacement: own === '' ? near : undefined });
   }
 }
@@ -180,13 +179,8 @@ function targetExists(target: string, path: Path, { drafts, broken, report }: De
   if (drafts.has(target)) return true;
   if (broken.has(target)) return false;
   const near = nearest(target, drafts.keys());
-  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-  report({
-    code: 'unknown_collection',
-    message: `unknown collection \`${target}\`${hint}`,
-    path: [...path, 'collection'],
-    replacement: near,
-  });
+  const message = `unknown collection \`${target}\`${hintOf(near)}`;
+  report({ code: 'unknown_collection', message, path: [...path, 'collection'], replacement: near });
   return false;
 }
 

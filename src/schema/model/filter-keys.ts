@@ -1,4 +1,5 @@
 /** The filter keys of a list. The route, the OpenAPI document and the generated types all read this list. */
+import { memoizedBy } from '../../memoized.ts';
 import type { Collection, Field, Relation } from './model.ts';
 
 export type FilterKey =
@@ -10,18 +11,10 @@ export type FilterKey =
 
 type Filtered = Pick<Collection, 'fields' | 'relations'>;
 
-/** Process-wide: a memo of a pure function of the collection. */
-const cachedKeys = new WeakMap<Filtered, ReadonlyMap<string, FilterKey>>();
-
 /** Filters by key, in the order of the schema. */
-export function filterKeysOf(collection: Filtered): ReadonlyMap<string, FilterKey> {
-  let keys = cachedKeys.get(collection);
-  if (keys === undefined) {
-    keys = new Map(allKeys(collection).map((key) => [key.key, key]));
-    cachedKeys.set(collection, keys);
-  }
-  return keys;
-}
+export const filterKeysOf = memoizedBy(
+  (collection: Filtered): ReadonlyMap<string, FilterKey> => new Map(allKeys(collection).map((key) => [key.key, key])),
+);
 
 function allKeys({ fields, relations }: Filtered): readonly FilterKey[] {
   return [

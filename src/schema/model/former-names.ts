@@ -21,13 +21,10 @@ export function checkFormerNames({ fields, relations, path }: DeclaredMembers, r
       const was = 'was' in member ? member.was : undefined;
       if (was === undefined) continue;
       const at = [...path, part, member.name, 'was'];
-      if (fields.has(was) || relations.has(was))
-        report({
-          code: 'invalid_was',
-          message: `\`${was}\` is still the name of a member; \`was\` is a name that is gone`,
-          path: at,
-        });
-      else if (seen.has(was))
+      if (fields.has(was) || relations.has(was)) {
+        const message = `\`${was}\` is still the name of a member; \`was\` is a name that is gone`;
+        report({ code: 'invalid_was', message, path: at });
+      } else if (seen.has(was))
         report({ code: 'invalid_was', message: `\`${was}\` is the former name of another member already`, path: at });
       seen.add(was);
     }

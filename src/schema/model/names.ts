@@ -29,16 +29,12 @@ export interface NameIssue {
 /** Why `name` cannot be the name of a field or relation. */
 export function memberNameIssue(name: string): NameIssue | undefined {
   if (RESERVED_NAMES.includes(name)) {
-    return {
-      code: 'reserved_name',
-      message: `\`${name}\` is reserved for records and lists; choose another name`,
-    };
+    const message = `\`${name}\` is reserved for records and lists; choose another name`;
+    return { code: 'reserved_name', message };
   }
   if (SYSTEM_COLUMNS.includes(name)) {
-    return {
-      code: 'reserved_name',
-      message: `\`${name}\` is reserved: PostgreSQL gives every table that column; choose another name`,
-    };
+    const message = `\`${name}\` is reserved: PostgreSQL gives every table that column; choose another name`;
+    return { code: 'reserved_name', message };
   }
   return nameIssue(name);
 }
@@ -48,10 +44,8 @@ export const isWord = (name: string): boolean => parse(`${name} is null`, 'filte
 
 export function collectionNameIssue(name: string): NameIssue | undefined {
   if (RESERVED_COLLECTIONS.includes(name)) {
-    return {
-      code: 'reserved_name',
-      message: `\`${name}\` is reserved: \`/api/${name}\` is a route of the service; choose another name`,
-    };
+    const message = `\`${name}\` is reserved: \`/api/${name}\` is a route of the service; choose another name`;
+    return { code: 'reserved_name', message };
   }
   if (name.toLowerCase().startsWith('bylaw_')) {
     return {

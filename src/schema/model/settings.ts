@@ -150,11 +150,8 @@ export function readUploads({ uploads = {} }: SchemaFile, { report, roles }: Set
   const { types = [], quota = {}, images = {} } = uploads;
   types.forEach((type, i) => {
     if (type === '' || MEDIA_TYPE.test(type)) return;
-    report({
-      code: 'invalid_media_type',
-      message: `\`${type}\` is not a media type; expected one such as \`image/png\` or \`image/*\``,
-      path: ['uploads', 'types', i],
-    });
+    const message = `\`${type}\` is not a media type; expected one such as \`image/png\` or \`image/*\``;
+    report({ code: 'invalid_media_type', message, path: ['uploads', 'types', i] });
   });
   const quotas = Object.entries(quota).filter(([name]) => {
     return (
@@ -187,12 +184,8 @@ export function readOrigins({ origins = [] }: SchemaFile, { report }: Settings):
       return origin !== '';
     const exact = url !== undefined && /^https?:$/.test(url.protocol) ? url.origin : undefined;
     const hint = exact === undefined ? 'expected one such as `https://app.example`' : `did you mean \`${exact}\`?`;
-    report({
-      code: 'invalid_origin',
-      message: `\`${origin}\` is not an origin; ${hint}`,
-      path: ['origins', i],
-      replacement: exact,
-    });
+    const message = `\`${origin}\` is not an origin; ${hint}`;
+    report({ code: 'invalid_origin', message, path: ['origins', i], replacement: exact });
     return false;
   });
 }
@@ -206,12 +199,10 @@ export function readProxies({ proxies = [] }: SchemaFile, { report }: Settings):
       most !== -1 &&
       rest.length === 0 &&
       (bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= most));
-    if (!valid)
-      report({
-        code: 'invalid_proxy',
-        message: `\`${proxy}\` is not an address or a range; expected one such as \`10.0.0.0/8\``,
-        path: ['proxies', i],
-      });
+    if (!valid) {
+      const message = `\`${proxy}\` is not an address or a range; expected one such as \`10.0.0.0/8\``;
+      report({ code: 'invalid_proxy', message, path: ['proxies', i] });
+    }
     return valid;
   });
 }

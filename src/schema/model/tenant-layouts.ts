@@ -97,8 +97,7 @@ class TenantLayoutReader {
     const message = isOther
       ? `\`${name}.${by}\` is not a belongs_to; ${hint}`
       : `\`${name}\` has no relation \`${by}\`; ${hint}`;
-    report({ code: 'unknown_key_relation', message, path: [...distributePath(name), 'by'], replacement: near });
-    return undefined;
+    return report({ code: 'unknown_key_relation', message, path: [...distributePath(name), 'by'], replacement: near });
   }
 }
 
@@ -187,8 +186,7 @@ class TenantLayoutCheck {
     const near = found === undefined ? nearest(within, referencesByName(collection).keys()) : undefined;
     const hint = near === undefined ? '' : `; did you mean \`within_${near}\`?`;
     const message = `${notWithin(collection, { member: member.name, within })}${hint}`;
-    report({ code: 'unique_within', message, path, replacement: near && `within_${near}` });
-    return undefined;
+    return report({ code: 'unique_within', message, path, replacement: near && `within_${near}` });
   }
 }
 

@@ -1,5 +1,5 @@
 /** Reads one field of the file into a field of the model. */
-import { nearest } from '../../../grammar/suggest.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
 import { describeType, isInstant, isText } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
@@ -67,23 +67,16 @@ function checkIndexable(
     Number(max) <= INDEXABLE_LENGTH
   )
     return;
-  report({
-    code: 'index_too_long',
-    severity: 'warning',
-    message: `PostgreSQL cannot index strings of more than 2704 bytes; expected a \`max\` of at most ${INDEXABLE_LENGTH}`,
-    path: [...path, 'max'],
-  });
+  const message = `PostgreSQL cannot index strings of more than 2704 bytes; expected a \`max\` of at most ${INDEXABLE_LENGTH}`;
+  report({ code: 'index_too_long', severity: 'warning', message, path: [...path, 'max'] });
 }
 
 function readBounds(shape: FieldShape, place: FieldPlace): Constraints {
   const min = readBound('min', shape, place);
   const max = readBound('max', shape, place);
   if (min !== undefined && max !== undefined && min > max) {
-    place.report({
-      code: 'min_above_max',
-      message: `no value fits: \`min\` (${min}) is greater than \`max\` (${max})`,
-      path: [...place.path, 'min'],
-    });
+    const message = `no value fits: \`min\` (${min}) is greater than \`max\` (${max})`;
+    place.report({ code: 'min_above_max', message, path: [...place.path, 'min'] });
     return {};
   }
   return { min, max };
@@ -95,30 +88,19 @@ function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: Fiel
   const at = [...path, key];
   const kind = FIELD_KINDS[shape.type];
   if (kind.bounds === 'none') {
-    report({
-      code: 'not_for_this_type',
-      message: `\`${key}\` does not apply to a ${shape.type}; remove it`,
-      path: at,
-      at: 'key',
-    });
-    return undefined;
+    const message = `\`${key}\` does not apply to a ${shape.type}; remove it`;
+    return report({ code: 'not_for_this_type', message, path: at, at: 'key' });
   }
   if (kind.bounds === 'length') {
     if (Number.isSafeInteger(raw) && Number(raw) >= 0) return raw;
-    report({
-      code: 'wrong_type',
-      message: `\`${key}\` of a string counts characters: expected an int from 0, found ${found(raw)}`,
-      path: at,
-    });
-    return undefined;
+    const message = `\`${key}\` of a string counts characters: expected an int from 0, found ${found(raw)}`;
+    return report({ code: 'wrong_type', message, path: at });
   }
   const { value, error } = kind.fromJson(raw, {}) as { value?: number | string; error?: { detail: string } };
-  if (error !== undefined)
-    report({
-      code: 'wrong_type',
-      message: `\`${key}\` must be a value of the field: ${error.detail}, found ${found(raw)}`,
-      path: at,
-    });
+  if (error !== undefined) {
+    const message = `\`${key}\` must be a value of the field: ${error.detail}, found ${found(raw)}`;
+    report({ code: 'wrong_type', message, path: at });
+  }
   return value;
 }
 
@@ -126,25 +108,18 @@ function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: Fiel
   if (shape.enum === undefined) return {};
   const kind = FIELD_KINDS[shape.type];
   if (!kind.hasEnum) {
-    report({
-      code: 'not_for_this_type',
-      message: `\`enum\` does not apply to a ${shape.type}; remove it`,
-      path: [...path, 'enum'],
-      at: 'key',
-    });
+    const message = `\`enum\` does not apply to a ${shape.type}; remove it`;
+    report({ code: 'not_for_this_type', message, path: [...path, 'enum'], at: 'key' });
     return {};
   }
   const values: (string | number)[] = [];
   shape.enum.forEach((raw, i) => {
     const { value, error } = kind.fromJson(raw, bounds) as { value?: string | number; error?: { detail: string } };
     const at = [...path, 'enum', i];
-    if (error !== undefined)
-      report({
-        code: 'wrong_type',
-        message: `not a value of this field: ${error.detail}, found ${found(raw)}`,
-        path: at,
-      });
-    else if (values.includes(value!))
+    if (error !== undefined) {
+      const message = `not a value of this field: ${error.detail}, found ${found(raw)}`;
+      report({ code: 'wrong_type', message, path: at });
+    } else if (values.includes(value!))
       report({ code: 'duplicate_value', message: `\`${raw}\` is given twice; remove one of them`, path: at });
     else values.push(value!);
   });
@@ -157,12 +132,8 @@ export function readFieldDefault(raw: Scalar, field: Field, { path, report, auth
   const at = [...path, 'default'];
   if (raw === '@now') {
     if (isInstant(field.type)) return { kind: 'now' };
-    report({
-      code: 'invalid_default',
-      message: `expected ${describeType(field.type)}, found \`@now\`, which is a datetime`,
-      path: at,
-    });
-    return undefined;
+    const message = `expected ${describeType(field.type)}, found \`@now\`, which is a datetime`;
+    return report({ code: 'invalid_default', message, path: at });
   }
   if (typeof raw === 'string' && raw.startsWith('@'))
     return readAuthDefault(raw, { type: field.type, path, report, auth });
@@ -171,14 +142,8 @@ export function readFieldDefault(raw: Scalar, field: Field, { path, report, auth
   const near = typeof raw === 'string' && field.enum !== undefined ? nearest(raw, field.enum.map(String)) : undefined;
   const asString = isText(field.type) && typeof raw !== 'string' ? `'${raw}'` : undefined;
   const replacement = near ?? asString;
-  const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-  report({
-    code: 'invalid_default',
-    message: `the default is not a value of this field: ${read.error.detail}, found ${found(raw)}${hint}`,
-    path: at,
-    replacement,
-  });
-  return undefined;
+  const message = `the default is not a value of this field: ${read.error.detail}, found ${found(raw)}${hintOf(near)}`;
+  return report({ code: 'invalid_default', message, path: at, replacement });
 }
 
 export interface AuthDefault extends Omit<FieldPlace, 'name'> {
@@ -196,16 +161,11 @@ export function readAuthDefault(raw: string, { type, path, report, auth }: AuthD
       near === undefined
         ? 'expected `@now` or a field of `@request.auth` such as `@request.auth.id`'
         : `did you mean \`${near}\`?`;
-    report({ code: 'invalid_default', message: `unknown name \`${raw}\`; ${hint}`, path: at });
-    return undefined;
+    return report({ code: 'invalid_default', message: `unknown name \`${raw}\`; ${hint}`, path: at });
   }
   if (sameType(source, type)) return { kind: 'auth', name };
-  report({
-    code: 'invalid_default',
-    message: `expected ${describeType(type)}, found \`${raw}\`, which is ${describeType(source)}`,
-    path: at,
-  });
-  return undefined;
+  const message = `expected ${describeType(type)}, found \`${raw}\`, which is ${describeType(source)}`;
+  return report({ code: 'invalid_default', message, path: at });
 }
 
 function sameType(source: ValueType, type: ValueType): boolean {

@@ -1,8 +1,17 @@
 /** Warnings about a whole rule: the caller, the request or the stored record has no say in it. */
 import type { Span } from '../../../../grammar/syntax.ts';
 import { canonical } from '../../analyse/canonical.ts';
-import type { CheckContext, Checked, CheckedCompare, CheckedOperand } from '../../types.ts';
-import { allOperandsOf, operandsOf, partsOf, readsNext, scopesOf } from '../../visit.ts';
+import type { CheckContext, Checked, CheckedOperand } from '../../types.ts';
+import {
+  allOperandsOf,
+  isOfCaller,
+  memberName,
+  operandsOf,
+  ownMemberOf,
+  partsOf,
+  readsNext,
+  scopesOf,
+} from '../../visit.ts';
 import { isAlwaysKnown } from '../outcomes.ts';
 import type { Warning } from './warning-list.ts';
 
@@ -88,7 +97,7 @@ class StoredReading {
 
   #asksForRole(node: Checked): boolean {
     if (node.kind !== 'compare') return false;
-    const roles = [node.left, node.right].find((side) => isCallers(side) && side.name === 'roles');
+    const roles = [node.left, node.right].find((side) => isOfCaller(side) && side.name === 'roles');
     const literal = [node.left, node.right].find(({ kind }) => kind === 'literal');
     if (roles === undefined) return false;
     return !(literal?.kind === 'literal' && this.#publicRoles.has(String(literal.value)));
@@ -98,18 +107,13 @@ class StoredReading {
 /** A member that the resulting record is tested for stays as it was: the test is of the stored record, too. */
 function keepsTested(items: readonly Checked[]): boolean {
   const kept = items.flatMap((item) => (item.kind === 'changed' && item.unchanged ? item.members : []));
-  const names = new Set(kept.map((member) => (member.kind === 'field' ? member.field.name : member.relation.name)));
+  const names = new Set(kept.map(memberName));
   return names.size > 0 && items.flatMap(nextMembersIn).some((name) => names.has(name));
 }
 
 function nextMembersIn(node: Checked): readonly string[] {
   const own = operandsOf(node).flatMap((operand) => {
-    if (operand.kind !== 'column' || operand.scope.kind !== 'next') return [];
-    const { steps, column } = operand;
-    const [first] = steps;
-    if (first !== undefined) return [first.relation.name];
-    if (column.kind === 'id') return [];
-    return [column.kind === 'field' ? column.field.name : column.relation.name];
+    return operand.kind === 'column' && operand.scope.kind === 'next' ? (ownMemberOf(operand) ?? []) : [];
   });
   const walked =
     node.kind === 'quantified' && node.path.scope.kind === 'next'
@@ -186,8 +190,4 @@ function namesCaller(node: Checked): boolean {
   return mentionsCaller(node);
 }
 
-const mentionsCaller = (node: Checked): boolean => allOperandsOf(node).some(isCallers);
-
-type CallersValue = Extract<CheckedOperand, { kind: 'request' }>;
-const isCallers = (operand: CheckedCompare['left']): operand is CallersValue =>
-  operand.kind === 'request' && operand.source === 'auth';
+const mentionsCaller = (node: Checked): boolean => allOperandsOf(node).some(isOfCaller);

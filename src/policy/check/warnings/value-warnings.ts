@@ -2,7 +2,13 @@
 import type { Span } from '../../../../grammar/syntax.ts';
 import { ENDS_WITH, equalityOf, OPERATORS } from '../../operators.ts';
 import { isText } from '../../scalar-types.ts';
-import type { CatalogField, CheckedCompare, CheckedOperand, LiteralOperand } from '../../types.ts';
+import {
+  type CatalogField,
+  type CheckedCompare,
+  type CheckedOperand,
+  type LiteralOperand,
+  STAMPS,
+} from '../../types.ts';
 import type { Warning } from './warning-list.ts';
 
 type Slice = (span: Span) => string;
@@ -74,7 +80,7 @@ const isAddressOfUser = (operand: CheckedOperand): boolean =>
   operand.column.field.name === 'email' &&
   (operand.steps.at(-1)?.relation.collection ?? operand.collection) === 'users';
 
-const isEmptyText = (operand: CheckedOperand): boolean => operand.kind === 'literal' && operand.value === '';
+export const isEmptyText = (operand: CheckedOperand): boolean => operand.kind === 'literal' && operand.value === '';
 
 // ---------------------------------------------------------------- the order of an enum
 
@@ -107,15 +113,13 @@ function enumField(operand: CheckedOperand): CatalogField | undefined {
 
 // ---------------------------------------------------------------- datetimes
 
-const STAMPS: ReadonlySet<string> = new Set(['created_at', 'updated_at']);
-
 /** `created_at > @now + 24h`: the service sets these fields to the current time. */
 export function beyondNow({ op, left, right, span }: CheckedCompare, slice: Slice): Warning | undefined {
   const isSwapped = left.kind === 'now';
   const [stamp, now] = isSwapped ? [right, left] : [left, right];
   const effective = isSwapped ? OPERATORS[op].mirror : op;
   if (effective === undefined || now.kind !== 'now' || now.seconds <= 0) return undefined;
-  if (stamp.kind !== 'column' || stamp.column.kind !== 'field' || !STAMPS.has(stamp.column.field.name))
+  if (stamp.kind !== 'column' || stamp.column.kind !== 'field' || !STAMPS.includes(stamp.column.field.name))
     return undefined;
   const { direction, family, negative } = OPERATORS[effective];
   if (family !== 'order' && family !== 'equality') return undefined;

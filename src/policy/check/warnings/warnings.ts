@@ -23,7 +23,7 @@ import { mayBeAbsent } from '../resolve.ts';
 import { callerWarnings } from './caller-warnings.ts';
 import { unknownEnumValues } from './enum-values.ts';
 import { type CheckedJunction, JunctionReview, variableName } from './junction-warnings.ts';
-import { beyondNow, emailDomain, emailUnverified, enumOrder, isVerifiedTest } from './value-warnings.ts';
+import { beyondNow, emailDomain, emailUnverified, enumOrder, isEmptyText, isVerifiedTest } from './value-warnings.ts';
 import { UNNEEDED_MARK, type Warning } from './warning-list.ts';
 
 type CheckedIsNull = Extract<Checked, { kind: 'is null' }>;
@@ -240,11 +240,8 @@ class Review {
       (!canBe(set, CAN_BE_FALSE) && identical(compare));
     if (!constant) return false;
     if (canBe(set, CAN_BE_TRUE) && canBe(set, CAN_BE_UNKNOWN)) {
-      this.#warn({
-        code: 'same_operands',
-        message: 'both sides are the same, so this means `is not null`',
-        span: compare.span,
-      });
+      const message = 'both sides are the same, so this means `is not null`';
+      this.#warn({ code: 'same_operands', message, span: compare.span });
       return true;
     }
     return this.settled(compare);
@@ -376,8 +373,7 @@ function canSurprise(side: CheckedOperand): boolean {
 
 /** `q != ""` is meant to reject an empty parameter; it also rejects a missing one. */
 const isNotEqual = ({ op }: CheckedCompare): boolean => OPERATORS[op].family === 'equality' && !isMember(OPERATORS[op]);
-const asksForText = (compare: CheckedCompare): boolean => isNotEqual(compare) && isEmptyText(compare);
-const isEmptyText = ({ right }: CheckedCompare): boolean => right.kind === 'literal' && right.value === '';
+const asksForText = (compare: CheckedCompare): boolean => isNotEqual(compare) && isEmptyText(compare.right);
 
 const identical = ({ left, right }: CheckedCompare): boolean => identity(left) === identity(right);
 
@@ -413,7 +409,7 @@ const union = (set: ReadonlySet<string>, more: readonly string[]): ReadonlySet<s
 
 function filledBy(item: Checked): readonly string[] {
   if (item.kind !== 'compare' || !isNotEqual(item)) return [];
-  return isEmptyText(item) ? [identity(item.left)] : [];
+  return isEmptyText(item.right) ? [identity(item.left)] : [];
 }
 
 function freeName(text: string): string {
