@@ -117,3 +117,7 @@ export class Problem extends Error {
     this.operation = more.operation;
   }
 }
+
+/** A problem that is one error. */
+export const problemOfError = (code: ProblemCode, error: ErrorDetail, cause?: unknown): Problem =>
+  new Problem(code, error.detail, { errors: [error], cause });

@@ -2,7 +2,7 @@
 import type { Database } from '../database/contract.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
-import { Accounts } from './accounts/accounts.ts';
+import { type AccountParts, Accounts } from './accounts/accounts.ts';
 import { Administration } from './accounts/administration.ts';
 import { PasswordCheck } from './accounts/password-check.ts';
 import { createPasswordPool, type PasswordPool } from './accounts/passwords.ts';
@@ -12,7 +12,7 @@ import { Users } from './accounts/users.ts';
 import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Caller } from './caller.ts';
 import { SigningKeys } from './keys/signing-keys.ts';
-import { createLimiter, type Limiter } from './limits/limiter.ts';
+import { createLimiter } from './limits/limiter.ts';
 import { type Mail, Mailer } from './mail/mail.ts';
 import { OAuth } from './oauth/oauth.ts';
 import { Identities } from './oauth/oauth-identity.ts';
@@ -60,13 +60,7 @@ export interface AuthParts {
 
 const PRUNE_EVERY_MS = 600_000;
 
-interface AuthMembers {
-  readonly db: Database;
-  readonly schema: Schema;
-  readonly sessions: Sessions;
-  readonly tokens: AccessTokens;
-  readonly authenticator: Authenticator;
-  readonly limiter: Limiter;
+interface AuthMembers extends AccountParts {
   readonly accounts: Accounts;
   readonly mailer: Mailer;
   readonly recovery: Recovery;

@@ -5,9 +5,32 @@
  */
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
-import { type Param, param, type Sql, sql, text, uuid } from '../sql.ts';
-import { EarlierKeys } from './earlier-keys.ts';
-import { EXPIRY, type IdempotencyKey, type KeptRow, type StoredAnswer } from './stored-answer.ts';
+import { type Param, param, raw, type Sql, sql, text, uuid } from '../sql.ts';
+
+/** Older keys are forgotten. */
+const EXPIRY = raw(`now() - interval '24 hours'`);
+
+export interface IdempotencyKey {
+  readonly userId: string;
+  readonly path: string;
+  readonly key: string;
+  /** The hash of the request body, as received. */
+  readonly bodyHash: string;
+}
+
+export interface StoredAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** The body has ids instead of records; these are to be read again. */
+  readonly isOutline?: true;
+}
+
+/** A row of either table; `answer` is the JSON text of a StoredAnswer. */
+interface KeptRow {
+  readonly bodyHash: string;
+  readonly answer: string;
+}
 
 export interface RecordReference {
   readonly collection: string;
@@ -94,8 +117,8 @@ function answerIfSameBody({ bodyHash }: IdempotencyKey, kept: KeptRow): StoredAn
 /** Returns the number of kept answers. An expired row is taken over. A user who has just deleted themselves keeps nothing. */
 function insertAnswer(asked: IdempotencyKey, answer: string, records: readonly RecordReference[]): Sql {
   const { userId, path, key, bodyHash } = asked;
-  const ids = uuids(records.map(({ id }) => id));
-  const collections = texts(records.map(({ collection }) => collection));
+  const ids = uuidArray(records.map(({ id }) => id));
+  const collections = textArray(records.map(({ collection }) => collection));
   return sql`
     WITH kept AS (
          INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash, answer)
@@ -114,8 +137,8 @@ function insertAnswer(asked: IdempotencyKey, answer: string, records: readonly R
     SELECT count(*) FROM kept`;
 }
 
-const uuids = (values: readonly string[]): Param => param('uuid[]', values);
-const texts = (values: readonly string[]): Param => param('text[]', values);
+const uuidArray = (values: readonly string[]): Param => param('uuid[]', values);
+const textArray = (values: readonly string[]): Param => param('text[]', values);
 
 // ---------------------------------------------------------------- deletes
 
@@ -123,7 +146,7 @@ const texts = (values: readonly string[]): Param => param('text[]', values);
 export function keptNowhere(id: string, collections: readonly string[]): Sql {
   const record = sql`NOT EXISTS (SELECT 1 FROM bylaw_kept_records WHERE record_id = ${uuid(id)})`;
   if (collections.length === 0) return record;
-  return sql`${record} AND NOT EXISTS (SELECT 1 FROM bylaw_kept_records WHERE collection = ANY(${texts(collections)}))`;
+  return sql`${record} AND NOT EXISTS (SELECT 1 FROM bylaw_kept_records WHERE collection = ANY(${textArray(collections)}))`;
 }
 
 /** Returns those of the collections that have a record in a kept answer. */
@@ -132,7 +155,7 @@ export async function collectionsKept(q: Queryable, collections: readonly string
   const rows = await q.rows(sql`
     SELECT DISTINCT collection
       FROM bylaw_kept_records
-     WHERE collection = ANY(${texts(collections)})`);
+     WHERE collection = ANY(${textArray(collections)})`);
   return rows.map(([collection]) => collection!);
 }
 
@@ -141,10 +164,67 @@ export async function forgetContents(tx: Transaction, ids: readonly string[]): P
   await tx.run(sql`
     WITH unlinked AS (
          DELETE FROM bylaw_kept_records
-          WHERE record_id = ANY(${uuids(ids)})
+          WHERE record_id = ANY(${uuidArray(ids)})
          RETURNING user_id, path, key)
     UPDATE bylaw_kept_answers AS kept
        SET answer = COALESCE(kept.answer::json ->> 'outline', kept.answer)
       FROM unlinked
      WHERE (kept.user_id, kept.path, kept.key) = (unlinked.user_id, unlinked.path, unlinked.key)`);
+}
+
+// ---------------------------------------------------------------- upgrades
+
+/**
+ * Idempotency keys of the version that kept them in `bylaw_idempotency`. The keys that it has kept
+ * are honoured, and while nodes of both versions may run, each key is written into both tables, so
+ * that either version finds the keys of the other. Only a database that has been upgraded from that
+ * version has the table, and it is used for two days after the upgrade.
+ */
+class EarlierKeys {
+  private constructor() {}
+
+  /** Undefined: no node of the earlier version has used the database within two days. */
+  static async find(db: Queryable): Promise<EarlierKeys | undefined> {
+    const [table] = await db.rows(sql`SELECT to_regclass(quote_ident(${text('bylaw_idempotency')})) IS NOT NULL`);
+    if (table?.[0] !== 't') return undefined;
+    // The earlier version wrote no history, so the first entry is the upgrade.
+    const [row] = await db.rows(raw(`SELECT min(started_at) < now() - interval '48 hours' FROM bylaw_migrations`));
+    return row?.[0] === 't' ? undefined : new EarlierKeys();
+  }
+
+  /**
+   * Keeps the outline for nodes of the earlier version: it never deletes the content of a record.
+   * Returns what is kept under the key already; a transaction that is about to keep it is waited for.
+   */
+  async keep(tx: Transaction, asked: IdempotencyKey, outline: StoredAnswer): Promise<KeptRow | undefined> {
+    const { userId, path, key, bodyHash } = asked;
+    const { status, headers, body } = outline;
+    const count = await tx.run(sql`
+      INSERT INTO bylaw_idempotency AS kept (user_id, path, key, body_hash, status, headers, body)
+      SELECT id, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${param('int8', status)}, ${param('jsonb', headers)}, ${text(body)}
+        FROM users
+       WHERE id = ${uuid(userId)}
+          ON CONFLICT (user_id, path, key) DO UPDATE
+         SET body_hash = excluded.body_hash, status = excluded.status, headers = excluded.headers, body = excluded.body,
+             created_at = now()
+       WHERE kept.created_at < ${EXPIRY}`);
+    return count === 0 ? this.find(tx, asked) : undefined;
+  }
+
+  async find(q: Queryable, { userId, path, key }: IdempotencyKey): Promise<KeptRow | undefined> {
+    const [row] = await q.rows(sql`
+      SELECT body_hash, json_build_object('status', status, 'headers', headers, 'body', body)
+        FROM bylaw_idempotency
+       WHERE user_id = ${uuid(userId)}
+         AND path = ${text(path)}
+         AND key = ${text(key)}
+         AND status IS NOT NULL
+         AND created_at >= ${EXPIRY}`);
+    const [bodyHash, answer] = row ?? [];
+    return bodyHash == null || answer == null ? undefined : { bodyHash, answer };
+  }
+
+  async forgetOld(q: Queryable): Promise<void> {
+    await q.run(sql`DELETE FROM bylaw_idempotency WHERE created_at < ${EXPIRY}`);
+  }
 }

@@ -6,6 +6,7 @@
  */
 import { BoundedMap } from '../bounded-map.ts';
 import { invariant, present } from '../invariant.ts';
+import { memoizedBy } from '../memoized.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
@@ -174,17 +175,10 @@ interface Scoped {
 
 /** The scope of the statements of a request. */
 export function scopeOf({ store, tenant }: Scoped): Scope {
-  if (tenant !== undefined) return new Scope(store.schema, sql`${uuid(tenant)}`);
-  let scope = withoutTenant.get(store.schema);
-  if (scope === undefined) {
-    scope = new Scope(store.schema, undefined);
-    withoutTenant.set(store.schema, scope);
-  }
-  return scope;
+  return tenant === undefined ? withoutTenant(store.schema) : new Scope(store.schema, sql`${uuid(tenant)}`);
 }
 
-/** Process-wide: a memo of a pure function of the schema. */
-const withoutTenant = new WeakMap<Collections, Scope>();
+const withoutTenant = memoizedBy((schema: Collections) => new Scope(schema, undefined));
 
 /** The scope of a statement about the records of every tenant. */
 export const everyTenant = (schema: Collections): Scope => new Scope(schema, undefined, EVERY_TENANT);
@@ -228,18 +222,12 @@ export function mayBeOfTenant({ access, tenant }: Reading, action: Action): bool
 
 /** The reading of one record, in the tenant that the rules of the action require, or else in the stored one. */
 export function inTenantOf<R extends Reading>(reading: R, id: string, action: Action): R | Promise<R> {
-  const member = tenantKeyOf(reading.access.collection);
-  return member === undefined ? reading : inFoundTenant(reading, { id, action, member });
+  return tenantKeyOf(reading.access.collection) === undefined ? reading : inFoundTenant(reading, id, action);
 }
 
-interface TenantQuestion {
-  readonly id: string;
-  readonly action: Action;
-  readonly member: TenantKey;
-}
-
-async function inFoundTenant<R extends Reading>(reading: R, { id, action, member }: TenantQuestion): Promise<R> {
+async function inFoundTenant<R extends Reading>(reading: R, id: string, action: Action): Promise<R> {
   const { access, store, q } = reading;
+  const member = present(tenantKeyOf(access.collection), 'the tenant of the records');
   const required = requiredTenant(access, action) ?? requiredTenant(access, 'read');
   if (required !== undefined) return { ...reading, tenant: required };
   // A caller whom no rule allows finds nothing.

@@ -3,8 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
 import type { Row } from '../../src/policy/types.ts';
-import { KeptAnswers } from '../../src/records/idempotency.ts';
-import type { IdempotencyKey } from '../../src/records/stored-answer.ts';
+import { type IdempotencyKey, KeptAnswers } from '../../src/records/idempotency.ts';
 import { param, raw, sql } from '../../src/sql.ts';
 import { type Caller, KINDS, openKind, refusal, World } from '../support/store-world.ts';
 

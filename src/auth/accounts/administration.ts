@@ -1,17 +1,14 @@
 /** Administers accounts for the command line and the start of the service, without asking any permission. */
-import type { Database } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
 import { touched } from '../../records/write/written-row.ts';
-import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, uuid } from '../../sql.ts';
 import { type AuditQuery, type AuditRow, readAudit, recordAudit } from '../audit-trail.ts';
-import type { Authenticator } from '../sessions/authenticator.ts';
-import type { Sessions } from '../sessions/sessions.ts';
+import type { AccountParts } from './accounts.ts';
 import { checkEmail } from './email-address.ts';
-import { checkNewPassword, type PasswordPool } from './passwords.ts';
+import { checkNewPassword } from './passwords.ts';
 import { recordRoles } from './role-history.ts';
-import type { User, Users } from './users.ts';
+import type { User } from './users.ts';
 
 export interface AddedUser {
   readonly email: string;
@@ -24,14 +21,7 @@ export interface RolesDifference {
   readonly remove: readonly string[];
 }
 
-export interface AdministrationParts {
-  readonly db: Database;
-  readonly schema: Schema;
-  readonly users: Users;
-  readonly sessions: Sessions;
-  readonly passwords: PasswordPool;
-  readonly authenticator: Authenticator;
-}
+type AdministrationParts = Omit<AccountParts, 'tokens' | 'passwordCheck' | 'limiter'>;
 
 export class Administration {
   readonly #parts: AdministrationParts;

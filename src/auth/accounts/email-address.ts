@@ -1,6 +1,6 @@
 /** Accepts or rejects email addresses. */
 import { z } from 'zod';
-import { Problem } from '../../problem.ts';
+import { problemOfError } from '../../problem.ts';
 
 /** RFC 5321 §4.5.3.1.3. */
 const MAX_EMAIL_LENGTH = 254;
@@ -14,5 +14,5 @@ export const emailAddress = z
 export function checkEmail(email: string): void {
   if (email.length <= MAX_EMAIL_LENGTH && /^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/.test(email)) return;
   const detail = 'expected an email address';
-  throw new Problem('validation_failed', detail, { errors: [{ pointer: '/email', code: 'invalid_value', detail }] });
+  throw problemOfError('validation_failed', { pointer: '/email', code: 'invalid_value', detail });
 }

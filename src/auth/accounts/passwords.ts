@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os';
 import { hash as argonHash, verify as argonVerify, parseOptions } from '@node-rs/argon2';
 import { FairQueue, type Refused } from '../../fair-queue.ts';
-import { type ErrorDetail, Problem } from '../../problem.ts';
+import { type ErrorDetail, Problem, problemOfError } from '../../problem.ts';
 import type { QueueSize } from '../../queue-per-key.ts';
 import { isCommon } from './common-passwords.ts';
 
@@ -80,7 +80,7 @@ function isWeaker(stored: string, { memoryCost, timeCost }: HashCost): boolean {
 /** Checks a new password of the account `email`, sent at `pointer`. Throws `validation_failed`. */
 export function checkNewPassword(password: string, email: string, pointer: string): void {
   const error = passwordErrorOf(password, email);
-  if (error !== undefined) throw new Problem('validation_failed', error.detail, { errors: [{ pointer, ...error }] });
+  if (error !== undefined) throw problemOfError('validation_failed', { pointer, ...error });
 }
 
 function passwordErrorOf(password: string, email: string): ErrorDetail | undefined {

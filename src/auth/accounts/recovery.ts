@@ -1,20 +1,15 @@
 /**
  * Changes passwords, verifies email addresses, and resets passwords by a token from a mail.
  */
-import type { Database } from '../../database/contract.ts';
-import { Problem } from '../../problem.ts';
+import { type Problem, problemOfError } from '../../problem.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
-import type { Limiter } from '../limits/limiter.ts';
 import { dropProofs, findProof, issueProof, type Proof, type Purpose, useProof } from '../mail/email-tokens.ts';
 import type { Mailer } from '../mail/mail.ts';
-import type { Authenticator } from '../sessions/authenticator.ts';
-import type { Sessions } from '../sessions/sessions.ts';
-import type { PasswordCheck } from './password-check.ts';
-import { checkNewPassword, type PasswordPool } from './passwords.ts';
-import type { Users } from './users.ts';
+import type { AccountParts } from './accounts.ts';
+import { checkNewPassword } from './passwords.ts';
 
 export interface PasswordChange {
   readonly password: string;
@@ -33,14 +28,7 @@ export interface VerificationConfirmation {
   readonly client: RequestClient;
 }
 
-export interface RecoveryParts {
-  readonly db: Database;
-  readonly users: Users;
-  readonly sessions: Sessions;
-  readonly passwords: PasswordPool;
-  readonly passwordCheck: PasswordCheck;
-  readonly authenticator: Authenticator;
-  readonly limiter: Limiter;
+export interface RecoveryParts extends Omit<AccountParts, 'schema' | 'tokens'> {
   readonly mailer: Mailer;
   readonly baseUrl: () => string;
 }
@@ -188,12 +176,10 @@ If this was not you, ignore this mail: your password stays as it is.
 
 function wrongPassword(): Problem {
   const detail = 'the present password is wrong';
-  return new Problem('invalid_credentials', detail, {
-    errors: [{ pointer: '/password', code: 'invalid_credentials', detail }],
-  });
+  return problemOfError('invalid_credentials', { pointer: '/password', code: 'invalid_credentials', detail });
 }
 
 function badProof(): Problem {
   const detail = 'the token is not valid, has expired, or was used before; ask for a new one';
-  return new Problem('validation_failed', detail, { errors: [{ pointer: '/token', code: 'invalid_token', detail }] });
+  return problemOfError('validation_failed', { pointer: '/token', code: 'invalid_token', detail });
 }

@@ -5,7 +5,7 @@ import { type Cells, type Database, type Queryable, StoreError, type Transaction
 import { present } from '../../invariant.ts';
 import { decide } from '../../policy/access.ts';
 import { datetimeOf, parseString } from '../../policy/values.ts';
-import { Problem } from '../../problem.ts';
+import { type Problem, problemOfError } from '../../problem.ts';
 import { Store } from '../../records/access-context.ts';
 import type { RecordShape } from '../../records/record-shape.ts';
 import { scopeOf } from '../../records/scope.ts';
@@ -172,5 +172,5 @@ export class Users {
 
 function emailTaken(cause: unknown): Problem {
   const detail = 'an account with this email exists';
-  return new Problem('email_taken', detail, { errors: [{ pointer: '/email', code: 'email_taken', detail }], cause });
+  return problemOfError('email_taken', { pointer: '/email', code: 'email_taken', detail }, cause);
 }

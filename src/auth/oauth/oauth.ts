@@ -3,14 +3,11 @@
  * callback deletes: it works once, in that browser only.
  */
 import { namedCells } from '../../database/cells.ts';
-import type { Database } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
-import type { OAuthProvider, Schema } from '../../schema/model/model.ts';
+import type { OAuthProvider } from '../../schema/model/model.ts';
 import { seconds, sql, text } from '../../sql.ts';
-import type { Accounts, Issued } from '../accounts/accounts.ts';
+import type { AccountParts, Accounts, Issued } from '../accounts/accounts.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
-import type { Limiter } from '../limits/limiter.ts';
-import type { Authenticator } from '../sessions/authenticator.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import { IdTokenError, type IdTokenVerifier } from './id-tokens.ts';
 import { exchangeError, failed, finishGrant, type GrantSession, providerError, startGrant } from './oauth-grant.ts';
@@ -49,13 +46,9 @@ export type OAuthEnd =
   | { readonly kind: 'signed_in'; readonly issued: Issued; readonly redirectTo: string | undefined }
   | { readonly kind: 'refused'; readonly redirectTo: string };
 
-export interface OAuthParts {
-  readonly db: Database;
-  readonly schema: Schema;
+export interface OAuthParts extends Pick<AccountParts, 'db' | 'schema' | 'authenticator' | 'limiter'> {
   readonly accounts: Accounts;
   readonly identities: Identities;
-  readonly authenticator: Authenticator;
-  readonly limiter: Limiter;
   readonly baseUrl: () => string;
 }
 
@@ -63,10 +56,6 @@ interface Flow {
   readonly grant: GrantSession;
   /** The user in whose session the flow was started. */
   readonly userId?: string;
-}
-
-interface TakenFlow extends Flow {
-  readonly redirectTo: string | undefined;
 }
 
 interface KnownProvider {
@@ -145,7 +134,7 @@ export class OAuth {
     }
   }
 
-  async #takeFlow({ provider, query, cookie }: OAuthCallback): Promise<TakenFlow> {
+  async #takeFlow({ provider, query, cookie }: OAuthCallback): Promise<Flow & Pick<OAuthStart, 'redirectTo'>> {
     const lost = 'this sign-in was not started in this browser, has expired, or was finished before; start again';
     if (cookie === undefined || !isSecret(cookie)) throw failed(lost);
     const [cells] = await this.#parts.db.write(sql`

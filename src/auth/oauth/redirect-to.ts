@@ -1,5 +1,5 @@
 /** Checks the address after a sign-in: a path of this service, or an address in a configured origin. */
-import { Problem } from '../../problem.ts';
+import { problemOfError } from '../../problem.ts';
 
 const PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 const VISIBLE = /^[\x21-\x5b\x5d-\x7e]+$/;
@@ -8,9 +8,7 @@ const VISIBLE = /^[\x21-\x5b\x5d-\x7e]+$/;
 export function checkRedirectTo(target: string, origins: readonly string[]): string {
   if (target.length <= 2_048 && (PATH.test(target) || isConfigured(target, origins))) return target;
   const detail = 'expected a path that begins with one `/`, or an address in a configured origin';
-  throw new Problem('invalid_parameter', detail, {
-    errors: [{ parameter: 'redirect_to', code: 'invalid_parameter', detail }],
-  });
+  throw problemOfError('invalid_parameter', { parameter: 'redirect_to', code: 'invalid_parameter', detail });
 }
 
 function isConfigured(target: string, origins: readonly string[]): boolean {

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { requireSameVersion } from '../../database/embedded/data-folder.ts';
 import { isLockFile, lockFolder } from '../../database/embedded/folder-lock.ts';
 import { syncFolder, unlessMissing } from '../../files/storage/local-places.ts';
-import { BrokenArchive, END_OF_ARCHIVE, paddingOf, type ReadEntry, readTar, tarHeader } from './tar.ts';
+import { BrokenArchive, CHUNK, END_OF_ARCHIVE, paddingOf, type ReadEntry, readTar, tarHeader } from './tar.ts';
 
 const manifestShape = z.object({ format: z.literal(1), version: z.string(), created_at: z.string() });
 const checksumsShape = z.record(z.string(), z.string());
@@ -18,7 +18,6 @@ export type Manifest = z.infer<typeof manifestShape>;
 
 const MANIFEST = 'backup.json';
 const CHECKSUMS = 'checksums.json';
-const CHUNK = 1 << 20;
 
 export interface FolderOptions {
   readonly isLeft?: (path: string) => boolean;

@@ -61,7 +61,8 @@ export interface ReadEntry extends TarEntry {
   readonly content: AsyncIterable<Buffer>;
 }
 
-const CHUNK = 1 << 20;
+/** The bytes that are read or written at a time. */
+export const CHUNK = 1 << 20;
 
 /** Throws BrokenArchive. */
 export async function* readTar(file: FileHandle): AsyncIterable<ReadEntry> {

@@ -5,8 +5,8 @@ import { type Config, ConfigError, readConfig, SETTING_NAMES } from '../../confi
 import type { Database } from '../../database/contract.ts';
 import { type Log, openLog } from '../../http/observe/log.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { openConfiguredDatabase } from '../../service/configured-database.ts';
-import { type Service, startService } from '../../service/start-service.ts';
+import { openConfiguredDatabase, orClose } from '../../service/configured-database.ts';
+import { startService } from '../../service/start-service.ts';
 import {
   announceFirstStart,
   HOW_TO_MAKE_AN_ADMIN,
@@ -58,10 +58,7 @@ async function develop(development: Development): Promise<number> {
   await requireFreePort(config);
   const isFirst = announceFirstStart(config, io, (message) => logger.info(message));
   const db = await openConfiguredDatabase(config, io.cwd);
-  const { service, migration } = await start(development, db, log).catch(async (error: unknown) => {
-    await db.close();
-    throw error;
-  });
+  const { service, migration } = await orClose(db, start(development, db, log));
   const folder = resolve(io.cwd, config.data);
   const closeSocket = db.kind === 'embedded' ? await openSocket(folder, service, io) : undefined;
   const session = new DevSession({ file: config.schema, schema, text, service, migration, hasSeed, log: logger, io });
@@ -83,13 +80,8 @@ async function develop(development: Development): Promise<number> {
   return 0;
 }
 
-interface Started {
-  readonly service: Service;
-  readonly migration: DevMigration;
-}
-
 /** Tables → seed → the service. */
-async function start({ config, schema, hasSeed, io }: Development, db: Database, log: Log): Promise<Started> {
+async function start({ config, schema, hasSeed, io }: Development, db: Database, log: Log) {
   const { logger } = log;
   const migration = await DevMigration.open(db, io);
   await migration.run(schema);

@@ -10,7 +10,7 @@ import { FolderInUse } from '../../database/embedded/folder-lock.ts';
 import { openLog } from '../../http/observe/log.ts';
 import { MigrationRefused } from '../../migrations/migration.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { openDatabaseWhenUp } from '../../service/configured-database.ts';
+import { openDatabaseWhenUp, orClose } from '../../service/configured-database.ts';
 import { type Service, startService } from '../../service/start-service.ts';
 import { codeOf, reasonOf } from '../../thrown.ts';
 import type { Io } from '../support/command.ts';
@@ -61,10 +61,7 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const isFirst = announceFirstStart(config, io, say);
   const db = await openDatabaseWhenUp(config, { cwd: io.cwd, onWait: say });
   const readMetrics = isWorker ? readMetricsOfAll : undefined;
-  const service = await startService({ config, schema, db, log, readMetrics }).catch(async (error: unknown) => {
-    await db.close();
-    throw error;
-  });
+  const service = await orClose(db, startService({ config, schema, db, log, readMetrics }));
   const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
   // INVARIANT: a signal that follows the line below stops the service in order.
   const stopped = asked ?? stopSignal();

@@ -4,6 +4,7 @@
  * found before the delete, level by level, from locked rows: no new row can reference a locked
  * row, so these are the rows that the cascades will delete.
  */
+import { memoizedBy } from '../../memoized.ts';
 import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model/model.ts';
 import { ident, param, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
@@ -57,12 +58,9 @@ export async function recordsGoingWith(
  * True if deleting a record of the collection changes more than rows that the database deletes by
  * itself: a file, a user, or a record that shows it.
  */
-export function isFollowed(schema: Schema, collection: string): boolean {
-  const followed = followedOf.get(schema) ?? collectionsToFollow(schema);
-  followedOf.set(schema, followed);
-  return followed.has(collection);
-}
-const followedOf = new WeakMap<Schema, ReadonlySet<string>>();
+export const isFollowed = (schema: Schema, collection: string): boolean => followedOf(schema).has(collection);
+
+const followedOf = memoizedBy((schema: Schema) => collectionsToFollow(schema));
 
 /**
  * Collections that can cascade to a file, a user, or a record that others show as a member or by a
@@ -81,13 +79,12 @@ function collectionsToFollow(schema: Schema, also: readonly string[] = []): Read
 }
 
 /** The other collections that a delete can cascade to, at any depth. */
-export function cascadingFrom(schema: Schema, collection: string): readonly string[] {
-  const known = cascadingOf.get(schema) ?? new Map<string, readonly string[]>();
-  const names = known.get(collection) ?? reachedFrom(schema, collection);
-  cascadingOf.set(schema, known.set(collection, names));
-  return names;
-}
-const cascadingOf = new WeakMap<Schema, Map<string, readonly string[]>>();
+export const cascadingFrom = (schema: Schema, collection: string): readonly string[] =>
+  cascadingOf(schema).get(collection) ?? [];
+
+const cascadingOf = memoizedBy(
+  (schema: Schema) => new Map([...schema.collections.keys()].map((name) => [name, reachedFrom(schema, name)])),
+);
 
 function reachedFrom(schema: Schema, collection: string): readonly string[] {
   const reached = new Set([collection]);

@@ -59,7 +59,7 @@ export async function stuckHolders(
 export async function writePartners(reading: Reading, { id, changes, deferred }: PartnerWrites): Promise<void> {
   for (const change of changes) {
     try {
-      const held = await writePartner(reading, { ...change, of: id });
+      const held = await writePartner(reading, id, change);
       if (held !== undefined) deferred.push(held);
     } catch (error) {
       // Another write has taken the place meanwhile; the transaction cannot go on.
@@ -68,19 +68,13 @@ export async function writePartners(reading: Reading, { id, changes, deferred }:
   }
 }
 
-interface PartnerWrite extends PartnerChange {
-  readonly of: string;
-}
-
 /** Resolves with the reason why the current holder keeps the relation. */
-async function writePartner(reading: Reading, change: PartnerWrite): Promise<Refusal | undefined> {
-  const { relation, partner, pointer, id: wanted, of: id } = change;
+async function writePartner(reading: Reading, id: string, change: PartnerChange): Promise<Refusal | undefined> {
+  const { relation, partner, pointer, id: wanted } = change;
   const holder = await holderOf(reading, relation, id);
   if (holder === partner || (holder === undefined && partner === null)) return undefined;
   const held =
-    holder === undefined
-      ? undefined
-      : await clearHolder(reading, { relation, holder, pointer, isMoved: wanted !== null });
+    holder === undefined ? undefined : await clearHolder(reading, { relation, holder, pointer }, wanted !== null);
   if (wanted !== null) await setHolder(reading, { relation, holder: wanted, id, pointer, isFree: held === undefined });
   return held;
 }
@@ -110,17 +104,13 @@ async function isReadable(reading: Reading, relation: HasOne, id: string): Promi
   return rows.length > 0;
 }
 
-interface Clearing extends Partner {
-  /** Another record becomes the holder. */
-  readonly isMoved: boolean;
-}
-
-/** Throws `forbidden`; resolves with what else keeps the holder where it is. */
-async function clearHolder(
-  reading: Reading,
-  { relation, holder, pointer, isMoved }: Clearing,
-): Promise<Refusal | undefined> {
-  const held = await lockHolder(reading, { relation, holder, pointer });
+/**
+ * Throws `forbidden`; resolves with what else keeps the holder where it is.
+ * @param isMoved another record becomes the holder
+ */
+async function clearHolder(reading: Reading, partner: Partner, isMoved: boolean): Promise<Refusal | undefined> {
+  const { relation, pointer } = partner;
+  const held = await lockHolder(reading, partner);
   if (held === undefined) return undefined;
   const { locked, isSeen, mayChange } = held;
   const refused = (): Refusal => {

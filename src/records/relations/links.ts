@@ -49,30 +49,25 @@ async function leavingOf(reading: Reading, { relation, id, isLeaving }: Leaving)
   return rows.map(([member]) => member!);
 }
 
-export async function writeMembers(reading: Reading, id: string, { relation, joining, leaving }: MemberChange) {
-  if (leaving.length > 0) await unlink(reading, { relation, id, members: leaving });
-  if (joining.length > 0) await linkMembers(reading, { relation, id, members: joining });
-}
-
-interface MembersOfRecord {
-  readonly relation: ManyToMany;
-  readonly id: string;
-  readonly members: readonly string[];
+export async function writeMembers(reading: Reading, id: string, change: MemberChange): Promise<void> {
+  const { joining, leaving } = change;
+  if (leaving.length > 0) await unlink(reading, id, change);
+  if (joining.length > 0) await linkMembers(reading, id, change);
 }
 
 /** Sorted, so that two writes take their locks in one order. */
-async function linkMembers(reading: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
+async function linkMembers(reading: Reading, id: string, { relation, joining }: MemberChange): Promise<void> {
   const { name } = reading.access.collection;
   await reading.q.run(sql`
     INSERT INTO ${scopeOf(reading).linkInto(relation, name, sql`${uuid(id)}`, raw('target'))}
-      FROM unnest(${param('uuid[]', members.toSorted())}) AS target
+      FROM unnest(${param('uuid[]', joining.toSorted())}) AS target
     ON CONFLICT DO NOTHING`);
 }
 
-async function unlink(reading: Reading, { relation, id, members }: MembersOfRecord): Promise<void> {
+async function unlink(reading: Reading, id: string, { relation, leaving }: MemberChange): Promise<void> {
   const { sourceColumn, targetColumn } = relation;
   const links = scopeOf(reading).links(relation, reading.access.collection.name, 'l');
   const isOfRecord = sql`l.${ident(sourceColumn)} = ${uuid(id)}`;
-  const isLeaving = sql`l.${ident(targetColumn)} = ANY(${param('uuid[]', members)})`;
+  const isLeaving = sql`l.${ident(targetColumn)} = ANY(${param('uuid[]', leaving)})`;
   await reading.q.run(sql`DELETE FROM ${links.where(isOfRecord, isLeaving)}`);
 }

@@ -1,5 +1,5 @@
 /** A record of a file, checked against its collection: every error at once, each at its line. */
-import { nearest } from '../../../grammar/suggest.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { newRecordId } from '../../record-id.ts';
 import { ID_KIND } from '../../schema/fields/index.ts';
@@ -120,8 +120,7 @@ export class RecordReader {
 
   #unknown(name: string): string {
     const near = nearest(name, [...this.#byName.keys(), ...this.#lists]);
-    const hint = near === undefined ? '' : `; did you mean \`${near}\`?`;
-    return `\`${this.#collection.name}\` has no field \`${name}\`${hint}`;
+    return `\`${this.#collection.name}\` has no field \`${name}\`${hintOf(near)}`;
   }
 }
 

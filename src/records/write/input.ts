@@ -1,5 +1,6 @@
 /** The `data` of a write, checked against its collection: every error at once, each at its place. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
+import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
 import { fold, foldedColumn } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
@@ -261,17 +262,15 @@ class InputReader implements Input {
 
 // ---------------------------------------------------------------- folded copies
 
-/** The columns of the fields that `matches` looks in. Process-wide: a memo of a pure function of the collection. */
-const searchColumns = new WeakMap<Collection, ReadonlySet<string>>();
+/** The columns of the fields that `matches` looks in. */
+const searchColumns = memoizedBy(({ fields }: Collection): ReadonlySet<string> => {
+  const searched = [...fields.values()].filter(({ search }) => search);
+  return new Set(searched.map(({ column }) => column));
+});
 
 /** Adds a folded copy after each value of a search field: the copy is written wherever the field is. */
 export function withFoldedCopies(collection: Collection, values: ColumnValue[]): ColumnValue[] {
-  let searched = searchColumns.get(collection);
-  if (searched === undefined) {
-    const fields = [...collection.fields.values()].filter(({ search }) => search);
-    searched = new Set(fields.map(({ column }) => column));
-    searchColumns.set(collection, searched);
-  }
+  const searched = searchColumns(collection);
   if (searched.size === 0) return values;
   return values.flatMap((each) => (searched.has(each.column) ? [each, foldedCopyOf(each)] : [each]));
 }

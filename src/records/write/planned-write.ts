@@ -10,7 +10,7 @@ import { join, raw, type Sql } from '../../sql.ts';
 import type { Reading, Requested } from '../access-context.ts';
 import { heldBy } from '../relations/related.ts';
 import { newRecord } from './create.ts';
-import { type ColumnValue, type Data, readInput } from './input.ts';
+import { type Data, readInput } from './input.ts';
 import { writingOf } from './update.ts';
 import { insertStatement, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
@@ -32,7 +32,7 @@ export function plannedCreate({ access }: Pick<Reading, 'access'>, id: string, d
   return {
     writing,
     errors: input.errors,
-    written: { ...proposedRow(access.collection, writing.values), ...changedBy(before, writing) },
+    written: { id, ...storedRow(access.collection, writing, true), ...changedBy(before, writing) },
   };
 }
 
@@ -45,18 +45,20 @@ export async function plannedUpdate(reading: Reading, stored: Row, data: Data): 
   const held = await heldBy({ store, q, tenant }, collection.name, stored);
   const written = {
     ...stored,
-    ...rowOfWrite(collection, writing),
+    ...storedRow(collection, writing, false),
     ...changedBy(held, writing),
     updated_at: now > String(stored.updated_at) ? now : stored.updated_at,
   };
   return { writing, errors: input.errors, written };
 }
 
-function rowOfWrite({ fields, relations }: Collection, { values }: Writing): Row {
+/** The members with a column that the write sets, as policies see them; of a new record, all. */
+function storedRow({ fields, relations }: Collection, { values }: Writing, isNew: boolean): Row {
   const byColumn = new Map(values.map(({ column, value }) => [column, value]));
   const row: Record<string, unknown> = {};
   for (const member of [...fields.values(), ...relations.values()]) {
-    if ('column' in member && byColumn.has(member.column)) row[member.name] = byColumn.get(member.column);
+    if ('column' in member && (isNew || byColumn.has(member.column)))
+      row[member.name] = byColumn.get(member.column) ?? null;
   }
   return row;
 }
@@ -70,15 +72,6 @@ function changedBy(held: Row, { members, partners }: Writing): Row {
     after[relation.name] = [...new Set([...kept, ...joining])];
   }
   return after;
-}
-
-/** The stored members of a new record, as policies see it. */
-function proposedRow({ fields, relations }: Collection, values: readonly ColumnValue[]): Row {
-  const byColumn = new Map(values.map(({ column, value }) => [column, value]));
-  const row: Record<string, unknown> = { id: byColumn.get('id') };
-  for (const member of [...fields.values(), ...relations.values()])
-    if ('column' in member) row[member.name] = byColumn.get(member.column) ?? null;
-  return row;
 }
 
 interface PlannedStatement {

@@ -3,6 +3,7 @@
  * and the names of the members that are set. A plan serves all writes of a shape, so its statements
  * are forms.
  */
+import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { join, Place, raw, SqlForm } from '../../sql.ts';
@@ -77,14 +78,10 @@ export class WritePlan {
   }
 }
 
-/** Process-wide: a memo of a pure function of the schema and the shape. */
-const plans = new WeakMap<Schema, ShapeMemory<WritePlan>>();
+const plansOf = memoizedBy((_: Schema) => new ShapeMemory<WritePlan>(({ text }) => text));
 
-export function writePlanOf(store: Store, access: AccessContext, asked: AskedWrite): KnownPlan<WritePlan> {
-  const memory = plans.get(store.schema) ?? new ShapeMemory(({ text }) => text);
-  plans.set(store.schema, memory);
-  return memory.planOf(writeShape(access, asked), access, (placed) => new WritePlan(store, placed, asked));
-}
+export const writePlanOf = (store: Store, access: AccessContext, asked: AskedWrite): KnownPlan<WritePlan> =>
+  plansOf(store.schema).planOf(writeShape(access, asked), access, (placed) => new WritePlan(store, placed, asked));
 
 /**
  * All that decides the plan, besides the answers of the caller's other rules. Its parts are names of

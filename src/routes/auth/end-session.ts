@@ -1,7 +1,7 @@
-import { callerOf, notFoundProblem } from '../../http/gate.ts';
+import { callerOf } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
-import { parseUuid } from '../../policy/values.ts';
 import { route } from '../define-route.ts';
+import { idOf } from '../records/request.ts';
 import { clearSessionCookie } from './tokens-answer.ts';
 
 export const endSession = route({
@@ -14,8 +14,7 @@ export const endSession = route({
   problems: ['not_found'],
   async handle(ctx, app) {
     const caller = callerOf(ctx);
-    const id = parseUuid(ctx.params.id ?? '');
-    if (id === undefined) throw notFoundProblem();
+    const id = idOf(ctx);
     await app.auth.accounts.endSession(caller, id, clientOf(ctx));
     if (id === caller.sessionId) clearSessionCookie(ctx, app);
     ctx.status = 204;

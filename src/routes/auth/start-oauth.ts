@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import { clientOf, queryOf, SESSION_COOKIE } from '../../http/request.ts';
-import { Problem } from '../../problem.ts';
+import { problemOfError } from '../../problem.ts';
 import { route } from '../define-route.ts';
 import { FLOW_COOKIE, redirect, setCookie } from './tokens-answer.ts';
 
@@ -43,7 +43,5 @@ function redirectToOf(ctx: Context): string | undefined {
   const given = queryOf(ctx).filter(({ key }) => key === 'redirect_to');
   if (given.length <= 1 && given.every(({ value }) => value !== undefined)) return given[0]?.value;
   const detail = 'expected `redirect_to` once, in UTF-8';
-  throw new Problem('invalid_parameter', detail, {
-    errors: [{ parameter: 'redirect_to', code: 'invalid_parameter', detail }],
-  });
+  throw problemOfError('invalid_parameter', { parameter: 'redirect_to', code: 'invalid_parameter', detail });
 }

@@ -5,8 +5,7 @@ import type { App } from '../../http/app.ts';
 import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
-import type { AnswerToKeep } from '../../records/idempotency.ts';
-import type { StoredAnswer } from '../../records/stored-answer.ts';
+import type { AnswerToKeep, StoredAnswer } from '../../records/idempotency.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Body, route } from '../define-route.ts';
@@ -47,7 +46,7 @@ export const batchRecords = route({
     const key = idempotencyKeyOf(ctx);
     const claim =
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
-    const run = (batch: Batch) => resultsOf(operations, new OperationRunner({ ctx, app, batch }));
+    const run = (batch: Batch) => resultsOf(operations, new OperationRunner(ctx, app, batch));
     const wanted = wantedValuesOf(operations, app);
     const writing =
       claim === undefined

@@ -3,19 +3,12 @@ import type { Context } from 'koa';
 import { versionsOf } from '../../http/answer/send.ts';
 import type { App } from '../../http/app.ts';
 import { type Admit, admitOf, notFoundProblem } from '../../http/gate.ts';
-import { parseUuid } from '../../policy/values.ts';
 import type { RecordReference } from '../../records/idempotency.ts';
 import type { Written } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import type { Collection } from '../../schema/model/model.ts';
-import { requireChange } from '../records/request.ts';
+import { requireChange, requireId } from '../records/request.ts';
 import type { Operation } from './operations.ts';
-
-interface Running {
-  readonly ctx: Context;
-  readonly app: App;
-  readonly batch: Batch;
-}
 
 export interface OperationResult {
   /** The JSON text. */
@@ -32,7 +25,7 @@ export class OperationRunner {
   readonly #batch: Batch;
   readonly #admit: Admit;
 
-  constructor({ ctx, app, batch }: Running) {
+  constructor(ctx: Context, app: App, batch: Batch) {
     this.#app = app;
     this.#batch = batch;
     this.#admit = admitOf(ctx, app);
@@ -50,12 +43,15 @@ export class OperationRunner {
         const { data } = operation;
         requireChange(data);
         const access = admission.access(data);
-        const request = { id: idOf(operation), data, errors: [], relations: [], ifVersion: ifVersionOf(operation) };
-        return resultOf(operation, await this.#batch.update(access, request));
+        const target = { id: requireId(operation.id), ifVersion: versionsOf(operation.ifMatch) };
+        const written = await this.#batch.update(access, { ...target, data, errors: [], relations: [] });
+        return resultOf(operation, written);
       }
-      case 'delete':
-        await this.#batch.remove(admission.access(), { id: idOf(operation), ifVersion: ifVersionOf(operation) });
+      case 'delete': {
+        const target = { id: requireId(operation.id), ifVersion: versionsOf(operation.ifMatch) };
+        await this.#batch.remove(admission.access(), target);
         return { text: DELETED, outline: DELETED, record: undefined };
+      }
     }
   }
 
@@ -65,16 +61,6 @@ export class OperationRunner {
     return found;
   }
 }
-
-type ChangeOperation = Extract<Operation, { op: 'update' | 'delete' }>;
-
-function idOf({ id }: ChangeOperation): string {
-  const read = parseUuid(id);
-  if (read === undefined) throw notFoundProblem();
-  return read;
-}
-
-const ifVersionOf = ({ ifMatch }: ChangeOperation): readonly string[] | undefined => versionsOf(ifMatch);
 
 const DELETED = '{"status":204}';
 

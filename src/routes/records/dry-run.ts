@@ -30,7 +30,7 @@ export const dryRunWrite = route({
     const collection = requestedCollection(ctx);
     const operation = readDryRun(body, collection);
     const found = await refusalOfRun(app, { collection, operation }, (batch) =>
-      new OperationRunner({ ctx, app, batch }).run(operation),
+      new OperationRunner(ctx, app, batch).run(operation),
     );
     const isTaken = found?.code === 'unique_violation';
     if (isTaken) app.metrics.countTaken(collection.name);

@@ -4,10 +4,9 @@ import { StoreError, type Transaction } from '../../database/contract.ts';
 import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { admitOf } from '../../http/gate.ts';
-import { Problem } from '../../problem.ts';
-import type { AnswerToKeep, RecordReference } from '../../records/idempotency.ts';
+import { Problem, problemOfError } from '../../problem.ts';
+import type { AnswerToKeep, IdempotencyKey, RecordReference, StoredAnswer } from '../../records/idempotency.ts';
 import type { Written } from '../../records/read.ts';
-import type { IdempotencyKey, StoredAnswer } from '../../records/stored-answer.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
 import { type Answer, answerCreated, headerOf } from './request.ts';
@@ -128,7 +127,5 @@ export function idempotencyKeyOf(ctx: Context): string | undefined {
   const key = headerOf(ctx, 'Idempotency-Key');
   if (key !== undefined && VISIBLE_ASCII.test(key)) return key;
   const detail = '`Idempotency-Key` must be 1 to 255 visible ASCII characters';
-  throw new Problem('invalid_parameter', detail, {
-    errors: [{ parameter: 'Idempotency-Key', code: 'invalid_parameter', detail }],
-  });
+  throw problemOfError('invalid_parameter', { parameter: 'Idempotency-Key', code: 'invalid_parameter', detail });
 }

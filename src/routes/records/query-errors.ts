@@ -1,7 +1,8 @@
 /** Errors in the body of a query: errors of filters are of one kind, all others of another. Not a route. */
-import { nearest } from '../../../grammar/suggest.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { CompiledFilter } from '../../policy/filter.ts';
-import { addError, type ErrorDetail, MAX_SUGGESTIONS, Problem, pointerPart } from '../../problem.ts';
+import { addError, type ErrorDetail, echo, MAX_SUGGESTIONS, Problem, pointerPart } from '../../problem.ts';
+import type { Collection } from '../../schema/model/model.ts';
 
 type Issues = CompiledFilter['issues'];
 export type Pointer = readonly (string | number)[];
@@ -49,6 +50,10 @@ export class QueryErrors {
       throw new Problem('filter_required', this.#needed.detail, { errors: [this.#needed] });
   }
 }
+
+/** `near`: the name to suggest. */
+export const noRelation = (collection: Collection, name: string, near: string | undefined): string =>
+  `\`${collection.name}\` has no relation \`${echo(name)}\`${hintOf(near)}`;
 
 function filterError(pointer: string, { code, message, span, fix }: Issues[number]): ErrorDetail {
   const error = { pointer, code, detail: message, offset: span.start, length: span.end - span.start };

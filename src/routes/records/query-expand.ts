@@ -2,14 +2,12 @@
  * `expand` of a query: relations within relations, each to-many with a filter, an order and a limit
  * of its own. Not a route.
  */
-import { hintOf } from '../../../grammar/suggest.ts';
 import { isToMany } from '../../policy/types.ts';
-import { echo } from '../../problem.ts';
 import type { Expand } from '../../records/expand.ts';
 import { isObject } from '../../records/write/input.ts';
 import { EXPAND_LIMIT } from '../../schema/model/list-parameters.ts';
 import { QueryBody, type QueryPlace } from './query-body.ts';
-import type { Pointer } from './query-errors.ts';
+import { noRelation, type Pointer } from './query-errors.ts';
 
 const MOST_LEVELS = 3;
 const MOST_RELATIONS = 10;
@@ -43,7 +41,10 @@ export class ExpandReader {
   #one({ name, value, path, level }: NamedExpand, place: QueryPlace): Expand | undefined {
     const { collection, errors, schema } = place;
     const relation = collection.relations.get(name);
-    if (relation === undefined) return errors.add(path, 'unknown_relation', unknownRelation(name, place));
+    if (relation === undefined) {
+      const near = errors.nearest(name, collection.relations.keys());
+      return errors.add(path, 'unknown_relation', noRelation(collection, name, near));
+    }
     if (value === true) return { relation, expands: [] };
     if (!isObject(value)) return errors.add(path, 'wrong_type', 'expected `true` or an object');
     const inner = { ...place, collection: schema.collections.get(relation.collection)! };
@@ -62,9 +63,4 @@ interface NamedExpand {
   readonly value: unknown;
   readonly path: Pointer;
   readonly level: number;
-}
-
-function unknownRelation(name: string, { collection, errors }: QueryPlace): string {
-  const near = errors.nearest(name, collection.relations.keys());
-  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hintOf(near)}`;
 }

@@ -21,6 +21,7 @@ import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../../schema/model/filter-keys.ts';
 import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
 import type { Collection, Field, Relation } from '../../schema/model/model.ts';
+import { noRelation } from './query-errors.ts';
 
 interface IntParameter extends IntRange {
   readonly key: string;
@@ -181,18 +182,15 @@ function expandedRelations(
   for (const name of names) {
     const relation = collection.relations.get(name);
     if (relation === undefined || relations.has(relation)) {
-      const detail = relation === undefined ? unknownRelation(name, collection) : `\`expand\` names \`${name}\` twice`;
+      const near = name === '' ? undefined : nearest(name, collection.relations.keys());
+      const unknown = name === '' ? '`expand` holds an empty name' : noRelation(collection, name, near);
+      const detail = relation === undefined ? unknown : `\`expand\` names \`${name}\` twice`;
       errors.push({ parameter: 'expand', code: 'unknown_expand', detail });
       return [];
     }
     relations.add(relation);
   }
   return [...relations];
-}
-
-function unknownRelation(name: string, collection: Collection): string {
-  if (name === '') return '`expand` holds an empty name';
-  return `\`${collection.name}\` has no relation \`${echo(name)}\`${hintOf(nearest(name, collection.relations.keys()))}`;
 }
 
 /** All at once, under the code of the first. */

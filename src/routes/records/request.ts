@@ -13,9 +13,11 @@ import type { Written } from '../../records/read.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { Body } from '../define-route.ts';
 
+export const idOf = (ctx: Context): string => requireId(ctx.params.id as string);
+
 /** Text that is not a UUID identifies no record. */
-export function idOf(ctx: Context): string {
-  const id = parseUuid(ctx.params.id as string);
+export function requireId(text: string): string {
+  const id = parseUuid(text);
   if (id === undefined) throw notFoundProblem();
   return id;
 }

@@ -1,6 +1,7 @@
 /** `/docs` and its two static files. */
 import { readFileSync } from 'node:fs';
 import { type Operation, TEXT } from '../../../describe/operation.ts';
+import { memoizedBy } from '../../../memoized.ts';
 import { type DescribedRoute, route } from '../../define-route.ts';
 import type { ApiDocument } from './api-document.ts';
 import { renderDocs } from './docs-page.ts';
@@ -19,16 +20,7 @@ const DOCS_POLICY = [
 ].join('; ');
 
 /** A document lives as long as its schema: the page is made once for each. */
-const pages = new WeakMap<object, string>();
-
-function renderedPage(document: object): string {
-  let page = pages.get(document);
-  if (page === undefined) {
-    page = renderDocs(document as ApiDocument);
-    pages.set(document, page);
-  }
-  return page;
-}
+const renderedPage = memoizedBy((document: object) => renderDocs(document as ApiDocument));
 
 export const docs = route({
   method: 'GET',
