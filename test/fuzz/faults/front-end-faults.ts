@@ -230,7 +230,12 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
     /\{ kind: 'now', seconds: argument\.seconds,/,
     "{ kind: 'now', seconds: 0,",
   ),
-  fault(CHANGED, 'changed_only minds the time of the write', /\.filter\(\(\{ name \}\) => !NEVER_SET\.has\(name\)\)/, ''),
+  fault(
+    CHANGED,
+    'changed_only minds the time of the write',
+    /\.filter\(\(\{ name \}\) => !NEVER_SET\.has\(name\)\)/,
+    '',
+  ),
   fault(
     CHANGED,
     'changed is what is not named',
