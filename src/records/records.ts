@@ -11,11 +11,10 @@ import { list, type Pages, type RecordPage } from './page/list.ts';
 import type { ListRequest } from './page/page-plan.ts';
 import { type Answer, type ReadRequest, read, type Written } from './read.ts';
 import { ShapeMemory } from './shape-memory.ts';
-import { type Batch, batch, dryRun } from './write/batch.ts';
+import { type Batch, batch, dryRun, type WantedLocks } from './write/batch.ts';
 import { type CreateRequest, create } from './write/create.ts';
 import { deleteRecord, type RemoveRequest } from './write/remove.ts';
 import { type UpdateRequest, update } from './write/update.ts';
-import type { WantedValues } from './write/value-locks.ts';
 
 export type { AccessContext, Hooks } from './access-context.ts';
 
@@ -36,8 +35,8 @@ export interface Records {
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Runs one write and undoes it, for the answer that it would have. */
   dryRun<T>(work: (batch: Batch) => Promise<T>): Promise<T>;
-  /** Several writes in one transaction; `wanted` are the values that they set. */
-  batch<T>(wanted: readonly WantedValues[], work: (batch: Batch) => Promise<T>): Promise<T>;
+  /** Several writes in one transaction, after the locks that they want. */
+  batch<T>(wanted: WantedLocks, work: (batch: Batch) => Promise<T>): Promise<T>;
 }
 
 export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): Records {

@@ -7,8 +7,15 @@ import type { AccessContext, Store } from '../access-context.ts';
 import type { Written } from '../read.ts';
 import { type CreateRequest, create } from './create.ts';
 import { idsOf, type RemoveRequest, removeIn } from './remove.ts';
+import { lockRows, type WantedRow } from './row-locks.ts';
 import { type UpdateRequest, update } from './update.ts';
 import { lockValues, type WantedValues } from './value-locks.ts';
+
+/** What a batch locks before its first write. */
+export interface WantedLocks {
+  readonly values: readonly WantedValues[];
+  readonly rows: readonly WantedRow[];
+}
 
 /**
  * All or nothing: an error of `work` undoes every write. `work` runs again if the database undid it
@@ -16,11 +23,12 @@ import { lockValues, type WantedValues } from './value-locks.ts';
  */
 export async function batch<T>(
   store: Store,
-  wanted: readonly WantedValues[],
+  { values, rows }: WantedLocks,
   work: (batch: Batch) => Promise<T>,
 ): Promise<T> {
   const { result, done } = await store.transaction(async (tx) => {
-    await lockValues(tx, wanted);
+    await lockValues(tx, values);
+    await lockRows(store, tx, rows);
     const done = new Batch(store, tx);
     return { result: await work(done), done };
   });
@@ -40,7 +48,7 @@ class DryRunResult<T> extends Error {
 /** Runs one write and undoes it. Its result and its errors are the same as of the write itself. */
 export async function dryRun<T>(store: Store, work: (batch: Batch) => Promise<T>): Promise<T> {
   try {
-    return await batch(store, [], async (running) => {
+    return await batch(store, { values: [], rows: [] }, async (running) => {
       throw new DryRunResult(await work(running));
     });
   } catch (error) {

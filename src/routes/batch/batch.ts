@@ -13,6 +13,7 @@ import { idempotencyKeyOf, idempotencyParameter, onceUnderKey, rereadRecord } fr
 import { type Answer, sendAnswer } from '../records/request.ts';
 import { type OperationResult, OperationRunner, resultText } from './operation-runner.ts';
 import { type Operation, readOperations } from './operations.ts';
+import { wantedLocksOf } from './wanted-locks.ts';
 
 const operationsBody: Body<readonly Operation[]> = {
   type: 'application/json',
@@ -47,7 +48,7 @@ export const batchRecords = route({
     const claim =
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
     const run = (batch: Batch) => resultsOf(operations, new OperationRunner(ctx, app, batch));
-    const wanted = wantedValuesOf(operations, app);
+    const wanted = wantedLocksOf(operations, ctx, app);
     const writing =
       claim === undefined
         ? app.records.batch(wanted, async (batch) => batchAnswer((await run(batch)).map(({ text }) => text)))
@@ -62,14 +63,6 @@ export const batchRecords = route({
     sendAnswer(ctx, answer);
   },
 });
-
-/** The values of operations on unknown collections are left out. */
-function wantedValuesOf(operations: readonly Operation[], { schema }: App): Parameters<App['records']['batch']>[0] {
-  return operations.flatMap((operation) => {
-    const collection = schema.collections.get(operation.collection);
-    return collection === undefined || operation.op === 'delete' ? [] : [{ collection, data: operation.data }];
-  });
-}
 
 async function resultsOf(
   operations: readonly Operation[],

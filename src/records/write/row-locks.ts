@@ -1,0 +1,65 @@
+/**
+ * Batches that change the same records in different orders would wait for each other, until PostgreSQL
+ * ends one of them after a second. So a batch locks its records at once, in one order.
+ */
+import type { Transaction } from '../../database/contract.ts';
+import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import type { AccessContext, Reading, Store } from '../access-context.ts';
+import { inTenantOf, scopeOf } from '../scope.ts';
+import { STORED } from './written-row.ts';
+
+/** A stored record that a batch will change. */
+export interface WantedRow {
+  readonly access: AccessContext;
+  readonly action: 'update' | 'delete';
+  readonly id: string;
+}
+
+/**
+ * Locks the rows until the end of the transaction. A row is left to its operation if the rules of the stored
+ * record do not allow the write: a caller who may not write it must not hold up those who may.
+ */
+export async function lockRows(store: Store, tx: Transaction, wanted: readonly WantedRow[]): Promise<void> {
+  if (new Set(wanted.map(({ id }) => id)).size < 2) return;
+  const parts = new Map<string, RowsOfTenant>();
+  for (const row of wanted) {
+    const { access, action, id } = row;
+    const reading = await inTenantOf<Reading>({ store, q: tx, access }, id, action);
+    const name = `${access.collection.table} ${reading.tenant}`;
+    const part = parts.get(name) ?? { reading, rows: [] };
+    parts.set(name, part);
+    part.rows.push(row);
+  }
+  for (const name of [...parts.keys()].sort()) await tx.rows(lockStatement(parts.get(name)!));
+}
+
+/** Rows of one table and one tenant. */
+interface RowsOfTenant {
+  readonly reading: Reading;
+  readonly rows: WantedRow[];
+}
+
+function lockStatement({ reading, rows }: RowsOfTenant): Sql {
+  const allowed = new Map<string, { readonly condition: Sql; readonly ids: string[] }>();
+  for (const { access, action, id } of rows) {
+    const permit = access.permit(access.collection.name, action);
+    const condition = action === 'update' ? permit.update.holds(STORED) : permit.where(STORED);
+    // Rules that read the body have other values in each operation.
+    const key = JSON.stringify([condition.text, condition.values]);
+    const part = allowed.get(key) ?? { condition, ids: [] };
+    allowed.set(key, part);
+    part.ids.push(id);
+  }
+  const parts = Array.from(
+    allowed.values(),
+    ({ condition, ids }) => sql`(${ident(STORED)}.id = ANY(${param('uuid[]', ids)}) AND ${condition})`,
+  );
+  const strength = raw(rows.some(({ action }) => action === 'delete') ? 'UPDATE' : 'NO KEY UPDATE');
+  return sql`
+    SELECT 1
+      FROM ${scopeOf(reading)
+        .from(reading.access.collection.name, STORED)
+        .where(sql`(${join(parts, ' OR ')})`)}
+     ORDER BY ${ident(STORED)}.id
+       FOR ${strength}`;
+}

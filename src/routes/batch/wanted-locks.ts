@@ -1,0 +1,37 @@
+/** The locks that the operations of a batch want before the first of them runs. Not a route. */
+import type { Context } from 'koa';
+import type { App } from '../../http/app.ts';
+import { admitOf } from '../../http/gate.ts';
+import { parseUuid } from '../../policy/values.ts';
+import { Problem } from '../../problem.ts';
+import type { WantedLocks } from '../../records/write/batch.ts';
+import type { Operation } from './operations.ts';
+
+/** Operations that fail before they reach the database want none. */
+export function wantedLocksOf(operations: readonly Operation[], ctx: Context, app: App): WantedLocks {
+  const admit = admitOf(ctx, app);
+  const created = new Set(operations.flatMap((operation) => (operation.op === 'create' ? [operation.id] : [])));
+  const known = operations.flatMap((operation) => {
+    const collection = app.schema.collections.get(operation.collection);
+    return collection === undefined ? [] : [{ operation, collection }];
+  });
+  return {
+    values: known.flatMap(({ operation, collection }) =>
+      operation.op === 'delete' ? [] : [{ collection, data: operation.data }],
+    ),
+    rows: known.flatMap(({ operation, collection }) => {
+      if (operation.op === 'create') return [];
+      const id = parseUuid(operation.id);
+      if (id === undefined || created.has(id)) return [];
+      const action = operation.op;
+      try {
+        const access = admit(collection, action).access(operation.op === 'update' ? operation.data : {});
+        return [{ access, action, id }];
+      } catch (error) {
+        // The operation itself reports that its caller may not do it.
+        if (error instanceof Problem) return [];
+        throw error;
+      }
+    }),
+  };
+}
