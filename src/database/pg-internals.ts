@@ -11,6 +11,22 @@ import type { Cells } from './contract.ts';
 import { cellsOf } from './lanes/row-reader.ts';
 import { isServerError, mayBeCommitted } from './to-store-error.ts';
 
+const require = createRequire(import.meta.url);
+const requireBesideDriver = createRequire(require.resolve('pg'));
+
+/** The messages of the protocol, as the driver writes them. */
+const { serialize } = requireBesideDriver('pg-protocol') as {
+  readonly serialize: {
+    query(text: string): Buffer;
+    parse(message: { readonly name: string; readonly text: string }): Buffer;
+    bind(message: { statement: string; values: unknown[]; valueMapper(value: unknown): unknown }): Buffer;
+    execute(): Buffer;
+    close(message: { readonly type: 'S'; readonly name: string }): Buffer;
+    sync(): Buffer;
+    cancel(processId: number, secretKey: number): Buffer;
+  };
+};
+
 interface DriverConnection extends NodeJS.EventEmitter {
   readonly stream: Socket;
   attachListeners(stream: NodeJS.EventEmitter): void;
@@ -42,16 +58,12 @@ export function abandonConnection(client: AnyClient): void {
   const { host, port, processID, secretKey, connection } = driverOf(client);
   if (connection.stream.destroyed) return;
   connection.stream.destroy();
-  // The message CancelRequest of PostgreSQL's protocol.
-  const message = Buffer.alloc(16);
-  for (const [i, int] of [16, 80_877_102, processID ?? 0, secretKey ?? 0].entries()) message.writeInt32BE(int, 4 * i);
+  const message = serialize.cancel(processID ?? 0, secretKey ?? 0);
   const socket = host.startsWith('/') ? dial(`${host}/.s.PGSQL.${port}`) : dial(port, host);
   socket.on('error', () => socket.destroy());
   socket.setTimeout(CANCEL_MS, () => socket.destroy());
   socket.unref().resume().end(message);
 }
-
-const require = createRequire(import.meta.url);
 
 interface DriverMessage {
   readonly name: string;
@@ -63,9 +75,7 @@ interface DriverParser {
 interface DataRow extends DriverMessage {
   readonly fields: Cells;
 }
-const { Parser } = createRequire(require.resolve('pg'))('pg-protocol/dist/parser') as {
-  readonly Parser: new () => DriverParser;
-};
+const { Parser } = requireBesideDriver('pg-protocol/dist/parser') as { readonly Parser: new () => DriverParser };
 
 /** The driver's parser of answers; rows are read by `cellsOf`. */
 export class CellParser extends Parser {
@@ -110,38 +120,21 @@ function encode({ type, value }: Param): unknown {
   return JSON.stringify(value);
 }
 
-/** The driver writes each message by itself; this connection gathers the bytes instead of sending them. */
-let gathered: Buffer[] = [];
-const messages = new pg.Connection({
-  stream: () => ({ writable: true, write: (bytes: Buffer) => gathered.push(bytes) }),
-} as unknown as pg.ConnectionConfig) as unknown as {
-  query(text: string): void;
-  parse(message: { readonly name: string; readonly text: string }): void;
-  bind(message: { statement: string; values: unknown[]; valueMapper(value: unknown): unknown }): void;
-  execute(message: object): void;
-  close(message: { readonly type: 'S'; readonly name: string }): void;
-  sync(): void;
-};
-
 /** The messages that send the statements. Throws if a value cannot be encoded. */
 function messagesOf(statements: readonly BatchStatement[]): Buffer {
-  gathered = [];
   const [first] = statements;
   // The simple protocol takes several commands in one text; in a batch it would end the transaction.
-  if (statements.length === 1 && first!.name === undefined && first!.statement.params.length === 0) {
-    messages.query(first!.statement.text);
-  } else {
-    for (const each of statements) appendMessages(each);
-    messages.sync();
+  if (statements.length === 1 && first!.name === undefined && first!.statement.params.length === 0)
+    return serialize.query(first!.statement.text);
+  const messages: Buffer[] = [];
+  for (const { statement, name = '', closed } of statements) {
+    for (const each of closed ?? []) messages.push(serialize.close({ type: 'S', name: each }));
+    if (closed !== undefined) messages.push(serialize.parse({ name, text: statement.text }));
+    const values = statement.params.map(encode);
+    messages.push(serialize.bind({ statement: name, values, valueMapper: prepareValue }), serialize.execute());
   }
-  return Buffer.concat(gathered);
-}
-
-function appendMessages({ statement, name = '', closed }: BatchStatement): void {
-  for (const each of closed ?? []) messages.close({ type: 'S', name: each });
-  if (closed !== undefined) messages.parse({ name, text: statement.text });
-  messages.bind({ statement: name, values: statement.params.map(encode), valueMapper: prepareValue });
-  messages.execute({});
+  messages.push(serialize.sync());
+  return Buffer.concat(messages);
 }
 
 interface CommandComplete {

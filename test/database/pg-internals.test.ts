@@ -24,7 +24,7 @@ test('the installed version of pg is the version that pg-internals was written f
     '- Client calls submit and handle… of a query as `StatementBatch` has them, handleError with its connection, and pipelines subclasses of Query,',
     '- Client emits readyForQuery on its connection after the query of an error was taken off,',
     '- Connection.attachListeners emits what the Parser of pg-protocol returns, whose parse calls handlePacket,',
-    '- pg/lib/utils exports prepareValue, and Connection writes one message a call to the stream that it is given.',
+    '- pg/lib/utils exports prepareValue, and pg-protocol exports serialize, whose functions return the bytes of one message.',
     'Run test/database, test/routes and `npm run test:faults`. Then set PG_VERSION here.',
   ];
   expect(version.split('.').slice(0, 2).join('.'), check.join('\n')).toBe(PG_VERSION);
