@@ -9,7 +9,7 @@ import { Statements } from './lanes/statements.ts';
 import { Listener } from './listener.ts';
 import { CellClient, countOf, type Outcome } from './pg-internals.ts';
 import { Replica } from './replica/replica.ts';
-import { MISSING_SETTINGS, readServerUrl, type ServerUrl, withSetting } from './server-url.ts';
+import { MISSING_SETTINGS, readServerUrl, type ServerUrl } from './server-url.ts';
 import { toStoreError } from './to-store-error.ts';
 import { transact } from './transaction.ts';
 
@@ -67,7 +67,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 const NO_TIME_LIMITS = '-c statement_timeout=0 -c lock_timeout=0';
 
 async function openSession({ config }: ServerUrl): Promise<Session> {
-  const client = new CellClient(withSetting(config, NO_TIME_LIMITS));
+  const client = new CellClient({ ...config, options: `${config.options} ${NO_TIME_LIMITS}` });
   const statements = new Statements(0);
   const send = (statement: Sql): Promise<Outcome> =>
     statements.send(client, statement).catch((error: unknown) => {

@@ -4,6 +4,8 @@ import { param, type Sql, sql } from '../sql.ts';
 
 /** Milliseconds. */
 export const TIME_LIMIT_MS = 15_000;
+/** Milliseconds that a write waits for a lock: some more than PostgreSQL takes to find a deadlock, which is retried. */
+const LOCK_LIMIT_MS = 1_200;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Milliseconds of silence after which the kernel probes the other end. */
 const KEEP_ALIVE_MS = 10_000;
@@ -78,14 +80,20 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
   };
 }
 
-/** Adds settings, unless a pooler keeps connections from having their own. */
+/** Adds a setting that the operator's flags overrule, unless a pooler keeps connections from having their own. */
 export const withSetting = (config: pg.ClientConfig, flag: string): pg.ClientConfig =>
-  config.options === undefined ? config : { ...config, options: `${config.options} ${flag}` };
+  config.options === undefined ? config : { ...config, options: `${flag} ${config.options}` };
+
+/** The setting of connections for writes. A read waits longer: only a migration locks records from it. */
+export const LOCK_LIMIT = `-c lock_timeout=${LOCK_LIMIT_MS}`;
+
+/** Connections through a pooler are all alike. */
+const ROLE: Readonly<Record<string, string>> = { ...SESSION, lock_timeout: String(LOCK_LIMIT_MS) };
 
 /** Asks for the statements that give the role the settings which connections through a pooler lack. */
 export const MISSING_SETTINGS: Sql = sql`
   SELECT format('ALTER ROLE %I SET %s = %L;', current_user, name, wanted)
-    FROM unnest(${param('text[]', Object.keys(SESSION))}, ${param('text[]', Object.values(SESSION))}) AS own (name, wanted)
+    FROM unnest(${param('text[]', Object.keys(ROLE))}, ${param('text[]', Object.values(ROLE))}) AS own (name, wanted)
     JOIN pg_settings USING (name)
    -- \`ISO, MDY\` has the other order of days and months for input, which is never used.
    WHERE split_part(setting, ',', 1) <> wanted`;

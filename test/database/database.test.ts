@@ -59,16 +59,18 @@ describe.each(KINDS)('%s', (kind) => {
       await tx.run(
         raw(`SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO, DMY'; SET LOCAL bytea_output = 'hex';
              SET LOCAL extra_float_digits = 1; SET LOCAL statement_timeout = '15s';
-             SET LOCAL idle_in_transaction_session_timeout = '30s'; SET LOCAL jit = 'off'`),
+             SET LOCAL idle_in_transaction_session_timeout = '30s'; SET LOCAL jit = 'off';
+             SET LOCAL lock_timeout = '1200ms'`),
       ),
       await tx.rows(MISSING_SETTINGS),
-      await tx.run(raw(`SET LOCAL timezone = 'Europe/Vienna'; SET LOCAL datestyle = 'German, DMY'`)),
+      await tx.run(raw(`SET LOCAL timezone = 'Europe/Vienna'; SET LOCAL lock_timeout = 0`)),
       (await tx.rows(MISSING_SETTINGS)).flat().sort(),
       (await tx.rows(raw('SELECT quote_ident(current_user)')))[0]![0],
     ]);
     const [none, , some, role] = answers;
     expect(none).toEqual([]);
-    expect(some).toEqual([`ALTER ROLE ${role} SET DateStyle = 'ISO';`, `ALTER ROLE ${role} SET TimeZone = 'UTC';`]);
+    const wanted = ["TimeZone = 'UTC'", "lock_timeout = '1200'"];
+    expect(some).toEqual(wanted.map((each) => `ALTER ROLE ${role} SET ${each};`));
   });
 
   it.each(['on', 'off'])('constants keep their values with standard_conforming_strings %s', async (setting) => {

@@ -16,7 +16,7 @@ describe('the URL of a server', () => {
     expect(config.options).toMatch(/^-c TimeZone=UTC .*-c search_path=mine -c statement_timeout=1$/);
     // The server finds out that this host is lost.
     expect(config.options).toContain('-c tcp_keepalives_idle=10 ');
-    expect(withSetting(config, '-c a=b').options).toBe(`${config.options} -c a=b`);
+    expect(withSetting(config, '-c a=b').options).toBe(`-c a=b ${config.options}`);
   });
 
   it('a pooler gets no settings, and a URL with settings is rejected', () => {

@@ -22,12 +22,10 @@ export interface LeasePoolOptions extends LaneOptions {
 }
 
 export interface LeaseNeeds {
-  /** Statements may take hours. */
-  readonly isUnlimited?: boolean;
-  /** A connection that is silent is given up at once. */
-  readonly isQuick?: boolean;
   /** Milliseconds that a statement may wait, and then take; PostgreSQL cancels it then. */
   readonly limitMs?: number | undefined;
+  /** Milliseconds after which a silent connection is given up, 0: at once. Default: some more than the server's limit. */
+  readonly silentMs?: number;
   readonly plan?: Plan;
 }
 
@@ -45,7 +43,8 @@ export class LeasePool {
   }
 
   /** Throws QueueFull where the wait is too long. */
-  async lease({ isUnlimited, isQuick, limitMs = TIME_LIMIT_MS, plan }: LeaseNeeds = {}): Promise<Lease> {
+  async lease(needs: LeaseNeeds = {}): Promise<Lease> {
+    const { limitMs = TIME_LIMIT_MS, silentMs = limitMs + GRACE_MS, plan } = needs;
     const { statements, maxWaitMs = MAX_WAIT_MS } = this.#options;
     const leave = await this.#queue.enter(Math.min(limitMs, maxWaitMs));
     const connection = this.#free.pop()!;
@@ -60,7 +59,6 @@ export class LeasePool {
       throw error;
     });
     statements.setPlan(client, plan);
-    const silentMs = isUnlimited ? Number.POSITIVE_INFINITY : isQuick ? 0 : limitMs + GRACE_MS;
     const watched = <T>(answer: Promise<T>): Promise<T> => connection.watched(client, answer, silentMs);
     return {
       send: (statement) => watched(statements.send(client, statement)),
@@ -75,21 +73,17 @@ export class LeasePool {
     const lease = await this.lease(needs);
     const limit = needs.limitMs ?? TIME_LIMIT_MS;
     const since = performance.now();
-    const note = (hasFailed: boolean): void =>
-      history.noteAnswer(statement.text, performance.now() - since, { hasFailed });
-    let isClean = true;
+    let failure: unknown;
     try {
-      const outcome = await (needs.limitMs === undefined ? lease.send(statement) : sendWithin(lease, statement, limit));
-      note(false);
-      return outcome;
+      return await (needs.limitMs === undefined ? lease.send(statement) : sendWithin(lease, statement, limit));
     } catch (error) {
-      note(true);
-      isClean = !isConnectionLoss(error);
+      failure = error;
       // A server that cannot interrupt its work loses the connection instead: the time is up all the same.
       const isTimeUp = isQueryCanceled(error) || performance.now() - since >= limit;
       throw needs.limitMs !== undefined && isTimeUp ? new StoreError('time_limit', undefined, error) : error;
     } finally {
-      lease.release(!isClean);
+      history.noteAnswer(statement.text, performance.now() - since, { hasFailed: failure !== undefined });
+      lease.release(isConnectionLoss(failure));
     }
   }
 

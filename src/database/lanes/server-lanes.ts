@@ -8,7 +8,7 @@ import { invariant } from '../../invariant.ts';
 import { raw, type Sql } from '../../sql.ts';
 import { type Cells, type ReadOptions, StoreError, type WriteTarget } from '../contract.ts';
 import { countOf, type Outcome } from '../pg-internals.ts';
-import { type ServerUrl, TIME_LIMIT_MS, withSetting } from '../server-url.ts';
+import { LOCK_LIMIT, type ServerUrl, TIME_LIMIT_MS, withSetting } from '../server-url.ts';
 import { isConnectionLoss, isQueryCanceled, isTransient, toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried } from '../transaction.ts';
 import { LeasePool, type LeasePoolOptions } from './lease-pool.ts';
@@ -54,7 +54,7 @@ export class ServerLanes {
     this.#pool = pool(pipelines, { kept: 1, maxWaitMs: TIME_LIMIT_MS });
     this.#slowPool = pool(slowReads, { kept: 1, config: withSetting(config, ONE_PROCESSOR) });
     this.#urgentPool = pool(URGENT_CONNECTIONS);
-    this.#writePool = pool(poolSize, { kept: 1 });
+    this.#writePool = pool(poolSize, { kept: 1, config: withSetting(config, LOCK_LIMIT) });
     this.#batcher = new WriteBatcher({
       lease: () => this.lease(),
       alone: (statement) => this.#writeAlone(statement),
@@ -93,7 +93,7 @@ export class ServerLanes {
   }
 
   lease(isUnlimited = false): Promise<Lease> {
-    return this.#writePool.lease({ isUnlimited });
+    return this.#writePool.lease(isUnlimited ? { silentMs: Number.POSITIVE_INFINITY } : {});
   }
 
   separateWritesTo(tables: readonly string[]): void {
@@ -116,14 +116,14 @@ export class ServerLanes {
     invariant(lane === 'slow' || isRead(text), 'only SELECTs can be asked twice');
     if (lane === 'urgent') {
       // Each connection of the pool may be lost before one is new.
-      for (let i = 0; i < URGENT_CONNECTIONS; i++) yield this.#urgentPool.rows(statement, { isQuick: true });
+      for (let i = 0; i < URGENT_CONNECTIONS; i++) yield this.#urgentPool.rows(statement, { silentMs: 0 });
       yield this.#urgentPool.rows(statement);
       return;
     }
     const wanted = lane === 'slow' || isPlannedAnew ? undefined : plan;
     if (lane === 'quick' || lane === 'query') {
       if (history.speedOf(text) === 'quick') yield this.#pipeline.rows(statement, wanted);
-      if (history.speedOf(text) !== 'slow') yield this.#pool.rows(statement, { plan: wanted, isQuick: true });
+      if (history.speedOf(text) !== 'slow') yield this.#pool.rows(statement, { plan: wanted, silentMs: 0 });
     }
     const needs = { limitMs, plan: wanted };
     yield this.#slowPool.rows(statement, needs);
