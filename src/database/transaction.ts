@@ -89,7 +89,7 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
 
 interface AttemptTime {
   readonly limits: readonly Sql[];
-  /** By the clock of `performance`. */
+  /** A time of the clock of `performance`. */
   readonly end: number;
 }
 

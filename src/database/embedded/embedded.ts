@@ -5,7 +5,7 @@
 import { currentCaller } from '../../caller.ts';
 import { MAX_WAIT_MS } from '../../fair-queue.ts';
 import { raw, type Sql } from '../../sql.ts';
-import { type Cells, type Database, type Reader, StoreError } from '../contract.ts';
+import { type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { laneQueue } from '../lanes/queue.ts';
 import { Statements } from '../lanes/statements.ts';
 import { WriteBatcher } from '../lanes/write-batcher.ts';
@@ -26,13 +26,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
  * without statistics is ten times too high, and such a query must not be rejected.
  */
 const MS_OF_COST = 0.002;
-
-/** No statement can be cancelled here, so the planner's estimate decides before it runs. Throws `time_limit`. */
-async function mustBeCheap(db: Reader, statement: Sql, limitMs: number): Promise<void> {
-  const cost = (await planOf(db, statement))['Total Cost'];
-  if (cost * MS_OF_COST <= limitMs) return;
-  throw new StoreError('time_limit', undefined, new Error(`expected to cost ${cost}`));
-}
+/** Milliseconds up to which a query of unknown speed is expected to be quick. */
+const QUICK_QUERY_MS = 10;
 
 function timeLimitError(error: unknown): never {
   throw isDivisionByZero(error) ? new StoreError('time_limit', undefined, error) : error;
@@ -66,10 +61,11 @@ class EmbeddedDatabase implements Database {
   readonly replicaFor = (): Reader => this;
   readonly noteWrite = async (): Promise<void> => undefined;
 
-  readonly rows: Database['rows'] = (statement, { lane, limitMs } = {}) =>
-    lane === 'slow' || lane === 'query'
-      ? this.#slowly(statement, limitMs).catch(timeLimitError)
-      : this.#batcher.rows(statement);
+  readonly rows: Database['rows'] = async (statement, options = {}) => {
+    if (options.lane !== 'slow' && options.lane !== 'query') return this.#batcher.rows(statement);
+    const isQuick = await this.#mustEndInTime(statement, options);
+    return (await (isQuick ? this.#alone(statement) : this.#slowly(statement)).catch(timeLimitError)).rows;
+  };
   readonly run: Database['run'] = async (statement) => countOf(await this.#alone(statement));
   readonly write: Database['write'] = (statement, target) => this.#batcher.rows(statement, target);
   readonly transaction: Database['transaction'] = (work, options) => transact(this.#lease, work, options);
@@ -116,20 +112,51 @@ class EmbeddedDatabase implements Database {
     }
   };
 
-  readonly #alone = async (statement: Sql): Promise<Outcome> => {
+  /** `beforeNext` is called before the next statement has its turn. */
+  readonly #alone = async (statement: Sql, beforeNext?: () => void): Promise<Outcome> => {
     mustNotHoldConnection();
     return this.#turns.serve(async () => {
       const client = await this.#engine.client();
+      const since = performance.now();
       // After a migration, a statement that was prepared before it has to be prepared again.
-      return retried(() => this.#statements.send(client, statement));
+      const outcome = await retried(() => this.#statements.send(client, statement));
+      this.#statements.history.noteAnswer(statement.text, performance.now() - since);
+      beforeNext?.();
+      return outcome;
     });
   };
 
-  /** At most one slow statement is queued for the connection, so a quick one waits for a single slow one. */
-  async #slowly(statement: Sql, limitMs: number | undefined): Promise<readonly Cells[]> {
-    mustNotHoldConnection();
-    if (limitMs !== undefined) await mustBeCheap(this, statement, limitMs);
-    return (await this.#slowTurns.serve(() => this.#alone(statement))).rows;
+  /**
+   * No statement can be cancelled here, so the planner's estimate decides before it runs. Throws `time_limit`. Resolves
+   * with true for a query that is expected to be quick.
+   */
+  async #mustEndInTime(statement: Sql, { lane, limitMs }: ReadOptions): Promise<boolean> {
+    const speed = lane === 'query' ? this.#statements.history.speedOf(statement.text) : 'slow';
+    if (speed === 'quick' || limitMs === undefined) return speed === 'quick';
+    const cost = (await planOf({ rows: async (each) => (await this.#alone(each)).rows }, statement))['Total Cost'];
+    if (cost * MS_OF_COST > limitMs)
+      throw new StoreError('time_limit', undefined, new Error(`expected to cost ${cost}`));
+    return speed === 'unknown' && cost * MS_OF_COST <= QUICK_QUERY_MS;
+  }
+
+  /**
+   * The connection has one slow statement at a time in its queue. Callers whom it has held up get the connection for as
+   * long, so that a request of several statements waits for a single slow one of another caller.
+   */
+  async #slowly(statement: Sql): Promise<Outcome> {
+    const leave = await this.#slowTurns.enter();
+    const since = performance.now();
+    const { id } = currentCaller();
+    let restMs = 0;
+    try {
+      return await this.#alone(statement, () => {
+        const isAwaited = this.#turns.hasOthersThan(id) && !this.#slowTurns.hasOthersThan(id);
+        if (isAwaited) restMs = performance.now() - since;
+      });
+    } finally {
+      if (restMs > 0) setTimeout(leave, restMs);
+      else leave();
+    }
   }
 
   async #copy(folder: string, copy: (folder: string) => Promise<void>): Promise<void> {

@@ -11,7 +11,7 @@ import { lockRows, type WantedRow } from './row-locks.ts';
 import { type UpdateRequest, update } from './update.ts';
 import { lockValues, type WantedValues } from './value-locks.ts';
 
-/** What a batch locks before its first write. */
+/** The values and records that a batch locks before its first write. */
 export interface WantedLocks {
   readonly values: readonly WantedValues[];
   readonly rows: readonly WantedRow[];
