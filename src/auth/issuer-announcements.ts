@@ -7,14 +7,12 @@ import { raw } from '../sql.ts';
 
 const ISSUER_CHANNEL = 'bylaw_issuer';
 
-export interface IssuerAnnouncement {
-  readonly db: Database;
-  readonly issuer: string;
-  readonly warn: (message: string) => void;
-}
-
 /** Returns a function that stops listening. Never rejects: a node without announcements serves all the same. */
-export async function announceIssuer({ db, issuer, warn }: IssuerAnnouncement): Promise<() => Promise<void>> {
+export async function announceIssuer(
+  db: Database,
+  issuer: string,
+  warn: (message: string) => void,
+): Promise<() => Promise<void>> {
   // Notifications reach every node of the database, whichever schema of it has its tables.
   const place = await db.rows(raw('SELECT current_schema()'), { lane: 'urgent' }).then(
     ([row]) => row?.[0] ?? '',

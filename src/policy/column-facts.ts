@@ -7,14 +7,12 @@
 import { type ColumnRef, type Condition, type NullTest, RECORD, type Test, type Value } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import type { Predicate } from './emit/decision.ts';
-import { readerOf } from './emit/value-places.ts';
+import { readerOf, type Values } from './emit/value-places.ts';
 import { and, existsOf, or } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { isTo, scalarOf } from './scalar-types.ts';
 import { NO_RELATED, type Row } from './types.ts';
 import { nodesOf } from './visit.ts';
-
-type SlotValues = readonly unknown[];
 
 // ---------------------------------------------------------------- the requirements of a condition
 
@@ -35,7 +33,7 @@ export function isValueTest(cond: Condition, source = RECORD.id): cond is ValueT
 
 export const isOfOneValue = ({ op }: ValueTest): boolean => OPERATORS[op].family === 'equality';
 
-export function valuesOfTest({ right }: ValueTest, values: SlotValues): readonly unknown[] {
+export function valuesOfTest({ right }: ValueTest, values: Values): readonly unknown[] {
   const value = right.kind === 'slot' ? readerOf(right)(values) : right.value;
   return Array.isArray(value) ? value : [value];
 }
@@ -46,7 +44,7 @@ interface ColumnFact {
   readonly value: unknown;
 }
 
-export type FactsOf = (values: SlotValues) => readonly ColumnFact[];
+export type FactsOf = (values: Values) => readonly ColumnFact[];
 
 /** Every record that meets the condition, stored or being created, has each of these values. */
 export function factsOf(cond: Condition): FactsOf {
@@ -124,7 +122,7 @@ export class DecidableLeaves {
   }
 
   /** The outcome of each leaf, a character each; undefined where the facts decide none. */
-  outcomes(facts: Facts, values: SlotValues): string | undefined {
+  outcomes(facts: Facts, values: Values): string | undefined {
     let outcomes = '';
     let decidesSome = false;
     for (const { names, predicate } of this.#leaves) {

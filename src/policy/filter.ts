@@ -21,7 +21,6 @@ import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
 import type { Catalog, Checked, ColumnOperand, Params, RequestOperand, Row, ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 import type { Visibility } from './visibility.ts';
-import { columnName } from './visit.ts';
 
 /** A filter has one place for each. */
 export const MAX_PARAMS = LIMITS.comparisons;
@@ -86,6 +85,11 @@ export function equalityFilter(
   const params: Record<string, Scalar> = {};
   for (let i = 0; i < sorted.length; i++) params[i] = sorted[i]!.value;
   return new Filter(plan, params);
+}
+
+function columnName(column: MemberColumn): string {
+  if (column.kind === 'id') return 'id';
+  return column.kind === 'field' ? column.field.name : column.relation.name;
 }
 
 /** No text states it. */

@@ -10,24 +10,14 @@ export const isList = (operand: CheckedOperand): boolean => 'list' in operand &&
 export const isOfCaller = (operand: CheckedOperand): operand is RequestOperand =>
   operand.kind === 'request' && operand.source === 'auth';
 
-export const memberName = (member: Member): string => (member.kind === 'field' ? member.field : member.relation).name;
+type NamedMember = Member | Exclude<ColumnOperand['column'], { kind: 'id' }>;
+export const memberName = (member: NamedMember): string =>
+  (member.kind === 'field' ? member.field : member.relation).name;
 
 /** The member of its own record that a column is, or is reached by; undefined for the id. */
 export function ownMemberOf({ steps: [first], column }: ColumnOperand): string | undefined {
   if (first !== undefined) return first.relation.name;
-  return column.kind === 'id' ? undefined : columnName(column);
-}
-
-/** The key of the column in the record. */
-export function columnName(column: ColumnOperand['column']): string {
-  switch (column.kind) {
-    case 'id':
-      return 'id';
-    case 'field':
-      return column.field.name;
-    case 'belongs_to':
-      return column.relation.name;
-  }
+  return column.kind === 'id' ? undefined : memberName(column);
 }
 
 /** The conditions directly inside. */

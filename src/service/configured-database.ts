@@ -33,17 +33,16 @@ export function orClose<T>(db: Database, work: Promise<T>): Promise<T> {
 const REACHABLE_WITHIN_MS = 30_000;
 const RETRY_PAUSE_MS = 500;
 
-interface StartWait {
-  readonly cwd: string;
-  /** Called once, when the start begins to wait. */
-  readonly onWait: (message: string) => void;
-}
-
 /**
  * Waits half a minute for a server that cannot be reached, because the database may start after the
  * service, as with containers and after a power failure. A wrong password or name fails at once.
+ * `onWait` is called once, when the start begins to wait.
  */
-export async function openDatabaseWhenUp(config: Config, { cwd, onWait }: StartWait): Promise<Database> {
+export async function openDatabaseWhenUp(
+  config: Config,
+  cwd: string,
+  onWait: (message: string) => void,
+): Promise<Database> {
   const end = performance.now() + REACHABLE_WITHIN_MS;
   for (let attempt = 1; ; attempt++) {
     try {

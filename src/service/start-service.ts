@@ -83,8 +83,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;
   const warn = (message: string): void => log.logger.warn(message);
-  const stopAnnouncements =
-    db.kind === 'postgres' ? await announceIssuer({ db, issuer: config.baseUrl, warn }) : undefined;
+  const stopAnnouncements = db.kind === 'postgres' ? await announceIssuer(db, config.baseUrl, warn) : undefined;
   const forgetting = setInterval(() => void app.kept.forgetOld().catch(() => undefined), FORGET_KEYS_EVERY_MS);
   forgetting.unref();
   const stop = async (farewellMs = 0): Promise<void> => {

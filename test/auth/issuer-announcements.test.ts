@@ -10,7 +10,7 @@ it.runIf(hasPostgres)('nodes of one database with different base URLs warn of ea
   const warned: Record<string, string[]> = { a: [], same: [], b: [], apart: [] };
   const start = async (name: string, databaseUrl: string, issuer: string) => {
     const db = await openDatabase({ url: databaseUrl, pipelines: 1, poolSize: 1 });
-    const stop = await announceIssuer({ db, issuer, warn: (message) => warned[name]!.push(message) });
+    const stop = await announceIssuer(db, issuer, (message) => warned[name]!.push(message));
     return async () => {
       await stop();
       await db.close();

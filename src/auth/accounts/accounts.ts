@@ -26,11 +26,6 @@ export interface Issued {
   readonly cookie: { readonly value: string; readonly maxAge: number };
 }
 
-export interface RefreshRequest {
-  readonly token: string;
-  readonly client: RequestClient;
-}
-
 export interface ListedSession extends SessionRow {
   readonly current: boolean;
 }
@@ -79,7 +74,7 @@ export class Accounts {
   }
 
   /** Throws `invalid_token`, `refresh_reused`, `rate_limited`. */
-  async refresh({ token, client }: RefreshRequest): Promise<Issued> {
+  async refresh(token: string, client: RequestClient): Promise<Issued> {
     const { db, sessions, limiter, authenticator } = this.#parts;
     await limiter.refresh(client);
     const refreshed = await db.transaction(async (tx) => {

@@ -23,11 +23,6 @@ export interface ResetConfirmation {
   readonly client: RequestClient;
 }
 
-export interface VerificationConfirmation {
-  readonly token: string;
-  readonly client: RequestClient;
-}
-
 export interface RecoveryParts extends Omit<AccountParts, 'schema' | 'tokens'> {
   readonly mailer: Mailer;
   readonly baseUrl: () => string;
@@ -111,7 +106,7 @@ export class Recovery {
   }
 
   /** Throws `validation_failed`, `rate_limited`. */
-  async confirmVerification({ token, client }: VerificationConfirmation): Promise<void> {
+  async confirmVerification(token: string, client: RequestClient): Promise<void> {
     const { db, users, authenticator, limiter } = this.#parts;
     await limiter.redeem(client);
     const { userId } = await db.transaction(async (tx) => {

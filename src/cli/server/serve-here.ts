@@ -59,7 +59,7 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const say = (message: string): void =>
     isTerminal(io.stderr) ? void io.stderr.write(`bylaw: ${message}\n`) : log.logger.info(message);
   const isFirst = announceFirstStart(config, io, say);
-  const db = await openDatabaseWhenUp(config, { cwd: io.cwd, onWait: say });
+  const db = await openDatabaseWhenUp(config, io.cwd, say);
   const readMetrics = isWorker ? readMetricsOfAll : undefined;
   const service = await orClose(db, startService({ config, schema, db, log, readMetrics }));
   const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;

@@ -28,7 +28,7 @@ import {
   type Verdict,
 } from '../types.ts';
 import { addSeconds, own, type Scalar } from '../values.ts';
-import { columnName, memberName } from '../visit.ts';
+import { memberName } from '../visit.ts';
 
 type KleeneValue = boolean | undefined;
 /** A part of a policy and its value. `absent` names what was null if the value is unknown. */
@@ -289,7 +289,8 @@ class Evaluation {
   #columnValue(operand: ColumnOperand, variables: BoundRows): FoundValue {
     const at = this.#walk(operand, variables);
     if ('absent' in at) return at;
-    const value = own(at.row, columnName(operand.column)) ?? undefined;
+    const { column } = operand;
+    const value = own(at.row, column.kind === 'id' ? 'id' : memberName(column)) ?? undefined;
     return value === undefined ? { absent: `\`${this.#text(operand.span)}\` is null` } : { value: value as Scalar };
   }
 

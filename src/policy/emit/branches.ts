@@ -36,16 +36,11 @@ export function branchesOf(cond: Condition, printing: BranchPrinting): readonly 
   if (possible === undefined || possible.length === 0) return undefined;
   const apart = possible.map((way) => ({ cond: way, accesses: accessesOf(way, printing.indexed) }));
   if (apart.some(({ accesses }) => accesses.length === 0)) return undefined;
-  return apart.map((branch) => branchShape(branch, printing));
+  return apart.map(({ cond: way, accesses }) => branchShape(way, accesses, printing));
 }
 
 // ---------------------------------------------------------------- taking apart
 
-interface Apart {
-  readonly cond: Condition;
-  /** The parts of it that an index may serve, at least one. */
-  readonly accesses: readonly BranchAccess[];
-}
 /** A test for a value of a column, for an element of a list, or for keys that are found first. */
 type BranchAccess = ValueTest | Exists;
 /** Conjuncts, one of which an index serves. */
@@ -120,7 +115,8 @@ function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<s
 
 // ---------------------------------------------------------------- printing
 
-function branchShape({ cond, accesses }: Apart, printing: BranchPrinting): BranchShape {
+/** `accesses`: the parts of the condition that an index may serve, at least one. */
+function branchShape(cond: Condition, accesses: readonly BranchAccess[], printing: BranchPrinting): BranchShape {
   const [first, second] = accesses.map((access) => partsOfShape(cond, access, printing));
   return {
     fill: (values) => new FilledBranch(first!, { values, print: (where) => where.fill(values) }, second),

@@ -272,14 +272,13 @@ class PageStatements {
       return this.#selected(this.keyset, { rows: this.#rows, conditions: [first] }, anyWindowOf(most, offset));
     }
     const { halves } = this.keyset;
-    if (halves === undefined)
-      return this.#range(this.keyset, { where: this.#after(this.keyset), window: windowOf(most, offset) });
+    if (halves === undefined) return this.#range(this.keyset, this.#after(this.keyset), windowOf(most, offset));
     const { column, present, absent } = halves;
     const without = sql`${column} IS NULL`;
     const position = this.#position;
     const none = { rows: 0, place: 0 };
     if (position !== undefined && position[0] === null)
-      return this.#range(absent, { where: [...this.#after(absent), without], window: windowOf(most, none) });
+      return this.#range(absent, [...this.#after(absent), without], windowOf(most, none));
     const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
     const half = windowOf(upTo, none);
     const withValue = [...this.#after(present), sql`${column} IS NOT NULL`];
@@ -288,11 +287,11 @@ class PageStatements {
     // A SELECT by its first word: after a loss of the connection, only a SELECT is sent again.
     return sql`
       SELECT *
-        FROM (WITH "present" AS MATERIALIZED (${this.#range(present, { where: withValue, window: half })})
+        FROM (WITH "present" AS MATERIALIZED (${this.#range(present, withValue, half)})
               SELECT *
                 FROM "present"
                UNION ALL
-             (${this.#range(absent, { where: [without, isShort], window: half })})) AS "page"
+             (${this.#range(absent, [without, isShort], half)})) AS "page"
        ORDER BY ${this.keyset.order} ${windowOf(most, offset)}`;
   }
 
@@ -304,7 +303,7 @@ class PageStatements {
     return this.#position === undefined ? [] : [keyset.after(this.#position)];
   }
 
-  #range(keyset: Keyset, { where, window }: KeysetRange): Sql {
+  #range(keyset: Keyset, where: readonly Sql[], window: Sql): Sql {
     const { rows, conditions } = this.#matching;
     return this.#selected(keyset, { rows, conditions: [...where, ...conditions] }, window);
   }
@@ -323,11 +322,6 @@ class PageStatements {
 interface RowSelection {
   readonly rows: ScopedRows;
   readonly conditions: readonly Sql[];
-}
-
-interface KeysetRange {
-  readonly where: readonly Sql[];
-  readonly window: Sql;
 }
 
 const positionCell =

@@ -14,7 +14,7 @@ export const confirmVerification = route({
   answers: { 204: { description: 'Verified.' } },
   problems: ['rate_limited'],
   async handle(ctx, app, body) {
-    await app.auth.recovery.confirmVerification({ ...body, client: clientOf(ctx) });
+    await app.auth.recovery.confirmVerification(body.token, clientOf(ctx));
     ctx.status = 204;
   },
 });

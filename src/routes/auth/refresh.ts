@@ -17,6 +17,6 @@ export const refresh = route({
   answers: { 200: tokensAnswer },
   problems: ['invalid_token', 'refresh_reused', 'rate_limited'],
   async handle(ctx, app, body) {
-    answerIssued(ctx, app, await app.auth.accounts.refresh({ token: body.refresh_token, client: clientOf(ctx) }));
+    answerIssued(ctx, app, await app.auth.accounts.refresh(body.refresh_token, clientOf(ctx)));
   },
 });

@@ -47,7 +47,7 @@ export function listRequestOf(pairs: readonly QueryPair[], collection: Collectio
   const offset = readInteger(pairs, OFFSET, errors);
   const relations = readExpand(pairs, collection, errors);
   const exact = readFilters(pairs, collection, errors);
-  if (errors.length === 0) requireTenant(exact, collection, errors);
+  if (errors.length === 0 && collection.tenantLayout !== null) requireTenant(exact, collection, errors);
   throwErrors(errors);
   return { limit, offset, expands: relations.map((relation) => ({ relation, expands: [] })), exact };
 }

@@ -168,9 +168,13 @@ function addFields(draft: CollectionDraft, { report }: Declaring): void {
   }
 }
 
-function relationsOf(
-  draft: CollectionDraft,
-): readonly { readonly name: string; readonly shape: RelationShape; readonly path: Path }[] {
+interface DeclaredRelation<Shape> {
+  readonly name: string;
+  readonly shape: Shape;
+  readonly path: Path;
+}
+
+function relationsOf(draft: CollectionDraft): readonly DeclaredRelation<RelationShape>[] {
   const entries = Object.entries(draft.shape.relations ?? {});
   return entries.map(([name, shape]) => ({ name, shape, path: [...draft.path, 'relations', name] }));
 }
@@ -196,13 +200,7 @@ function addBelongsTo(draft: CollectionDraft, context: Declaring): void {
   }
 }
 
-interface DeclaredBelongsTo {
-  readonly name: string;
-  readonly shape: BelongsToShape;
-  readonly path: Path;
-}
-
-function belongsToOf({ name, shape, path }: DeclaredBelongsTo, report: Report): BelongsTo {
+function belongsToOf({ name, shape, path }: DeclaredRelation<BelongsToShape>, report: Report): BelongsTo {
   const { collection, required = false, on_delete, was } = shape;
   if (required && on_delete === 'set_null') {
     const message = 'a required relation cannot be set to null; expected `cascade` or `restrict`';
@@ -227,7 +225,7 @@ function addReverse(draft: CollectionDraft, context: Declaring): void {
     const also = shape.kind === 'has_one' ? [] : [`${name}_any`];
     const free = claim(draft, { name, path, also }, context.report);
     const known = targetExists(shape.collection, path, context);
-    const relation = known ? reverseOf({ name, shape, path, draft }, context) : undefined;
+    const relation = known ? reverseOf({ name, shape, path }, draft, context) : undefined;
     if (relation !== undefined && free) draft.relations.set(name, relation);
     else disown(name, draft, context);
   }
@@ -238,14 +236,9 @@ function disown(name: string, { fields, relations }: CollectionDraft, { broken }
   for (const lost of [name, `${name}_id`]) if (!fields.has(lost) && !relations.has(lost)) broken.add(lost);
 }
 
-interface Reverse {
-  readonly name: string;
-  readonly shape: Exclude<RelationShape, BelongsToShape>;
-  readonly path: Path;
-  readonly draft: CollectionDraft;
-}
+type Reverse = DeclaredRelation<Exclude<RelationShape, BelongsToShape>>;
 
-function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): Relation | undefined {
+function reverseOf({ name, shape, path }: Reverse, draft: CollectionDraft, context: Declaring): Relation | undefined {
   const { kind, collection } = shape;
   if (kind === 'many_to_many') {
     return {
@@ -258,7 +251,7 @@ function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): R
       was: shape.was,
     };
   }
-  const via = viaReference({ via: shape.via, path, draft, collection }, context);
+  const via = viaReference({ name, shape, path }, draft, context);
   if (via === undefined) return undefined;
   // At most one record may reference this one.
   if (kind === 'has_one') {
@@ -268,15 +261,9 @@ function reverseOf({ name, shape, path, draft }: Reverse, context: Declaring): R
   return { kind, name, collection, via: via.name, viaColumn: via.column };
 }
 
-interface Via {
-  readonly via: string;
-  readonly path: Path;
-  readonly draft: CollectionDraft;
-  readonly collection: string;
-}
-
 function viaReference(
-  { via, path, draft, collection }: Via,
+  { shape: { via, collection }, path }: DeclaredRelation<{ readonly via: string; readonly collection: string }>,
+  draft: CollectionDraft,
   { drafts, broken, report }: Declaring,
 ): BelongsTo | undefined {
   const { relations, fields } = drafts.get(collection)!;

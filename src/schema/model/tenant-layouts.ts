@@ -185,7 +185,7 @@ class TenantLayoutCheck {
     if (found === undefined && broken.has(within)) return undefined;
     const near = found === undefined ? nearest(within, referencesByName(collection).keys()) : undefined;
     const hint = near === undefined ? '' : `; did you mean \`within_${near}\`?`;
-    const message = `${notWithin(collection, { member: member.name, within })}${hint}`;
+    const message = `${notWithin(collection, member.name, within)}${hint}`;
     return report({ code: 'unique_within', message, path, replacement: near && `within_${near}` });
   }
 }
@@ -216,12 +216,7 @@ const betweenKeys = (from: Bare, to: Bare): Misplaced => ({
     'leads to can be on different machines; distribute both by one, or one of them as `reference`',
 });
 
-interface WithinNames {
-  readonly member: string;
-  readonly within: string;
-}
-
-function notWithin({ name, relations }: Bare, { member, within }: WithinNames): string {
+function notWithin({ name, relations }: Bare, member: string, within: string): string {
   const found = relations.get(within);
   if (member === within) return `\`${member}\` cannot be unique within itself; expected \`unique: true\``;
   if (found === undefined) return `\`${name}\` has no relation \`${within}\``;

@@ -60,12 +60,12 @@ class Primary {
       if (worker.process.pid !== undefined || this.#isStopping) return;
       // The system created no process, so no exit will be reported.
       this.#io.stderr.write(`bylaw serve: no process can be started for a worker: ${error.message}\n`);
-      this.#onExit({ code: 1, signal: null, lived: 0 });
+      this.#onExit(1, null, 0);
     });
     worker.once('exit', (code, signal) => {
       this.#ready.delete(worker.id);
       if (this.#isStopping) return;
-      this.#onExit({ code, signal, lived: performance.now() - began });
+      this.#onExit(code, signal, performance.now() - began);
     });
   }
 
@@ -79,7 +79,8 @@ class Primary {
     this.#io.stdout.write(`${readyLine(url ?? baseUrl, this.#config)}\n`);
   }
 
-  #onExit({ code, signal, lived }: WorkerExit): void {
+  /** `lived`: milliseconds. */
+  #onExit(code: number, signal: string | null, lived: number): void {
     // The first worker has reported why it cannot start; the others could not start either.
     if (!this.#hasStarted && signal === null) {
       this.#stop(code);
@@ -114,13 +115,6 @@ class Primary {
     const text = await registry.clusterMetrics().catch(() => '');
     if (worker.isConnected()) worker.send({ type: METRICS, id, text } satisfies WorkerMessage);
   }
-}
-
-interface WorkerExit {
-  readonly code: number;
-  readonly signal: string | null;
-  /** Milliseconds. */
-  readonly lived: number;
 }
 
 function stop(worker: Worker): void {
