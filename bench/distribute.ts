@@ -102,7 +102,7 @@ class Contender {
 
   async list(n: number): Promise<void> {
     const { json } = await this.#records.list(this.#access(n), { limit: 20, offset: 0 });
-    if (!json.includes(team(n))) throw new Error(`no page of ${team(n)}: ${json}`);
+    if (!String(json).includes(team(n))) throw new Error(`no page of ${team(n)}: ${json}`);
   }
 
   async write(n: number): Promise<void> {

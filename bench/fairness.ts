@@ -1,49 +1,33 @@
 /** Measures what an ordinary member notices of one who attacks: refusals, waiting, memory. */
-import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { ATTACKS, type Attack } from './crowd/attacks.ts';
-import { type Asked, Member, pause } from './crowd/member.ts';
-import { CrowdWorld } from './crowd/world.ts';
+import { ATTACKS } from './crowd/attacks.ts';
+import { pause } from './crowd/member.ts';
+import { GOALS, type Noticed, noticedBeside, refusalsOf } from './crowd/noticed.ts';
+import { type CrowdKind, CrowdWorld } from './crowd/world.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { record } from './support/figures.ts';
 import { residentMiB } from './support/processor-time.ts';
-
-/** Milliseconds, and MiB above the memory of calm. */
-const GOALS = {
-  postgres: { p99: 500, healthP99: 100, moreMiB: 300 },
-  embedded: { p99: 1_000, healthP99: 100, moreMiB: 300 },
-} as const;
-type Kind = keyof typeof GOALS;
 
 const DOCUMENTS = 100_000;
 /** A garbage collector gives memory back when it likes; this long after an attack it has. */
 const REST_MS = 5_000;
 
-interface Noticed {
-  readonly failed: readonly Asked[];
-  readonly p99: number;
-  readonly healthP99: number;
-  readonly mostMiB: number;
-  readonly statuses: Readonly<Record<string, number>>;
-}
-
 async function run({ seconds, rows }: BenchOptions): Promise<void> {
   for (const kind of ['postgres', 'embedded'] as const) await attackAll(kind, seconds, Math.min(rows, DOCUMENTS));
 }
 
-async function attackAll(kind: Kind, seconds: number, documents: number): Promise<void> {
+async function attackAll(kind: CrowdKind, seconds: number, documents: number): Promise<void> {
   const world = await CrowdWorld.open({ kind, documents });
   console.log(`\n  ${kind}: an ordinary member beside one who attacks, ${documents} documents`);
   try {
-    const calm = await measured(world, seconds);
-    print('nobody attacks', calm, 0);
-    const calmMiB = residentMiB(world.pid);
+    await noticedBeside(world, seconds);
+    const calm = await noticedBeside(world, seconds);
+    const calmMiB = calm.afterMiB;
+    print('no attack', calm, calmMiB);
     const all: Noticed[] = [];
     for (const attack of ATTACKS) {
-      const noticed = await measured(world, seconds, attack);
+      const noticed = await noticedBeside(world, seconds, attack);
       all.push(noticed);
       print(attack.name, noticed, calmMiB);
-      if (!world.isRunning) throw new Error(`${attack.name} has ended the service`);
     }
     await pause(REST_MS);
     judge(kind, all, { calmMiB, restMiB: residentMiB(world.pid) });
@@ -52,105 +36,35 @@ async function attackAll(kind: Kind, seconds: number, documents: number): Promis
   }
 }
 
-async function measured(world: CrowdWorld, seconds: number, attack?: Attack): Promise<Noticed> {
-  const prepared = await attack?.prepare(world.url, world.attacker);
-  const member = new Member(world.url, world.member);
-  const memory = new MemoryWatch(world.pid);
-  const order = attack && {
-    url: world.url,
-    token: world.attacker.token,
-    loops: attack.loops,
-    isBurst: attack.isBurst ?? false,
-    seconds,
-    prepared,
-  };
-  const [statuses] = await Promise.all([order === undefined ? {} : attacked(order), pause(seconds * 1000)]);
-  const asked = await member.stop();
-  const of = (isHealth: boolean) => asked.filter(({ kind }) => (kind === 'healthz') === isHealth);
-  return {
-    failed: asked.filter(({ status }) => status !== 200),
-    p99: p99Of(of(false)),
-    healthP99: p99Of(of(true)),
-    mostMiB: memory.stop(),
-    statuses,
-  };
-}
+const whole = (value: number, width: number): string => value.toFixed(0).padStart(width);
 
-function attacked(order: object): Promise<Readonly<Record<string, number>>> {
-  const file = fileURLToPath(new URL('./crowd/attacker.ts', import.meta.url));
-  const child = spawn(process.execPath, [file], { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(JSON.stringify(order));
-  let text = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('exit', () => resolve(text === '' ? {} : JSON.parse(text)));
-  });
-}
-
-class MemoryWatch {
-  readonly #timer: NodeJS.Timeout;
-  #most = 0;
-  constructor(pid: number) {
-    this.#timer = setInterval(() => {
-      this.#most = Math.max(this.#most, residentMiB(pid));
-    }, 200);
-  }
-  stop(): number {
-    clearInterval(this.#timer);
-    return this.#most;
-  }
-}
-
-function p99Of(asked: readonly Asked[]): number {
-  const ms = asked.map((one) => one.ms).sort((a, b) => a - b);
-  return ms[Math.min(ms.length - 1, Math.floor(ms.length * 0.99))] ?? Number.NaN;
-}
-
-function print(name: string, { failed, p99, healthP99, mostMiB, statuses }: Noticed, calmMiB: number): void {
-  const refused = failed.map(({ kind, status }) => `${kind} ${status === 0 ? 'without an answer' : status}`);
-  const counts = new Map<string, number>();
-  for (const one of refused) counts.set(one, (counts.get(one) ?? 0) + 1);
-  const what = [...counts].map(([one, count]) => `${count} × ${one}`).join(', ');
+function print(name: string, noticed: Noticed, calmMiB: number): void {
+  const { p99, healthP99, mostMiB, afterMiB, statuses } = noticed;
   const answers = Object.entries(statuses).map(([status, count]) => `${status}: ${count}`);
   console.log(
-    `  ${name.padEnd(42)} p99 ${p99.toFixed(0).padStart(6)} ms  healthz ${healthP99.toFixed(0).padStart(5)} ms` +
-      `  ${`+${Math.max(0, mostMiB - calmMiB).toFixed(0)}`.padStart(5)} MiB  refused: ${what || 'none'}   [${answers.join(', ')}]`,
+    `  ${name.padEnd(42)} p99 ${whole(p99, 6)} ms  healthz ${whole(healthP99, 5)} ms` +
+      `  +${whole(mostMiB - calmMiB, 4)} MiB, then +${whole(afterMiB - calmMiB, 4)}` +
+      `  refused: ${refusalsOf(noticed)}   [${answers.join(', ')}]`,
   );
 }
 
-function judge(
-  kind: Kind,
-  all: readonly Noticed[],
-  { calmMiB, restMiB }: { readonly calmMiB: number; readonly restMiB: number },
-): void {
+interface Memory {
+  readonly calmMiB: number;
+  readonly restMiB: number;
+}
+
+function judge(kind: CrowdKind, all: readonly Noticed[], { calmMiB, restMiB }: Memory): void {
   const goals = GOALS[kind];
-  const most = (of: (noticed: Noticed) => number) => Math.max(...all.map(of));
-  const notes = [
-    verdictOf(
-      `${kind}: refused or failed requests`,
-      most(({ failed }) => failed.length),
-      0,
-    ),
-    verdictOf(
-      `${kind}: p99 in ms beside the worst attack`,
-      most(({ p99 }) => p99),
-      goals.p99,
-    ),
-    verdictOf(
-      `${kind}: p99 of /healthz in ms`,
-      most(({ healthP99 }) => healthP99),
-      goals.healthP99,
-    ),
-    verdictOf(
-      `${kind}: MiB above calm`,
-      most(({ mostMiB }) => mostMiB - calmMiB),
-      goals.moreMiB,
-    ),
-    verdictOf(`${kind}: MiB above calm ${REST_MS / 1000} s after the last attack`, restMiB - calmMiB, goals.moreMiB),
+  const most = (of: (noticed: Noticed) => number): number => Math.max(...all.map(of));
+  const rest = `MiB above calm ${REST_MS / 1000} s after the last attack`;
+  const figures: readonly (readonly [string, number, number])[] = [
+    ['refused or failed requests', most(({ failed }) => failed.length), 0],
+    ['p99 in ms beside the worst attack', most(({ p99 }) => p99), goals.p99],
+    ['p99 of /healthz in ms', most(({ healthP99 }) => healthP99), goals.healthP99],
+    ['MiB above calm', most(({ mostMiB }) => mostMiB - calmMiB), goals.moreMiB],
+    [rest, restMiB - calmMiB, goals.moreMiB],
   ];
+  const notes = figures.map(([label, value, atMost]) => verdictOf(`${kind}: ${label}`, value, atMost));
   record({
     bench: 'fairness',
     title: `${kind}: an ordinary member beside each attack`,

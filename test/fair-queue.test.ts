@@ -163,48 +163,197 @@ describe('refusals', () => {
   });
 });
 
-test('random mixes of 1 to 20 callers stay within their shares, and no place stays empty', async () => {
-  const steps = fc.array(
-    fc.oneof(
-      { weight: 3, arbitrary: fc.record({ enter: fc.nat({ max: 19 }), times: fc.integer({ min: 1, max: 8 }) }) },
-      { weight: 4, arbitrary: fc.record({ leave: fc.nat({ max: 31 }) }) },
-    ),
-    { maxLength: 60 },
-  );
-  await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 8 }), steps, async (places, all) => {
-      const world = new World(places);
-      const share = Math.max(1, Math.floor(places * 0.75));
-      const asked = new Map<string, number>();
-      for (const step of all) {
-        const before = world.grants.length;
-        const heldBefore = world.held;
-        if ('leave' in step) await world.leave(step.leave);
-        else
-          for (let i = 0; i < step.times; i++) {
-            asked.set(`${step.enter}`, (asked.get(`${step.enter}`) ?? 0) + 1);
-            await world.enter(`${step.enter}`);
-          }
-        const grants = world.grants.slice(before);
-        const servedOf = (id: string): number => world.grants.filter((granted) => granted === id).length;
-        const waiting = [...asked].filter(([id, count]) => count > servedOf(id)).map(([id]) => id);
-        expect(world.running).toBe(Math.min(places, world.running + waiting.length));
-        if ('leave' in step)
-          for (const id of grants) {
-            const isOverShare = (heldBefore.get(id) ?? 0) > share;
-            const others = waiting.filter((other) => other !== id && (world.held.get(other) ?? 0) < share);
-            expect(isOverShare && others.length > 0).toBe(false);
-          }
-      }
-      // Whoever waits is served within one round of all callers.
-      const waiting = new Set(
-        [...asked].filter(([id, n]) => n > world.grants.filter((g) => g === id).length).map(([id]) => id),
-      );
-      const from = world.grants.length;
-      for (let i = 0; i < waiting.size * 2 && world.running > 0; i++) await world.leave(0);
-      const served = new Set(world.grants.slice(from));
-      if (share < places || places === 1) expect([...waiting].filter((id) => !served.has(id))).toEqual([]);
+// ---------------------------------------------------------------- random mixes in virtual time
+
+interface Task {
+  /** 0 is the service, whose work is kept. */
+  readonly caller: number;
+  /** Milliseconds from the start until it asks for a place, and for which it keeps the place. */
+  readonly at: number;
+  readonly ms: number;
+}
+
+/** A grant of a place, with the state of the lane just before it. */
+interface Grant {
+  readonly task: Task;
+  readonly at: number;
+  /** The grants that were made before the task asked. */
+  readonly asked: number;
+  /** Places of each caller, and tasks of each that wait. */
+  readonly held: ReadonlyMap<number, number>;
+  readonly waiting: ReadonlyMap<number, number>;
+}
+
+/** A lane in virtual time, which notes every grant. */
+class Lane {
+  readonly grants: Grant[] = [];
+  /** Moments at which a task waited although a place was free for it. */
+  readonly idleWaits: number[] = [];
+  readonly #queue: FairQueue;
+  readonly #places: number;
+  readonly #kept: number;
+  readonly #running: { readonly task: Task; readonly end: number; readonly leave: Leave }[] = [];
+  readonly #held = new Map<number, number>();
+  readonly #waiting = new Map<number, number>();
+  #now = 0;
+
+  constructor(places: number, kept: number) {
+    this.#queue = queueOf({ places, kept });
+    this.#places = places;
+    this.#kept = kept;
+  }
+
+  async run(tasks: readonly Task[]): Promise<this> {
+    const arrivals = tasks.toSorted((a, b) => a.at - b.at);
+    while (arrivals.length + this.#running.length > 0) {
+      this.#running.sort((a, b) => a.end - b.end);
+      const [first] = this.#running;
+      const isEnd = first !== undefined && first.end <= (arrivals[0]?.at ?? Number.POSITIVE_INFINITY);
+      this.#now = isEnd ? first.end : arrivals[0]!.at;
+      if (isEnd) this.#end();
+      else void this.#ask(arrivals.shift()!);
+      await settled();
+      if (this.#isPlaceIdle()) this.idleWaits.push(this.#now);
+    }
+    return this;
+  }
+
+  async #ask(task: Task): Promise<void> {
+    const { caller, ms } = task;
+    const asked = this.grants.length;
+    add(this.#waiting, caller, 1);
+    const leave = await asCaller(caller === 0 ? SERVICE : callerOf(`${caller}`), () => this.#queue.enter());
+    add(this.#waiting, caller, -1);
+    this.grants.push({ task, at: this.#now, asked, held: new Map(this.#held), waiting: new Map(this.#waiting) });
+    add(this.#held, caller, 1);
+    this.#running.push({ task, end: this.#now + ms, leave });
+  }
+
+  #end(): void {
+    const { task, leave } = this.#running.shift()!;
+    add(this.#held, task.caller, -1);
+    leave();
+  }
+
+  #isPlaceIdle(): boolean {
+    const used = this.#running.length;
+    const ordinary = [...this.#waiting.keys()].some((caller) => caller !== 0);
+    return (ordinary && used < this.#places) || (this.#waiting.has(0) && used < this.#places + this.#kept);
+  }
+}
+
+function add(counts: Map<number, number>, caller: number, difference: number): void {
+  const count = (counts.get(caller) ?? 0) + difference;
+  if (count === 0) counts.delete(caller);
+  else counts.set(caller, count);
+}
+
+const shareOf = (places: number): number => Math.max(1, Math.floor(places * 0.75));
+
+/** Random bursts of 1 to 20 callers, and some kept work. */
+const mix = fc.array(
+  fc
+    .record({
+      caller: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 20 }) }, fc.constant(0)),
+      at: fc.nat({ max: 200 }),
+      ms: fc.integer({ min: 1, max: 60 }),
+      times: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 10, max: 30 })),
+    })
+    .map(({ times, ...task }) => Array.from({ length: times }, (): Task => task)),
+  { minLength: 1, maxLength: 20 },
+);
+const lane = fc.record({ places: fc.integer({ min: 1, max: 16 }), kept: fc.integer({ min: 0, max: 1 }) });
+
+/** Checks the grants of many random mixes. */
+const everyMix = (check: (ran: Lane, places: number) => void): Promise<void> =>
+  fc.assert(
+    fc.asyncProperty(lane, mix, async ({ places, kept }, tasks) => {
+      check(await new Lane(places, kept).run(tasks.flat()), places);
     }),
-    { numRuns: 200 },
+    { numRuns: 100 },
   );
+
+describe('random mixes of 1 to 20 callers', () => {
+  test('a lane leaves no place empty while a task waits, and serves every task', async () => {
+    await everyMix(({ idleWaits, grants }) => {
+      expect(idleWaits).toEqual([]);
+      expect(grants.at(-1)!.waiting).toEqual(new Map());
+    });
+  });
+
+  test('a caller beyond three quarters of the places gets another place only if each caller that waits has as many', async () => {
+    await everyMix(({ grants }, places) => {
+      const share = shareOf(places);
+      const greedy = grants.filter(({ task: { caller }, held, waiting }) => {
+        const others = [...waiting.keys()].filter((other) => other !== caller && other !== 0);
+        return caller !== 0 && (held.get(caller) ?? 0) >= share && others.some((id) => (held.get(id) ?? 0) < share);
+      });
+      expect(greedy).toEqual([]);
+    });
+  });
+
+  test('no caller gets two places while another one with less than its share waits for one', async () => {
+    await everyMix(({ grants }, places) => {
+      const share = shareOf(places);
+      /** The callers that have been served since the last grant of each caller that waits. */
+      const overtaking = new Map<number, Set<number>>();
+      for (const { task, held, waiting } of grants) {
+        overtaking.delete(task.caller);
+        for (const [waits, overtook] of overtaking) {
+          const isBeyond = (held.get(waits) ?? 0) >= share;
+          if (isBeyond || !waiting.has(waits)) overtaking.delete(waits);
+          else if (task.caller !== 0) {
+            expect(overtook.has(task.caller)).toBe(false);
+            overtook.add(task.caller);
+          }
+        }
+        for (const waits of waiting.keys()) if (!overtaking.has(waits)) overtaking.set(waits, new Set());
+      }
+    });
+  });
+
+  test('the service time of a caller is at most three quarters of all places while another one waits', async () => {
+    await everyMix(({ grants }, places) => {
+      for (const [i, { task, at, asked }] of grants.entries()) {
+        // Places that were lent before the task asked come back when their tasks end.
+        const meanwhile = Map.groupBy(grants.slice(asked, i), (grant) => grant.task.caller);
+        for (const [caller, own] of meanwhile) {
+          if (caller === 0 || task.caller === 0 || caller === task.caller) continue;
+          const served = own.reduce((sum, grant) => sum + Math.min(grant.task.ms, at - grant.at), 0);
+          expect(served).toBeLessThanOrEqual(shareOf(places) * (at - task.at));
+        }
+      }
+    });
+  });
+
+  test('callers with tasks of equal length that wait all the time are served for equally long', async () => {
+    const crowd = fc.record({
+      places: fc.integer({ min: 1, max: 8 }),
+      callers: fc.integer({ min: 2, max: 20 }),
+      ms: fc.integer({ min: 1, max: 50 }),
+      each: fc.integer({ min: 8, max: 12 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(crowd, async ({ places, callers, ms, each }) => {
+        const tasks = Array.from({ length: callers * each }, (_, i) => ({ caller: 1 + (i % callers), at: 0, ms }));
+        const { grants } = await new Lane(places, 0).run(tasks);
+        const end = grants.find(({ at, waiting }) => at > 0 && waiting.size < callers)!.at;
+        const before = grants.filter(({ at }) => at < end);
+        const times = Array.from({ length: callers }, (_, i) =>
+          before.reduce((sum, { task }) => sum + (task.caller === i + 1 ? ms : 0), 0),
+        );
+        expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(ms);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('ordinary tasks leave the kept place free, and kept work comes before all of them', async () => {
+    await everyMix(({ grants }, places) => {
+      const ordinary = grants.filter(({ task: { caller } }) => caller !== 0);
+      const used = ordinary.map(({ held }) => [...held.values()].reduce((sum, count) => sum + count, 0));
+      expect(used.filter((count) => count >= places)).toEqual([]);
+      expect(ordinary.filter(({ waiting }) => waiting.has(0))).toEqual([]);
+    });
+  });
 });

@@ -1,5 +1,5 @@
 /** The sample schema with many rows, an attacker and an ordinary member: what one caller can do to another. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,11 +9,17 @@ import { isolatedUrl, startPostgres, type TestPostgres } from '../../test/suppor
 import { call } from '../movies/client.ts';
 import { type Server, startBylaw } from '../support/server.ts';
 
-const SCHEMA = fileURLToPath(new URL('../../bylaw.yaml', import.meta.url));
+const SAMPLE = fileURLToPath(new URL('../../bylaw.yaml', import.meta.url));
+/** A larger body than by default, so that large requests do some of their work before they are refused. */
+const LIMITS = 'limits: { body: 1MiB }';
+
+export type CrowdKind = 'postgres' | 'embedded';
 
 export interface CrowdOptions {
-  readonly kind: 'postgres' | 'embedded';
+  readonly kind: CrowdKind;
   readonly documents: number;
+  /** A server to use. Default: a server of its own. */
+  readonly databaseUrl?: string;
 }
 
 export interface Person {
@@ -39,13 +45,15 @@ export class CrowdWorld {
     this.#ends = ends;
   }
 
-  static async open({ kind, documents }: CrowdOptions): Promise<CrowdWorld> {
+  static async open(options: CrowdOptions): Promise<CrowdWorld> {
     const folder = mkdtempSync(join(tmpdir(), 'bylaw-crowd-'));
+    const schema = join(folder, 'bylaw.yaml');
+    writeFileSync(schema, `${readFileSync(SAMPLE, 'utf8')}\n${LIMITS}\n`);
     const ends: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
-    const database = await databaseOf(kind, folder, ends);
+    const database = await databaseOf(options, folder, ends);
     const start = () =>
       startBylaw({
-        schema: SCHEMA,
+        schema,
         data: folder,
         ...(database.url === undefined ? {} : { databaseUrl: database.url }),
       });
@@ -55,7 +63,7 @@ export class CrowdWorld {
       const people = [await signUp(first.url, 'attacker'), await signUp(first.url, 'member')] as const;
       // A data folder serves one process, so the rows of the embedded database come in between.
       await end(first);
-      await fill(database, documents, people);
+      await fill(database, options.documents, people);
       const server = await start();
       ends.unshift(() => end(server));
       const signedIn = [await signIn(server.url, people[0]), await signIn(server.url, people[1])] as const;
@@ -75,8 +83,13 @@ export class CrowdWorld {
   }
 }
 
-async function databaseOf(kind: CrowdOptions['kind'], folder: string, ends: (() => unknown)[]): Promise<OpenOptions> {
+async function databaseOf(
+  { kind, databaseUrl }: CrowdOptions,
+  folder: string,
+  ends: (() => unknown)[],
+): Promise<OpenOptions> {
   if (kind === 'embedded') return { dataDir: folder };
+  if (databaseUrl !== undefined) return { url: await isolatedUrl(databaseUrl) };
   // As a server comes: the just-in-time compiler is on.
   const settings = { fsync: 'on', synchronous_commit: 'on', autovacuum: 'on', shared_buffers: '512MB', jit: 'on' };
   const postgres: TestPostgres | undefined = await startPostgres({ settings });

@@ -2,6 +2,7 @@ import type { Scenario } from '../scenario.ts';
 import { BACKUP } from './backup.ts';
 import { DATABASE_SCENARIOS } from './database.ts';
 import { DEPLOY_SCENARIOS } from './deploys.ts';
+import { FAIRNESS_SCENARIOS } from './fairness.ts';
 import { LATE_DATABASE } from './late-database.ts';
 import { MIGRATION_KILLED } from './migrations.ts';
 import { POOLER } from './pooler.ts';
@@ -19,4 +20,5 @@ export const SCENARIOS: readonly Scenario[] = [
   REPLICA,
   POOLER,
   SLOW_FILTER,
+  ...FAIRNESS_SCENARIOS,
 ];
