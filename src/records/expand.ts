@@ -9,6 +9,7 @@ import { EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
 import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
 import { type Reading, readable, visibilityOf } from './access-context.ts';
+import { arrayOf, JsonPieces, type JsonText } from './json-pieces.ts';
 import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
 import type { ReadBudget } from './read-budget.ts';
 import type { Members } from './record-shape.ts';
@@ -48,7 +49,7 @@ export interface Expansion extends Omit<Reading, 'q'> {
 }
 
 /** The JSON text of each record; at once where nothing is expanded. */
-export function toJson(reading: Expansion, given: ExpandedRows): readonly string[] | Promise<readonly string[]> {
+export function toJson(reading: Expansion, given: ExpandedRows): readonly JsonText[] | Promise<readonly JsonText[]> {
   const { collection, rows, from, members, expands } = given;
   const own = withExpanded(members, expands);
   const view = new RecordView(reading.store, reading.access, { collection, members: own });
@@ -56,16 +57,19 @@ export function toJson(reading: Expansion, given: ExpandedRows): readonly string
   return rows.length === 0 ? [] : expandedJson(reading, given, view);
 }
 
-async function expandedJson(reading: Expansion, given: ExpandedRows, view: RecordView): Promise<readonly string[]> {
+async function expandedJson(reading: Expansion, given: ExpandedRows, view: RecordView): Promise<readonly JsonText[]> {
   const { collection, rows, from, members, expands } = given;
   const records = rows.map((cells) => cells.slice(from));
   const lookups = await Promise.all(expands.map((expand) => expandOne(reading, expand, { collection, records })));
-  const textOf = (record: Cells): string => {
+  const textOf = (record: Cells): JsonText => {
     const found = lookups.map((lookup) => lookup(record));
-    const shown = expands.map(({ relation }, i) => `${JSON.stringify(relation.name)}:${found[i]!.json}`);
+    const shown = expands.flatMap(({ relation }, i) => [
+      `${i === 0 ? '' : ','}${JSON.stringify(relation.name)}:`,
+      found[i]!.json,
+    ]);
     const cut = expands.filter((_, i) => found[i]!.isCut).map(({ relation }) => relation.name);
     const more = cut.length === 0 ? '' : `,"expand_more":${JSON.stringify(cut)}`;
-    return `${view.open(record, 0, members)},"expand":{${shown.join(',')}}${more}}`;
+    return new JsonPieces([`${view.open(record, 0, members)},"expand":{`, ...shown, `}${more}}`]);
   };
   return reading.budget.fitting(records.values().map(textOf));
 }
@@ -75,7 +79,7 @@ interface Owners {
   readonly records: readonly Cells[];
 }
 interface Expanded {
-  readonly json: string;
+  readonly json: JsonText;
   /** The record has more related records than are shown. */
   readonly isCut: boolean;
 }
@@ -139,7 +143,7 @@ async function expandToMany(
   const rows = await reading.q.rows(relatedStatement(reading, expand, owners));
   reading.budget.takeRelated(rows.length);
   const texts = await toJson(reading, { collection: relation.collection, rows, from: 1, members, expands });
-  const byRecord = new Map<string | null, string[]>();
+  const byRecord = new Map<string | null, JsonText[]>();
   rows.forEach((cells, i) => {
     const group = byRecord.get(cells[0]!);
     if (group === undefined) byRecord.set(cells[0]!, [texts[i]!]);
@@ -147,7 +151,7 @@ async function expandToMany(
   });
   return (record) => {
     const all = byRecord.get(record[0]!) ?? [];
-    return { json: `[${all.slice(0, limit).join(',')}]`, isCut: all.length > limit };
+    return { json: arrayOf(all.slice(0, limit)), isCut: all.length > limit };
   };
 }
 

@@ -6,6 +6,7 @@
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
 import { type Param, param, raw, type Sql, sql, text, uuid } from '../sql.ts';
+import type { JsonText } from './json-pieces.ts';
 
 /** Older keys are forgotten. */
 const EXPIRY = raw(`now() - interval '24 hours'`);
@@ -37,16 +38,20 @@ export interface RecordReference {
   readonly id: string;
 }
 
+interface KeepableAnswer extends Omit<StoredAnswer, 'body'> {
+  readonly body: JsonText;
+}
+
 export interface AnswerToKeep {
-  readonly answer: StoredAnswer;
+  readonly answer: KeepableAnswer;
   /** The answer without the content of records. */
-  readonly outline: StoredAnswer;
+  readonly outline: KeepableAnswer;
   /** The records whose content is in the answer; undefined: some are deleted again, so that only the outline is kept. */
   readonly records: readonly RecordReference[] | undefined;
 }
 
 /** Bytes of a kept answer; of a larger one, the outline is kept. */
-const MAX_KEPT_BYTES = 65_536;
+export const MAX_KEPT_BYTES = 65_536;
 
 export class KeptAnswers {
   readonly #db: Database;
@@ -68,13 +73,14 @@ export class KeptAnswers {
    * undone. Throws `idempotency_mismatch`, as `find`.
    */
   async keep(tx: Transaction, key: IdempotencyKey, { answer, outline, records }: AnswerToKeep) {
-    const before = await this.#earlier?.keep(tx, key, outline);
+    const storedOutline: StoredAnswer = { ...outline, body: String(outline.body) };
+    const before = await this.#earlier?.keep(tx, key, storedOutline);
     if (before !== undefined) return answerIfSameBody(key, before);
     // The text of the outline takes the place of the answer when a record is deleted.
-    const outlineText = JSON.stringify({ ...outline, isOutline: true } satisfies StoredAnswer);
-    const whole = JSON.stringify({ ...answer, outline: outlineText });
+    const outlineText = JSON.stringify({ ...storedOutline, isOutline: true } satisfies StoredAnswer);
+    const whole = answer.body.length > MAX_KEPT_BYTES ? '' : JSON.stringify({ ...answer, outline: outlineText });
     const kept =
-      records === undefined || Buffer.byteLength(whole) > MAX_KEPT_BYTES
+      records === undefined || whole === '' || Buffer.byteLength(whole) > MAX_KEPT_BYTES
         ? insertAnswer(key, outlineText, [])
         : insertAnswer(key, whole, records);
     const [row] = await tx.rows(kept);

@@ -6,6 +6,7 @@ import { type Cells, type Lane, type Reader, type ReadOptions, StoreError } from
 import { Refusal } from '../refusal.ts';
 import type { Schema } from '../schema/model/model.ts';
 import type { Sql } from '../sql.ts';
+import { type JsonText, utf8BytesOf } from './json-pieces.ts';
 
 const MOST_RELATED = 25_000;
 /** UTF-8 bytes of one unit of UTF-16. */
@@ -58,9 +59,9 @@ export class ReadBudget {
    * Joins texts, each copy of a shared record anew, and stops at the first that does not fit into an answer. Throws
    * `query_too_expensive`.
    */
-  fitting(texts: Iterable<string>): readonly string[] {
+  fitting<T extends JsonText>(texts: Iterable<T>): readonly T[] {
     const { answer } = this.#options.schema.limits;
-    const fitting: string[] = [];
+    const fitting: T[] = [];
     // Counting would copy each text once more, so bytes are counted where the most that the texts can have is too many.
     let most = 0;
     let counted = 0;
@@ -69,7 +70,7 @@ export class ReadBudget {
       fitting.push(text);
       most += text.length * MOST_BYTES + 1;
       if (most <= answer) continue;
-      for (; counted < fitting.length; counted++) bytes += Buffer.byteLength(fitting[counted]!) + 1;
+      for (; counted < fitting.length; counted++) bytes += utf8BytesOf(fitting[counted]!) + 1;
       if (bytes > answer) throw answerTooLarge(answer);
       most = bytes;
     }

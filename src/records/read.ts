@@ -5,6 +5,7 @@ import type { Relation } from '../schema/model/model.ts';
 import { sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { expandsOf, toJson } from './expand.ts';
+import { type JsonText, withMembers } from './json-pieces.ts';
 import { ReadBudget } from './read-budget.ts';
 import { RecordView } from './record-view.ts';
 import { inTenantOf, scopeOf } from './scope.ts';
@@ -16,7 +17,7 @@ export interface ReadRequest {
 }
 export interface Answer {
   /** The text of the record. */
-  readonly json: string;
+  readonly json: JsonText;
   /** Opaque; changes with the record. */
   readonly version: string;
 }
@@ -66,6 +67,6 @@ export async function answerOfWrite(reading: Reading, shown: ShownRecord): Promi
     if (!(error instanceof Refusal) || error.code !== 'query_too_expensive') throw error;
     const { json, version } = await answerOf(reading, { ...shown, relations: [] });
     const left = JSON.stringify(shown.relations.map(({ name }) => name));
-    return { json: `${json.slice(0, -1)},"expand":{},"expand_more":${left}}`, version };
+    return { json: withMembers(json, `"expand":{},"expand_more":${left}`), version };
   }
 }

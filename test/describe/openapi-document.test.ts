@@ -111,6 +111,7 @@ describe('problems', () => {
     expect(codesOf('get /api/posts', 400)).toEqual([
       'filter_unknown_key',
       'filter_invalid_value',
+      'query_too_expensive',
       'filter_duplicate_key',
       'invalid_parameter',
       'unknown_expand',

@@ -43,12 +43,12 @@ describe.each(KINDS)('%s', (kind) => {
           tx,
         });
         const before = await kept.keep(tx, key, {
-          answer: answerWith(json!),
+          answer: answerWith(String(json)),
           outline: answerWith(id),
           records: [{ collection: 'notes', id }],
         });
         if (before !== undefined) throw new Kept(before.body);
-        return json!;
+        return String(json);
       })
       .catch((error: unknown) => {
         if (error instanceof Kept) return error.message;

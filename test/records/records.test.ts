@@ -310,7 +310,7 @@ describe.each(KINDS)('%s', (kind) => {
       const increment = async (): Promise<void> => {
         for (;;) {
           const { json, version } = await world.records.read(ann.ask('counters'), { id, relations: [] });
-          const data = { n: JSON.parse(json).n + 1 };
+          const data = { n: JSON.parse(String(json)).n + 1 };
           const outcome = await ann.update('counters', id, data, { ifVersion: [version] }).catch(({ code }) => code);
           if (outcome !== 'changed') return;
         }

@@ -208,7 +208,7 @@ describe.each(KINDS)('S8: versions on %s', (kind) => {
     const [row] = await db.rows(
       sql`SELECT "_version", xmin::text FROM documents WHERE id = ${param('uuid', document)}`,
     );
-    const guesses = [loose, json, document, row![0]!, row![1]!, `documents/${document}/${row![0]}`];
+    const guesses = [loose, String(json), document, row![0]!, row![1]!, `documents/${document}/${row![0]}`];
     for (const guess of guesses) {
       for (const digest of ['md5', 'sha1', 'sha256']) {
         for (const form of ['hex', 'base64url'] as const) {

@@ -134,7 +134,7 @@ export class Caller {
       data: data as Row,
       relations,
     });
-    return written.json === undefined ? { id: written.id } : JSON.parse(written.json);
+    return written.json === undefined ? { id: written.id } : JSON.parse(String(written.json));
   }
 
   async list(
@@ -149,13 +149,13 @@ export class Caller {
       ...request,
     };
     const { json, ...page } = await this.#world.records.list(this.ask(collection, more), asked);
-    return { data: JSON.parse(json), ...page };
+    return { data: JSON.parse(String(json)), ...page };
   }
 
   async read(collection: string, id: string, expand: readonly string[] = []): Promise<Json> {
     const relations = this.#relations(collection, expand);
     const { json } = await this.#world.records.read(this.ask(collection), { id, relations });
-    return JSON.parse(json);
+    return JSON.parse(String(json));
   }
 
   async version(collection: string, id: string): Promise<string> {
@@ -166,7 +166,7 @@ export class Caller {
     const relations = this.#relations(collection, more.expand);
     const request = { id, data: data as Row, errors: [], relations, ifVersion: more.ifVersion };
     const written = await this.#world.records.update(this.ask(collection, { ...more, data }), request);
-    return written.json === undefined ? { id: written.id } : JSON.parse(written.json);
+    return written.json === undefined ? { id: written.id } : JSON.parse(String(written.json));
   }
 
   async remove(collection: string, id: string, ifVersion?: readonly string[]): Promise<void> {

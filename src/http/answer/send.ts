@@ -1,14 +1,60 @@
 /** Sends answers: JSON text, entity tags, and bodies in chunks. */
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
+import { type JsonText, stringsOf, utf8BytesOf } from '../../records/json-pieces.ts';
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 
-/** Sends JSON text. Koa would look the type up for each answer. */
-export function sendJson(ctx: Context, json: string): void {
-  ctx.res.setHeader('Content-Type', JSON_CONTENT_TYPE);
-  ctx.body = json;
+/** UTF-16 code units of an answer that is written at once. */
+const MOST_AT_ONCE = 65_536;
+
+/**
+ * Sends JSON text, a long one in chunks, so that no answer is in memory as a whole. Koa would look the type up for each
+ * answer, and count the bytes twice.
+ */
+export async function sendJson(ctx: Context, json: JsonText, status = 200): Promise<void> {
+  const { res } = ctx;
+  ctx.status = status;
+  res.setHeader('Content-Type', JSON_CONTENT_TYPE);
+  if (json.length > MOST_AT_ONCE) {
+    res.setHeader('Content-Length', utf8BytesOf(json));
+    return sendChunks(ctx, encodedChunks(json));
+  }
+  const text = String(json);
+  const bytes = Buffer.byteLength(text);
+  res.setHeader('Content-Length', bytes);
+  ctx.respond = false;
+  // Node encodes ASCII several times faster as Latin-1.
+  res.end(text, bytes === text.length ? 'latin1' : 'utf8');
+}
+
+/** Chunks of at most `MOST_AT_ONCE` code units. */
+function* encodedChunks(json: JsonText): Generator<Buffer> {
+  let texts: string[] = [];
+  let length = 0;
+  for (const piece of stringsOf(json)) {
+    for (const text of slicesOf(piece)) {
+      if (length + text.length > MOST_AT_ONCE) {
+        yield Buffer.from(texts.join(''));
+        texts = [];
+        length = 0;
+      }
+      texts.push(text);
+      length += text.length;
+    }
+  }
+  yield Buffer.from(texts.join(''));
+}
+
+function* slicesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    let end = at + MOST_AT_ONCE;
+    // Both halves of a surrogate pair become one character of UTF-8.
+    if ((text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end--;
+    yield text.slice(at, end);
+    at = end;
+  }
 }
 
 // ---------------------------------------------------------------- entity tags
@@ -18,9 +64,15 @@ export function sendJson(ctx: Context, json: string): void {
  * database keeps; If-None-Match compares the whole tag, because the representation also depends on
  * the expanded relations and on the caller's permits. `version` holds no quotation mark.
  */
-export function entityTagOf(version: string, json: string): string {
-  const digest = hash('sha256', json, 'base64url').slice(0, 16);
-  return `"${version}.${digest}"`;
+export function entityTagOf(version: string, json: JsonText): string {
+  return `"${version}.${digestOf(json).slice(0, 16)}"`;
+}
+
+function digestOf(json: JsonText): string {
+  if (typeof json === 'string') return hash('sha256', json, 'base64url');
+  const digest = createHash('sha256');
+  for (const chunk of encodedChunks(json)) digest.update(chunk);
+  return digest.digest('base64url');
 }
 
 /** A strong tag of `entityTagOf`; captures the version. */
@@ -55,7 +107,7 @@ export function isUnchanged(ifNoneMatch: string | undefined, etag: string): bool
  * a body that Koa pipes has no such signal. The head is sent with the first chunk, so errors until
  * then still get a response.
  */
-export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer>): Promise<void> {
+export async function sendChunks(ctx: Context, chunks: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
   const { res } = ctx;
   ctx.respond = false;
   // Chunks that end before the announced length end in an error, not in a client that waits for the rest.

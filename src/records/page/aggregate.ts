@@ -10,6 +10,7 @@ import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field } from '../../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Store, visibilityOf } from '../access-context.ts';
+import { arrayOf, type JsonText } from '../json-pieces.ts';
 import { ReadBudget } from '../read-budget.ts';
 import { listedTenant, scopeOf } from '../scope.ts';
 import { mostOf } from './keyset.ts';
@@ -35,7 +36,7 @@ export interface AggregateRequest {
 }
 export interface Aggregates {
   /** The text of a JSON array. */
-  readonly json: string;
+  readonly json: JsonText;
   readonly hasMore: boolean;
 }
 
@@ -46,7 +47,7 @@ export async function aggregate(store: Store, access: AccessContext, request: Ag
   const budget = new ReadBudget({ schema: store.schema, reader: store.readerFor(access), lane: 'query' });
   const rows = await budget.rows(aggregateStatement(store, access, request));
   const shown = rows.slice(0, request.limit).map((cells) => groupJson(cells, request));
-  return { json: `[${budget.fitting(shown).join(',')}]`, hasMore: rows.length > request.limit };
+  return { json: arrayOf(budget.fitting(shown)), hasMore: rows.length > request.limit };
 }
 
 function aggregateStatement(store: Store, access: AccessContext, request: AggregateRequest): Sql {

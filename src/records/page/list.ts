@@ -7,6 +7,7 @@ import type { Sql } from '../../sql.ts';
 import { type AccessContext, callerIdOf, type Store } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
+import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
 import { ReadBudget } from '../read-budget.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
@@ -16,7 +17,7 @@ import { type AskedPage, askedPage, type CursorRequest, type ListRequest, PagePl
 
 export interface RecordPage extends Counted {
   /** The text of a JSON array. */
-  readonly json: string;
+  readonly json: JsonText;
   readonly hasMore: boolean;
   readonly nextCursor?: string;
 }
@@ -92,7 +93,7 @@ async function textsOf(
   rows: readonly Cells[],
   { plan: { capabilities, from, view }, request: { expands = [], members } }: ShownPage,
   expansion: Expansion,
-): Promise<readonly string[]> {
+): Promise<readonly JsonText[]> {
   const { name: collection } = expansion.access.collection;
   const texts =
     expands.length === 0
@@ -102,14 +103,7 @@ async function textsOf(
 }
 
 /** The capabilities are the last cells of a row. */
-function withCan(text: string, capabilities: CapabilityColumns, cells: Cells): string {
+function withCan(text: JsonText, capabilities: CapabilityColumns, cells: Cells): JsonText {
   const can = capabilities.read(cells, cells.length - capabilities.width);
-  return `${text.slice(0, -1)},"can":${JSON.stringify(can)}}`;
-}
-
-/** Appends to one string: `join` would copy every text, and the answer is copied once when it is sent. */
-function arrayOf(texts: readonly string[]): string {
-  let array = '[';
-  for (const [i, text] of texts.entries()) array += i === 0 ? text : `,${text}`;
-  return `${array}]`;
+  return withMembers(text, `"can":${JSON.stringify(can)}`);
 }

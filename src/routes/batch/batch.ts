@@ -6,6 +6,7 @@ import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { AnswerToKeep, StoredAnswer } from '../../records/idempotency.ts';
+import { arrayOf } from '../../records/json-pieces.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Body, route } from '../define-route.ts';
@@ -47,7 +48,8 @@ export const batchRecords = route({
     const key = idempotencyKeyOf(ctx);
     const claim =
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
-    const run = (batch: Batch) => resultsOf(operations, new OperationRunner(ctx, app, batch));
+    const most = app.schema.limits.answer;
+    const run = (batch: Batch) => resultsOf(operations, new OperationRunner(ctx, app, batch), most);
     const wanted = wantedLocksOf(operations, ctx, app);
     const writing =
       claim === undefined
@@ -60,18 +62,23 @@ export const batchRecords = route({
     const answer = await writing
       // Also after an error, and for a kept answer: another node may have committed it just now.
       .finally(() => app.db.noteWrite(callerOf(ctx).id));
-    sendAnswer(ctx, answer);
+    await sendAnswer(ctx, answer);
   },
 });
 
+/** Beyond `most` bytes of all results, a result is its outline: what was written stands. */
 async function resultsOf(
   operations: readonly Operation[],
   runner: OperationRunner,
+  most: number,
 ): Promise<readonly OperationResult[]> {
   const results: OperationResult[] = [];
+  let bytes = 0;
   for (const [index, operation] of operations.entries()) {
     try {
-      results.push(await runner.run(operation));
+      const result = await runner.run(operation);
+      bytes += Buffer.byteLength(result.text) + 1;
+      results.push(bytes <= most ? result : { ...result, text: result.outline });
     } catch (error) {
       throw inOperation(error, index);
     }
@@ -82,7 +89,7 @@ async function resultsOf(
 const batchAnswer = (results: readonly string[]): Answer => ({
   status: 200,
   headers: {},
-  body: `{"data":[${results.join(',')}]}`,
+  body: arrayOf(results, '{"data":', '}'),
 });
 
 const answerToKeep = (results: readonly OperationResult[], operations: readonly Operation[]): AnswerToKeep => ({

@@ -68,7 +68,7 @@ export const readContent = route({
     const id = idOf(ctx);
     const admission = admissionOf(ctx);
     const { json } = await app.records.read(admission.access(), { id, relations: [] });
-    const content = await contentOf(JSON.parse(json) as FileRecord, sizes, app);
+    const content = await contentOf(JSON.parse(String(json)) as FileRecord, sizes, app);
     try {
       setHeaders(ctx, content);
       if (isUnchanged(headerOf(ctx, 'If-None-Match'), content.etag)) ctx.status = 304;

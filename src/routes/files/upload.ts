@@ -117,7 +117,7 @@ async function upload(ctx: Context, app: App, { key, relations, boundary, quota 
           });
     // The first request under this key stored a file already.
     if (answer.headers.Location !== `${ctx.path}/${id}`) await incoming.discard();
-    sendAnswer(ctx, answer);
+    await sendAnswer(ctx, answer);
   } catch (error) {
     await undo(incoming, error, published.done);
     throw error;

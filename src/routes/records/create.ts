@@ -36,11 +36,9 @@ export const createRecord = route({
     }
     const access = admission.access(data);
     const create = (tx?: Transaction) => app.records.create(access, { data, relations, tx });
-    if (key === undefined) return sendAnswer(ctx, answerCreated(path, await create()));
+    if (key === undefined) return await sendAnswer(ctx, answerCreated(path, await create()));
     const asked = { userId: admission.caller.id, path, key, bodyHash: bodyHashOf(ctx) };
-    sendAnswer(
-      ctx,
-      await createUnderKey(ctx, app, { key: asked, collection: admission.collection, relations, create }),
-    );
+    const answer = await createUnderKey(ctx, app, { key: asked, collection: admission.collection, relations, create });
+    await sendAnswer(ctx, answer);
   },
 });

@@ -5,6 +5,7 @@ import { problemOf } from '../../http/answer/errors.ts';
 import type { App } from '../../http/app.ts';
 import { admitOf, requestedCollection } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
+import type { Written } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { neededTenant } from '../../schema/model/filter-keys.ts';
@@ -88,14 +89,14 @@ async function isTakenVisibly(
   try {
     const request = listRequestOf([...pairs, { key: 'limit', value: '1' }], collection);
     const { json } = await app.records.list(admitOf(ctx, app)(collection, 'list').access(), request);
-    return json !== '[]';
+    return String(json) !== '[]';
   } catch (error) {
     if (error instanceof Refusal || error instanceof Problem) return false;
     throw error;
   }
 }
 
-const parsedRecord = ({ json }: { readonly json?: string }): object => (json === undefined ? {} : JSON.parse(json));
+const parsedRecord = ({ json }: Pick<Written, 'json'>): object => (json === undefined ? {} : JSON.parse(String(json)));
 
 function refusedResult({ status, code, errors, errorCount }: Problem): object {
   return { allowed: false, status, code, errors, ...(errorCount > errors.length && { error_count: errorCount }) };

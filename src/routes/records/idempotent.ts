@@ -5,7 +5,14 @@ import type { OperationParameter } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { admitOf } from '../../http/gate.ts';
 import { Problem, problemOfError } from '../../problem.ts';
-import type { AnswerToKeep, IdempotencyKey, RecordReference, StoredAnswer } from '../../records/idempotency.ts';
+import {
+  type AnswerToKeep,
+  type IdempotencyKey,
+  MAX_KEPT_BYTES,
+  type RecordReference,
+  type StoredAnswer,
+} from '../../records/idempotency.ts';
+import type { JsonText } from '../../records/json-pieces.ts';
 import type { Written } from '../../records/read.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
@@ -38,10 +45,10 @@ export function createUnderKey(ctx: Context, app: App, asked: KeyedCreate): Prom
   return onceUnderKey(app, key, { write, reread }).finally(() => app.db.noteWrite(key.userId));
 }
 
-/** The records that a write's `expand` has put into its answer. */
-function expandedIn(json: string | undefined, relations: readonly Relation[]): readonly RecordReference[] {
-  if (json === undefined || relations.length === 0) return [];
-  const { expand } = JSON.parse(json) as { readonly expand: Readonly<Record<string, unknown>> };
+/** The records that a write's `expand` has put into its answer, if the answer is kept. */
+function expandedIn(json: JsonText | undefined, relations: readonly Relation[]): readonly RecordReference[] {
+  if (json === undefined || json.length > MAX_KEPT_BYTES || relations.length === 0) return [];
+  const { expand } = JSON.parse(String(json)) as { readonly expand: Readonly<Record<string, unknown>> };
   return relations.flatMap(({ name, collection }) =>
     [expand[name]].flat().flatMap((record) => {
       const { id } = (record ?? {}) as { readonly id?: string };

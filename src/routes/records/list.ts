@@ -2,6 +2,7 @@ import { expandParameter, filterParameters, page, tenantProblems } from '../../d
 import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
+import { JsonPieces } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
 import { listRequestOf, rangeParameters } from './query-string.ts';
 
@@ -31,18 +32,20 @@ export const listRecords = route({
     'filter_unknown_key',
     'filter_invalid_value',
     'filter_duplicate_key',
+    'query_too_expensive',
     tenantProblems,
   ],
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);
     const request = listRequestOf(queryOf(ctx), admission.collection);
-    const isCounted = wantsCount(ctx.get('Prefer'));
+    const prefer = ctx.get('Prefer');
+    const isCounted = prefer !== '' && wantsCount(prefer);
     const count = isCounted ? 'exact' : 'none';
     const { json, hasMore, total } = await records.list(admission.access(), { ...request, count });
     const { limit, offset } = request;
     const window = { limit, offset, has_more: hasMore, total };
     if (isCounted) ctx.set('Preference-Applied', 'count=exact');
-    sendJson(ctx, `{"data":${json},"page":${JSON.stringify(window)}}`);
+    await sendJson(ctx, new JsonPieces(['{"data":', json, `,"page":${JSON.stringify(window)}}`]));
   },
 });
 

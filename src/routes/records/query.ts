@@ -2,6 +2,7 @@ import { tenantProblems } from '../../describe/collection-schemas.ts';
 import { queryBody, queryPage } from '../../describe/query-schemas.ts';
 import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
+import { JsonPieces } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
 import { queryRequestOf } from './query-request.ts';
 
@@ -29,6 +30,6 @@ export const queryRecords = route({
       total_is_estimate: totalIsEstimate,
     };
     ctx.set('Cache-Control', 'no-store');
-    sendJson(ctx, `{"data":${json},"page":${JSON.stringify(page)}}`);
+    await sendJson(ctx, new JsonPieces(['{"data":', json, `,"page":${JSON.stringify(page)}}`]));
   },
 });

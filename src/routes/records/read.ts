@@ -1,6 +1,7 @@
 import { expandParameter, inData, record } from '../../describe/collection-schemas.ts';
 import { entityTagOf, isUnchanged, sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
+import { JsonPieces } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './query-string.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from './request.ts';
@@ -16,7 +17,7 @@ export const readRecord = route({
     200: { description: 'The record.', shape: inData(record), headers: ['ETag'] },
     304: { description: 'You have this version already.', headers: ['ETag'] },
   },
-  problems: ['invalid_parameter', 'unknown_expand', 'not_found'],
+  problems: ['invalid_parameter', 'unknown_expand', 'query_too_expensive', 'not_found'],
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);
     const relations = expandOf(ctx, admission.collection);
@@ -27,6 +28,6 @@ export const readRecord = route({
       ctx.status = 304;
       return;
     }
-    sendJson(ctx, `{"data":${json}}`);
+    await sendJson(ctx, new JsonPieces(['{"data":', json, '}']));
   },
 });

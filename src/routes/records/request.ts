@@ -9,6 +9,7 @@ import { entityTagOf, sendJson } from '../../http/answer/send.ts';
 import { notFoundProblem } from '../../http/gate.ts';
 import { parseUuid } from '../../policy/values.ts';
 import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
+import { JsonPieces, type JsonText } from '../../records/json-pieces.ts';
 import type { Written } from '../../records/read.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { Body } from '../define-route.ts';
@@ -90,7 +91,7 @@ const unknownKey = (key: string): ErrorDetail => ({
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: JsonText;
 }
 
 export function answerCreated(path: string, written: Written): Answer {
@@ -103,11 +104,10 @@ export function answerWritten({ id, json, version }: Written): Answer {
   if (json === undefined || version === undefined) {
     return { status: 200, headers: {}, body: JSON.stringify({ data: { id } }) };
   }
-  return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: `{"data":${json}}` };
+  return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: new JsonPieces(['{"data":', json, '}']) };
 }
 
-export function sendAnswer(ctx: Context, { status, headers, body }: Answer): void {
-  ctx.status = status;
+export function sendAnswer(ctx: Context, { status, headers, body }: Answer): Promise<void> {
   for (const name in headers) ctx.res.setHeader(name, headers[name]!);
-  sendJson(ctx, body);
+  return sendJson(ctx, body, status);
 }

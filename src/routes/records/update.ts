@@ -40,6 +40,6 @@ export const updateRecord = route({
     const access = admission.access(data);
     const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
     const updated = await app.records.update(access, { id: idOf(ctx), data, errors, relations, ifVersion });
-    sendAnswer(ctx, answerWritten(updated));
+    await sendAnswer(ctx, answerWritten(updated));
   },
 });

@@ -144,7 +144,7 @@ class Session {
         write.action === 'create'
           ? await records.create(ask, { data, relations: [], given: { id: write.id } })
           : await records.update(ask, { id: write.id, data, relations: [], errors: [], ifVersion });
-      return { answer: json === undefined ? { id } : (JSON.parse(json) as Row) };
+      return { answer: json === undefined ? { id } : (JSON.parse(String(json)) as Row) };
     } catch (error) {
       const { code, errors } = error as { code?: string; errors?: readonly { code: string }[] };
       if (errors === undefined) throw error;
@@ -212,7 +212,10 @@ class Session {
     const asked = { exact, limit: 100, offset: 0 };
     const ask = this.#accessTo(collection, request, rules);
     const { json } = await doors.createRecords(db, schema).list(ask, asked);
-    const [found, expected] = [sorted(JSON.parse(json) as readonly Row[]), sorted(seen(collection, filter, standing))];
+    const [found, expected] = [
+      sorted(JSON.parse(String(json)) as readonly Row[]),
+      sorted(seen(collection, filter, standing)),
+    ];
     if (found === expected) return undefined;
     return [
       'DISAGREEMENT: the store, in what a list shows',

@@ -84,7 +84,7 @@ export class ChangingWalk {
     const records = doors.createRecords(stocked.db, stocked.schema);
     const request = doors.queryRequestOf(body, stocked.schema, this.#caller.collection);
     const { json, nextCursor } = await records.list(this.#caller.access(), request);
-    return { ids: (JSON.parse(json) as readonly Row[]).map(({ id }) => id as Id), nextCursor };
+    return { ids: (JSON.parse(String(json)) as readonly Row[]).map(({ id }) => id as Id), nextCursor };
   }
 
   // -------------------------------------------------------------- writes

@@ -184,7 +184,7 @@ class ListSession {
     if (filters.length > 0) this.#counts.filtered++;
     return this.#compared(
       asked,
-      pages.map(({ json, ...page }) => ({ json, page: { ids: idsIn(json), ...page } })),
+      pages.map(({ json, ...page }) => ({ json: String(json), page: { ids: idsIn(String(json)), ...page } })),
       wanted,
     );
   }
@@ -283,8 +283,8 @@ class ListSession {
       );
       const pages = await this.#bothWays((records) => records.list(this.#access(), request));
       const answers = pages.map(({ json, nextCursor, total }) => ({
-        json,
-        page: { ids: idsIn(json), total, hasMore: nextCursor !== undefined },
+        json: String(json),
+        page: { ids: idsIn(String(json)), total, hasMore: nextCursor !== undefined },
       }));
       const disagreement = this.#compared(body, answers, wanted);
       if (disagreement !== undefined) return disagreement;

@@ -277,7 +277,7 @@ class PageSession {
     this.#records ??= doors.createRecords(stocked.db, stocked.schema);
     const request = doors.queryRequestOf(body, stocked.schema, this.#caller.collection);
     const { json, ...page } = await this.#records.list(this.#caller.access(), request);
-    return { records: JSON.parse(json) as readonly Row[], ...page };
+    return { records: JSON.parse(String(json)) as readonly Row[], ...page };
   }
 
   /** A cursor of another order, or of another signature, is none. */
@@ -310,7 +310,7 @@ class PageSession {
     const { json, hasMore } = await doors
       .createRecords(stocked.db, stocked.schema)
       .aggregate(this.#caller.access(), request);
-    const shown = { rows: JSON.parse(json) as readonly Row[], hasMore };
+    const shown = { rows: JSON.parse(String(json)) as readonly Row[], hasMore };
     const wanted = { rows: rows.slice(0, limit), hasMore: rows.length > limit };
     this.#questions.push({ kind: 'aggregate', body });
     this.#counts.aggregates++;

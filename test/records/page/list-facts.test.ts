@@ -141,7 +141,7 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
       callers.length = 0;
       const request = { limit: 10, offset: 0, count, isQuery: true };
       const { json } = await watched.records.list(caller.ask('notes'), request);
-      expect([JSON.parse(json).length, callers]).toEqual([3, [caller.id]]);
+      expect([JSON.parse(String(json)).length, callers]).toEqual([3, [caller.id]]);
     },
   );
 });

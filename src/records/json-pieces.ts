@@ -1,0 +1,65 @@
+/**
+ * JSON text in pieces, which are joined when they are written: records that refer to one record share its text, so an
+ * answer takes the memory of the records that were read, not that of their copies.
+ */
+export type JsonText = string | JsonPieces;
+
+export class JsonPieces {
+  readonly #pieces: readonly JsonText[];
+  /** UTF-16 code units. */
+  readonly length: number;
+  #bytes: number | undefined;
+
+  constructor(pieces: readonly JsonText[]) {
+    this.#pieces = pieces;
+    let length = 0;
+    for (const piece of pieces) length += piece.length;
+    this.length = length;
+  }
+
+  /** Bytes of UTF-8; a shared text is measured once. */
+  get bytes(): number {
+    this.#bytes ??= this.#pieces.reduce((sum, piece) => sum + utf8BytesOf(piece), 0);
+    return this.#bytes;
+  }
+
+  *strings(): Generator<string> {
+    for (const piece of this.#pieces) {
+      if (typeof piece === 'string') yield piece;
+      else yield* piece.strings();
+    }
+  }
+
+  /** The text of an object, with more members. */
+  with(members: string): JsonPieces {
+    return new JsonPieces([...this.#pieces.slice(0, -1), withMembers(this.#pieces.at(-1)!, members)]);
+  }
+
+  toString(): string {
+    return this.#pieces.join('');
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+}
+
+export const stringsOf = (json: JsonText): Iterable<string> => (typeof json === 'string' ? [json] : json.strings());
+
+export const utf8BytesOf = (json: JsonText): number =>
+  typeof json === 'string' ? Buffer.byteLength(json) : json.bytes;
+
+/** `json`: the text of an object that has members; `members`: the text of more, without braces. */
+export const withMembers = (json: JsonText, members: string): JsonText =>
+  typeof json === 'string' ? `${json.slice(0, -1)},${members}}` : json.with(members);
+
+/** A JSON array of the texts, between two other texts. */
+export function arrayOf(texts: readonly JsonText[], before = '', after = ''): JsonPieces {
+  const pieces: JsonText[] = [`${before}[`];
+  for (const [i, text] of texts.entries()) {
+    if (i > 0) pieces.push(',');
+    pieces.push(text);
+  }
+  pieces.push(`]${after}`);
+  return new JsonPieces(pieces);
+}
