@@ -20,7 +20,7 @@ export async function announceIssuer(
   );
   const known = new Set([issuer]);
   const announce = (): Promise<void> => db.notify(ISSUER_CHANNEL, `${place} ${issuer}`).catch(() => undefined);
-  const receive = (payload: string): void => {
+  const onMessage = (payload: string): void => {
     const [otherPlace, other = ''] = payload.split(' ');
     if (otherPlace !== place || known.has(other)) return;
     known.add(other);
@@ -31,7 +31,9 @@ export async function announceIssuer(
     // The other node started later, and does not know this one.
     void announce();
   };
-  const unlisten = await db.listen(ISSUER_CHANNEL, receive, () => undefined).catch(() => async () => {});
+  const unlisten = await db
+    .listen({ channel: ISSUER_CHANNEL, onMessage, onState: () => undefined })
+    .catch(() => async () => {});
   await announce();
   return unlisten;
 }

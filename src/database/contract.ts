@@ -90,11 +90,8 @@ export interface Subscription {
   /** Reports whether the channel is up. */
   readonly onState: (up: boolean) => void;
 }
-export type Listen = (
-  channel: string,
-  onMessage: Subscription['onMessage'],
-  onState: Subscription['onState'],
-) => Promise<() => Promise<void>>;
+/** The returned function ends the subscription. */
+export type Listen = (subscription: Subscription) => Promise<() => Promise<void>>;
 
 /** Delivers a notification to the subscriptions of its channel. */
 export function deliver(
@@ -135,7 +132,6 @@ export interface Database extends Reader {
   readonly openSession?: (() => Promise<Session>) | undefined;
   /** Copies the folder of the embedded database: it holds all committed data, and stays unchanged until `copy` ends. */
   readonly copyFolder?: (copy: (folder: string) => Promise<void>) => Promise<void>;
-  /** LISTEN. The returned function ends the subscription. */
   readonly listen: Listen;
   notify(channel: string, payload: string): Promise<void>;
   ping(): Promise<void>;

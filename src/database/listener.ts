@@ -38,8 +38,8 @@ export class Listener {
     this.#config = config;
   }
 
-  async listen(...[channel, onMessage, onState]: Parameters<Listen>): ReturnType<Listen> {
-    const subscription = { channel, onMessage, onState };
+  async listen(subscription: Subscription): ReturnType<Listen> {
+    const { channel, onState } = subscription;
     const client = this.#client;
     this.#subscriptions.add(subscription);
     if (client === undefined) {
@@ -53,9 +53,7 @@ export class Listener {
       );
       onState(isHeard && this.#client === client);
     }
-    return async () => {
-      this.#subscriptions.delete(subscription);
-    };
+    return async () => void this.#subscriptions.delete(subscription);
   }
 
   async close(): Promise<void> {

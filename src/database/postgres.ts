@@ -41,7 +41,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     separateWritesTo: (tables) => primary.separateWritesTo(tables),
     transaction: (work, more) => transact(() => primary.lease(more?.unlimited), work, more),
     openSession: direct.isPooled ? undefined : () => openSession(direct),
-    listen: listener === undefined ? hearNothing : (...request) => listener.listen(...request),
+    listen: listener === undefined ? hearNothing : (subscription) => listener.listen(subscription),
     async notify(channel, payload) {
       await urgent.rows(notifyStatement(channel, payload));
     },
@@ -55,10 +55,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   };
   const urgent = inLane(database, 'urgent');
   const replica = second && standby && new Replica({ standby, primary: database, maxLag: second.maxLag, listener });
-  await checkStart(database, async () => {
+  try {
     await database.ping();
     if (server.isPooled) await checkPooledSettings(urgent);
-  });
+  } catch (error) {
+    await database.close();
+    throw startError(error);
+  }
   await replica?.listen();
   return database;
 }
@@ -81,20 +84,10 @@ async function openSession({ config }: ServerUrl): Promise<Session> {
   };
 }
 
-const hearNothing: Database['listen'] = async (_channel, _onMessage, onState) => {
+const hearNothing: Database['listen'] = async ({ onState }) => {
   onState(false);
   return async () => undefined;
 };
-
-/** Closes a database that cannot be used. */
-async function checkStart(database: Database, check: () => Promise<void>): Promise<void> {
-  try {
-    await check();
-  } catch (error) {
-    await database.close();
-    throw startError(error);
-  }
-}
 
 /** Throws what the operator must set for connections that a pooler lends. */
 async function checkPooledSettings(q: Pick<Queryable, 'rows'>): Promise<void> {

@@ -4,15 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
 import { StoreError, type Transaction, type TransactionOptions } from './contract.ts';
-import { countOf, type Outcome, type TogetherError } from './pg-internals.ts';
+import { countOf, type Outcome } from './pg-internals.ts';
 import { isConnectionLoss, isTransient, toStoreError } from './to-store-error.ts';
 
 const ATTEMPTS = 4;
 
 /** A connection for one holder until `release`; `release(true)` destroys the connection. */
 export interface Lease {
-  send(statement: Sql): Promise<Outcome>;
-  /** Sends the statements as one transaction, outside another one. Rejects with a `TogetherError`. */
+  /** Sends several statements as one transaction, outside another one. Resolves with the outcome of the last. */
+  send(...statements: readonly Sql[]): Promise<Outcome>;
+  /** The same, for the outcomes of all. Rejects with a `TogetherError`. */
   sendTogether(statements: readonly Sql[]): Promise<readonly Outcome[]>;
   release(destroy: boolean): void;
   /** Given where the holder has the only connection: true once others wait, and the lease has had its slice of time. */
@@ -102,7 +103,9 @@ async function attemptOnce<T>(
   let isClean = false;
   try {
     // The only connection is the embedded engine's, which interrupts no statement.
-    await held.sendTogether([BEGIN, ...(held.mustGiveWay === undefined ? limits : [])]).catch(throwNotBegun);
+    await held.send(BEGIN, ...(held.mustGiveWay === undefined ? limits : [])).catch((error: unknown) => {
+      throw isConnectionLoss(error) ? new NotBegun('the transaction was not begun', { cause: error }) : error;
+    });
     const result = await inside.run(use, () => work(transactionOn(held, use, end)));
     if (use.ended !== undefined) throw use.ended;
     const { tag } = await held.send(COMMIT);
@@ -121,10 +124,6 @@ async function attemptOnce<T>(
     use.isOpen = false;
     held.release(!isClean);
   }
-}
-
-function throwNotBegun({ cause }: TogetherError): never {
-  throw isConnectionLoss(cause) ? new NotBegun('the transaction was not begun', { cause }) : cause;
 }
 
 const late = (): StoreError => new StoreError('unavailable', undefined, new Error('the transaction is late'));

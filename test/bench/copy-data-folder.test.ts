@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { copyDataFolder } from '../../bench/support/copy-data-folder.ts';
-import { FolderInUse, lockFolder } from '../../src/database/embedded/folder-lock.ts';
+import { FolderInUse, lockFolder } from '../../src/folder-lock.ts';
 
 let root: string;
 beforeEach(async () => {

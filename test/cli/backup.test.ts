@@ -18,7 +18,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BackupWriter, restoreInto } from '../../src/cli/backup/archive.ts';
 import { END_OF_ARCHIVE, paddingOf, readTar, tarHeader } from '../../src/cli/backup/tar.ts';
 import { openEmbedded } from '../../src/database/embedded/embedded.ts';
-import { FolderInUse, lockFolder } from '../../src/database/embedded/folder-lock.ts';
+import { FolderInUse, lockFolder } from '../../src/folder-lock.ts';
 import { raw } from '../../src/sql.ts';
 import { upload } from '../files/sending.ts';
 import { Client } from '../support/client.ts';

@@ -1,19 +1,18 @@
 // @module-tag long
 /** Both databases keep promises: transactions, errors by kind, notifications; and each has promises of its own. */
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, StoreError } from '../../src/database/contract.ts';
-import { FolderInUse, lockFolder } from '../../src/database/embedded/folder-lock.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { MISSING_SETTINGS } from '../../src/database/server-url.ts';
+import { FolderInUse } from '../../src/folder-lock.ts';
 import { type Param, param, plannedParam, raw, sql, typedLiteral } from '../../src/sql.ts';
 import { hasPostgres, KINDS, openKind, postgresUrl } from '../support/store-world.ts';
 
@@ -250,14 +249,14 @@ describe.each(KINDS)('%s', (kind) => {
     const heard: string[] = [];
     const states: boolean[] = [];
     const first = Promise.withResolvers<void>();
-    const stop = await db.listen(
-      'a channel',
-      (payload) => {
+    const stop = await db.listen({
+      channel: 'a channel',
+      onMessage: (payload) => {
         heard.push(payload);
         if (payload === 'last') first.resolve();
       },
-      (up) => states.push(up),
-    );
+      onState: (up) => states.push(up),
+    });
     await db.notify('another', 'no');
     await db.transaction((tx) => tx.rows(sql`SELECT pg_notify('a channel', ${param('text', 'in a transaction')})`));
     await db.notify('a channel', 'last');
@@ -363,9 +362,13 @@ describe.runIf(hasPostgres)('a PostgreSQL server', () => {
     const states: boolean[] = [];
     const heard = Promise.withResolvers<string>();
     const back = Promise.withResolvers<void>();
-    await db.listen('news', heard.resolve, (up) => {
-      states.push(up);
-      if (states.length === 3) back.resolve();
+    await db.listen({
+      channel: 'news',
+      onMessage: heard.resolve,
+      onState: (up) => {
+        states.push(up);
+        if (states.length === 3) back.resolve();
+      },
     });
     await killAll();
     await back.promise;
@@ -436,14 +439,6 @@ describe('the data folder of the embedded database', () => {
     folder = await mkdtemp(join(tmpdir(), 'bylaw-store-'));
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
-  const run = promisify(execFile);
-  /** Reads the lock of the newest generation. */
-  const lockOf = async () => {
-    const names = (await readdir(folder)).filter((name) => /^lock(?:\.\d+)?$/.test(name));
-    const newest = names.toSorted((a, b) => Number(a.slice(5)) - Number(b.slice(5))).at(-1)!;
-    return JSON.parse(await readFile(join(folder, newest), 'utf8'));
-  };
-
   it('a folder keeps rows over a restart, and a second opener out', async () => {
     const first = await openDatabase({ dataDir: folder });
     await first.run(raw('CREATE TABLE kept (id int)'));
@@ -455,55 +450,5 @@ describe('the data folder of the embedded database', () => {
     const second = await openDatabase({ dataDir: folder });
     expect(await second.rows(raw('SELECT id FROM kept'))).toEqual([['1']]);
     await second.close();
-  });
-
-  it('a lock passes on from a dead holder, also after its process id is reused', async () => {
-    const { stdout } = await run(process.execPath, ['-e', 'console.log(process.pid)']);
-    for (const holder of [
-      { pid: Number(stdout), started: 'once', host: hostname() },
-      { pid: process.ppid, started: 'at another time', host: hostname() },
-    ]) {
-      await rm(folder, { recursive: true, force: true });
-      await mkdir(folder);
-      await writeFile(join(folder, 'lock'), JSON.stringify(holder));
-      const lock = await lockFolder(folder);
-      expect((await lockOf()).pid).toBe(process.pid);
-      await lock.release();
-    }
-  });
-
-  it('a lock passes on from a killed holder that its parent has not reaped', async () => {
-    // `sleep` has taken the place of the shell, and never asks what became of the shell's child.
-    const script = '"$0" "$1" "$2" & exec sleep 60';
-    const holder = [process.execPath, join(import.meta.dirname, 'hold-folder.ts'), folder];
-    const parent = spawn('/bin/sh', ['-c', script, ...holder], { stdio: ['ignore', 'pipe', 'inherit'] });
-    try {
-      const [said] = await once(parent.stdout, 'data');
-      const pid = Number(said);
-      await expect(lockFolder(folder)).rejects.toMatchObject({ name: 'FolderInUse', pid });
-      process.kill(pid, 'SIGKILL');
-      const status = async () => /\) (\S)/.exec(await readFile(`/proc/${pid}/stat`, 'utf8'))![1];
-      while ((await status()) !== 'Z') await new Promise((resolve) => setTimeout(resolve, 5));
-      // It still takes signals.
-      process.kill(pid, 0);
-      const lock = await lockFolder(folder);
-      expect((await lockOf()).pid).toBe(process.pid);
-      await lock.release();
-    } finally {
-      parent.kill('SIGKILL');
-    }
-  });
-
-  it('a lock lets one of many in', async () => {
-    const dead = JSON.stringify({ pid: 2 ** 22 - 1, started: 'once', host: hostname() });
-    for (let round = 0; round < 20; round++) {
-      const contested = join(folder, `contested${round}`);
-      await mkdir(contested);
-      await writeFile(join(contested, 'lock'), dead);
-      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(contested)));
-      const held = outcomes.filter(({ status }) => status === 'fulfilled');
-      expect(held).toHaveLength(1);
-      await (held[0] as PromiseFulfilledResult<{ release(): Promise<void> }>).value.release();
-    }
   });
 });

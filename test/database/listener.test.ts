@@ -27,11 +27,11 @@ describe.skipIf(url === '')('a listener', () => {
 
   async function listen(connectionString: string): Promise<void> {
     listener = new Listener({ connectionString });
-    await listener.listen(
-      CHANNEL,
-      (payload) => heard.push(payload),
-      (isUp) => states.push(isUp),
-    );
+    await listener.listen({
+      channel: CHANNEL,
+      onMessage: (payload) => heard.push(payload),
+      onState: (isUp) => states.push(isUp),
+    });
   }
 
   async function send(payload: string): Promise<void> {

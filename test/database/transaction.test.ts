@@ -1,25 +1,12 @@
 /** A transaction whose connection is lost. */
 import { describe, expect, test } from 'vitest';
 import type { Transaction } from '../../src/database/contract.ts';
-import { type Outcome, TogetherError } from '../../src/database/pg-internals.ts';
 import type { Lease } from '../../src/database/transaction.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { raw, type Sql } from '../../src/sql.ts';
+import { raw } from '../../src/sql.ts';
 
 const LIMITS = 'SET LOCAL statement_timeout = 5000';
 const LOST = Object.assign(new Error('read ECONNRESET'), { syscall: 'read' });
-
-async function together(all: readonly Sql[], send: (statement: Sql) => Promise<Outcome>): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
-  for (const statement of all) {
-    outcomes.push(
-      await send(statement).catch((error: unknown) => {
-        throw new TogetherError(error, outcomes.length, false);
-      }),
-    );
-  }
-  return outcomes;
-}
 
 /** Connections that are lost at these commands, and what was sent on each. */
 function connections(...lostAt: readonly (string | undefined)[]) {
@@ -35,13 +22,13 @@ function connections(...lostAt: readonly (string | undefined)[]) {
       isLost ||= text === lost;
       if (isLost) throw LOST;
     };
-    const send = async ({ text }: Sql): Promise<Outcome> => {
-      await say(text);
-      return { rows: [], tag: text === 'write' ? 'UPDATE 1' : text };
-    };
     return {
-      send,
-      sendTogether: (all) => together(all, send),
+      async send(...statements) {
+        for (const { text } of statements) await say(text);
+        const { text } = statements.at(-1)!;
+        return { rows: [], tag: text === 'write' ? 'UPDATE 1' : text };
+      },
+      sendTogether: () => Promise.reject(new Error('not used')),
       release: (destroy) => destroyed.push(destroy),
     };
   };
@@ -75,13 +62,12 @@ describe('the only connection', () => {
     const sent: string[] = [];
     const lease = async (sliceMs: number): Promise<Lease> => {
       slices.push(sliceMs);
-      const send = async ({ text }: Sql): Promise<Outcome> => {
-        sent.push(text);
-        return { rows: [], tag: text };
-      };
       return {
-        send,
-        sendTogether: (all) => together(all, send),
+        async send(...statements) {
+          sent.push(...statements.map(({ text }) => text));
+          return { rows: [], tag: sent.at(-1)! };
+        },
+        sendTogether: () => Promise.reject(new Error('not used')),
         release: () => undefined,
         mustGiveWay: () => sliceMs < mustLast,
       };

@@ -64,11 +64,11 @@ export class Authenticator {
 
   static async open(parts: AuthenticatorParts): Promise<Authenticator> {
     const authenticator = new Authenticator(parts);
-    authenticator.#unlisten = await parts.db.listen(
-      AUTH_CHANNEL,
-      (payload) => authenticator.#onMessage(payload),
-      (up) => authenticator.#onState(up),
-    );
+    authenticator.#unlisten = await parts.db.listen({
+      channel: AUTH_CHANNEL,
+      onMessage: (payload) => authenticator.#onMessage(payload),
+      onState: (up) => authenticator.#onState(up),
+    });
     return authenticator;
   }
 

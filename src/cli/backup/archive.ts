@@ -7,8 +7,8 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from '
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { requireSameVersion } from '../../database/embedded/data-folder.ts';
-import { isLockFile, lockFolder } from '../../database/embedded/folder-lock.ts';
 import { syncFolder, unlessMissing } from '../../files/storage/local-places.ts';
+import { isLockFile, lockFolder } from '../../folder-lock.ts';
 import { BrokenArchive, CHUNK, END_OF_ARCHIVE, paddingOf, type ReadEntry, readTar, tarHeader } from './tar.ts';
 
 const manifestShape = z.object({ format: z.literal(1), version: z.string(), created_at: z.string() });

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { readConfig } from '../../config.ts';
 import { FolderUnusable } from '../../database/embedded/data-folder.ts';
-import { FolderInUse } from '../../database/embedded/folder-lock.ts';
+import { FolderInUse } from '../../folder-lock.ts';
 import { codeOf } from '../../thrown.ts';
 import type { Arguments, Command, Io } from '../support/command.ts';
 import { printable } from '../support/printable.ts';

@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readConfig } from '../../config.ts';
-import { FolderInUse } from '../../database/embedded/folder-lock.ts';
+import { FolderInUse } from '../../folder-lock.ts';
 import { callCommand, type Runner } from '../support/call.ts';
 import type { Arguments, Command, CommandGroup, Io } from '../support/command.ts';
 import { callServer } from './admin-socket.ts';

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../config.ts';
 import { FolderUnusable } from '../../database/embedded/data-folder.ts';
-import { FolderInUse } from '../../database/embedded/folder-lock.ts';
+import { FolderInUse } from '../../folder-lock.ts';
 import { openLog } from '../../http/observe/log.ts';
 import { MigrationRefused } from '../../migrations/migration.ts';
 import type { Schema } from '../../schema/model/model.ts';

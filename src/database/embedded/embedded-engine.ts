@@ -6,13 +6,13 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
+import { type FolderLock, lockFolder } from '../../folder-lock.ts';
 import { ident, raw, type Sql } from '../../sql.ts';
 import { codeOf, reasonOf } from '../../thrown.ts';
 import { deliver, StoreError, type Subscription } from '../contract.ts';
 import { CellClient } from '../pg-internals.ts';
 import { damaged, requireSameVersion } from './data-folder.ts';
 import { EngineSocket } from './engine-socket.ts';
-import { type FolderLock, lockFolder } from './folder-lock.ts';
 
 export interface EmbeddedOptions {
   /** The folder of the data; without it, they stay in memory. */

@@ -70,11 +70,10 @@ class EmbeddedDatabase implements Database {
   readonly write: Database['write'] = (statement, target) => this.#batcher.rows(statement, target);
   readonly transaction: Database['transaction'] = (work, options) => transact(this.#lease, work, options);
 
-  readonly listen: Database['listen'] = async (channel, onMessage, onState) => {
-    const subscription = { channel, onMessage, onState };
+  readonly listen: Database['listen'] = async (subscription) => {
     this.#engine.subscriptions.add(subscription);
-    await this.#alone(listenTo(channel));
-    onState(true);
+    await this.#alone(listenTo(subscription.channel));
+    subscription.onState(true);
     return async () => void this.#engine.subscriptions.delete(subscription);
   };
   readonly notify: Database['notify'] = async (channel, payload) => {
@@ -101,7 +100,7 @@ class EmbeddedDatabase implements Database {
     try {
       const client = await this.#engine.client();
       return {
-        send: (statement) => this.#statements.send(client, statement),
+        send: (...all) => this.#statements.send(client, ...all),
         sendTogether: (all) => this.#statements.sendTogether(client, all),
         release: () => release(),
         mustGiveWay: () => performance.now() > end && this.#turns.hasOthersThan(id),

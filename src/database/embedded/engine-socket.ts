@@ -10,14 +10,10 @@ import { Duplex } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { memoized } from '../../memoized.ts';
 
-/** A place without both is an empty database in memory. */
-interface EnginePlace {
+/** `workerData` of the thread. Without a folder or a snapshot, the database is empty, and in memory. */
+export interface EngineStart {
   readonly folder: string | undefined;
   readonly snapshot: ArrayBuffer | undefined;
-}
-
-/** `workerData` of the thread. */
-export interface EngineStart extends EnginePlace {
   /** A module of WebAssembly. */
   readonly code: object;
 }
@@ -36,11 +32,8 @@ const STACK_MIB = 64;
 /** MiB. The engine's memory is not the thread's own, which has only the answers. */
 const YOUNG_MIB = 8;
 
-interface Compiler {
-  compile(bytes: Uint8Array<ArrayBuffer>): Promise<object>;
-}
 /** The types of Node leave it out. */
-declare const WebAssembly: Compiler;
+declare const WebAssembly: { compile(bytes: Uint8Array<ArrayBuffer>): Promise<object> };
 
 /** Threads share the code and its optimisations. */
 const compiled = memoized(async (): Promise<object> => {
@@ -71,7 +64,7 @@ export class EngineSocket extends Duplex {
     });
   }
 
-  static async open(place: EnginePlace): Promise<EngineSocket> {
+  static async open(place: Omit<EngineStart, 'code'>): Promise<EngineSocket> {
     const start: EngineStart = { ...place, code: await compiled() };
     const thread = new Worker(MAIN, {
       name: 'embedded database',

@@ -2,7 +2,7 @@
 import { type FairQueue, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { type Sql, sql, text } from '../../sql.ts';
 import { type Cells, StoreError } from '../contract.ts';
-import { type Outcome, TogetherError } from '../pg-internals.ts';
+import type { Outcome } from '../pg-internals.ts';
 import { TIME_LIMIT_MS } from '../server-url.ts';
 import { isConnectionLoss, isQueryCanceled } from '../to-store-error.ts';
 import type { Lease } from '../transaction.ts';
@@ -28,6 +28,10 @@ export interface LeaseNeeds {
   readonly silentMs?: number;
   readonly plan?: Plan;
 }
+
+/** The limit ends with the transaction of its statement, so it costs no round trip and works through poolers. */
+const timeLimit = (ms: number): Sql =>
+  sql`SELECT set_config('statement_timeout', ${text(String(Math.ceil(ms)))}, true)`;
 
 export class LeasePool {
   readonly #options: LeasePoolOptions;
@@ -61,7 +65,7 @@ export class LeasePool {
     statements.setPlan(client, plan);
     const watched = <T>(answer: Promise<T>): Promise<T> => connection.watched(client, answer, silentMs);
     return {
-      send: (statement) => watched(statements.send(client, statement)),
+      send: (...all) => watched(statements.send(client, ...all)),
       sendTogether: (all) => watched(statements.sendTogether(client, all)),
       release,
     };
@@ -75,7 +79,7 @@ export class LeasePool {
     const since = performance.now();
     let failure: unknown;
     try {
-      return await (needs.limitMs === undefined ? lease.send(statement) : sendWithin(lease, statement, limit));
+      return await lease.send(...(needs.limitMs === undefined ? [] : [timeLimit(limit)]), statement);
     } catch (error) {
       failure = error;
       // A server that cannot interrupt its work loses the connection instead: the time is up all the same.
@@ -94,16 +98,5 @@ export class LeasePool {
   async close(): Promise<void> {
     await this.#queue.close();
     await Promise.all(this.#free.map((connection) => connection.close()));
-  }
-}
-
-/** The limit goes with the statement and ends with its transaction, so it costs no round trip and works through poolers. */
-async function sendWithin(lease: Lease, statement: Sql, ms: number): Promise<Outcome> {
-  const limit = sql`SELECT set_config('statement_timeout', ${text(String(Math.ceil(ms)))}, true)`;
-  try {
-    const [, outcome] = await lease.sendTogether([limit, statement]);
-    return outcome!;
-  } catch (error) {
-    throw error instanceof TogetherError ? error.cause : error;
   }
 }

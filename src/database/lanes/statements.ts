@@ -74,10 +74,10 @@ export class Statements {
     this.#mostPrepared = mostPrepared;
   }
 
-  async send(client: AnyClient, statement: Sql): Promise<Outcome> {
+  /** Sends the statements as one transaction. Resolves with the outcome of the last. */
+  async send(client: AnyClient, ...statements: readonly Sql[]): Promise<Outcome> {
     try {
-      const [outcome] = await this.sendTogether(client, [statement]);
-      return outcome!;
+      return (await this.sendTogether(client, statements)).at(-1)!;
     } catch (error) {
       throw (error as TogetherError).cause;
     }

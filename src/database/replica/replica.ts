@@ -68,13 +68,13 @@ export class Replica {
 
   /** Hears of the writes through other nodes. */
   async listen(): Promise<void> {
-    await this.#options.listener?.listen(
-      WRITE_CHANNEL,
-      (callerId) => this.#wroteAt.set(callerId, performance.now()),
-      (isUp) => {
+    await this.#options.listener?.listen({
+      channel: WRITE_CHANNEL,
+      onMessage: (callerId) => this.#wroteAt.set(callerId, performance.now()),
+      onState: (isUp) => {
         this.#missedAt = isUp ? performance.now() : Number.POSITIVE_INFINITY;
       },
-    );
+    });
   }
 
   /** Reads for a request that has arrived. The first one waits for the announcements of earlier writes. */

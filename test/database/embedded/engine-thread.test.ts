@@ -139,11 +139,11 @@ describe('a thread that ends', () => {
   it('listeners learn of the end of a thread, and get later messages', async () => {
     const { db, thread } = await openWithThread();
     const heard: string[] = [];
-    await db.listen(
-      'news',
-      (payload) => heard.push(payload),
-      (up) => heard.push(up ? 'up' : 'down'),
-    );
+    await db.listen({
+      channel: 'news',
+      onMessage: (payload) => heard.push(payload),
+      onState: (up) => heard.push(up ? 'up' : 'down'),
+    });
     await db.notify('news', 'first');
     await thread.terminate();
     await db.notify('news', 'second');

@@ -36,7 +36,7 @@ class Pair {
   constructor(maxLag: number) {
     this.replica = new Replica({
       listener: {
-        listen: async (_, onMessage, onState) => {
+        listen: async ({ onMessage, onState }) => {
           this.hear = onMessage;
           this.noteListening = onState;
           return async () => undefined;

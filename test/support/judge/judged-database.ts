@@ -5,6 +5,7 @@ import type {
   Reader,
   ReadOptions,
   Session,
+  Subscription,
   Transaction,
   WriteTarget,
 } from '../../../src/database/contract.ts';
@@ -91,8 +92,8 @@ class JudgedDatabase implements Database {
     const assert = options?.unlimited === true ? this.#assertDefinition : this.#assert;
     return this.#db.transaction((tx) => work({ ...queryable<Queryable>(tx, assert), inTransaction: true }), options);
   }
-  listen(...args: Parameters<Database['listen']>) {
-    return this.#db.listen(...args);
+  listen(subscription: Subscription) {
+    return this.#db.listen(subscription);
   }
   notify(channel: string, payload: string) {
     return this.#db.notify(channel, payload);

@@ -1,6 +1,6 @@
 /** A parser takes answers of PostgreSQL in chunks of any size. */
 import { describe, expect, it } from 'vitest';
-import { CellParser } from '../../../src/database/pg-internals.ts';
+import { CellParser } from '../../src/database/pg-internals.ts';
 
 const message = (kind: string, body: Buffer): Buffer => {
   const head = Buffer.alloc(5);

@@ -10,7 +10,7 @@ import { link, mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile }
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf } from '../../thrown.ts';
+import { codeOf } from './thrown.ts';
 
 export class FolderInUse extends Error {
   readonly pid: number;

@@ -1,5 +1,5 @@
 /** Holds a data folder until it is killed. */
-import { lockFolder } from '../../src/database/embedded/folder-lock.ts';
+import { lockFolder } from '../src/folder-lock.ts';
 
 await lockFolder(process.argv[2]!);
 process.stdout.write(`${process.pid}\n`);
