@@ -1,5 +1,5 @@
 /** A small random schema as a file, and its rows in a database: few, so that paths often return to the written record. */
-import type { Database } from '../../../src/database/contract.ts';
+import type { Database, Transaction } from '../../../src/database/contract.ts';
 import type { ManyToMany, Row, ScalarType } from '../../../src/policy/types.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
@@ -96,7 +96,7 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
   const ids = new Map(
     names.map((name) => [name, Array.from({ length: few + random.below(few + 2) }, () => random.uuid())] as const),
   );
-  await db.transaction(async (tx) => {
+  const insertAll = async (tx: Transaction): Promise<void> => {
     for (const name of names) {
       for (const id of ids.get(name)!) {
         const { fields, relations } = schema.collections.get(name)!;
@@ -113,7 +113,9 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
       }
     }
     await connect({ doors, schema, db: tx }, ids, random);
-  });
+  };
+  // A busy machine takes longer than a request may.
+  await db.transaction(insertAll, { unlimited: true });
 }
 
 async function connect(

@@ -1,5 +1,5 @@
 /** Random rows of a schema, and what a database holds of them. */
-import type { Database } from '../../../src/database/contract.ts';
+import type { Database, Transaction } from '../../../src/database/contract.ts';
 import { fold, foldedColumn } from '../../../src/policy/fold.ts';
 import { ident, join, raw, type Sql, sql } from '../../../src/sql.ts';
 import type { Random } from '../random.ts';
@@ -113,8 +113,9 @@ const keyOf = (row: ReadonlyMap<string, string | null>): string =>
 export async function empty(db: Database): Promise<void> {
   const [row] = await db.rows(raw('SELECT current_schema()'));
   const name = ident(row![0]!).text;
-  await db.transaction(async (tx) => {
+  const recreate = async (tx: Transaction): Promise<void> => {
     await tx.run(raw(`DROP SCHEMA ${name} CASCADE`));
     await tx.run(raw(`CREATE SCHEMA ${name}`));
-  });
+  };
+  await db.transaction(recreate, { unlimited: true });
 }

@@ -1,4 +1,5 @@
 /** Changes of a database that leave all that a caller may see as it was: values, references, links, and whole records. */
+import type { Transaction } from '../../../src/database/contract.ts';
 import type { ManyToMany, Row } from '../../../src/policy/types.ts';
 import type { Collection } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
@@ -141,7 +142,8 @@ export class HiddenChanges {
     else {
       this.#made.add(id);
       const store = new doors.Store(db, schema);
-      await db.transaction((tx) => doors.system.insertSystem(store, tx, { collection: name, values: row }));
+      const insert = (tx: Transaction) => doors.system.insertSystem(store, tx, { collection: name, values: row });
+      await db.transaction(insert, { unlimited: true });
     }
   }
 

@@ -96,12 +96,15 @@ export async function runPages(number: number, db: Database, run: PageRun): Prom
   return undefined;
 }
 
-/** An index is another way to read a page. The time of a query is not under test. */
+/** The time of requests is not under test. */
+export const UNHURRIED = { query_time: '60s', write_time: '60s' };
+
+/** An index is another way to read a page. */
 export function indexed(text: string, random: Random): string {
   const file = JSON.parse(text) as { collections: Record<string, { fields: Record<string, object> }> };
   for (const { fields } of Object.values(file.collections))
     for (const [name, field] of Object.entries(fields)) fields[name] = { ...field, index: random.chance(0.5) };
-  return JSON.stringify({ ...file, limits: { query_time: '60s' } });
+  return JSON.stringify({ ...file, limits: UNHURRIED });
 }
 
 /** A filter in a body, and the records that it finds, as the caller sees them. */

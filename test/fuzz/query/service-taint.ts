@@ -13,6 +13,7 @@ import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';
 import { aroundDifference } from './difference.ts';
 import { HiddenChanges } from './hidden-changes.ts';
+import { UNHURRIED } from './pages.ts';
 import { linesOf, type Rule } from './read-rules.ts';
 import { type Sent, ServiceQuestions } from './service-questions.ts';
 import { MOST_COUNTED } from './small-counts.ts';
@@ -47,7 +48,7 @@ const PASSWORD = 'a password of the fuzz';
 export async function runServiceTaint(number: number, db: Database, run: ServiceRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_039 + number * 7_919) >>> 0);
   const { doors } = run;
-  const { schema, issues } = doors.parseSchema(withTime(randomSchema(random)));
+  const { schema, issues } = doors.parseSchema(unhurried(randomSchema(random)));
   if (schema === undefined) throw new Error(`the schema of the fuzz has errors: ${JSON.stringify(issues)}`);
   const folder = await mkdtemp(join(tmpdir(), 'bylaw-fuzz-'));
   const config = doors.readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: folder });
@@ -78,8 +79,7 @@ export async function runServiceTaint(number: number, db: Database, run: Service
   }
 }
 
-/** The time of a query is not under test. */
-const withTime = (text: string): string => JSON.stringify({ ...JSON.parse(text), limits: { query_time: '60s' } });
+const unhurried = (text: string): string => JSON.stringify({ ...JSON.parse(text), limits: UNHURRIED });
 
 async function signIn(url: string): Promise<string> {
   const body = JSON.stringify({ email: EMAIL, password: PASSWORD });
