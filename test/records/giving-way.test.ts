@@ -49,7 +49,7 @@ async function givingWay<T>(work: (batch: Batch) => Promise<T>): Promise<{ resul
   const written = Promise.withResolvers<void>();
   const other = written.promise.then(() => asCaller({ id: 'bob', isKept: false }, () => db.run(raw('SELECT 1'))));
   const result = await asCaller({ id: 'ann', isKept: false }, () =>
-    world.records.batch([], async (batch) => {
+    world.records.batch({ values: [], rows: [] }, async (batch) => {
       turns++;
       const done = await work(batch);
       written.resolve();
