@@ -1,5 +1,6 @@
 /** pgbouncer in transaction mode between the service and the database. */
 import assert from 'node:assert/strict';
+import pg from 'pg';
 import { Client } from '../../support/client.ts';
 import { hasPgbouncer, Pgbouncer } from '../../support/postgres/pgbouncer.ts';
 import { expectOnly, Load } from '../load.ts';
@@ -44,6 +45,18 @@ export const POOLER: Scenario = {
     await load.check(world);
     const { body } = await client.post('/api/notes', { data: { title: 'a time' } });
     assert.match(body.data.created_at, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+
+    // A write waits for a lock no longer than it does without a pooler.
+    const holder = new pg.Client(world.postgres.url);
+    await holder.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM notes WHERE id = $1 FOR UPDATE', [body.data.id]);
+    const change = () => client.patch(`/api/notes/${body.data.id}`, { data: { title: 'changed' } });
+    const since = performance.now();
+    assert.equal((await change()).status, 503);
+    assert(performance.now() - since < 5_000, `waited for ${performance.now() - since} ms`);
+    await holder.end();
+    await untilGood(async () => (await change()).status === 200, 2_000);
 
     // A session that ends on one node is over on the other, which hears nothing.
     const there = new Client(second.url, client.headers);
