@@ -5,7 +5,7 @@
 import { currentCaller } from '../../caller.ts';
 import { MAX_WAIT_MS } from '../../fair-queue.ts';
 import { raw, type Sql } from '../../sql.ts';
-import { type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
+import { type Cells, type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { laneQueue } from '../lanes/queue.ts';
 import { Statements } from '../lanes/statements.ts';
 import { WriteBatcher } from '../lanes/write-batcher.ts';
@@ -61,11 +61,10 @@ class EmbeddedDatabase implements Database {
   readonly replicaFor = (): Reader => this;
   readonly noteWrite = async (): Promise<void> => undefined;
 
-  readonly rows: Database['rows'] = async (statement, options = {}) => {
-    if (options.lane !== 'slow' && options.lane !== 'query') return this.#batcher.rows(statement);
-    const isQuick = await this.#mustEndInTime(statement, options);
-    return (await (isQuick ? this.#alone(statement) : this.#slowly(statement)).catch(timeLimitError)).rows;
-  };
+  readonly rows: Database['rows'] = (statement, options = {}) =>
+    options.lane === 'slow' || options.lane === 'query'
+      ? this.#rowsInTime(statement, options).catch(timeLimitError)
+      : this.#batcher.rows(statement);
   readonly run: Database['run'] = async (statement) => countOf(await this.#alone(statement));
   readonly write: Database['write'] = (statement, target) => this.#batcher.rows(statement, target);
   readonly transaction: Database['transaction'] = (work, options) => transact(this.#lease, work, options);
@@ -117,13 +116,23 @@ class EmbeddedDatabase implements Database {
     return this.#turns.serve(async () => {
       const client = await this.#engine.client();
       const since = performance.now();
-      // After a migration, a statement that was prepared before it has to be prepared again.
-      const outcome = await retried(() => this.#statements.send(client, statement));
-      this.#statements.history.noteAnswer(statement.text, performance.now() - since);
-      beforeNext?.();
-      return outcome;
+      let hasFailed = true;
+      try {
+        // After a migration, a statement that was prepared before it has to be prepared again.
+        const outcome = await retried(() => this.#statements.send(client, statement));
+        hasFailed = false;
+        return outcome;
+      } finally {
+        this.#statements.history.noteAnswer(statement.text, performance.now() - since, { hasFailed });
+        beforeNext?.();
+      }
     });
   };
+
+  async #rowsInTime(statement: Sql, options: ReadOptions): Promise<readonly Cells[]> {
+    const isQuick = await this.#mustEndInTime(statement, options);
+    return (await (isQuick ? this.#alone(statement) : this.#slowly(statement))).rows;
+  }
 
   /**
    * No statement can be cancelled here, so the planner's estimate decides before it runs. Throws `time_limit`. Resolves
