@@ -88,7 +88,7 @@ const silentFailover: Scenario = {
 
 const tableLocked: Scenario = {
   name: 'table-locked',
-  holds: 'a reader of a locked table waits; all other requests are answered; nothing is 500',
+  holds: 'a reader of a locked table waits as long as a read may take; all other requests are answered; nothing is 500',
   async run(world) {
     const server = await world.serve();
     const client = await world.login(server);
@@ -104,7 +104,9 @@ const tableLocked: Scenario = {
     await holder.query('COMMIT');
     expectOnly(beside, '200', '201');
     assert(beside.readTimes.length > before.readTimes.length / 2, `${beside.readTimes.length} reads were answered`);
-    for (const { status } of await Promise.all(waiting)) assert([200, 503].includes(status), String(status));
+    // The time of some ends on the table; that of the others ends while they wait behind these, which are their caller's own.
+    for (const { status, body } of await Promise.all(waiting))
+      assert(status === 200 || /^(?:query_too_expensive|rate_limited)$/.test(body.code), `${status} ${body.code}`);
     await during.check(world);
   },
 };

@@ -25,7 +25,7 @@ async function askSlowly(client: Client, n: number, isOver: () => boolean): Prom
   for (let i = 0; !isOver(); i++) {
     const { status } = await client.get(`/api/notes?title=nothing-${n}-${i}`);
     statuses.push(status);
-    if (status === 503) await pause(200);
+    if (status !== 200) await pause(200);
   }
   return statuses;
 }
@@ -61,7 +61,8 @@ export const SLOW_FILTER: Scenario = {
       `         reads by id: p50 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside (the bare statement ${statement.toFixed(1)} ms); ` +
         `of ${statuses.length} slow requests ${(share * 100).toFixed(0)} % were answered`,
     );
-    assert.deepEqual(new Set(statuses).difference(new Set([200, 503])), new Set());
+    // The clients are one caller, who is in the way of nobody else.
+    assert.deepEqual(new Set(statuses).difference(new Set([200, 400, 429])), new Set());
     assert(beside <= 3 * Math.max(alone, statement), `${beside.toFixed(1)} ms`);
   },
 };
