@@ -203,11 +203,15 @@ describe.runIf(hasPostgres)('the lanes of PostgreSQL', () => {
   });
 
   it('a read whose value cannot be sent keeps its connection', async () => {
-    const process = () => other.rows(raw('SELECT pg_backend_pid()'));
-    const before = await process();
-    await expect(other.rows(sql`SELECT ${param('jsonb', { a: 1n })}`)).rejects.toThrow('BigInt');
-    await pause(60);
-    expect(await process()).toEqual(before);
+    const process = async () => (await other.rows(raw('SELECT pg_backend_pid()')))[0]![0];
+    const isKept = async (): Promise<boolean> => {
+      const before = await process();
+      await expect(other.rows(sql`SELECT ${param('jsonb', { a: 1n })}`)).rejects.toThrow('BigInt');
+      await pause(60);
+      return (await process()) === before;
+    };
+    // On a busy machine, a connection can be silent for so long that it is given up.
+    await expect.poll(isKept).toBe(true);
   });
 
   it('the lock_timeout of the operator makes a write unavailable', async () => {
