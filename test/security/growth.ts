@@ -72,10 +72,10 @@ function timeOf(expression: RegExp, text: string, runs: number): number {
 
 /**
  * Exponential matching never returns by itself; the engine stops it when the time of its context is over. The time is that of
- * the thread's own work: on a busy machine others have the processor meanwhile, and the work is tried again.
+ * the thread's own work: on a busy machine others have the processor meanwhile, and the work is tried again for twice as long.
  */
-function isInTime(work: () => void, timeout: number): boolean {
-  for (;;) {
+function isInTime(work: () => void, patience: number): boolean {
+  for (let timeout = patience; ; timeout *= 2) {
     const since = process.threadCpuUsage();
     try {
       runInContext('work()', createContext({ work }), { timeout });
@@ -83,7 +83,7 @@ function isInTime(work: () => void, timeout: number): boolean {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       const { user, system } = process.threadCpuUsage(since);
-      if ((user + system) / 1_000 > timeout / 2) return false;
+      if ((user + system) / 1_000 > patience / 2) return false;
     }
   }
 }
