@@ -16,7 +16,7 @@ import { type ColumnRef, type Condition, RECORD, type Test } from './condition.t
 import type { Values } from './emit/value-places.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
 import { bind } from './lower/specialise.ts';
-import { equalityOf, OPERATORS } from './operators.ts';
+import { equal, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
 import type { Catalog, Checked, ColumnOperand, Params, RequestOperand, Row, ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
@@ -97,18 +97,9 @@ const NO_SPAN = { start: 0, end: 0 };
 
 function equalsParam(column: MemberColumn, param: string, collection: string): Checked {
   const type = memberType(column, collection);
-  const own = {
-    scope: { kind: 'record' },
-    collection,
-    steps: [],
-    column,
-    type,
-    nullable: true,
-    span: NO_SPAN,
-  } as const;
-  const given = { source: 'param', name: param, type, list: false, nullable: true, span: NO_SPAN } as const;
-  const sides = { left: { kind: 'column', ...own }, right: { kind: 'request', ...given } } as const;
-  return { kind: 'compare', op: equalityOf(true), ...sides, span: NO_SPAN };
+  const shared = { type, nullable: true, span: NO_SPAN } as const;
+  const own = { ...shared, kind: 'column', scope: { kind: 'record' }, collection, steps: [], column } as const;
+  return equal(own, { ...shared, kind: 'request', source: 'param', name: param, list: false }, NO_SPAN);
 }
 
 function memberType(column: MemberColumn, collection: string): ValueType {

@@ -3,14 +3,14 @@
  * its meaning in JavaScript and in SQL, and its documentation. The stages look an entry up and use
  * it; none of them knows an operator by name.
  */
-import type { CompareOp } from '../../grammar/syntax.ts';
+import type { CompareOp, Span } from '../../grammar/syntax.ts';
 import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
 import { compareText } from './collation.ts';
 import type { ConditionOperand } from './condition.ts';
 import { fold, foldedColumn } from './fold.ts';
 import { isText } from './scalar-types.ts';
-import type { ValueType } from './types.ts';
+import type { CheckedCompare, CheckedOperand, ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 
 /**
@@ -311,6 +311,14 @@ function order(direction: 'up' | 'down', strict: boolean): CompareOp {
 export const equalityOf = (member: boolean): CompareOp => EQUALITY[`${!member}`];
 export const membershipOf = (member: boolean): CompareOp => MEMBERSHIP[`${!member}`];
 export const orderOf = (direction: 'up' | 'down', strict: boolean): CompareOp => ORDER[direction][`${strict}`];
+
+export const equal = (left: CheckedOperand, right: CheckedOperand, span: Span): CheckedCompare => ({
+  kind: 'compare',
+  op: equalityOf(true),
+  left,
+  right,
+  span,
+});
 
 /** `list HOLDS value`. */
 export const HOLDS: CompareOp = find('holder', ({ sides }) => sides === 'holder');

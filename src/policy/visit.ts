@@ -1,4 +1,5 @@
 /** Traversals of the checked tree and of conditions, so that an analysis contains only what it looks for. */
+import type { Span } from '../../grammar/syntax.ts';
 import type { ColumnRef, Condition, ConditionOperand, Exists } from './condition.ts';
 import type { Checked, CheckedOperand, ColumnOperand, Member, RequestOperand, Scope } from './types.ts';
 
@@ -9,6 +10,9 @@ export const isList = (operand: CheckedOperand): boolean => 'list' in operand &&
 /** A value of the caller. */
 export const isOfCaller = (operand: CheckedOperand): operand is RequestOperand =>
   operand.kind === 'request' && operand.source === 'auth';
+
+export const ofCaller = (name: string, span: Span) =>
+  ({ kind: 'request', source: 'auth', name, nullable: true, span }) as const;
 
 type NamedMember = Member | Exclude<ColumnOperand['column'], { kind: 'id' }>;
 export const memberName = (member: NamedMember): string =>

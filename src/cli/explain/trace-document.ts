@@ -61,23 +61,16 @@ interface MemberDocument {
 
 const ALLOWED = { allow: true, deny: false, depends: null };
 
-export function traceDocument({
-  verdict,
-  status,
-  residual,
-  decidedBy,
-  rules,
-  members,
-  statement,
-}: Trace): TraceDocument {
+export function traceDocument(trace: Trace): TraceDocument {
+  const { statement } = trace;
   return {
     data: {
-      allowed: ALLOWED[verdict],
-      status: status ?? null,
-      decided_by: decidedBy ?? null,
-      residual,
-      rules: rules.map(ruleDocument),
-      members: members.map((member) => ({
+      allowed: ALLOWED[trace.verdict],
+      status: trace.status ?? null,
+      decided_by: trace.decidedBy ?? null,
+      residual: trace.residual,
+      rules: trace.rules.map(ruleDocument),
+      members: trace.members.map((member) => ({
         name: member.name,
         when: member.text,
         allowed: ALLOWED[member.verdict],

@@ -224,28 +224,20 @@ async function statementTrace(
 }
 
 function tracedStatement(question: Question, permit: Permit, subject: Subject | undefined): Sql {
-  if (question.action === 'create') return insertOf(question, permit, subject);
-  return question.action === 'update' ? updateOf(question, permit, subject) : selectOf(question, permit);
-}
-
-/** Without data, the create has its defaults only. */
-function insertOf(question: Question, permit: Permit, subject: Subject | undefined): Sql {
-  const { store, collection, data = {} } = question;
+  const { store, collection, action, data = {} } = question;
+  if (action !== 'create' && action !== 'update') return selectOf(question, permit);
   const access = accessOf(question);
-  const members = Object.keys(data).flatMap((name) => access.member(collection.name, name, 'create') ?? []);
-  const writing = subject?.writing ?? plannedCreate({ access }, NO_ID, data).writing;
-  const tenant = subject && tenantOf(collection, subject.record);
-  return plannedInsertion({ store, access, tenant }, { writing, permits: [permit, ...members] });
-}
-
-function updateOf(question: Question, permit: Permit, subject: Subject | undefined): Sql {
-  const { store, collection, data = {} } = question;
-  const access = accessOf(question);
-  const members = Object.keys(data).flatMap((name) => access.member(collection.name, name, 'update') ?? []);
-  const id = String(subject?.record.id ?? NO_ID);
+  const members = Object.keys(data).flatMap((name) => access.member(collection.name, name, action) ?? []);
+  const permits = [permit, ...members];
+  const reading = { store, access, tenant: subject && tenantOf(collection, subject.record) };
+  // Without data, the create has its defaults only.
+  if (action === 'create')
+    return plannedInsertion(reading, {
+      writing: subject?.writing ?? plannedCreate(reading, NO_ID, data).writing,
+      permits,
+    });
   const writing = subject?.writing ?? { values: [], members: [], partners: [] };
-  const tenant = subject && tenantOf(collection, subject.record);
-  return plannedStatement({ store, access, tenant }, { id, writing, permits: [permit, ...members] });
+  return plannedStatement(reading, { id: String(subject?.record.id ?? NO_ID), writing, permits });
 }
 
 function selectOf({ store, collection, action, record }: Question, permit: Permit): Sql {

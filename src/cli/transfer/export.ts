@@ -51,11 +51,8 @@ async function run(args: Arguments, io: Io): Promise<number> {
   }
 }
 
-interface FilesToWrite {
-  readonly db: Database;
+interface FilesToWrite extends Omit<CollectionExport, 'collection'> {
   readonly collections: readonly Collection[];
-  readonly format: Format;
-  readonly options: FormatOptions;
   readonly extension: string;
   readonly io: Io;
 }

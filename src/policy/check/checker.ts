@@ -15,9 +15,9 @@ import type {
   Quantified,
   Truth,
 } from '../../../grammar/syntax.ts';
-import { equalityOf } from '../operators.ts';
+import { equal, equalityOf } from '../operators.ts';
 import { isTruth } from '../scalar-types.ts';
-import type { CheckContext, Checked, CheckedOperand, CountOperand, NamedCondition } from '../types.ts';
+import type { CheckContext, Checked, CountOperand, NamedCondition } from '../types.ts';
 import { resolveAncestors } from './ancestors.ts';
 import { checkChange, isChange } from './changed.ts';
 import { checkCompare } from './comparisons.ts';
@@ -178,18 +178,7 @@ class Checker {
     const path = this.#pathOnly(operand);
     const named = path && resolve(path, this.#place(variables));
     if (named === undefined) return undefined;
-    if (named.kind === 'query') {
-      const read: CheckedOperand = {
-        kind: 'request',
-        source: 'query',
-        name: named.name,
-        type: 'string',
-        list: false,
-        nullable: true,
-        span: named.span,
-      };
-      return { kind: 'is null', negated, operand: read, span };
-    }
+    if (named.kind === 'query') return { kind: 'is null', negated, operand: readAsGiven(named), span };
     const isList = named.kind === 'to many' || (named.kind === 'request' && named.list);
     if (!isList) return { kind: 'is null', negated, operand: named, span };
     const message =
@@ -260,15 +249,8 @@ class Checker {
     }
     const named = resolve(operand, this.#place(variables));
     if (named === undefined) return undefined;
-    if (named.kind !== 'query' && named.kind !== 'to many' && isTruth(named.type)) {
-      return {
-        kind: 'compare',
-        op: equalityOf(true),
-        left: named,
-        right: { ...truth, kind: 'literal', type: 'bool', list: false },
-        span,
-      };
-    }
+    if (named.kind !== 'query' && named.kind !== 'to many' && isTruth(named.type))
+      return equal(named, { ...truth, kind: 'literal', type: 'bool', list: false }, span);
     return this.#report(this.#notBool(operand, named.kind === 'to many'));
   }
 

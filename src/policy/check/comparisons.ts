@@ -3,7 +3,7 @@ import { replacing } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { isBlankNeedle } from '../fold.ts';
-import { equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
+import { equal, equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, isNumeric, isText, isWhole, scalarOf } from '../scalar-types.ts';
 import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
 import { isExact, type Literal, nearestDouble, readList, readLiteral } from './literals.ts';
@@ -354,14 +354,7 @@ function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {
     nullable: false,
     span: path.span,
   };
-  const condition: Checked = {
-    kind: 'compare',
-    op: equalityOf(true),
-    left,
-    right: element,
-    synthetic: true,
-    span: expr.span,
-  };
+  const condition: Checked = { ...equal(left, element, expr.span), synthetic: true };
   return { kind: 'quantified', quantifier: 'any', path, variable, condition, span: expr.span };
 }
 

@@ -6,7 +6,9 @@ import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
 import { FUNCTION_NAMES, RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, isWhole, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
 import type { Catalog, CheckedOperand, NamedCondition, Parameter } from '../types.ts';
+import { ofCaller } from '../visit.ts';
 import { nearestDouble, readLiteral } from './literals.ts';
+import { readAs } from './params.ts';
 import { type BoundParameter, type CheckIssue, type Place, recordStart } from './place.ts';
 import { resolve } from './resolve.ts';
 import { sizeOf } from './size.ts';
@@ -100,15 +102,7 @@ export function namedCondition(head: Head, text: string, catalog: Catalog): Name
 
 /** The values of the parameters while a body is checked by itself. */
 export function unboundParameter({ name, type }: Parameter): BoundParameter {
-  const operand: CheckedOperand = {
-    kind: 'request',
-    source: 'auth',
-    name: `(${name})`,
-    type,
-    list: false,
-    nullable: false,
-    span: WHOLE,
-  };
+  const operand: CheckedOperand = { ...ofCaller(`(${name})`, WHOLE), type, list: false, nullable: false };
   if (typeof type !== 'object') return { kind: 'parameter', operand, names: 0 };
   const scope = { kind: 'variable', name: `(${name})` } as const;
   const record = { scope, collection: type.id, steps: [], at: type.id, nullable: false };
@@ -159,9 +153,7 @@ function bindPath(
   if (named === undefined) return undefined;
   if (named.kind === 'to many') return place.report(unfit(parameter, 'many records', path));
   if (named.kind === 'query') {
-    const { name, span } = named;
-    const { type } = parameter;
-    return withRecord({ kind: 'request', source: 'query', name, type, list: false, nullable: true, span }, 1);
+    return withRecord(readAs(named, parameter.type, false), 1);
   }
   if ('list' in named && named.list) return place.report(unfit(parameter, 'a list', path));
   if (!fits(named.type, parameter.type)) return place.report(unfit(parameter, describeType(named.type), path));

@@ -18,6 +18,7 @@ import {
   type ToOneStep,
   type ValueType,
 } from '../types.ts';
+import { ofCaller } from '../visit.ts';
 import type { BoundParameter, CheckIssue, Named, Place, QueryName, RecordStart, ToMany } from './place.ts';
 import { namesOf, relationNames, reportUnknownName, unknownMember, unknownVariable } from './unknown-names.ts';
 
@@ -94,15 +95,7 @@ function callerRelation(path: Path, place: Place): ToMany | undefined {
   const relation = place.catalog.collections.get('users')?.relations.get(path.steps[0]!.name);
   if (relation === undefined || !isToMany(relation)) return undefined;
   const span = { ...path.span, end: path.steps[0]!.span.end };
-  const id = {
-    kind: 'request',
-    source: 'auth',
-    name: 'id',
-    type: ID_OF_USERS,
-    list: false,
-    nullable: true,
-    span,
-  } as const;
+  const id = { ...ofCaller('id', span), type: ID_OF_USERS, list: false };
   const scope = { kind: 'request', operand: id } as const;
   return { kind: 'to many', path: { scope, collection: 'users', steps: [], from: 'users', relation, span }, used: 1 };
 }
@@ -112,12 +105,12 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
   if (toMany !== undefined) return toMany;
   const name = oneStep(path, '`@request.auth`', place);
   if (name === undefined) return undefined;
-  const request = { kind: 'request', source: 'auth', nullable: true, span: path.span } as const;
+  const request = ofCaller(name.name, path.span);
   const own = CALLER.get(name.name);
-  if (own !== undefined) return { ...request, name: name.name, ...own };
+  if (own !== undefined) return { ...request, ...own };
   const users = place.catalog.collections.get('users');
   const field = users?.fields.get(name.name);
-  if (field !== undefined) return { ...request, name: field.name, type: field.type, list: false };
+  if (field !== undefined) return { ...request, type: field.type, list: false };
   const relation = users && findRelation(users, name.name);
   if (relation?.kind === 'belongs_to')
     return { ...request, name: relation.name, type: { id: relation.collection }, list: false };

@@ -1,6 +1,7 @@
 /** The `roles` of a rule, as a checked tree. */
 import { HOLDS } from '../operators.ts';
 import type { Checked } from '../types.ts';
+import { ofCaller } from '../visit.ts';
 
 /** A condition in the policy language, and its checked tree, whose spans point into that text. */
 export interface RolesCondition {
@@ -25,22 +26,8 @@ export function hasAnyRole(roles: readonly string[], start = 0): RolesCondition 
     return {
       kind: 'compare',
       op: HOLDS,
-      left: {
-        kind: 'request',
-        source: 'auth',
-        name: 'roles',
-        type: 'string',
-        list: true,
-        nullable: true,
-        span: { start: at, end: at + CALLER_ROLES.length },
-      },
-      right: {
-        kind: 'literal',
-        value: role,
-        type: 'string',
-        list: false,
-        span: { start: end - literal.length, end },
-      },
+      left: { ...ofCaller('roles', { start: at, end: at + CALLER_ROLES.length }), type: 'string', list: true },
+      right: { kind: 'literal', value: role, type: 'string', list: false, span: { start: end - literal.length, end } },
       span: { start: at, end },
     };
   });

@@ -84,4 +84,5 @@ export const isScalar = (side: Side): side is ScalarSide =>
   side.kind === 'fixed' || side.kind === 'query' || side.kind === 'literal';
 export const isWholePath = ({ relation, path }: Extract<Side, { kind: 'to many' }>): boolean =>
   path.kind === 'path' && relation.used === path.steps.length;
-export const textAt = ({ text }: Comparing, { start, end, source = text }: Span): string => source.slice(start, end);
+export const textAt = ({ text }: Pick<Comparing, 'text'>, { start, end, source = text }: Span): string =>
+  source.slice(start, end);

@@ -43,11 +43,8 @@ const combinedSize = (a: Size, b: Size): Size => ({
 });
 
 /** The limit that an expanded expression exceeds. */
-export function excessOf({
-  comparisons,
-  elements,
-  levels,
-}: Size): { readonly code: string; readonly what: string } | undefined {
+export function excessOf(size: Size): { readonly code: string; readonly what: string } | undefined {
+  const { comparisons, elements, levels } = size;
   if (levels > LIMITS.levels) return { code: 'too_deep', what: `${LIMITS.levels} levels` };
   if (comparisons > LIMITS.comparisons)
     return { code: 'too_many_comparisons', what: `${LIMITS.comparisons} comparisons` };

@@ -25,6 +25,9 @@ interface StagingPlan {
   readonly upsert?: Upsert | undefined;
 }
 
+/** A column, and its value in each row. */
+type StagedValues = readonly [Sql, SqlType, readonly (Scalar | null)[]];
+
 const foldedOf = (value: Scalar | null | undefined): string | null => (typeof value === 'string' ? fold(value) : null);
 
 export class ImportStaging {
@@ -72,7 +75,7 @@ export class ImportStaging {
 
   async add(records: readonly StagedRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const all: readonly (readonly [Sql, SqlType, readonly (Scalar | null)[]])[] = [
+    await this.#insert(STAGE, [
       [raw('_line'), 'int8[]', records.map(({ line }) => line)],
       [raw('_given'), 'text[]', records.map(({ given }) => [...given].join(','))],
       [raw('_roles'), 'text[]', records.map(({ roles }) => (roles === undefined ? null : roles.join(',')))],
@@ -83,10 +86,7 @@ export class ImportStaging {
       ...this.#copies.map(
         ({ name, copy }) => [ident(copy), 'text[]', records.map(({ values }) => foldedOf(values.get(name)))] as const,
       ),
-    ];
-    await this.#tx.run(sql`
-      INSERT INTO ${STAGE} (${comma(all.map(([column]) => column))})
-      SELECT * FROM unnest(${comma(all.map(([, type, values]) => sql`${param(type, values)}`))})`);
+    ]);
     await this.#addLinks(records);
   }
 
@@ -97,26 +97,18 @@ export class ImportStaging {
       ),
     );
     if (links.length === 0) return;
+    await this.#insert(LINKS, [
+      [raw('line'), 'int8[]', links.map(({ line }) => line)],
+      [raw('relation'), 'text[]', links.map(({ relation }) => relation)],
+      [raw('source'), 'uuid[]', links.map(({ id }) => id)],
+      [raw('target'), 'uuid[]', links.map(({ target }) => target)],
+    ]);
+  }
+
+  async #insert(table: Sql, columns: readonly StagedValues[]): Promise<void> {
     await this.#tx.run(sql`
-      INSERT INTO ${LINKS} (line, relation, source, target)
-      SELECT *
-        FROM unnest(
-          ${param(
-            'int8[]',
-            links.map(({ line }) => line),
-          )},
-          ${param(
-            'text[]',
-            links.map(({ relation }) => relation),
-          )},
-          ${param(
-            'uuid[]',
-            links.map(({ id }) => id),
-          )},
-          ${param(
-            'uuid[]',
-            links.map(({ target }) => target),
-          )})`);
+      INSERT INTO ${table} (${comma(columns.map(([column]) => column))})
+      SELECT * FROM unnest(${comma(columns.map(([, type, values]) => sql`${param(type, values)}`))})`);
   }
 
   /** Finds the records that are there already, then everything that the database would refuse. */
@@ -184,15 +176,11 @@ export class ImportStaging {
     for (const { name, column, references } of this.#members) {
       if (references === undefined) continue;
       const value = sql`s.${ident(column)}`;
-      errors.push(
-        ...(await this.#errors(
-          sql`
-          SELECT s._line, ${value}::text
-            FROM ${STAGE} AS s
-           WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`,
-          (id) => `\`${name}\`: ${this.#missing(references, id)}`,
-        )),
-      );
+      const unknown = sql`
+        SELECT s._line, ${value}::text
+          FROM ${STAGE} AS s
+         WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`;
+      errors.push(...(await this.#errors(unknown, (id) => `\`${name}\`: ${this.#missing(references, id)}`)));
     }
     return errors;
   }
@@ -200,16 +188,12 @@ export class ImportStaging {
   async #checkLinks(): Promise<readonly ImportError[]> {
     const errors: ImportError[] = [];
     for (const { name, collection } of manyToManyOf(this.#collection)) {
-      errors.push(
-        ...(await this.#errors(
-          sql`
-          SELECT l.line, l.target::text
-            FROM ${LINKS} AS l
-            JOIN ${STAGE} AS s ON s._line = l.line
-           WHERE l.relation = ${text(name)} AND NOT ${this.#exists(collection, raw('l.target'))}`,
-          (id) => `\`${name}\`: ${this.#missing(collection, id)}`,
-        )),
-      );
+      const unknown = sql`
+        SELECT l.line, l.target::text
+          FROM ${LINKS} AS l
+          JOIN ${STAGE} AS s ON s._line = l.line
+         WHERE l.relation = ${text(name)} AND NOT ${this.#exists(collection, raw('l.target'))}`;
+      errors.push(...(await this.#errors(unknown, (id) => `\`${name}\`: ${this.#missing(collection, id)}`)));
     }
     return errors;
   }
@@ -231,9 +215,8 @@ export class ImportStaging {
     for (const [name, condition] of constraints) {
       // The catalogue's own text, which names columns.
       const broken = sql`SELECT _line, NULL FROM ${STAGE} WHERE NOT (${raw(condition!)})`;
-      errors.push(
-        ...(await this.#errors(broken, () => `expected what the constraint \`${name}\` of the database allows`)),
-      );
+      const message = `expected what the constraint \`${name}\` of the database allows`;
+      errors.push(...(await this.#errors(broken, () => message)));
     }
     return errors;
   }

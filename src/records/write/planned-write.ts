@@ -91,9 +91,7 @@ export function plannedStatement(reading: Requested, { id, writing, permits }: P
 
 /** The statement that decides and writes a create. */
 export function plannedInsertion(reading: Omit<Reading, 'q'>, { writing, permits }: Omit<PlannedStatement, 'id'>): Sql {
-  const condition = join(
-    permits.map((permit) => permit.where(WRITTEN)),
-    ' AND ',
-  );
+  const conditions = permits.map((permit) => permit.where(WRITTEN));
+  const condition = join(conditions, ' AND ');
   return insertStatement(reading, { writing, condition, returning: raw('id') });
 }

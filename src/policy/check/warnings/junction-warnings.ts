@@ -11,6 +11,7 @@ import { equalityOf, isMember, OPERATORS } from '../../operators.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../../types.ts';
 import { partsOf } from '../../visit.ts';
 import { identity } from '../outcomes.ts';
+import { textAt } from '../sides.ts';
 import { excludingBounds } from './bounds.ts';
 import type { Warning } from './warning-list.ts';
 
@@ -22,6 +23,7 @@ const MOST_PROOF_STEPS = 2_000;
 
 export class JunctionReview {
   readonly #text: string;
+  readonly #slice = (span: Span): string => textAt({ text: this.#text }, span);
   readonly #proof = new ImplicationProof(MOST_PROOF_STEPS);
   #left = MOST_COMPARED;
 
@@ -41,10 +43,6 @@ export class JunctionReview {
     const idle = negated ? [] : this.#redundant(junction, forms);
     const pairs = kind === 'and' && idle.length === 0 ? this.#separateElements(junction, forms) : [];
     return [...settled, ...opposites, ...idle, ...pairs];
-  }
-
-  #slice({ start, end, source = this.#text }: Span): string {
-    return source.slice(start, end);
   }
 
   /** A clause of a named condition is reported at the junction. */

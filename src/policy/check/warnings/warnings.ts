@@ -20,6 +20,7 @@ import { isList, partsOf, scopesOf } from '../../visit.ts';
 import { boundedByField } from '../field-bounds.ts';
 import { CAN_BE_FALSE, CAN_BE_TRUE, CAN_BE_UNKNOWN, canBe, identity, isAlwaysKnown, outcomes } from '../outcomes.ts';
 import { mayBeAbsent } from '../resolve.ts';
+import { textAt } from '../sides.ts';
 import { callerWarnings } from './caller-warnings.ts';
 import { unknownEnumValues } from './enum-values.ts';
 import { type CheckedJunction, JunctionReview, variableName } from './junction-warnings.ts';
@@ -121,13 +122,12 @@ function mixedLogic(expr: Expr, text: string): readonly Warning[] {
 }
 
 class Review {
-  readonly #text: string;
   readonly #context: CheckContext;
   readonly #warn: Warn;
   readonly #junctions: JunctionReview;
+  readonly #slice = (span: Span): string => textAt(this.#context, span);
 
   constructor(context: CheckContext, warn: Warn) {
-    this.#text = context.text;
     this.#context = context;
     this.#warn = warn;
     this.#junctions = new JunctionReview(context.text);
@@ -164,10 +164,6 @@ class Review {
     this.clause(item, around);
   }
 
-  #slice({ start, end, source = this.#text }: Span): string {
-    return source.slice(start, end);
-  }
-
   #warnIf(warning: Warning | undefined): boolean {
     if (warning !== undefined) this.#warn(warning);
     return warning !== undefined;
@@ -192,16 +188,16 @@ class Review {
 
   #compare(compare: CheckedCompare, around: Surroundings): void {
     // `tags contains x` means `element.id = x`, whose left side is not in the source.
-    const unknown = unknownEnumValues(compare, this.#text);
+    const unknown = unknownEnumValues(compare, this.#context.text);
     for (const issue of unknown) this.#warn(issue);
     if (unknown.length === 0 && this.#isBeyondField(compare)) return;
     if (unknown.length === 0 && !compare.synthetic && this.#dependsOnNothing(compare)) return;
-    if (this.#warnIf(beyondNow(compare, (span) => this.#slice(span)))) return;
+    if (this.#warnIf(beyondNow(compare, this.#slice))) return;
     this.#negation(compare, around);
     this.#needle(compare, around);
     this.#dateAsText(compare);
     this.#address(compare, around);
-    this.#warnIf(enumOrder(compare, (span) => this.#slice(span)));
+    this.#warnIf(enumOrder(compare, this.#slice));
     for (const side of [compare.left, compare.right]) {
       if (side.kind !== 'count' || side.condition.kind === 'const') continue;
       this.#unusedVariable(side);
@@ -210,11 +206,10 @@ class Review {
   }
 
   #address(compare: CheckedCompare, around: Surroundings): void {
-    const slice = (span: Span): string => this.#slice(span);
     const isPositive = (OPERATORS[compare.op].negative === true) === around.negated;
     if (!isPositive) return;
-    this.#warnIf(emailDomain(compare, slice));
-    if (!around.verified) this.#warnIf(emailUnverified(compare, slice));
+    this.#warnIf(emailDomain(compare, this.#slice));
+    if (!around.verified) this.#warnIf(emailUnverified(compare, this.#slice));
   }
 
   /** `score > 100`, where the field's `max` is 100. */
@@ -315,7 +310,7 @@ class Review {
     const relation = this.#slice(path.span);
     const canBeEmpty = path.relation.kind !== 'ancestors';
     if (quantifier === 'all' && canBeEmpty && !around.negated && !around.inhabited.has(relationKey(quantified))) {
-      const replacement = `(any(${relation} as ${freeName(this.#text)}, true) and ${this.#slice(span)})`;
+      const replacement = `(any(${relation} as ${freeName(this.#context.text)}, true) and ${this.#slice(span)})`;
       const message = `\`all\` is true for an empty \`${relation}\`; write \`${replacement}\` to require at least one`;
       this.#warn({
         code: 'all_of_none',
@@ -342,8 +337,7 @@ class Review {
     if (condition.kind !== 'compare' || condition.synthetic || asksForText(condition)) return;
     const { complement, negative } = OPERATORS[condition.op];
     if (negative !== true || complement === undefined) return;
-    const { source = this.#text } = span;
-    const head = source.slice(path.span.start, condition.span.start);
+    const head = this.#slice({ ...span, start: path.span.start, end: condition.span.start });
     const { left, right } = condition;
     const replacement = `none(${head}${this.#slice(left.span)} ${complement} ${this.#slice(right.span)})`;
     const message = `any other element of \`${this.#slice(path.span)}\` is enough for this; did you mean \`${replacement}\`?`;
@@ -352,7 +346,7 @@ class Review {
 
   #unusedVariable({ path, variable, condition, span }: CheckedQuantified | CountOperand): void {
     if (condition.kind === 'const' || variablesIn(condition).includes(variable)) return;
-    const name = variableName({ path }, this.#text) ?? variable;
+    const name = variableName({ path }, this.#context.text) ?? variable;
     const message =
       `this condition does not name \`${name}\`, so every element of \`${this.#slice(path.span)}\` meets it alike; ` +
       `test \`${name}\`, or write \`true\` here and the condition beside it`;
