@@ -53,6 +53,13 @@ function distance(name: string, candidate: string): number | undefined {
   return short.length >= 3 && (long.startsWith(short) || long.endsWith(short)) ? limit + 1 : undefined;
 }
 
+/** The first names of a message that lists what is known. */
+export const firstNames = (known: readonly unknown[]): string =>
+  known
+    .slice(0, 8)
+    .map((each) => `\`${each}\``)
+    .join(', ');
+
 /** The end of a message about an unknown name. */
 export const hintOf = (near: string | undefined): string => (near === undefined ? '' : `; did you mean \`${near}\`?`);
 

@@ -6,7 +6,15 @@ import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../schema/model/filter-keys.ts';
 import { uniqueColumns } from '../schema/model/indexes.ts';
 import type { Collection, Field, Relation, Schema } from '../schema/model/model.ts';
-import { ID_SCHEMA, type Json, type OperationParameter, type OperationScope, object, type Shape } from './operation.ts';
+import {
+  closed,
+  ID_SCHEMA,
+  type Json,
+  type OperationParameter,
+  type OperationScope,
+  object,
+  type Shape,
+} from './operation.ts';
 import { canBeHidden, changeablesOf, referencesOf, type Writable, writablesOf } from './writable.ts';
 
 /** Only where a route of collections is described. */
@@ -122,13 +130,10 @@ export function commonSchemas({ roles }: Schema): Json {
   return {
     Id: ID_SCHEMA,
     Role: { type: 'string', enum: [...roles.keys()] },
-    MemberChange: {
-      type: 'object',
-      description: 'Changes the members of a many_to_many, in the order set, add, remove.',
-      properties: { set: ids, add: ids, remove: ids },
-      additionalProperties: false,
-      minProperties: 1,
-    },
+    MemberChange: closed(
+      { set: ids, add: ids, remove: ids },
+      { description: 'Changes the members of a many_to_many, in the order set, add, remove.', minProperties: 1 },
+    ),
     Page: {
       type: 'object',
       required: ['limit', 'offset', 'has_more'],
@@ -208,31 +213,19 @@ function createSchema(collection: Collection): Json {
   const isGiven = (name: string): boolean => collection.kind === 'files' && name === 'name';
   const required = writables.filter(({ name, required }) => required && !isGiven(name)).map(({ name }) => name);
   const properties = writables.map((writable) => [writable.name, withDefault(writable)] as const);
-  return {
-    type: 'object',
-    additionalProperties: false,
-    properties: Object.fromEntries(properties),
-    ...(required.length > 0 ? { required } : {}),
-  };
+  return closed(Object.fromEntries(properties), required.length > 0 ? { required } : {});
 }
 
 function updateSchema(collection: Collection): Json {
   const properties = changeablesOf(collection).map((writable) => [writable.name, writableSchema(writable)] as const);
-  return {
-    type: 'object',
-    additionalProperties: false,
-    properties: { ...Object.fromEntries(properties), ...(collection.kind === 'users' ? { roles: ROLE_CHANGE } : {}) },
-    minProperties: 1,
-  };
+  const roles = collection.kind === 'users' ? { roles: ROLE_CHANGE } : {};
+  return closed({ ...Object.fromEntries(properties), ...roles }, { minProperties: 1 });
 }
 
-const ROLE_CHANGE: Json = {
-  type: 'object',
-  description: 'Needs, for each role given or taken, a role of the caller that assigns it.',
-  additionalProperties: false,
-  minProperties: 1,
-  properties: Object.fromEntries(['set', 'add', 'remove'].map((key) => [key, { type: 'array', items: ref('Role') }])),
-};
+const ROLE_CHANGE: Json = closed(
+  Object.fromEntries(['set', 'add', 'remove'].map((key) => [key, { type: 'array', items: ref('Role') }])),
+  { description: 'Needs, for each role given or taken, a role of the caller that assigns it.', minProperties: 1 },
+);
 
 function fieldSchema(field: Field): Json {
   const schema = FIELD_KINDS[field.type].jsonSchema(field) as Json;

@@ -97,6 +97,14 @@ export function object(properties: Json, optional: readonly string[] = []): Json
   return { type: 'object', required, additionalProperties: false, properties };
 }
 
+/** An object of these members only, none of them required. */
+export const closed = (properties: Json, more: Json = {}): Json => ({
+  type: 'object',
+  additionalProperties: false,
+  properties,
+  ...more,
+});
+
 export const ID_SCHEMA = ID_KIND.jsonSchema({}) as Json;
 export const TEXT: Json = { type: 'string' };
 export const TIMESTAMP: Json = { type: 'string', format: 'date-time' };

@@ -12,7 +12,7 @@ import {
 import type { Relation } from '../schema/model/model.ts';
 import { RECORD_CAPABILITIES } from './capability-schemas.ts';
 import { collectionIn, ref, selectionName, selectionSchema } from './collection-schemas.ts';
-import { type Json, type OperationScope, object, type Shape, TEXT } from './operation.ts';
+import { closed, type Json, type OperationScope, object, type Shape, TEXT } from './operation.ts';
 
 const NAMES: Json = { type: 'array', items: TEXT };
 const SCALAR: Json = { type: ['string', 'number', 'boolean', 'null'] };
@@ -39,50 +39,39 @@ const intSchema = ({ min, max }: IntRange): Json => ({ type: 'integer', minimum:
 
 export const queryBody: Shape = (scope) => {
   const { relations } = collectionIn(scope);
-  return {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
-      ...FILTERED,
-      limit: intSchema(PAGE_LIMIT),
-      cursor: {
-        type: ['string', 'null'],
-        description: '`next_cursor` of the page before. Not together with `offset`.',
-      },
-      offset: intSchema(PAGE_OFFSET),
-      fields: { ...NAMES, description: 'Members of the record to return; the id always comes.' },
-      ...(relations.size === 0 ? {} : { expand: expandSchema([...relations.values()], scope) }),
-      count: { type: 'string', enum: ['none', 'exact', 'estimated'] },
-      capabilities: {
-        type: 'boolean',
-        description: 'Each record carries `can`: whether you may update and delete it.',
-      },
+  return closed({
+    ...FILTERED,
+    limit: intSchema(PAGE_LIMIT),
+    cursor: {
+      type: ['string', 'null'],
+      description: '`next_cursor` of the page before. Not together with `offset`.',
     },
-  };
+    offset: intSchema(PAGE_OFFSET),
+    fields: { ...NAMES, description: 'Members of the record to return; the id always comes.' },
+    ...(relations.size === 0 ? {} : { expand: expandSchema([...relations.values()], scope) }),
+    count: { type: 'string', enum: ['none', 'exact', 'estimated'] },
+    capabilities: {
+      type: 'boolean',
+      description: 'Each record carries `can`: whether you may update and delete it.',
+    },
+  });
 };
 
 function expandSchema(relations: readonly Relation[], scope: OperationScope): Json {
   scope.define('QueryExpand', { anyOf: [{ const: true }, EXPANDED] });
   const properties = Object.fromEntries(relations.map(({ name }) => [name, ref('QueryExpand')]));
-  return {
-    type: 'object',
-    description: 'Relations whose records come along.',
-    additionalProperties: false,
-    properties,
-  };
+  return closed(properties, { description: 'Relations whose records come along.' });
 }
 
-const EXPANDED: Json = {
-  type: 'object',
-  description: '`filter`, `params`, `sort` and `limit` for relations to many records only.',
-  additionalProperties: false,
-  properties: {
+const EXPANDED: Json = closed(
+  {
     ...FILTERED,
     limit: intSchema(EXPAND_LIMIT),
     fields: NAMES,
     expand: { type: 'object', additionalProperties: ref('QueryExpand') },
   },
-};
+  { description: '`filter`, `params`, `sort` and `limit` for relations to many records only.' },
+);
 
 export const queryPage: Shape = (scope) => {
   const collection = collectionIn(scope);
@@ -106,10 +95,8 @@ const QUERY_PAGE: Json = object(
 
 // ---------------------------------------------------------------- aggregates
 
-export const aggregateBody: Shape = () => ({
-  type: 'object',
-  additionalProperties: false,
-  properties: {
+export const aggregateBody: Shape = () =>
+  closed({
     filter: FILTERED.filter,
     params: FILTERED.params,
     group_by: {
@@ -130,8 +117,7 @@ export const aggregateBody: Shape = () => ({
       description: 'Names of groups and measures, `-` before one that is descending.',
     },
     limit: intSchema(AGGREGATE_LIMIT),
-  },
-});
+  });
 
 /** The members of a row are those that were asked for. */
 export const aggregateRows: Shape = (scope) =>

@@ -85,12 +85,8 @@ export interface HasOne {
   readonly via: string;
   readonly viaColumn: string;
 }
-export interface HasMany {
+export interface HasMany extends Omit<HasOne, 'kind'> {
   readonly kind: 'has_many';
-  readonly name: string;
-  readonly collection: string;
-  readonly via: string;
-  readonly viaColumn: string;
 }
 export interface ManyToMany {
   readonly kind: 'many_to_many';

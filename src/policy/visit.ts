@@ -24,6 +24,13 @@ export function ownMemberOf({ steps: [first], column }: ColumnOperand): string |
   return column.kind === 'id' ? undefined : memberName(column);
 }
 
+/** On the way to every branch, some part that is no `and` or `or` meets the test. */
+export function everyBranch(node: Checked, meets: (part: Checked) => boolean): boolean {
+  if (node.kind === 'and') return node.items.some((item) => everyBranch(item, meets));
+  if (node.kind === 'or') return node.items.every((item) => everyBranch(item, meets));
+  return meets(node);
+}
+
 /** The conditions directly inside. */
 export function partsOf(checked: Checked): readonly Checked[] {
   switch (checked.kind) {

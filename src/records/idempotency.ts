@@ -96,16 +96,8 @@ export class KeptAnswers {
   }
 
   async #findKept(q: Queryable, asked: IdempotencyKey): Promise<StoredAnswer | undefined> {
-    const { userId, path, key } = asked;
-    const [row] = await q.rows(sql`
-      SELECT body_hash, answer
-        FROM bylaw_kept_answers
-       WHERE user_id = ${uuid(userId)}
-         AND path = ${text(path)}
-         AND key = ${text(key)}
-         AND created_at >= ${EXPIRY}`);
-    const [bodyHash, answer] = row ?? [];
-    return bodyHash == null || answer == null ? undefined : answerIfSameBody(asked, { bodyHash, answer });
+    const kept = await keptRow(q, asked, raw('SELECT body_hash, answer FROM bylaw_kept_answers'));
+    return kept && answerIfSameBody(asked, kept);
   }
 
   /** Deletes expired keys and returns their number. Called by a timer. */
@@ -180,6 +172,27 @@ export async function forgetContents(tx: Transaction, ids: readonly string[]): P
 
 // ---------------------------------------------------------------- upgrades
 
+const EARLIER_ANSWERS = raw(`
+      SELECT body_hash, CASE WHEN status IS NOT NULL
+                             THEN json_build_object('status', status, 'headers', headers, 'body', body) END
+        FROM bylaw_idempotency`);
+
+/** @param answers selects the hash and the answer of every key */
+async function keptRow(
+  q: Queryable,
+  { userId, path, key }: IdempotencyKey,
+  answers: Sql,
+): Promise<KeptRow | undefined> {
+  const [row] = await q.rows(sql`
+      ${answers}
+       WHERE user_id = ${uuid(userId)}
+         AND path = ${text(path)}
+         AND key = ${text(key)}
+         AND created_at >= ${EXPIRY}`);
+  const [bodyHash, answer] = row ?? [];
+  return bodyHash == null || answer == null ? undefined : { bodyHash, answer };
+}
+
 /**
  * Idempotency keys of the version that kept them in `bylaw_idempotency`. The keys that it has kept
  * are honoured, and while nodes of both versions may run, each key is written into both tables, so
@@ -217,17 +230,8 @@ class EarlierKeys {
     return count === 0 ? this.find(tx, asked) : undefined;
   }
 
-  async find(q: Queryable, { userId, path, key }: IdempotencyKey): Promise<KeptRow | undefined> {
-    const [row] = await q.rows(sql`
-      SELECT body_hash, json_build_object('status', status, 'headers', headers, 'body', body)
-        FROM bylaw_idempotency
-       WHERE user_id = ${uuid(userId)}
-         AND path = ${text(path)}
-         AND key = ${text(key)}
-         AND status IS NOT NULL
-         AND created_at >= ${EXPIRY}`);
-    const [bodyHash, answer] = row ?? [];
-    return bodyHash == null || answer == null ? undefined : { bodyHash, answer };
+  find(q: Queryable, key: IdempotencyKey): Promise<KeptRow | undefined> {
+    return keptRow(q, key, EARLIER_ANSWERS);
   }
 
   async forgetOld(q: Queryable): Promise<void> {

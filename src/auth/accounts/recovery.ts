@@ -127,47 +127,37 @@ export class Recovery {
       const proof = await find();
       if (proof === undefined) return undefined;
       const token = await issueProof(db, purpose, proof);
-      const { subject, textOf } = MAILS[purpose];
-      return { to: proof.email, subject, text: textOf(baseUrl(), token) };
+      return { to: proof.email, subject: MAILS[purpose].subject, text: mailText(purpose, baseUrl(), token) };
     });
   }
 }
 
-interface MailText {
-  readonly subject: string;
-  readonly textOf: (site: string, token: string) => string;
-}
-
-const MAILS: Readonly<Record<Purpose, MailText>> = {
+const MAILS = {
   verify_email: {
     subject: 'Confirm your email address',
-    textOf: (
-      site,
-      token,
-    ) => `Someone, most likely you, asked to confirm that this address belongs to an account at ${site}.
-
-To confirm it, use this code within an hour:
-
-${token}
-
-If this was not you, ignore this mail.
-`,
+    asked: 'confirm that this address belongs to an account',
+    verb: 'confirm',
+    ending: '',
   },
   reset_password: {
     subject: 'Set a new password',
-    textOf: (
-      site,
-      token,
-    ) => `Someone, most likely you, asked to set a new password for the account with this address at ${site}.
+    asked: 'set a new password for the account with this address',
+    verb: 'set',
+    ending: ': your password stays as it is',
+  },
+} as const satisfies Record<Purpose, object>;
 
-To set it, use this code within an hour:
+function mailText(purpose: Purpose, site: string, token: string): string {
+  const { asked, verb, ending } = MAILS[purpose];
+  return `Someone, most likely you, asked to ${asked} at ${site}.
+
+To ${verb} it, use this code within an hour:
 
 ${token}
 
-If this was not you, ignore this mail: your password stays as it is.
-`,
-  },
-};
+If this was not you, ignore this mail${ending}.
+`;
+}
 
 function wrongPassword(): Problem {
   const detail = 'the present password is wrong';

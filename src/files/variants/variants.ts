@@ -15,12 +15,14 @@ export const FITS = ['cover', 'contain', 'inside'] as const;
 export type Fit = (typeof FITS)[number];
 type ImageFormat = 'jpeg' | 'png' | 'webp';
 
-export interface VariantRequest {
-  readonly id: string;
-  readonly contentType: string;
+export interface Sizes {
   readonly width: number | undefined;
   readonly height: number | undefined;
   readonly fit: Fit;
+}
+export interface VariantRequest extends Sizes {
+  readonly id: string;
+  readonly contentType: string;
 }
 export interface Variant {
   readonly contentType: string;

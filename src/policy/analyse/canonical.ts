@@ -1,6 +1,13 @@
 /** Gives equivalent conditions one spelling, so that an analysis compares their meaning. */
 import { equalityOf, OPERATORS } from '../operators.ts';
-import type { Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
+import type {
+  Checked,
+  CheckedCompare,
+  CheckedOperand,
+  CheckedQuantified,
+  ColumnOperand,
+  CountOperand,
+} from '../types.ts';
 
 /**
  * Equivalent to `checked` for every record and request, in three-valued logic. Without spans, and
@@ -8,8 +15,7 @@ import type { Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../
  * left, the id after a belongs_to is the belongs_to, and a bool is compared by `=` only.
  */
 export function canonical(checked: Checked): Checked {
-  const spelt = new Canonical(new Map()).spell(checked, true);
-  return JSON.parse(printedTree(spelt)) as Checked;
+  return JSON.parse(printedTree(spelling(checked, true, new Map()))) as Checked;
 }
 
 const printedTree = (node: object): string =>
@@ -21,70 +27,61 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['span', 'nullable']);
 /** The order of the sides in a comparison that can be mirrored. */
 const SIDES: readonly CheckedOperand['kind'][] = ['column', 'count', 'request', 'now', 'literal'];
 
-class Canonical {
-  readonly #names: ReadonlyMap<string, string>;
+/** The new names of the variables around a condition. */
+type Renamed = ReadonlyMap<string, string>;
 
-  constructor(names: ReadonlyMap<string, string>) {
-    this.#names = names;
-  }
-
-  /** `polarity` false: of its negation. */
-  spell(checked: Checked, polarity: boolean): Checked {
-    switch (checked.kind) {
-      case 'and':
-      case 'or': {
-        const kind = (checked.kind === 'and') === polarity ? 'and' : 'or';
-        return { ...checked, kind, items: checked.items.map((item) => this.spell(item, polarity)) };
-      }
-      case 'not':
-        return this.spell(checked.item, !polarity);
-      case 'const':
-        return { ...checked, value: checked.value === polarity };
-      case 'is null':
-        return { ...checked, negated: checked.negated === polarity, operand: this.#operand(checked.operand) };
-      case 'changed':
-        return { ...checked, unchanged: checked.unchanged === polarity };
-      case 'compare':
-        return this.#compare(checked, polarity);
-      case 'quantified': {
-        const { variable, inner } = this.#bound(checked.variable);
-        const condition = inner.spell(checked.condition, true);
-        const spelt: Checked = { ...checked, path: this.#scoped(checked.path), variable, condition };
-        return polarity ? spelt : { kind: 'not', item: spelt, span: checked.span };
-      }
+/** `polarity` false: of its negation. */
+function spelling(checked: Checked, polarity: boolean, names: Renamed): Checked {
+  switch (checked.kind) {
+    case 'and':
+    case 'or': {
+      const kind = (checked.kind === 'and') === polarity ? 'and' : 'or';
+      return { ...checked, kind, items: checked.items.map((item) => spelling(item, polarity, names)) };
+    }
+    case 'not':
+      return spelling(checked.item, !polarity, names);
+    case 'const':
+      return { ...checked, value: checked.value === polarity };
+    case 'is null':
+      return { ...checked, negated: checked.negated === polarity, operand: ofOperand(checked.operand, names) };
+    case 'changed':
+      return { ...checked, unchanged: checked.unchanged === polarity };
+    case 'compare':
+      return ofCompare(checked, polarity, names);
+    case 'quantified': {
+      const spelt: Checked = { ...checked, ...ofElements(checked, names) };
+      return polarity ? spelt : { kind: 'not', item: spelt, span: checked.span };
     }
   }
+}
 
-  #compare(checked: CheckedCompare, polarity: boolean): Checked {
-    const { complement } = OPERATORS[checked.op];
-    if (!polarity && complement === undefined)
-      return { kind: 'not', item: this.#compare(checked, true), span: checked.span };
-    const op = polarity ? checked.op : complement!;
-    const [left, right] = [this.#operand(checked.left), this.#operand(checked.right)];
-    const { mirror } = OPERATORS[op];
-    const isTurned = mirror !== undefined && comesFirst(right, left);
-    return ofBool(isTurned ? { ...checked, op: mirror, left: right, right: left } : { ...checked, op, left, right });
-  }
+function ofCompare(checked: CheckedCompare, polarity: boolean, names: Renamed): Checked {
+  const { complement } = OPERATORS[checked.op];
+  if (!polarity && complement === undefined)
+    return { kind: 'not', item: ofCompare(checked, true, names), span: checked.span };
+  const op = polarity ? checked.op : complement!;
+  const [left, right] = [ofOperand(checked.left, names), ofOperand(checked.right, names)];
+  const { mirror } = OPERATORS[op];
+  const isTurned = mirror !== undefined && comesFirst(right, left);
+  return ofBool(isTurned ? { ...checked, op: mirror, left: right, right: left } : { ...checked, op, left, right });
+}
 
-  #operand(operand: CheckedOperand): CheckedOperand {
-    if (operand.kind === 'column') return withoutId(this.#scoped(operand));
-    if (operand.kind !== 'count') return operand;
-    const { variable, inner } = this.#bound(operand.variable);
-    const condition = inner.spell(operand.condition, true);
-    return { ...operand, path: this.#scoped(operand.path), variable, condition };
-  }
+function ofOperand(operand: CheckedOperand, names: Renamed): CheckedOperand {
+  if (operand.kind === 'column') return withoutId(scoped(operand, names));
+  return operand.kind === 'count' ? { ...operand, ...ofElements(operand, names) } : operand;
+}
 
-  #bound(name: string): { readonly variable: string; readonly inner: Canonical } {
-    const variable = `$${this.#names.size}`;
-    return { variable, inner: new Canonical(new Map(this.#names).set(name, variable)) };
-  }
+function ofElements({ path, variable: name, condition }: CheckedQuantified | CountOperand, names: Renamed) {
+  const variable = `$${names.size}`;
+  const inner = new Map(names).set(name, variable);
+  return { path: scoped(path, names), variable, condition: spelling(condition, true, inner) };
+}
 
-  #scoped<T extends Pick<ColumnOperand, 'scope'>>(holder: T): T {
-    const { scope } = holder;
-    if (scope.kind !== 'variable') return holder;
-    // A variable that is bound outside of the condition keeps its name, which none of the new ones has.
-    return { ...holder, scope: { ...scope, name: this.#names.get(scope.name) ?? scope.name } };
-  }
+function scoped<T extends Pick<ColumnOperand, 'scope'>>(holder: T, names: Renamed): T {
+  const { scope } = holder;
+  if (scope.kind !== 'variable') return holder;
+  // A variable that is bound outside of the condition keeps its name, which none of the new ones has.
+  return { ...holder, scope: { ...scope, name: names.get(scope.name) ?? scope.name } };
 }
 
 /** `pinned != true` is `pinned = false`. */

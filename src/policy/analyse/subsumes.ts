@@ -1,4 +1,5 @@
 /** Finds rules of a union that another rule makes redundant. */
+import { memoizedBy } from '../../memoized.ts';
 import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
 import type { Checked, CheckedCompare, CheckedQuantified } from '../types.ts';
 import { readsNext } from '../visit.ts';
@@ -20,7 +21,6 @@ const MOST_STEPS = 20_000;
 /** Proves implications between canonical conditions; all proofs of one instance share its steps. */
 export class ImplicationProof {
   #steps: number;
-  readonly #keys = new Map<object, string>();
 
   constructor(steps = MOST_STEPS) {
     this.#steps = steps;
@@ -29,7 +29,7 @@ export class ImplicationProof {
   /** True if `a` is true wherever `b` is. Both are canonical. The proof is sound and incomplete, as above. */
   implies(b: Checked, a: Checked): boolean {
     if (--this.#steps < 0) return false;
-    if (this.#key(a) === this.#key(b)) return true;
+    if (keyOf(a) === keyOf(b)) return true;
     if (b.kind === 'const') return !b.value || (a.kind === 'const' && a.value);
     if (a.kind === 'const') return a.value;
     if (b.kind === 'or') return b.items.every((item) => this.implies(item, a));
@@ -43,11 +43,11 @@ export class ImplicationProof {
     if (a.kind === 'quantified' && b.kind === 'quantified') return this.#quantified(b, a);
     if (b.kind !== 'compare') return false;
     if (a.kind === 'is null') return a.negated && [b.left, b.right].some((side) => this.#isPresent(b, side, a.operand));
-    return a.kind === 'compare' && this.#key(a.left) === this.#key(b.left) && narrower(b, a);
+    return a.kind === 'compare' && keyOf(a.left) === keyOf(b.left) && narrower(b, a);
   }
 
   #quantified(b: CheckedQuantified, a: CheckedQuantified): boolean {
-    if (a.quantifier !== b.quantifier || this.#key(a.path) !== this.#key(b.path)) return false;
+    if (a.quantifier !== b.quantifier || keyOf(a.path) !== keyOf(b.path)) return false;
     // `none` reverses the implication, and a condition that is not true may be unknown.
     return a.quantifier !== 'none' && this.implies(b.condition, a.condition);
   }
@@ -55,17 +55,11 @@ export class ImplicationProof {
   /** A true comparison has two present sides, except for list tests that an empty list settles. */
   #isPresent({ op }: CheckedCompare, side: object, operand: object): boolean {
     const { family, negative } = OPERATORS[op];
-    return !(family === 'list' && negative) && this.#key(side) === this.#key(operand);
-  }
-
-  #key(node: object): string {
-    const known = this.#keys.get(node);
-    if (known !== undefined) return known;
-    const key = JSON.stringify(node);
-    this.#keys.set(node, key);
-    return key;
+    return !(family === 'list' && negative) && keyOf(side) === keyOf(operand);
   }
 }
+
+const keyOf = memoizedBy((node: object) => JSON.stringify(node));
 
 type LiteralValues = readonly (string | number | boolean)[];
 

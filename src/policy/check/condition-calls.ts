@@ -1,7 +1,7 @@
 /** Named conditions: their heads, their bodies, the arguments of a call, and its errors. */
 import { parse } from '../../../grammar/parser.ts';
 import { replacing } from '../../../grammar/policy-error.ts';
-import { nearest } from '../../../grammar/suggest.ts';
+import { firstNames, nearest } from '../../../grammar/suggest.ts';
 import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
 import { FUNCTION_NAMES, RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, isWhole, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
@@ -187,10 +187,7 @@ export function unknownCondition(call: Call, known: readonly string[], text: str
   const quantifier = quantifierFor(call, text);
   if (quantifier !== undefined) return quantifier;
   const near = nearest(name.name, [...known, ...FUNCTION_NAMES.policy]);
-  const names = known
-    .slice(0, 8)
-    .map((each) => `\`${each}\``)
-    .join(', ');
+  const names = firstNames(known);
   const functions = FUNCTION_NAMES.policy.map((each) => `\`${each}\``).join(', ');
   const declared = names === '' ? 'a condition declared under `conditions`' : `one of ${names}`;
   const expected = `${functions} or ${declared}`;

@@ -1,17 +1,7 @@
 /** The place of a path in a policy, and the names that it may use there. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import type { Operand, Span } from '../../../grammar/syntax.ts';
-import type {
-  Action,
-  Catalog,
-  CheckContext,
-  CheckedOperand,
-  ColumnOperand,
-  Params,
-  Scope,
-  ToManyPath,
-  ToOneStep,
-} from '../types.ts';
+import type { Action, Catalog, CheckContext, CheckedOperand, ColumnOperand, Params, ToManyPath } from '../types.ts';
 
 /** The meaning of a name at the root of a path. */
 export type Bound = BoundVariable | BoundParameter;
@@ -32,11 +22,7 @@ export interface BoundParameter {
   readonly names: number;
 }
 /** A record after zero or more to-one steps, from which a path continues. */
-export interface RecordStart {
-  readonly scope: Scope;
-  /** The collection of the scope's record. */
-  readonly collection: string;
-  readonly steps: readonly ToOneStep[];
+export interface RecordStart extends Pick<ColumnOperand, 'scope' | 'collection' | 'steps'> {
   /** The collection after the steps. */
   readonly at: string;
   readonly nullable: boolean;

@@ -1,6 +1,6 @@
 /** Reports unknown names, each with the nearest known one. */
 import { type Fix, replacing } from '../../../grammar/policy-error.ts';
-import { nearest } from '../../../grammar/suggest.ts';
+import { firstNames, nearest } from '../../../grammar/suggest.ts';
 import type { Name, Operand, Path, Span } from '../../../grammar/syntax.ts';
 import { describeType } from '../scalar-types.ts';
 import {
@@ -27,11 +27,7 @@ export function reportUnknownName({ name, where, names, of, code = 'name_unknown
   place.onUnknown?.(name.name, membersNamed(known, of));
   const near = nearest(name.name, known);
   if (near === undefined) {
-    const some = known
-      .slice(0, 8)
-      .map((each) => `\`${each}\``)
-      .join(', ');
-    const message = `${where} has no \`${name.name}\`; it has ${some || 'nothing of that kind'}${known.length > 8 ? ', …' : ''}`;
+    const message = `${where} has no \`${name.name}\`; it has ${firstNames(known) || 'nothing of that kind'}${known.length > 8 ? ', …' : ''}`;
     return place.report({ code, message, span: name.span });
   }
   const fix: Fix = { span: name.span, replacement: near };

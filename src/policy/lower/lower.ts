@@ -10,14 +10,12 @@ import {
   type CountRef,
   type Exists,
   FALSE,
-  type Roots,
   type SlotValue,
   type Source,
   TRUE,
 } from '../condition.ts';
 import { OPERATORS } from '../operators.ts';
 import type {
-  Catalog,
   CatalogCollection,
   ColumnOperand,
   HasOne,
@@ -47,7 +45,6 @@ import {
   type Owner,
   type Reached,
   type RequestScope,
-  type Signature,
   type Walked,
   type Wrap,
 } from './lowering-context.ts';
@@ -66,17 +63,13 @@ export function lower(tree: Planned, context: LoweringContext): Condition {
 }
 
 class Lowering {
-  readonly #catalog: Catalog;
-  readonly #signature: Signature;
-  readonly #roots: Roots;
+  readonly #context: LoweringContext;
   readonly #masking: Masking;
   #sources = 2;
 
-  constructor({ catalog, signature, roots, visibility }: LoweringContext) {
-    this.#catalog = catalog;
-    this.#signature = signature;
-    this.#roots = roots;
-    this.#masking = new Masking(visibility);
+  constructor(context: LoweringContext) {
+    this.#context = context;
+    this.#masking = new Masking(context.visibility);
   }
 
   lower(node: Planned, place: LoweringPlace): Condition {
@@ -85,7 +78,7 @@ class Lowering {
       case 'const':
         return constant(node.value === polarity);
       case 'decided':
-        return constant(this.#signature.decided[node.index] === polarity);
+        return constant(this.#context.signature.decided[node.index] === polarity);
       case 'not':
         return this.lower(node.item, { ...place, polarity: !polarity });
       case 'and':
@@ -110,7 +103,7 @@ class Lowering {
 
   /** The same in both records. Two-valued, so that its complement is that it differs. */
   #unchanged(member: Member, from: string, place: LoweringPlace): Condition {
-    const { record, next } = this.#roots;
+    const { record, next } = this.#context.roots;
     if (member.kind === 'field') return sameValue(fieldColumn(member.field, record), fieldColumn(member.field, next));
     const { relation } = member;
     switch (relation.kind) {
@@ -124,7 +117,7 @@ class Lowering {
   }
 
   #samePartner(relation: HasOne, from: string): Condition {
-    const { record, next } = this.#roots;
+    const { record, next } = this.#context.roots;
     const stored = (): Walked => this.#walk({ wrap: itself, source: record }, [{ from, relation }]);
     const key = heldKey(relation, next);
     const { wrap, source } = stored();
@@ -204,7 +197,7 @@ class Lowering {
   // -------------------------------------------------------------- paths
 
   #collection(name: string): CatalogCollection {
-    const found = this.#catalog.collections.get(name);
+    const found = this.#context.catalog.collections.get(name);
     invariant(found !== undefined, `the catalog has a collection ${name}`);
     return found;
   }
@@ -216,9 +209,9 @@ class Lowering {
   #root(scope: Scope, { variables }: LoweringPlace): Walked {
     switch (scope.kind) {
       case 'record':
-        return { wrap: itself, source: this.#roots.record };
+        return { wrap: itself, source: this.#context.roots.record };
       case 'next':
-        return { wrap: itself, source: this.#roots.next };
+        return { wrap: itself, source: this.#context.roots.next };
       case 'variable': {
         const source = variables.get(scope.name);
         invariant(source !== undefined, `the variable ${scope.name} is bound`);
@@ -254,7 +247,7 @@ class Lowering {
   /** If the id is absent, nothing is definitely true. */
   #requestedId({ operand, slot }: RequestScope): { readonly wrap: Wrap; readonly key: SlotValue } {
     invariant(slot !== undefined, 'the plan numbers the ids that a request holds');
-    const isAbsent = this.#signature.states[slot] === ABSENT;
+    const isAbsent = this.#context.signature.states[slot] === ABSENT;
     const key = { kind: 'slot', type: operand.type, slot, hasNoSuccessor: false } as const;
     return { wrap: isAbsent ? () => FALSE : itself, key };
   }
@@ -341,7 +334,7 @@ class Lowering {
   }
 
   #compare({ op, left, right }: PlannedCompare, place: LoweringPlace): Condition {
-    const { states } = this.#signature;
+    const { states } = this.#context.signature;
     const settled = settledByRequest(op, right, states) ?? settledByRequest(op, left, states);
     if (settled !== undefined) return constant(settled === place.polarity);
     if (stateOf(left, states) === ABSENT || stateOf(right, states) === ABSENT) return FALSE;
@@ -361,7 +354,7 @@ class Lowering {
     const column = from?.column ?? to?.column;
     invariant(column !== undefined, 'a test names a column');
     const base = { op, negated };
-    const { states } = this.#signature;
+    const { states } = this.#context.signature;
     const inner: Condition =
       to !== undefined
         ? {
@@ -381,7 +374,7 @@ class Lowering {
     const variables = new Map(place.variables).set(count.variable, source);
     const exists = rows(this.lower(count.condition, { polarity: true, variables }));
     const to = right.kind === 'column' ? this.#reach(right, place) : undefined;
-    const { states } = this.#signature;
+    const { states } = this.#context.signature;
     const column: CountRef = { kind: 'count', type: 'int', exists };
     const test: Condition =
       to === undefined

@@ -4,7 +4,6 @@
  * returns their outcomes as a signature: two requests of one signature leave the same residual,
  * with other values bound.
  */
-import type { CompareOp, Quantifier } from '../../../grammar/syntax.ts';
 import { invariant } from '../../invariant.ts';
 import { successorOf } from '../collation.ts';
 import { isBlankNeedle } from '../fold.ts';
@@ -16,13 +15,13 @@ import type {
   CheckedChanged,
   CheckedCompare,
   CheckedOperand,
+  CheckedQuantified,
   ColumnOperand,
   CountOperand,
   LiteralOperand,
   PolicyRequest,
   RequestOperand,
   Scope,
-  ToManyPath,
 } from '../types.ts';
 import { addSeconds, own, type Scalar } from '../values.ts';
 import { isList } from '../visit.ts';
@@ -48,12 +47,8 @@ interface SlotOperand {
     | RequestOperand
     | { readonly kind: 'now'; readonly seconds: number; readonly type: 'datetime'; readonly list?: false };
 }
-export interface PlannedCount {
-  readonly kind: 'count';
-  readonly path: ToManyPath;
-  readonly variable: string;
+export interface PlannedCount extends Omit<CountOperand, 'condition' | 'nullable' | 'span'> {
   readonly condition: Planned;
-  readonly type: 'int';
 }
 export type PlannedOperand = ColumnOperand | PlannedCount | LiteralOperand | SlotOperand;
 
@@ -66,16 +61,11 @@ export type Planned =
   | PlannedCompare
   | { readonly kind: 'is null'; readonly negated: boolean; readonly operand: ColumnOperand }
   | CheckedChanged
-  | {
-      readonly kind: 'quantified';
-      readonly quantifier: Quantifier;
-      readonly path: ToManyPath;
-      readonly variable: string;
-      readonly condition: Planned;
-    };
-export interface PlannedCompare {
-  readonly kind: 'compare';
-  readonly op: CompareOp;
+  | PlannedQuantified;
+interface PlannedQuantified extends Omit<CheckedQuantified, 'condition' | 'span'> {
+  readonly condition: Planned;
+}
+export interface PlannedCompare extends Pick<CheckedCompare, 'kind' | 'op'> {
   readonly left: PlannedOperand;
   readonly right: PlannedOperand;
 }

@@ -140,15 +140,7 @@ async function openRun(tx: Transaction, request: ImportRequest, before = 0): Pro
   }
   const staging = new ImportStaging(tx, { schema, collection, members: reader.members, upsert: key });
   await staging.open();
-  return new Run({ reader, staging, request, before });
-}
-
-interface RunParts {
-  readonly reader: RecordReader;
-  readonly staging: ImportStaging;
-  readonly request: ImportRequest;
-  /** Records that earlier runs have taken. */
-  readonly before: number;
+  return new Run(reader, staging, request, before);
 }
 
 /** A run imports the records of one transaction. */
@@ -161,7 +153,8 @@ class Run {
   #batch: StagedRecord[] = [];
   #count: number;
 
-  constructor({ reader, staging, request, before }: RunParts) {
+  /** @param before the number of records that earlier runs have taken */
+  constructor(reader: RecordReader, staging: ImportStaging, request: ImportRequest, before: number) {
     this.#reader = reader;
     this.#staging = staging;
     this.#request = request;

@@ -11,9 +11,9 @@ import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../.
 import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
 import type { ImportError, StagedRecord } from './read-record.ts';
-import { comma, findErrors, isGiven, isKeyGiven, LINKS, STAGE } from './staging-tables.ts';
+import { comma, findErrors, type ImportCheck, isGiven, isKeyGiven, LINKS, STAGE } from './staging-tables.ts';
 import { SwappedValues } from './swapped-values.ts';
-import { UniqueCheck } from './unique-check.ts';
+import { uniqueChecks } from './unique-checks.ts';
 
 /** The member that identifies a stored record; it can be `id`. */
 export type Upsert = StoredMember;
@@ -114,35 +114,29 @@ export class ImportStaging {
   /** Finds the records that are there already, then everything that the database would refuse. */
   async check(): Promise<readonly ImportError[]> {
     await this.#tx.run(sql`ANALYZE ${STAGE}`);
-    const errors = [
-      await this.#match(),
-      await this.#checkTenant(),
-      await new UniqueCheck(this.#tx, {
-        schema: this.#schema,
-        collection: this.#collection,
-        members: this.#members,
-      }).errors(),
-      await this.#checkReferences(),
-      await this.#checkLinks(),
-      await this.#checkConstraints(),
+    const unmatched = await this.#match();
+    const checks = [
+      ...this.#tenantChecks(),
+      ...uniqueChecks({ schema: this.#schema, collection: this.#collection, members: this.#members }),
+      ...this.#referenceChecks(),
+      ...this.#linkChecks(),
+      ...(await this.#constraintChecks()),
     ];
-    return errors.flat();
+    return [...unmatched, ...(await findErrors(this.#tx, checks))];
   }
 
   async #match(): Promise<readonly ImportError[]> {
     const upsert = this.#upsert;
     if (upsert === undefined) return [];
     const column = ident(upsert.column);
-    const absent = await this.#errors(
-      sql`SELECT s._line, NULL FROM ${STAGE} AS s WHERE s.${column} IS NULL`,
-      () => `\`${upsert.name}\` must have a value: records are found by it`,
-    );
+    const absent = sql`SELECT s._line, NULL FROM ${STAGE} AS s WHERE s.${column} IS NULL`;
     const isSame = sql`t.${column} = s.${column}`;
     const isOther = raw(`t.id <> s.id AND 'id' = ANY(string_to_array(s._given, ','))`);
-    const other = await this.#errors(
-      sql`SELECT s._line, t.id::text FROM ${this.#stored.beside(sql`${STAGE} AS s`).where(isSame, isOther)}`,
-      (id) => `another record, ${id}, has this \`${upsert.name}\``,
-    );
+    const others = this.#stored.beside(sql`${STAGE} AS s`).where(isSame, isOther);
+    const errors = await findErrors(this.#tx, [
+      [absent, () => `\`${upsert.name}\` must have a value: records are found by it`],
+      [sql`SELECT s._line, t.id::text FROM ${others}`, (id) => `another record, ${id}, has this \`${upsert.name}\``],
+    ]);
     await this.#tx.run(sql`
       UPDATE ${LINKS} AS l
          SET source = t.id
@@ -157,49 +151,44 @@ export class ImportStaging {
       UPDATE ${STAGE} AS s
          SET ${comma([raw('id = t.id, _is_stored = true'), ...stored])}
         FROM ${this.#stored.where(isSame)}`);
-    return [...absent, ...other];
+    return errors;
   }
 
-  async #checkTenant(): Promise<readonly ImportError[]> {
+  #tenantChecks(): readonly ImportCheck[] {
     const tenant = tenantKeyOf(this.#collection);
     if (tenant === undefined) return [];
     const column = ident(tenant.column);
     const isChanged = sql`t.id = s.id AND s._is_stored AND ${isGiven(tenant.by)} AND t.${column} <> s.${column}`;
-    return this.#errors(
-      sql`SELECT s._line, t.${column}::text FROM ${this.#stored.beside(sql`${STAGE} AS s`).where(isChanged)}`,
-      (id) => `\`${tenant.by}\` never changes; the record is of ${id}`,
-    );
+    const changed = this.#stored.beside(sql`${STAGE} AS s`).where(isChanged);
+    const message = (id: string): string => `\`${tenant.by}\` never changes; the record is of ${id}`;
+    return [[sql`SELECT s._line, t.${column}::text FROM ${changed}`, message]];
   }
 
-  async #checkReferences(): Promise<readonly ImportError[]> {
-    const errors: ImportError[] = [];
-    for (const { name, column, references } of this.#members) {
-      if (references === undefined) continue;
+  #referenceChecks(): readonly ImportCheck[] {
+    return this.#members.flatMap(({ name, column, references }): readonly ImportCheck[] => {
+      if (references === undefined) return [];
       const value = sql`s.${ident(column)}`;
       const unknown = sql`
         SELECT s._line, ${value}::text
           FROM ${STAGE} AS s
          WHERE ${value} IS NOT NULL AND NOT ${this.#exists(references, value)}`;
-      errors.push(...(await this.#errors(unknown, (id) => `\`${name}\`: ${this.#missing(references, id)}`)));
-    }
-    return errors;
+      return [[unknown, (id) => `\`${name}\`: ${this.#missing(references, id)}`]];
+    });
   }
 
-  async #checkLinks(): Promise<readonly ImportError[]> {
-    const errors: ImportError[] = [];
-    for (const { name, collection } of manyToManyOf(this.#collection)) {
+  #linkChecks(): readonly ImportCheck[] {
+    return manyToManyOf(this.#collection).map(({ name, collection }) => {
       const unknown = sql`
         SELECT l.line, l.target::text
           FROM ${LINKS} AS l
           JOIN ${STAGE} AS s ON s._line = l.line
          WHERE l.relation = ${text(name)} AND NOT ${this.#exists(collection, raw('l.target'))}`;
-      errors.push(...(await this.#errors(unknown, (id) => `\`${name}\`: ${this.#missing(collection, id)}`)));
-    }
-    return errors;
+      return [unknown, (id) => `\`${name}\`: ${this.#missing(collection, id)}`];
+    });
   }
 
   /** The CHECK constraints of an adopted table; the service makes none. */
-  async #checkConstraints(): Promise<readonly ImportError[]> {
+  async #constraintChecks(): Promise<readonly ImportCheck[]> {
     const columns = this.#members.map(({ column }) => column);
     const constraints = await this.#tx.rows(sql`
       SELECT k.conname, pg_get_expr(k.conbin, k.conrelid)
@@ -211,14 +200,11 @@ export class ImportStaging {
                  FROM pg_attribute a
                 WHERE a.attrelid = k.conrelid AND a.attnum = ANY(k.conkey) AND a.attname <> ALL(${param('text[]', columns)}))
        ORDER BY k.conname`);
-    const errors: ImportError[] = [];
-    for (const [name, condition] of constraints) {
+    return constraints.map(([name, condition]) => [
       // The catalogue's own text, which names columns.
-      const broken = sql`SELECT _line, NULL FROM ${STAGE} WHERE NOT (${raw(condition!)})`;
-      const message = `expected what the constraint \`${name}\` of the database allows`;
-      errors.push(...(await this.#errors(broken, () => message)));
-    }
-    return errors;
+      sql`SELECT _line, NULL FROM ${STAGE} WHERE NOT (${raw(condition!)})`,
+      () => `expected what the constraint \`${name}\` of the database allows`,
+    ]);
   }
 
   /** The record exists in the database or in the file, in the tenant of the record `s` where both have one. */
@@ -235,10 +221,6 @@ export class ImportStaging {
     const tenant = tenantKeyOf(this.#collection);
     const hasTenant = tenant !== undefined && this.#staged.isOfTenant(collection, 'r').length > 0;
     return `there is no record ${id} in \`${collection}\`${hasTenant ? ` of the same \`${tenant.by}\`` : ''}`;
-  }
-
-  #errors(query: Sql, message: (cell: string) => string): Promise<readonly ImportError[]> {
-    return findErrors(this.#tx, query, message);
   }
 
   /** → how many records were created and updated. Call it when `check` found nothing. */

@@ -3,8 +3,9 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { newRecordId } from '../../record-id.ts';
 import { ID_KIND } from '../../schema/fields/index.ts';
-import type { Collection, Default } from '../../schema/model/model.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
+import { valueOfDefault } from '../write/input.ts';
 import { manyToManyOf, type StoredMember, storedMembersOf } from './members.ts';
 
 /** A record as its file has it. `line` is the physical line that it begins on, from 1. */
@@ -76,12 +77,11 @@ export class RecordReader {
       ),
     );
     for (const member of this.members) {
+      if (errors.length > before) return undefined;
       // An empty cell of a column that must have a value is one that its author left to the default.
       const isLeftOut = !values.has(member.name) || (member.required && values.get(member.name) === null);
-      if (isLeftOut && errors.length === before) values.set(member.name, this.#defaultOf(member));
-    }
-    for (const { name, required } of this.members) {
-      if (required && values.get(name) === null && errors.length === before) report(`\`${name}\` must have a value`);
+      if (isLeftOut) values.set(member.name, this.#defaultOf(member));
+      if (member.required && values.get(member.name) === null) report(`\`${member.name}\` must have a value`);
     }
     if (errors.length > before) return undefined;
     return { line, id: values.get('id') as string, values, given, links, roles };
@@ -89,7 +89,7 @@ export class RecordReader {
 
   #defaultOf({ name, default: otherwise }: StoredMember): Scalar | null {
     if (name === 'id') return newRecordId();
-    return valueOfDefault(otherwise, this.#now);
+    return valueOfDefault(otherwise, this.#now) ?? null;
   }
 
   #ids(name: string, { value, isText, report }: GivenValue): readonly string[] {
@@ -145,18 +145,6 @@ function elementsGiven(value: unknown, isText: boolean): readonly unknown[] | un
   if (value === null) return [];
   if (isText) return (value as string).split(' ').filter((part) => part !== '');
   return Array.isArray(value) ? value : undefined;
-}
-
-function valueOfDefault(value: Default | undefined, now: string): Scalar | null {
-  switch (value?.kind) {
-    case 'constant':
-      return value.value;
-    case 'now':
-      return now;
-    case 'auth':
-    case undefined:
-      return null;
-  }
 }
 
 const LONGEST_SHOWN = 60;

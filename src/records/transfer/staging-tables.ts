@@ -31,12 +31,14 @@ export const haveSameKey = (member: StoredMember, a: string, b: string): Sql =>
     ' AND ',
   );
 
-/** @param query selects lines, and what the message is about */
-export async function findErrors(
-  q: Queryable,
-  query: Sql,
-  message: (cell: string) => string,
-): Promise<readonly ImportError[]> {
-  const rows = await q.rows(query);
-  return rows.map(([line, cell]) => ({ line: Number(line), message: message(cell ?? '') }));
+/** A query of the lines that have an error, and of what the message is about. */
+export type ImportCheck = readonly [query: Sql, message: (cell: string) => string];
+
+export async function findErrors(q: Queryable, checks: readonly ImportCheck[]): Promise<readonly ImportError[]> {
+  const errors: ImportError[] = [];
+  for (const [query, message] of checks) {
+    const rows = await q.rows(query);
+    errors.push(...rows.map(([line, cell]) => ({ line: Number(line), message: message(cell ?? '') })));
+  }
+  return errors;
 }

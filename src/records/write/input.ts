@@ -3,6 +3,7 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
 import { fold, foldedColumn } from '../../policy/fold.ts';
+import type { Row } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import {
   addError,
@@ -39,12 +40,8 @@ export interface HasOneSetting {
   readonly pointer: string;
 }
 /** `set` replaces the members. `add` and `remove` have no id in common. */
-export interface LinkChange {
+export interface LinkChange extends RolesChange {
   readonly relation: ManyToMany;
-  readonly set: readonly string[] | undefined;
-  readonly add: readonly string[];
-  readonly remove: readonly string[];
-  readonly pointer: string;
 }
 export interface Input {
   readonly values: readonly ColumnValue[];
@@ -230,14 +227,17 @@ class InputReader implements Input {
   }
 
   #fillIn(data: Data): void {
+    const { now, auth } = this.#access;
     for (const field of this.#collection.fields.values()) {
       if (Object.hasOwn(data, field.name) || field.name === 'created_at' || field.name === 'updated_at') continue;
-      const value = Object.hasOwn(this.#given, field.name) ? this.#given[field.name] : this.#defaultOf(field.default);
+      const value = Object.hasOwn(this.#given, field.name)
+        ? this.#given[field.name]
+        : valueOfDefault(field.default, now, auth);
       this.#default(field, FIELD_KINDS[field.type].sqlType, value);
     }
     for (const relation of this.#collection.relations.values()) {
       if (relation.kind !== 'belongs_to' || Object.hasOwn(data, relation.name)) continue;
-      this.#default(relation, 'uuid', this.#defaultOf(relation.default));
+      this.#default(relation, 'uuid', valueOfDefault(relation.default, now, auth));
     }
   }
 
@@ -245,18 +245,19 @@ class InputReader implements Input {
     if (value !== undefined) this.values.push({ column: member.column, type, value });
     else if (member.required) this.report(`/data/${member.name}`, 'required', `\`${member.name}\` must have a value`);
   }
+}
 
-  #defaultOf(value: Default | undefined): Scalar | undefined {
-    switch (value?.kind) {
-      case undefined:
-        return undefined;
-      case 'constant':
-        return value.value;
-      case 'now':
-        return this.#access.now;
-      case 'auth':
-        return (this.#access.auth[value.name] ?? undefined) as Scalar | undefined;
-    }
+/** @param auth the caller, unless there is none */
+export function valueOfDefault(value: Default | undefined, now: string, auth: Row = {}): Scalar | undefined {
+  switch (value?.kind) {
+    case undefined:
+      return undefined;
+    case 'constant':
+      return value.value;
+    case 'now':
+      return now;
+    case 'auth':
+      return (auth[value.name] ?? undefined) as Scalar | undefined;
   }
 }
 

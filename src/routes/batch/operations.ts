@@ -137,9 +137,7 @@ class OperationReader {
 
   #collectionOf({ collection }: Data): string {
     if (typeof collection === 'string') return collection;
-    const code = collection === undefined ? 'required' : 'wrong_type';
-    this.#reportHere('/collection', code, 'expected the name of a collection');
-    return '';
+    return this.#noText('/collection', collection, 'expected the name of a collection');
   }
 
   /** The id of the record that `as` names. */
@@ -158,8 +156,11 @@ class OperationReader {
   #idOf({ id }: Data): string {
     const read = isReference(id) ? (this.#resolved(id, '/id') ?? '') : id;
     if (typeof read === 'string') return read;
-    const code = id === undefined ? 'required' : 'wrong_type';
-    this.#reportHere('/id', code, 'expected the id of a record, or `{ "$ref": … }`');
+    return this.#noText('/id', id, 'expected the id of a record, or `{ "$ref": … }`');
+  }
+
+  #noText(pointer: string, given: unknown, detail: string): string {
+    this.#reportHere(pointer, given === undefined ? 'required' : 'wrong_type', detail);
     return '';
   }
 

@@ -5,7 +5,7 @@ import { dispositionOf } from '../../files/receive/file-names.ts';
 import { isInline } from '../../files/receive/media-types.ts';
 import { rangeLength, readRange } from '../../files/storage/ranges.ts';
 import type { ByteRange, Storage } from '../../files/storage/storage.ts';
-import { type Variant, Variants } from '../../files/variants/variants.ts';
+import { type Sizes, type Variant, Variants } from '../../files/variants/variants.ts';
 import { isUnchanged, sendChunks } from '../../http/answer/send.ts';
 import type { App } from '../../http/app.ts';
 import { admissionOf, notFoundProblem } from '../../http/gate.ts';
@@ -13,7 +13,7 @@ import { queryOf } from '../../http/request.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from '../records/request.ts';
-import { readSizes, type Sizes, sizeParameters } from './sizes.ts';
+import { readSizes, sizeParameters } from './sizes.ts';
 
 const bytes = (description: string, headers: RouteAnswer['headers'] = []): RouteAnswer => ({
   description,

@@ -1,15 +1,9 @@
 /** `?width=&height=&fit=` of an image. Not a route. */
 import type { OperationParameter, OperationScope } from '../../describe/operation.ts';
-import { FITS, type Fit } from '../../files/variants/variants.ts';
+import { FITS, type Sizes } from '../../files/variants/variants.ts';
 import type { QueryPair } from '../../http/request.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { Uploads } from '../../schema/model/model.ts';
-
-export interface Sizes {
-  readonly width: number | undefined;
-  readonly height: number | undefined;
-  readonly fit: Fit;
-}
 
 export function sizeParameters({ schema }: OperationScope): readonly OperationParameter[] {
   const { widths, heights } = schema.uploads.images;

@@ -5,7 +5,7 @@
 import { canonical } from '../../policy/analyse/canonical.ts';
 import { provenPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Checked, type Policy } from '../../policy/types.ts';
-import { allOperandsOf, isOfCaller, memberName } from '../../policy/visit.ts';
+import { allOperandsOf, everyBranch, isOfCaller, memberName } from '../../policy/visit.ts';
 import type { Path } from '../file/issue.ts';
 import type { Collection } from '../model/model.ts';
 import { type AdviceContext, memberRulePlace, type PlacedPolicy, rulePlace } from './read-access.ts';
@@ -70,39 +70,30 @@ function reportEscalation(name: string, { source, path, isTenant }: EscalationPl
 function isChosenByUser(name: string, users: Collection): boolean {
   const member = users.fields.get(name) ?? users.relations.get(name);
   if (member === undefined || ('readOnly' in member && member.readOnly)) return false;
-  const isOpen = (rule: Policy): boolean => !needsRole(rule.checked) && !looksAtNext(name, rule.checked);
+  const isOpen = ({ checked }: Policy): boolean => !everyBranch(checked, asksForRole) && !looksAtNext(name, checked);
   const own = users.memberAccess.get(name)?.update;
   return users.access.update.some(isOpen) && (own === undefined || own.some(isOpen));
 }
 
-function needsRole(checked: Checked): boolean {
-  if (checked.kind === 'and') return checked.items.some(needsRole);
-  if (checked.kind === 'or') return checked.items.every(needsRole);
-  return checked.kind === 'compare' && trustedFields(checked).has('roles');
-}
+const asksForRole = (part: Checked): boolean => part.kind === 'compare' && trustedFields(part).has('roles');
 
 /** `@next.level = …`, `not changed(@record.level)` */
 function looksAtNext(name: string, checked: Checked): boolean {
   return (
-    keeps(name, canonical(checked)) ||
+    everyBranch(canonical(checked), (part) => keeps(name, part)) ||
     allOperandsOf(checked).some(
       (operand) =>
         operand.kind === 'column' &&
         operand.scope.kind === 'next' &&
-        (operand.column.kind === 'field'
-          ? operand.column.field.name === name
-          : operand.column.kind === 'belongs_to' && operand.column.relation.name === name),
+        operand.column.kind !== 'id' &&
+        memberName(operand.column) === name,
     )
   );
 }
 
-/** A condition on the way to every branch requires that the member stays as it is. */
-function keeps(name: string, node: Checked): boolean {
-  if (node.kind === 'and') return node.items.some((item) => keeps(name, item));
-  if (node.kind === 'or') return node.items.every((item) => keeps(name, item));
-  if (node.kind !== 'changed' || !node.unchanged) return false;
-  return node.members.some((member) => memberName(member) === name);
-}
+/** Requires that the member stays as it is. */
+const keeps = (name: string, part: Checked): boolean =>
+  part.kind === 'changed' && part.unchanged && part.members.some((member) => memberName(member) === name);
 
 const trustedFields = (checked: Checked): ReadonlySet<string> =>
   new Set(

@@ -5,7 +5,7 @@
 import { type Pin, provenPins, requestedBy, sharedPins } from '../../policy/analyse/routing.ts';
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
 import type { Path } from '../file/issue.ts';
-import type { Collection, TenantKey } from '../model/model.ts';
+import type { Collection } from '../model/model.ts';
 import { placedPolicies } from './privilege-escalation.ts';
 import { type AdviceContext, rulePlace } from './read-access.ts';
 
@@ -14,7 +14,7 @@ export function checkRouting(collections: ReadonlyMap<string, Collection>, conte
     checkRequested(collection, collections, context);
     const { tenantLayout } = collection;
     if (tenantLayout?.kind !== 'by') continue;
-    const check = new RoutingCheck({ collection, tenantLayout, users: collections.get('users')! }, context);
+    const check = new RoutingCheck(collection, tenantLayout.by, collections.get('users')!, context);
     check.checkDefault();
     if (tenantLayout.lists === 'routed') for (const action of ACTIONS) check.checkAction(action);
   }
@@ -39,12 +39,6 @@ function checkRequested(
   }
 }
 
-interface TenantCollection {
-  readonly collection: Collection;
-  readonly tenantLayout: TenantKey;
-  /** The callers, who may have a tenant. */
-  readonly users: Collection;
-}
 interface ProvenRule {
   readonly rule: Policy;
   readonly path: Path;
@@ -57,9 +51,10 @@ class RoutingCheck {
   readonly #users: Collection;
   readonly #context: AdviceContext;
 
-  constructor({ collection, tenantLayout, users }: TenantCollection, context: AdviceContext) {
+  /** @param users the callers, who may have a tenant */
+  constructor(collection: Collection, by: string, users: Collection, context: AdviceContext) {
     this.#collection = collection;
-    this.#by = tenantLayout.by;
+    this.#by = by;
     this.#users = users;
     this.#context = context;
   }

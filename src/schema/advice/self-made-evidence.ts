@@ -12,7 +12,7 @@ import type {
   ColumnOperand,
   Policy,
 } from '../../policy/types.ts';
-import { allOperandsOf, isOfCaller, memberName, ownMemberOf, partsOf } from '../../policy/visit.ts';
+import { allOperandsOf, everyBranch, isOfCaller, memberName, ownMemberOf, partsOf } from '../../policy/visit.ts';
 import { type Finding, type Path, pathText } from '../file/issue.ts';
 import type { Collection, Schema } from '../model/model.ts';
 import { placedPolicies } from './privilege-escalation.ts';
@@ -133,7 +133,9 @@ class Makers {
   }
 
   #isOpen({ checked }: Policy, { members }: Evidence): boolean {
-    return opensTo(checked, this.#context.publicRoles) && !looksAt(canonical(checked), members);
+    return (
+      opensTo(checked, this.#context.publicRoles) && !everyBranch(canonical(checked), (part) => looksAt(part, members))
+    );
   }
 
   /** A rule of a member's own keeps strangers from choosing it. */
@@ -145,19 +147,11 @@ class Makers {
   }
 }
 
-/** Every branch tests one of the members, or other records. */
-function looksAt(node: Checked, members: ReadonlySet<string>): boolean {
-  switch (node.kind) {
-    case 'and':
-      return node.items.some((item) => looksAt(item, members));
-    case 'or':
-      return node.items.every((item) => looksAt(item, members));
-    case 'changed':
-      return node.unchanged && node.members.some((member) => members.has(memberName(member)));
-    default:
-      if (node.kind === 'quantified' && node.path.scope.kind !== 'request') return true;
-      return allOperandsOf(node).some(
-        (operand) => operand.kind === 'column' && (operand.steps.length > 0 || members.has(ownMemberOf(operand) ?? '')),
-      );
-  }
+/** Tests one of the members, or other records. */
+function looksAt(part: Checked, members: ReadonlySet<string>): boolean {
+  if (part.kind === 'changed') return part.unchanged && part.members.some((member) => members.has(memberName(member)));
+  if (part.kind === 'quantified' && part.path.scope.kind !== 'request') return true;
+  return allOperandsOf(part).some(
+    (operand) => operand.kind === 'column' && (operand.steps.length > 0 || members.has(ownMemberOf(operand) ?? '')),
+  );
 }

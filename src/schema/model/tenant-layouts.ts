@@ -24,7 +24,7 @@ export function readTenantLayouts(
   const collections = new Map(
     [...declared].map(([name, collection]) => [name, { ...collection, tenantLayout: reader.read(collection) }]),
   );
-  const check = new TenantLayoutCheck(collections, { ...context, unplaced: reader.unplaced });
+  const check = new TenantLayoutCheck(collections, context, reader.unplaced);
   for (const collection of collections.values()) check.check(collection);
   return collections;
 }
@@ -108,18 +108,16 @@ function referencesByName({ relations }: WithoutTenantLayout): ReadonlyMap<strin
   return new Map(found.map((relation) => [relation.name, relation]));
 }
 
-interface TenantLayoutCheckContext extends TenantLayoutContext {
-  readonly unplaced: ReadonlySet<string>;
-}
-
 /** Checks that relations and unique values stay on one machine. */
 class TenantLayoutCheck {
   readonly #collections: ReadonlyMap<string, Bare>;
-  readonly #context: TenantLayoutCheckContext;
+  readonly #context: TenantLayoutContext;
+  readonly #unplaced: ReadonlySet<string>;
 
-  constructor(collections: ReadonlyMap<string, Bare>, context: TenantLayoutCheckContext) {
+  constructor(collections: ReadonlyMap<string, Bare>, context: TenantLayoutContext, unplaced: ReadonlySet<string>) {
     this.#collections = collections;
     this.#context = context;
+    this.#unplaced = unplaced;
   }
 
   check(collection: Bare): void {
@@ -139,7 +137,7 @@ class TenantLayoutCheck {
   /** The error if no constraint and no statement on one machine can follow the relation. */
   #crossing(from: Bare, relation: Relation): Misplaced | undefined {
     const to = this.#collections.get(relation.collection)!;
-    if ([from, to].some(({ name }) => this.#context.unplaced.has(name))) return undefined;
+    if ([from, to].some(({ name }) => this.#unplaced.has(name))) return undefined;
     const [here, there] = [from.tenantLayout?.kind, to.tenantLayout?.kind];
     if (here !== 'by' && there === 'by') return intoTenants(from, relation);
     // The belongs_to of the other side reports the error.

@@ -1,9 +1,10 @@
 /** Warnings about a whole rule: the caller, the request or the stored record has no say in it. */
 import type { Span } from '../../../../grammar/syntax.ts';
 import { canonical } from '../../analyse/canonical.ts';
-import type { CheckContext, Checked, CheckedOperand } from '../../types.ts';
+import type { CheckContext, Checked, CheckedOperand, RequestOperand } from '../../types.ts';
 import {
   allOperandsOf,
+  everyBranch,
   isOfCaller,
   memberName,
   operandsOf,
@@ -53,7 +54,7 @@ const isOpenToStrangers = ({ roles = [], publicRoles }: CheckContext): boolean =
 
 function nextAlone(checked: Checked, { publicRoles, text }: CheckContext): Omit<Warning, 'span'> | undefined {
   if (!readsNext(checked)) return undefined;
-  if (new StoredReading(publicRoles ?? new Set()).of(canonical(checked)) !== 'next') return undefined;
+  if (storedDependence(canonical(checked), publicRoles ?? new Set()) !== 'next') return undefined;
   const { span } = checked;
   const isSingle = checked.kind === 'compare' && span.source === undefined;
   const fix = isSingle && { span, replacement: text.slice(span.start, span.end).replaceAll('@next.', '@record.') };
@@ -66,42 +67,34 @@ function nextAlone(checked: Checked, { publicRoles, text }: CheckContext): Omit<
 /** `bound`: by the stored record, or to certain callers. `next`: by the resulting record only. `free`: by neither. */
 type StoredDependence = 'bound' | 'next' | 'free';
 
-class StoredReading {
-  readonly #publicRoles: ReadonlySet<string>;
-
-  constructor(publicRoles: ReadonlySet<string>) {
-    this.#publicRoles = publicRoles;
+/** Of the loosest branch of a canonical condition. */
+function storedDependence(node: Checked, publicRoles: ReadonlySet<string>): StoredDependence {
+  const ofItems = (items: readonly Checked[]) => items.map((item) => storedDependence(item, publicRoles));
+  switch (node.kind) {
+    case 'or':
+      return firstFound(['next', 'free', 'bound'], ofItems(node.items));
+    case 'and':
+      return keepsTested(node.items) ? 'bound' : firstFound(['bound', 'next', 'free'], ofItems(node.items));
+    case 'const':
+      return node.value ? 'free' : 'bound';
+    case 'changed':
+      return 'free';
+    default:
+      if (scopesIn(node).includes('record') || asksForRole(node, publicRoles)) return 'bound';
+      return scopesIn(node).includes('next') ? 'next' : 'free';
   }
+}
 
-  /** Returns the reading of the loosest branch of a canonical condition. */
-  of(node: Checked): StoredDependence {
-    switch (node.kind) {
-      case 'or': {
-        const readings = node.items.map((item) => this.of(item));
-        return readings.includes('next') ? 'next' : readings.includes('free') ? 'free' : 'bound';
-      }
-      case 'and': {
-        const readings = node.items.map((item) => this.of(item));
-        if (readings.includes('bound') || keepsTested(node.items)) return 'bound';
-        return readings.includes('next') ? 'next' : 'free';
-      }
-      case 'const':
-        return node.value ? 'free' : 'bound';
-      case 'changed':
-        return 'free';
-      default:
-        if (scopesIn(node).includes('record') || this.#asksForRole(node)) return 'bound';
-        return scopesIn(node).includes('next') ? 'next' : 'free';
-    }
-  }
+/** The first of `order` that is among the others. */
+const firstFound = <T>(order: readonly [T, ...T[]], found: readonly T[]): T =>
+  order.find((each) => found.includes(each)) ?? order[0];
 
-  #asksForRole(node: Checked): boolean {
-    if (node.kind !== 'compare') return false;
-    const roles = [node.left, node.right].find((side) => isOfCaller(side) && side.name === 'roles');
-    const literal = [node.left, node.right].find(({ kind }) => kind === 'literal');
-    if (roles === undefined) return false;
-    return !(literal?.kind === 'literal' && this.#publicRoles.has(String(literal.value)));
-  }
+function asksForRole(node: Checked, publicRoles: ReadonlySet<string>): boolean {
+  if (node.kind !== 'compare') return false;
+  const roles = [node.left, node.right].find((side) => isOfCaller(side) && side.name === 'roles');
+  const literal = [node.left, node.right].find(({ kind }) => kind === 'literal');
+  if (roles === undefined) return false;
+  return !(literal?.kind === 'literal' && publicRoles.has(String(literal.value)));
 }
 
 /** A member that the resulting record is tested for stays as it was: the test is of the stored record, too. */
@@ -143,14 +136,10 @@ function sourceOf(node: Checked): DecidedBy {
       return node.value ? 'nothing' : 'others';
     case 'not':
       return sourceOf(node.item);
-    case 'and': {
-      const sources = node.items.map(sourceOf);
-      return sources.includes('others') ? 'others' : sources.includes('query') ? 'query' : 'nothing';
-    }
-    case 'or': {
-      const sources = node.items.map(sourceOf);
-      return sources.includes('query') ? 'query' : sources.includes('others') ? 'others' : 'nothing';
-    }
+    case 'and':
+      return firstFound(['others', 'query', 'nothing'], node.items.map(sourceOf));
+    case 'or':
+      return firstFound(['query', 'others', 'nothing'], node.items.map(sourceOf));
     case 'is null':
       if (node.negated && isAlwaysKnown(node.operand)) return 'nothing';
       return ofOperands([node.operand]);
@@ -163,31 +152,26 @@ function sourceOf(node: Checked): DecidedBy {
 }
 
 function ofOperands(operands: readonly CheckedOperand[]): DecidedBy {
-  const isQuery = (operand: CheckedOperand): boolean => operand.kind === 'request' && operand.source === 'query';
   const isChosen = operands.every((each) => isQuery(each) || each.kind === 'literal' || each.kind === 'now');
   return isChosen && operands.some(isQuery) ? 'query' : 'others';
 }
 
+const isQuery = (operand: CheckedOperand): operand is RequestOperand =>
+  operand.kind === 'request' && operand.source === 'query';
+
 const queryKeysOf = (node: Checked): readonly string[] =>
-  allOperandsOf(node).flatMap((operand) =>
-    operand.kind === 'request' && operand.source === 'query' ? [operand.name] : [],
-  );
+  allOperandsOf(node)
+    .filter(isQuery)
+    .map(({ name }) => name);
 
 // ---------------------------------------------------------------- the caller
 
 /** The branches that name no caller. */
 function withoutCaller(node: Checked): readonly Checked[] {
-  if (node.kind === 'const' || namesCaller(node)) return [];
+  if (node.kind === 'const' || everyBranch(node, mentionsCaller)) return [];
   if (node.kind === 'or' && node.items.some(mentionsCaller)) return node.items.flatMap(withoutCaller);
   const mixed = node.kind === 'and' ? node.items.find(mentionsCaller) : undefined;
   return mixed === undefined ? [node] : withoutCaller(mixed);
-}
-
-/** Every branch does. */
-function namesCaller(node: Checked): boolean {
-  if (node.kind === 'and') return node.items.some(namesCaller);
-  if (node.kind === 'or') return node.items.every(namesCaller);
-  return mentionsCaller(node);
 }
 
 const mentionsCaller = (node: Checked): boolean => allOperandsOf(node).some(isOfCaller);

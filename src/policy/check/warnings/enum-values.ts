@@ -1,5 +1,5 @@
 /** Warns of literals that the enum on the other side does not have. An enum constrains new writes only. */
-import { nearest } from '../../../../grammar/suggest.ts';
+import { firstNames, nearest } from '../../../../grammar/suggest.ts';
 import type { Span } from '../../../../grammar/syntax.ts';
 import { OPERATORS } from '../../operators.ts';
 import type { CheckedCompare, LiteralOperand } from '../../types.ts';
@@ -18,8 +18,7 @@ export function unknownEnumValues({ op, left, right }: CheckedCompare, text: str
   const unknown = literalValues(literal).filter((value) => !known.includes(String(value)));
   return unknown.map((value) => {
     const near = nearest(String(value), known);
-    const list = known.slice(0, 8).map((each) => `\`${each}\``);
-    const expected = near === undefined ? `expected ${list.join(', ')}` : `did you mean \`${near}\`?`;
+    const expected = near === undefined ? `expected ${firstNames(known)}` : `did you mean \`${near}\`?`;
     const message = `\`${name}\` is an enum without \`${value}\`, so only a record that was stored under another enum can equal it; ${expected}`;
     const span = valueSpan(value, literal, text);
     const given = { code: 'enum_unknown' as const, message, span: span ?? literal.span };

@@ -9,20 +9,19 @@ import {
   type LiteralOperand,
   STAMPS,
 } from '../../types.ts';
+import { isOfCaller } from '../../visit.ts';
 import type { Warning } from './warning-list.ts';
 
 type Slice = (span: Span) => string;
 
 // ---------------------------------------------------------------- addresses
 
-const isEmail = (operand: CheckedOperand): boolean =>
-  operand.kind === 'request' && operand.source === 'auth' && operand.name === 'email';
+const isEmail = (operand: CheckedOperand): boolean => isOfCaller(operand) && operand.name === 'email';
 
 /** `@request.auth.email_verified`, as an item of the surrounding `and`. */
 export const isVerifiedTest = ({ op, left, right }: CheckedCompare): boolean =>
   op === equalityOf(true) &&
-  left.kind === 'request' &&
-  left.source === 'auth' &&
+  isOfCaller(left) &&
   left.name === 'email_verified' &&
   right.kind === 'literal' &&
   right.value === true;
@@ -36,12 +35,8 @@ export function emailDomain({ op, left, right, span }: CheckedCompare, slice: Sl
   const message = `\`${stranger}\` passes this test, too`;
   if (wanted === undefined) return { code: 'email_domain', message, span };
   const replacement = `${slice(left.span)} ${wanted}`;
-  return {
-    code: 'email_domain',
-    message: `${message}; did you mean \`${replacement}\`?`,
-    span,
-    fix: { span, replacement },
-  };
+  const hint = `; did you mean \`${replacement}\`?`;
+  return { code: 'email_domain', message: message + hint, span, fix: { span, replacement } };
 }
 
 const ADDRESS = /^[^@\s]+@[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
