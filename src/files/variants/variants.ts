@@ -12,7 +12,7 @@ import { codeOf } from '../../thrown.ts';
 import { type ByteRange, type Storage, type StorageKey, storeBytes } from '../storage/storage.ts';
 
 export const FITS = ['cover', 'contain', 'inside'] as const;
-export type Fit = (typeof FITS)[number];
+type Fit = (typeof FITS)[number];
 type ImageFormat = 'jpeg' | 'png' | 'webp';
 
 export interface Sizes {

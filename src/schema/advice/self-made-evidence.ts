@@ -22,12 +22,11 @@ import { isPublic, opensTo } from './strangers.ts';
 type Collections = Schema['collections'];
 
 export function warnOfSelfMadeEvidence(collections: Collections, context: AdviceContext): void {
-  const makers = new Makers(collections, context);
   const reported = new Set<string>();
   for (const collection of collections.values()) {
     for (const { policy, path } of placedPolicies(collection, context)) {
       for (const evidence of evidenceOf(policy.checked)) {
-        const maker = makers.of(evidence);
+        const maker = makerOf(evidence, collections, context);
         if (maker === undefined || reported.has(pathText(maker.path))) continue;
         reported.add(pathText(maker.path));
         context.source.report(findingOf(evidence, maker, path));
@@ -98,53 +97,39 @@ function comparesIn(condition: Checked): readonly CheckedCompare[] {
 
 // ---------------------------------------------------------------- who makes it
 
-/** Finds the rule by which callers make evidence for themselves. */
-class Makers {
-  readonly #collections: Collections;
-  readonly #context: AdviceContext;
-
-  constructor(collections: Collections, context: AdviceContext) {
-    this.#collections = collections;
-    this.#context = context;
+/** The rule by which callers make evidence for themselves. */
+function makerOf(evidence: Evidence, collections: Collections, context: AdviceContext): Maker | undefined {
+  const collection = collections.get(evidence.collection);
+  if (collection === undefined || evidence.members.size === 0) return undefined;
+  if (!isReachable(evidence, collection, collections, context)) return undefined;
+  const isOpen = ({ checked }: Policy): boolean =>
+    opensTo(checked, context.publicRoles) &&
+    !everyBranch(canonical(checked), (part) => looksAt(part, evidence.members));
+  for (const action of ['create', 'update'] as const) {
+    // A rule of a member's own keeps strangers from choosing it.
+    const rulesOfMembers = [...evidence.members].map((name) => collection.memberAccess.get(name)?.[action]);
+    if (rulesOfMembers.some((rules) => rules !== undefined && !rules.some(isOpen))) continue;
+    const index = collection.access[action].findIndex(isOpen);
+    if (index < 0) continue;
+    const place = rulePlace({ collection: collection.name, action, index }, context);
+    return { action, path: context.source.conditionPath(place) };
   }
+  return undefined;
+}
 
-  of(evidence: Evidence): Maker | undefined {
-    const collection = this.#collections.get(evidence.collection);
-    if (collection === undefined || evidence.members.size === 0) return undefined;
-    if (!this.#isReachable(evidence, collection)) return undefined;
-    for (const action of ['create', 'update'] as const) {
-      if (this.#isKept(evidence, collection.memberAccess, action)) continue;
-      const index = collection.access[action].findIndex((rule) => this.#isOpen(rule, evidence));
-      if (index < 0) continue;
-      const place = rulePlace({ collection: collection.name, action, index }, this.#context);
-      return { action, path: this.#context.source.conditionPath(place) };
-    }
-    return undefined;
-  }
-
-  /** A reference to a record that the caller cannot read is rejected. */
-  #isReachable({ members }: Evidence, { relations }: Collection): boolean {
-    return [...members].every((name) => {
-      const relation = relations.get(name);
-      if (relation?.kind !== 'belongs_to') return true;
-      const target = this.#collections.get(relation.collection);
-      return !relation.readOnly && target !== undefined && isPublic(target, this.#context.publicRoles);
-    });
-  }
-
-  #isOpen({ checked }: Policy, { members }: Evidence): boolean {
-    return (
-      opensTo(checked, this.#context.publicRoles) && !everyBranch(canonical(checked), (part) => looksAt(part, members))
-    );
-  }
-
-  /** A rule of a member's own keeps strangers from choosing it. */
-  #isKept(evidence: Evidence, memberAccess: Collection['memberAccess'], action: 'create' | 'update'): boolean {
-    return [...evidence.members].some((name) => {
-      const rules = memberAccess.get(name)?.[action];
-      return rules !== undefined && !rules.some((rule) => this.#isOpen(rule, evidence));
-    });
-  }
+/** A reference to a record that the caller cannot read is rejected. */
+function isReachable(
+  { members }: Evidence,
+  { relations }: Collection,
+  collections: Collections,
+  { publicRoles }: AdviceContext,
+): boolean {
+  return [...members].every((name) => {
+    const relation = relations.get(name);
+    if (relation?.kind !== 'belongs_to') return true;
+    const target = collections.get(relation.collection);
+    return !relation.readOnly && target !== undefined && isPublic(target, publicRoles);
+  });
 }
 
 /** Tests one of the members, or other records. */

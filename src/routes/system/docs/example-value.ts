@@ -9,44 +9,25 @@ const EXAMPLE_DATETIME = '2026-01-31T12:00:00.000000Z';
 /** A deeper example is of no use. */
 const MAX_EXAMPLE_DEPTH = 6;
 
-export function exampleValue(schema: ShownSchema, document: ApiDocument, use: Use): unknown {
-  return new Example(document, use).of(schema, 'value', 0);
+export function exampleValue(given: ShownSchema, document: ApiDocument, use: Use, name = 'value', depth = 0): unknown {
+  const schema = resolved(given, document);
+  const of = (part: ShownSchema, inside = depth): unknown => exampleValue(part, document, use, name, inside);
+  const { oneOf, allOf, items, properties, required = [] } = schema;
+  if (schema.default !== undefined) return schema.default;
+  if (schema.enum !== undefined) return schema.enum[0];
+  if (oneOf !== undefined) return of(oneOf[0]!);
+  if (allOf !== undefined) return Object.assign({}, ...allOf.map((part) => of(part)));
+  if (items !== undefined) return depth < MAX_EXAMPLE_DEPTH ? [of(items, depth + 1)] : [];
+  if (properties === undefined) return scalarExample(schema, name);
+  const members = depth < MAX_EXAMPLE_DEPTH ? Object.entries(properties) : [];
+  const shown = members.filter(([key, each]) => required.includes(key) || isShown(key, each, document, use));
+  return Object.fromEntries(shown.map(([key, each]) => [key, exampleValue(each, document, use, key, depth + 1)]));
 }
 
-class Example {
-  readonly #document: ApiDocument;
-  readonly #use: Use;
-
-  constructor(document: ApiDocument, use: Use) {
-    this.#document = document;
-    this.#use = use;
-  }
-
-  of(given: ShownSchema, name: string, depth: number): unknown {
-    const schema = resolved(given, this.#document);
-    const { oneOf, allOf, items, properties } = schema;
-    if (schema.default !== undefined) return schema.default;
-    if (schema.enum !== undefined) return schema.enum[0];
-    if (oneOf !== undefined) return this.of(oneOf[0]!, name, depth);
-    if (allOf !== undefined) return Object.assign({}, ...allOf.map((part) => this.of(part, name, depth)));
-    if (items !== undefined) return depth < MAX_EXAMPLE_DEPTH ? [this.of(items, name, depth + 1)] : [];
-    if (properties !== undefined) return depth < MAX_EXAMPLE_DEPTH ? this.#object(schema, depth + 1) : {};
-    return scalarExample(schema, name);
-  }
-
-  #object(schema: ShownSchema, depth: number): object {
-    const required = new Set(schema.required);
-    const shown = Object.entries(schema.properties!).filter(
-      ([name, each]) => required.has(name) || this.#isShown(name, each),
-    );
-    return Object.fromEntries(shown.map(([name, each]) => [name, this.of(each, name, depth)]));
-  }
-
-  #isShown(name: string, given: ShownSchema): boolean {
-    if (this.#use === 'answer') return !name.startsWith('expand');
-    const { format, properties } = resolved(given, this.#document);
-    return format !== 'uuid' && properties === undefined;
-  }
+function isShown(name: string, given: ShownSchema, document: ApiDocument, use: Use): boolean {
+  if (use === 'answer') return !name.startsWith('expand');
+  const { format, properties } = resolved(given, document);
+  return format !== 'uuid' && properties === undefined;
 }
 
 const TEXTS: Readonly<Record<string, string>> = {
