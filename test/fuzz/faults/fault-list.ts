@@ -53,8 +53,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOWER,
     'an unknown verdict counts as false',
-    /this\.#signature\.decided\[node\.index\] === polarity/,
-    '(this.#signature.decided[node.index] === true) === polarity',
+    /this\.#context\.signature\.decided\[node\.index\] === polarity/,
+    '(this.#context.signature.decided[node.index] === true) === polarity',
   ),
   fault(LOWER, 'is null is swapped', /node\.negated === polarity/, 'node.negated !== polarity'),
   fault(
@@ -126,7 +126,7 @@ export const FAULTS: readonly Fault[] = [
     /return \{ wrap: itself, source \};/,
     'return { wrap: itself, source: this.#roots.record };',
   ),
-  fault(LOWER, 'next is the record', /source: this\.#roots\.next/, 'source: this.#roots.record'),
+  fault(LOWER, 'next is the record', /source: this\.#context\.roots\.next/, 'source: this.#context.roots.record'),
   fault(
     COLUMNS,
     'a written record has the members and the partner that are stored',
@@ -807,7 +807,12 @@ export const FAULTS: readonly Fault[] = [
   fault(ROUTING, 'one branch of an or proves a value', /sharedPins\((checked\.items[^;]*)\);/, '($1).flat();'),
   fault(CANONICAL, 'De Morgan is forgotten', /\(checked\.kind === 'and'\) === polarity/, "checked.kind === 'and'"),
   fault(CANONICAL, 'a negated comparison is itself', /polarity \? checked\.op : complement!/, 'checked.op'),
-  fault(CANONICAL, 'not of not is not', /this\.spell\(checked\.item, !polarity\)/, 'this.spell(checked.item, false)'),
+  fault(
+    CANONICAL,
+    'not of not is not',
+    /spelling\(checked\.item, !polarity, names\)/,
+    'spelling(checked.item, false, names)',
+  ),
   fault(
     SUBSUMES,
     'one branch of an or is enough',

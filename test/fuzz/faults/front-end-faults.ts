@@ -131,8 +131,8 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
     COMPARISONS,
     'contains over a relation is of the whole table',
-    /op: equalityOf\(true\),\n {4}left,/,
-    'op: equalityOf(false),\n    left,',
+    /synthetic: true \}/,
+    'op: equalityOf(false), synthetic: true }',
   ),
   fault(
     CHECKER,
@@ -157,8 +157,8 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
     CHECKER,
     'a bool as a condition is its opposite',
-    /op: equalityOf\(true\),\n {8}left: named,/,
-    'op: equalityOf(false),\n        left: named,',
+    /return equal\(named, (.*), span\);/,
+    'return { ...equal(named, $1, span), op: equalityOf(false) };',
   ),
   fault(CHECKER, 'elements of one name are one', /this\.#names\.has\(unique\); i\+\+/, 'false; i++'),
   fault(
@@ -215,8 +215,8 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
     CALLS,
     'an argument of the query is text',
-    /return withRecord\(\{ kind: 'request', source: 'query', name, type,/,
-    "return withRecord({ kind: 'request', source: 'query', name, type: 'string',",
+    /readAs\(named, parameter\.type, false\)/,
+    "readAs(named, 'string', false)",
   ),
   fault(
     CALLS,

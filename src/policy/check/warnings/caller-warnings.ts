@@ -67,7 +67,7 @@ function nextAlone(checked: Checked, { publicRoles, text }: CheckContext): Omit<
 /** `bound`: by the stored record, or to certain callers. `next`: by the resulting record only. `free`: by neither. */
 type StoredDependence = 'bound' | 'next' | 'free';
 
-/** Of the loosest branch of a canonical condition. */
+/** The dependence of the loosest branch of a canonical condition. */
 function storedDependence(node: Checked, publicRoles: ReadonlySet<string>): StoredDependence {
   const ofItems = (items: readonly Checked[]) => items.map((item) => storedDependence(item, publicRoles));
   switch (node.kind) {
