@@ -169,9 +169,12 @@ function finish(pair: Pair, left: CheckedOperand | undefined, right: CheckedOper
   return left && right && { kind: 'compare', op, left: operandOf(left), right: operandOf(right), span };
 }
 
-/** A float by itself, not by the literal that it meets. */
+/** A float by itself, not by the literal that it meets. The literal of an argument means what it means in its place. */
 const isFloatSide = (side: Side): boolean =>
-  side.kind === 'fixed' && isNumeric(side.operand.type) && !isWhole(side.operand.type);
+  side.kind === 'fixed' &&
+  side.operand.kind !== 'literal' &&
+  isNumeric(side.operand.type) &&
+  !isWhole(side.operand.type);
 
 function unordered({ op, opSpan }: Compare, type: ValueType): CheckIssue {
   const message = `\`${op}\` compares strings, numbers and datetimes, not ${describeType(type)}; expected \`=\` or \`!=\``;

@@ -7,7 +7,7 @@ import { FUNCTION_NAMES, RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, isWhole, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
 import type { Catalog, CheckedOperand, NamedCondition, Parameter } from '../types.ts';
 import { ofCaller } from '../visit.ts';
-import { nearestDouble, readLiteral } from './literals.ts';
+import { readLiteral } from './literals.ts';
 import { readAs } from './params.ts';
 import { type BoundParameter, type CheckIssue, type Place, recordStart } from './place.ts';
 import { resolve } from './resolve.ts';
@@ -128,7 +128,7 @@ export function bindArgument(parameter: Parameter, argument: Operand, place: Pla
       const read = readLiteral(argument, parameter.type);
       if ('code' in read) return place.report(read);
       if (!fits(read.type, parameter.type)) return place.report(unfit(parameter, describeType(read.type), argument));
-      return argumentOf(isWhole(parameter.type) ? read : nearestDouble(read));
+      return argumentOf(read);
     }
     case 'count':
       return place.report(unfit(parameter, 'a count', argument));

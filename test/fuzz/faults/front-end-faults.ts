@@ -179,18 +179,8 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
     /else items\.push\(read\);/,
     "else items.push(list.items.length > 2 && typeof read.value === 'number' ? { ...read, value: Math.trunc(read.value) } : read);",
   ),
-  fault(
-    COMPARISONS,
-    'against a float, a number stays exact',
-    /isNumeric\(side\.operand\.type\) && !isWhole/,
-    'false && isWhole',
-  ),
-  fault(
-    COMPARISONS,
-    'against an int, a number is rounded',
-    /isNumeric\(side\.operand\.type\) && !isWhole\([^)]*\)/,
-    'isNumeric(side.operand.type)',
-  ),
+  fault(COMPARISONS, 'against a float, a number stays exact', /!isWhole\(side\.operand\.type\);/, 'false;'),
+  fault(COMPARISONS, 'against an int, a number is rounded', /!isWhole\(side\.operand\.type\);/, 'true;'),
   fault(LITERALS, 'a list beside a float stays exact', /element\.isFloat \? read\.map\(nearestDouble\) : read/, 'read'),
   fault(LITERALS, 'a literal is the nearest double', /\.\.\.\(held \? \{\} : \{ exact: source \}\)/, ''),
   fault(
