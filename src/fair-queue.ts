@@ -63,10 +63,11 @@ export class FairQueue {
    */
   async enter(patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
     const caller = currentCaller();
-    return this.#enterAtOnce(caller) ?? this.#enterInTurn(caller, patienceMs);
+    return this.enterAtOnce(caller) ?? this.#enterInTurn(caller, patienceMs);
   }
 
-  #enterAtOnce({ id, isKept }: Caller): Leave | undefined {
+  /** Undefined if the caller would have to wait. */
+  enterAtOnce({ id, isKept } = currentCaller()): Leave | undefined {
     const turns = isKept ? this.#keptTurns : this.#turns;
     if (this.#isClosed) throw this.#options.refuse({ reason: 'closed', waitMs: 0 });
     return turns.size === 0 && this.#hasPlaceFor(isKept) ? this.#take(id) : undefined;
@@ -95,7 +96,7 @@ export class FairQueue {
 
   async serve<T>(work: () => Promise<T>, patienceMs = Number.POSITIVE_INFINITY): Promise<T> {
     const caller = currentCaller();
-    const leave = this.#enterAtOnce(caller) ?? (await this.#enterInTurn(caller, patienceMs));
+    const leave = this.enterAtOnce(caller) ?? (await this.#enterInTurn(caller, patienceMs));
     try {
       return await work();
     } finally {

@@ -58,10 +58,13 @@ export class Sql {
   readonly shape: SqlShape;
   /** The params have the number and the types that the shape names. */
   readonly params: readonly Param[];
+  /** Bytes of the rows as they are sent; of more, the rows are dropped as they arrive. */
+  readonly mostBytes: number;
 
-  constructor(shape: SqlShape, params: readonly Param[]) {
+  constructor(shape: SqlShape, params: readonly Param[], mostBytes = Number.POSITIVE_INFINITY) {
     this.shape = shape;
     this.params = params;
+    this.mostBytes = mostBytes;
   }
 
   get text(): string {

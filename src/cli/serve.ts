@@ -15,6 +15,7 @@ export const command: Command = {
       return serveWithWorkers(config, io);
     }
     disablePretenuring();
+    collectEarly();
     const { serveHere } = await import('./server/serve-here.ts');
     try {
       return await serveHere(config, io);
@@ -31,3 +32,9 @@ export const command: Command = {
  * second process would grow by 100 MiB more, and take up to 1.4 times as long for a list.
  */
 const disablePretenuring = (): void => setFlagsFromString('--no-allocation-site-pretenuring');
+
+/**
+ * V8 lets the old generation grow to several times of what lives in it before it collects. The rows and the texts of large
+ * answers die with their requests: growth by half keeps a process that sends many of them 120 MiB smaller.
+ */
+const collectEarly = (): void => setFlagsFromString('--heap-growing-percent=50');

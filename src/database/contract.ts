@@ -7,6 +7,9 @@ import type { Sql } from '../sql.ts';
 /** Values as PostgreSQL printed them (text format), or null. */
 export type Cells = readonly (string | null)[];
 
+/** The rows of a statement that found more than its `mostBytes`. */
+export const ROWS_TOO_LARGE: Cells[] = [];
+
 export interface Queryable {
   /** Rows as arrays of text cells. Prepared by the statement's text, so keep texts few. */
   rows(statement: Sql): Promise<readonly Cells[]>;

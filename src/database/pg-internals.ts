@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { connect as dial, type Socket } from 'node:net';
 import pg from 'pg';
 import type { Param, Sql } from '../sql.ts';
-import type { Cells } from './contract.ts';
+import { type Cells, ROWS_TOO_LARGE } from './contract.ts';
 import { isServerError, mayBeCommitted } from './to-store-error.ts';
 
 const require = createRequire(import.meta.url);
@@ -73,6 +73,7 @@ interface DriverParser {
 }
 interface DataRow extends DriverMessage {
   readonly fields: Cells;
+  readonly bytes: number;
 }
 const { Parser } = requireBesideDriver('pg-protocol/dist/parser') as { readonly Parser: new () => DriverParser };
 
@@ -115,7 +116,7 @@ export class CellParser extends Parser {
   override handlePacket(offset: number, code: number, length: number, bytes: Buffer): DriverMessage {
     // `D` is a DataRow; its length counts four bytes before the offset.
     if (code !== 0x44) return super.handlePacket(offset, code, length, bytes);
-    const row: DataRow = { name: 'dataRow', fields: cellsOf(bytes, offset, offset + length - 4) };
+    const row: DataRow = { name: 'dataRow', fields: cellsOf(bytes, offset, offset + length - 4), bytes: length };
     return row;
   }
 }
@@ -209,8 +210,10 @@ export interface BatchStatement {
 
 /** A statement of a batch, and its answer so far. */
 interface BatchPart extends BatchStatement {
-  readonly rows: Cells[];
+  rows: Cells[];
   tag: string;
+  /** Bytes of all rows, as they were sent. */
+  bytes: number;
 }
 
 /**
@@ -229,7 +232,7 @@ export class StatementBatch extends DriverQuery {
   /** Throws if a value cannot be encoded. */
   constructor(statements: readonly BatchStatement[]) {
     super('');
-    this.statements = statements.map((each) => ({ ...each, rows: [], tag: '' }));
+    this.statements = statements.map((each) => ({ ...each, rows: [], tag: '', bytes: 0 }));
     this.#bytes = messagesOf(statements);
     this.outcomes = this.#settle.promise;
   }
@@ -244,8 +247,11 @@ export class StatementBatch extends DriverQuery {
 
   handleRowDescription(): void {}
 
-  handleDataRow({ fields }: DataRow): void {
-    this.#current.rows.push(fields);
+  handleDataRow({ fields, bytes }: DataRow): void {
+    const part = this.#current;
+    part.bytes += bytes;
+    if (part.bytes > part.statement.mostBytes) part.rows = ROWS_TOO_LARGE;
+    else part.rows.push(fields);
   }
 
   handleCommandComplete({ text }: CommandComplete): void {

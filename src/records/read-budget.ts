@@ -2,10 +2,19 @@
  * The budget of one answer of records: the time of all its statements, the related records that it holds, because expands
  * within expands multiply, and its bytes, because records that share a related one each hold a copy of it.
  */
-import { type Cells, type Lane, type Reader, type ReadOptions, StoreError } from '../database/contract.ts';
+import {
+  type Cells,
+  type Lane,
+  type Reader,
+  type ReadOptions,
+  ROWS_TOO_LARGE,
+  StoreError,
+} from '../database/contract.ts';
+import { laneQueue } from '../database/lanes/queue.ts';
+import type { FairQueue, Leave } from '../fair-queue.ts';
 import { Refusal } from '../refusal.ts';
 import type { Schema } from '../schema/model/model.ts';
-import type { Sql } from '../sql.ts';
+import { Sql } from '../sql.ts';
 import { type JsonText, utf8BytesOf } from './json-pieces.ts';
 
 const MOST_RELATED = 25_000;
@@ -19,26 +28,74 @@ export interface BudgetOptions {
   readonly lane?: Lane;
 }
 
+/** UTF-16 code units of its rows above which a read is large. */
+const LARGE = 1_048_576;
+/** The large reads at a time, whose rows and texts are in memory together: one thread makes the texts anyway. */
+const largeReads = laneQueue({ places: 2 });
+/**
+ * Rows hold what the answer shows, and members that only sort or join them. A statement that finds more bytes than so
+ * many answers have is refused while they arrive.
+ */
+const ROWS_PER_ANSWER = 2;
+
+/** Thrown by a large read that has no place. */
+class LargeReadWaits extends Error {}
+
+/**
+ * Reads within a budget. A read that turns out large needs one of a few places: where none is free, it lets go of its
+ * rows and begins again once it has one. So a caller who asks for much at a time waits, and memory stays.
+ */
+export async function readWithin<T>(options: BudgetOptions, read: (budget: ReadBudget) => Promise<T>): Promise<T> {
+  const budget = new ReadBudget(options, largeReads);
+  try {
+    return await read(budget);
+  } catch (error) {
+    if (!(error instanceof LargeReadWaits)) throw error;
+  } finally {
+    budget.leave?.();
+  }
+  return largeReads.serve(() => read(new ReadBudget(options)));
+}
+
 export class ReadBudget {
   readonly #options: BudgetOptions;
   readonly #end: number;
+  readonly #places: FairQueue | undefined;
+  /** Ends the place of a large read. */
+  leave: Leave | undefined;
   #related = MOST_RELATED;
+  #read = 0;
 
-  constructor(options: BudgetOptions) {
+  /** @param places of large reads; undefined: the read has its place, or must not wait. */
+  constructor(options: BudgetOptions, places?: FairQueue) {
     this.#options = options;
+    this.#places = places;
     this.#end = performance.now() + options.schema.limits.queryTime * 1000;
   }
 
   /** Throws `query_too_expensive`. */
   async rows(statement: Sql, options: ReadOptions = {}): Promise<readonly Cells[]> {
-    const { reader, lane = 'quick' } = this.#options;
+    const { reader, schema, lane = 'quick' } = this.#options;
+    const { answer } = schema.limits;
     const limitMs = this.#end - performance.now();
     if (limitMs < 1) throw readTooSlow();
+    let rows: readonly Cells[];
     try {
-      return await reader.rows(statement, { lane, ...options, limitMs });
+      const bounded = new Sql(statement.shape, statement.params, ROWS_PER_ANSWER * answer);
+      rows = await reader.rows(bounded, { lane, ...options, limitMs });
     } catch (error) {
       throw error instanceof StoreError && error.kind === 'time_limit' ? readTooSlow() : error;
     }
+    if (rows === ROWS_TOO_LARGE) throw answerTooLarge(answer);
+    for (const cells of rows) for (const cell of cells) this.#read += cell?.length ?? 0;
+    if (this.#read > LARGE) this.#needPlace();
+    return rows;
+  }
+
+  #needPlace(): void {
+    if (this.#places === undefined || this.leave !== undefined) return;
+    this.leave = this.#places.enterAtOnce();
+    if (this.leave === undefined) throw new LargeReadWaits();
   }
 
   /** The related records that the answer may still hold. */

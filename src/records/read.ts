@@ -6,7 +6,7 @@ import { sql, uuid } from '../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { expandsOf, toJson } from './expand.ts';
 import { type JsonText, withMembers } from './json-pieces.ts';
-import { ReadBudget } from './read-budget.ts';
+import { ReadBudget, readWithin } from './read-budget.ts';
 import { RecordView } from './record-view.ts';
 import { inTenantOf, scopeOf } from './scope.ts';
 import { VERSION_WIDTH, versionColumn } from './versions.ts';
@@ -35,7 +35,9 @@ export async function read(store: Store, access: AccessContext, { id, relations 
         .from(collection, 't')
         .where(sql`t.id = ${uuid(id)}`, readable(access, collection, 't'))}`);
   if (cells === undefined) throw notFound();
-  return answerOf(reading, { view, cells, relations });
+  if (relations.length === 0) return answerOf(reading, { view, cells, relations });
+  const options = { schema: store.schema, reader: reading.q };
+  return readWithin(options, (budget) => answerOf(reading, { view, cells, relations }, budget));
 }
 
 export interface ShownRecord {
@@ -46,7 +48,8 @@ export interface ShownRecord {
 }
 
 /** Throws `query_too_expensive`. */
-async function answerOf(reading: Reading, { view, cells, relations }: ShownRecord): Promise<Answer> {
+async function answerOf(reading: Reading, shown: ShownRecord, given?: ReadBudget): Promise<Answer> {
+  const { view, cells, relations } = shown;
   const { store, q, access } = reading;
   const { name: collection } = access.collection;
   const versions = await store.versions(q);
@@ -54,7 +57,8 @@ async function answerOf(reading: Reading, { view, cells, relations }: ShownRecor
   const version = versions.of({ collection, id: id!, count: count! });
   if (relations.length === 0) return { json: view.json(cells, VERSION_WIDTH), version };
   const expanded = { collection, rows: [cells], from: VERSION_WIDTH, expands: expandsOf(relations) };
-  const budget = new ReadBudget({ schema: store.schema, reader: q });
+  // A write holds locks, so its answer does not wait for a place.
+  const budget = given ?? new ReadBudget({ schema: store.schema, reader: q });
   const [json] = await toJson({ ...reading, q: budget, budget }, expanded);
   return { json: json!, version };
 }

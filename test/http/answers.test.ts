@@ -42,10 +42,10 @@ describeOnBoth(
     describe('of one record', () => {
       // Both halves of the pairs meet the ends of chunks, wherever these are.
       test.each([
-        ['ASCII', 'x'.repeat(200 * KIB)],
-        ['Latin-1', 'é'.repeat(100 * KIB)],
-        ['surrogate pairs', '😀'.repeat(100 * KIB)],
-        ['surrogate pairs after one character', `x${'😀'.repeat(100 * KIB)}`],
+        ['ASCII', 'x'.repeat(600 * KIB)],
+        ['Latin-1', 'é'.repeat(300 * KIB)],
+        ['surrogate pairs', '😀'.repeat(150 * KIB)],
+        ['surrogate pairs after one character', `x${'😀'.repeat(150 * KIB)}`],
       ])('a record of %s arrives whole, with its length and its tag', async (_, body) => {
         const id = await made('posts', { body });
         const answer = await ann.client.get(`/api/posts/${id}`);
@@ -103,6 +103,18 @@ describeOnBoth(
         const path = `/api/posts?thread=${thread}&expand=thread`;
         expect((await ann.client.get(`${path}&limit=6`)).text.length).toBeGreaterThan(900 * KIB);
         expect(outcomeOf(await ann.client.get(path))).toEqual([400, 'query_too_expensive']);
+      });
+
+      test('rows that share large related records are refused as they arrive', async () => {
+        const tags: string[] = [];
+        for (let i = 0; i < 10; i++) tags.push(await made('tags', { body: 'x'.repeat(80 * KIB) }));
+        const thread = await made('threads', { body: '' });
+        for (let i = 0; i < 10; i++) await made('posts', { body: `${i}`, thread, tags: { set: tags } });
+        const asked = { filter: 'thread = $t', params: { t: thread }, expand: { tags: {} } };
+        const answer = await ann.client.post('/api/posts/query', asked);
+        expect(outcomeOf(answer)).toEqual([400, 'query_too_expensive']);
+        const one = await ann.client.post('/api/posts/query', { ...asked, limit: 1 });
+        expect([one.status, one.body.data[0].expand.tags.length]).toEqual([200, 10]);
       });
 
       test('a page is within the limit to the byte', async () => {

@@ -7,7 +7,7 @@ import { type JsonText, stringsOf, utf8BytesOf } from '../../records/json-pieces
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 
 /** UTF-16 code units of an answer that is written at once. */
-const MOST_AT_ONCE = 65_536;
+const MOST_AT_ONCE = 262_144;
 
 /**
  * Sends JSON text, a long one in chunks, so that no answer is in memory as a whole. Koa would look the type up for each

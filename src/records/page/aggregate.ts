@@ -11,7 +11,7 @@ import type { BelongsTo, Field } from '../../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Store, visibilityOf } from '../access-context.ts';
 import { arrayOf, type JsonText } from '../json-pieces.ts';
-import { ReadBudget } from '../read-budget.ts';
+import { readWithin } from '../read-budget.ts';
 import { listedTenant, scopeOf } from '../scope.ts';
 import { mostOf } from './keyset.ts';
 
@@ -44,10 +44,13 @@ export const DATE_PARTS = { year: 'YYYY', month: 'YYYY-MM', day: 'YYYY-MM-DD' } 
 
 /** Throws `query_too_expensive`. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
-  const budget = new ReadBudget({ schema: store.schema, reader: store.readerFor(access), lane: 'query' });
-  const rows = await budget.rows(aggregateStatement(store, access, request));
-  const shown = rows.slice(0, request.limit).map((cells) => groupJson(cells, request));
-  return { json: arrayOf(budget.fitting(shown)), hasMore: rows.length > request.limit };
+  const statement = aggregateStatement(store, access, request);
+  const options = { schema: store.schema, reader: store.readerFor(access), lane: 'query' } as const;
+  return readWithin(options, async (budget) => {
+    const rows = await budget.rows(statement);
+    const shown = rows.slice(0, request.limit).map((cells) => groupJson(cells, request));
+    return { json: arrayOf(budget.fitting(shown)), hasMore: rows.length > request.limit };
+  });
 }
 
 function aggregateStatement(store: Store, access: AccessContext, request: AggregateRequest): Sql {

@@ -8,7 +8,7 @@ import { type AccessContext, callerIdOf, type Store } from '../access-context.ts
 import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
-import { ReadBudget } from '../read-budget.ts';
+import { type ReadBudget, readWithin } from '../read-budget.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
@@ -48,20 +48,22 @@ export async function list({ store, plans }: Pages, access: AccessContext, reque
   // Statement: all share a reader, which waits once for the caller's writes, and decides once where to read
   const values = { page, answers };
   const reader = store.readerFor(access);
-  const budget = new ReadBudget({ schema: store.schema, reader, lane: request.isQuery ? 'query' : 'quick' });
+  const lane = request.isQuery ? 'query' : 'quick';
   const statement = plan.statement.fill(values);
   const source = plan.source?.fill(values);
-  const [rows, counted] = await Promise.all([
-    readPage(budget, statement, page),
-    count === 'none' || source === undefined ? undefined : countRows(count, { source, isOpen, reader, budget }),
-  ]);
+  return readWithin({ schema: store.schema, reader, lane }, async (budget) => {
+    const [rows, counted] = await Promise.all([
+      readPage(budget, statement, page),
+      count === 'none' || source === undefined ? undefined : countRows(count, { source, isOpen, reader, budget }),
+    ]);
 
-  // Bytes
-  const hasMore = rows.length > limit;
-  const shown = hasMore ? rows.slice(0, limit) : rows;
-  const texts = await textsOf(shown, { plan, request }, { store, q: budget, access, tenant, budget });
-  const nextCursor = hasMore ? cursors?.write(plan.keyset.positionOf(shown.at(-1)!)) : undefined;
-  return { json: arrayOf(texts), hasMore, ...(nextCursor === undefined ? {} : { nextCursor }), ...counted };
+    // Bytes
+    const hasMore = rows.length > limit;
+    const shown = hasMore ? rows.slice(0, limit) : rows;
+    const texts = await textsOf(shown, { plan, request }, { store, q: budget, access, tenant, budget });
+    const nextCursor = hasMore ? cursors?.write(plan.keyset.positionOf(shown.at(-1)!)) : undefined;
+    return { json: arrayOf(texts), hasMore, ...(nextCursor === undefined ? {} : { nextCursor }), ...counted };
+  });
 }
 
 /** Throws `invalid_cursor`. */
