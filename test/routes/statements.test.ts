@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
   const words = () =>
     sent
       .splice(0)
-      .filter((text) => !/"_auth_|bylaw_roles|pg_|set_config/.test(text))
+      .filter((text) => !/"_auth_|bylaw_roles|pg_|set_config|^SET LOCAL statement_timeout/.test(text))
       .map((text) => /\w+/.exec(text)![0]);
   const note = async () => (await ann.client.post('/api/notes', { data: { text: 'x' } })).body.data.id;
   const document = async (data = {}) =>

@@ -15,7 +15,7 @@ import type { Plan, Statements } from './statements.ts';
 
 /** Statements that wait on one connection. Above it, an answer would come too late to be of use. */
 const MOST_PENDING = 64;
-/** Statements of one turn that a connection gets before another one does, and statements before one Sync. */
+/** Statements of one turn that a connection gets before another one does. */
 const MOST_GATHERED = 4;
 
 interface PendingRead {
@@ -71,7 +71,10 @@ export class Pipeline {
   }
 
   #sendUnsent(): void {
-    for (const group of gatheredGroups(this.#unsent.splice(0))) {
+    const unsent = this.#unsent.splice(0);
+    // More groups than connections would cost more writes than the turn needs.
+    const most = Math.max(MOST_GATHERED, Math.ceil(unsent.length / this.#lines.length));
+    for (const group of gatheredGroups(unsent, most)) {
       void this.#send(
         group,
         this.#lines.reduce((best, each) => (each.pending < best.pending ? each : best)),
@@ -118,12 +121,12 @@ export class Pipeline {
   }
 }
 
-/** Statements of one plan, a few in each group. */
-function gatheredGroups(unsent: readonly PendingRead[]): readonly ReadGroup[] {
+/** Statements of one plan, at most so many in each group. */
+function gatheredGroups(unsent: readonly PendingRead[], most: number): readonly ReadGroup[] {
   const groups: PendingRead[][] = [];
   for (const asked of unsent) {
     const last = groups.at(-1);
-    if (last === undefined || last.length === MOST_GATHERED || last[0]!.plan !== asked.plan) groups.push([asked]);
+    if (last === undefined || last.length === most || last[0]!.plan !== asked.plan) groups.push([asked]);
     else last.push(asked);
   }
   return groups;
