@@ -7,8 +7,10 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { koaBody } from 'koa-body';
+import { currentCaller } from '../caller.ts';
 import { memoized } from '../memoized.ts';
 import { Problem } from '../problem.ts';
+import { QueuePerKey } from '../queue-per-key.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { JsonStructureError, parseJson } from './json-text.ts';
 import { ARRIVAL_LIMITS } from './server/client-limits.ts';
@@ -19,11 +21,15 @@ export type BodyReader = (ctx: Context, limit?: number) => Promise<unknown>;
 /** Bytes of a body of the authentication routes, which strangers send. */
 export const AUTH_BODY_LIMIT = 16 * 1024;
 
+/** Bodies of one caller that arrive at a time; later ones wait unread, so that a flood of them costs others no memory. */
+const ARRIVING = { running: 4, waiting: 128 };
+
 /**
  * `limit` in bytes, `ms` to arrive within. Throws `unsupported_media_type`, `too_large`, `request_timeout`,
- * `malformed_json`.
+ * `malformed_json`, `rate_limited`.
  */
 export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs): BodyReader {
+  const turns = new QueuePerKey(ARRIVING, tooManyBodies);
   const collectors = new Map<number, Collector>();
   const collect = async (ctx: Context, most: number): Promise<void> => {
     const known = collectors.get(most) ?? (await collector(most));
@@ -35,7 +41,17 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
       const detail = `the body did not arrive within ${ms / 1_000} s`;
       throw new Problem('request_timeout', detail, { headers: { Connection: 'close' } });
     };
-    await withDeadline(collect(ctx, most), ms, onLate).catch((error: unknown) => {
+    const end = performance.now() + ms;
+    const arrival = async (): Promise<void> => {
+      const left = end - performance.now();
+      // It waited for its turn all the time, and its connection is closed.
+      if (left <= 0) onLate();
+      return withDeadline(collect(ctx, most), left, onLate);
+    };
+    const { id, isKept } = currentCaller();
+    // Strangers of one address do not wait for each other to sign in.
+    const arrived = isKept ? arrival() : turns.run(id, arrival);
+    await withDeadline(arrived, ms, onLate).catch((error: unknown) => {
       throw readingFailed(error, most);
     });
     return Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1');
@@ -122,10 +138,17 @@ function readingFailed(error: unknown, limit: number): unknown {
   return error;
 }
 
+const tooManyBodies = (): Problem =>
+  new Problem('rate_limited', 'too many of your bodies arrive at once; send fewer at a time', {
+    headers: { 'Retry-After': '1' },
+  });
+
 const bodyTooLarge = (limit: number): Problem =>
   new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);
 
 // ---------------------------------------------------------------- strict JSON
+
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 /**
  * Parses strictly: JSON.parse alone lets the last of two equal keys win, and decoding UTF-8 puts
@@ -133,11 +156,11 @@ const bodyTooLarge = (limit: number): Problem =>
  */
 export function readJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw malformedJson('the body is not valid UTF-8');
-  const text = bytes.toString();
-  if (text === '') throw malformedJson('the body is empty; send a JSON object');
-  if (text.startsWith('\uFEFF')) throw malformedJson('the body begins with a byte order mark; send plain UTF-8');
+  if (bytes.length === 0) throw malformedJson('the body is empty; send a JSON object');
+  if (bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK))
+    throw malformedJson('the body begins with a byte order mark; send plain UTF-8');
   try {
-    return parseJson(bytes, text);
+    return parseJson(bytes);
   } catch (cause) {
     if (cause instanceof JsonStructureError) throw malformedJson(cause.message);
     if (!(cause instanceof SyntaxError)) throw cause;

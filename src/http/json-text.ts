@@ -24,8 +24,9 @@ const SPACE = 0x20;
  * The value of a JSON text. Throws JsonStructureError, and what JSON.parse throws. A numeral with a fraction or an exponent whose double is
  * an integer that it does not equal is an `InexactNumeral`, so that no int takes it.
  */
-export function parseJson(bytes: Buffer, text: string): unknown {
+export function parseJson(bytes: Buffer): unknown {
   const hasInexact = checkStructure(bytes);
+  const text = bytes.toString();
   return hasInexact ? JSON.parse(text, keepInexact) : JSON.parse(text);
 }
 

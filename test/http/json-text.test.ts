@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { JSON_LIMITS, JsonStructureError, parseJson } from '../../src/http/json-text.ts';
 import { InexactNumeral } from '../../src/policy/values.ts';
 
-const parse = (text: string): unknown => parseJson(Buffer.from(text), text);
+const parse = (text: string): unknown => parseJson(Buffer.from(text));
 const messageOf = (text: string): string => {
   try {
     parse(text);
