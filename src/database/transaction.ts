@@ -66,7 +66,14 @@ export async function transact<T>(
 }
 
 /** Others wait for the only connection, so the transaction was undone, and begins again when it is its turn. */
-class GaveWay extends Error {}
+class GaveWay extends Error {
+  /** Milliseconds of its turn. */
+  readonly heldMs: number;
+  constructor(heldMs: number) {
+    super('others wait for their turn');
+    this.heldMs = heldMs;
+  }
+}
 
 /** The connection was lost before anything was done on it. */
 class NotBegun extends Error {}
@@ -80,7 +87,11 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
     try {
       return await attempt();
     } catch (error) {
-      if (error instanceof GaveWay) continue;
+      if (error instanceof GaveWay) {
+        // A request of several statements, which it has held up, gets the connection for as long.
+        await sleep(error.heldMs);
+        continue;
+      }
       const isCurable = isTransient(error) || error instanceof NotBegun;
       if (count === ATTEMPTS || !isCurable) throw toStoreError(error instanceof NotBegun ? error.cause : error);
       await sleep(Math.random() * 10 * 2 ** count++);
@@ -129,6 +140,7 @@ async function attemptOnce<T>(
 const late = (): StoreError => new StoreError('unavailable', undefined, new Error('the transaction is late'));
 
 function transactionOn(held: Lease, use: ConnectionUse, end: number): Transaction {
+  const since = performance.now();
   let last: Promise<unknown> = Promise.resolve();
   // Concurrent statements go one after the other, because a transaction has one connection.
   const ask = (statement: Sql): Promise<Outcome> => {
@@ -136,7 +148,7 @@ function transactionOn(held: Lease, use: ConnectionUse, end: number): Transactio
       // After a failed statement, the connection may have another holder already.
       invariant(use.isOpen, 'a transaction that has ended is not asked');
       if (performance.now() > end) use.ended ??= late();
-      else if (held.mustGiveWay?.()) use.ended ??= new GaveWay('others wait for their turn');
+      else if (held.mustGiveWay?.()) use.ended ??= new GaveWay(performance.now() - since);
       if (use.ended !== undefined) throw use.ended;
       return held.send(statement).catch((error: unknown) => {
         throw toStoreError(error);
