@@ -723,8 +723,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     PG_INTERNALS,
     'the rows of all statements are those of the first',
-    /this\.#current\.rows\.push/,
-    'this.statements[0]!.rows.push',
+    /else part\.rows\.push/,
+    'else this.statements[0]!.rows.push',
   ),
   fault(REMOVE, 'a delete in one statement is judged by no rule', /\n {4}permit\.where\(STORED\),/, "raw('TRUE'),"),
   {
