@@ -22,10 +22,10 @@ function deaf(db: Database, up: boolean): Database {
   return new Proxy(db, {
     get(target, name) {
       if (name === 'listen') {
-        return async (_channel: string, _onMessage: unknown, onState: (up: boolean) => void) => {
+        return (async ({ onState }) => {
           onState(up);
           return async () => {};
-        };
+        }) satisfies Database['listen'];
       }
       const value = Reflect.get(target, name);
       return typeof value === 'function' ? value.bind(target) : value;
