@@ -36,7 +36,7 @@ const limitsOf = (ms: number): readonly Sql[] => [raw(`SET LOCAL statement_timeo
 /** An open transaction takes statements. */
 interface ConnectionUse {
   isOpen: boolean;
-  /** The transaction is late, or must give way: nothing of it is committed, whatever its work makes of the error. */
+  /** The transaction is late, or must give way. It commits nothing, even if its work catches this error. */
   ended?: Error;
 }
 const inside = new AsyncLocalStorage<ConnectionUse>();

@@ -44,7 +44,7 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
     const end = performance.now() + ms;
     const arrival = async (): Promise<void> => {
       const left = end - performance.now();
-      // It waited for its turn all the time, and its connection is closed.
+      // The body has waited for its turn all the time, and its connection is closed.
       if (left <= 0) onLate();
       return withDeadline(collect(ctx, most), left, onLate);
     };

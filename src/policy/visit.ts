@@ -24,7 +24,7 @@ export function ownMemberOf({ steps: [first], column }: ColumnOperand): string |
   return column.kind === 'id' ? undefined : memberName(column);
 }
 
-/** On the way to every branch, some part that is no `and` or `or` meets the test. */
+/** True if a part other than `and` and `or` meets the test on the way to every branch. */
 export function everyBranch(node: Checked, meets: (part: Checked) => boolean): boolean {
   if (node.kind === 'and') return node.items.some((item) => everyBranch(item, meets));
   if (node.kind === 'or') return node.items.every((item) => everyBranch(item, meets));

@@ -63,7 +63,7 @@ async function answerOf(reading: Reading, shown: ShownRecord, given?: ReadBudget
   return { json: json!, version };
 }
 
-/** Answers a write, which stands: an answer over the limit names the relations that it leaves out. */
+/** Answers a write. An answer over the limit names the relations that it leaves out, because the write is not undone. */
 export async function answerOfWrite(reading: Reading, shown: ShownRecord): Promise<Answer> {
   try {
     return await answerOf(reading, shown);

@@ -1,4 +1,4 @@
-/** Callers store files in turn: one who floods the service with uploads, or sends them slowly, holds up nobody else. */
+/** Callers store files in turn: a caller with many or slow uploads holds up no other caller. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { asCaller } from '../../src/caller.ts';
 import { LocalStorage } from '../../src/files/storage/local.ts';

@@ -66,7 +66,7 @@ export const batchRecords = route({
   },
 });
 
-/** Beyond `most` bytes of all results, a result is its outline: what was written stands. */
+/** A result beyond `most` bytes of all results is replaced by its outline; its write is not undone. */
 async function resultsOf(
   operations: readonly Operation[],
   runner: OperationRunner,

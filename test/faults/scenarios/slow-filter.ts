@@ -61,7 +61,7 @@ export const SLOW_FILTER: Scenario = {
       `         reads by id: p50 ${alone.toFixed(1)} ms alone, ${beside.toFixed(1)} ms beside (the bare statement ${statement.toFixed(1)} ms); ` +
         `of ${statuses.length} slow requests ${(share * 100).toFixed(0)} % were answered`,
     );
-    // The clients are one caller, who is in the way of nobody else.
+    // The clients are one caller, who holds up no other caller.
     assert.deepEqual(new Set(statuses).difference(new Set([200, 400, 429])), new Set());
     assert(beside <= 3 * Math.max(alone, statement), `${beside.toFixed(1)} ms`);
   },
