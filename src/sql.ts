@@ -119,6 +119,13 @@ export function withValues({ shape, params }: Sql, read: (value: unknown) => unk
   return new Sql(shape, filled);
 }
 
+/** The same statement with a plan for its very values. */
+export const plannedFor = ({ shape, params }: Sql): Sql =>
+  new Sql(
+    shape,
+    params.map(({ type, value }) => plannedParam(type, value)),
+  );
+
 type FragmentPart = Sql | Param;
 
 /** A place in the cache: what begins with the same parts in the same order. */

@@ -7,9 +7,9 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { decide } from '../../src/policy/access.ts';
 import { compile } from '../../src/policy/compile.ts';
 import type { PolicyRequest } from '../../src/policy/types.ts';
-import { amongFirstIds, shorterBranches } from '../../src/records/page/page-planner.ts';
+import { amongFirstIds, shortestWay } from '../../src/records/page/page-planner.ts';
 import { BackgroundStatistics, type StatisticsOf } from '../../src/records/page/table-statistics.ts';
-import { join, param, raw, type Sql, sql } from '../../src/sql.ts';
+import { ident, join, param, raw, type Sql, sql } from '../../src/sql.ts';
 import { startPostgres } from '../../test/support/postgres.ts';
 import type { Bench, BenchOptions } from '../support/bench.ts';
 import { COLLECTION, catalog } from '../support/documents.ts';
@@ -237,13 +237,21 @@ function pageOf({ policy, status }: List, statisticsOf: StatisticsOf): Statement
   const conditions = status === undefined ? [] : [sql`t.status = ${param('text', status)}`];
   const branches = permit.branches('t', INDEXED);
   const filters = status === undefined ? [] : [{ column: 'status', values: [status] }];
-  const question = { table: 'documents', branches: branches ?? [], filters, indexed: INDEXED, most: 21 };
-  const chosen = branches && shorterBranches(question, statisticsOf);
-  const isOneRange = chosen === undefined || (chosen.length === 1 && chosen[0]!.isOneRange);
-  const where = isOneRange
-    ? join([...conditions, permit.where('t')], ' AND ')
-    : amongFirstIds(chosen, { rows: DOCUMENTS, conditions, length: 21, descending: false });
-  return sql`SELECT t.* FROM documents AS t WHERE ${where} ORDER BY t.id LIMIT 21`;
+  const isOpen = permit.verdict === 'allow';
+  const known = { table: 'documents', branches, filters, isOpen, isById: true, looksUp: false };
+  const way = shortestWay({ ...known, indexed: INDEXED, most: 21 }, statisticsOf);
+  const ofRule = isOpen ? [] : [permit.where('t')];
+  if (way?.kind === 'branches') {
+    const source = { rows: DOCUMENTS, after: [], conditions, length: 21, descending: false };
+    return sql`SELECT t.* FROM documents AS t WHERE ${amongFirstIds(way.branches, source)} ORDER BY t.id LIMIT 21`;
+  }
+  if (way?.kind !== 'range')
+    return sql`SELECT t.* FROM documents AS t WHERE ${join([...conditions, ...ofRule], ' AND ')} ORDER BY t.id LIMIT 21`;
+  const { of } = way;
+  const range = sql`t.status BETWEEN ${param('text', status)} AND ${param('text', status)}`;
+  const where = 'tests' in of ? [...conditions, of.where!] : [range, ...ofRule];
+  const order = sql`t.${ident(of.column)}, t.id`;
+  return sql`SELECT t.* FROM documents AS t WHERE ${join(where, ' AND ')} ORDER BY ${order} LIMIT 21`;
 }
 
 async function rowLevelSecurity(client: pg.Client, url: string): Promise<void> {

@@ -6,7 +6,7 @@
 import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
 import type { Branch } from './branch.ts';
-import type { Policy, PolicyRequest, Related, Residual, Row, Verdict } from './types.ts';
+import type { IsFew, Policy, PolicyRequest, Related, Residual, Row, Verdict } from './types.ts';
 
 export interface AccessRules {
   readonly rules: readonly Policy[];
@@ -26,11 +26,14 @@ export class Permit {
   readonly verdict: Verdict;
   /** The rules that the request leaves open, or the one that it already satisfies. */
   readonly rules: readonly PermitRule[];
+  /** `where` looks up related rows of each record. */
+  readonly looksUp: boolean;
 
   private constructor(rules: readonly PermitRule[], gate: symbol) {
     invariant(gate === GATE, 'a permit is made by decide');
     this.rules = rules;
     this.verdict = verdictOfRules(rules);
+    this.looksUp = rules.some(({ residual }) => residual.looksUp);
   }
 
   static {
@@ -90,6 +93,19 @@ export class Permit {
   }
 
   /**
+   * The same permit for statements that read few records, such as a page: `where` has lists of keys only where there
+   * are few, and the rules share the look-ups of one relation.
+   *
+   * @param isFew undefined: it looks up everywhere
+   */
+  lookingUp(isFew?: IsFew): Permit {
+    const { verdict, rules } = this;
+    if (verdict !== 'depends' || !rules.some(({ residual }) => residual.walks)) return this;
+    const [first, ...others] = rules.map(({ residual }) => residual);
+    return make([{ residual: first!.lookingUp(others, isFew), namesNext: false }]);
+  }
+
+  /**
    * The id in this belongs_to column of every permitted record (for an update, of the stored
    * record). Undefined: there can be several, or nothing is permitted.
    */
@@ -124,8 +140,9 @@ export class UpdatePermit {
 
   constructor({ verdict, rules }: Permit) {
     this.verdict = verdict;
-    this.#rules = rules;
-    this.#pure = rules.filter(({ namesNext }) => !namesNext);
+    // The record is one row, so a list of keys would be longer than a look-up.
+    this.#rules = rules.map((rule) => ({ ...rule, residual: rule.residual.lookingUp([]) }));
+    this.#pure = this.#rules.filter(({ namesNext }) => !namesNext);
   }
 
   /** True if a rule names `@next`, so that the stored record alone excludes nothing. */

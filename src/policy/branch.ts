@@ -1,4 +1,4 @@
-/** Indexed branches of a list rule, for the page planner. */
+/** Indexed branches of a list rule, and the sizes of its lists of keys, for the page planner. */
 import type { Sql } from '../sql.ts';
 
 /**
@@ -7,6 +7,8 @@ import type { Sql } from '../sql.ts';
  */
 export interface Branch {
   readonly column: string;
+  /** Among the alternatives; 0: the first. */
+  readonly place: number;
   /** The branch has one value of `column`. Otherwise each of the `keys` has a range. */
   readonly isOneRange: boolean;
   /** Unless it is one range: the values of `column`, a SELECT of one column. */
@@ -19,13 +21,25 @@ export interface Branch {
   readonly others: number;
   /** The possible number of keys; not given if it is unknown. */
   readonly count: KeyCount | undefined;
-  /** The same records found in another way, by keys where this is one range. */
-  readonly instead: Branch | undefined;
+  /** The same records found by other columns, or by keys. */
+  readonly alternatives: readonly Branch[];
 }
 export interface ColumnValues {
   readonly column: string;
   readonly values: readonly unknown[];
+  /** The test is no conjunct of its own: it is inside each part of an `or`. */
+  readonly isInside?: boolean;
+  /** The condition itself states the values, so that they are part of the text. */
+  readonly isStated?: boolean;
 }
+/** The size of a list of keys: of given ones, or of those that rows of a table have. */
 export type KeyCount =
   | { readonly kind: 'list'; readonly count: number }
-  | ({ readonly kind: 'rows'; readonly table: string } & ColumnValues);
+  /** `areIds`: the keys are the ids of these rows. */
+  | { readonly kind: 'rows'; readonly table: string; readonly share: RowShare; readonly areIds: boolean };
+/** The rows of a table that meet a condition, as far as values and keys decide it. */
+export type RowShare =
+  | ({ readonly kind: 'values' } & ColumnValues)
+  /** The rows whose column is one of the keys. */
+  | { readonly kind: 'keys'; readonly column: string; readonly keys: KeyCount }
+  | { readonly kind: 'any' | 'all'; readonly of: readonly RowShare[] };

@@ -76,7 +76,7 @@ export function compileChecked(policy: CheckedPolicy, options: CompileOptions = 
     // Emit: JavaScript and SQL are written when first asked for
     const predicate = codegen ? javascript(cond) : closures(cond);
     const written = () => lowered(signature, WRITTEN_ROOTS);
-    return new CachedResidual({ cond, predicate, needsNext, written });
+    return new CachedResidual({ cond, slots: plan.slots.length, predicate, needsNext, written });
   }
 
   const beforeBody = readsData(checked)

@@ -22,6 +22,8 @@ export interface Source {
 }
 export const RECORD: Source = { id: 0, state: 'stored' };
 export const NEXT: Source = { id: 1, state: 'written' };
+/** Both are in the outermost FROM. */
+export const isRoot = (id: number): boolean => id === RECORD.id || id === NEXT.id;
 const WRITTEN_RECORD: Source = { id: 0, state: 'written' };
 
 /** The sources that `@record` and `@next` name. */

@@ -5,15 +5,18 @@
  */
 import type { Sql } from '../sql.ts';
 import { type Pin, provenPins } from './analyse/routing.ts';
-import { type FactsOf, factsOf } from './column-facts.ts';
-import type { Condition } from './condition.ts';
+import { type FactsOf, factsOf, isOfOneValue, isValueTest, type ValueTest } from './column-facts.ts';
+import type { Condition, Exists } from './condition.ts';
 import { STORED_ROOTS } from './condition.ts';
 import type { Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
+import { isSeparable } from './hoisting.ts';
 import { lower } from './lower/lower.ts';
 import { type Binding, type RequestPlan, requestPlanOf } from './lower/specialise.ts';
+import { OPERATORS } from './operators.ts';
 import type { Catalog, Checked, Verdict } from './types.ts';
 import type { Readable, Visibility } from './visibility.ts';
+import { conjunctsOf, nodesOf } from './visit.ts';
 
 const MOST_PLANS = 512;
 /** The limit of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
@@ -112,6 +115,27 @@ class AskedVerdicts implements Visibility {
 /** Without a rule of its own, a member is as readable as its record. */
 const verdictOf = (rule: Readable | undefined): Verdict => rule?.verdict ?? 'allow';
 
+/** A filter that searches by an index of its own, is one relation test, or has relation tests beside others. */
+export type Opacity = 'search' | 'related' | 'mixed';
+
+const isOneList = (exists: Exists): boolean =>
+  exists.relation.kind !== 'ancestors' && exists.colocated === undefined && isSeparable(exists);
+
+function opacityOf(cond: Condition): Opacity | undefined {
+  if (cond.kind === 'exists') return isOneList(cond) ? 'related' : 'mixed';
+  if (conjunctsOf(cond).some((part) => part.kind === 'test' && OPERATORS[part.op].sides === 'search')) return 'search';
+  return nodesOf(cond).some(({ kind }) => kind === 'exists') ? 'mixed' : undefined;
+}
+
+interface PrintedFilter {
+  readonly alias: string;
+  readonly visibility: Visibility;
+  readonly inTime: Sql | undefined;
+  /** A column. */
+  readonly range: string | undefined;
+  readonly isByKeys: boolean;
+}
+
 /** Process-wide: no two lowered filters have one number. */
 let made = 0;
 
@@ -123,6 +147,10 @@ export class LoweredFilter {
   /** It depends on nothing that the caller may not read. */
   readonly isOpen: boolean;
   readonly facts: FactsOf;
+  /** The conjuncts that test a column for one value, by the column. */
+  readonly tested: ReadonlyMap<string, ValueTest>;
+  /** Undefined: the values of its columns tell how many records match. */
+  readonly opacity: Opacity | undefined;
   readonly #verdicts: readonly AskedVerdict[];
   readonly #dependsOnCaller: boolean;
   /** The key is the alias of the row, and the text of its time. */
@@ -132,6 +160,11 @@ export class LoweredFilter {
     this.signature = signature;
     this.cond = cond;
     this.facts = factsOf(cond);
+    const tests = conjunctsOf(cond)
+      .filter((part) => isValueTest(part))
+      .filter(isOfOneValue);
+    this.tested = new Map(tests.map((test) => [test.left.column, test]));
+    this.opacity = opacityOf(cond);
     this.#verdicts = verdicts;
     this.isOpen = verdicts.every(({ verdict }) => verdict === 'allow');
     this.#dependsOnCaller = verdicts.some(({ verdict }) => verdict === 'depends');
@@ -143,6 +176,12 @@ export class LoweredFilter {
       const rule = member === undefined ? visibility.records(collection) : visibility.member(collection, member);
       return verdictOf(rule) === verdict;
     });
+  }
+
+  /** `where` with a test printed as a range, or the relation test as a list of keys. */
+  printed({ alias, visibility, inTime, range, isByKeys }: PrintedFilter): Where {
+    const test = range === undefined ? undefined : this.tested.get(range);
+    return whereOf(this.cond, { alias, inUnion: false, visibility, inTime, range: test, isByKeys });
   }
 
   /** A text that contains the caller's rules is printed each time. */

@@ -14,7 +14,7 @@ import { typeGiven } from './check/params.ts';
 import type { Facts } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
-import { FilterPlan, FilterPlans, type LoweredFilter } from './filter-plans.ts';
+import { FilterPlan, FilterPlans, type LoweredFilter, type Opacity } from './filter-plans.ts';
 import { bind } from './lower/specialise.ts';
 import { equal, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
@@ -172,6 +172,10 @@ export interface PlacedFilter<Request> {
   readonly valuesOf: (request: Request) => Values;
   readonly visibility: Visibility;
   readonly inTime: Sql | undefined;
+  /** A column, whose test for one value is printed as a range. */
+  readonly range?: string | undefined;
+  /** The filter is a relation test, which is printed as a list of keys. */
+  readonly isByKeys?: boolean;
 }
 
 /** A filter of one request. */
@@ -191,7 +195,9 @@ export class AskedFilter {
     const tests: ColumnValues[] = [];
     for (const { column, value } of lowered.facts(values)) {
       facts[column.name] = value;
-      if (value !== null) tests.push({ column: column.column, values: [value] });
+      if (value === null) continue;
+      const isInside = !lowered.tested.has(column.column);
+      tests.push({ column: column.column, values: [value], ...(isInside && { isInside }) });
     }
     this.shape = lowered.shape;
     this.values = values;
@@ -206,6 +212,11 @@ export class AskedFilter {
     return this.#lowered.isOpen;
   }
 
+  /** It searches or reads other records, so that the values of columns do not tell how many records match. */
+  get opacity(): Opacity | undefined {
+    return this.#lowered.opacity;
+  }
+
   /**
    * `inTime`: a condition that fails once the statement has had its time; asked of each row, and in
    * every loop within another one.
@@ -215,8 +226,13 @@ export class AskedFilter {
   }
 
   /** The same condition of all filters of this shape. */
-  placed<Request>(alias: string, { valuesOf, visibility, inTime }: PlacedFilter<Request>): Sql {
-    return withTime(this.#lowered.where(alias, visibility, inTime).placed(valuesOf), inTime);
+  placed<Request>(alias: string, placed: PlacedFilter<Request>): Sql {
+    const { valuesOf, visibility, inTime, range, isByKeys = false } = placed;
+    const isUsual = range === undefined && !isByKeys;
+    const where = isUsual
+      ? this.#lowered.where(alias, visibility, inTime)
+      : this.#lowered.printed({ alias, visibility, inTime, range, isByKeys });
+    return withTime(where.placed(valuesOf), inTime);
   }
 
   /**

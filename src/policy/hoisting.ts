@@ -1,5 +1,11 @@
-/** Decides which subqueries may become a list of keys that an index serves, and which rows a condition reads. */
-import { type ColumnRef, type Condition, type Exists, NEXT, RECORD, type Source } from './condition.ts';
+/**
+ * Decides which subqueries may become a list of keys that an index serves, which rows a condition reads, and how many keys
+ * a list has, in terms of values of columns, which statistics turn into a number.
+ */
+import type { KeyCount, RowShare } from './branch.ts';
+import { isValueTest, valuesOfTest } from './column-facts.ts';
+import type { ColumnRef, Condition, Exists, Source } from './condition.ts';
+import type { Values } from './emit/value-places.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { isTo } from './scalar-types.ts';
 import { columnsOf, conjunctsOf, sourcesIn } from './visit.ts';
@@ -8,18 +14,17 @@ export function readsMoreThanId(condition: Condition, source: Source): boolean {
   return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
 }
 
-/** Both are in the outermost FROM. */
-export const isRoot = (id: number): boolean => id === RECORD.id || id === NEXT.id;
-
 /**
  * The keys can be found without the row outside, and an index finds them: an array of every key of
  * a table would be worse than the semi-join. A written record is one row, for which a semi-join is
  * one look-up.
  */
-export function isHoistable(exists: Exists): boolean {
+export const isHoistable = (exists: Exists): boolean => isSeparable(exists) && isSelective(exists.condition);
+
+/** The keys can be found without the row outside. */
+export function isSeparable(exists: Exists): boolean {
   const { key, negated, condition } = exists;
-  if (key.kind === 'slot' || key.source.state === 'written') return false;
-  if (negated || !isSelective(condition)) return false;
+  if (key.kind === 'slot' || key.source.state === 'written' || negated) return false;
   const bound = sourcesIn(exists);
   return columnsOf(condition).every((ref) => bound.has(ref.source.id));
 }
@@ -77,5 +82,48 @@ function isSelective(cond: Condition): boolean {
     case 'const':
     case 'null':
       return false;
+  }
+}
+
+// ---------------------------------------------------------------- the number of keys
+
+/** Undefined: the count is unknown. */
+export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undefined {
+  const { target, condition, key, relation, source, by } = exists;
+  const { table } = target;
+  return (values) => {
+    const share = rowShareOf(condition, source.id, values);
+    const ofRequest: RowShare | undefined =
+      key.kind === 'slot' && 'viaColumn' in relation
+        ? { kind: 'values', column: relation.viaColumn, values: [values[key.slot]] }
+        : undefined;
+    const of = [share, ofRequest].filter((each) => each !== undefined);
+    return of.length === 0 ? undefined : { kind: 'rows', table, share: { kind: 'all', of }, areIds: by === 'id' };
+  };
+}
+
+/** @param row the source of the rows that the condition is about */
+function rowShareOf(cond: Condition, row: number, values: Values): RowShare | undefined {
+  switch (cond.kind) {
+    case 'test':
+      return isValueTest(cond, row)
+        ? { kind: 'values', column: cond.left.column, values: valuesOfTest(cond, values) }
+        : undefined;
+    case 'exists': {
+      const { key, negated } = cond;
+      if (negated || key.kind !== 'column' || key.source.id !== row) return undefined;
+      const keys = keyCountOf(cond)(values);
+      return keys && { kind: 'keys', column: key.column, keys };
+    }
+    case 'and':
+    case 'or': {
+      const of = cond.items.map((item) => rowShareOf(item, row, values));
+      const known = of.filter((each) => each !== undefined);
+      const isKnown = cond.kind === 'and' ? known.length > 0 : known.length === of.length;
+      return isKnown ? { kind: cond.kind === 'and' ? 'all' : 'any', of: known } : undefined;
+    }
+    case 'const':
+    case 'null':
+      return undefined;
   }
 }

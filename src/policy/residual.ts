@@ -7,9 +7,9 @@ import { BoundedMap } from '../bounded-map.ts';
 import { invariant } from '../invariant.ts';
 import { memoized } from '../memoized.ts';
 import { raw, type Sql } from '../sql.ts';
-import type { Branch } from './branch.ts';
+import type { Branch, KeyCount } from './branch.ts';
 import { DecidableLeaves, type Facts, type FactsOf, factsOf } from './column-facts.ts';
-import type { Condition } from './condition.ts';
+import type { Condition, Exists } from './condition.ts';
 import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
@@ -17,12 +17,15 @@ import type { Printing } from './emit/printing.ts';
 import { shapeNeedsOf } from './emit/shape-needs.ts';
 import type { Values, Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
+import { isHoistable, keyCountOf } from './hoisting.ts';
+import { or } from './lower/simplify.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
-import type { Needs, Residual, Verdict } from './types.ts';
+import type { IsFew, Needs, Residual, Verdict } from './types.ts';
+import { nodesOf, renumbered } from './visit.ts';
 
 /** Values of one request, or the way to them from the request that will fill a form. */
-type ValueSource = Binding | ((request: never) => Values);
+type ValueSource = Pick<Binding, 'values'> | ((request: never) => Values);
 
 export const residualOf = (cached: CachedResidual, source: ValueSource): Residual =>
   cached.verdict === 'depends' ? new BoundResidual(cached, source) : CONSTANTS[cached.verdict];
@@ -30,18 +33,48 @@ export const residualOf = (cached: CachedResidual, source: ValueSource): Residua
 class BoundResidual implements Residual {
   readonly verdict = 'depends';
   readonly shape: string;
+  readonly walks: boolean;
+  readonly looksUp: boolean;
   readonly #cached: CachedResidual;
   readonly #source: ValueSource;
+  /** A character for each relation test that can be a list of keys. Undefined: all are. */
+  readonly #lists: string | undefined;
   #decision: Decision | undefined;
 
-  constructor(cached: CachedResidual, source: ValueSource) {
-    this.shape = cached.shape;
+  constructor(cached: CachedResidual, source: ValueSource, lists?: string) {
+    this.shape = lists === undefined ? cached.shape : `${cached.shape}:${lists}`;
+    this.walks = cached.walks;
+    this.looksUp = cached.walks && (lists === '' || lists?.includes(LOOK_UP) === true);
     this.#cached = cached;
     this.#source = source;
+    this.#lists = lists;
   }
 
   placed<Request>(valuesOf: (request: Request) => Values): Residual {
-    return new BoundResidual(this.#cached, valuesOf);
+    return new BoundResidual(this.#cached, valuesOf, this.#lists);
+  }
+
+  lookingUp(others: readonly Residual[], isFew?: IsFew): Residual {
+    if (others.length > 0) {
+      const all = [this, ...others.filter((each) => each instanceof BoundResidual)];
+      const cached = all.map((each) => each.#cached);
+      const key = cached.map(({ shape }) => shape).join();
+      const union = unions.get(key) ?? unionResidual(key, cached);
+      const isPlaced = typeof this.#source === 'function';
+      // The values of absent slots are holes, which `flatMap` would drop.
+      const source = isPlaced
+        ? placesOf(all.map((each) => each.#source))
+        : { values: NOTHING_BOUND.concat(...all.map((each) => each.values)) };
+      return new BoundResidual(union, source).lookingUp([], isFew);
+    }
+    if (!this.walks) return this;
+    const source = this.#source;
+    let lists = '';
+    for (const { exists, count } of this.#cached.lists()) {
+      const isListed = typeof source !== 'function' && isFew?.(exists.target.table, () => count(source.values));
+      lists += isListed === true ? LISTED : LOOK_UP;
+    }
+    return new BoundResidual(this.#cached, source, lists);
   }
 
   get needs(): Needs {
@@ -91,7 +124,7 @@ class BoundResidual implements Residual {
   #where(printing: Printing): Sql {
     const isComplete = !this.#cached.needsNext || printing.next !== undefined;
     invariant(isComplete, 'a condition that names @next is given the row of the resulting record');
-    const where = this.#cached.where(printing);
+    const where = this.#cached.where(printing, this.#lists);
     return typeof this.#source === 'function' ? where.placed(this.#source) : where.fill(this.values);
   }
 
@@ -140,6 +173,9 @@ function constantResidual(value: boolean): Residual {
     placed: () => residual,
     pinned: () => [],
     branches: () => undefined,
+    walks: false,
+    looksUp: false,
+    lookingUp: () => residual,
   };
   return residual;
 }
@@ -222,6 +258,8 @@ export class ResidualCache {
 
 interface ResidualParts {
   readonly cond: Condition;
+  /** The values that a request binds. */
+  readonly slots: number;
   readonly predicate: Predicate;
   /** The policy names `@next`, and `@next` is not the record itself. */
   readonly needsNext: boolean;
@@ -235,6 +273,7 @@ let residualsMade = 0;
 /** A residual without its values. Each part is made when it is first asked for. */
 export class CachedResidual {
   readonly cond: Condition;
+  readonly slots: number;
   readonly verdict: Verdict;
   readonly shape = `${++residualsMade}`;
   readonly needsNext: boolean;
@@ -243,14 +282,18 @@ export class CachedResidual {
   readonly written: () => CachedResidual;
   readonly needs = memoized(() => shapeNeedsOf(this.cond));
   readonly facts: () => FactsOf = memoized(() => factsOf(this.cond));
+  readonly walks: boolean;
+  readonly lists = memoized(() => listsIn(this.cond));
   readonly #leaves = memoized(() => new DecidableLeaves(this.cond));
   readonly #texts = new BoundedMap<string, Where>(KEPT_TEXTS);
   /** Remainders by the outcomes of the leaves. */
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
   #branches: (BranchPrinting & { readonly shapes: readonly BranchShape[] | undefined }) | undefined;
 
-  constructor({ cond, predicate, needsNext, written }: ResidualParts) {
+  constructor({ cond, slots, predicate, needsNext, written }: ResidualParts) {
     this.cond = cond;
+    this.slots = slots;
+    this.walks = nodesOf(cond).some(({ kind }) => kind === 'exists');
     this.needsNext = needsNext;
     this.verdict = cond.kind !== 'const' ? 'depends' : cond.value ? 'allow' : 'deny';
     this.predicate = predicate;
@@ -273,9 +316,9 @@ export class CachedResidual {
   }
 
   #remainder(cond: Condition): CachedResidual {
-    const { needsNext, written } = this;
+    const { needsNext, slots, written } = this;
     // The facts are about the stored record, so the written one keeps its condition.
-    return new CachedResidual({ cond, predicate: (values) => closures(cond)(values), needsNext, written });
+    return new CachedResidual({ cond, slots, predicate: (values) => closures(cond)(values), needsNext, written });
   }
 
   branches(alias: string, indexed: ReadonlySet<string>): readonly BranchShape[] | undefined {
@@ -284,13 +327,65 @@ export class CachedResidual {
     return this.#branches.shapes;
   }
 
-  where(printing: Printing): Where {
+  /** @param lists a character for each test that can be a list of keys; undefined: all are */
+  where(printing: Printing, lists?: string): Where {
     const { alias, next = '', inUnion } = printing;
-    const key = `${alias}|${next}|${inUnion}`;
+    const key = `${alias}|${next}|${inUnion}|${lists}`;
     const known = this.#texts.get(key);
     if (known !== undefined) return known;
-    const where = whereOf(this.cond, printing);
+    const where = whereOf(this.cond, { ...printing, listed: lists === undefined ? undefined : this.#listed(lists) });
     this.#texts.set(key, where);
     return where;
   }
+  #listed(lists: string): ReadonlySet<Exists> {
+    return new Set(this.lists().flatMap(({ exists }, i) => (lists[i] === LISTED ? [exists] : [])));
+  }
 }
+
+// ---------------------------------------------------------------- lists of keys, or look-ups
+
+const LISTED = 'k';
+const LOOK_UP = 'r';
+
+interface KeyedTest {
+  readonly exists: Exists;
+  readonly count: (values: Values) => KeyCount | undefined;
+}
+
+/** The relation tests that can be printed as lists of keys. */
+const listsIn = (cond: Condition): readonly KeyedTest[] =>
+  nodesOf(cond)
+    .filter((node) => node.kind === 'exists')
+    .filter((exists) => isHoistable(exists))
+    .map((exists) => ({ exists, count: keyCountOf(exists) }));
+
+/** Process-wide: a memo of a pure function. */
+const unions = new BoundedMap<string, CachedResidual>(MOST_ENTRIES);
+
+const NOTHING_BOUND: Values = [];
+
+/** The places of a form: all are filled by one request. */
+const placesOf =
+  (sources: readonly ValueSource[]) =>
+  (request: never): Values =>
+    NOTHING_BOUND.concat(...sources.map((source) => (typeof source === 'function' ? source(request) : source.values)));
+
+/** Builds the condition of a union, in which the walks by one relation are shared. */
+function unionResidual(key: string, parts: readonly CachedResidual[]): CachedResidual {
+  let slots = 0;
+  const conds = parts.map((part, i) => {
+    const moved = renumbered(part.cond, { slots, sources: i * MOST_SOURCES });
+    slots += part.slots;
+    return moved;
+  });
+  const cond = or(conds);
+  const written = (): never => {
+    throw new Error('a union is of stored records');
+  };
+  const union = new CachedResidual({ cond, slots, predicate: closures(cond), needsNext: false, written });
+  unions.set(key, union);
+  return union;
+}
+
+/** More rows than the limits of the language let one condition bind. */
+const MOST_SOURCES = 1_000_000;

@@ -1,6 +1,13 @@
 /** Traversals of the checked tree and of conditions, so that an analysis contains only what it looks for. */
 import type { Span } from '../../grammar/syntax.ts';
-import type { ColumnRef, Condition, ConditionOperand, Exists } from './condition.ts';
+import {
+  type ColumnRef,
+  type Condition,
+  type ConditionOperand,
+  type Exists,
+  isRoot,
+  type Source,
+} from './condition.ts';
 import type { Checked, CheckedOperand, ColumnOperand, Member, RequestOperand, Scope } from './types.ts';
 
 // ---------------------------------------------------------------- the checked tree
@@ -151,6 +158,39 @@ export function withColumns(cond: Condition, change: (column: ColumnRef) => Colu
       const { colocated } = cond;
       const beside = colocated && { colocated: { ...colocated, outer: change(colocated.outer) } };
       return { ...cond, key, ...beside, condition: withColumns(cond.condition, change) };
+    }
+  }
+}
+
+/** Numbers that are added to the slots and to the bound rows of a condition. */
+interface Renumbering {
+  readonly slots: number;
+  readonly sources: number;
+}
+
+/** The same condition with other slots and bound rows, to be placed beside a condition that has numbered its own. */
+export function renumbered(cond: Condition, by: Renumbering): Condition {
+  const source = (of: Source): Source => (isRoot(of.id) ? of : { ...of, id: of.id + by.sources });
+  const operand = <T extends ConditionOperand>(side: T): T => {
+    if (side.kind === 'column') return { ...side, source: source(side.source) };
+    if (side.kind === 'slot') return { ...side, slot: side.slot + by.slots };
+    return side.kind === 'count' ? { ...side, exists: renumbered(side.exists, by) } : side;
+  };
+  switch (cond.kind) {
+    case 'const':
+      return cond;
+    case 'and':
+    case 'or':
+      return { ...cond, items: cond.items.map((item) => renumbered(item, by)) };
+    case 'test':
+      return { ...cond, left: operand(cond.left), right: operand(cond.right) };
+    case 'null':
+      return { ...cond, column: operand(cond.column) };
+    case 'exists': {
+      const { colocated } = cond;
+      const beside = colocated && { colocated: { ...colocated, outer: operand(colocated.outer) } };
+      const condition = renumbered(cond.condition, by);
+      return { ...cond, source: source(cond.source), key: operand(cond.key), ...beside, condition };
     }
   }
 }

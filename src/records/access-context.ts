@@ -12,8 +12,8 @@ import { type Collection, type HasOne, hasTenants, type MemberAction, type Schem
 import { storedTables } from '../schema/model/stored-names.ts';
 import { type Place, type Sql, sql } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
-import { byStatistics, type ChoosesBranches, PagePlanner } from './page/page-planner.ts';
-import { BackgroundStatistics } from './page/table-statistics.ts';
+import { type ChoosesWay, PagePlanner } from './page/page-planner.ts';
+import { BackgroundStatistics, type StatisticsOf } from './page/table-statistics.ts';
 import { RecordShape } from './record-shape.ts';
 import { readVersionKey, Versions } from './versions.ts';
 
@@ -80,8 +80,10 @@ export interface UnindexedUse {
 }
 
 export interface Hooks {
-  /** Chooses how lists find their pages. Default: by the database's own statistics. */
-  readonly choosesBranches?: ChoosesBranches;
+  /** Chooses how lists find their pages. Default: by the statistics. */
+  readonly choosesWay?: ChoosesWay;
+  /** Default: the database's own statistics. */
+  readonly statisticsOf?: StatisticsOf;
   /** Runs in the transaction, after a user was changed. Throwing undoes it. */
   readonly onUserChanged?: (change: UserChange, tx: Transaction) => Promise<void>;
   /**
@@ -118,7 +120,7 @@ export class Store {
     this.hooks = hooks;
     this.#isDivided = hasTenants(schema);
     const statistics = new BackgroundStatistics(db, [...storedTables(schema)]);
-    this.pages = new PagePlanner(schema, hooks.choosesBranches ?? byStatistics((table) => statistics.of(table)));
+    this.pages = new PagePlanner(schema, hooks.statisticsOf ?? ((table) => statistics.of(table)), hooks.choosesWay);
     for (const collection of schema.collections.values())
       this.#shapes.set(collection.name, new RecordShape(collection));
   }
@@ -206,12 +208,18 @@ export function readableReference(
   return own === undefined ? row : sql`${row} AND ${own.where(alias)}`;
 }
 
-/** The condition that the caller may read the row of `collection` that is named `alias`. */
+/** The condition that the caller may read the row of `collection` that is named `alias`, one of few rows. */
 export const readable = (access: AccessContext, collection: string, alias: string): Sql =>
-  access.permit(collection, 'read').where(alias);
+  access.permit(collection, 'read').lookingUp().where(alias);
 
-/** The answers to the policy room: what the caller may read. */
+/** The answers to the policy room: what the caller may read, for statements that read few rows. */
 export const visibilityOf = ({ permit, member }: AccessContext): Visibility => ({
+  records: (collection) => permit(collection, 'read').lookingUp(),
+  member: (collection, name) => member(collection, name, 'read')?.lookingUp(),
+});
+
+/** The same for statements that read all rows of their tables. */
+export const wholeVisibilityOf = ({ permit, member }: AccessContext): Visibility => ({
   records: (collection) => permit(collection, 'read'),
   member: (collection, name) => member(collection, name, 'read'),
 });

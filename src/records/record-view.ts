@@ -131,7 +131,7 @@ export function withExpanded(
 function readRulesOf(access: AccessContext, { name: collection, memberAccess }: Collection): readonly Mask[] {
   if (memberAccess.size === 0) return [];
   return [...memberAccess.keys()].flatMap((name) => {
-    const permit = access.member(collection, name, 'read');
+    const permit = access.member(collection, name, 'read')?.lookingUp();
     return permit === undefined ? [] : [{ name, permit }];
   });
 }

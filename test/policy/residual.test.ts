@@ -7,6 +7,7 @@ import { CachedResidual, ResidualCache, ResidualMemory } from '../../src/policy/
 const residual = (): CachedResidual =>
   new CachedResidual({
     cond: TRUE,
+    slots: 0,
     predicate: closures(TRUE),
     needsNext: false,
     written: () => residual(),

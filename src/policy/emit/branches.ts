@@ -8,6 +8,7 @@ import { type Sql, sql } from '../../sql.ts';
 import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
 import { isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from '../column-facts.ts';
 import { type Condition, type Exists, RECORD } from '../condition.ts';
+import { keyCountOf } from '../hoisting.ts';
 import { and } from '../lower/simplify.ts';
 import { conjunctsOf } from '../visit.ts';
 import { POLICY_PLACES, type Values, Where } from './value-places.ts';
@@ -26,6 +27,8 @@ export interface BranchShape {
 
 /** More branches would cost more than they save. */
 const MOST_BRANCHES = 8;
+/** The most values of one branch by which its records may be found. */
+const MOST_RANGES = 3;
 /** The most parts of one condition: a list waits for this analysis. */
 const MOST_VISITS = 64;
 
@@ -96,15 +99,18 @@ class WaysByIndex {
   }
 }
 
-/** The accesses by one value and by keys: statistics decide which has shorter ranges. */
+/** The accesses by one value and by keys: statistics decide which has the shortest ranges. Without them, the first. */
 function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly BranchAccess[] {
   const parts = conjunctsOf(cond);
   const served = parts.filter((part) => isValueTest(part)).filter(({ left }) => indexed.has(left.column));
-  const one = served.find(isOfOneValue);
+  // A value of the request, such as the caller's id, is likely rarer than a literal.
+  const ones = served
+    .filter(isOfOneValue)
+    .toSorted((a, b) => Number(a.right.kind !== 'slot') - Number(b.right.kind !== 'slot'));
   const keys =
     parts.find((part): part is Exists => isServedByKeys(part, cond, indexed)) ??
     served.find((test) => !isOfOneValue(test));
-  return [one, keys].filter((access) => access !== undefined);
+  return [...ones.slice(0, MOST_RANGES), ...(keys === undefined ? [] : [keys])];
 }
 
 function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<string>): boolean {
@@ -117,10 +123,10 @@ function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<s
 
 /** `accesses`: the parts of the condition that an index may serve, at least one. */
 function branchShape(cond: Condition, accesses: readonly BranchAccess[], printing: BranchPrinting): BranchShape {
-  const [first, second] = accesses.map((access) => partsOfShape(cond, access, printing));
+  const ways = accesses.map((access) => partsOfShape(cond, access, printing));
   return {
-    fill: (values) => new FilledBranch(first!, { values, print: (where) => where.fill(values) }, second),
-    placed: (of) => new FilledBranch(first!, { values: [], print: (where) => where.placed(of) }, second),
+    fill: (values) => new FilledBranch(ways, { values, print: (where) => where.fill(values) }),
+    placed: (of) => new FilledBranch(ways, { values: [], print: (where) => where.placed(of) }),
   };
 }
 
@@ -131,15 +137,16 @@ function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPr
   const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
   const rest = isOneRange ? cond : and(parts.filter((part) => part !== access));
+  const range = isOneRange && column !== 'id' ? access : undefined;
   const isAll = rest.kind === 'const' && rest.value;
   let printed: Where | undefined;
   const where = () => {
-    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false });
+    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, range });
     return printed;
   };
   const listed = () => (access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, alias)!.keys));
   const keys = isOneRange ? undefined : listed();
-  const count = isOneRange ? undefined : keyCountOf(access);
+  const count = isOneRange ? undefined : keysOfAccess(access);
   return { column, tests, others, count, keys, where };
 }
 
@@ -147,7 +154,7 @@ interface BranchParts {
   readonly column: string;
   readonly tests: readonly ValueTest[];
   readonly others: number;
-  readonly count: ((values: Values) => KeyCount) | undefined;
+  readonly count: ((values: Values) => KeyCount | undefined) | undefined;
   readonly keys: Where | undefined;
   /** Printed when it is asked for, once. */
   where(): Where | undefined;
@@ -160,23 +167,28 @@ interface BranchFilling {
 /** Its SQL is made when it is asked for: often the estimates alone are. */
 class FilledBranch implements Branch {
   readonly column: string;
+  readonly place: number;
   readonly isOneRange: boolean;
   readonly others: number;
   readonly #parts: BranchParts;
   readonly #filling: BranchFilling;
-  readonly #instead: BranchParts | undefined;
+  readonly #ways: readonly BranchParts[];
+  #tests: readonly ColumnValues[] | undefined;
 
-  constructor(parts: BranchParts, filling: BranchFilling, instead?: BranchParts) {
+  constructor(ways: readonly BranchParts[], filling: BranchFilling, place = 0) {
+    const parts = ways[place]!;
+    this.place = place;
     this.column = parts.column;
     this.isOneRange = parts.keys === undefined;
     this.others = parts.others;
     this.#parts = parts;
     this.#filling = filling;
-    this.#instead = instead;
+    this.#ways = ways;
   }
 
-  get instead(): Branch | undefined {
-    return this.#instead && new FilledBranch(this.#instead, this.#filling);
+  get alternatives(): readonly Branch[] {
+    const others = this.place === 0 ? this.#ways.slice(1) : [];
+    return others.map((_, i) => new FilledBranch(this.#ways, this.#filling, i + 1));
   }
 
   get keys(): Sql | undefined {
@@ -190,7 +202,8 @@ class FilledBranch implements Branch {
   }
 
   get tests(): readonly ColumnValues[] {
-    return this.#parts.tests.map((test) => columnValues(test, this.#filling.values));
+    this.#tests ??= this.#parts.tests.map((test) => columnValues(test, this.#filling.values));
+    return this.#tests;
   }
 
   get count(): KeyCount | undefined {
@@ -209,15 +222,10 @@ function listOf({ right }: ValueTest): Where {
 const columnValues = (test: ValueTest, values: Values): ColumnValues => ({
   column: test.left.column,
   values: valuesOfTest(test, values),
+  isStated: test.right.kind === 'literal',
 });
 
-/** An estimate of how many keys there will be: the rows of one table that a value finds. */
-function keyCountOf(access: BranchAccess): ((values: Values) => KeyCount) | undefined {
-  if (access.kind === 'test') return (values) => ({ kind: 'list', count: valuesOfTest(access, values).length });
-  const { target, condition, key, relation, source } = access;
-  const test = conjunctsOf(condition).find((part) => isValueTest(part, source.id));
-  if (test !== undefined) return (values) => ({ kind: 'rows', table: target.table, ...columnValues(test, values) });
-  if (key.kind !== 'slot' || !('viaColumn' in relation)) return undefined;
-  const { viaColumn } = relation;
-  return (values) => ({ kind: 'rows', table: target.table, column: viaColumn, values: [values[key.slot]] });
+function keysOfAccess(access: BranchAccess): (values: Values) => KeyCount | undefined {
+  if (access.kind === 'exists') return keyCountOf(access);
+  return (values) => ({ kind: 'list', count: valuesOfTest(access, values).length });
 }

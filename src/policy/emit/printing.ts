@@ -1,6 +1,6 @@
 /** The input of the printer of conditions, and the parts that it prints. */
 import type { Sql } from '../../sql.ts';
-import type { ColumnRef } from '../condition.ts';
+import type { ColumnRef, Exists, Test } from '../condition.ts';
 import type { Visibility } from '../visibility.ts';
 
 export interface Printing {
@@ -14,6 +14,18 @@ export interface Printing {
   readonly visibility?: Visibility;
   /** Given for a filter: a condition for every nested loop, which fails once the statement has had its time. */
   readonly inTime?: Sql | undefined;
+  /**
+   * A test for equality that is printed as `column BETWEEN value AND value`. The equality would make the order by the
+   * column and the id equal to the order by the id, so that PostgreSQL might walk another index in search of the value.
+   */
+  readonly range?: Test | undefined;
+  /** The condition is a relation test, and is printed as a list of keys: no index finds them, but they are few. */
+  readonly isByKeys?: boolean;
+  /**
+   * The relation tests that are printed as lists of keys, of those that can be. The others look up the related rows of
+   * each row. Default: all, which is the shorter way where all rows of a table are read.
+   */
+  readonly listed?: ReadonlySet<Exists> | undefined;
 }
 
 /** The rows outside whose `column` is one of the `keys`, a SELECT of one column. */

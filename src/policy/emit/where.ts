@@ -12,13 +12,14 @@ import {
   type CountRef,
   type Exists,
   type Guard,
+  isRoot,
   LINK_TENANT_COLUMN,
   NEXT,
   RECORD,
   type Source,
   type Test,
 } from '../condition.ts';
-import { isHoistable, isRoot, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
+import { isHoistable, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
 import { OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
@@ -28,10 +29,14 @@ import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
 import { FILTER_PLACES, POLICY_PLACES, Where } from './value-places.ts';
 
-export function whereOf(cond: Condition, { alias, next, inUnion, visibility, inTime }: Printing): Where {
-  const printed = new Printer({ alias, next, visibility, inTime }).print(cond, inUnion);
+export function whereOf(cond: Condition, printing: Printing): Where {
+  if (printing.isByKeys === true && cond.kind === 'exists') return new Where(new Printer(printing).byKeys(cond));
+  const printed = new Printer(printing).print(cond, printing.inUnion);
   return new Where(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
+
+/** PostgreSQL evaluates a subquery with an OFFSET for each row: it is never hashed, and never joined. */
+const FENCE = raw(' OFFSET 0');
 
 /** The place of the last ancestor that counts. */
 const LAST = raw(String(MOST_ANCESTORS));
@@ -41,6 +46,8 @@ export class Printer {
   readonly #naming = new Map<number, Naming>();
   readonly #visibility: Visibility | undefined;
   readonly #inTime: Sql | undefined;
+  readonly #range: Test | undefined;
+  readonly #listed: ReadonlySet<Exists> | undefined;
   readonly #places: typeof POLICY_PLACES;
   /** The rows' names in the statement. */
   readonly #aliases = new Map<number, string>();
@@ -51,10 +58,12 @@ export class Printer {
   #nearest = RECORD.id;
   readonly #tenants = new Tenants();
 
-  constructor({ alias, next, visibility, inTime }: Omit<Printing, 'inUnion'>) {
+  constructor({ alias, next, visibility, inTime, range, listed }: Omit<Printing, 'inUnion'>) {
     this.#alias = alias;
     this.#visibility = visibility;
     this.#inTime = inTime;
+    this.#range = range;
+    this.#listed = listed;
     this.#places = visibility === undefined ? POLICY_PLACES : FILTER_PLACES;
     this.#aliases.set(RECORD.id, alias);
     this.#naming.set(RECORD.id, (column) => ident(alias, column));
@@ -80,6 +89,11 @@ export class Printer {
     }
   }
 
+  /** The related rows are found first. */
+  byKeys(cond: Exists): Sql {
+    return this.#anyOf(this.#hoisted(cond));
+  }
+
   #exists(cond: Exists, underOr: boolean): Sql {
     const { relation } = cond;
     if (relation.kind === 'ancestors') {
@@ -89,8 +103,14 @@ export class Printer {
     }
     const keyList = keyListOf(cond);
     if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList));
+    if (this.#isLookedUp(cond, underOr)) return this.#semiJoin(cond, FENCE);
     if (!underOr) return this.#semiJoin(cond);
     return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond)) : this.#semiJoin(cond, this.#fence(cond));
+  }
+
+  /** The related row of each row is looked up: PostgreSQL reads the related table neither as a whole nor first. */
+  #isLookedUp(exists: Exists, underOr: boolean): boolean {
+    return this.#listed?.has(exists) === false && (underOr || isHoistable(exists));
   }
 
   /** The same rows as a list of keys, where all of `beside` holds; undefined where it is not printed so. */
@@ -110,7 +130,8 @@ export class Printer {
 
   /** Keys of rows with a tenant are found within one tenant. */
   #isHoisted(exists: Exists): boolean {
-    return isHoistable(exists) && this.#tenants.areKnown(exists);
+    const isListed = this.#listed === undefined || this.#listed.has(exists);
+    return isListed && isHoistable(exists) && this.#tenants.areKnown(exists);
   }
 
   #tenantOf(exists: Exists): Sql | undefined {
@@ -149,7 +170,7 @@ export class Printer {
     const within = sourcesIn(exists);
     const isNear = ({ id }: Source): boolean => id === this.#nearest || (isRoot(id) && isRoot(this.#nearest));
     const isFar = ({ source }: ColumnRef): boolean => !isNear(source) && !within.has(source.id);
-    return columnsOf(exists).some(isFar) ? raw(' OFFSET 0') : empty;
+    return columnsOf(exists).some(isFar) ? FENCE : empty;
   }
 
   /**
@@ -372,6 +393,7 @@ export class Printer {
    * that the caller may not read, and the time of the answer would show how many there are.
    */
   #test(test: Test): Sql {
+    if (test === this.#range) return this.#oneValueRange(test);
     const operator = OPERATORS[test.op];
     const asText = isTo(test.left.type) !== isTo(test.right.type);
     const isList = (operand: ConditionOperand): boolean => operator.sides === 'element' && operand === test.right;
@@ -392,6 +414,13 @@ export class Printer {
     const { right } = test;
     const otherwise = right.kind === 'column' ? sql`${this.#column(right)} IS NOT NULL` : raw('TRUE');
     return sql`COALESCE(${printed}, ${otherwise})`;
+  }
+
+  /** Every type that an index may have orders equal values, and no others, as equal. */
+  #oneValueRange({ left, right }: Test): Sql {
+    invariant(left.kind === 'column' && (right.kind === 'literal' || right.kind === 'slot'), 'a range has one value');
+    const value = this.#places.of(right, false);
+    return sql`${this.#column(left)} BETWEEN ${value} AND ${value}`;
   }
 
   /** Masked where the caller may read the column in some rows only. */

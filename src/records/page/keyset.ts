@@ -47,14 +47,17 @@ export class Keyset {
   /** Names the columns, so that a statement around the SELECT keeps the order. */
   readonly order: Sql;
 
-  constructor(keys: readonly Key[], from = 0) {
+  constructor(keys: readonly Key[], from = 0, order?: Sql) {
     this.#keys = keys;
     this.#from = from;
     this.byId = keys.length === 1 ? keys[0] : undefined;
     this.columns = this.byId === undefined ? keys.map((key, i) => sql`${key.sql} AS ${raw(keyAlias(i))}`) : [];
     const names = keys.map((key, i) => `${keyAlias(i)}${directionOf(key)}`);
     this.order =
-      this.byId === undefined ? raw(names.slice(from).join(', ')) : sql`${this.byId.sql}${raw(directionOf(this.byId))}`;
+      order ??
+      (this.byId === undefined
+        ? raw(names.slice(from).join(', '))
+        : sql`${this.byId.sql}${raw(directionOf(this.byId))}`);
   }
 
   /** The position of a row that begins with the columns. */
@@ -68,6 +71,14 @@ export class Keyset {
     if (!first.isIndexed || !first.nullable) return undefined;
     const present = new Keyset([{ ...first, nullable: false }, ...rest]);
     return { column: first.sql, present, absent: new Keyset(this.#keys, 1) };
+  }
+
+  /** The same order of rows that have one value of the column: no other index has it than that on the column and the id. */
+  within(column: string): Keyset {
+    const { byId } = this;
+    if (byId === undefined || column === 'id') return this;
+    const order = sql`t.${ident(column)}${raw(directionOf(byId))}, ${this.order}`;
+    return new Keyset(this.#keys, this.#from, order);
   }
 
   /** @param position the cells, or places for them; null where the row has no value */

@@ -3,17 +3,20 @@
  * GET lists and POST queries ask for the same page; filters, policy and order are one statement.
  */
 import type { Cells } from '../../database/contract.ts';
-import type { Sql } from '../../sql.ts';
-import { type AccessContext, callerIdOf, type Store } from '../access-context.ts';
+import { planOf } from '../../database/planner.ts';
+import type { Filter } from '../../policy/filter.ts';
+import { type Sql, sql } from '../../sql.ts';
+import { type AccessContext, callerIdOf, type Store, visibilityOf } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
 import { type ReadBudget, readWithin } from '../read-budget.ts';
+import { scopeOf } from '../scope.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
-
 import { type AskedPage, askedPage, type CursorRequest, type ListRequest, PagePlan, pageShape } from './page-plan.ts';
+import type { OpaqueFilter } from './page-planner.ts';
 
 export interface RecordPage extends Counted {
   /** The text of a JSON array. */
@@ -34,7 +37,8 @@ export async function list({ store, plans }: Pages, access: AccessContext, reque
   const cursors = request.cursors && (await cursorsOf(store, access, request.cursors));
 
   // Request: the filters and the list rule, bound to the caller
-  const page = askedPage(store, access, { request, position: cursors?.position });
+  const opaque = request.filter && (await opaqueFilterOf(store, access, request.filter));
+  const page = askedPage(store, access, { request, position: cursors?.position, opaque });
   const { isOpen, permit, tenant } = page;
   // The filters leave nothing that the caller may list
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
@@ -64,6 +68,19 @@ export async function list({ store, plans }: Pages, access: AccessContext, reque
     const nextCursor = hasMore ? cursors?.write(plan.keyset.positionOf(shown.at(-1)!)) : undefined;
     return { json: arrayOf(texts), hasMore, ...(nextCursor === undefined ? {} : { nextCursor }), ...counted };
   });
+}
+
+/** The estimate of a large table's rows that a filter finds, where the values of columns do not tell. */
+async function opaqueFilterOf(store: Store, access: AccessContext, filter: Filter): Promise<OpaqueFilter | undefined> {
+  const { collection } = access;
+  const asked = filter.asked(access, visibilityOf(access));
+  const { opacity } = asked;
+  // Without a rule, no other way than the plain condition finds the records of a mixed filter.
+  const isPlain = opacity === 'mixed' && access.permit(collection.name, 'list').verdict === 'allow';
+  if (opacity === undefined || isPlain || !store.pages.isLarge(collection)) return undefined;
+  const rows = scopeOf({ store }).from(collection.name, 't').where(asked.where('t'));
+  const plan = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`, 'quick');
+  return { rows: plan['Plan Rows'], kind: opacity };
 }
 
 /** Throws `invalid_cursor`. */

@@ -8,7 +8,7 @@ import type { ColumnValues } from '../../policy/branch.ts';
 import { type AskedFilter, equalityFilter, type Filter, type MemberValue } from '../../policy/filter.ts';
 import type { Row } from '../../policy/types.ts';
 import type { ManyToMany } from '../../schema/model/model.ts';
-import { join, Place, type Sql, SqlForm, sql } from '../../sql.ts';
+import { join, Place, plannedFor, type Sql, SqlForm, sql } from '../../sql.ts';
 import { type AccessContext, type Store, type UnindexedUse, visibilityOf } from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Expand } from '../expand.ts';
@@ -29,7 +29,7 @@ import {
   textOfMost,
   windowOf,
 } from './keyset.ts';
-import type { BranchChoice, PageQuestion } from './page-planner.ts';
+import { NO_CHOICE, type OpaqueFilter, type PageChoice, type PageQuestion, type PageWay } from './page-planner.ts';
 import { linkedRows, type RelatedFilter, relatedCondition } from './related-filters.ts';
 
 /** All filters must match. */
@@ -61,32 +61,32 @@ export interface CursorRequest {
   readonly after?: string | undefined;
 }
 
-export interface AskedPage {
+export interface AskedPage extends PageChoice {
   readonly request: ListRequest;
   readonly position: Position | undefined;
   /** Filters of the record's own members, and expressions over the record. */
   readonly filters: readonly AskedFilter[];
   readonly related: readonly RelatedFilter[];
-  /** The part of the list rule that the filters leave open. */
+  /** The part of the list rule that the filters leave open, for statements that read all rows. */
   readonly permit: Permit;
+  /** The same for the statement of the page. */
+  readonly rule: Permit;
   /** The caller may list every record, and the filters depend on nothing that may be hidden. */
   readonly isOpen: boolean;
   /** The tenant of the records, where they are divided by tenant. */
   readonly tenant: string | undefined;
-  /** Undefined: the page is found by the plain condition. */
-  readonly branches: BranchChoice | undefined;
 }
 /** The values that fill the forms of a plan. */
 export interface PageValues extends AnsweredPermits {
   readonly page: AskedPage;
 }
 
+interface AskedList extends Pick<AskedPage, 'request' | 'position'> {
+  readonly opaque?: OpaqueFilter | undefined;
+}
+
 /** Binds the filters and the list rule, and settles what their values decide. */
-export function askedPage(
-  store: Store,
-  access: AccessContext,
-  { request, position }: Pick<AskedPage, 'request' | 'position'>,
-): AskedPage {
+export function askedPage(store: Store, access: AccessContext, { request, position, opaque }: AskedList): AskedPage {
   const { collection } = access;
   const { exact = [], filter, limit, offset, sort = [] } = request;
 
@@ -105,15 +105,23 @@ export function askedPage(
   const tenant = listedTenant(access, facts);
   const isOpen = listed.verdict === 'allow' && related.length === 0 && filters.every((each) => each.isOpen);
 
-  // In the order of the ids, the branches of the list rule may find the page sooner than the plain condition
+  // Values may find the page sooner than the plain condition, which reads all rows if no index has its order
   const tests = filters.flatMap((each) => each.tests);
   const links = related.length === 0 ? undefined : linkTestOf(related);
-  const search = { collection, permit, filters: tests, links, tenant, most: limit + 1 + offset };
   const [first] = sort;
-  const isPlain = (first !== undefined && !isById(first)) || isFoundByFilter(tests, related);
-  const branches = isPlain ? undefined : store.pages.choice(search);
-  return { request, position, filters, related, permit, isOpen, tenant, branches };
+  const byId = first === undefined || isById(first);
+  const rule = byId || isByIndex(store, collection, first) ? permit.lookingUp(store.pages.isFew) : permit;
+  const most = limit + 1 + offset;
+  const known = { collection, permit: rule, looksUp: rule.looksUp, filters: tests, links, opaque, tenant };
+  const choice = isFoundByFilter(tests, related) ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId });
+  return { request, position, filters, related, permit, rule, isOpen, tenant, ...choice };
 }
+
+const isByIndex = (
+  { pages }: Store,
+  collection: AccessContext['collection'],
+  { path: { steps, field } }: Sorting,
+): boolean => steps.length === 0 && field !== undefined && pages.indexedOf(collection).has(field.column);
 
 const NO_RELATED_FILTERS: readonly RelatedFilter[] = [];
 
@@ -144,7 +152,7 @@ function isFoundByFilter(tests: readonly ColumnValues[], related: readonly Relat
  * schema and numbers of compiled rules and filters, so two shapes never have one spelling.
  */
 export function pageShape({ name }: AccessContext['collection'], page: AskedPage): string {
-  const { request, position, filters, related, permit, tenant, branches } = page;
+  const { request, position, filters, related, permit, rule, tenant, way, isPlannedFor } = page;
   const { members, expands = [], sort = [], limit, offset } = request;
   const order = sort.map(
     ({ path: { steps, field }, descending }) =>
@@ -152,12 +160,13 @@ export function pageShape({ name }: AccessContext['collection'], page: AskedPage
   );
   const after = position?.map((cell) => (cell === null ? 'n' : 'v')).join('');
   const window =
-    branches === undefined
-      ? `${textOfMost(limit + 1)} ${offset > 0} ${textOfMost(limit + 1 + offset)}`
-      : `${branches.ways} ${branches.length}`;
+    way?.kind === 'branches'
+      ? way.text
+      : `${textOfMost(limit + 1)} ${offset > 0} ${textOfMost(limit + 1 + offset)} ${way?.text}`;
+  const count = request.count ?? 'none';
   return [
     name,
-    permit.shape,
+    rule.shape,
     filters.map(({ shape }) => shape),
     related.map(({ relation }) => relation.name),
     order,
@@ -165,8 +174,9 @@ export function pageShape({ name }: AccessContext['collection'], page: AskedPage
     window,
     members === undefined ? '*' : [...members, ...expands.map(({ relation }) => relation.name)].sort(),
     tenant !== undefined,
+    isPlannedFor,
     request.capabilities ?? false,
-    request.count ?? 'none',
+    count === 'none' ? count : `${count} ${permit.shape}`,
     request.isQuery ?? false,
   ].join('|');
 }
@@ -198,7 +208,7 @@ export class PagePlan {
     this.view = statements.view;
     this.from = statements.keyset.columns.length;
     this.capabilities = statements.capabilities;
-    this.statement = new SqlForm(statements.page);
+    this.statement = new SqlForm(page.isPlannedFor ? plannedFor(statements.page) : statements.page);
     this.source = (page.request.count ?? 'none') === 'none' ? undefined : new SqlForm(statements.source);
     this.text = this.statement.text.length + (this.source?.text.length ?? 0);
     this.unindexed = unindexedUses(store, access, page);
@@ -213,13 +223,13 @@ class PageStatements {
   readonly #store: Store;
   readonly #access: AccessContext;
   readonly #page: AskedPage;
-  readonly #permit: Permit;
+  readonly #rule: Permit;
   readonly #position: readonly unknown[] | undefined;
   readonly #rows: ScopedRows;
   readonly #filters: readonly Sql[];
   /** Conditions of the filters that name a related record, in the order of these. */
   readonly #related: readonly Sql[];
-  /** The records that match, from the links where a filter requires some. */
+  /** The records that match besides the list rule, from the links where a filter requires some. */
   readonly #matching: RowSelection;
 
   constructor(store: Store, access: AccessContext, page: AskedPage) {
@@ -229,13 +239,16 @@ class PageStatements {
     this.#store = store;
     this.#access = access;
     this.#page = page;
-    this.#permit = page.permit.placed(({ page: { permit } }: PageValues) => permit);
+    this.#rule = page.rule.placed(({ page: { rule } }: PageValues) => rule);
     this.#position = position?.map((cell, i) => (cell === null ? null : new Place(positionCell(i))));
     const tenant = page.tenant === undefined ? undefined : new Place(({ page: { tenant } }: PageValues) => tenant);
     const inTime = request.isQuery ? store.inTime : undefined;
-    this.#filters = filters.map((filter, i) =>
-      filter.placed('t', { visibility, inTime, valuesOf: ({ page: asked }: PageValues) => asked.filters[i]!.values }),
-    );
+    const range = page.way?.kind === 'filter range' ? page.way.column : undefined;
+    const isByKeys = page.way?.kind === 'gathered' && page.way.isByKeys;
+    this.#filters = filters.map((filter, i) => {
+      const valuesOf = ({ page: asked }: PageValues) => asked.filters[i]!.values;
+      return filter.placed('t', { visibility, inTime, valuesOf, range, isByKeys });
+    });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
     this.keyset = keysetOf(request.sort ?? [], { scope, visibility, collection: collection.name, alias: 't' });
@@ -245,32 +258,34 @@ class PageStatements {
     const listed = { access, scope, rows: this.#rows };
     const ids = related.map((_, i) => new Place(({ page: asked }: PageValues) => asked.related[i]!.id));
     this.#related = related.map((filter, i) => relatedCondition(listed, filter, ids[i]));
-    const permitted = page.permit.verdict === 'allow' ? [] : [this.#permit.where('t')];
     const link = linkFilterOf(related);
     const from = link === undefined ? -1 : related.indexOf(link);
     const links = link && linkedRows(listed, { relation: link.relation, id: ids[from] });
     const others = links === undefined ? this.#related : this.#related.toSpliced(from, 1);
     const required = links === undefined ? [] : [links.condition];
-    const conditions = [...required, ...this.#filters, ...inOrder(others), ...permitted];
+    const conditions = [...required, ...this.#filters, ...inOrder(others)];
     this.#matching = { rows: links?.rows ?? this.#rows, conditions };
   }
 
   get source(): Sql {
     const { rows, conditions } = this.#matching;
-    return sql`FROM ${rows.where(...conditions)}`;
+    const permit = this.#page.permit.placed(({ page: { permit } }: PageValues) => permit);
+    return sql`FROM ${rows.where(...conditions, ...conditionOf(permit))}`;
   }
 
   get page(): Sql {
-    const { branches } = this.#page;
+    const { way } = this.#page;
     const most = this.#placed(({ request: { limit } }) => limit + 1);
     const offset = this.#placed(({ request }) => request.offset);
-    if (branches !== undefined) {
-      const conditions = [...this.#after(this.keyset), ...this.#filters, ...inOrder(this.#related)];
+    if (way?.kind === 'branches') {
+      const conditions = [...this.#filters, ...inOrder(this.#related)];
       const { collection } = this.#access;
-      const source = { collection, rows: this.#rows, conditions, descending: this.keyset.byId!.descending };
-      const first = this.#store.pages.condition(branches, this.#permit, source);
+      const after = this.#after(this.keyset);
+      const source = { collection, rows: this.#rows, after, conditions, descending: this.keyset.byId!.descending };
+      const first = this.#store.pages.condition(way, this.#rule, source);
       return this.#selected(this.keyset, { rows: this.#rows, conditions: [first] }, anyWindowOf(most, offset));
     }
+    if (way !== undefined) return this.#foundBy(way, windowOf(most, offset));
     const { halves } = this.keyset;
     if (halves === undefined) return this.#range(this.keyset, this.#after(this.keyset), windowOf(most, offset));
     const { column, present, absent } = halves;
@@ -295,6 +310,30 @@ class PageStatements {
        ORDER BY ${this.keyset.order} ${windowOf(most, offset)}`;
   }
 
+  #foundBy(way: Exclude<PageWay, { kind: 'branches' }>, window: Sql): Sql {
+    const { keyset } = this;
+    const after = this.#after(keyset);
+    const others = inOrder(this.#related);
+    const permitted = conditionOf(this.#rule);
+    switch (way.kind) {
+      case 'rule range': {
+        const [branch] = this.#store.pages.chosenBranches(way.ways, this.#rule, this.#access.collection);
+        const conditions = [branch!.where!, ...after, ...this.#filters, ...others];
+        return this.#selected(keyset.within(branch!.column), { rows: this.#rows, conditions }, window);
+      }
+      case 'filter range': {
+        const conditions = [...after, ...this.#filters, ...others, ...permitted];
+        return this.#selected(keyset.within(way.column), { rows: this.#rows, conditions }, window);
+      }
+      case 'gathered': {
+        const found = sql`(SELECT t.* FROM ${this.#rows.where(...this.#filters)} OFFSET 0) AS t`;
+        const where = (...conditions: readonly Sql[]): Sql =>
+          conditions.length === 0 ? found : sql`${found} WHERE ${join(conditions, ' AND ')}`;
+        return this.#selected(keyset, { rows: { where }, conditions: [...after, ...others, ...permitted] }, window);
+      }
+    }
+  }
+
   #placed(count: (page: AskedPage) => number): PlacedRows {
     return { rows: count(this.#page), place: new Place(({ page }: PageValues) => count(page)) };
   }
@@ -305,7 +344,8 @@ class PageStatements {
 
   #range(keyset: Keyset, where: readonly Sql[], window: Sql): Sql {
     const { rows, conditions } = this.#matching;
-    return this.#selected(keyset, { rows, conditions: [...where, ...conditions] }, window);
+    const all = [...where, ...conditions, ...conditionOf(this.#rule)];
+    return this.#selected(keyset, { rows, conditions: all }, window);
   }
 
   #selected(keyset: Keyset, { rows, conditions }: RowSelection, window: Sql): Sql {
@@ -319,8 +359,10 @@ class PageStatements {
   }
 }
 
+const conditionOf = (permit: Permit): readonly Sql[] => (permit.verdict === 'allow' ? [] : [permit.where('t')]);
+
 interface RowSelection {
-  readonly rows: ScopedRows;
+  readonly rows: Pick<ScopedRows, 'where'>;
   readonly conditions: readonly Sql[];
 }
 

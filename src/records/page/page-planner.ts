@@ -1,50 +1,76 @@
 /**
- * Decides how a page is found in the order of the ids: by the plain condition, or by the branches
- * of the list rule. Each branch gives its first ids, and the page is looked up among these.
- * Branches may have records in common: in a list of ids each counts once.
+ * Decides how a page is found. In the order of the ids: by a walk in that order; by the range of one value in an index,
+ * of a filter or of the list rule; or by the branches of the list rule, of each of which an index gives the first ids.
+ * In another order: by the order's index, or by the rows of a filter that finds few.
  */
 import { present } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
-import type { Branch, ColumnValues, KeyCount } from '../../policy/branch.ts';
+import type { Branch, ColumnValues, KeyCount, RowShare } from '../../policy/branch.ts';
+import type { Opacity } from '../../policy/filter-plans.ts';
+import type { IsFew } from '../../policy/types.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { empty, ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
 import type { ColumnStatistics, StatisticsOf, TableStatistics } from './table-statistics.ts';
 
-/** The branches, if they are the better way, each in its own way or in the one that it has `instead`. */
-export type ChoosesBranches = (question: PageQuestion) => readonly Branch[] | undefined;
+/** A way to find a page. Undefined: the plain condition, in the order of the page. */
+export type ChosenWay =
+  /** The first ids of each branch; `walk`: only if a walk of so many rows does not fill the page. */
+  | { readonly kind: 'branches'; readonly branches: readonly Branch[]; readonly walk?: number | undefined }
+  /** All rows have one value of a column, by the only branch of the rule or by a filter. */
+  | { readonly kind: 'range'; readonly of: Branch | ColumnValues }
+  /** The rows of the filters, which are few, are found first. */
+  | Gathered
+  | undefined;
 
-export const byStatistics =
-  (statisticsOf: StatisticsOf): ChoosesBranches =>
-  (question) =>
-    shorterBranches(question, statisticsOf);
+/** Chooses among the ways of a question. */
+export type ChoosesWay = (question: PageQuestion) => ChosenWay;
 
-interface PageSearch {
+interface PageSearch extends Pick<PageQuestion, 'filters' | 'links' | 'opaque' | 'most' | 'isById' | 'looksUp'> {
   readonly collection: Collection;
   /** The part of the list rule that the filters leave open. */
   readonly permit: Permit;
-  /** The conditions that compare a column with values. */
-  readonly filters: readonly ColumnValues[];
-  /** The links that another condition requires. */
-  readonly links: PageQuestion['links'];
   /** The tenant of the records, where they are divided by tenant. */
   readonly tenant: string | undefined;
-  /** Rows up to the end of the page. */
-  readonly most: number;
 }
 
-/** The branches that find a page, as the part of its shape that values decide. */
-export interface BranchChoice {
-  /** A character for each branch of the rule. */
+/** The way to a page. INVARIANT: `text` tells it from all others, as the part of the page's shape that values decide. */
+export type PageWay = { readonly text: string } & (
+  | BranchesWay
+  | { readonly kind: 'rule range'; readonly ways: string }
+  | { readonly kind: 'filter range'; readonly column: string }
+  | Gathered
+);
+
+interface BranchesWay {
+  readonly kind: 'branches';
+  /** A character for each branch: its place among its alternatives. */
   readonly ways: string;
   /** The first ids that each branch gives. */
   readonly length: number;
+  /** The rows of a walk before the branches; 0: none. */
+  readonly walk: number;
 }
-const OWN_WAY = '=';
-const OTHER_WAY = '~';
+
+/** `isByKeys`: the filter is a relation test, whose related rows are found first. */
+interface Gathered {
+  readonly kind: 'gathered';
+  readonly isByKeys: boolean;
+}
+
+export interface PageChoice {
+  /** Undefined: the plain condition is as good. */
+  readonly way: PageWay | undefined;
+  /** PostgreSQL should plan the statement for its values. */
+  readonly isPlannedFor: boolean;
+}
 
 /** Beyond this, branches save nothing. */
 const MOST_ROWS = 10_000;
+/** The rows of a table that takes some milliseconds to read. */
+const LARGE = 10_000;
+/** A longer list of keys costs more than a page whose rows are looked up. */
+const FEW_KEYS = 500;
 
 interface ChosenPage extends Omit<RowSource, 'length'> {
   readonly collection: Collection;
@@ -52,36 +78,58 @@ interface ChosenPage extends Omit<RowSource, 'length'> {
 
 export class PagePlanner {
   readonly #schema: Schema;
-  readonly #choosesBranches: ChoosesBranches;
+  readonly #statisticsOf: StatisticsOf;
+  readonly #chooses: ChoosesWay;
   readonly #indexed = new Map<string, ReadonlySet<string>>();
+  /** Without statistics, no list of keys is known to be short. */
+  readonly isFew: IsFew = (table, count) => {
+    const keys = this.#statisticsOf(table) && count();
+    return keys !== undefined && (estimatedKeys(keys, this.#statisticsOf) ?? UNKNOWN_KEYS) <= FEW_KEYS;
+  };
 
-  constructor(schema: Schema, choosesBranches: ChoosesBranches) {
+  constructor(schema: Schema, statisticsOf: StatisticsOf, chooses?: ChoosesWay) {
     this.#schema = schema;
-    this.#choosesBranches = choosesBranches;
+    this.#statisticsOf = statisticsOf;
+    this.#chooses = chooses ?? ((question) => shortestWay(question, statisticsOf));
   }
 
-  /** Undefined if the plain condition is as good. */
-  choice({ collection, permit, filters, links, most, tenant }: PageSearch): BranchChoice | undefined {
+  choice(search: PageSearch): PageChoice {
+    const { collection, permit, tenant, isById } = search;
+    const { table, tenantLayout } = collection;
     // No index finds a page of the collection without the tenant.
-    const isLost = tenant === undefined && collection.tenantLayout?.kind === 'by';
-    if (most > MOST_ROWS || isLost) return undefined;
+    const isLost = tenant === undefined && tenantLayout?.kind === 'by';
+    if (search.most > MOST_ROWS || isLost) return NO_CHOICE;
     const indexed = this.indexedOf(collection);
     const branches = permit.branches('t', indexed);
-    if (branches === undefined || isOneRange(branches)) return undefined;
-    const chosen = this.#choosesBranches({ table: collection.table, branches, filters, links, indexed, most });
-    if (chosen === undefined || isOneRange(chosen)) return undefined;
-    const ways = chosen.map((branch, i) => (branch === branches[i] ? OWN_WAY : OTHER_WAY));
-    return { ways: ways.join(''), length: roundedUp(most) };
+    const isServed = search.filters.some(({ column }) => indexed.has(column));
+    if (branches === undefined && !isServed && search.opaque === undefined) return NO_CHOICE;
+    const isOpen = permit.verdict === 'allow';
+    const question = { ...search, table, indexed, branches: isById ? branches : undefined, isOpen };
+    const way = pageWayOf(this.#chooses(question), search.most);
+    const statistics = this.#statisticsOf(table);
+    if (statistics === undefined) return { way, isPlannedFor: false };
+    const tests = [...search.filters, ...(branches ?? []).flatMap((branch) => branch.tests)];
+    return { way, isPlannedFor: hasFrequentValue(tests, way, statistics) };
   }
 
   /**
    * The chosen branches as a condition on the row `t` that replaces the list rule and all other conditions, for a
    * page in the order of the ids.
    */
-  condition({ ways, length }: BranchChoice, permit: Permit, page: ChosenPage): Sql {
-    const branches = present(permit.branches('t', this.indexedOf(page.collection)), 'the chosen branches');
-    const chosen = branches.map((branch, i) => (ways[i] === OWN_WAY ? branch : present(branch.instead, 'another way')));
-    return amongFirstIds(chosen, { ...page, length });
+  condition({ ways, length, walk }: BranchesWay, permit: Permit, page: ChosenPage): Sql {
+    const chosen = this.chosenBranches(ways, permit, page.collection);
+    return amongFirstIds(chosen, { ...page, length }, walk === 0 ? undefined : { rule: permit.where('t'), rows: walk });
+  }
+
+  /** The branches that a way has chosen, each found as the way has it. */
+  chosenBranches(ways: string, permit: Permit, collection: Collection): readonly Branch[] {
+    const branches = present(permit.branches('t', this.indexedOf(collection)), 'the chosen branches');
+    return branches.map((branch, i) => [branch, ...branch.alternatives][Number(ways[i])]!);
+  }
+
+  /** Reading the whole table takes some milliseconds, and it is not divided by tenant. */
+  isLarge({ table, tenantLayout }: Collection): boolean {
+    return tenantLayout?.kind !== 'by' && (this.#statisticsOf(table)?.rows ?? 0) > LARGE;
   }
 
   /** Columns that an index begins with. */
@@ -99,48 +147,112 @@ export class PagePlanner {
   }
 }
 
-/** The plain condition reads the same range. */
-const isOneRange = ([first, ...others]: readonly Branch[]): boolean =>
-  others.length === 0 && first!.isOneRange && first!.instead === undefined;
+export const NO_CHOICE: PageChoice = { way: undefined, isPlannedFor: false };
+
+function pageWayOf(chosen: ChosenWay, most: number): PageWay | undefined {
+  switch (chosen?.kind) {
+    case undefined:
+      return undefined;
+    case 'gathered':
+      return { ...chosen, text: `gathered ${chosen.isByKeys}` };
+    case 'range': {
+      const { of } = chosen;
+      if (!('tests' in of)) return { kind: 'filter range', column: of.column, text: `= ${of.column}` };
+      return { kind: 'rule range', ways: `${of.place}`, text: `rule ${of.place}` };
+    }
+    case 'branches': {
+      const ways = chosen.branches.map(({ place }) => place).join('');
+      // A longer range has the same first ids.
+      const length = LENGTHS.find((each) => each >= most) ?? most;
+      const walk = chosen.walk ?? 0;
+      return { kind: 'branches', ways, length, walk, text: `${ways} ${length} ${walk}` };
+    }
+  }
+}
+
+/**
+ * A value of the request is far more frequent than the values of its column on average, so that a plan for all values
+ * would misjudge it.
+ */
+function hasFrequentValue(tests: readonly ColumnValues[], way: PageWay | undefined, table: TableStatistics): boolean {
+  // PostgreSQL knows nothing of the values of a range but that it is one.
+  const range = way?.kind === 'filter range' ? way.column : undefined;
+  return tests.some((test) => {
+    const known = table.columns.get(test.column);
+    const share = known === undefined || test.isStated === true ? 0 : shareOf(table, test);
+    return share > FREQUENT && (test.column === range || share > FAR * keyShare(known));
+  });
+}
 
 // ---------------------------------------------------------------- the first ids of the branches
 
 interface RowSource {
   /** The listed rows, named `t`, for FROM. */
   readonly rows: { where(...conditions: readonly Sql[]): Sql };
-  /** Conditions that every row meets, besides the branch. */
+  /** The rows come after a position of the order. */
+  readonly after: readonly Sql[];
+  /** Other conditions that every row meets, besides the branch. */
   readonly conditions: readonly Sql[];
   readonly length: number;
   readonly descending: boolean;
 }
 
+/** The first rows of the order, tested by the whole rule. */
+interface Walk {
+  readonly rule: Sql;
+  readonly rows: number;
+}
+
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
-export function amongFirstIds(branches: readonly Branch[], source: RowSource): Sql {
+export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: Walk): Sql {
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
-  return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
+  if (walk === undefined) return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
+  const { rows, after, conditions, descending, length } = source;
+  const order = raw(descending ? ' ORDER BY t.id DESC' : ' ORDER BY t.id');
+  const most = typedLiteral('int8', length);
+  const first = sql`(SELECT t.* FROM ${rows.where(...after)}${order} LIMIT ${typedLiteral('int8', walk.rows)}) AS t`;
+  // The branches are read only if the walk has not found enough.
+  const isShort = sql`(SELECT count(*) FROM "walked") < ${most}`;
+  const others = parts.map((part) => sql`(SELECT "first".id FROM ${part} AS "first" WHERE ${isShort})`);
+  return sql`t.id = ANY(ARRAY(
+    WITH "walked" AS MATERIALIZED (
+         SELECT t.id
+           FROM ${first}
+          WHERE ${join([...conditions, walk.rule], ' AND ')}${order}
+          LIMIT ${most})
+    SELECT id FROM "walked" UNION ALL ${join(others, ' UNION ALL ')}))`;
 }
 
 function firstIds(branch: Branch, source: RowSource): Sql {
   const { column, keys, where, isOneRange } = branch;
   const rest = where === undefined ? [] : [where];
   const { length } = source;
-  if (isOneRange || keys === undefined) return range(rest, source, length);
-  // A key that is an id has one record, so in the order of the keys the first are enough.
   const isId = column === 'id';
+  if (isOneRange || keys === undefined) return range({ where: rest, column }, source, length);
+  // A key that is an id has one record, so in the order of the keys the first are enough.
   const order = raw(source.descending ? ' DESC' : '');
+  const isOfKey = isId ? raw('t.id = k.key') : sql`t.${ident(column)} BETWEEN k.key AND k.key`;
   return sql`
     SELECT b.id
       FROM (SELECT DISTINCT key FROM (${keys}) AS k (key)${isId ? sql` ORDER BY key${order}` : empty}) AS k
-     CROSS JOIN LATERAL (${range([sql`t.${ident(column)} = k.key`, ...rest], source, isId ? 1 : length)}) AS b${
+     CROSS JOIN LATERAL (${range({ where: [isOfKey, ...rest], column }, source, isId ? 1 : length)}) AS b${
        isId ? sql` ORDER BY k.key${order} LIMIT ${typedLiteral('int8', length)}` : empty
      }`;
 }
 
-function range(branch: readonly Sql[], { rows, conditions, descending }: RowSource, length: number): Sql {
+interface IdRange {
+  readonly where: readonly Sql[];
+  readonly column: string;
+}
+
+/** All rows have one value of the column, so they come in the order of the ids: no index but that on (column, id) has it. */
+function range({ where, column }: IdRange, { rows, after, conditions, descending }: RowSource, length: number): Sql {
+  const direction = raw(descending ? ' DESC' : '');
+  const first = column === 'id' ? empty : sql`t.${ident(column)}${direction}, `;
   return sql`
     SELECT t.id
-      FROM ${rows.where(...branch, ...conditions)}
-     ORDER BY t.id${raw(descending ? ' DESC' : '')}
+      FROM ${rows.where(...where, ...after, ...conditions)}
+     ORDER BY ${first}t.id${direction}
      LIMIT ${typedLiteral('int8', length)}`;
 }
 
@@ -150,21 +262,34 @@ function range(branch: readonly Sql[], { rows, conditions, descending }: RowSour
  */
 const LENGTHS = [11, 21, 41, 61, 81, 101, 151, 201, 301, 501, 1_001, 2_001, 5_001, 10_001];
 
-const roundedUp = (rows: number): number => LENGTHS.find((length) => length >= rows) ?? rows;
-
-// ---------------------------------------------------------------- the cost of the two ways
+// ---------------------------------------------------------------- the costs of the ways
 
 export interface PageQuestion {
   readonly table: string;
-  readonly branches: readonly Branch[];
+  /** The branches of the list rule; undefined if it has none, or the page has another order. */
+  readonly branches: readonly Branch[] | undefined;
   /** Exact filters of the record's own columns: each row must have these values. */
   readonly filters: readonly ColumnValues[];
   /** Each row must have one of these links, by which the page may be found too. */
   readonly links?: (ColumnValues & { readonly table: string }) | undefined;
+  /** The rows that the filter of a query finds, where the values of columns do not tell. */
+  readonly opaque?: OpaqueFilter | undefined;
   /** Columns that an index begins with. */
   readonly indexed: ReadonlySet<string>;
   /** Rows up to the end of the page. */
   readonly most: number;
+  /** The page is in the order of the ids. */
+  readonly isById: boolean;
+  /** The rule looks up related rows of each record. */
+  readonly looksUp: boolean;
+  /** The rule permits every record. */
+  readonly isOpen: boolean;
+}
+
+export interface OpaqueFilter {
+  /** The estimate of the database. */
+  readonly rows: number;
+  readonly kind: Opacity;
 }
 
 /** A descent of an index. Costs are about a microsecond each; only their ratio counts. */
@@ -173,7 +298,7 @@ const RANGE = 4;
 const FOUND = 0.4;
 /** The cost of a row that the walk passes: three times the real one, because matching rows may be spread unevenly. */
 const WALKED = 0.75;
-/** A link, and its row that is looked up; or a row whose link is looked up. */
+/** A link, and its row that is looked up; or a row whose link or related row is looked up. */
 const LINKED = 2;
 /** The cost to gather the ids, and to look up their rows. */
 const UNION = 60;
@@ -187,23 +312,46 @@ const UNKNOWN_KEYS = 10;
 const CLUSTERED = 0.5;
 /** The longest usual first page. A longer page of unknown keys reads too many rows. */
 const SHORT = 101;
-
+/** The share of the rows that a frequent value has, and how far that is above the average of a skewed column. */
+const FREQUENT = 0.05;
+const FAR = 1.5;
+/** Rows of filters that are found before the order of the page is known. */
+const MOST_FILTERED = 5_000;
 /**
- * The branches, each in its shortest way, where they are shorter than the plain condition. The plain condition walks
- * the table in the order of the ids until the page is full; the branches give their first ids.
+ * A walk that looks up rows of another table ends after so many times the rows that it is expected to pass: nothing is
+ * known of how the keys and the order of the page go together.
  */
-export function shorterBranches(question: PageQuestion, statisticsOf: StatisticsOf): readonly Branch[] | undefined {
-  const { links } = question;
+const WALK_FACTOR = 4;
+const WALKS = [1_000, 2_000, 5_000, 10_000];
+
+/** Every way gives the same page, and statistics decide which is the shortest. */
+export function shortestWay(question: PageQuestion, statisticsOf: StatisticsOf): ChosenWay {
+  const { links, filters, opaque, indexed, isById } = question;
+  if (opaque !== undefined && opaque.rows <= MOST_FILTERED)
+    return opaque.kind === 'mixed' ? undefined : { kind: 'gathered', isByKeys: opaque.kind === 'related' };
   const statistics = statisticsOf(question.table);
-  if (links !== undefined && (statistics === undefined || statisticsOf(links.table) === undefined)) return undefined;
-  if (statistics === undefined) return isShortInAnyTable(question) ? question.branches : undefined;
-  const estimate = new Estimate(question, statistics, statisticsOf);
-  return estimate.union < estimate.plain ? estimate.branches : undefined;
+  if (statistics === undefined) return isById && links === undefined ? wayInAnyTable(question) : undefined;
+  if (links !== undefined && statisticsOf(links.table) === undefined) return undefined;
+  const served = links === undefined ? filters.filter((test) => isRange(test, indexed)) : [];
+  if (isById) return new Estimate(question, statistics, statisticsOf).shortest(served);
+  const areFew = served.some((test) => statistics.rows * shareOf(statistics, test) <= MOST_FILTERED);
+  return areFew ? { kind: 'gathered', isByKeys: false } : undefined;
 }
 
-/** A range, and a row for each key, read no more rows than the page holds. */
-const isShortInAnyTable = ({ branches, most }: PageQuestion): boolean =>
-  most <= SHORT || branches.every(({ isOneRange, column }) => isOneRange || column === 'id');
+const isRange = ({ column, values, isInside }: ColumnValues, indexed: ReadonlySet<string>): boolean =>
+  values.length === 1 && isInside !== true && column !== 'id' && indexed.has(column);
+
+function wayInAnyTable({ branches, filters, indexed, most, looksUp }: PageQuestion): ChosenWay {
+  if (branches === undefined) {
+    const range = filters.find((test) => isRange(test, indexed));
+    return range && { kind: 'range', of: range };
+  }
+  const [first, ...others] = branches;
+  if (others.length === 0 && first!.isOneRange) return { kind: 'range', of: first! };
+  // A range, and a row for each key, read no more rows than the page holds.
+  const isShort = most <= SHORT || branches.every(({ isOneRange, column }) => isOneRange || column === 'id');
+  return isShort ? { kind: 'branches', branches, walk: looksUp ? WALKS[0] : undefined } : undefined;
+}
 
 class Estimate {
   readonly #question: PageQuestion;
@@ -214,116 +362,162 @@ class Estimate {
   /** The share of all rows that the filters leave. */
   readonly #filtered: number;
   readonly #branches: readonly EstimatedBranch[];
+  /** The cost of a row that is tested. */
+  readonly #tested: number;
+  /** The rows that a walk passes. */
+  readonly #walked: number;
 
   constructor(question: PageQuestion, table: TableStatistics, statisticsOf: StatisticsOf) {
+    const { filters, opaque, branches = [], looksUp, most } = question;
     this.#question = question;
     this.#table = table;
     this.#statisticsOf = statisticsOf;
     this.#links = linksOf(question, statisticsOf);
     const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
-    this.#filtered = linked * productOf(question.filters.map((test) => shareOf(table, test)));
-    this.#branches = question.branches.map((branch) => this.#shortest(branch));
+    const ofOpaque = opaque === undefined ? [] : [opaque.rows / Math.max(1, table.rows)];
+    this.#filtered = linked * productOf([...ofOpaque, ...filters.map((test) => shareOf(table, test))]);
+    this.#branches = branches.map((branch) => this.#shortest(branch));
+    this.#tested = looksUp ? WALKED + LINKED : WALKED;
+    const met = this.#permitted * this.#filtered;
+    this.#walked = met === 0 ? table.rows : Math.min(table.rows, most / met);
   }
 
-  get branches(): readonly Branch[] {
-    return this.#branches.map(({ branch }) => branch);
+  /** @param served filters that an index serves */
+  shortest(served: readonly ColumnValues[]): ChosenWay {
+    const branches = this.#union;
+    const range = this.#rangeOf(served);
+    // The range of a filter holds fewer rows than the walk, in the same order.
+    const other = range ?? { cost: this.#walk, way: undefined };
+    if (branches === undefined || other.cost <= branches.cost) {
+      const mayMeetNone = this.#question.looksUp && this.#links === undefined && range === undefined;
+      if (branches === undefined || !mayMeetNone) return other.way;
+      const wholeWalk = this.#table.rows * this.#tested;
+      if (branches.way.kind !== 'branches' || branches.cost > wholeWalk) return other.way;
+      const rows = WALKS.find((each) => each >= WALK_FACTOR * this.#walked) ?? WALKS.at(-1)!;
+      return { ...branches.way, walk: rows };
+    }
+    return branches.way;
   }
 
-  get union(): number {
-    const { most } = this.#question;
-    return this.#branches.reduce((sum, { cost }) => sum + cost, UNION + Math.min(most, this.#table.rows) * FOUND);
+  get #union() {
+    const branches = this.#branches;
+    if (this.#question.branches === undefined) return undefined;
+    const cost = branches.reduce((sum, each) => sum + each.cost, 0);
+    const [first, ...others] = branches.map(({ branch }) => branch);
+    if (others.length === 0 && first!.isOneRange) return { cost, way: { kind: 'range', of: first! } } as const;
+    const looked = UNION + Math.min(this.#question.most, this.#table.rows) * FOUND;
+    return { cost: cost + looked, way: { kind: 'branches', branches: [first!, ...others] } } as const;
   }
 
-  get plain(): number {
-    const { filters, indexed, most } = this.#question;
-    const { rows } = this.#table;
+  get #walk(): number {
+    // A walk by the links meets only rows that have one, in the order of the ids.
+    if (this.#links === undefined) return this.#walked * this.#tested;
+    const links = this.#links;
+    return RANGE + Math.min(links, (this.#walked / Math.max(1, this.#table.rows)) * links) * LINKED;
+  }
+
+  #rangeOf(served: readonly ColumnValues[]) {
+    const costs = served.map((of) => {
+      const read = this.#walked * shareOf(this.#table, of);
+      return { cost: RANGE + read * this.#tested, way: { kind: 'range', of } as const };
+    });
+    return costs.toSorted((a, b) => a.cost - b.cost)[0];
+  }
+
+  /** The share of all rows that the rule permits and a walk meets soon. */
+  get #permitted(): number {
+    const { branches, isOpen, looksUp } = this.#question;
+    if (branches === undefined) return isOpen ? 1 : UNKNOWN_SHARE;
     // Clustered rows may lie at the end, so that a walk meets only spread rows soon.
     let spread = 0;
     let share = 0;
     for (const branch of this.#branches) {
       share += branch.share;
-      if (!branch.isClustered) spread += branch.share;
+      // A walk that looks up rows ends soon if it meets none.
+      if (looksUp || !branch.isClustered) spread += branch.share;
     }
-    const met = Math.min(1, share > 0.9 ? share : spread) * this.#filtered;
-    const walked = met === 0 ? rows : Math.min(rows, most / met);
-    // A walk by the links meets only rows that have one, in the order of the ids.
-    let least = this.#links === undefined ? walked * WALKED : this.#byLinks(walked);
-    for (const filter of [...filters, ...this.#common]) {
-      if (!indexed.has(filter.column)) continue;
-      const own = shareOf(this.#table, filter);
-      // Rows of a single value come in the order of the ids; rows of several values are sorted.
-      const read = filter.values.length === 1 ? walked : rows;
-      least = Math.min(least, RANGE + read * own * WALKED);
-    }
-    return least;
-  }
-
-  #byLinks(walked: number): number {
-    const links = this.#links!;
-    return RANGE + Math.min(links, (walked / Math.max(1, this.#table.rows)) * links) * LINKED;
-  }
-
-  /** Tests that every branch has, so that one index may serve the whole condition. */
-  get #common(): readonly ColumnValues[] {
-    const [first, ...others] = this.#question.branches;
-    const asks = ({ tests }: Branch, { column, values }: ColumnValues): boolean =>
-      tests.some((test) => test.column === column && test.values.join() === values.join());
-    return (first?.tests ?? []).filter((test) => others.every((branch) => asks(branch, test)));
+    return Math.min(1, share > 0.9 ? share : spread);
   }
 
   #shortest(branch: Branch): EstimatedBranch {
-    const own = this.#estimated(branch, 1);
-    if (branch.instead === undefined) return own;
-    const byKeys = this.#estimated(branch.instead, 1);
-    // A range also reads the rows that the keys leave out, and more is known of the keys.
-    const byRange = this.#estimated(branch, byKeys.found / UNKNOWN_SHARE);
-    return byRange.cost < byKeys.cost ? { ...byRange, share: byKeys.share } : byKeys;
+    const ways = [branch, ...branch.alternatives].map((way) => this.#waysKeys(way));
+    // The narrowest way tells the share of them all.
+    const share = Math.min(...ways.map((way) => way.found * way.rest));
+    const costs = ways.map(({ way, keys, ofKey, found }) => {
+      const met = Math.max((share / found) * this.#filtered, 1e-9);
+      const read = Math.min(this.#table.rows * ofKey, this.#question.most / met);
+      return { branch: way, cost: keys * (RANGE + read * (this.#links === undefined ? FOUND : LINKED)) };
+    });
+    const [best] = costs.toSorted((a, b) => a.cost - b.cost);
+    const clustering = this.#table.columns.get(best!.branch.column)?.clustering ?? 0;
+    return { ...best!, share, isClustered: clustering > CLUSTERED };
   }
 
-  /** `known`: what is known of the other conjuncts, as a factor. */
-  #estimated(branch: Branch, known: number): EstimatedBranch {
-    const { column, count, isOneRange } = branch;
-    const { indexed, most } = this.#question;
-    const statistics = this.#table.columns.get(column);
+  /** The keys of a way, the share of all rows that each has and that all have, and the share of these that meet the rest. */
+  #waysKeys(way: Branch) {
+    const { column, count, isOneRange } = way;
+    const known = this.#table.columns.get(column);
     let own = 1;
-    let rest = UNKNOWN_SHARE ** branch.others * known;
-    for (const test of branch.tests) {
+    let rest = UNKNOWN_SHARE ** way.others;
+    for (const test of way.tests) {
       const share = shareOf(this.#table, test);
       if (test.column === column) own *= share;
-      // The database takes the index with the shortest range.
-      else if (isOneRange && indexed.has(test.column) && share < own) [own, rest] = [share, rest * own];
       else rest *= share;
     }
-    const keys = isOneRange ? 1 : this.#keysOf(count, statistics);
-    const ofKey = isOneRange ? own : keyShare(statistics);
+    if (isOneRange) return { way, keys: 1, ofKey: own, found: own, rest };
+    const ofKey = keyShare(known);
+    const estimated = (count && estimatedKeys(count, this.#statisticsOf)) ?? UNKNOWN_KEYS;
+    const keys = Math.min(known?.distinct ?? Number.POSITIVE_INFINITY, Math.max(1, estimated));
     // The elements of a list are known, so their shares are.
-    const found = isOneRange || count?.kind === 'list' ? own : Math.min(1, keys * ofKey);
-    const read = Math.min(this.#table.rows * ofKey, most / Math.max(rest * this.#filtered, 1e-9));
-    return {
-      branch,
-      cost: keys * (RANGE + read * (this.#links === undefined ? FOUND : LINKED)),
-      found,
-      share: found * rest,
-      isClustered: (statistics?.clustering ?? 0) > CLUSTERED,
-    };
-  }
-
-  #keysOf(count: KeyCount | undefined, known: ColumnStatistics | undefined): number {
-    if (count?.kind === 'list') return count.count;
-    const other = count && this.#statisticsOf(count.table);
-    const keys = count && other ? other.rows * shareOf(other, count) : UNKNOWN_KEYS;
-    return Math.min(known?.distinct ?? Number.POSITIVE_INFINITY, Math.max(1, keys));
+    const found = count?.kind === 'list' ? own : foundBy(count, { keys, ofKey, statisticsOf: this.#statisticsOf });
+    return { way, keys, ofKey, found, rest };
   }
 }
 
 interface EstimatedBranch {
   readonly branch: Branch;
   readonly cost: number;
-  /** The share of all rows in its ranges. */
-  readonly found: number;
   /** The share of all rows in the branch. */
   readonly share: number;
   readonly isClustered: boolean;
+}
+
+interface FoundKeys {
+  readonly keys: number;
+  /** The share of the rows that have one key. */
+  readonly ofKey: number;
+  readonly statisticsOf: StatisticsOf;
+}
+
+/** The share of the rows that have one of the keys. Each row refers to any row of the other table alike. */
+function foundBy(count: KeyCount | undefined, { keys, ofKey, statisticsOf }: FoundKeys): number {
+  const other = count?.kind === 'rows' && count.areIds ? statisticsOf(count.table) : undefined;
+  return Math.max(1e-9, Math.min(1, other === undefined ? keys * ofKey : keys / Math.max(1, other.rows)));
+}
+
+/** Undefined: nothing is known of the table. */
+function estimatedKeys(count: KeyCount, statisticsOf: StatisticsOf): number | undefined {
+  if (count.kind === 'list') return count.count;
+  const table = statisticsOf(count.table);
+  return table && table.rows * shareMeeting(count.share, table, statisticsOf);
+}
+
+function shareMeeting(share: RowShare, table: TableStatistics, statisticsOf: StatisticsOf): number {
+  switch (share.kind) {
+    case 'values':
+      return shareOf(table, share);
+    case 'keys': {
+      const keys = estimatedKeys(share.keys, statisticsOf) ?? UNKNOWN_KEYS;
+      return foundBy(share.keys, { keys, ofKey: keyShare(table.columns.get(share.column)), statisticsOf });
+    }
+    case 'all':
+      return Math.min(...share.of.map((each) => shareMeeting(each, table, statisticsOf)));
+    case 'any':
+      return Math.min(
+        1,
+        share.of.reduce((sum, each) => sum + shareMeeting(each, table, statisticsOf), 0),
+      );
+  }
 }
 
 function linksOf({ links }: PageQuestion, statisticsOf: StatisticsOf): number | undefined {

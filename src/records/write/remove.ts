@@ -80,7 +80,7 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
   if (isDivided && (await writer.q.rows(sql`SELECT 1 WHERE ${unkept}`)).length === 0) return false;
   const conditions = [
     sql`${ident(STORED)}.id = ${uuid(request.id)}`,
-    permit.where(STORED),
+    permit.lookingUp().where(STORED),
     ...(isDivided ? [] : [unkept]),
     // Kept answers are other rows, too: a batch that has just committed may have kept one.
     ...(permit.consultsOthers || !isDivided ? [versionUnchanged(writer, request.id)] : []),
@@ -106,7 +106,7 @@ async function removeInTransaction(
   const locked = await lockRow(reading, {
     collection: name,
     id,
-    conditions: [permit.where(STORED)],
+    conditions: [permit.lookingUp().where(STORED)],
     consultsOthers: permit.consultsOthers,
     strength: 'UPDATE',
     isOpen: false,

@@ -342,12 +342,7 @@ export const FAULTS: readonly Fault[] = [
     /return item\.kind === 'and' \|\| item\.kind === 'or' \? sql`\(\$\{printed\}\)` : printed/,
     'return printed',
   ),
-  fault(
-    HOISTING,
-    'negated walks are hoisted',
-    /if \(negated \|\| !isSelective\(condition\)\)/,
-    'if (!isSelective(condition))',
-  ),
+  fault(HOISTING, 'negated walks are hoisted', /state === 'written' \|\| negated\)/, "state === 'written')"),
   fault(
     WHERE,
     'elements are read from the link table only',
@@ -726,7 +721,12 @@ export const FAULTS: readonly Fault[] = [
     /else part\.rows\.push/,
     'else this.statements[0]!.rows.push',
   ),
-  fault(REMOVE, 'a delete in one statement is judged by no rule', /\n {4}permit\.where\(STORED\),/, "raw('TRUE'),"),
+  fault(
+    REMOVE,
+    'a delete in one statement is judged by no rule',
+    /\n {4}permit\.lookingUp\(\)\.where\(STORED\),/,
+    "raw('TRUE'),",
+  ),
   {
     ...fault(
       REMOVE,

@@ -391,10 +391,15 @@ interface Conditioned {
   readonly view: View;
   readonly setting: Setting;
   readonly inUnion: boolean;
+  /** Related rows are looked up, where the action has no resulting record. */
+  readonly looksUp: boolean;
 }
 
-/** The condition of a residual as printed in a statement, sometimes under an `or`. */
-export function conditionOf({ generated }: Compiled, { request, view, setting, inUnion }: Conditioned): Sql {
+/** The condition of a residual as printed in a statement, sometimes under an `or`, sometimes without lists of keys. */
+export function conditionOf({ generated }: Compiled, conditioned: Conditioned): Sql {
+  const { request, view, setting, inUnion, looksUp } = conditioned;
   const residual = residualFor(generated, request, view, setting);
+  const isOfStored = setting.action === 'list' || setting.action === 'read' || setting.action === 'delete';
+  if (looksUp && isOfStored) return residual.lookingUp([]).where('r');
   return inUnion ? residual.whereInUnion('r', 'n') : residual.where('r', 'n');
 }

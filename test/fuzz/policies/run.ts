@@ -284,7 +284,8 @@ class Session {
     const { form, text } = compiled;
     const { setting, random, lane } = this.#parts;
     try {
-      const condition = conditionOf(compiled, { request, view, setting, inUnion: random.chance(0.25) });
+      const printing = { inUnion: random.chance(0.25), looksUp: random.chance(0.4) };
+      const condition = conditionOf(compiled, { request, view, setting, ...printing });
       return { condition, expected, finding: { form, text, request, view } };
     } catch (error) {
       return () => ({ backend: lane.backend, form, text, request, view, row: 0, expected: undefined, error });

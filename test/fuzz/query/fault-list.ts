@@ -100,7 +100,7 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     PLAN,
     'a query finds what the list rule hides',
-    /page\.permit\.verdict === 'allow' \? \[\] : \[this\.#permit\.where\('t'\)\]/,
+    /permit\.verdict === 'allow' \? \[\] : \[permit\.where\('t'\)\]/,
     '[]',
   ),
   fault(

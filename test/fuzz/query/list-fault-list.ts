@@ -5,6 +5,8 @@ const FACTS = 'src/policy/column-facts.ts';
 const RESIDUAL = 'src/policy/residual.ts';
 const ACCESS = 'src/policy/access.ts';
 const BRANCHES = 'src/policy/emit/branches.ts';
+const WHERE = 'src/policy/emit/where.ts';
+const VISIT = 'src/policy/visit.ts';
 const PLANNER = 'src/records/page/page-planner.ts';
 const LIST = 'src/records/page/list.ts';
 const PLAN = 'src/records/page/page-plan.ts';
@@ -46,8 +48,23 @@ export const LIST_FAULTS: readonly Fault[] = [
   ),
   fault(BRANCHES, 'one way of an or is enough', /all\.push\(\.\.\.ways\)/, 'all.splice(0, all.length, ...ways)'),
   fault(BRANCHES, 'a list is its first element', /SELECT unnest\(\$\{list\}\)/, 'SELECT (${list})[1]'),
-  fault(PLANNER, 'branches do not obey the filters', /\.\.\.branch, \.\.\.conditions\)/, '...branch)'),
-  fault(PLANNER, 'ranges end one record early', /length: roundedUp\(most\)/, 'length: roundedUp(most) - 1'),
+  fault(
+    PLANNER,
+    'branches do not obey the filters',
+    /\.\.\.where, \.\.\.after, \.\.\.conditions\)/,
+    '...where, ...after)',
+  ),
+  fault(
+    PLANNER,
+    'branches begin again on every page',
+    /\.\.\.where, \.\.\.after, \.\.\.conditions/,
+    '...where, ...conditions',
+  ),
+  fault(PLANNER, 'ranges end one record early', /(const length = LENGTHS.*) \?\? most;/, '$1! - 1;'),
+  fault(PLANNER, 'a walk that ends early is enough', /FROM "walked"\) < \$\{most\}/, 'FROM "walked") < 1'),
+  fault(PLANNER, 'a walk does not obey the filters', /\[\.\.\.conditions, walk\.rule\]/, '[walk.rule]'),
+  fault(PLANNER, 'a walk does not obey the rule', /\[\.\.\.conditions, walk\.rule\]/, "[...conditions, raw('TRUE')]"),
+  fault(PLANNER, 'a walk begins again on every page', /rows\.where\(\.\.\.after\)/, 'rows.where()'),
   fault(PLANNER, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
   fault(
     PLANNER,
@@ -55,23 +72,44 @@ export const LIST_FAULTS: readonly Fault[] = [
     /const parts = branches\.map/,
     'const parts = branches.slice(0, Math.max(1, branches.length - 1)).map',
   ),
-  fault(PLANNER, 'keys are of another row', /t\.\$\{ident\(column\)\} = k\.key/, 't.${ident(column)} IS NOT NULL'),
-  fault(PLAN, 'ranges end with the first page', /most: limit \+ 1 \+ offset/, 'most: limit + 1'),
+  fault(PLANNER, 'keys are of another row', / BETWEEN k\.key AND k\.key/, ' IS NOT NULL'),
+  fault(WHERE, 'a range has no end', / BETWEEN \$\{value\} AND \$\{value\}/, ' >= ${value}'),
+  fault(WHERE, 'a look-up finds any row', /(const match = .*?) : sql`\$\{link\} = \$\{key\}`;/, "$1 : raw('TRUE');"),
+  fault(
+    RESIDUAL,
+    'a union drops the values that are absent',
+    /NOTHING_BOUND\.concat\(\.\.\.all\.map\((.*?)\)\)/,
+    'all.flatMap($1)',
+  ),
+  fault(VISIT, 'the rules of a union share their slots', /slot: side\.slot \+ by\.slots/, 'slot: side.slot'),
+  fault(PLAN, 'ranges end with the first page', /const most = limit \+ 1 \+ offset/, 'const most = limit + 1'),
   fault(LIST, 'what a filter leaves open is empty', /permit\.verdict === 'deny'/, "permit.verdict === 'depends'"),
   fault(
     PLAN,
-    'branches begin again on every page',
-    /\[\.\.\.this\.#after\(this\.keyset\), \.\.\.this\.#filters, /,
+    'branches do not obey the filter of a query',
+    /\[\.\.\.this\.#filters, \.\.\.inOrder\(this\.#related\)\]/,
+    'inOrder(this.#related)',
+  ),
+  fault(
+    PLAN,
+    'a range of the rule does not obey the filters',
+    /branch!\.where!, \.\.\.after, \.\.\.this\.#filters, /,
+    'branch!.where!, ...after, ',
+  ),
+  fault(
+    PLAN,
+    'a range of a filter begins again on every page',
+    /\[\.\.\.after, \.\.\.this\.#filters, /,
     '[...this.#filters, ',
   ),
   fault(
     PLAN,
-    'branches do not obey the filter of a query',
-    /\[\.\.\.this\.#after\(this\.keyset\), \.\.\.this\.#filters, /,
-    '[...this.#after(this.keyset), ',
+    'gathered rows need no permission',
+    /\[\.\.\.after, \.\.\.others, \.\.\.permitted\]/,
+    '[...after, ...others]',
   ),
   fault(MEMORY, 'a plan serves callers whose rules differ', /answer\?\.shape !== shapes\[i\]/, 'false'),
-  fault(PLAN, 'a plan serves what other filters leave of the rule', / {4}permit\.shape,/, ''),
+  fault(PLAN, 'a plan serves what other filters leave of the rule', / {4}rule\.shape,/, ''),
   fault(PLAN, 'a plan serves other filters', / {4}filters\.map\(\(\{ shape \}\) => shape\),/, ''),
   fault(PLAN, 'a plan serves other orders', / {4}order,/, ''),
   fault(PLAN, 'a plan serves positions with a value where there is none', / {4}after,/, ''),

@@ -4,11 +4,12 @@
  */
 import type { Database } from '../../../src/database/contract.ts';
 import type { Permit } from '../../../src/policy/access.ts';
+import type { ColumnValues } from '../../../src/policy/branch.ts';
 import type { PolicyRequest, Related, Row } from '../../../src/policy/types.ts';
 import type { AccessContext } from '../../../src/records/access-context.ts';
 import type { CountKind } from '../../../src/records/page/count.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
-import type { ChoosesBranches } from '../../../src/records/page/page-planner.ts';
+import type { ChoosesWay } from '../../../src/records/page/page-planner.ts';
 import type { Collection, Relation } from '../../../src/schema/model/model.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import { hide, type Seen } from '../../oracle/hide.ts';
@@ -21,6 +22,7 @@ import { randomRequest } from '../policies/requests.ts';
 import type { World } from '../policies/world.ts';
 import { Random } from '../random.ts';
 import { BranchyRules } from './branchy-rules.ts';
+import { STATISTICS } from './options.ts';
 import { indexed } from './pages.ts';
 import { linesOf, meantBy, permitOf, RuleMaker, type RuleSet } from './read-rules.ts';
 import type { QueryDoors } from './store-modules.ts';
@@ -124,15 +126,27 @@ class ListSession {
       .filter(isListed)
       .map((row) => this.#seen.masked(name, row));
     this.#listed = listed.toSorted((a, b) => ((a.id as Id) < (b.id as Id) ? -1 : 1));
-    const ways: readonly ChoosesBranches[] = [
+    const ways: readonly ChoosesWay[] = [
       () => undefined,
-      ({ branches }) => {
+      ({ branches: given }) => {
+        if (given === undefined) return undefined;
         this.#planned = true;
-        return branches.map((branch) => (branch.instead !== undefined && random.chance(0.5) ? branch.instead : branch));
+        const branches = given.map((branch) => random.pick([branch, ...branch.alternatives]));
+        return { kind: 'branches', branches, walk: random.chance(0.5) ? 3 : undefined };
+      },
+      ({ branches = [], filters, isById }) => {
+        const isRange = ({ column, values, isInside }: ColumnValues): boolean =>
+          values.length === 1 && isInside !== true && column !== 'id';
+        const ofRule = branches.length === 1 && branches[0]!.isOneRange ? branches : [];
+        const ranges = isById ? [...filters.filter(isRange), ...ofRule] : [];
+        if (ranges.length > 0) return { kind: 'range', of: random.pick(ranges) };
+        return { kind: 'gathered', isByKeys: false };
       },
     ];
     const { db } = world.stocked;
-    this.#ways = ways.map((choosesBranches) => doors.createRecords(db, schema, { choosesBranches }));
+    const chosen = ways.map((choosesWay) => ({ choosesWay, statisticsOf: random.pick(STATISTICS) }));
+    const byStatistics = STATISTICS.map((statisticsOf) => ({ statisticsOf }));
+    this.#ways = [...chosen, ...byStatistics].map((hooks) => doors.createRecords(db, schema, hooks));
   }
 
   /** Makes one to three policies. */
@@ -189,7 +203,7 @@ class ListSession {
     );
   }
 
-  /** Asks by the plain condition, by the branches, and by the choice of the statistics. */
+  /** Asks by the plain condition, by the branches, by a range or the rows of the filters, and by each statistics. */
   async #bothWays<T>(ask: (records: ReturnType<QueryDoors['createRecords']>) => Promise<T>): Promise<readonly T[]> {
     const answers: T[] = [];
     this.#planned = false;

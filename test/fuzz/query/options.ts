@@ -1,5 +1,7 @@
 /** The options of a query: chosen members, and related records within each other. */
+
 import type { Row } from '../../../src/policy/types.ts';
+import type { StatisticsOf } from '../../../src/records/page/table-statistics.ts';
 import type { Collection, Relation, Schema } from '../../../src/schema/model/model.ts';
 import type { Aggregation } from '../../oracle/aggregate.ts';
 import type { Wanted, WantedRelation } from '../../oracle/shown.ts';
@@ -160,3 +162,14 @@ export function aggregationOf({ fields, relations }: Collection, random: Random)
   const names = random.shuffled([...group_by, ...Object.keys(measures)]).slice(0, random.below(4));
   return { group_by, measures, sort: names.map((name) => (random.chance(0.5) ? `-${name}` : name)) };
 }
+
+// ---------------------------------------------------------------- statistics of no world, so that each way to a page is taken
+
+/** Nothing is known: related rows are looked up, and the branches come after a walk. */
+const none: StatisticsOf = () => undefined;
+/** All lists of keys are short. */
+const few: StatisticsOf = () => ({ rows: 10, columns: new Map() });
+/** Some lists of keys are long; filters of queries are estimated, and find few rows. */
+const many: StatisticsOf = (table) => ({ rows: table.length % 2 === 0 ? 50_000 : 1_000_000, columns: new Map() });
+
+export const STATISTICS: readonly StatisticsOf[] = [none, few, many];

@@ -14,7 +14,7 @@ import { FuzzCaller, type Standing, type StockedWorld } from './caller.ts';
 import { wrongCan } from './capability-check.ts';
 import { ChangingWalk } from './changing-walk.ts';
 import { aroundDifference } from './difference.ts';
-import { aggregationOf, OptionMaker, type Options, sortOf } from './options.ts';
+import { aggregationOf, OptionMaker, type Options, STATISTICS, sortOf } from './options.ts';
 import { linesOf } from './read-rules.ts';
 import { MOST_COUNTED } from './small-counts.ts';
 import type { QueryDoors } from './store-modules.ts';
@@ -277,7 +277,7 @@ class PageSession {
 
   async #page(body: Row) {
     const { doors, stocked } = this.#world;
-    this.#records ??= doors.createRecords(stocked.db, stocked.schema);
+    this.#records ??= doors.createRecords(stocked.db, stocked.schema, { statisticsOf: this.#random.pick(STATISTICS) });
     const request = doors.queryRequestOf(body, stocked.schema, this.#caller.collection);
     const { json, ...page } = await this.#records.list(this.#caller.access(), request);
     return { records: JSON.parse(String(json)) as readonly Row[], ...page };

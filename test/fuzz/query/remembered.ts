@@ -3,15 +3,16 @@
  * text and parameters, as a service that has planned no page before.
  */
 import type { Database } from '../../../src/database/contract.ts';
+import type { Branch } from '../../../src/policy/branch.ts';
 import type { AccessContext } from '../../../src/records/access-context.ts';
 import type { ListRequest } from '../../../src/records/page/page-plan.ts';
-import type { ChoosesBranches } from '../../../src/records/page/page-planner.ts';
+import type { ChoosesWay } from '../../../src/records/page/page-planner.ts';
 import type { Sql } from '../../../src/sql.ts';
 import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
 import { Random } from '../random.ts';
 import { FuzzCaller, type StockedWorld } from './caller.ts';
 import { aroundDifference } from './difference.ts';
-import { OptionMaker, sortOf } from './options.ts';
+import { OptionMaker, STATISTICS, sortOf } from './options.ts';
 import { indexed } from './pages.ts';
 import type { QueryDoors } from './store-modules.ts';
 
@@ -33,10 +34,11 @@ const QUESTIONS = 6;
 /** Requests of each question, by callers of the same rules. */
 const REQUESTS = 4;
 
-const WAYS: readonly ChoosesBranches[] = [
+const lastOf = (branch: Branch): Branch => branch.alternatives.at(-1) ?? branch;
+const WAYS: readonly ChoosesWay[] = [
   () => undefined,
-  ({ branches }) => branches,
-  ({ branches }) => branches.map((branch) => branch.instead ?? branch),
+  ({ branches }) => branches && { kind: 'branches', branches },
+  ({ branches }) => branches && { kind: 'branches', branches: branches.map(lastOf), walk: 2 },
 ];
 
 /** Lists the pages of random questions. Returns the first difference in full; undefined if there is none. */
@@ -60,7 +62,8 @@ async function differenceInWorld(number: number, db: Database, run: RememberedRu
     return db.rows(statement, options);
   };
   const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
-  const recordsOf = (way: number) => doors.createRecords(watched, schema, { choosesBranches: WAYS[way]! });
+  const recordsOf = (way: number) =>
+    doors.createRecords(watched, schema, { choosesWay: WAYS[way]!, statisticsOf: STATISTICS[way]! });
   const remembered = WAYS.map((_, way) => recordsOf(way));
   const linesSent = async (records: ReturnType<typeof recordsOf>, access: AccessContext, request: ListRequest) => {
     sent.length = 0;

@@ -72,7 +72,7 @@ export class TaintCheck {
     const isOpen = this.#caller.rules.update.some(({ meant }) => readsNext(meant) || readsData(meant));
     const asked = isOpen ? { ...body, ...(kind === 'query' && { capabilities: false }) } : body;
     return this.#watched(JSON.stringify(asked), async (db) => {
-      const records = doors.createRecords(db, stocked.schema);
+      const records = doors.createRecords(db, stocked.schema, { statisticsOf: () => undefined });
       if (kind === 'aggregate')
         return records.aggregate(this.#caller.access(), doors.aggregateRequestOf(asked, stocked.schema, collection));
       const request = doors.queryRequestOf(asked, stocked.schema, collection);
@@ -88,14 +88,16 @@ export class TaintCheck {
     const { doors, stocked } = this.#world;
     const asked = { id, relations: [...this.#caller.collection.relations.values()] };
     return this.#watched(`record ${id}`, (db) =>
-      doors.createRecords(db, stocked.schema).read(this.#caller.access(), asked),
+      doors.createRecords(db, stocked.schema, { statisticsOf: () => undefined }).read(this.#caller.access(), asked),
     );
   }
 
   #list(): Promise<Asked> {
     const { doors, stocked } = this.#world;
     const asked = { limit: 100, offset: 0, count: 'exact' } as const;
-    return this.#watched('list', (db) => doors.createRecords(db, stocked.schema).list(this.#caller.access(), asked));
+    return this.#watched('list', (db) =>
+      doors.createRecords(db, stocked.schema, { statisticsOf: () => undefined }).list(this.#caller.access(), asked),
+    );
   }
 
   /** With the statements that it took, and how many rows each found. An error by its code. */

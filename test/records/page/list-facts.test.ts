@@ -93,8 +93,8 @@ describe.each(KINDS)('exact filters (%s)', (kind) => {
 
   it('the planner does not estimate filters on a member that some records hide', async () => {
     const questions: PageQuestion[] = [];
-    const choosesBranches = (question: PageQuestion): undefined => void questions.push(question);
-    const records = createRecords(world.db, world.schema, { choosesBranches });
+    const choosesWay = (question: PageQuestion): undefined => void questions.push(question);
+    const records = createRecords(world.db, world.schema, { choosesWay });
     const exact = [field('score', 1), field('secret', 'shut')];
     await records.list(ann.ask('notes'), { exact, limit: 5, offset: 0 });
     expect(questions.map(({ filters }) => filters)).toEqual([[{ column: 'score', values: [1] }]]);

@@ -1,6 +1,7 @@
 /** Pages of one shape share a plan: it has the statements, and the answer, that each of them would make for itself. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Branch } from '../../../src/policy/branch.ts';
 import { compileFilter } from '../../../src/policy/filter.ts';
 import { sortPathOf } from '../../../src/policy/sort-path.ts';
 import type { Row } from '../../../src/policy/types.ts';
@@ -14,7 +15,7 @@ import {
   type PageValues,
   pageShape,
 } from '../../../src/records/page/page-plan.ts';
-import type { ChoosesBranches } from '../../../src/records/page/page-planner.ts';
+import type { ChoosesWay } from '../../../src/records/page/page-planner.ts';
 import { ShapeMemory } from '../../../src/records/shape-memory.ts';
 import { raw } from '../../../src/sql.ts';
 import { Caller, schemaOf, type World } from '../../support/store-world.ts';
@@ -174,10 +175,11 @@ const PAIRS: readonly (readonly [Partial<Asked>, Partial<Asked>])[] = [
   [{}, { filter: FILTERS.length - 1, query: { label: 'x' }, capabilities: true }],
 ];
 
-const WAYS: readonly ChoosesBranches[] = [
+const lastOf = (branch: Branch): Branch => branch.alternatives.at(-1) ?? branch;
+const WAYS: readonly ChoosesWay[] = [
   () => undefined,
-  ({ branches }) => branches,
-  ({ branches }) => branches.map((branch) => branch.instead ?? branch),
+  ({ branches }) => branches && { kind: 'branches', branches },
+  ({ branches }) => branches && { kind: 'branches', branches: branches.map(lastOf), walk: 2 },
 ];
 
 const VALUES: Row = { title: 'x', score: 1 };
@@ -245,7 +247,7 @@ const printed = ({ statement, source, keyset, view, from, capabilities, unindexe
 
 test('a page of a known shape has the statements that it would make for itself', () => {
   const db = { statementInTime: () => raw('IN_TIME') } as unknown as Store['db'];
-  const stores = WAYS.map((choosesBranches) => new Store(db, schema, { choosesBranches }));
+  const stores = WAYS.map((choosesWay) => new Store(db, schema, { choosesWay }));
   // The choice of a way is a part of the shape, so all ways share a memory.
   const memory = new ShapeMemory<PagePlan>(({ text }) => text);
   const planOf = (given: Asked): PagePlan | undefined => {

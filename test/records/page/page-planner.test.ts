@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch } from '../../../src/policy/branch.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
-import { type PageQuestion, shorterBranches } from '../../../src/records/page/page-planner.ts';
+import { type ChoosesWay, type PageQuestion, shortestWay } from '../../../src/records/page/page-planner.ts';
 import {
   BackgroundStatistics,
   type ColumnStatistics,
@@ -31,13 +31,16 @@ function tables(rows: number): ReadonlyMap<string, TableStatistics> {
     ['stage', column(2, { old: 0.5, new: 0.5 }, 1)],
     ['slug', column(rows)],
     ['body', column(rows)],
+    ['parent_id', column(rows)],
   ]);
   const memberships = new Map([['user_id', column(1_000, { busy: 0.5 })]]);
+  const parents = new Map([['status', column(4, { most: 0.9, many: 0.3, some: 0.0275, rare: 0.0001 })]]);
   const links = new Map([['member_id', column(500, { frequent: 0.5 })]]);
   return new Map([
     ['documents', { rows, columns: documents }],
     ['memberships', { rows: 5_000, columns: memberships }],
     ['documents__tags', { rows, columns: links }],
+    ['parents', { rows, columns: parents }],
   ]);
 }
 
@@ -49,7 +52,8 @@ const one = (name: string, value: string, others = 0): Branch => ({
   tests: [{ column: name, values: [value] }],
   others,
   count: undefined,
-  instead: undefined,
+  alternatives: [],
+  place: 0,
 });
 const teamsOf = (user: string): Branch => ({
   column: 'team_id',
@@ -58,8 +62,14 @@ const teamsOf = (user: string): Branch => ({
   keys: raw('SELECT'),
   tests: [],
   others: 0,
-  count: { kind: 'rows', table: 'memberships', column: 'user_id', values: [user] },
-  instead: undefined,
+  count: {
+    kind: 'rows',
+    table: 'memberships',
+    share: { kind: 'values', column: 'user_id', values: [user] },
+    areIds: false,
+  },
+  alternatives: [],
+  place: 0,
 });
 const listOf = (name: string, values: readonly string[]): Branch => ({
   column: name,
@@ -69,7 +79,25 @@ const listOf = (name: string, values: readonly string[]): Branch => ({
   tests: [{ column: name, values }],
   others: 0,
   count: { kind: 'list', count: values.length },
-  instead: undefined,
+  alternatives: [],
+  place: 0,
+});
+
+const ofParents = (status: string): Branch => ({
+  column: 'parent_id',
+  isOneRange: false,
+  where: raw('TRUE'),
+  keys: raw('SELECT'),
+  tests: [],
+  others: 0,
+  count: {
+    kind: 'rows',
+    table: 'parents',
+    share: { kind: 'values', column: 'status', values: [status] },
+    areIds: true,
+  },
+  alternatives: [],
+  place: 0,
 });
 
 interface Case {
@@ -79,7 +107,7 @@ interface Case {
   readonly links?: PageQuestion['links'];
   readonly rows?: number;
   readonly most?: number;
-  readonly chosen: 'branches' | 'plain';
+  readonly chosen: 'branches' | 'range' | 'plain';
 }
 const MINE = one('owner_id', 'me');
 const linksTo = (tag: string) => ({ table: 'documents__tags', column: 'member_id', values: [tag] });
@@ -116,7 +144,7 @@ const CASES: readonly Case[] = [
     says: 'a filter that an index serves finds few rows by itself',
     branches: [MINE, teamsOf('me')],
     filters: [{ column: 'slug', values: ['x'] }],
-    chosen: 'plain',
+    chosen: 'range',
   },
   {
     says: 'a filter that none serves makes the walk longer',
@@ -150,14 +178,21 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe('the way to a page', () => {
-  const indexed = new Set(['id', 'owner_id', 'team_id', 'status', 'stage', 'slug']);
+const QUESTION = {
+  table: 'documents',
+  filters: [],
+  indexed: new Set(['id', 'owner_id', 'team_id', 'status', 'stage', 'slug']),
+  most: 21,
+  isById: true,
+  looksUp: false,
+  isOpen: false,
+};
 
+describe('the way to a page', () => {
   it.each(CASES)('$says: $chosen', ({ branches, filters = [], links, rows = 100_000, most = 21, chosen }) => {
     const known = tables(rows);
-    const question = { table: 'documents', branches, filters, links, indexed, most };
-    const shorter = shorterBranches(question, (table) => known.get(table));
-    expect(shorter === undefined ? 'plain' : 'branches').toBe(chosen);
+    const way = shortestWay({ ...QUESTION, branches, filters, links, most }, (table) => known.get(table));
+    expect(way?.kind ?? 'plain').toBe(chosen);
   });
 
   it.each([
@@ -165,11 +200,71 @@ describe('the way to a page', () => {
     ['odd', 'busy', ['status']],
   ])('in a branch of status %s and the teams of %s is by %j', (status, user, columns) => {
     const byKeys = { ...teamsOf(user), tests: [{ column: 'status', values: [status] }] };
-    const branch = { ...one('status', status, 1), instead: byKeys };
+    const branch = { ...one('status', status, 1), alternatives: [byKeys] };
     const known = tables(100_000);
-    const question = { table: 'documents', branches: [branch], filters: [], indexed, most: 21 };
-    const shorter = shorterBranches(question, (table) => known.get(table));
-    expect(shorter?.map(({ column: of }) => of) ?? ['status']).toEqual(columns);
+    const way = shortestWay({ ...QUESTION, branches: [branch, one('owner_id', 'x')] }, (table) => known.get(table));
+    const chosen = way?.kind === 'branches' ? way.branches.slice(0, 1) : [];
+    expect(chosen.map(({ column: of }) => of)).toEqual(columns);
+  });
+
+  it.each([
+    ['few of the related rows permit a record: their keys', 'rare', { kind: 'branches' }],
+    ['some do: a walk, then their keys', 'some', { kind: 'branches', walk: 5_000 }],
+    ['many do: a short walk, then their keys', 'many', { kind: 'branches', walk: 1_000 }],
+    ['nearly all do: the walk alone', 'most', undefined],
+  ])('looks up related rows: %s', (_, status, expected) => {
+    const known = tables(100_000);
+    const branch = ofParents(status);
+    const way = shortestWay({ ...QUESTION, branches: [branch], looksUp: true }, (table) => known.get(table));
+    expect(way).toEqual(expected && { ...expected, branches: [branch] });
+    const unknown = shortestWay({ ...QUESTION, branches: [branch], looksUp: true }, () => undefined);
+    expect(unknown).toEqual({ kind: 'branches', branches: [branch], walk: 1_000 });
+  });
+
+  it('is the range of an indexed filter where the rule permits all records or has no branches', () => {
+    const [slug, stage] = [
+      { column: 'slug', values: ['x'] },
+      { column: 'stage', values: ['new'] },
+    ];
+    const known = tables(100_000);
+    const wayTo = (filters: PageQuestion['filters'], isOpen: boolean) =>
+      shortestWay({ ...QUESTION, branches: undefined, filters, isOpen }, (table) => known.get(table));
+    for (const isOpen of [true, false]) {
+      expect(wayTo([stage, slug], isOpen)).toEqual({ kind: 'range', of: slug });
+      expect(wayTo([{ column: 'body', values: ['x'] }], isOpen)).toBeUndefined();
+      expect(wayTo([{ ...slug, isInside: true }], isOpen)).toBeUndefined();
+      expect(wayTo([{ column: 'slug', values: ['x', 'y'] }], isOpen)).toBeUndefined();
+    }
+    const question = { ...QUESTION, branches: undefined, filters: [stage, slug] };
+    expect(shortestWay(question, () => undefined)).toEqual({ kind: 'range', of: stage });
+  });
+
+  it('begins with the rows of a filter that finds few, in another order than by id', () => {
+    const known = tables(100_000);
+    const wayTo = (name: string, value: string) => {
+      const question = {
+        ...QUESTION,
+        branches: undefined,
+        isById: false,
+        filters: [{ column: name, values: [value] }],
+      };
+      return shortestWay(question, (table) => known.get(table));
+    };
+    expect(wayTo('status', 'odd')).toEqual({ kind: 'gathered', isByKeys: false });
+    expect(wayTo('status', 'draft')).toBeUndefined();
+    expect(wayTo('body', 'x')).toBeUndefined();
+  });
+
+  it('begins with the rows of a search or of a relation test, if the database expects few', () => {
+    const known = tables(100_000);
+    const wayTo = (rows: number, kind: 'search' | 'related' | 'mixed') => {
+      const question = { ...QUESTION, branches: [MINE, one('status', 'odd')], opaque: { rows, kind } };
+      return shortestWay(question, (table) => known.get(table));
+    };
+    expect(wayTo(10, 'search')).toEqual({ kind: 'gathered', isByKeys: false });
+    expect(wayTo(10, 'related')).toEqual({ kind: 'gathered', isByKeys: true });
+    expect(wayTo(10, 'mixed')).toBeUndefined();
+    expect(wayTo(50_000, 'search')?.kind).toBe('branches');
   });
 
   it.each([
@@ -179,25 +274,22 @@ describe('the way to a page', () => {
     { says: 'a list on far pages', branches: [listOf('status', ['x', 'y'])], most: 9_000, chosen: 'plain' },
     { says: 'ids on far pages', branches: [MINE, listOf('id', ['x', 'y'])], most: 9_000, chosen: 'branches' },
   ])('the planner without statistics, $says: $chosen', ({ branches, most, chosen }) => {
-    const question = { table: 'documents', branches, filters: [], indexed, most };
-    expect(shorterBranches(question, () => undefined)).toBe(chosen === 'branches' ? branches : undefined);
+    const way = shortestWay({ ...QUESTION, branches, most }, () => undefined);
+    expect(way).toEqual(chosen === 'branches' ? { kind: 'branches', branches } : undefined);
   });
 });
 
 it('starts from the links where nothing is known of them', () => {
   const known = tables(100_000);
   const branches = [MINE, teamsOf('me')];
-  const question = {
-    table: 'documents',
-    branches,
-    filters: [],
-    links: linksTo('frequent'),
-    indexed: new Set<string>(),
-    most: 21,
-  };
+  const question = { ...QUESTION, branches, links: linksTo('frequent') };
   const of = (...unknown: readonly string[]) =>
-    shorterBranches(question, (table) => (unknown.includes(table) ? undefined : known.get(table)));
-  expect([of('documents__tags'), of('documents'), of()]).toEqual([undefined, undefined, branches]);
+    shortestWay(question, (table) => (unknown.includes(table) ? undefined : known.get(table)));
+  expect([of('documents__tags'), of('documents'), of()]).toEqual([
+    undefined,
+    undefined,
+    { kind: 'branches', branches },
+  ]);
 });
 
 // ---------------------------------------------------------------- statements
@@ -290,7 +382,7 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     };
     const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as unknown as Database;
     return createRecords(watched, world.schema, {
-      choosesBranches: (question) => (branches ? question.branches : undefined),
+      choosesWay: ({ branches: given }) => (branches && given ? { kind: 'branches', branches: given } : undefined),
     });
   };
   const page = async (caller: Caller, branches: boolean, more: object = {}) => {
@@ -303,12 +395,14 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   it('takes the first ids of each branch, a range for each key', async () => {
     await page(ann, true);
     const lines = [
-      'SELECT t.id FROM "notes" AS "t" WHERE "t"."owner_id" = $1::uuid ORDER BY t.id LIMIT 11::int8) UNION ALL (',
+      'SELECT t.id FROM "notes" AS "t" WHERE "t"."owner_id" BETWEEN $1::uuid AND $2::uuid',
+      'ORDER BY t."owner_id", t.id LIMIT 11::int8) UNION ALL (',
       'SELECT b.id FROM (SELECT DISTINCT key FROM',
-      '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $2::uuid) AS k (key)) AS k',
+      '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $3::uuid) AS k (key)) AS k',
       'CROSS JOIN LATERAL (',
-      'SELECT t.id FROM "notes" AS "t" WHERE t."team_id" = k.key ORDER BY t.id LIMIT 11::int8) AS b)))',
-      'ORDER BY "t"."id" LIMIT $3::int8 OFFSET $4::int8',
+      'SELECT t.id FROM "notes" AS "t" WHERE t."team_id" BETWEEN k.key AND k.key',
+      'ORDER BY t."team_id", t.id LIMIT 11::int8) AS b)))',
+      'ORDER BY "t"."id" LIMIT $4::int8 OFFSET $5::int8',
     ];
     const [text] = sent.map((each) => each.replaceAll(/\s+/g, ' '));
     expect([sent.length, text!.slice(text!.indexOf('ARRAY((') + 'ARRAY(( '.length)]).toEqual([1, lines.join(' ')]);
@@ -332,6 +426,59 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
           records += (JSON.parse(plain.json) as readonly unknown[]).length;
         }
     expect(records).toBeGreaterThan(60);
+  });
+
+  it('a page is planned for a value that is far more frequent than others', async () => {
+    const statistics = new Map([['status', column(3, { draft: 0.97, review: 0.02, published: 0.01 })]]);
+    const planned: boolean[] = [];
+    const rows: Database['rows'] = (statement) => {
+      planned.push(statement.isPlannedAnew);
+      return db.rows(statement);
+    };
+    const records = createRecords({ ...db, replicaFor: () => ({ rows, run: db.run }) } as Database, world.schema, {
+      statisticsOf: () => ({ rows: 100_000, columns: statistics }),
+    });
+    const field = world.schema.collections.get('notes')!.fields.get('status')!;
+    for (const value of ['draft', 'review', 'published'])
+      await records.list(ann.ask('notes'), { exact: [{ kind: 'field', field, value }], limit: 5, offset: 0 });
+    expect(planned).toEqual([true, false, false]);
+  });
+
+  it('every way shows the same records in both directions, before and after a position', async () => {
+    const sort = (descending: boolean) => [{ path: { steps: [], field: undefined, at: 'id' }, descending }] as never;
+    const field = world.schema.collections.get('notes')!.fields.get('status')!;
+    const exact: readonly ExactFilter[] = [{ kind: 'field', field, value: 'draft' }];
+    const ways: readonly ChoosesWay[] = [
+      () => undefined,
+      ({ branches }) => branches && { kind: 'branches', branches, walk: 2 },
+      ({ branches }) => branches && { kind: 'branches', branches, walk: 1_000 },
+      ({ filters }) => ({ kind: 'range', of: filters[0]! }),
+      () => ({ kind: 'gathered', isByKeys: false }),
+    ];
+    const texts = new Set<string>();
+    for (const descending of [false, true]) {
+      const pages: string[] = [];
+      for (const choosesWay of ways) {
+        const rows: Database['rows'] = (statement) => {
+          texts.add(statement.text);
+          return db.rows(statement);
+        };
+        const watched = { ...db, replicaFor: () => ({ rows, run: db.run }) } as Database;
+        const records = createRecords(watched, world.schema, { choosesWay });
+        let after: string | undefined;
+        let shown = '';
+        do {
+          const asked = { exact, sort: sort(descending), limit: 3, offset: 0, cursors: { query: '', after } };
+          const { json, nextCursor } = await records.list(ann.ask('notes'), asked);
+          shown += json;
+          after = nextCursor;
+        } while (after !== undefined);
+        pages.push(shown);
+      }
+      expect(new Set(pages).size).toBe(1);
+      expect(pages[0]!.length).toBeGreaterThan(1_000);
+    }
+    expect(texts.size).toBe(ways.length * 2 * 2);
   });
 
   const labelled = (name: string): ExactFilter => {
@@ -391,16 +538,25 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     expect(sent.join()).not.toContain('UNION');
   });
 
-  it('a page uses the plain condition if one range of an index covers it', async () => {
+  it('a page of one range is in the order of the index on its column and the id', async () => {
     for (let i = 0; i < 3; i++) await ann.create('tasks', { title: `t${i}` });
-    const records = createRecords(db, world.schema, {
-      choosesBranches: () => {
-        throw new Error('nothing is to be chosen');
-      },
-    });
-    const asked = { limit: 5, offset: 0 };
-    const { json } = await records.list(ann.ask('tasks'), asked);
-    expect(JSON.parse(String(json))).toHaveLength(3);
+    const rows: Database['rows'] = (statement) => {
+      sent.push(statement.text);
+      return db.rows(statement);
+    };
+    const records = createRecords({ ...db, replicaFor: () => ({ rows, run: db.run }) } as Database, world.schema);
+    const sorts = [undefined, [{ path: { steps: [], field: undefined, at: 'id' }, descending: true }]] as const;
+    const titles: string[] = [];
+    for (const sort of sorts) {
+      sent.length = 0;
+      const { json } = await records.list(ann.ask('tasks'), { limit: 5, offset: 0, ...(sort && { sort }) } as never);
+      titles.push((JSON.parse(String(json)) as readonly { readonly title: string }[]).map(({ title }) => title).join());
+      const direction = sort === undefined ? '' : ' DESC';
+      const text = sent[0]!.replaceAll(/\s+/g, ' ');
+      const where = 'WHERE "t"."owner_id" BETWEEN $1::uuid AND $2::uuid';
+      expect(text).toContain(`${where} ORDER BY t."owner_id"${direction}, "t"."id"${direction} LIMIT`);
+    }
+    expect(titles).toEqual(['t0,t1,t2', 't2,t1,t0']);
   });
 
   it('the planner chooses by the statistics of the database, which load in the background', async () => {

@@ -1,0 +1,117 @@
+/** Relation tests in statements that read few records: lists of keys where there are few keys, else a look-up for each record. */
+import { describe, expect, it } from 'vitest';
+import { decide } from '../../../src/policy/access.ts';
+import type { KeyCount } from '../../../src/policy/branch.ts';
+import { compile } from '../../../src/policy/compile.ts';
+import { readSchemaCatalog } from '../../../src/schema/load.ts';
+import type { Place } from '../../../src/sql.ts';
+
+const { catalog } = readSchemaCatalog(`
+collections:
+  teams: { relations: { members: { kind: has_many, collection: members, via: team } } }
+  members: { relations: { team: { kind: belongs_to, collection: teams }, user: { kind: belongs_to, collection: users } } }
+  documents:
+    fields: { status: { type: string, index: true }, title: string }
+    relations: { owner: { kind: belongs_to, collection: users }, team: { kind: belongs_to, collection: teams } }
+  comments:
+    relations: { document: { kind: belongs_to, collection: documents }, author: { kind: belongs_to, collection: users } }
+`);
+const ME = '11111111-1111-4111-8111-111111111111';
+const REQUEST = { auth: { id: ME, roles: [] }, query: {}, now: '2026-01-01T00:00:00.000000Z' };
+const permitOf = (...rules: readonly string[]) =>
+  decide({
+    rules: rules.map((text) => compile(text, { catalog: catalog!, collection: 'comments', action: 'list' })),
+    request: REQUEST,
+  });
+
+const OWN = '@record.author = @request.auth.id';
+const PUBLISHED = '@record.document.status = "published"';
+const OF_OWN_DOCUMENT = '@record.document.owner = @request.auth.id';
+const OF_TEAM = 'any(@record.document.team.members as m, m.user = @request.auth.id)';
+
+describe('a list rule over related rows', () => {
+  it('has a list of keys for each test where all rows are read', () => {
+    const { text, values } = permitOf(PUBLISHED, OWN).where('t');
+    const keys = `SELECT "t_1"."id" FROM "documents" AS "t_1" WHERE "t_1"."status" = 'published'::text`;
+    expect([text, values]).toEqual([`("t"."document_id" = ANY(ARRAY(${keys})) OR "t"."author_id" = $1::uuid)`, [ME]]);
+  });
+
+  it('looks up one row for the tests of all rules on it', () => {
+    const { text, values } = permitOf(PUBLISHED, OWN, OF_OWN_DOCUMENT, OF_TEAM).lookingUp().where('t');
+    expect(text.split(' OR ')).toEqual([
+      '("t"."author_id" = $1::uuid',
+      `EXISTS (SELECT 1 FROM "documents" AS "t_1" WHERE "t_1"."id" = "t"."document_id" AND ("t_1"."status" = 'published'::text`,
+      '"t_1"."owner_id" = $2::uuid',
+      'EXISTS (SELECT 1 FROM "members" AS "t_2" WHERE "t_2"."team_id" = "t_1"."team_id" AND "t_2"."user_id" = $3::uuid OFFSET 0)) OFFSET 0))',
+    ]);
+    expect(values).toEqual([ME, ME, ME]);
+  });
+
+  it('has lists of the keys that are few, within the rows that are looked up', () => {
+    const tables: string[] = [];
+    const permit = permitOf(PUBLISHED, OF_TEAM).lookingUp((table) => {
+      tables.push(table);
+      return table === 'members';
+    });
+    const teams = 'SELECT "t_2"."team_id" FROM "members" AS "t_2" WHERE "t_2"."user_id" = $1::uuid';
+    const document = 'SELECT 1 FROM "documents" AS "t_1" WHERE "t_1"."id" = "t"."document_id"';
+    const tests = `("t_1"."status" = 'published'::text OR "t_1"."team_id" = ANY(ARRAY(${teams})))`;
+    expect(permit.where('t').text).toBe(`EXISTS (${document} AND ${tests} OFFSET 0)`);
+    expect(tables).toEqual(['documents', 'members']);
+  });
+
+  it('tells the number of its keys by values of columns, through other lists', () => {
+    const counts: (KeyCount | undefined)[] = [];
+    permitOf(PUBLISHED, OF_OWN_DOCUMENT, OF_TEAM).lookingUp((_, count) => counts.push(count()) > 0);
+    const members = {
+      kind: 'rows',
+      table: 'members',
+      share: { kind: 'all', of: [{ kind: 'values', column: 'user_id', values: [ME] }] },
+      areIds: false,
+    };
+    const documents = [
+      { kind: 'values', column: 'status', values: ['published'] },
+      { kind: 'values', column: 'owner_id', values: [ME] },
+      { kind: 'keys', column: 'team_id', keys: members },
+    ];
+    expect(counts).toEqual([
+      { kind: 'rows', table: 'documents', share: { kind: 'all', of: [{ kind: 'any', of: documents }] }, areIds: true },
+      members,
+    ]);
+  });
+
+  it('has a shape for each choice of lists, and the same permit again for none', () => {
+    const permit = permitOf(PUBLISHED, OF_TEAM);
+    const shapeOf = (isFew: boolean) => permit.lookingUp(() => isFew).shape;
+    expect(new Set([shapeOf(true), shapeOf(false), permit.shape]).size).toBe(3);
+    expect(shapeOf(true)).toBe(shapeOf(true));
+    const own = permitOf(OWN);
+    expect(own.lookingUp()).toBe(own);
+    expect([
+      own.looksUp,
+      permitOf(PUBLISHED).lookingUp().looksUp,
+      permitOf(PUBLISHED).lookingUp(() => true).looksUp,
+    ]).toEqual([false, true, false]);
+  });
+
+  it('keeps the places of values beside those that the request leaves out', () => {
+    const permit = permitOf(`@record.author = @request.query.x or ${OWN}`, OF_OWN_DOCUMENT);
+    const { text, values } = permit.lookingUp().where('t');
+    expect(text).toContain('"t_1"."owner_id" = $2::uuid OFFSET 0');
+    expect(values).toEqual([ME, ME]);
+    expect(
+      permit
+        .placed(() => permit)
+        .lookingUp()
+        .where('t')
+        .params.map(({ value }) => (value as Place<null>).read(null)),
+    ).toEqual([ME, ME]);
+  });
+
+  it('looks up by the values of the request that fills a form', () => {
+    const permit = permitOf(OF_OWN_DOCUMENT, OWN);
+    const placed = permit.placed(() => permit).lookingUp();
+    expect(placed.where('t').text).toBe(permit.lookingUp().where('t').text);
+    expect(placed.shape).toBe(permit.lookingUp().shape);
+  });
+});
