@@ -21,6 +21,7 @@ import { callerAccess } from './support/caller-access.ts';
 import { fill } from './support/documents-world.ts';
 import { record } from './support/figures.ts';
 import { median, verdict } from './support/measure.ts';
+import { measureSkewedPages } from './support/skewed-pages.ts';
 
 const SIZES = [1_000, 100_000, 1_000_000];
 const SCHEMA = fileURLToPath(new URL('./servers/documents.yaml', import.meta.url));
@@ -76,12 +77,13 @@ interface World {
   readonly statements: readonly Readonly<Record<Kind, Statement>>[];
 }
 
-async function run({ seconds }: BenchOptions): Promise<void> {
+async function run({ seconds, rows: most }: BenchOptions): Promise<void> {
   const server = await startPostgres({ settings: { shared_buffers: '1GB' } });
   if (server === undefined)
     throw new Error('this bench needs PostgreSQL: install its binaries or set TEST_DATABASE_URL');
   const worlds: World[] = [];
   try {
+    await measureSkewedPages(server.url, most);
     for (const rows of SIZES) worlds.push(await worldOf(await isolatedUrl(server.url), rows));
     for (const world of worlds) await verify(world);
     for (const [i, question] of QUESTIONS.entries())

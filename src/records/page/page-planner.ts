@@ -105,7 +105,16 @@ export class PagePlanner {
     if (branches === undefined && !isServed && search.opaque === undefined) return NO_CHOICE;
     const isOpen = permit.verdict === 'allow';
     const question = { ...search, table, indexed, branches: isById ? branches : undefined, isOpen };
-    const way = pageWayOf(this.#chooses(question), search.most);
+    const chosen = this.#chooses(question);
+    let way: PageWay | undefined;
+    if (chosen?.kind === 'gathered') way = { ...chosen, text: `gathered ${chosen.isByKeys}` };
+    else if (chosen?.kind === 'branches') {
+      const ways = chosen.branches.map(({ place }) => place).join('');
+      // A longer range has the same first ids.
+      const length = LENGTHS.find((each) => each >= search.most) ?? search.most;
+      const walk = chosen.walk ?? 0;
+      way = { kind: 'branches', ways, length, walk, text: `${ways} ${length} ${walk}` };
+    } else if (chosen !== undefined) way = rangeOf(chosen.of);
     const statistics = this.#statisticsOf(table);
     if (statistics === undefined) return { way, isPlannedFor: false };
     const tests = [...search.filters, ...(branches ?? []).flatMap((branch) => branch.tests)];
@@ -149,25 +158,9 @@ export class PagePlanner {
 
 export const NO_CHOICE: PageChoice = { way: undefined, isPlannedFor: false };
 
-function pageWayOf(chosen: ChosenWay, most: number): PageWay | undefined {
-  switch (chosen?.kind) {
-    case undefined:
-      return undefined;
-    case 'gathered':
-      return { ...chosen, text: `gathered ${chosen.isByKeys}` };
-    case 'range': {
-      const { of } = chosen;
-      if (!('tests' in of)) return { kind: 'filter range', column: of.column, text: `= ${of.column}` };
-      return { kind: 'rule range', ways: `${of.place}`, text: `rule ${of.place}` };
-    }
-    case 'branches': {
-      const ways = chosen.branches.map(({ place }) => place).join('');
-      // A longer range has the same first ids.
-      const length = LENGTHS.find((each) => each >= most) ?? most;
-      const walk = chosen.walk ?? 0;
-      return { kind: 'branches', ways, length, walk, text: `${ways} ${length} ${walk}` };
-    }
-  }
+function rangeOf(of: Branch | ColumnValues): PageWay {
+  if (!('tests' in of)) return { kind: 'filter range', column: of.column, text: `= ${of.column}` };
+  return { kind: 'rule range', ways: `${of.place}`, text: `rule ${of.place}` };
 }
 
 /**

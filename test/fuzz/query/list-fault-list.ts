@@ -60,7 +60,7 @@ export const LIST_FAULTS: readonly Fault[] = [
     /\.\.\.where, \.\.\.after, \.\.\.conditions/,
     '...where, ...conditions',
   ),
-  fault(PLANNER, 'ranges end one record early', /(const length = LENGTHS.*) \?\? most;/, '$1! - 1;'),
+  fault(PLANNER, 'ranges end one record early', /(const length = LENGTHS.*) \?\? search\.most;/, '$1! - 1;'),
   fault(PLANNER, 'a walk that ends early is enough', /FROM "walked"\) < \$\{most\}/, 'FROM "walked") < 1'),
   fault(PLANNER, 'a walk does not obey the filters', /\[\.\.\.conditions, walk\.rule\]/, '[walk.rule]'),
   fault(PLANNER, 'a walk does not obey the rule', /\[\.\.\.conditions, walk\.rule\]/, "[...conditions, raw('TRUE')]"),
