@@ -117,8 +117,12 @@ export class PagePlanner {
     } else if (chosen !== undefined) way = rangeOf(chosen.of);
     const statistics = this.#statisticsOf(table);
     if (statistics === undefined) return { way, isPlannedFor: false };
-    const tests = [...search.filters, ...(branches ?? []).flatMap((branch) => branch.tests)];
-    return { way, isPlannedFor: hasFrequentValue(tests, way, statistics) };
+    // PostgreSQL knows nothing of the values of a range but that it is one.
+    const range = way?.kind === 'filter range' ? way.column : undefined;
+    const isFrequent = (test: ColumnValues): boolean => isFrequentValue(test, range, statistics);
+    const isPlannedFor =
+      search.filters.some(isFrequent) || branches?.some((branch) => branch.tests.some(isFrequent)) === true;
+    return { way, isPlannedFor };
   }
 
   /**
@@ -167,14 +171,12 @@ function rangeOf(of: Branch | ColumnValues): PageWay {
  * A value of the request is far more frequent than the values of its column on average, so that a plan for all values
  * would misjudge it.
  */
-function hasFrequentValue(tests: readonly ColumnValues[], way: PageWay | undefined, table: TableStatistics): boolean {
-  // PostgreSQL knows nothing of the values of a range but that it is one.
-  const range = way?.kind === 'filter range' ? way.column : undefined;
-  return tests.some((test) => {
-    const known = table.columns.get(test.column);
-    const share = known === undefined || test.isStated === true ? 0 : shareOf(table, test);
-    return share > FREQUENT && (test.column === range || share > FAR * keyShare(known));
-  });
+function isFrequentValue(test: ColumnValues, range: string | undefined, table: TableStatistics): boolean {
+  if (test.isStated === true) return false;
+  const known = table.columns.get(test.column);
+  if (known === undefined) return false;
+  const share = shareOf(table, test);
+  return share > FREQUENT && (test.column === range || share > FAR * keyShare(known));
 }
 
 // ---------------------------------------------------------------- the first ids of the branches
