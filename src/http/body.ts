@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { koaBody } from 'koa-body';
 import { currentCaller } from '../caller.ts';
@@ -23,6 +23,8 @@ export const AUTH_BODY_LIMIT = 16 * 1024;
 
 /** Bodies of one caller that arrive at a time; later ones wait unread, so that a flood of them costs others no memory. */
 const ARRIVING = { running: 4, waiting: 128 };
+/** Bytes of a body that keeps its turn until its request is answered: its values take several times as much. */
+const LONG = 65_536;
 
 /**
  * `limit` in bytes, `ms` to arrive within. Throws `unsupported_media_type`, `too_large`, `request_timeout`,
@@ -42,19 +44,22 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
       throw new Problem('request_timeout', detail, { headers: { Connection: 'close' } });
     };
     const end = performance.now() + ms;
-    const arrival = async (): Promise<void> => {
+    const arrived = Promise.withResolvers<Buffer>();
+    const turn = async (): Promise<void> => {
       const left = end - performance.now();
       // The body has waited for its turn all the time, and its connection is closed.
       if (left <= 0) onLate();
-      return withDeadline(collect(ctx, most), left, onLate);
+      await withDeadline(collect(ctx, most), left, onLate);
+      const bytes = (ctx.request.body as Buffer | undefined) ?? Buffer.alloc(0);
+      arrived.resolve(bytes);
+      if (bytes.length > LONG) await closed(ctx.res);
     };
     const { id, isKept } = currentCaller();
     // Strangers of one address do not wait for each other to sign in.
-    const arrived = isKept ? arrival() : turns.run(id, arrival);
-    await withDeadline(arrived, ms, onLate).catch((error: unknown) => {
+    (isKept ? turn() : turns.run(id, turn)).catch(arrived.reject);
+    return withDeadline(arrived.promise, ms, onLate).catch((error: unknown) => {
       throw readingFailed(error, most);
     });
-    return Buffer.from((ctx.request.body as string | undefined) ?? '', 'latin1');
   };
   return async (ctx, less = limit) => {
     checkHeaders(ctx);
@@ -67,6 +72,9 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
     return readJsonBody(bytes);
   };
 }
+
+const closed = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => (response.closed ? resolve() : response.once('close', resolve)));
 
 /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. Call it when nothing speaks against the body. */
 export function askForBody({ req, res }: Context): void {
@@ -93,7 +101,10 @@ type Collector = ReturnType<typeof koaBody>;
 /** Lazy: importing it is a tenth of the startup, and most bodies do not need it. */
 const loaded = memoized(() => import('koa-body'));
 
-/** Latin-1 keeps every byte; koa-body would decode UTF-8 leniently, and accept duplicate keys. */
+/**
+ * Without an encoding, koa-body gives the bytes. It would decode UTF-8 leniently and accept duplicate keys, and a string
+ * of a body would be two more copies of it.
+ */
 async function collector(limit: number): Promise<Collector> {
   const { koaBody } = await loaded();
   return koaBody({
@@ -101,7 +112,7 @@ async function collector(limit: number): Promise<Collector> {
     urlencoded: false,
     textTypes: ['application/json'],
     textLimit: limit,
-    encoding: 'binary',
+    encoding: '',
   });
 }
 

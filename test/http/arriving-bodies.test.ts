@@ -7,6 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { asCaller } from '../../src/caller.ts';
 import { jsonBodyReader } from '../../src/http/body.ts';
 import { Problem } from '../../src/problem.ts';
+import { until } from '../support/until.ts';
 
 const RUNNING = 4;
 const TEXT = JSON.stringify('x'.repeat(200_000));
@@ -15,14 +16,15 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-/** Answers with the length of the body's value, for the caller of the headers. */
-async function serving(ms?: number): Promise<number> {
+/** Answers with the length of the body's value, for the caller of the headers, once `handled` has ended. */
+async function serving(ms?: number, handled: (ctx: Koa.Context) => Promise<unknown> = async () => {}): Promise<number> {
   const read = jsonBodyReader(1 << 20, ms);
   const app = new Koa();
   app.use(async (ctx) => {
     const caller = { id: ctx.get('x-caller'), isKept: ctx.get('x-kept') !== '' };
     try {
       ctx.body = { length: String(await asCaller(caller, () => read(ctx))).length };
+      await handled(ctx);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       ctx.status = error.status;
@@ -85,4 +87,30 @@ test('a caller with too many bodies under way gets a 429', async () => {
   const all = Array.from({ length: RUNNING + 129 }, () => begin(port, 'ann'));
   expect(await Promise.race(all.map(({ answered }) => answered))).toBe(429);
   expect(all.filter(({ status }) => status !== undefined).map(({ status }) => status)).toEqual([429]);
+});
+
+test('a caller with four long bodies in hand waits with the next one until a request is answered', async () => {
+  const begun = Promise.withResolvers<void>();
+  const ends: (() => void)[] = [];
+  const port = await serving(undefined, (ctx) => {
+    if (ctx.get('x-caller') === 'bob') return Promise.resolve();
+    return new Promise<void>((resolve) => {
+      if (ends.push(resolve) === RUNNING) begun.resolve();
+    });
+  });
+  const held = Array.from({ length: RUNNING }, () => begin(port, 'ann'));
+  for (const each of held) finish(each);
+  await begun.promise;
+  const late = begin(port, 'ann');
+  finish(late);
+  const other = begin(port, 'bob');
+  finish(other);
+  expect(await other.answered).toBe(200);
+  expect(ends.length).toBe(RUNNING);
+
+  ends[0]!();
+  expect(await Promise.race(held.map(({ answered }) => answered))).toBe(200);
+  await until('the next request has its body', () => ends.length > RUNNING);
+  for (const end of ends) end();
+  expect(await late.answered).toBe(200);
 });
