@@ -1,14 +1,17 @@
 /**
- * A map of limited size: a full one drops the entry that was used least recently; uses before it
- * was half full do not count.
+ * A map of limited weight: a full one drops the entries that were used least recently; uses before it
+ * was half full do not count. Each entry weighs 1, unless the map is given a scale.
  */
 export class BoundedMap<K, V> {
   /** In the order of use, once it is half full. */
   readonly #map = new Map<K, V>();
   readonly #max: number;
+  readonly #weigh: (key: K) => number;
+  #weight = 0;
 
-  constructor(max: number) {
+  constructor(max: number, weigh: (key: K) => number = () => 1) {
     this.#max = max;
+    this.#weigh = weigh;
   }
 
   get size(): number {
@@ -18,32 +21,35 @@ export class BoundedMap<K, V> {
   get(key: K): V | undefined {
     const value = this.#map.get(key);
     // A used entry moves to the end once the map is half full; an earlier order is not worth its time.
-    if (value === undefined || this.#map.size <= this.#max / 2) return value;
+    if (value === undefined || this.#weight <= this.#max / 2) return value;
     this.#map.delete(key);
     this.#map.set(key, value);
     return value;
   }
 
-  /** Returns the value that was dropped to make room. */
+  /** Returns the last value that was dropped to make room. */
   set(key: K, value: V): V | undefined {
+    this.delete(key);
+    this.#weight += this.#weigh(key);
     let dropped: V | undefined;
-    if (!this.#map.delete(key) && this.#map.size >= this.#max) {
-      const [oldest] = this.#map;
-      if (oldest !== undefined) {
-        dropped = oldest[1];
-        this.#map.delete(oldest[0]);
-      }
+    for (const [oldest, its] of this.#map) {
+      if (this.#weight <= this.#max) break;
+      this.delete(oldest);
+      dropped = its;
     }
     this.#map.set(key, value);
     return dropped;
   }
 
   delete(key: K): boolean {
-    return this.#map.delete(key);
+    const isDeleted = this.#map.delete(key);
+    if (isDeleted) this.#weight -= this.#weigh(key);
+    return isDeleted;
   }
 
   clear(): void {
     this.#map.clear();
+    this.#weight = 0;
   }
 
   entries(): IterableIterator<[K, V]> {

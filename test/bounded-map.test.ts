@@ -36,3 +36,13 @@ test('a bounded map returns the entry that it drops', () => {
   ]);
   expect([map.get('a'), map.get('b'), map.size, map.delete('a'), map.size]).toEqual([3, undefined, 2, true, 1]);
 });
+
+test('a map with a scale drops as many entries as the new one is heavy', () => {
+  const map = new BoundedMap<string, true>(6, ({ length }) => length);
+  for (const key of ['a', 'bb', 'ccc', 'dddd']) map.set(key, true);
+  expect([...map.entries()].map(([key]) => key)).toEqual(['dddd']);
+  map.set('ee', true);
+  map.delete('dddd');
+  map.set('ffff', true);
+  expect([...map.entries()].map(([key]) => key)).toEqual(['ee', 'ffff']);
+});

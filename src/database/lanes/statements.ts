@@ -24,7 +24,9 @@ const SLOW_MS = 25;
 const WEIGHT = 0.3;
 /** Milliseconds for which a statement that failed in a batch is sent alone. */
 const PENALTY_MS = 500;
-const MOST_TEXTS = 2_000;
+/** UTF-16 units of all texts that are remembered, and the least that one counts: 2,000 short texts, or fewer long ones. */
+const MOST_TEXT = 8_388_608;
+const LEAST_TEXT = 4_096;
 /** Callers of one text that are remembered apart, and those whose slow answers make the text slow for all. */
 const MOST_CALLERS = 64;
 const ENOUGH_CALLERS = 3;
@@ -132,7 +134,7 @@ export class Statements {
 
 /** The memory of the statements of one server, by their text. */
 export class StatementHistory {
-  readonly #entries = new BoundedMap<string, Entry>(MOST_TEXTS);
+  readonly #entries = new BoundedMap<string, Entry>(MOST_TEXT, ({ length }) => Math.max(LEAST_TEXT, length));
   /** The latest answer to a quick statement of each caller, in its usual time. */
   readonly #ratios = new BoundedMap<string, number>(MOST_CALLERS);
   #renewals = 0;

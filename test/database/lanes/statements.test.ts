@@ -71,6 +71,18 @@ describe('a statement history', () => {
     expect(history.nameOf(TEXT)).toBe(renewed);
   });
 
+  it('a history forgets long texts for newer ones, so that a flood of them keeps no memory', () => {
+    const history = new StatementHistory();
+    history.nameOf(TEXT);
+    const long = (i: number): string => `${i}${' '.repeat(65_536)}`;
+    for (let i = 0; i < 200; i++) {
+      history.nameOf(long(i));
+      history.nameOf(TEXT);
+    }
+    expect([history.nameOf(long(0)), history.nameOf(long(199)) !== undefined]).toEqual([undefined, true]);
+    expect(history.nameOf(TEXT)).toBeDefined();
+  });
+
   it('a history penalises a statement that failed in a batch for half a second', () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const history = new StatementHistory();
