@@ -20,6 +20,7 @@ const LEAVES = [
   'optional-package',
   'record-id',
   'refusal',
+  'unread-answers',
 ];
 /** Suggests the nearest known name in a message; every room may import it. */
 const OPEN_TO_ALL = 'grammar/suggest.ts';
@@ -41,6 +42,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'optional-package': [],
   'record-id': [],
   refusal: ['problem'],
+  'unread-answers': ['caller'],
   policy: ['grammar', 'sql', 'invariant', 'bounded-map', 'memoized'],
   schema: ['policy', 'grammar', ...LEAVES],
   'folder-lock': ['thrown'],

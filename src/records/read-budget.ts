@@ -26,6 +26,8 @@ export interface BudgetOptions {
   readonly reader: Pick<Reader, 'rows'>;
   /** The lane of statements that state no other. */
   readonly lane?: Lane;
+  /** The limit of the answer. Default: that of the schema. */
+  readonly mostBytes?: number;
 }
 
 /** UTF-16 code units of its rows above which a read is large. */
@@ -60,6 +62,7 @@ export async function readWithin<T>(options: BudgetOptions, read: (budget: ReadB
 export class ReadBudget {
   readonly #options: BudgetOptions;
   readonly #end: number;
+  readonly #mostBytes: number;
   readonly #places: FairQueue | undefined;
   /** Ends the place of a large read. */
   leave: Leave | undefined;
@@ -70,13 +73,14 @@ export class ReadBudget {
   constructor(options: BudgetOptions, places?: FairQueue) {
     this.#options = options;
     this.#places = places;
+    this.#mostBytes = options.mostBytes ?? options.schema.limits.answer;
     this.#end = performance.now() + options.schema.limits.queryTime * 1000;
   }
 
   /** Throws `query_too_expensive`. */
   async rows(statement: Sql, options: ReadOptions = {}): Promise<readonly Cells[]> {
-    const { reader, schema, lane = 'quick' } = this.#options;
-    const { answer } = schema.limits;
+    const { reader, lane = 'quick' } = this.#options;
+    const answer = this.#mostBytes;
     const limitMs = this.#end - performance.now();
     if (limitMs < 1) throw readTooSlow();
     let rows: readonly Cells[];
@@ -117,7 +121,7 @@ export class ReadBudget {
    * `query_too_expensive`.
    */
   fitting<T extends JsonText>(texts: Iterable<T>): readonly T[] {
-    const { answer } = this.#options.schema.limits;
+    const answer = this.#mostBytes;
     const fitting: T[] = [];
     // Counting would copy each text once more, so bytes are counted where the most that the texts can have is too many.
     let most = 0;

@@ -3,6 +3,7 @@ import type { Cells } from '../database/contract.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import type { Relation } from '../schema/model/model.ts';
 import { sql, uuid } from '../sql.ts';
+import { roomForAnswer } from '../unread-answers.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { expandsOf, toJson } from './expand.ts';
 import { type JsonText, withMembers } from './json-pieces.ts';
@@ -57,10 +58,14 @@ async function answerOf(reading: Reading, shown: ShownRecord, given?: ReadBudget
   const version = versions.of({ collection, id: id!, count: count! });
   if (relations.length === 0) return { json: view.json(cells, VERSION_WIDTH), version };
   const expanded = { collection, rows: [cells], from: VERSION_WIDTH, expands: expandsOf(relations) };
-  // A write holds locks, so its answer does not wait for a place.
-  const budget = given ?? new ReadBudget({ schema: store.schema, reader: q });
+  const budget = given ?? writeBudget(reading);
   const [json] = await toJson({ ...reading, q: budget, budget }, expanded);
   return { json: json!, version };
+}
+
+/** A write holds locks, so its answer waits neither for a place nor until the client has read earlier ones. */
+function writeBudget({ store: { schema }, q }: Reading): ReadBudget {
+  return new ReadBudget({ schema, reader: q, mostBytes: Math.min(schema.limits.answer, roomForAnswer()) });
 }
 
 /** Answers a write. An answer over the limit names the relations that it leaves out, because the write is not undone. */

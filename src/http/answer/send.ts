@@ -2,20 +2,31 @@
 import { createHash, hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
+import { Problem } from '../../problem.ts';
 import { type JsonText, stringsOf, utf8BytesOf } from '../../records/json-pieces.ts';
+import { countUnread, roomForAnswer } from '../../unread-answers.ts';
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 
 /** UTF-16 code units of an answer that is written at once. */
 const MOST_AT_ONCE = 262_144;
+/** UTF-16 code units of an answer whose bytes count as unread until it is sent. */
+const LONG = 65_536;
 
 /**
  * Sends JSON text, a long one in chunks, so that no answer is in memory as a whole. Koa would look the type up for each
- * answer, and count the bytes twice.
+ * answer, and count the bytes twice. Throws `rate_limited` where the caller leaves too many bytes unread.
+ *
+ * @param status of a write, whose answer is sent in any case; undefined: the answer of a read
  */
-export async function sendJson(ctx: Context, json: JsonText, status = 200): Promise<void> {
+export async function sendJson(ctx: Context, json: JsonText, status?: number): Promise<void> {
   const { res } = ctx;
-  ctx.status = status;
+  if (json.length > LONG) {
+    const bytes = utf8BytesOf(json);
+    if (status === undefined && bytes > roomForAnswer()) throw tooMuchUnread();
+    countUnread(bytes, res);
+  }
+  ctx.status = status ?? 200;
   res.setHeader('Content-Type', JSON_CONTENT_TYPE);
   if (json.length > MOST_AT_ONCE) {
     res.setHeader('Content-Length', utf8BytesOf(json));
@@ -28,6 +39,9 @@ export async function sendJson(ctx: Context, json: JsonText, status = 200): Prom
   // Node encodes ASCII several times faster as Latin-1.
   res.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }
+
+const tooMuchUnread = (): Problem =>
+  new Problem('rate_limited', 'too many bytes of your answers wait to be read; read them before you ask for more');
 
 /** Chunks of at most `MOST_AT_ONCE` code units. */
 function* encodedChunks(json: JsonText): Generator<Buffer> {

@@ -9,6 +9,7 @@ import type { AnswerToKeep, StoredAnswer } from '../../records/idempotency.ts';
 import { arrayOf } from '../../records/json-pieces.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
+import { roomForAnswer } from '../../unread-answers.ts';
 import { type Body, route } from '../define-route.ts';
 import { idempotencyKeyOf, idempotencyParameter, onceUnderKey, rereadRecord } from '../records/idempotent.ts';
 import { type Answer, sendAnswer } from '../records/request.ts';
@@ -48,8 +49,9 @@ export const batchRecords = route({
     const key = idempotencyKeyOf(ctx);
     const claim =
       key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
-    const most = app.schema.limits.answer;
-    const run = (batch: Batch) => resultsOf(operations, new OperationRunner(ctx, app, batch), most);
+    const run = (batch: Batch) =>
+      // A transaction reads the room when it has begun: many batches of one caller wait for that.
+      resultsOf(operations, new OperationRunner(ctx, app, batch), Math.min(app.schema.limits.answer, roomForAnswer()));
     const wanted = wantedLocksOf(operations, ctx, app);
     const writing =
       claim === undefined
