@@ -6,10 +6,10 @@ export class BoundedMap<K, V> {
   /** In the order of use, once it is half full. */
   readonly #map = new Map<K, V>();
   readonly #max: number;
-  readonly #weigh: (key: K) => number;
+  readonly #weigh: ((key: K) => number) | undefined;
   #weight = 0;
 
-  constructor(max: number, weigh: (key: K) => number = () => 1) {
+  constructor(max: number, weigh?: (key: K) => number) {
     this.#max = max;
     this.#weigh = weigh;
   }
@@ -29,21 +29,25 @@ export class BoundedMap<K, V> {
 
   /** Returns the last value that was dropped to make room. */
   set(key: K, value: V): V | undefined {
-    this.delete(key);
-    this.#weight += this.#weigh(key);
+    if (!this.#map.delete(key)) this.#weight += this.#weigh?.(key) ?? 1;
+    const dropped = this.#weight > this.#max ? this.#dropOldest() : undefined;
+    this.#map.set(key, value);
+    return dropped;
+  }
+
+  #dropOldest(): V | undefined {
     let dropped: V | undefined;
-    for (const [oldest, its] of this.#map) {
+    for (const [oldest, value] of this.#map) {
       if (this.#weight <= this.#max) break;
       this.delete(oldest);
-      dropped = its;
+      dropped = value;
     }
-    this.#map.set(key, value);
     return dropped;
   }
 
   delete(key: K): boolean {
     const isDeleted = this.#map.delete(key);
-    if (isDeleted) this.#weight -= this.#weigh(key);
+    if (isDeleted) this.#weight -= this.#weigh?.(key) ?? 1;
     return isDeleted;
   }
 

@@ -6,14 +6,14 @@ import type { ServerResponse } from 'node:http';
 import { currentCaller } from './caller.ts';
 
 /** The most of one caller: two answers of the usual limit. A single one may be longer. */
-const MOST = 32 * 1_048_576;
+const MOST_UNREAD = 32 * 1_048_576;
 
 const unread = new Map<string, number>();
 
 /** The bytes that another answer of the caller may have. */
 export function roomForAnswer(): number {
   const bytes = unread.get(currentCaller().id);
-  return bytes === undefined ? Number.POSITIVE_INFINITY : Math.max(0, MOST - bytes);
+  return bytes === undefined ? Number.POSITIVE_INFINITY : Math.max(0, MOST_UNREAD - bytes);
 }
 
 /** Counts the bytes until the response is closed. */

@@ -24,7 +24,7 @@ export const AUTH_BODY_LIMIT = 16 * 1024;
 /** Bodies of one caller that arrive at a time; later ones wait unread, so that a flood of them costs others no memory. */
 const ARRIVING = { running: 4, waiting: 128 };
 /** Bytes of a body that keeps its turn until its request is answered: its values take several times as much. */
-const LONG = 65_536;
+const LONG_BODY = 65_536;
 
 /**
  * `limit` in bytes, `ms` to arrive within. Throws `unsupported_media_type`, `too_large`, `request_timeout`,
@@ -52,7 +52,7 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
       await withDeadline(collect(ctx, most), left, onLate);
       const bytes = (ctx.request.body as Buffer | undefined) ?? Buffer.alloc(0);
       arrived.resolve(bytes);
-      if (bytes.length > LONG) await closed(ctx.res);
+      if (bytes.length > LONG_BODY) await responseClosed(ctx.res);
     };
     const { id, isKept } = currentCaller();
     // Strangers of one address do not wait for each other to sign in.
@@ -73,7 +73,7 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
   };
 }
 
-const closed = (response: ServerResponse): Promise<void> =>
+const responseClosed = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => (response.closed ? resolve() : response.once('close', resolve)));
 
 /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. Call it when nothing speaks against the body. */

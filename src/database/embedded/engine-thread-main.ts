@@ -37,14 +37,14 @@ async function execute(engine: PGlite, messages: Uint8Array): Promise<EngineAnsw
         onRawData: (part) => parts.push(Buffer.from(part)),
       });
     }
-    return joined(parts);
+    return joinedParts(parts);
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }
 }
 
 /** In memory of its own, which can be transferred: a large answer is copied once. */
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function joinedParts(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

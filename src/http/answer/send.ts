@@ -11,7 +11,7 @@ const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 /** UTF-16 code units of an answer that is written at once. */
 const MOST_AT_ONCE = 262_144;
 /** UTF-16 code units of an answer whose bytes count as unread until it is sent. */
-const LONG = 65_536;
+const LONG_ANSWER = 65_536;
 
 /**
  * Sends JSON text, a long one in chunks, so that no answer is in memory as a whole. Koa would look the type up for each
@@ -21,7 +21,7 @@ const LONG = 65_536;
  */
 export async function sendJson(ctx: Context, json: JsonText, status?: number): Promise<void> {
   const { res } = ctx;
-  if (json.length > LONG) {
+  if (json.length > LONG_ANSWER) {
     const bytes = utf8BytesOf(json);
     if (status === undefined && bytes > roomForAnswer()) throw tooMuchUnread();
     countUnread(bytes, res);
