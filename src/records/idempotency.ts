@@ -1,7 +1,8 @@
 /**
  * Answers kept under an idempotency key, in the transaction of the write itself: both happen, or
  * neither. The content of a record does not outlive it: a delete leaves only the outline of the
- * answers that contain the record, in its own transaction.
+ * answers that contain the record, in its own transaction. A delete that runs beside the write may not
+ * see the answer, so routes give an answer only to a caller who may read the records in it.
  */
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';

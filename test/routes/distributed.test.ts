@@ -224,6 +224,22 @@ describeDistributed(
       expect([a.status, b.status, a.body.data.id]).toEqual([201, 201, b.body.data.id]);
     });
 
+    test('a key gives no content of a record whose delete did not see its answer', async () => {
+      const document = await write(ann);
+      const data = { document: document.id, caption: 'a secret' };
+      const key = { 'Idempotency-Key': 'k2' };
+      const asks = [
+        () => ann.client.post('/api/covers', { data }, key),
+        () => ann.client.post('/api/batch', { operations: [{ op: 'create', collection: 'covers', data }] }, key),
+      ];
+      for (const ask of asks) {
+        const { text } = await ask();
+        expect([text.includes('a secret'), (await ask()).text]).toEqual([true, text]);
+        await unjudged.run(sql`DELETE FROM covers WHERE document_id = ${uuid(document.id)}`);
+        expect((await ask()).text).not.toContain('a secret');
+      }
+    });
+
     test('deletes what goes with a record, and clears what refers to it', async () => {
       const [one, two] = [await write(ann), await write(ann)];
       await ok(

@@ -118,7 +118,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
       'WITH',
       'COMMIT',
     ]);
-    // Again: the record, and that it is there already.
+    // Again: the record, and that it is there already; then whether its caller may still read it.
     expect(await create('notes', { text: 'x' }, { 'Idempotency-Key': 'k' })).toEqual([
       201,
       'BEGIN',
@@ -126,6 +126,7 @@ describe.skipIf(!hasPostgres)('statements', () => {
       'WITH',
       'SELECT',
       'ROLLBACK',
+      'SELECT',
     ]);
   });
 

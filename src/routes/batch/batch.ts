@@ -5,7 +5,7 @@ import type { App } from '../../http/app.ts';
 import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
-import type { AnswerToKeep, StoredAnswer } from '../../records/idempotency.ts';
+import type { AnswerToKeep, RecordReference, StoredAnswer } from '../../records/idempotency.ts';
 import { arrayOf } from '../../records/json-pieces.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
@@ -53,17 +53,18 @@ export const batchRecords = route({
       // A transaction reads the room when it has begun: many batches of one caller wait for that.
       resultsOf(operations, new OperationRunner(ctx, app, batch), Math.min(app.schema.limits.answer, roomForAnswer()));
     const wanted = wantedLocksOf(operations, ctx, app);
-    const writing =
+    const answer =
       claim === undefined
-        ? app.records.batch(wanted, async (batch) => batchAnswer((await run(batch)).map(({ text }) => text)))
-        : onceUnderKey(app, claim, {
+        ? await app.records
+            .batch(wanted, async (batch) => batchAnswer((await run(batch)).map(({ text }) => text)))
+            .finally(() => app.db.noteWrite(callerOf(ctx).id))
+        : await onceUnderKey(ctx, app, {
+            key: claim,
             write: (keep) =>
               app.records.batch(wanted, async (batch) => keep(batch.tx, answerToKeep(await run(batch), operations))),
-            reread: (outline) => rereadAnswer(ctx, app, { outline, operations }),
+            recordsIn: (kept) => recordsLeftBy(operations, kept),
+            reread: (kept) => rereadAnswer(ctx, app, { kept, operations }),
           });
-    const answer = await writing
-      // Also after an error, and for a kept answer: another node may have committed it just now.
-      .finally(() => app.db.noteWrite(callerOf(ctx).id));
     await sendAnswer(ctx, answer);
   },
 });
@@ -106,22 +107,33 @@ function mayDeleteUpdated(operations: readonly Operation[]): boolean {
   return updated >= 0 && operations.slice(updated).some(({ op }) => op === 'delete');
 }
 
+interface KeptResult {
+  /** Undefined: of a delete. */
+  readonly data?: { readonly id: string };
+}
+
+const keptResults = ({ body }: StoredAnswer) => (JSON.parse(body) as { readonly data: readonly KeptResult[] }).data;
+
+/** The records of the answer that were there when the batch was committed. */
+const recordsLeftBy = (operations: readonly Operation[], kept: StoredAnswer): readonly RecordReference[] =>
+  keptResults(kept).flatMap(({ data }, i) => {
+    const { collection, id } = operations[i]!;
+    const isDeleted = operations.some((other) => other.op === 'delete' && other.id === id);
+    return data === undefined || isDeleted ? [] : [{ collection, id: data.id }];
+  });
+
 interface RereadBatch {
-  readonly outline: StoredAnswer;
+  readonly kept: StoredAnswer;
   readonly operations: readonly Operation[];
 }
 
-/** The operations are those of the first request, whose body was the same. */
-async function rereadAnswer(ctx: Context, app: App, { outline, operations }: RereadBatch): Promise<Answer> {
-  const { data } = JSON.parse(outline.body) as {
-    readonly data: readonly { readonly data?: { readonly id: string } }[];
-  };
+/** The operations are those of the first request, whose body was the same, with other ids of new records. */
+async function rereadAnswer(ctx: Context, app: App, { kept, operations }: RereadBatch): Promise<Answer> {
   const texts: string[] = [];
-  for (const [index, result] of data.entries()) {
-    const { op, collection: name } = operations[index]!;
-    const collection = app.schema.collections.get(name);
+  for (const [index, result] of keptResults(kept).entries()) {
+    const { op, collection } = operations[index]!;
     const id = result.data?.id;
-    if (id === undefined || collection === undefined) texts.push(JSON.stringify(result));
+    if (id === undefined) texts.push(JSON.stringify(result));
     else texts.push(resultText(op, await rereadRecord(ctx, app, { collection, id, relations: [] })));
   }
   return batchAnswer(texts);

@@ -80,7 +80,8 @@ async function isTakenVisibly(
   const { id, data } = operation;
   // A default is not a value that the caller has tried.
   if (collection.memberAccess.get(name)?.read === undefined || !Object.hasOwn(data, name)) return true;
-  const stored = operation.op === 'create' ? {} : await rereadRecord(ctx, app, { collection, id, relations: [] });
+  const stored =
+    operation.op === 'create' ? {} : await rereadRecord(ctx, app, { collection: collection.name, id, relations: [] });
   const values: Readonly<Record<string, unknown>> = { ...parsedRecord(stored), ...data };
   const keys = [name, member.uniqueWithin, neededTenant(collection)].filter((key) => key !== undefined);
   const pairs = [...new Set(keys)].flatMap((key) =>

@@ -12,7 +12,6 @@ import {
   type RecordReference,
   type StoredAnswer,
 } from '../../records/idempotency.ts';
-import type { JsonText } from '../../records/json-pieces.ts';
 import type { Written } from '../../records/read.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
@@ -35,36 +34,57 @@ export function createUnderKey(ctx: Context, app: App, asked: KeyedCreate): Prom
     app.records.transaction(async (tx) => {
       const written = await create(tx);
       const answer = answerCreated(path, written);
-      const records = [{ collection: collection.name, id: written.id }, ...expandedIn(written.json, relations)];
+      const records = recordsIn(collection, relations.length === 0 ? written : keptIn(written));
       return keep(tx, { answer, outline: answerCreated(path, { id: written.id }), records });
     });
-  const reread = async ({ body }: StoredAnswer): Promise<Answer> => {
-    const { id } = (JSON.parse(body) as { readonly data: { readonly id: string } }).data;
-    return answerCreated(path, await rereadRecord(ctx, app, { collection, id, relations }));
-  };
-  return onceUnderKey(app, key, { write, reread }).finally(() => app.db.noteWrite(key.userId));
+  const createdIn = ({ body }: StoredAnswer) => (JSON.parse(body) as { readonly data: KeptRecord }).data;
+  return onceUnderKey(ctx, app, {
+    key,
+    write,
+    recordsIn: (kept) => recordsIn(collection, createdIn(kept)),
+    async reread(kept) {
+      const { id } = createdIn(kept);
+      return answerCreated(path, await rereadRecord(ctx, app, { collection: collection.name, id, relations }));
+    },
+  });
 }
 
-/** The records that a write's `expand` has put into its answer, if the answer is kept. */
-function expandedIn(json: JsonText | undefined, relations: readonly Relation[]): readonly RecordReference[] {
-  if (json === undefined || json.length > MAX_KEPT_BYTES || relations.length === 0) return [];
-  const { expand } = JSON.parse(String(json)) as { readonly expand: Readonly<Record<string, unknown>> };
-  return relations.flatMap(({ name, collection }) =>
-    [expand[name]].flat().flatMap((record) => {
-      const { id } = (record ?? {}) as { readonly id?: string };
-      return id === undefined ? [] : [{ collection, id }];
-    }),
-  );
+interface KeptRecord {
+  readonly id: string;
+  /** Records by relation. */
+  readonly expand?: Readonly<Record<string, unknown>>;
+}
+
+/** An answer that is too long to be kept is not parsed. */
+const keptIn = ({ id, json }: Written): KeptRecord =>
+  json === undefined || json.length > MAX_KEPT_BYTES ? { id } : (JSON.parse(String(json)) as KeptRecord);
+
+/** A created record, and the records that its answer expands. */
+function recordsIn(collection: Collection, { id, expand = {} }: KeptRecord): readonly RecordReference[] {
+  const expanded = Object.entries(expand).flatMap(([name, shown]) => {
+    const relation = collection.relations.get(name);
+    const records = [shown].flat() as readonly (KeptRecord | null)[];
+    return records.flatMap((record) =>
+      record && relation ? [{ collection: relation.collection, id: record.id }] : [],
+    );
+  });
+  return [{ collection: collection.name, id }, ...expanded];
 }
 
 interface Reread {
-  readonly collection: Collection;
+  readonly collection: string;
   readonly id: string;
   readonly relations: readonly Relation[];
 }
 
 /** Reads the record as its caller may now; only the id if the record is gone, or hidden from the caller. */
-export async function rereadRecord(ctx: Context, app: App, { collection, id, relations }: Reread): Promise<Written> {
+export async function rereadRecord(
+  ctx: Context,
+  app: App,
+  { collection: name, id, relations }: Reread,
+): Promise<Written> {
+  const collection = app.schema.collections.get(name);
+  if (collection === undefined) return { id };
   try {
     const access = admitOf(ctx, app)(collection, 'read').access();
     return { id, ...(await app.records.read(access, { id, relations })) };
@@ -86,30 +106,47 @@ class AnsweredBefore extends Error {
 type Keep = (tx: Transaction, answer: AnswerToKeep) => Promise<Answer>;
 
 interface KeyedWrite {
+  readonly key: IdempotencyKey;
   /** Ends its transaction with `keep`. */
   readonly write: (keep: Keep) => Promise<Answer>;
-  /** Reads the records of an outline again. */
-  readonly reread: (outline: StoredAnswer) => Promise<Answer>;
+  /** The records whose content is in a kept answer. */
+  readonly recordsIn: (kept: StoredAnswer) => readonly RecordReference[];
+  /** Reads the records of a kept answer again. */
+  readonly reread: (kept: StoredAnswer) => Promise<Answer>;
 }
 
 /**
  * Returns the answer of `write`, or the answer that is already kept under the key. A kept answer takes
  * precedence over an error, because the changes of the first request may be the reason why the
- * second fails.
+ * second fails. It is given as long as its caller may read every record in it: a delete that ran beside the
+ * first request may not have seen the answer, and a record can be hidden since.
  */
-export async function onceUnderKey({ kept }: App, key: IdempotencyKey, { write, reread }: KeyedWrite): Promise<Answer> {
+export async function onceUnderKey(ctx: Context, app: App, asked: KeyedWrite): Promise<Answer> {
+  const { key, write, recordsIn, reread } = asked;
   let before: StoredAnswer | undefined;
   try {
     return await write(async (tx, toKeep) => {
-      const found = await kept.keep(tx, key, toKeep);
+      const found = await app.kept.keep(tx, key, toKeep);
       if (found !== undefined) throw new AnsweredBefore(found);
       return toKeep.answer;
     });
   } catch (error) {
-    before = error instanceof AnsweredBefore ? error.kept : isDeclined(error) ? await kept.find(key) : undefined;
+    before = error instanceof AnsweredBefore ? error.kept : isDeclined(error) ? await app.kept.find(key) : undefined;
     if (before === undefined) throw error;
+  } finally {
+    // Also after an error, and for a kept answer: another node may have committed it just now.
+    await app.db.noteWrite(key.userId);
   }
-  return before.isOutline === true ? reread(before) : before;
+  const isReadable = before.isOutline !== true && (await mayReadAll(ctx, app, recordsIn(before)));
+  return isReadable ? before : reread(before);
+}
+
+async function mayReadAll(ctx: Context, app: App, records: readonly RecordReference[]): Promise<boolean> {
+  for (const { collection, id } of records) {
+    const { json } = await rereadRecord(ctx, app, { collection, id, relations: [] });
+    if (json === undefined) return false;
+  }
+  return true;
 }
 
 /** A constraint without a refusal declines a write, too; an unavailable database does not. */

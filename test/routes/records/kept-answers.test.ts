@@ -1,7 +1,8 @@
 // @module-tag partitions
 /** The answers kept under an Idempotency-Key: at most 64 KiB, and no content of a deleted record. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { raw, sql, uuid } from '../../../src/sql.ts';
+import type { Transaction } from '../../../src/database/contract.ts';
+import { raw, sql, text, uuid } from '../../../src/sql.ts';
 import { outcomeOf } from '../../support/records.ts';
 import { describeOnBoth, type User } from '../../support/service.ts';
 
@@ -47,10 +48,47 @@ describeOnBoth(
       const rows = await service.app.db.rows(raw('SELECT answer FROM bylaw_kept_answers'));
       return rows.filter(([answer]) => answer!.includes(secret)).length;
     };
-    const locksWaitedFor = async (): Promise<number> => {
-      const [row] = await service.app.db.rows(raw('SELECT count(*) FROM pg_locks WHERE NOT granted'));
-      return Number(row![0]);
-    };
+    /** A transaction that waits for `isOver`, and the number of those that wait for it, or for one another. */
+    class Open {
+      readonly #isBegun = Promise.withResolvers<string>();
+      readonly #isOver = Promise.withResolvers<void>();
+      readonly #ended: Promise<unknown>;
+      constructor(work: (tx: Transaction) => Promise<void>) {
+        this.#ended = service.app.db.transaction(async (tx) => {
+          await work(tx);
+          const [row] = await tx.rows(raw('SELECT pg_backend_pid()'));
+          this.#isBegun.resolve(row![0]!);
+          await this.#isOver.promise;
+        });
+      }
+      /** The embedded database has one connection, and all wait for it. */
+      async isWaitedForBy(wanted: number): Promise<void> {
+        const pid = raw(await this.#isBegun.promise);
+        const waiting = async () => {
+          const [row] = await service.app.db.rows(sql`
+            SELECT count(*) - 1
+              FROM (WITH RECURSIVE waiting (pid) AS (
+                         SELECT ${pid}
+                          UNION
+                         SELECT a.pid
+                           FROM pg_stat_activity AS a, waiting AS w
+                          WHERE w.pid = ANY(pg_blocking_pids(a.pid)))
+                    SELECT pid FROM waiting) AS waiting`);
+          return Number(row![0]);
+        };
+        if (service.kind === 'embedded') return;
+        try {
+          await expect.poll(waiting, { interval: 20 }).toBe(wanted);
+        } catch (error) {
+          await this.end();
+          throw error;
+        }
+      }
+      async end(): Promise<void> {
+        this.#isOver.resolve();
+        await this.#ended;
+      }
+    }
     const keptBytes = async (): Promise<number> => {
       const [row] = await service.app.db.rows(raw('SELECT max(octet_length(answer)) FROM bylaw_kept_answers'));
       return Number(row![0]);
@@ -143,27 +181,69 @@ describeOnBoth(
 
     test('a delete that waits for a batch takes the content that the batch has kept', async () => {
       const id = await made('lines', { text: 'n' });
-      const { db, kept } = service.app;
-      const [isWritten, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const answer = { status: 200, headers: {}, body: 'secret of ten' };
-      const writing = db.transaction(async (tx) => {
+      const writing = new Open(async (tx) => {
         await tx.run(sql`UPDATE lines SET text = 'secret of ten', _version = _version + 1 WHERE id = ${uuid(id)}`);
-        await kept.keep(
+        await service.app.kept.keep(
           tx,
           { userId: ann.id, path: '/api/batch', key: 'of ten', bodyHash: 'h' },
           { answer, outline: { ...answer, body: '' }, records: [{ collection: 'lines', id }] },
         );
-        isWritten.resolve();
-        await isOver.promise;
       });
-      await isWritten.promise;
+      await writing.isWaitedForBy(0);
       const deleted = ann.client.delete(`/api/lines/${id}`);
-      // The embedded database has one connection, and the delete waits for it.
-      if (service.kind === 'postgres') await expect.poll(() => locksWaitedFor()).toBeGreaterThan(0);
-      isOver.resolve();
-      await writing;
+      await writing.isWaitedForBy(1);
+      await writing.end();
       expect((await deleted).status).toBe(204);
       expect(await keptTexts('secret of ten')).toBe(0);
+    });
+
+    test.each(['lines', 'lines?expand=note'])(
+      'a key gives no content of records whose delete did not see the answer to %s',
+      async (path) => {
+        // One statement deletes a record while no answer has one of a dependent collection.
+        await service.app.db.run(raw('DELETE FROM bylaw_kept_answers'));
+        const note = await made('notes', { text: 'secret of eleven', owner: ann.id });
+        const key = newKey();
+        const ask = () => ann.client.post(`/api/${path}`, { data: { text: 'secret of twelve', note } }, key);
+        // The answer to another request under the key, which is forgotten: the first one has to wait for it.
+        const holding = new Open(async (tx) => {
+          const answer = { status: 201, headers: {}, body: '' };
+          const held = { userId: ann.id, path: '/api/lines', key: key['Idempotency-Key'], bodyHash: 'h' };
+          await service.app.kept.keep(tx, held, { answer, outline: answer, records: [] });
+          await tx.run(sql`DELETE FROM bylaw_kept_answers WHERE key = ${text(held.key)}`);
+        });
+        await holding.isWaitedForBy(0);
+        const asking = ask();
+        await holding.isWaitedForBy(1);
+        const deleting = ann.client.delete(`/api/notes/${note}`);
+        await holding.isWaitedForBy(2);
+        await holding.end();
+        const first = await asking;
+        expect([first.status, (await deleting).status]).toEqual([201, 204]);
+        const { id } = first.body.data;
+        const again = await ask();
+        expect([again.status, again.headers.get('location'), again.body]).toEqual([
+          201,
+          `/api/lines/${id}`,
+          { data: { id } },
+        ]);
+      },
+    );
+
+    test('a key gives a record that is hidden since by its id, and leaves it out of an expand', async () => {
+      const ask = repeatable('notes', { data: { text: 'secret of thirteen', owner: ann.id } });
+      const { id: note } = (await ask()).body.data;
+      const data = { text: 'a line', note };
+      const key = newKey();
+      const askExpanded = (expand: string) => ann.client.post(`/api/lines${expand}`, { data }, key);
+      const first = await askExpanded('?expand=note');
+      expect(first.body.data.expand.note.text).toBe('secret of thirteen');
+      expect((await askExpanded('?expand=note')).text).toBe(first.text);
+      await ann.client.patch(`/api/notes/${note}`, { data: { hidden: true } });
+      expect((await ask()).body).toEqual({ data: { id: note } });
+      expect((await askExpanded('?expand=note')).body.data).toMatchObject({ text: 'a line', expand: { note: null } });
+      expect((await askExpanded('')).text).not.toContain('secret of thirteen');
     });
 
     describe('an answer of more than 64 KiB', () => {
