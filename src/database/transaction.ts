@@ -22,7 +22,7 @@ export interface Lease {
 
 /** Milliseconds that a transaction may take. */
 const LIMIT_MS = 5_000;
-/** Milliseconds of the first turn on the only connection. Each later turn has twice as much, up to a limit. */
+/** Milliseconds of the first turn on the only connection. Each later turn has four times as much, up to a limit. */
 const SLICE_MS = 50;
 const MOST_SLICE_MS = 400;
 
@@ -49,31 +49,31 @@ export function mustNotHoldConnection(): void {
   invariant(!inside.getStore()?.isOpen, 'inside a transaction, only the transaction itself is asked');
 }
 
-/** `lease` takes the milliseconds after which the holder of an only connection gives way. */
+/** The turn of a transaction on an only connection. */
+export interface Turn {
+  /** Milliseconds after which the holder gives way. */
+  readonly sliceMs: number;
+  /** The transaction has had a turn before. */
+  readonly isRepeated: boolean;
+}
+
 export async function transact<T>(
-  lease: (sliceMs: number) => Promise<Lease>,
+  lease: (turn: Turn) => Promise<Lease>,
   work: (tx: Transaction) => Promise<T>,
   { unlimited = false, limitMs = LIMIT_MS }: TransactionOptions = {},
 ): Promise<T> {
   mustNotHoldConnection();
   const end = performance.now() + (unlimited ? Number.POSITIVE_INFINITY : limitMs);
-  let sliceMs = SLICE_MS;
+  let turn: Turn = { sliceMs: unlimited ? Number.POSITIVE_INFINITY : SLICE_MS, isRepeated: false };
   return retried(async () => {
-    const held = await lease(unlimited ? Number.POSITIVE_INFINITY : sliceMs);
-    sliceMs = Math.min(2 * sliceMs, MOST_SLICE_MS);
+    const held = await lease(turn);
+    if (!unlimited) turn = { sliceMs: Math.min(4 * turn.sliceMs, MOST_SLICE_MS), isRepeated: true };
     return attemptOnce(held, work, { limits: unlimited ? NO_LIMITS : limitsOf(limitMs), end });
   });
 }
 
 /** Others wait for the only connection, so the transaction was undone, and begins again when it is its turn. */
-class GaveWay extends Error {
-  /** Milliseconds of its turn. */
-  readonly heldMs: number;
-  constructor(heldMs: number) {
-    super('others wait for their turn');
-    this.heldMs = heldMs;
-  }
-}
+class GaveWay extends Error {}
 
 /** The connection was lost before anything was done on it. */
 class NotBegun extends Error {}
@@ -87,11 +87,7 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
     try {
       return await attempt();
     } catch (error) {
-      if (error instanceof GaveWay) {
-        // A request of several statements, which it has held up, gets the connection for as long.
-        await sleep(error.heldMs);
-        continue;
-      }
+      if (error instanceof GaveWay) continue;
       const isCurable = isTransient(error) || error instanceof NotBegun;
       if (count === ATTEMPTS || !isCurable) throw toStoreError(error instanceof NotBegun ? error.cause : error);
       await sleep(Math.random() * 10 * 2 ** count++);
@@ -140,7 +136,6 @@ async function attemptOnce<T>(
 const late = (): StoreError => new StoreError('unavailable', undefined, new Error('the transaction is late'));
 
 function transactionOn(held: Lease, use: ConnectionUse, end: number): Transaction {
-  const since = performance.now();
   let last: Promise<unknown> = Promise.resolve();
   // Concurrent statements go one after the other, because a transaction has one connection.
   const ask = (statement: Sql): Promise<Outcome> => {
@@ -148,7 +143,7 @@ function transactionOn(held: Lease, use: ConnectionUse, end: number): Transactio
       // After a failed statement, the connection may have another holder already.
       invariant(use.isOpen, 'a transaction that has ended is not asked');
       if (performance.now() > end) use.ended ??= late();
-      else if (held.mustGiveWay?.()) use.ended ??= new GaveWay(performance.now() - since);
+      else if (held.mustGiveWay?.()) use.ended ??= new GaveWay('others wait for their turn');
       if (use.ended !== undefined) throw use.ended;
       return held.send(statement).catch((error: unknown) => {
         throw toStoreError(error);

@@ -1,7 +1,7 @@
 /** A transaction whose connection is lost. */
 import { describe, expect, test } from 'vitest';
 import type { Transaction } from '../../src/database/contract.ts';
-import type { Lease } from '../../src/database/transaction.ts';
+import type { Lease, Turn } from '../../src/database/transaction.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { raw } from '../../src/sql.ts';
 
@@ -60,7 +60,7 @@ describe('the only connection', () => {
   function only(mustLast: number) {
     const slices: number[] = [];
     const sent: string[] = [];
-    const lease = async (sliceMs: number): Promise<Lease> => {
+    const lease = async ({ sliceMs }: Turn): Promise<Lease> => {
       slices.push(sliceMs);
       return {
         async send(...statements) {
@@ -75,10 +75,10 @@ describe('the only connection', () => {
     return { slices, sent, lease };
   }
 
-  test('a transaction that gives way is undone, and has twice the time at its next turn', async () => {
-    const { slices, sent, lease } = only(200);
+  test('a transaction that gives way is undone, and has more time at its next turn', async () => {
+    const { slices, sent, lease } = only(400);
     await transact(lease, (tx) => tx.run(raw('write')));
-    expect(slices).toEqual([50, 100, 200]);
+    expect(slices).toEqual([50, 200, 400]);
     expect(sent).toEqual(['BEGIN', 'ROLLBACK', 'BEGIN', 'ROLLBACK', 'BEGIN', 'write', 'COMMIT']);
   });
 

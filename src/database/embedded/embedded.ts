@@ -13,7 +13,7 @@ import { countOf, type Outcome } from '../pg-internals.ts';
 import { planOf } from '../planner.ts';
 import { notifyStatement, PING } from '../postgres.ts';
 import { isDivisionByZero } from '../to-store-error.ts';
-import { type Lease, mustNotHoldConnection, retried, transact } from '../transaction.ts';
+import { type Lease, mustNotHoldConnection, retried, type Turn, transact } from '../transaction.ts';
 import { EmbeddedEngine, type EmbeddedOptions, listenTo } from './embedded-engine.ts';
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Database> {
@@ -28,6 +28,16 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Database> 
 const MS_OF_COST = 0.002;
 /** Milliseconds up to which a query of unknown speed is expected to be quick. */
 const QUICK_QUERY_MS = 10;
+
+/** A transaction of a few statements, which gives way to nothing. */
+const ONLY_TURN: Turn = { sliceMs: Number.POSITIVE_INFINITY, isRepeated: false };
+
+/** A place for slow work in the queue of the connection. */
+interface SlowTurn {
+  /** Call it before the next work has its turn. */
+  readonly noteEnd: () => void;
+  readonly leave: () => void;
+}
 
 function timeLimitError(error: unknown): never {
   throw isDivisionByZero(error) ? new StoreError('time_limit', undefined, error) : error;
@@ -92,16 +102,25 @@ class EmbeddedDatabase implements Database {
   };
 
   /** Rejects with `unavailable` if the engine has ended and cannot be started again. */
-  readonly #lease = async (sliceMs = Number.POSITIVE_INFINITY): Promise<Lease> => {
-    const release = await this.#turns.enter(MAX_WAIT_MS);
+  readonly #lease = async ({ sliceMs, isRepeated }: Turn = ONLY_TURN): Promise<Lease> => {
+    const slow = isRepeated ? await this.#enterSlowTurn(MAX_WAIT_MS) : undefined;
+    const leave = await this.#turns.enter(MAX_WAIT_MS).catch((error: unknown) => {
+      slow?.leave();
+      throw error;
+    });
     const end = performance.now() + sliceMs;
     const { id } = currentCaller();
+    const release = (): void => {
+      slow?.noteEnd();
+      leave();
+      slow?.leave();
+    };
     try {
       const client = await this.#engine.client();
       return {
         send: (...all) => this.#statements.send(client, ...all),
         sendTogether: (all) => this.#statements.sendTogether(client, all),
-        release: () => release(),
+        release,
         mustGiveWay: () => performance.now() > end && this.#turns.hasOthersThan(id),
       };
     } catch (error) {
@@ -147,24 +166,35 @@ class EmbeddedDatabase implements Database {
     return speed === 'unknown' && cost * MS_OF_COST <= QUICK_QUERY_MS;
   }
 
-  /**
-   * The connection has one slow statement at a time in its queue. Callers whom it has held up get the connection for as
-   * long, so that a request of several statements waits for a single slow one of another caller.
-   */
   async #slowly(statement: Sql): Promise<Outcome> {
-    const leave = await this.#slowTurns.enter();
+    const slow = await this.#enterSlowTurn();
+    try {
+      return await this.#alone(statement, slow.noteEnd);
+    } finally {
+      slow.leave();
+    }
+  }
+
+  /**
+   * The queue of the connection has one slow statement, or one transaction that has given way, at a time. Callers whom it
+   * has held up get the connection for as long, so that a request of several statements waits for a single one of another
+   * caller, however many that caller sends.
+   */
+  async #enterSlowTurn(patienceMs?: number): Promise<SlowTurn> {
+    const leave = await this.#slowTurns.enter(patienceMs);
     const since = performance.now();
     const { id } = currentCaller();
     let restMs = 0;
-    try {
-      return await this.#alone(statement, () => {
+    return {
+      noteEnd: () => {
         const isAwaited = this.#turns.hasOthersThan(id) && !this.#slowTurns.hasOthersThan(id);
         if (isAwaited) restMs = performance.now() - since;
-      });
-    } finally {
-      if (restMs > 0) setTimeout(leave, restMs);
-      else leave();
-    }
+      },
+      leave: () => {
+        if (restMs > 0) setTimeout(leave, restMs);
+        else leave();
+      },
+    };
   }
 
   async #copy(folder: string, copy: (folder: string) => Promise<void>): Promise<void> {

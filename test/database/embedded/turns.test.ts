@@ -1,7 +1,7 @@
 /** The turns of callers on the one connection of the embedded engine. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { asCaller } from '../../../src/caller.ts';
-import type { Database, ReadOptions } from '../../../src/database/contract.ts';
+import type { Database, ReadOptions, Transaction } from '../../../src/database/contract.ts';
 import { raw } from '../../../src/sql.ts';
 import { openEmbeddedDatabase } from '../../support/embedded.ts';
 
@@ -30,3 +30,29 @@ it.each(['quick', 'query'] as const)(
     expect(events.slice(0, events.lastIndexOf('read')).filter((event) => event === 'slow').length).toBeLessThan(2);
   },
 );
+
+it('five reads in a row wait for one turn of the long batches of another caller', async () => {
+  const STEP = raw("SELECT count(*) FROM generate_series(1, 5000) AS n WHERE n::text LIKE '%1%'");
+  let isOver = false;
+  let turns = 0;
+  const batch = async (): Promise<void> => {
+    let attempts = 0;
+    const work = async (tx: Transaction): Promise<void> => {
+      // The first turn of each is short.
+      if (attempts++ > 0) turns++;
+      while (!isOver) await tx.rows(STEP);
+    };
+    await db.transaction(work, { limitMs: 60_000 });
+  };
+  const batches = [1, 2, 3, 4].map(() => asCaller({ id: 'ann', isKept: false }, batch));
+  /** The turns before each read. */
+  const before: number[] = [];
+  while (turns < 6) {
+    await ask('bob', 'SELECT 1', {});
+    before.push(turns);
+  }
+  isOver = true;
+  await Promise.all(batches);
+  const inFive = before.slice(5).map((count, i) => count - before[i]!);
+  expect(Math.max(...inFive)).toBe(1);
+});

@@ -201,7 +201,7 @@ describeOnBoth(
     test.each(['lines', 'lines?expand=note'])(
       'a key gives no content of records whose delete did not see the answer to %s',
       async (path) => {
-        // One statement deletes a record while no answer has one of a dependent collection.
+        // A delete takes one statement as long as no kept answer has a record of a dependent collection.
         await service.app.db.run(raw('DELETE FROM bylaw_kept_answers'));
         const note = await made('notes', { text: 'secret of eleven', owner: ann.id });
         const key = newKey();
