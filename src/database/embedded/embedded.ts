@@ -3,7 +3,7 @@
  * and transactions take turns.
  */
 import { currentCaller } from '../../caller.ts';
-import { MAX_WAIT_MS } from '../../fair-queue.ts';
+import { type FairQueue, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { raw, type Sql } from '../../sql.ts';
 import { type Cells, type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { laneQueue } from '../lanes/queue.ts';
@@ -52,6 +52,8 @@ class EmbeddedDatabase implements Database {
   readonly #batcher: WriteBatcher;
   readonly #turns = laneQueue({ places: 1 });
   readonly #slowTurns = laneQueue({ places: 1 });
+  /** A separate queue: a short transaction that has given way does not wait for the slow statements of others. */
+  readonly #longTurns = laneQueue({ places: 1 });
 
   constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
@@ -97,13 +99,14 @@ class EmbeddedDatabase implements Database {
   readonly close = async (): Promise<void> => {
     await this.#batcher.close();
     await this.#slowTurns.close();
+    await this.#longTurns.close();
     await this.#turns.close();
     await this.#engine.close();
   };
 
   /** Rejects with `unavailable` if the engine has ended and cannot be started again. */
   readonly #lease = async ({ sliceMs, isRepeated }: Turn = ONLY_TURN): Promise<Lease> => {
-    const slow = isRepeated ? await this.#enterSlowTurn(MAX_WAIT_MS) : undefined;
+    const slow = isRepeated ? await this.#enterSlowTurn(this.#longTurns, MAX_WAIT_MS) : undefined;
     const leave = await this.#turns.enter(MAX_WAIT_MS).catch((error: unknown) => {
       slow?.leave();
       throw error;
@@ -167,7 +170,7 @@ class EmbeddedDatabase implements Database {
   }
 
   async #slowly(statement: Sql): Promise<Outcome> {
-    const slow = await this.#enterSlowTurn();
+    const slow = await this.#enterSlowTurn(this.#slowTurns);
     try {
       return await this.#alone(statement, slow.noteEnd);
     } finally {
@@ -176,18 +179,18 @@ class EmbeddedDatabase implements Database {
   }
 
   /**
-   * The queue of the connection has one slow statement, or one transaction that has given way, at a time. Callers whom it
-   * has held up get the connection for as long, so that a request of several statements waits for a single one of another
-   * caller, however many that caller sends.
+   * The queue of the connection has one slow statement and one transaction that has given way at a time. Callers whom
+   * they have held up get the connection for as long, so that a request of several statements waits for a single one of
+   * each, however many another caller sends.
    */
-  async #enterSlowTurn(patienceMs?: number): Promise<SlowTurn> {
-    const leave = await this.#slowTurns.enter(patienceMs);
+  async #enterSlowTurn(queue: FairQueue, patienceMs?: number): Promise<SlowTurn> {
+    const leave = await queue.enter(patienceMs);
     const since = performance.now();
     const { id } = currentCaller();
     let restMs = 0;
     return {
       noteEnd: () => {
-        const isAwaited = this.#turns.hasOthersThan(id) && !this.#slowTurns.hasOthersThan(id);
+        const isAwaited = this.#turns.hasOthersThan(id) && !queue.hasOthersThan(id);
         if (isAwaited) restMs = performance.now() - since;
       },
       leave: () => {
