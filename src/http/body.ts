@@ -150,9 +150,7 @@ function readingFailed(error: unknown, limit: number): unknown {
 }
 
 const tooManyBodies = (): Problem =>
-  new Problem('rate_limited', 'too many of your bodies arrive at once; send fewer at a time', {
-    headers: { 'Retry-After': '1' },
-  });
+  new Problem('rate_limited', 'too many of your bodies arrive at once; send fewer at a time');
 
 const bodyTooLarge = (limit: number): Problem =>
   new Problem('too_large', `a JSON body may hold ${limit} bytes at most`);

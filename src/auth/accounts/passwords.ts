@@ -67,7 +67,6 @@ const queueIsFull = ({ reason }: Refused): Problem =>
   new Problem(
     reason === 'own' ? 'rate_limited' : 'unavailable',
     'too many passwords are being checked; try again shortly',
-    { headers: { 'Retry-After': '1' } },
   );
 
 const normal = (password: string): string => password.normalize('NFKC');

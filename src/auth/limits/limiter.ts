@@ -167,5 +167,4 @@ async function firstRejection(promises: readonly Promise<unknown>[]): Promise<vo
   for (const outcome of await Promise.allSettled(promises)) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-const tooManyAtOnce = (): Problem =>
-  new Problem('rate_limited', 'too many attempts at once; try again in 1 s', { headers: { 'Retry-After': '1' } });
+const tooManyAtOnce = (): Problem => new Problem('rate_limited', 'too many attempts at once; try again in 1 s');

@@ -101,6 +101,7 @@ function writeProblem(ctx: Context, problem: Problem): void {
   ctx.status = problem.status;
   ctx.set('Cache-Control', 'no-store');
   if (problem.status === 401) ctx.set('WWW-Authenticate', challengeOf(problem));
+  // A problem with a longer time has it in headers of its own.
   if (problem.status === 429 || problem.status === 503) ctx.set('Retry-After', '1');
   ctx.set(problem.headers as Record<string, string>);
   ctx.type = 'application/problem+json';

@@ -36,7 +36,7 @@ export class InFlight {
     const count = this.#counts.get(callerId) ?? 0;
     if (count >= MAX_IN_FLIGHT) {
       const detail = `more than ${MAX_IN_FLIGHT} requests at a time; wait for answers before you send more`;
-      throw new Problem('rate_limited', detail, { headers: { 'Retry-After': '1' } });
+      throw new Problem('rate_limited', detail);
     }
     this.#counts.set(callerId, count + 1);
     response.on('close', () => {
