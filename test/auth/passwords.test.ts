@@ -163,11 +163,7 @@ describe('the pool', () => {
     const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => pool.hash('a password')));
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected').map(({ reason }) => reason);
     expect(refused).toHaveLength(6);
-    for (const reason of refused)
-      expect([reason instanceof Problem && reason.code, reason.headers]).toEqual([
-        'rate_limited',
-        { 'Retry-After': '1' },
-      ]);
+    for (const reason of refused) expect(reason instanceof Problem && reason.code).toBe('rate_limited');
     expect(await pool.verify('a password', await pool.hash('a password'))).toEqual({ ok: true, rehash: false });
     expect(await pool.verify('another', await pool.hash('a password'))).toEqual({ ok: false, rehash: false });
     expect(await pool.verify('nobody has this one', undefined)).toEqual({ ok: false, rehash: false });
