@@ -3,7 +3,8 @@
  * `--icu` both servers with ICU's en-US · `--no-pglite`
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
  * Exits with 1 when anything disagrees, or too little was compared.
- * `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations.
+ * `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations;
+ * `plans …`: the forms of lists.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -17,6 +18,7 @@ import { printShortfalls } from './floor.ts';
 import { fuzzFrontEnd } from './frontend/frontend.ts';
 import { fuzzHttp } from './http/run.ts';
 import { fuzzMigrations } from './migrations/run.ts';
+import { fuzzPlans } from './plans/main.ts';
 import { loadCompiler } from './policies/compiler.ts';
 import { openEmbeddedLane } from './policies/embedded-lane.ts';
 import { describe } from './policies/report.ts';
@@ -28,8 +30,9 @@ import { fuzzQuery } from './query/main.ts';
 const isHttp = process.argv[2] === 'http';
 const isQuery = process.argv[2] === 'query';
 const isMigrations = process.argv[2] === 'migrations';
+const isPlans = process.argv[2] === 'plans';
 const { values: options } = parseArgs({
-  args: isHttp || isQuery || isMigrations ? [] : process.argv.slice(2),
+  args: isHttp || isQuery || isMigrations || isPlans ? [] : process.argv.slice(2),
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -54,6 +57,7 @@ process.exitCode = await main();
 async function main(): Promise<number> {
   if (isHttp) return fuzzHttp(process.argv.slice(3));
   if (isMigrations) return fuzzMigrations(process.argv.slice(3));
+  if (isPlans) return fuzzPlans(process.argv.slice(3));
   if (isQuery) return fuzzQuery(process.argv.slice(3));
   return options.faults ? runFaults({ only: options.only, seed: Number(options.seed) }) : fuzz();
 }

@@ -8,6 +8,9 @@ import { startPostgres } from '../../support/postgres.ts';
 import { DoorLane } from '../doors/door-lane.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import { loadDoors } from '../doors/store-modules.ts';
+import { inServer, loadPlanDoors } from '../plans/main.ts';
+import { PLAN_FAULTS } from '../plans/plan-fault-list.ts';
+import { noPlanCounts, type PlanDisagreement, runPlans } from '../plans/run.ts';
 import { loadCompiler } from '../policies/compiler.ts';
 import { type Disagreement, type Lane, noCounts, type Run, runWorld } from '../policies/run.ts';
 import { FEW_ROWS, MANY_ROWS } from '../policies/world.ts';
@@ -90,6 +93,7 @@ type Found = Disagreement | Error | string;
 type Search = (copy: ProgramCopy, grounds: Grounds) => Promise<Found | undefined>;
 
 function searchOf(fault: Fault): Search {
+  if (PLAN_FAULTS.includes(fault)) return planCopy;
   if (LIST_FAULTS.includes(fault)) return listCopy;
   if (QUERY_FAULTS.includes(fault)) return queryCopy;
   const isOfStore = /^src\/(?:database|records)\//.test(fault.file) || fault.file === 'src/policy/access.ts';
@@ -177,6 +181,26 @@ function listCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | un
         (await inOwnSchema(place, (db) => runLists(number, db, lists))) ??
         (await inOwnSchema(place, (db) => runRemembered(number, db, remembered)))
       );
+    };
+  });
+}
+
+/** A fault of the cost of a page shows in tables of some ten thousand rows. */
+const PLAN_ROWS = 50_000;
+const LISTS_OF_RULES = 40;
+
+function planCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | undefined> {
+  return firstFound(async (isLate) => {
+    const doors = await loadPlanDoors(copy.root);
+    let found: string | undefined;
+    const isOver = () => found !== undefined || isLate();
+    const note = ({ cause }: PlanDisagreement): void => {
+      found ??= cause;
+    };
+    const run = { doors, seed, counts: noPlanCounts(), rows: PLAN_ROWS, lists: LISTS_OF_RULES, note, isOver };
+    return async (number) => {
+      await inServer(url, doors, (place) => runPlans(number, place, run));
+      return found;
     };
   });
 }

@@ -1,0 +1,160 @@
+/** One connection for the statements of lists, which also says how many buffers each reads, as a new and as a remembered statement. */
+import pg from 'pg';
+import type { Cells, Database } from '../../../src/database/contract.ts';
+import { readServerUrl } from '../../../src/database/server-url.ts';
+import { isQueryCanceled } from '../../../src/database/to-store-error.ts';
+import type { Sql } from '../../../src/sql.ts';
+import type { QueryDoors } from '../query/store-modules.ts';
+
+/** The statement was cut off, or would take too long. */
+export class TooSlow extends Error {}
+
+export interface Session {
+  rows(statement: Sql): Promise<readonly Cells[]>;
+  /** The rows of a text of the fuzz. */
+  text(text: string): Promise<readonly Cells[]>;
+  /** Runs a statement that may take minutes. */
+  unlimited(text: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The longest statement of PostgreSQL, in ms. */
+const LONGEST_MS = 4_000;
+/** The embedded database cannot cancel a statement, so the planner's estimate decides. */
+const MOST_COST = 400_000;
+
+const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
+
+export async function openServerSession(url: string): Promise<Session> {
+  const client = new pg.Client(readServerUrl(url).config);
+  await client.connect();
+  await client.query(`SET statement_timeout = ${LONGEST_MS}`);
+  const ask = async (text: string, values?: unknown[]): Promise<readonly Cells[]> => {
+    try {
+      const { rows } = await client.query({ text, values, rowMode: 'array', types: AS_TEXT } as pg.QueryArrayConfig);
+      return rows as Cells[];
+    } catch (error) {
+      throw isQueryCanceled(error) ? new TooSlow() : error;
+    }
+  };
+  const unlimited = async (text: string): Promise<void> => {
+    await client.query('SET statement_timeout = 0');
+    await client.query(text);
+    await client.query(`SET statement_timeout = ${LONGEST_MS}`);
+  };
+  return {
+    rows: ({ text, values }) => ask(text, values),
+    text: (text) => ask(text),
+    unlimited,
+    close: () => client.end(),
+  };
+}
+
+export function embeddedSession(db: Database, doors: QueryDoors): Session {
+  const { raw, sql } = doors.compiler.sql;
+  const text = (given: string) => db.rows(raw(given));
+  const rows = async (statement: Sql) => {
+    const plan = await db.rows(sql`EXPLAIN (FORMAT JSON) ${statement}`);
+    if (planIn(plan)['Total Cost']! > MOST_COST) throw new TooSlow();
+    return db.rows(statement);
+  };
+  const unlimited = async (given: string): Promise<void> => {
+    await db.run(raw(given));
+  };
+  return { rows, text, unlimited, close: async () => undefined };
+}
+
+type Plan = Readonly<Record<string, number>>;
+function planIn(rows: readonly Cells[]): Plan {
+  const [{ Plan }] = JSON.parse(rows.map(([line]) => line).join('\n')) as [{ readonly Plan: Plan }];
+  return Plan;
+}
+const BUFFERS = ['Shared Hit Blocks', 'Shared Read Blocks', 'Temp Read Blocks', 'Temp Written Blocks'];
+
+/** After so many uses, PostgreSQL decides between one plan for all values and another one each time. */
+const USES = 5;
+
+/** Values with which a text was asked before. */
+interface Former {
+  readonly given: string;
+  readonly cost: number;
+}
+
+export class BufferMeter {
+  readonly #session: Session;
+  /** The costliest former use of each text: after such uses, the plan for all values is the likeliest. */
+  readonly #former = new Map<string, Former>();
+  #statements = 0;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /** The buffers of a new statement. Infinity: it was cut off. */
+  async asNew(statement: Sql, settings: readonly string[] = []): Promise<number> {
+    const all = ['plan_cache_mode = force_custom_plan', ...settings];
+    return this.#prepared(statement, all, (execute) => this.#buffersOf(execute));
+  }
+
+  /** The buffers of a statement that was used five times by other callers, where they make another plan. */
+  async asRemembered(statement: Sql): Promise<number> {
+    const given = givenOf(statement);
+    const cost = await this.#prepared(statement, ['plan_cache_mode = force_custom_plan'], async (execute) => {
+      return planIn(await this.#session.text(`EXPLAIN (FORMAT JSON) ${execute}`))['Total Cost']!;
+    });
+    const known = this.#former.get(statement.text);
+    const former = known === undefined || known.cost < cost ? { given, cost } : known;
+    this.#former.set(statement.text, former);
+    return this.#prepared(statement, [], async (execute, name) => {
+      for (let use = 0; use < USES; use++) await this.#session.text(`EXPLAIN EXECUTE ${name}${former.given}`);
+      return this.#buffersOf(execute);
+    });
+  }
+
+  /** The plan of a new statement, for a report. */
+  async planOf(statement: Sql, isRemembered: boolean): Promise<string> {
+    const mode = isRemembered ? 'force_generic_plan' : 'force_custom_plan';
+    const rows = await this.#prepared(statement, [`plan_cache_mode = ${mode}`], (execute) =>
+      this.#session.text(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS ON) ${execute}`),
+    );
+    return rows.map(([line]) => line).join('\n');
+  }
+
+  async #buffersOf(execute: string): Promise<number> {
+    try {
+      const plan = planIn(await this.#session.text(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${execute}`));
+      return BUFFERS.reduce((sum, name) => sum + (plan[name] ?? 0), 0);
+    } catch (error) {
+      if (error instanceof TooSlow) return Number.POSITIVE_INFINITY;
+      throw error;
+    }
+  }
+
+  async #prepared<T>(
+    statement: Sql,
+    settings: readonly string[],
+    work: (execute: string, name: string) => Promise<T>,
+  ): Promise<T> {
+    const name = `measured_${++this.#statements}`;
+    await this.#session.text(`PREPARE ${name} AS ${statement.text}`);
+    for (const setting of settings) await this.#session.text(`SET ${setting}`);
+    try {
+      return await work(`EXECUTE ${name}${givenOf(statement)}`, name);
+    } finally {
+      for (const setting of settings) await this.#session.text(`RESET ${setting.split(' ')[0]}`);
+      await this.#session.text(`DEALLOCATE ${name}`);
+    }
+  }
+}
+
+/** The values of a statement in its order, for EXECUTE. */
+function givenOf({ values }: Sql): string {
+  return values.length === 0 ? '' : `(${values.map(literalOf).join(', ')})`;
+}
+
+function literalOf(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL';
+  if (!Array.isArray(value)) return pg.escapeLiteral(String(value));
+  const elements = value.map((each) => (each === null ? 'NULL' : JSON.stringify(String(each))));
+  return pg.escapeLiteral(`{${elements.join()}}`);
+}

@@ -1,0 +1,33 @@
+/** Faults that change no byte of a page, but how much a page reads. */
+import { type Fault, fault } from '../faults/fault.ts';
+
+const PLANNER = 'src/records/page/page-planner.ts';
+const WHERE = 'src/policy/emit/where.ts';
+const CONTEXT = 'src/records/access-context.ts';
+
+export const PLAN_FAULTS: readonly Fault[] = [
+  fault(
+    PLANNER,
+    'every page is a walk',
+    /\(\(question\) => shortestWay\(question, statisticsOf\)\)/,
+    '(() => undefined)',
+  ),
+  fault(PLANNER, 'lists of keys have no bound', /<= FEW_KEYS/, '<= Number.POSITIVE_INFINITY'),
+  fault(PLANNER, 'the rows of any filter are found first', /MOST_FILTERED = 5_000/, 'MOST_FILTERED = 5_000_000'),
+  fault(
+    PLANNER,
+    'a walk before branches has no end',
+    /WALKS = \[1_000, 2_000, 5_000, 10_000\]/,
+    'WALKS = [10_000_000]',
+  ),
+  fault(PLANNER, 'a range has the order of another index', /column === 'id' \? empty : sql`t/, 'true ? empty : sql`t'),
+  fault(PLANNER, 'no statement is planned for its values', /return tests\.some\(/, 'return false && tests.some('),
+  fault(PLANNER, 'branches have no look-ups before them', /walk: looksUp \? WALKS\[0\] : undefined/, 'walk: undefined'),
+  fault(WHERE, 'a look-up may be hashed', /FENCE = raw\(' OFFSET 0'\)/, "FENCE = raw('')"),
+  fault(
+    CONTEXT,
+    'related records have lists of keys',
+    /'read'\)\.lookingUp\(\)\.where\(alias\)/,
+    "'read').where(alias)",
+  ),
+];

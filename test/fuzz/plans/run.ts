@@ -1,0 +1,352 @@
+/**
+ * One world: its lists as we write them, as new and as remembered statements, beside every other form that we know.
+ * All forms must find the same bytes, and ours must read about as few buffers as the best of them.
+ */
+import type { Database } from '../../../src/database/contract.ts';
+import type { AccessContext, Hooks } from '../../../src/records/access-context.ts';
+import type { StatisticsOf } from '../../../src/records/page/table-statistics.ts';
+import type { Records } from '../../../src/records/records.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
+import { storedTables } from '../../../src/schema/model/stored-names.ts';
+import type { Sql } from '../../../src/sql.ts';
+import { aroundDifference } from '../query/difference.ts';
+import type { QueryDoors } from '../query/store-modules.ts';
+import { Random } from '../random.ts';
+import { type AskedList, accessOf, randomList, requestOf, smallerLists } from './asked-lists.ts';
+import { BufferMeter, type Session, TooSlow } from './buffers.ts';
+import { asStated, FORMS, type Form, hooksOf, NotOfThisForm, OTHER_SETTINGS } from './forms.ts';
+import { PlanConditions } from './plan-conditions.ts';
+import { fillingsOf, randomWorld, type StoredNames, schemaText, type TableSpec, type WorldSpec } from './plan-world.ts';
+
+export interface PlanDoors extends QueryDoors {
+  readonly BackgroundStatistics: typeof import('../../../src/records/page/table-statistics.ts').BackgroundStatistics;
+}
+export interface PlanCounts {
+  worlds: number;
+  lists: number;
+  /** Statements in another form that were run and compared. */
+  forms: number;
+  /** Lists that read so many buffers that those of the other forms were counted. */
+  compared: number;
+  /** Forms that took too long. */
+  cutOff: number;
+  /** Lists that took too long in every form. */
+  slow: number;
+}
+export const noPlanCounts = (): PlanCounts => ({ worlds: 0, lists: 0, forms: 0, compared: 0, cutOff: 0, slow: 0 });
+
+export interface PlanRun {
+  readonly doors: PlanDoors;
+  readonly seed: number;
+  readonly counts: PlanCounts;
+  /** The rows of the largest table. */
+  readonly rows: number;
+  /** The lists of one set of rules. */
+  readonly lists: number;
+  /** Choices of the planner in place of ours, to see that the fuzz finds them. */
+  readonly hooks?: Hooks | undefined;
+  /** The only list that is compared, of all of the world. */
+  readonly only?: number | undefined;
+  note(disagreement: PlanDisagreement): void;
+  isOver(): boolean;
+}
+export interface PlanDisagreement {
+  /** One line, equal for disagreements of one cause. */
+  readonly cause: string;
+  readonly text: string;
+}
+/** A database without tables, and a session on it. */
+export interface PlanPlace {
+  readonly db: Database;
+  readonly session: Session;
+}
+
+const RULE_SETS = 3;
+const MOST_RATIO = 5;
+/** A page of few buffers may take some more. */
+const FEW_BUFFERS = 500;
+const MOST_BUFFERS = 3_000;
+const GOOD_BUFFERS = 300;
+
+export async function runPlans(number: number, place: PlanPlace, run: PlanRun): Promise<void> {
+  const random = new Random((run.seed * 1_000_151 + number * 7_933) >>> 0);
+  const world = randomWorld(random, run.rows);
+  let statisticsOf: StatisticsOf | undefined;
+  run.counts.worlds++;
+  for (let set = 0; set < RULE_SETS && !run.isOver(); set++) {
+    const { rules, schema, text } = ruledSchema(world, random, run.doors);
+    await run.doors.applyMigration(place.db, schema);
+    statisticsOf ??= await fillWorld(world, schema, place, run.doors);
+    const session = new PlanSession({ place, run, schema, statisticsOf, world });
+    for (let i = 0; i < run.lists && !run.isOver(); i++) {
+      const at = set * run.lists + i;
+      const list = randomList(world, rules, new Random((run.seed * 1_000_153 + number * 7_937 + at * 101) >>> 0));
+      const isOther = run.only !== undefined && run.only !== at;
+      const found = await session.examine(list, isOther);
+      if (found === undefined) continue;
+      const smallest = await session.shrunk(list, found);
+      const again = `npm run fuzz -- plans --seed ${run.seed} --rows ${run.rows} --lists ${run.lists} --world ${number} --list ${at}`;
+      run.note({ cause: found.cause, text: session.report(smallest, { rules, text, again }) });
+    }
+  }
+}
+
+/** Rules that the schema accepts. */
+function ruledSchema(world: WorldSpec, random: Random, { parseSchema }: PlanDoors) {
+  for (;;) {
+    const rules = new Map(world.tables.map((table) => [table.name, PlanConditions.rules(world, table, random)]));
+    const text = schemaText(world, rules);
+    const { schema, issues } = parseSchema(text);
+    if (schema !== undefined) return { rules, schema, text };
+    // A rule may be constant, too deep or too large.
+    const [first] = issues;
+    if (first === undefined || !JSON.stringify(issues).includes('access')) throw new Error(JSON.stringify(issues));
+  }
+}
+
+async function fillWorld(
+  world: WorldSpec,
+  schema: Schema,
+  { db, session }: PlanPlace,
+  doors: PlanDoors,
+): Promise<StatisticsOf> {
+  const later: string[] = [];
+  // References are right by their making.
+  await session.text(`SET session_replication_role = 'replica'`);
+  for (const table of world.tables) {
+    const filling = fillingsOf(table, namesOf(table, schema));
+    for (const statement of filling.analysed) await session.unlimited(statement);
+    later.push(...filling.later);
+  }
+  const tables = [...storedTables(schema)];
+  const statistics = new doors.BackgroundStatistics(db, tables);
+  await statistics.refresh();
+  const known = new Map(tables.map((table) => [table, statistics.of(table)]));
+  for (const statement of later) await session.unlimited(statement);
+  await session.text(`SET session_replication_role = 'origin'`);
+  return (table) => known.get(table);
+}
+
+function namesOf({ name, references, fields, links }: TableSpec, { collections }: Schema): StoredNames {
+  const collection = collections.get(name)!;
+  const columns = new Map([
+    ...fields.map((field) => [field.name, collection.fields.get(field.name)!.column] as const),
+    ...references.map((each) => {
+      const relation = collection.relations.get(each.name)!;
+      return [each.name, (relation as { readonly column: string }).column] as const;
+    }),
+  ]);
+  const linked = links && collection.relations.get(links.name);
+  return {
+    table: collection.table,
+    columns,
+    links:
+      linked?.kind === 'many_to_many'
+        ? { table: linked.linkTable, source: linked.sourceColumn, target: linked.targetColumn }
+        : undefined,
+  };
+}
+
+// ---------------------------------------------------------------- the lists of one set of rules
+
+/** A list as one form asks it. */
+interface Answer {
+  /** The page and its expands. */
+  readonly sent: readonly Sql[];
+  /** Undefined: it took too long. */
+  readonly shown: string | undefined;
+  readonly cursor: string | undefined;
+}
+interface MeasuredForm {
+  readonly name: string;
+  readonly statement: Sql;
+  readonly buffers: number;
+}
+interface Found {
+  readonly cause: string;
+  readonly list: AskedList;
+  readonly what: string;
+  readonly ours: readonly MeasuredForm[];
+  readonly forms: readonly MeasuredForm[];
+}
+
+interface AskedBy {
+  readonly access: AccessContext;
+  readonly cursor?: string | undefined;
+}
+
+/** The form has sent a statement that another form has sent. */
+class KnownStatement extends Error {}
+
+interface PlanSetting {
+  readonly place: PlanPlace;
+  readonly run: PlanRun;
+  readonly schema: Schema;
+  readonly statisticsOf: StatisticsOf;
+  readonly world: WorldSpec;
+}
+
+class PlanSession {
+  readonly #setting: PlanSetting;
+  readonly #meter: BufferMeter;
+  readonly #ours: Records;
+  readonly #forms: readonly { readonly form: Form; readonly records: Records }[];
+  #sent: Sql[] = [];
+  /** The first statements of all forms of a list; undefined: they may be equal. */
+  #known: Set<string> | undefined;
+
+  constructor(setting: PlanSetting) {
+    const { place, run, schema, statisticsOf } = setting;
+    this.#setting = setting;
+    this.#meter = new BufferMeter(place.session);
+    const rows: Database['rows'] = async (statement) => {
+      if (!statement.text.startsWith('EXPLAIN')) {
+        this.#sent.push(statement);
+        const key = JSON.stringify([statement.text, statement.values]);
+        if (this.#sent.length === 1 && this.#known?.has(key)) throw new KnownStatement();
+        this.#known?.add(key);
+      }
+      return place.session.rows(statement);
+    };
+    const watched = { ...place.db, replicaFor: () => ({ rows, run: place.db.run }) } as unknown as Database;
+    this.#ours = run.doors.createRecords(watched, schema, { statisticsOf, ...run.hooks });
+    this.#forms = FORMS.map((form) => ({
+      form,
+      records: run.doors.createRecords(watched, schema, hooksOf(form, statisticsOf)),
+    }));
+  }
+
+  /** @param isOther the list is only remembered */
+  async examine(list: AskedList, isOther = false): Promise<Found | undefined> {
+    const { doors, counts } = this.#setting.run;
+    const access = accessOf(list, doors, this.#setting.schema);
+    this.#known = undefined;
+    let cursor: string | undefined;
+    if (list.isSecond) {
+      cursor = (await this.#ask(this.#ours, list, { access })).cursor;
+      if (cursor === undefined) return undefined;
+    }
+    this.#known = new Set();
+    const ours = await this.#ask(this.#ours, list, { access, cursor });
+    const [page, ...expands] = ours.sent;
+    // The filters contradict the rules.
+    if (page === undefined) return undefined;
+    const measured = await this.#measured(page);
+    if (isOther) return undefined;
+    counts.lists++;
+    const most = Math.max(...measured.map(({ buffers }) => buffers));
+    const isLong = most > FEW_BUFFERS;
+    if (isLong) counts.compared++;
+    const forms: MeasuredForm[] = [...measured];
+    for (const { form, records } of this.#forms) {
+      const isStated = form.keys === 'as stated';
+      const other = await this.#ask(records, list, { access: isStated ? asStated(access) : access, cursor });
+      const [statement] = other.sent;
+      if (statement === undefined) continue;
+      // PostgreSQL may plan the whole condition in other ways.
+      if (isLong && form.isPlain)
+        for (const settings of OTHER_SETTINGS) {
+          const name = `${form.name}, ${settings.join(', ')}`;
+          forms.push({ name, statement, buffers: await this.#meter.asNew(statement, settings) });
+        }
+      if (other.shown === KNOWN) continue;
+      counts.forms++;
+      if (other.shown === undefined) counts.cutOff++;
+      else if (ours.shown !== undefined && other.shown !== ours.shown) {
+        const what = `${form.name}:\n  ours   ${aroundDifference(ours.shown, other.shown)}\n  other  ${aroundDifference(other.shown, ours.shown)}`;
+        const both = [{ name: form.name, statement, buffers: Number.NaN }];
+        return { cause: `bytes, ${form.name}`, list, what, ours: measured, forms: both };
+      }
+      if (isLong && other.shown !== undefined)
+        forms.push({ name: form.name, statement, buffers: await this.#meter.asNew(statement) });
+    }
+    const found = await this.#expandsOf(list, expands, { access, cursor });
+    if (found !== undefined) return found;
+    if (!isLong) return undefined;
+    const best = Math.min(...forms.map(({ buffers }) => buffers));
+    if (most === Number.POSITIVE_INFINITY && best === most) counts.slow++;
+    return isTooMany(most, best) ? this.#tooMany(list, measured, forms) : undefined;
+  }
+
+  /** Finds the smallest list that still shows the same. */
+  async shrunk(list: AskedList, found: Found): Promise<Found> {
+    for (const smaller of smallerLists(list)) {
+      const other = await this.examine(smaller).catch(() => undefined);
+      if (other !== undefined && other.cause.split(' ')[0] === found.cause.split(' ')[0])
+        return this.shrunk(smaller, other);
+    }
+    return found;
+  }
+
+  report(
+    found: Found,
+    { rules, text, again }: { rules: ReadonlyMap<string, readonly string[]>; text: string; again: string },
+  ): string {
+    const { list, what, ours, forms } = found;
+    const states = this.#setting.world.tables.map(({ name, rows, state }) => `${name} ${rows} (${state})`);
+    const all = [
+      ...ours.map((each) => ({ ...each, name: `OURS, ${each.name}` })),
+      ...forms.toSorted((a, b) => a.buffers - b.buffers),
+    ];
+    const sqlOf = ({ name, statement, buffers }: MeasuredForm): string =>
+      `--- ${name}: ${buffers} buffers\n${statement.text.replaceAll(/\n\s*/g, '\n  ')}\n  ${JSON.stringify(statement.values)}`;
+    return [
+      `DISAGREEMENT: ${what}`,
+      `  list     ${JSON.stringify(list)}`,
+      ...list.rules.map((i) => `  rule     ${rules.get(list.collection)![i]}`),
+      `  tables   ${states.join(', ')}`,
+      `  schema   ${text}`,
+      ...all.map(sqlOf),
+      `  again    ${again}`,
+    ].join('\n');
+  }
+
+  async #measured(page: Sql): Promise<readonly MeasuredForm[]> {
+    const asNew = { name: 'new', statement: page, buffers: await this.#meter.asNew(page) };
+    if (page.isPlannedAnew) return [asNew];
+    return [asNew, { name: 'remembered', statement: page, buffers: await this.#meter.asRemembered(page) }];
+  }
+
+  /** Compares the statements of expands, of a few hundred rows at most, with those that have the rules as stated. */
+  async #expandsOf(list: AskedList, ours: readonly Sql[], asked: AskedBy): Promise<Found | undefined> {
+    let others: readonly Sql[] | undefined;
+    for (const [i, statement] of ours.entries()) {
+      const measured = await this.#measured(statement);
+      const most = Math.max(...measured.map(({ buffers }) => buffers));
+      if (most <= FEW_BUFFERS) continue;
+      this.#known = undefined;
+      others ??= (await this.#ask(this.#ours, list, { ...asked, access: asStated(asked.access) })).sent.slice(1);
+      if (others[i] === undefined) continue;
+      const stated = { name: 'as stated', statement: others[i], buffers: await this.#meter.asNew(others[i]) };
+      if (isTooMany(most, stated.buffers)) return this.#tooMany(list, measured, [stated], 'expand ');
+    }
+    return undefined;
+  }
+
+  #tooMany(list: AskedList, ours: readonly MeasuredForm[], forms: readonly MeasuredForm[], of = ''): Found {
+    const [best] = forms.toSorted((a, b) => a.buffers - b.buffers);
+    const read = ours.map(({ name, buffers }) => `${name} ${buffers}`).join(', ');
+    const cause = `buffers ${of}of ${list.collection}: ${best!.name}`;
+    return { cause, list, what: `${of}${read}; ${best!.name} ${best!.buffers} buffers`, ours, forms };
+  }
+
+  async #ask(records: Records, list: AskedList, { access, cursor }: AskedBy): Promise<Answer> {
+    const { run, schema } = this.#setting;
+    const sent: Sql[] = [];
+    this.#sent = sent;
+    try {
+      const page = await records.list(access, requestOf(list, cursor, run.doors, schema));
+      return { sent, shown: `${page.hasMore} ${page.json}`, cursor: page.nextCursor };
+    } catch (error) {
+      if (error instanceof NotOfThisForm) return { sent: [], shown: undefined, cursor: undefined };
+      if (error instanceof KnownStatement) return { sent, shown: KNOWN, cursor: undefined };
+      if (error instanceof TooSlow) return { sent, shown: undefined, cursor: undefined };
+      throw error;
+    }
+  }
+}
+
+const KNOWN = 'known';
+
+const isTooMany = (ours: number, best: number): boolean =>
+  ours > Math.max(MOST_RATIO * best, FEW_BUFFERS) || (best <= GOOD_BUFFERS && ours > MOST_BUFFERS);
