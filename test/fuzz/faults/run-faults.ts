@@ -8,7 +8,7 @@ import { startPostgres } from '../../support/postgres.ts';
 import { DoorLane } from '../doors/door-lane.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import { loadDoors } from '../doors/store-modules.ts';
-import { inServer, loadPlanDoors } from '../plans/main.ts';
+import { FEW_BUFFERS, inServer, loadPlanDoors } from '../plans/main.ts';
 import { PLAN_FAULTS } from '../plans/plan-fault-list.ts';
 import { noPlanCounts, type PlanDisagreement, runPlans } from '../plans/run.ts';
 import { loadCompiler } from '../policies/compiler.ts';
@@ -197,7 +197,17 @@ function planCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | un
     const note = ({ cause }: PlanDisagreement): void => {
       found ??= cause;
     };
-    const run = { doors, seed, counts: noPlanCounts(), rows: PLAN_ROWS, lists: LISTS_OF_RULES, note, isOver };
+    const run = {
+      doors,
+      seed,
+      counts: noPlanCounts(),
+      rows: PLAN_ROWS,
+      lists: LISTS_OF_RULES,
+      few: FEW_BUFFERS,
+      note,
+      isKnown: () => true,
+      isOver,
+    };
     return async (number) => {
       await inServer(url, doors, (place) => runPlans(number, place, run));
       return found;

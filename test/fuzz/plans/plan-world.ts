@@ -72,7 +72,7 @@ function placeOf(rows: number, references: readonly ReferenceSpec[], random: Ran
   if (roll < 0.5) return hashed('n', salt);
   if (roll < 0.7) return `((n - 1) / ${rows}::float8)`;
   if (roll < 0.8) return `(1 - n / ${rows}::float8)`;
-  return reference === undefined ? hashed('n', salt) : hashed(`"r_${reference.name}"`, salt);
+  return reference === undefined ? hashed('n', salt) : hashed(`coalesce("r_${reference.name}", 0)`, salt);
 }
 
 /** The first value where the place is below its share, and so on; the last value else. */
@@ -191,7 +191,8 @@ function randomField(name: string, { rows, references, random }: FieldDrawing): 
     case 'level': {
       const values = ['draft', 'ready', 'odd'];
       const sql = byShares(place, values.map(quoted), random.pick(SHARES));
-      return { ...own, type: 'string', sql, values: [...values, 'none'] };
+      // A new user has an address alone.
+      return { ...own, isRequired: name !== 'level', type: 'string', sql, values: [...values, 'none'] };
     }
     case 'kind': {
       const count = random.pick([7, 50, 1000]);

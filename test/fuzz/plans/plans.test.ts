@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import type { Hooks } from '../../../src/records/access-context.ts';
 import { openEmbeddedDatabase } from '../../support/embedded.ts';
 import { embeddedSession } from './buffers.ts';
-import { loadPlanDoors } from './main.ts';
+import { FEW_BUFFERS, loadPlanDoors } from './main.ts';
 import { noPlanCounts, type PlanDisagreement, runPlans } from './run.ts';
 
 async function runSmall({ rows, lists }: { rows: number; lists: number }, hooks?: Hooks) {
@@ -16,7 +16,11 @@ async function runSmall({ rows, lists }: { rows: number; lists: number }, hooks?
     const session = embeddedSession(db, doors);
     const note = (disagreement: PlanDisagreement): void => void found.push(disagreement);
     const isOver = () => found.length > 0;
-    await runPlans(0, { db, session }, { doors, seed: 20260401, counts, rows, lists, hooks, note, isOver });
+    await runPlans(
+      0,
+      { db, session },
+      { doors, seed: 20260401, counts, rows, lists, few: FEW_BUFFERS, hooks, note, isKnown: () => false, isOver },
+    );
   } finally {
     await db.close();
   }

@@ -13,7 +13,7 @@ import { aroundDifference } from '../query/difference.ts';
 import type { QueryDoors } from '../query/store-modules.ts';
 import { Random } from '../random.ts';
 import { type AskedList, accessOf, randomList, requestOf, smallerLists } from './asked-lists.ts';
-import { BufferMeter, type Session, TooSlow } from './buffers.ts';
+import { BufferMeter, type MeasuredForm, type Session, TooSlow } from './buffers.ts';
 import { asStated, FORMS, type Form, hooksOf, NotOfThisForm, OTHER_SETTINGS } from './forms.ts';
 import { PlanConditions } from './plan-conditions.ts';
 import { fillingsOf, randomWorld, type StoredNames, schemaText, type TableSpec, type WorldSpec } from './plan-world.ts';
@@ -41,6 +41,8 @@ export interface PlanRun {
   readonly counts: PlanCounts;
   /** The rows of the largest table. */
   readonly rows: number;
+  /** A page of so few buffers is not compared: some microseconds do not matter. */
+  readonly few: number;
   /** The lists of one set of rules. */
   readonly lists: number;
   /** Choices of the planner in place of ours, to see that the fuzz finds them. */
@@ -48,6 +50,8 @@ export interface PlanRun {
   /** The only list that is compared, of all of the world. */
   readonly only?: number | undefined;
   note(disagreement: PlanDisagreement): void;
+  /** A disagreement of this cause was noted. */
+  isKnown(cause: string): boolean;
   isOver(): boolean;
 }
 export interface PlanDisagreement {
@@ -63,8 +67,6 @@ export interface PlanPlace {
 
 const RULE_SETS = 3;
 const MOST_RATIO = 5;
-/** A page of few buffers may take some more. */
-const FEW_BUFFERS = 500;
 const MOST_BUFFERS = 3_000;
 const GOOD_BUFFERS = 300;
 
@@ -84,9 +86,9 @@ export async function runPlans(number: number, place: PlanPlace, run: PlanRun): 
       const isOther = run.only !== undefined && run.only !== at;
       const found = await session.examine(list, isOther);
       if (found === undefined) continue;
-      const smallest = await session.shrunk(list, found);
+      const smallest = run.isKnown(found.cause) ? found : await session.shrunk(list, found);
       const again = `npm run fuzz -- plans --seed ${run.seed} --rows ${run.rows} --lists ${run.lists} --world ${number} --list ${at}`;
-      run.note({ cause: found.cause, text: session.report(smallest, { rules, text, again }) });
+      run.note({ cause: found.cause, text: await session.report(smallest, { rules, text, again }) });
     }
   }
 }
@@ -157,11 +159,6 @@ interface Answer {
   readonly shown: string | undefined;
   readonly cursor: string | undefined;
 }
-interface MeasuredForm {
-  readonly name: string;
-  readonly statement: Sql;
-  readonly buffers: number;
-}
 interface Found {
   readonly cause: string;
   readonly list: AskedList;
@@ -174,6 +171,17 @@ interface AskedBy {
   readonly access: AccessContext;
   readonly cursor?: string | undefined;
 }
+
+interface Reported {
+  readonly rules: ReadonlyMap<string, readonly string[]>;
+  /** The schema file. */
+  readonly text: string;
+  /** The command that shows the same. */
+  readonly again: string;
+}
+
+const textOf = ({ name, statement, buffers }: MeasuredForm): string =>
+  `--- ${name}: ${buffers} buffers\n${statement.text.replaceAll(/\n\s*/g, '\n  ')}\n  ${JSON.stringify(statement.values)}`;
 
 /** The form has sent a statement that another form has sent. */
 class KnownStatement extends Error {}
@@ -218,7 +226,7 @@ class PlanSession {
 
   /** @param isOther the list is only remembered */
   async examine(list: AskedList, isOther = false): Promise<Found | undefined> {
-    const { doors, counts } = this.#setting.run;
+    const { doors, counts, few } = this.#setting.run;
     const access = accessOf(list, doors, this.#setting.schema);
     this.#known = undefined;
     let cursor: string | undefined;
@@ -227,6 +235,8 @@ class PlanSession {
       if (cursor === undefined) return undefined;
     }
     this.#known = new Set();
+    const { session } = this.#setting.place;
+    await session.limit('ours');
     const ours = await this.#ask(this.#ours, list, { access, cursor });
     const [page, ...expands] = ours.sent;
     // The filters contradict the rules.
@@ -235,9 +245,10 @@ class PlanSession {
     if (isOther) return undefined;
     counts.lists++;
     const most = Math.max(...measured.map(({ buffers }) => buffers));
-    const isLong = most > FEW_BUFFERS;
+    const isLong = most > few;
     if (isLong) counts.compared++;
     const forms: MeasuredForm[] = [...measured];
+    await session.limit('other');
     for (const { form, records } of this.#forms) {
       const isStated = form.keys === 'as stated';
       const other = await this.#ask(records, list, { access: isStated ? asStated(access) : access, cursor });
@@ -247,7 +258,7 @@ class PlanSession {
       if (isLong && form.isPlain)
         for (const settings of OTHER_SETTINGS) {
           const name = `${form.name}, ${settings.join(', ')}`;
-          forms.push({ name, statement, buffers: await this.#meter.asNew(statement, settings) });
+          forms.push({ name, statement, settings, buffers: await this.#meter.asNew(statement, settings) });
         }
       if (other.shown === KNOWN) continue;
       counts.forms++;
@@ -260,12 +271,13 @@ class PlanSession {
       if (isLong && other.shown !== undefined)
         forms.push({ name: form.name, statement, buffers: await this.#meter.asNew(statement) });
     }
+    await session.limit('ours');
     const found = await this.#expandsOf(list, expands, { access, cursor });
     if (found !== undefined) return found;
     if (!isLong) return undefined;
     const best = Math.min(...forms.map(({ buffers }) => buffers));
     if (most === Number.POSITIVE_INFINITY && best === most) counts.slow++;
-    return isTooMany(most, best) ? this.#tooMany(list, measured, forms) : undefined;
+    return isTooMany(most, best, few) ? this.#tooMany(list, measured, forms) : undefined;
   }
 
   /** Finds the smallest list that still shows the same. */
@@ -278,25 +290,23 @@ class PlanSession {
     return found;
   }
 
-  report(
-    found: Found,
-    { rules, text, again }: { rules: ReadonlyMap<string, readonly string[]>; text: string; again: string },
-  ): string {
+  async report(found: Found, { rules, text, again }: Reported): Promise<string> {
     const { list, what, ours, forms } = found;
     const states = this.#setting.world.tables.map(({ name, rows, state }) => `${name} ${rows} (${state})`);
-    const all = [
-      ...ours.map((each) => ({ ...each, name: `OURS, ${each.name}` })),
-      ...forms.toSorted((a, b) => a.buffers - b.buffers),
-    ];
-    const sqlOf = ({ name, statement, buffers }: MeasuredForm): string =>
-      `--- ${name}: ${buffers} buffers\n${statement.text.replaceAll(/\n\s*/g, '\n  ')}\n  ${JSON.stringify(statement.values)}`;
+    const sorted = forms.toSorted((a, b) => a.buffers - b.buffers);
+    const [worst] = ours.toSorted((a, b) => b.buffers - a.buffers);
+    const planOf = async (form: MeasuredForm): Promise<string> =>
+      `plan of ${form.name}:\n${await this.#meter.planOf(form).catch(String)}`;
     return [
       `DISAGREEMENT: ${what}`,
       `  list     ${JSON.stringify(list)}`,
       ...list.rules.map((i) => `  rule     ${rules.get(list.collection)![i]}`),
       `  tables   ${states.join(', ')}`,
       `  schema   ${text}`,
-      ...all.map(sqlOf),
+      ...ours.map((each) => textOf({ ...each, name: `OURS, ${each.name}` })),
+      ...sorted.map(textOf),
+      await planOf(worst!),
+      await planOf(sorted[0]!),
       `  again    ${again}`,
     ].join('\n');
   }
@@ -313,12 +323,13 @@ class PlanSession {
     for (const [i, statement] of ours.entries()) {
       const measured = await this.#measured(statement);
       const most = Math.max(...measured.map(({ buffers }) => buffers));
-      if (most <= FEW_BUFFERS) continue;
+      if (most <= this.#setting.run.few) continue;
       this.#known = undefined;
       others ??= (await this.#ask(this.#ours, list, { ...asked, access: asStated(asked.access) })).sent.slice(1);
       if (others[i] === undefined) continue;
       const stated = { name: 'as stated', statement: others[i], buffers: await this.#meter.asNew(others[i]) };
-      if (isTooMany(most, stated.buffers)) return this.#tooMany(list, measured, [stated], 'expand ');
+      if (isTooMany(most, stated.buffers, this.#setting.run.few))
+        return this.#tooMany(list, measured, [stated], 'expand ');
     }
     return undefined;
   }
@@ -348,5 +359,5 @@ class PlanSession {
 
 const KNOWN = 'known';
 
-const isTooMany = (ours: number, best: number): boolean =>
-  ours > Math.max(MOST_RATIO * best, FEW_BUFFERS) || (best <= GOOD_BUFFERS && ours > MOST_BUFFERS);
+const isTooMany = (ours: number, best: number, few: number): boolean =>
+  ours > Math.max(MOST_RATIO * best, few) || (best <= GOOD_BUFFERS && ours > MOST_BUFFERS);
