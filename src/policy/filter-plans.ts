@@ -16,7 +16,7 @@ import { type Binding, type RequestPlan, requestPlanOf } from './lower/specialis
 import { OPERATORS } from './operators.ts';
 import type { Catalog, Checked, Verdict } from './types.ts';
 import type { Readable, Visibility } from './visibility.ts';
-import { conjunctsOf, nodesOf } from './visit.ts';
+import { conjunctsOf } from './visit.ts';
 
 const MOST_PLANS = 512;
 /** The limit of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
@@ -115,7 +115,10 @@ class AskedVerdicts implements Visibility {
 /** Without a rule of its own, a member is as readable as its record. */
 const verdictOf = (rule: Readable | undefined): Verdict => rule?.verdict ?? 'allow';
 
-/** A filter that searches by an index of its own, is one relation test, or has relation tests beside others. */
+/**
+ * A filter that searches by an index of its own, or is one relation test; or has relation tests beside others, or tests
+ * other than for values.
+ */
 export type Opacity = 'search' | 'related' | 'mixed';
 
 const isOneList = (exists: Exists): boolean =>
@@ -124,7 +127,8 @@ const isOneList = (exists: Exists): boolean =>
 function opacityOf(cond: Condition): Opacity | undefined {
   if (cond.kind === 'exists') return isOneList(cond) ? 'related' : 'mixed';
   if (conjunctsOf(cond).some((part) => part.kind === 'test' && OPERATORS[part.op].sides === 'search')) return 'search';
-  return nodesOf(cond).some(({ kind }) => kind === 'exists') ? 'mixed' : undefined;
+  const isOfValues = cond.kind === 'const' || conjunctsOf(cond).every((part) => isValueTest(part));
+  return isOfValues ? undefined : 'mixed';
 }
 
 interface PrintedFilter {

@@ -10,7 +10,7 @@ import { raw, type Sql } from '../sql.ts';
 import type { Branch, KeyCount } from './branch.ts';
 import { DecidableLeaves, type Facts, type FactsOf, factsOf } from './column-facts.ts';
 import type { Condition, Exists } from './condition.ts';
-import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
+import { type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import type { Printing } from './emit/printing.ts';
@@ -116,9 +116,10 @@ class BoundResidual implements Residual {
 
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
     const source = this.#source;
-    if (typeof source === 'function') return this.#cached.branches(alias, indexed)?.map((each) => each.placed(source));
+    if (typeof source === 'function')
+      return this.#cached.branches(alias, indexed, this.#lists)?.map((each) => each.placed(source));
     const { values } = this;
-    return this.#cached.branches(alias, indexed)?.map((each) => each.fill(values));
+    return this.#cached.branches(alias, indexed, this.#lists)?.map((each) => each.fill(values));
   }
 
   #where(printing: Printing): Sql {
@@ -256,6 +257,11 @@ export class ResidualCache {
   }
 }
 
+interface KnownBranches {
+  readonly indexed: ReadonlySet<string>;
+  readonly shapes: readonly BranchShape[] | undefined;
+}
+
 interface ResidualParts {
   readonly cond: Condition;
   /** The values that a request binds. */
@@ -288,7 +294,7 @@ export class CachedResidual {
   readonly #texts = new BoundedMap<string, Where>(KEPT_TEXTS);
   /** Remainders by the outcomes of the leaves. */
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
-  #branches: (BranchPrinting & { readonly shapes: readonly BranchShape[] | undefined }) | undefined;
+  readonly #branches = new BoundedMap<string, KnownBranches>(KEPT_TEXTS);
 
   constructor({ cond, slots, predicate, needsNext, written }: ResidualParts) {
     this.cond = cond;
@@ -321,10 +327,13 @@ export class CachedResidual {
     return new CachedResidual({ cond, slots, predicate: (values) => closures(cond)(values), needsNext, written });
   }
 
-  branches(alias: string, indexed: ReadonlySet<string>): readonly BranchShape[] | undefined {
-    if (this.#branches?.alias !== alias || this.#branches.indexed !== indexed)
-      this.#branches = { alias, indexed, shapes: branchesOf(this.cond, { alias, indexed }) };
-    return this.#branches.shapes;
+  branches(alias: string, indexed: ReadonlySet<string>, lists?: string): readonly BranchShape[] | undefined {
+    const key = lists === undefined ? alias : `${alias}|${lists}`;
+    const known = this.#branches.get(key);
+    if (known?.indexed === indexed) return known.shapes;
+    const shapes = branchesOf(this.cond, { alias, indexed, listed: this.#listed(lists) });
+    this.#branches.set(key, { indexed, shapes });
+    return shapes;
   }
 
   /** @param lists a character for each test that can be a list of keys; undefined: all are */
@@ -333,11 +342,13 @@ export class CachedResidual {
     const key = `${alias}|${next}|${inUnion}|${lists}`;
     const known = this.#texts.get(key);
     if (known !== undefined) return known;
-    const where = whereOf(this.cond, { ...printing, listed: lists === undefined ? undefined : this.#listed(lists) });
+    const where = whereOf(this.cond, { ...printing, listed: this.#listed(lists) });
     this.#texts.set(key, where);
     return where;
   }
-  #listed(lists: string): ReadonlySet<Exists> {
+
+  #listed(lists: string | undefined): ReadonlySet<Exists> | undefined {
+    if (lists === undefined) return undefined;
     return new Set(this.lists().flatMap(({ exists }, i) => (lists[i] === LISTED ? [exists] : [])));
   }
 }

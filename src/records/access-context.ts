@@ -218,7 +218,25 @@ export const visibilityOf = ({ permit, member }: AccessContext): Visibility => (
   member: (collection, name) => member(collection, name, 'read')?.lookingUp(),
 });
 
-/** The same for statements that read all rows of their tables. */
+/** The same access, whose rules for reading have lists of keys where there are few, and look-ups elsewhere. */
+export function lookingUpIn({ pages }: Store, access: AccessContext): AccessContext {
+  const known = new Map<Permit, Permit>();
+  const decided = (permit: Permit): Permit => {
+    const made = known.get(permit) ?? permit.lookingUp(pages.isFew);
+    known.set(permit, made);
+    return made;
+  };
+  return {
+    ...access,
+    permit: (of, action) => (action === 'read' ? decided(access.permit(of, action)) : access.permit(of, action)),
+    member: (...of) => {
+      const permit = access.member(...of);
+      return permit && decided(permit);
+    },
+  };
+}
+
+/** The same for statements that read all rows of their tables, and for an access whose look-ups are decided. */
 export const wholeVisibilityOf = ({ permit, member }: AccessContext): Visibility => ({
   records: (collection) => permit(collection, 'read'),
   member: (collection, name) => member(collection, name, 'read'),

@@ -18,6 +18,8 @@ export interface BranchPrinting {
   readonly alias: string;
   /** Columns of the record that an index begins with, followed by the id. */
   readonly indexed: ReadonlySet<string>;
+  /** The relation tests beside the one that gives the keys that are lists of keys; undefined: all that can be. */
+  readonly listed?: ReadonlySet<Exists> | undefined;
 }
 export interface BranchShape {
   fill(values: Values): Branch;
@@ -29,6 +31,8 @@ export interface BranchShape {
 const MOST_BRANCHES = 8;
 /** The most values of one branch by which its records may be found. */
 const MOST_RANGES = 3;
+/** The most lists of keys of one branch. */
+const MOST_KEYS = 2;
 /** The most parts of one condition: a list waits for this analysis. */
 const MOST_VISITS = 64;
 
@@ -107,10 +111,9 @@ function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly Bra
   const ones = served
     .filter(isOfOneValue)
     .toSorted((a, b) => Number(a.right.kind !== 'slot') - Number(b.right.kind !== 'slot'));
-  const keys =
-    parts.find((part): part is Exists => isServedByKeys(part, cond, indexed)) ??
-    served.find((test) => !isOfOneValue(test));
-  return [...ones.slice(0, MOST_RANGES), ...(keys === undefined ? [] : [keys])];
+  const keys = parts.filter((part): part is Exists => isServedByKeys(part, cond, indexed));
+  const lists = served.filter((test) => !isOfOneValue(test));
+  return [...ones.slice(0, MOST_RANGES), ...[...keys, ...lists].slice(0, MOST_KEYS)];
 }
 
 function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<string>): boolean {
@@ -130,7 +133,7 @@ function branchShape(cond: Condition, accesses: readonly BranchAccess[], printin
   };
 }
 
-function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPrinting): BranchParts {
+function partsOfShape(cond: Condition, access: BranchAccess, { alias, listed }: BranchPrinting): BranchParts {
   const parts = conjunctsOf(cond);
   const tests = parts.filter((part) => isValueTest(part));
   const column = access.kind === 'test' ? access.left.column : semiJoinKeys(access, cond, alias)!.of.column;
@@ -141,11 +144,11 @@ function partsOfShape(cond: Condition, access: BranchAccess, { alias }: BranchPr
   const isAll = rest.kind === 'const' && rest.value;
   let printed: Where | undefined;
   const where = () => {
-    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, range });
+    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, range, listed });
     return printed;
   };
-  const listed = () => (access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, alias)!.keys));
-  const keys = isOneRange ? undefined : listed();
+  const found = () => (access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, alias)!.keys));
+  const keys = isOneRange ? undefined : found();
   const count = isOneRange ? undefined : keysOfAccess(access);
   return { column, tests, others, count, keys, where };
 }

@@ -104,7 +104,8 @@ export class Printer {
     const keyList = keyListOf(cond);
     if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList));
     if (this.#isLookedUp(cond, underOr)) return this.#semiJoin(cond, FENCE);
-    if (!underOr) return this.#semiJoin(cond);
+    // A list of few keys is found once, and leaves PostgreSQL no way to read it again for each row.
+    if (!underOr && this.#listed?.has(cond) !== true) return this.#semiJoin(cond);
     return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond)) : this.#semiJoin(cond, this.#fence(cond));
   }
 

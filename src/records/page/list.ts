@@ -6,7 +6,7 @@ import type { Cells } from '../../database/contract.ts';
 import { planOf } from '../../database/planner.ts';
 import type { Filter } from '../../policy/filter.ts';
 import { type Sql, sql } from '../../sql.ts';
-import { type AccessContext, callerIdOf, type Store, visibilityOf } from '../access-context.ts';
+import { type AccessContext, callerIdOf, lookingUpIn, type Store, wholeVisibilityOf } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
 import { type Expansion, toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
@@ -15,7 +15,15 @@ import { scopeOf } from '../scope.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
-import { type AskedPage, askedPage, type CursorRequest, type ListRequest, PagePlan, pageShape } from './page-plan.ts';
+import {
+  type AskedPage,
+  askedPage,
+  type CursorRequest,
+  isInOrderOfIndex,
+  type ListRequest,
+  PagePlan,
+  pageShape,
+} from './page-plan.ts';
 import type { OpaqueFilter } from './page-planner.ts';
 
 export interface RecordPage extends Counted {
@@ -32,8 +40,10 @@ export interface Pages {
 }
 
 /** Throws `invalid_cursor` and `query_too_expensive`. */
-export async function list({ store, plans }: Pages, access: AccessContext, request: ListRequest): Promise<RecordPage> {
-  const { limit, count = 'none' } = request;
+export async function list({ store, plans }: Pages, caller: AccessContext, request: ListRequest): Promise<RecordPage> {
+  const { limit, count = 'none', sort = [] } = request;
+  const isShort = request.filter !== undefined && isInOrderOfIndex(store, caller.collection, sort);
+  const access = isShort ? lookingUpIn(store, caller) : caller;
   const cursors = request.cursors && (await cursorsOf(store, access, request.cursors));
 
   // Request: the filters and the list rule, bound to the caller
@@ -73,7 +83,7 @@ export async function list({ store, plans }: Pages, access: AccessContext, reque
 /** The estimate of a large table's rows that a filter finds, where the values of columns do not tell. */
 async function opaqueFilterOf(store: Store, access: AccessContext, filter: Filter): Promise<OpaqueFilter | undefined> {
   const { collection } = access;
-  const asked = filter.asked(access, visibilityOf(access));
+  const asked = filter.asked(access, wholeVisibilityOf(access));
   const { opacity } = asked;
   // Without a rule, no other way than the plain condition finds the records of a mixed filter.
   const isPlain = opacity === 'mixed' && access.permit(collection.name, 'list').verdict === 'allow';

@@ -9,7 +9,13 @@ import { type AskedFilter, equalityFilter, type Filter, type MemberValue } from 
 import type { Row } from '../../policy/types.ts';
 import type { ManyToMany } from '../../schema/model/model.ts';
 import { join, Place, plannedFor, type Sql, SqlForm, sql } from '../../sql.ts';
-import { type AccessContext, type Store, type UnindexedUse, visibilityOf } from '../access-context.ts';
+import {
+  type AccessContext,
+  type Store,
+  type UnindexedUse,
+  visibilityOf,
+  wholeVisibilityOf,
+} from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Expand } from '../expand.ts';
 import type { Members } from '../record-shape.ts';
@@ -95,7 +101,7 @@ export function askedPage(store: Store, access: AccessContext, { request, positi
   const related = own.length === exact.length ? NO_RELATED_FILTERS : exact.filter(isRelated);
   const place = { catalog: store.schema, collection: collection.name };
   const given = [...(own.length === 0 ? [] : [equalityFilter(own, place)]), ...(filter === undefined ? [] : [filter])];
-  const visibility = visibilityOf(access);
+  const visibility = wholeVisibilityOf(access);
   const filters = given.map((each) => each.asked(access, visibility));
 
   // The values that every matching record has decide parts of the list rule
@@ -110,18 +116,27 @@ export function askedPage(store: Store, access: AccessContext, { request, positi
   const links = related.length === 0 ? undefined : linkTestOf(related);
   const [first] = sort;
   const byId = first === undefined || isById(first);
-  const rule = byId || isByIndex(store, collection, first) ? permit.lookingUp(store.pages.isFew) : permit;
+  const endsEarly = isInOrderOfIndex(store, collection, sort);
+  const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : permit;
   const most = limit + 1 + offset;
   const known = { collection, permit: rule, looksUp: rule.looksUp, filters: tests, links, opaque, tenant };
   const choice = isFoundByFilter(tests, related) ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId });
-  return { request, position, filters, related, permit, rule, isOpen, tenant, ...choice };
+  // One plan for all values would expect the related rows of an average record
+  const isOpaque = filter !== undefined && filters.at(-1)!.opacity !== undefined;
+  const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly;
+  return { request, position, filters, related, permit, rule, isOpen, tenant, ...choice, isPlannedFor };
 }
 
-const isByIndex = (
+/** The page ends with its last row, while other orders read all rows that match. */
+export function isInOrderOfIndex(
   { pages }: Store,
   collection: AccessContext['collection'],
-  { path: { steps, field } }: Sorting,
-): boolean => steps.length === 0 && field !== undefined && pages.indexedOf(collection).has(field.column);
+  [first]: readonly Sorting[],
+): boolean {
+  if (first === undefined || isById(first)) return true;
+  const { steps, field } = first.path;
+  return steps.length === 0 && field !== undefined && pages.indexedOf(collection).has(field.column);
+}
 
 const NO_RELATED_FILTERS: readonly RelatedFilter[] = [];
 
@@ -235,7 +250,9 @@ class PageStatements {
   constructor(store: Store, access: AccessContext, page: AskedPage) {
     const { collection } = access;
     const { request, filters, related, position } = page;
-    const visibility = visibilityOf(access);
+    const { sort = [] } = request;
+    const isShort = request.filter === undefined && isInOrderOfIndex(store, collection, sort);
+    const visibility = isShort ? visibilityOf(access) : wholeVisibilityOf(access);
     this.#store = store;
     this.#access = access;
     this.#page = page;
@@ -251,7 +268,7 @@ class PageStatements {
     });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
-    this.keyset = keysetOf(request.sort ?? [], { scope, visibility, collection: collection.name, alias: 't' });
+    this.keyset = keysetOf(sort, { scope, visibility, collection: collection.name, alias: 't' });
     const members = withExpanded(request.members, request.expands ?? []);
     this.view = new RecordView(store, access, { collection: collection.name, members, tenant });
     this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;

@@ -317,14 +317,17 @@ const MOST_FILTERED = 5_000;
  * known of how the keys and the order of the page go together.
  */
 const WALK_FACTOR = 4;
-const WALKS = [1_000, 2_000, 5_000, 10_000];
+const WALKS = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
 
 /** Every way gives the same page, and statistics decide which is the shortest. */
 export function shortestWay(question: PageQuestion, statisticsOf: StatisticsOf): ChosenWay {
   const { links, filters, opaque, indexed, isById } = question;
-  if (opaque !== undefined && opaque.rows <= MOST_FILTERED)
-    return opaque.kind === 'mixed' ? undefined : { kind: 'gathered', isByKeys: opaque.kind === 'related' };
   const statistics = statisticsOf(question.table);
+  if (opaque !== undefined && opaque.rows <= MOST_FILTERED) {
+    const rule = isById && links === undefined && statistics && new Estimate(question, statistics, statisticsOf).ofRule;
+    if (rule && rule.cost < opaque.rows * FOUND) return rule.way;
+    return opaque.kind === 'mixed' ? undefined : { kind: 'gathered', isByKeys: opaque.kind === 'related' };
+  }
   if (statistics === undefined) return isById && links === undefined ? wayInAnyTable(question) : undefined;
   if (links !== undefined && statisticsOf(links.table) === undefined) return undefined;
   const served = links === undefined ? filters.filter((test) => isRange(test, indexed)) : [];
@@ -379,7 +382,7 @@ class Estimate {
 
   /** @param served filters that an index serves */
   shortest(served: readonly ColumnValues[]): ChosenWay {
-    const branches = this.#union;
+    const branches = this.ofRule;
     const range = this.#rangeOf(served);
     // The range of a filter holds fewer rows than the walk, in the same order.
     const other = range ?? { cost: this.#walk, way: undefined };
@@ -388,13 +391,16 @@ class Estimate {
       if (branches === undefined || !mayMeetNone) return other.way;
       const wholeWalk = this.#table.rows * this.#tested;
       if (branches.way.kind !== 'branches' || branches.cost > wholeWalk) return other.way;
-      const rows = WALKS.find((each) => each >= WALK_FACTOR * this.#walked) ?? WALKS.at(-1)!;
+      // A walk in vain costs no more than the branches after it.
+      const least = Math.max(WALK_FACTOR * this.#walked, branches.cost / this.#tested / 2);
+      const rows = WALKS.find((each) => each >= least) ?? WALKS.at(-1)!;
       return { ...branches.way, walk: rows };
     }
     return branches.way;
   }
 
-  get #union() {
+  /** The shortest way by the branches of the rule. */
+  get ofRule() {
     const branches = this.#branches;
     if (this.#question.branches === undefined) return undefined;
     const cost = branches.reduce((sum, each) => sum + each.cost, 0);
@@ -438,10 +444,13 @@ class Estimate {
     const ways = [branch, ...branch.alternatives].map((way) => this.#waysKeys(way));
     // The narrowest way tells the share of them all.
     const share = Math.min(...ways.map((way) => way.found * way.rest));
-    const costs = ways.map(({ way, keys, ofKey, found }) => {
+    const costs = ways.map(({ way, keys, keyRows, ofKey, found }) => {
       const met = Math.max((share / found) * this.#filtered, 1e-9);
       const read = Math.min(this.#table.rows * ofKey, this.#question.most / met);
-      return { branch: way, cost: keys * (RANGE + read * (this.#links === undefined ? FOUND : LINKED)) };
+      return {
+        branch: way,
+        cost: keyRows * FOUND + keys * (RANGE + read * (this.#links === undefined ? FOUND : LINKED)),
+      };
     });
     const [best] = costs.toSorted((a, b) => a.cost - b.cost);
     const clustering = this.#table.columns.get(best!.branch.column)?.clustering ?? 0;
@@ -459,13 +468,13 @@ class Estimate {
       if (test.column === column) own *= share;
       else rest *= share;
     }
-    if (isOneRange) return { way, keys: 1, ofKey: own, found: own, rest };
+    if (isOneRange) return { way, keys: 1, keyRows: 0, ofKey: own, found: own, rest };
     const ofKey = keyShare(known);
     const estimated = (count && estimatedKeys(count, this.#statisticsOf)) ?? UNKNOWN_KEYS;
     const keys = Math.min(known?.distinct ?? Number.POSITIVE_INFINITY, Math.max(1, estimated));
     // The elements of a list are known, so their shares are.
     const found = count?.kind === 'list' ? own : foundBy(count, { keys, ofKey, statisticsOf: this.#statisticsOf });
-    return { way, keys, ofKey, found, rest };
+    return { way, keys, keyRows: count?.kind === 'list' ? 0 : estimated, ofKey, found, rest };
   }
 }
 

@@ -63,7 +63,7 @@ export function embeddedSession(db: Database, doors: QueryDoors): Session {
   const rows = async (statement: Sql) => {
     if (statement.text.startsWith('EXPLAIN')) return db.rows(statement);
     const plan = await db.rows(sql`EXPLAIN (FORMAT JSON) ${statement}`);
-    if (planIn(plan)['Total Cost']! > MOST_COST) throw new TooSlow();
+    if (numberIn(planIn(plan), 'Total Cost') > MOST_COST) throw new TooSlow();
     return db.rows(statement);
   };
   const unlimited = async (given: string): Promise<void> => {
@@ -72,12 +72,29 @@ export function embeddedSession(db: Database, doors: QueryDoors): Session {
   return { rows, text, limit: async () => undefined, unlimited, close: async () => undefined };
 }
 
-type Plan = Readonly<Record<string, number>>;
+interface Plan extends Readonly<Record<string, unknown>> {
+  readonly Plans?: readonly Plan[];
+}
+const numberIn = (plan: Plan, name: string): number => (plan[name] ?? 0) as number;
 function planIn(rows: readonly Cells[]): Plan {
   const [{ Plan }] = JSON.parse(rows.map(([line]) => line).join('\n')) as [{ readonly Plan: Plan }];
   return Plan;
 }
 const BUFFERS = ['Shared Hit Blocks', 'Shared Read Blocks', 'Temp Read Blocks', 'Temp Written Blocks'];
+/** The rows of a plan that take as long as a buffer. */
+const ROWS_OF_A_BUFFER = 8;
+
+function costOf(plan: Plan): number {
+  const buffers = BUFFERS.reduce((sum, name) => sum + numberIn(plan, name), 0);
+  return buffers + Math.round(rowsOf(plan) / ROWS_OF_A_BUFFER);
+}
+
+/** The rows that all nodes pass on or drop. */
+function rowsOf(plan: Plan): number {
+  const { Plans = [] } = plan;
+  const own = numberIn(plan, 'Actual Rows') + numberIn(plan, 'Rows Removed by Filter');
+  return own * numberIn(plan, 'Actual Loops') + Plans.reduce((sum, each) => sum + rowsOf(each), 0);
+}
 
 /** After so many uses, PostgreSQL decides between one plan for all values and another one each time. */
 const USES = 5;
@@ -116,7 +133,7 @@ export class BufferMeter {
   async asRemembered(statement: Sql): Promise<number> {
     const given = givenOf(statement);
     const cost = await this.#prepared(statement, ['plan_cache_mode = force_custom_plan'], async (execute) => {
-      return planIn(await this.#session.text(`EXPLAIN (FORMAT JSON) ${execute}`))['Total Cost']!;
+      return numberIn(planIn(await this.#session.text(`EXPLAIN (FORMAT JSON) ${execute}`)), 'Total Cost');
     });
     const known = this.#former.get(statement.text);
     const former = known === undefined || known.cost < cost ? { given, cost } : known;
@@ -139,7 +156,7 @@ export class BufferMeter {
   async #buffersOf(execute: string): Promise<number> {
     try {
       const plan = planIn(await this.#session.text(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${execute}`));
-      return BUFFERS.reduce((sum, name) => sum + (plan[name] ?? 0), 0);
+      return costOf(plan);
     } catch (error) {
       if (error instanceof TooSlow) return Number.POSITIVE_INFINITY;
       throw error;
