@@ -79,9 +79,9 @@ const backsOf = ({ tables }: WorldSpec, { name }: TableSpec) =>
     ),
   );
 
-function sortOf({ fields, references }: TableSpec, random: Random): readonly string[] {
-  const own = ['id', 'created_at', ...fields.map(({ name }) => name)];
-  const names = [...own, ...own, ...references.map(({ name }) => `${name}.id`)];
+/** An order through a relation reads all rows in every form. */
+function sortOf({ fields }: TableSpec, random: Random): readonly string[] {
+  const names = ['id', 'created_at', ...fields.map(({ name }) => name)];
   const keys = Array.from({ length: random.pick([1, 1, 1, 2]) }, () => random.pick(names));
   return [...new Set(keys)].map((key) => (random.chance(0.5) ? `-${key}` : key));
 }
