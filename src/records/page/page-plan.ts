@@ -116,12 +116,12 @@ export function askedPage(store: Store, access: AccessContext, { request, positi
   const links = related.length === 0 ? undefined : linkTestOf(related);
   const [first] = sort;
   const byId = first === undefined || isById(first);
-  const endsEarly = isInOrderOfIndex(store, collection, sort);
+  const endsEarly = byId || isInOrderOfIndex(store, collection, sort);
   const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : permit;
   const most = limit + 1 + offset;
   const known = { collection, permit: rule, looksUp: rule.looksUp, filters: tests, links, opaque, tenant };
   const choice = isFoundByFilter(tests, related) ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId });
-  // One plan for all values would expect the related rows of an average record
+  // A plan for all values would expect the related rows of an average record
   const isOpaque = filter !== undefined && filters.at(-1)!.opacity !== undefined;
   const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly;
   return { request, position, filters, related, permit, rule, isOpen, tenant, ...choice, isPlannedFor };

@@ -1,4 +1,4 @@
-/** One connection for the statements of lists, which also says how many buffers each reads, as a new and as a remembered statement. */
+/** A connection for the statements of lists, which also measures what each costs, as a new and as a remembered statement. */
 import pg from 'pg';
 import type { Cells, Database } from '../../../src/database/contract.ts';
 import { readServerUrl } from '../../../src/database/server-url.ts';

@@ -85,7 +85,7 @@ const LARGE_TABLE: TableStatistics = { rows: 1_000_000_000, columns: new Map() }
 const KEYS_FACTOR = 10;
 
 /** Statistics by which the planner of pages has the lists of keys of a form. */
-export function statisticsFor({ keys, choose }: Form, real: StatisticsOf): StatisticsOf {
+function statisticsFor({ keys, choose }: Form, real: StatisticsOf): StatisticsOf {
   // A filter that finds related rows first is one of a large table.
   if (choose === gatheredByKeys) return () => LARGE_TABLE;
   if (keys !== 'lists') return () => undefined;

@@ -112,7 +112,7 @@ export async function inServer(url: string, doors: PlanDoors, work: Work): Promi
   });
 }
 
-export async function inEmbedded(doors: PlanDoors, work: Work): Promise<void> {
+async function inEmbedded(doors: PlanDoors, work: Work): Promise<void> {
   const db = await doors.openDatabase({});
   try {
     await work({ db, session: embeddedSession(db, doors) });

@@ -20,7 +20,7 @@ export class PlanConditions {
     this.#random = random;
   }
 
-  /** One to three rules of a collection; none: every record is shown. */
+  /** Makes up to three rules of a collection; none: every record is shown. */
   static rules(world: WorldSpec, table: TableSpec, random: Random): readonly string[] {
     if (random.chance(0.1)) return [];
     return Array.from({ length: random.pick([1, 1, 2, 3]) }, () =>

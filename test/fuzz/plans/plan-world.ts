@@ -32,7 +32,7 @@ export interface TableSpec {
   readonly links: LinkSpec | undefined;
   readonly state: TableState;
 }
-export interface LinkSpec {
+interface LinkSpec {
   readonly name: string;
   readonly collection: string;
   readonly rows: number;
@@ -147,7 +147,7 @@ function randomTable(name: string, rows: number, { tables, random }: Drawing): T
 const frequent = (rows: number, random: Random): string =>
   `1 + floor(${rows} * pow(${hashed('n', random.below(1000))}, ${random.pick([2, 4, 8])}))::int8`;
 
-/** Of four users each has none, a few or many of the rows. */
+/** Each of four users has none, a few or many of the rows. */
 function userOf(rows: number, users: TableSpec, random: Random): string {
   const few = [5, 50, 500].map((count) => Math.min(0.1, count / rows));
   const shares = [0.45, random.pick([0, ...few]), 0, random.pick([0, 0.05, ...few])].map((share) =>

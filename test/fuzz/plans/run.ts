@@ -1,5 +1,5 @@
 /**
- * One world: its lists as we write them, as new and as remembered statements, beside every other form that we know.
+ * A world: its lists as we write them, as new and as remembered statements, beside every other form that we know.
  * All forms must find the same bytes, and ours must read about as few buffers as the best of them.
  */
 import type { Database } from '../../../src/database/contract.ts';
@@ -55,7 +55,7 @@ export interface PlanRun {
   isOver(): boolean;
 }
 export interface PlanDisagreement {
-  /** One line, equal for disagreements of one cause. */
+  /** A line, equal for disagreements of one cause. */
   readonly cause: string;
   readonly text: string;
 }
