@@ -29,6 +29,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   tail: () => import('./tail.ts'),
   fairness: () => import('./fairness.ts'),
   start: () => import('./start.ts'),
+  memory: () => import('./memory.ts'),
   distribute: () => import('./distribute.ts'),
 };
 

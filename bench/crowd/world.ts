@@ -17,6 +17,7 @@ export type CrowdKind = 'postgres' | 'embedded';
 
 export interface CrowdOptions {
   readonly kind: CrowdKind;
+  /** With 0, the server is still in its first start. */
   readonly documents: number;
   /** A server to use. Default: a server of its own. */
   readonly databaseUrl?: string;
@@ -61,11 +62,14 @@ export class CrowdWorld {
       const first = await start();
       ends.unshift(() => end(first));
       const people = [await signUp(first.url, 'attacker'), await signUp(first.url, 'member')] as const;
-      // A data folder serves one process, so the rows of the embedded database come in between.
-      await end(first);
-      await fill(database, options.documents, people);
-      const server = await start();
-      ends.unshift(() => end(server));
+      let server = first;
+      if (options.documents > 0) {
+        // A data folder serves one process, so the rows of the embedded database come in between.
+        await end(first);
+        await fill(database, options.documents, people);
+        server = await start();
+        ends.unshift(() => end(server));
+      }
       const signedIn = [await signIn(server.url, people[0]), await signIn(server.url, people[1])] as const;
       return new CrowdWorld(server, signedIn, ends);
     } catch (error) {

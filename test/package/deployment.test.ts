@@ -17,7 +17,7 @@ const compose = parse(read('compose.yaml'));
 const PORT = SETTINGS.port.default;
 const settings = new Set<string>(Object.values(SETTINGS).map(({ env }) => env));
 /** Read by other programs than bylaw. */
-const FOREIGN = ['NODE_ENV', 'NODE_COMPILE_CACHE', 'POSTGRES_PASSWORD'];
+const FOREIGN = ['NODE_ENV', 'NODE_COMPILE_CACHE', 'MALLOC_TRIM_THRESHOLD_', 'POSTGRES_PASSWORD'];
 /** Running requests have so many seconds at the end; what stops the service must wait longer. */
 const DRAIN = Number(/DRAIN_MS = (\d+)_000/.exec(read('src/service/start-service.ts'))![1]);
 

@@ -1,7 +1,12 @@
-/** The version of a folder of the embedded database, and its errors as the operator reads them. */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+/** The creation of a folder of the embedded database, its version, and its errors as the operator reads them. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { codeOf, reasonOf } from '../../thrown.ts';
+import { ENGINE_MAIN } from './engine-socket.ts';
 
 /** The major version of the PostgreSQL in the embedded engine. */
 const ENGINE_MAJOR = 18;
@@ -12,6 +17,29 @@ export class FolderUnusable extends Error {
   constructor(folder: string, reason: string, cause?: unknown) {
     super(`the embedded database in ${folder} cannot be opened: ${reason}`, { cause });
     this.name = 'FolderUnusable';
+  }
+}
+
+/**
+ * Creates a missing folder in a process of its own, whose end gives back the memory that only the creation needs: 130 MiB.
+ * A folder that is not created here is created by the engine's thread, which reports the error.
+ */
+export async function createFolder(folder: string): Promise<void> {
+  if (existsSync(folder)) return;
+  const [parent, prefix] = [dirname(folder), `${basename(folder)}.new-`];
+  const created = join(parent, prefix + process.pid);
+  try {
+    // The creator of a service that was killed may still write into its own.
+    const unfinished = (await readdir(parent)).filter((name) => name.startsWith(prefix));
+    for (const name of unfinished) await rm(join(parent, name), { recursive: true, force: true });
+    await mkdir(created, { mode: 0o700 });
+    const stdio = ['ignore', 'ignore', 'ignore', 'ipc'] as const;
+    const creator = fork(fileURLToPath(ENGINE_MAIN), [created], { execArgv: [], stdio: [...stdio] });
+    const [code] = await once(creator, 'exit');
+    if (code === 0) await rename(created, folder);
+  } catch {
+  } finally {
+    await rm(created, { recursive: true, force: true });
   }
 }
 

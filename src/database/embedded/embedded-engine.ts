@@ -11,7 +11,7 @@ import { ident, raw, type Sql } from '../../sql.ts';
 import { codeOf, reasonOf } from '../../thrown.ts';
 import { deliver, StoreError, type Subscription } from '../contract.ts';
 import { CellClient } from '../pg-internals.ts';
-import { damaged, requireSameVersion } from './data-folder.ts';
+import { createFolder, damaged, requireSameVersion } from './data-folder.ts';
 import { EngineSocket } from './engine-socket.ts';
 
 export interface EmbeddedOptions {
@@ -92,6 +92,7 @@ export class EmbeddedEngine {
   async #start(): Promise<void> {
     const { folder } = this;
     const { snapshot, searchPath } = this.#options;
+    if (folder !== undefined) await createFolder(folder);
     if (folder !== undefined) await requireSameVersion(folder);
     const socket = await EngineSocket.open({ folder, snapshot: await snapshot?.arrayBuffer() });
     // Every option that the environment could change is set here.

@@ -13,16 +13,16 @@ import { memoized } from '../../memoized.ts';
 /** `workerData` of the thread. Without a folder or a snapshot, the database is empty, and in memory. */
 export interface EngineStart {
   readonly folder: string | undefined;
-  readonly snapshot: ArrayBuffer | undefined;
-  /** A module of WebAssembly. */
-  readonly code: object;
+  readonly snapshot?: ArrayBuffer | undefined;
+  /** A module of WebAssembly. Default: compiled by the thread. */
+  readonly code?: object;
 }
 
 /** Whole messages of PostgreSQL's protocol; or the error that ends the thread. */
 export type EngineAnswer = Uint8Array<ArrayBuffer> | Error;
 
 /** Source and build have the file beside this one. */
-const MAIN = new URL(`./engine-thread-main${extname(import.meta.url)}`, import.meta.url);
+export const ENGINE_MAIN = new URL(`./engine-thread-main${extname(import.meta.url)}`, import.meta.url);
 
 /**
  * MiB, allocated as used. PostgreSQL reports statements that are nested too deeply, unless the stack ends before: then
@@ -66,7 +66,7 @@ export class EngineSocket extends Duplex {
 
   static async open(place: Omit<EngineStart, 'code'>): Promise<EngineSocket> {
     const start: EngineStart = { ...place, code: await compiled() };
-    const thread = new Worker(MAIN, {
+    const thread = new Worker(ENGINE_MAIN, {
       name: 'embedded database',
       workerData: start,
       transferList: place.snapshot === undefined ? [] : [place.snapshot],

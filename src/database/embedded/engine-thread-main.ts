@@ -1,15 +1,19 @@
 /**
  * The main file of the thread of an `EngineSocket`: a server of PostgreSQL's protocol for one
- * connection, which negotiates nothing. An error at the start ends the thread.
+ * connection, which negotiates nothing. An error at the start ends the thread. As the main file of a
+ * process, it creates the folder that its argument names.
  */
-import { parentPort, workerData } from 'node:worker_threads';
-import { PGlite } from '@electric-sql/pglite';
-import { invariant } from '../../invariant.ts';
+import { setFlagsFromString } from 'node:v8';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type Extension, PGlite } from '@electric-sql/pglite';
 import type { EngineAnswer, EngineStart } from './engine-socket.ts';
 import { SyncedFolder } from './synced-folder.ts';
 
+/** PostgreSQL's default is 128 MB. The engine's memory holds all of it from the start, and the system caches the files as well. */
+const SHARED_BUFFERS = '32MB';
+const PARAMS = [...PGlite.defaultStartParams, '-c', `shared_buffers=${SHARED_BUFFERS}`];
 /** `-F` is `fsync = off`. */
-const SYNCED = PGlite.defaultStartParams.filter((param) => param !== '-F');
+const SYNCED = PARAMS.filter((param) => param !== '-F');
 
 /** The packet that starts a connection has no type: its first byte is one of its length. */
 const STARTUP = 0;
@@ -18,9 +22,44 @@ const WELCOME = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x4
 const TERMINATE = 0x58;
 
 function startPglite({ folder, snapshot, code }: EngineStart): Promise<PGlite> {
-  const options = { pgliteWasmModule: code };
-  if (folder === undefined) return PGlite.create({ ...options, loadDataDir: snapshot && new Blob([snapshot]) });
-  return PGlite.create({ ...options, fs: new SyncedFolder(folder), startParams: SYNCED });
+  const options = { pgliteWasmModule: code, extensions: { unoptimisedParser } };
+  if (folder !== undefined) return PGlite.create({ ...options, fs: new SyncedFolder(folder), startParams: SYNCED });
+  return PGlite.create({ ...options, loadDataDir: snapshot && new Blob([snapshot]), startParams: PARAMS });
+}
+
+/** The used part of the engine's code. */
+interface EngineCode {
+  stackSave(): number;
+  stackRestore(stack: number): void;
+  _scanner_init(): void;
+  _raw_parser(): void;
+}
+
+const unoptimisedParser: Extension = {
+  name: 'unoptimised parser',
+  setup: async (_engine, options) => ({ emscriptenOpts: { ...options, postRun: [leaveParserUnoptimised] } }),
+};
+
+/**
+ * V8 would optimise PostgreSQL's parser, the largest function of the engine, at each start: that takes 600 MiB and a second of
+ * a processor, and statements are parsed no faster. V8 never optimises a function whose first call falls in a time when a
+ * filter names another. The parser fails at its first allocation here, because the engine has not started; the functions
+ * that it calls before, the scanner's, are called earlier, because they must be optimised.
+ */
+function leaveParserUnoptimised(code: EngineCode): void {
+  failing(code, code._scanner_init);
+  setFlagsFromString('--wasm-tier-up-filter=0');
+  failing(code, code._raw_parser);
+  setFlagsFromString('--wasm-tier-up-filter=-1');
+}
+
+function failing(code: EngineCode, call: () => void): void {
+  const stack = code.stackSave();
+  try {
+    call();
+  } catch {
+    code.stackRestore(stack);
+  }
 }
 
 async function execute(engine: PGlite, messages: Uint8Array): Promise<EngineAnswer> {
@@ -54,9 +93,10 @@ function joinedParts(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-invariant(parentPort !== null, 'this file is the main file of a thread');
-const port = parentPort;
-const send = (answer: EngineAnswer): void => port.postMessage(answer, answer instanceof Error ? [] : [answer.buffer]);
+function serve(engine: PGlite, port: MessagePort): void {
+  const send = (answer: EngineAnswer): void => port.postMessage(answer, answer instanceof Error ? [] : [answer.buffer]);
+  port.on('message', (messages: Uint8Array) => void execute(engine, messages).then(send));
+}
 
-const engine = await startPglite(workerData as EngineStart);
-port.on('message', (messages: Uint8Array) => void execute(engine, messages).then(send));
+if (parentPort === null) await (await startPglite({ folder: process.argv[2] })).close();
+else serve(await startPglite(workerData as EngineStart), parentPort);

@@ -1,7 +1,16 @@
 // @module-tag long
 /** The embedded engine has a thread of its own: what it gives the event loop, and what becomes of the database when it ends. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -210,6 +219,31 @@ describe('a thread that ends', () => {
     const arguments_ = ['--input-type=module', '-e', script];
     const { stdout } = await promisify(execFile)(process.execPath, arguments_, { timeout: 30_000 });
     expect(stdout).toBe('[["1"]]\n');
+  });
+
+  it('the parser of statements stays unoptimised, which would take 600 MiB', async () => {
+    const script = `
+      const { getHeapStatistics } = await import('node:v8');
+      const { openDatabase } = await import('${SOURCE}');
+      const db = await openDatabase({ dataDir: ${JSON.stringify(folder)} });
+      for (let i = 0; i < 400; i++) await db.rows({ text: 'SELECT ' + i + ', 1'.repeat(100), params: [] });
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      await db.close();
+      console.log(getHeapStatistics().peak_malloced_memory / 2 ** 20);`;
+    const arguments_ = ['--input-type=module', '-e', script];
+    const { stdout } = await promisify(execFile)(process.execPath, arguments_, { timeout: 60_000 });
+    expect(Number(stdout)).toBeLessThan(300);
+  });
+});
+
+describe('a missing folder', () => {
+  it('a folder whose creation was interrupted is removed', async () => {
+    const parent = mkdtempSync(join(tmpdir(), 'bylaw-engine-'));
+    mkdirSync(join(parent, 'database.new-1', 'base'), { recursive: true });
+    const db = await openDatabase({ dataDir: parent });
+    await db.close();
+    expect(readdirSync(parent).filter((name) => name.startsWith('database'))).toEqual(['database']);
+    rmSync(parent, { recursive: true });
   });
 });
 
