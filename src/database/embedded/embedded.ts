@@ -2,8 +2,9 @@
  * PostgreSQL inside this process (PGlite), in a thread: a single connection, on which statements
  * and transactions take turns.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { currentCaller } from '../../caller.ts';
-import { type FairQueue, MAX_WAIT_MS } from '../../fair-queue.ts';
+import { type FairQueue, type Leave, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { raw, type Sql } from '../../sql.ts';
 import { type Cells, type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { laneQueue } from '../lanes/queue.ts';
@@ -54,6 +55,8 @@ class EmbeddedDatabase implements Database {
   readonly #slowTurns = laneQueue({ places: 1 });
   /** A separate queue: a short transaction that has given way does not wait for the slow statements of others. */
   readonly #longTurns = laneQueue({ places: 1 });
+  /** The rests of callers whose slow work has held up others. */
+  readonly #rests = new Map<string, Promise<void>>();
 
   constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
@@ -179,25 +182,42 @@ class EmbeddedDatabase implements Database {
   }
 
   /**
-   * The queue of the connection has one slow statement and one transaction that has given way at a time. Callers whom
-   * they have held up get the connection for as long, so that a request of several statements waits for a single one of
-   * each, however many another caller sends.
+   * The queue of the connection has one slow statement and one transaction that has given way at a time. Its caller rests
+   * for as long as it has held up others, so that a request of several statements waits for a single one of each, however
+   * many another caller sends.
    */
   async #enterSlowTurn(queue: FairQueue, patienceMs?: number): Promise<SlowTurn> {
-    const leave = await queue.enter(patienceMs);
-    const since = performance.now();
     const { id } = currentCaller();
+    const leave = await this.#enterRested(queue, patienceMs);
+    const since = performance.now();
     let restMs = 0;
     return {
       noteEnd: () => {
-        const isAwaited = this.#turns.hasOthersThan(id) && !queue.hasOthersThan(id);
-        if (isAwaited) restMs = performance.now() - since;
+        if (this.#turns.hasOthersThan(id) || queue.hasOthersThan(id)) restMs = performance.now() - since;
       },
       leave: () => {
-        if (restMs > 0) setTimeout(leave, restMs);
-        else leave();
+        if (restMs > 0) this.#rest(id, restMs);
+        leave();
       },
     };
+  }
+
+  async #enterRested(queue: FairQueue, patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
+    const end = performance.now() + patienceMs;
+    for (;;) {
+      const leave = await queue.enter(end - performance.now());
+      const rest = this.#rests.get(currentCaller().id);
+      if (rest === undefined) return leave;
+      leave(false);
+      await rest;
+    }
+  }
+
+  #rest(id: string, ms: number): void {
+    const rest = sleep(ms).finally(() => {
+      if (this.#rests.get(id) === rest) this.#rests.delete(id);
+    });
+    this.#rests.set(id, rest);
   }
 
   async #copy(folder: string, copy: (folder: string) => Promise<void>): Promise<void> {

@@ -15,7 +15,7 @@ const ask = (id: string, text: string, options: ReadOptions): Promise<unknown> =
   asCaller({ id, isKept: false }, () => db.rows(raw(text), options));
 const SLOW = "SELECT count(*) FROM generate_series(1, 400000) AS n WHERE n::text LIKE '%1%'";
 
-it.each(['quick', 'query'] as const)(
+it.each(['quick', 'query', 'slow'] as const)(
   'five %s reads in a row wait for one slow read of another caller',
   async (lane) => {
     const read = () => ask('bob', 'SELECT 1', { lane, limitMs: 2_000 });
