@@ -1,14 +1,16 @@
 /** When bytes are removed: with their records, and by the sweep: at the start and every hour, one at a time, also after a failed one, not after the end. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Database } from '../../src/database/contract.ts';
 import { createFiles, type Files } from '../../src/files/files.ts';
 import type { Storage, Sweep } from '../../src/files/storage/storage.ts';
-import { raw, seconds, sql } from '../../src/sql.ts';
+import { seconds, sql } from '../../src/sql.ts';
 import type { TestService } from '../support/service.ts';
 
 const HOUR = 3_600_000;
 /** The age of the last claim that no copy has contested. */
 const SETTLED_AGE = 2.5 * HOUR;
-const realTimeout = setTimeout;
+/** Turns of the event loop without a statement under way, after which a sweep does nothing more by itself. */
+const QUIET_TURNS = 10;
 
 /** A storage that only sweeps and removes, each time as the test defines. */
 class SweptStorage {
@@ -29,6 +31,35 @@ class SweptStorage {
   }
 }
 
+/** Counts the statements of a database that are under way. */
+class PendingStatements {
+  #count = 0;
+
+  of(db: Database): Database {
+    const members = Object.entries(db).map(([name, member]) => [
+      name,
+      typeof member === 'function' ? this.#counted(member) : member,
+    ]);
+    return Object.fromEntries(members);
+  }
+
+  #counted(member: (...given: unknown[]) => unknown) {
+    return (...given: unknown[]): unknown => {
+      const answer = member(...given);
+      if (!(answer instanceof Promise)) return answer;
+      this.#count++;
+      return answer.finally(() => {
+        this.#count--;
+      });
+    };
+  }
+
+  async settled(): Promise<void> {
+    for (let quiet = 0; quiet < QUIET_TURNS; quiet = this.#count === 0 ? quiet + 1 : 0)
+      await new Promise((done) => setImmediate(done));
+  }
+}
+
 export function describeHours(service: TestService): void {
   describe('the hours of the sweep', () => hoursOf(service));
 }
@@ -37,11 +68,8 @@ function hoursOf(service: TestService): void {
   let storage: SweptStorage;
   let errors: unknown[];
   let files: Files;
-  // Long enough for the statements of a sweep, which wait in the same queues.
-  const settle = async (): Promise<void> => {
-    for (let n = 0; n < 8 && setTimeout === realTimeout; n++) await service.app.db.rows(raw('SELECT 1'));
-    await new Promise((done) => realTimeout(done, 40));
-  };
+  const statements = new PendingStatements();
+  const settle = (): Promise<void> => statements.settled();
   const pass = async (milliseconds: number): Promise<void> => {
     vi.advanceTimersByTime(milliseconds);
     await settle();
@@ -59,7 +87,7 @@ function hoursOf(service: TestService): void {
     storage = new SweptStorage();
     errors = [];
     const made = createFiles({
-      db: service.app.db,
+      db: statements.of(service.app.db),
       schema: service.app.schema,
       openStorage: async () => storage as unknown as Storage,
       place: 'here',
