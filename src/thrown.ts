@@ -1,7 +1,23 @@
-/** Reads a thrown value, which need not be an Error. */
+/** Reads and handles thrown values, which need not be Errors. */
 
 /** Returns `ENOENT`, `EADDRINUSE`, `ERR_JWT_EXPIRED`, …; undefined if the value has no code. */
 export const codeOf = (thrown: unknown): unknown =>
   typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : undefined;
 
 export const reasonOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+
+export const succeeds = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  );
+
+/** Resolves with undefined if the file does not exist. */
+export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -7,8 +7,9 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from '
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { requireSameVersion } from '../../database/embedded/data-folder.ts';
-import { syncFolder, unlessMissing } from '../../files/storage/local-places.ts';
+import { syncFolder } from '../../files/storage/local-places.ts';
 import { isLockFile, lockFolder } from '../../folder-lock.ts';
+import { succeeds, unlessMissing } from '../../thrown.ts';
 import { BrokenArchive, CHUNK, END_OF_ARCHIVE, paddingOf, type ReadEntry, readTar, tarHeader } from './tar.ts';
 
 const manifestShape = z.object({ format: z.literal(1), version: z.string(), created_at: z.string() });
@@ -171,10 +172,7 @@ async function fill(folder: string, file: FileHandle): Promise<Manifest> {
 
 /** Removes the folder and its parents up to `made`, unless they have other content. */
 async function removeEmpty(folder: string, made: string): Promise<void> {
-  const isGone = await rmdir(folder).then(
-    () => true,
-    () => false,
-  );
+  const isGone = await succeeds(rmdir(folder));
   if (isGone && folder !== made) await removeEmpty(dirname(folder), made);
 }
 

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { codeOf, reasonOf } from '../../thrown.ts';
+import { reasonOf, unlessMissing } from '../../thrown.ts';
 import { ENGINE_MAIN } from './engine-socket.ts';
 
 /** The major version of the PostgreSQL in the embedded engine. */
@@ -45,10 +45,7 @@ export async function createFolder(folder: string): Promise<void> {
 
 /** Throws FolderUnusable for a folder of another version. A missing folder is good. */
 export async function requireSameVersion(folder: string): Promise<void> {
-  const version = await readFile(join(folder, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+  const version = await unlessMissing(readFile(join(folder, 'PG_VERSION'), 'utf8'));
   if (version === undefined) return;
   const major = Number(version.trim());
   if (major === ENGINE_MAJOR) return;

@@ -11,9 +11,8 @@ import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { NodeFS } from '@electric-sql/pglite/nodefs';
 import { inRounds } from '../../in-rounds.ts';
-import { codeOf, reasonOf } from '../../thrown.ts';
+import { codeOf, reasonOf, unlessMissing } from '../../thrown.ts';
 
-/** Milliseconds. */
 const LOG_DELAY_MS = 1_000;
 const LOG = 'pg_wal';
 
@@ -111,12 +110,13 @@ export class SyncedFolder extends NodeFS {
     }, LOG_DELAY_MS).unref();
   }
 
+  /** PostgreSQL removes or renames a file of the log once a checkpoint has synced all that it holds. */
   #syncLog(): void {
     for (const path of this.#withFolder(new Set([...this.#unsynced, ...this.#syncing]))) {
       try {
         this.#disk.sync(path);
       } catch (error) {
-        throwUnlessRemoved(error);
+        if (codeOf(error) !== 'ENOENT') throw error;
       }
     }
     this.#unsynced.clear();
@@ -126,7 +126,7 @@ export class SyncedFolder extends NodeFS {
     this.#syncing = [...this.#unsynced];
     this.#unsynced.clear();
     try {
-      for (const path of this.#withFolder(this.#syncing)) await this.#disk.syncLater(path).catch(throwUnlessRemoved);
+      for (const path of this.#withFolder(this.#syncing)) await unlessMissing(this.#disk.syncLater(path));
     } catch (error) {
       process.emitWarning(`the log of the embedded database cannot be synced (${reasonOf(error)})`);
       for (const path of this.#syncing) this.#noteUnsynced(path);
@@ -139,9 +139,4 @@ export class SyncedFolder extends NodeFS {
     const files = [...paths];
     return files.length === 0 ? [] : [...files, join(this.rootDir, LOG)];
   }
-}
-
-/** PostgreSQL removes or renames a file of the log once a checkpoint has synced all that it holds. */
-function throwUnlessRemoved(error: unknown): void {
-  if (codeOf(error) !== 'ENOENT') throw error;
 }

@@ -4,8 +4,7 @@ import { join, resolve } from 'node:path';
 import { namedCells } from '../../database/cells.ts';
 import type { Database } from '../../database/contract.ts';
 import { raw } from '../../sql.ts';
-import { codeOf } from '../../thrown.ts';
-import { unlessMissing } from './local-places.ts';
+import { codeOf, unlessMissing } from '../../thrown.ts';
 import type { StoragePlace } from './open-storage.ts';
 
 /** Has no space. */

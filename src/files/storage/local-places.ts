@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf } from '../../thrown.ts';
+import { unlessMissing } from '../../thrown.ts';
 import { idOfKey, type StorageKey, StorageUnavailable } from './storage.ts';
 
 /** Names of folders in the root that hold no published files. No hash is one of them. */
@@ -16,15 +16,6 @@ export function placeOf(root: string, key: StorageKey): string {
 
 export const entriesOf = async (folder: string): Promise<readonly string[]> =>
   (await unlessMissing(readdir(folder))) ?? [];
-
-export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
 
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');

@@ -1,7 +1,8 @@
 /** Sweeps the local storage: bytes without a record go to the trash, and are deleted after a week. */
 import { mkdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { entriesOf, INCOMING, placeOf, TRASH_FOLDER, unlessMissing } from './local-places.ts';
+import { unlessMissing } from '../../thrown.ts';
+import { entriesOf, INCOMING, placeOf, TRASH_FOLDER } from './local-places.ts';
 import { aliveOf, idOfKey, type StorageKey, type Sweep, TRASH_MS } from './storage.ts';
 
 const SWEEP_BATCH = 500;

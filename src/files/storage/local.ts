@@ -7,8 +7,9 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { asCaller, currentCaller } from '../../caller.ts';
+import { unlessMissing } from '../../thrown.ts';
 import { freeBuffer } from '../receive/free-buffer.ts';
-import { entriesOf, INCOMING, orUnavailable, placeOf, syncFolder, unlessMissing } from './local-places.ts';
+import { entriesOf, INCOMING, orUnavailable, placeOf, syncFolder } from './local-places.ts';
 import { sweepFolder } from './local-sweep.ts';
 import {
   type ByteRange,
