@@ -19,7 +19,7 @@ export async function announceIssuer(
     () => '',
   );
   const known = new Set([issuer]);
-  const announce = (): Promise<void> => db.notify(ISSUER_CHANNEL, `${place} ${issuer}`).catch(() => undefined);
+  const announce = (): Promise<unknown> => db.notify(ISSUER_CHANNEL, `${place} ${issuer}`).catch(() => undefined);
   const onMessage = (payload: string): void => {
     const [otherPlace, other = ''] = payload.split(' ');
     if (otherPlace !== place || known.has(other)) return;

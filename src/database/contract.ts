@@ -86,15 +86,12 @@ export interface Transaction extends Queryable {
   readonly inTransaction: true;
 }
 
-/** A listener of one channel. */
 export interface Subscription {
   readonly channel: string;
   readonly onMessage: (payload: string) => void;
   /** Reports whether the channel is up. */
   readonly onState: (up: boolean) => void;
 }
-/** The returned function ends the subscription. */
-export type Listen = (subscription: Subscription) => Promise<() => Promise<void>>;
 
 /** Delivers a notification to the subscriptions of its channel. */
 export function deliver(
@@ -135,13 +132,13 @@ export interface Database extends Reader {
   readonly openSession?: (() => Promise<Session>) | undefined;
   /** Copies the folder of the embedded database: it holds all committed data, and stays unchanged until `copy` ends. */
   readonly copyFolder?: (copy: (folder: string) => Promise<void>) => Promise<void>;
-  readonly listen: Listen;
-  notify(channel: string, payload: string): Promise<void>;
-  ping(): Promise<void>;
+  /** The returned function ends the subscription. */
+  listen(subscription: Subscription): Promise<() => Promise<void>>;
+  notify(channel: string, payload: string): Promise<unknown>;
+  ping(): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** The constraint that a statement violated. */
 export interface Violated {
   /** A partition or a shard has another name than the one that we gave. */
   readonly constraint: string;
@@ -156,7 +153,7 @@ type StoreErrorKind = 'unique' | 'foreign_key' | 'check' | 'unavailable' | 'time
 export class StoreError extends Error {
   readonly kind: StoreErrorKind;
   readonly violated: Violated | undefined;
-  constructor(kind: StoreErrorKind, violated?: Violated, cause?: unknown) {
+  constructor(kind: StoreErrorKind, cause?: unknown, violated?: Violated) {
     const details = violated?.constraint ?? (cause instanceof Error ? cause.message : '');
     const message = kind === 'unavailable' ? 'the database cannot be reached' : kind;
     super(`${message}${details === '' ? '' : ` (${details})`}`, { cause });
@@ -173,7 +170,7 @@ export class QueueFull extends StoreError {
   /** Statements of the caller are in the way: another caller would have been served. */
   readonly isOwn: boolean;
   constructor(waitMs: number, isOwn = false) {
-    super('unavailable', undefined, new Error('the queue is full'));
+    super('unavailable', new Error('the queue is full'));
     this.isOwn = isOwn;
     this.retryAfter = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)));
   }

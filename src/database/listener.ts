@@ -6,8 +6,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import pg from 'pg';
 import { inRounds } from '../in-rounds.ts';
 import { ident } from '../sql.ts';
+import { succeeds } from '../thrown.ts';
 import { withDeadline } from '../with-deadline.ts';
-import { deliver, type Listen, type Subscription } from './contract.ts';
+import { type Database, deliver, type Subscription } from './contract.ts';
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
@@ -20,7 +21,6 @@ const ROUND_MS = 1_000;
 export class Listener {
   readonly #config: pg.ClientConfig;
   readonly #subscriptions = new Set<Subscription>();
-  /** The connection that listens to all channels. */
   #client: pg.Client | undefined;
   #attempt: Promise<void> | undefined;
   #isClosed = false;
@@ -38,7 +38,7 @@ export class Listener {
     this.#config = config;
   }
 
-  async listen(subscription: Subscription): ReturnType<Listen> {
+  async listen(subscription: Subscription): ReturnType<Database['listen']> {
     const { channel, onState } = subscription;
     const client = this.#client;
     this.#subscriptions.add(subscription);
@@ -47,10 +47,7 @@ export class Listener {
       await this.#attempt;
       if (this.#client === undefined) onState(false);
     } else {
-      const isHeard = await listenTo(channel, client).then(
-        () => true,
-        () => false,
-      );
+      const isHeard = await succeeds(listenTo(channel, client));
       onState(isHeard && this.#client === client);
     }
     return async () => void this.#subscriptions.delete(subscription);
@@ -64,7 +61,6 @@ export class Listener {
     await client?.end().catch(() => undefined);
   }
 
-  /** Connects, and connects again after each loss. */
   async #stayConnected(): Promise<void> {
     for (let retry = FIRST_RETRY_MS; !this.#isClosed; retry = Math.min(retry * 2, LAST_RETRY_MS)) {
       const client = new pg.Client(this.#config);
@@ -113,14 +109,9 @@ const listenTo = (channel: string, client: pg.Client): Promise<unknown> =>
 
 /** Resolves when the connection has not answered in time, or has ended. */
 async function heartbeatLost(client: pg.Client): Promise<void> {
-  try {
-    for (;;) {
-      await pause(HEARTBEAT_MS);
-      await answered(client.query('SELECT 1'), HEARTBEAT_ANSWER_MS);
-    }
-  } catch {
-    // The connection is lost.
-  }
+  do {
+    await pause(HEARTBEAT_MS);
+  } while (await succeeds(answered(client.query('SELECT 1'), HEARTBEAT_ANSWER_MS)));
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

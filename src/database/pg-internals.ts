@@ -13,7 +13,6 @@ import { isServerError, mayBeCommitted } from './to-store-error.ts';
 const require = createRequire(import.meta.url);
 const requireBesideDriver = createRequire(require.resolve('pg'));
 
-/** The messages of the protocol, as the driver writes them. */
 const { serialize } = requireBesideDriver('pg-protocol') as {
   readonly serialize: {
     query(text: string): Buffer;
@@ -121,7 +120,6 @@ export class CellParser extends Parser {
   }
 }
 
-/** A client of the driver whose answers are read by `CellParser`. */
 export class CellClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
@@ -144,9 +142,7 @@ export class CellClient extends pg.Client {
 }
 
 /** The driver's conversion of values to PostgreSQL's text format. */
-const { prepareValue } = require('pg/lib/utils') as {
-  prepareValue(value: unknown): unknown;
-};
+const { prepareValue } = require('pg/lib/utils') as { prepareValue(value: unknown): unknown };
 
 /** A string for jsonb is JSON text already; other values become JSON text. */
 function encode({ type, value }: Param): unknown {
@@ -208,7 +204,6 @@ export interface BatchStatement {
   readonly closed: readonly string[] | undefined;
 }
 
-/** A statement of a batch, and its answer so far. */
 interface BatchPart extends BatchStatement {
   rows: Cells[];
   tag: string;

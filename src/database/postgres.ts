@@ -10,7 +10,7 @@ import { Listener } from './listener.ts';
 import { CellClient, countOf, type Outcome } from './pg-internals.ts';
 import { Replica } from './replica/replica.ts';
 import { MISSING_SETTINGS, readServerUrl, type ServerUrl } from './server-url.ts';
-import { toStoreError } from './to-store-error.ts';
+import { throwStoreError } from './to-store-error.ts';
 import { transact } from './transaction.ts';
 
 export interface PostgresOptions extends LaneSizes {
@@ -18,17 +18,15 @@ export interface PostgresOptions extends LaneSizes {
   readonly replicaUrl?: string;
   /** Past a pooler, for LISTEN. */
   readonly directUrl?: string;
-  /** The schema that holds the tables; the server's default otherwise. */
-  readonly searchPath?: string;
 }
 
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const { searchPath, replicaUrl, directUrl } = options;
-  const server = readServerUrl(options.url, searchPath);
+  const { url, replicaUrl, directUrl } = options;
+  const server = readServerUrl(url);
   const primary = new ServerLanes(server, options);
-  const second = replicaUrl === undefined ? undefined : readServerUrl(replicaUrl, searchPath);
+  const second = replicaUrl === undefined ? undefined : readServerUrl(replicaUrl);
   const standby = second && new ServerLanes(second, options);
-  const direct = directUrl === undefined ? server : readServerUrl(directUrl, searchPath);
+  const direct = directUrl === undefined ? server : readServerUrl(directUrl);
   // A pooler delivers no notifications, so caches are refreshed every 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
   const database: Database = {
@@ -42,12 +40,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     transaction: (work, more) => transact(() => primary.lease(more?.unlimited), work, more),
     openSession: direct.isPooled ? undefined : () => openSession(direct),
     listen: listener === undefined ? hearNothing : (subscription) => listener.listen(subscription),
-    async notify(channel, payload) {
-      await urgent.rows(notifyStatement(channel, payload));
-    },
-    async ping() {
-      await urgent.rows(PING);
-    },
+    notify: (channel, payload) => urgent.rows(notifyStatement(channel, payload)),
+    ping: () => urgent.rows(PING),
     async close() {
       replica?.close();
       await Promise.all([primary, standby, listener].map((each) => each?.close()));
@@ -72,10 +66,7 @@ const NO_TIME_LIMITS = '-c statement_timeout=0 -c lock_timeout=0';
 async function openSession({ config }: ServerUrl): Promise<Session> {
   const client = new CellClient({ ...config, options: `${config.options} ${NO_TIME_LIMITS}` });
   const statements = new Statements(0);
-  const send = (statement: Sql): Promise<Outcome> =>
-    statements.send(client, statement).catch((error: unknown) => {
-      throw toStoreError(error);
-    });
+  const send = (statement: Sql): Promise<Outcome> => statements.send(client, statement).catch(throwStoreError);
   await client.connect();
   return {
     rows: async (statement): Promise<readonly Cells[]> => (await send(statement)).rows,

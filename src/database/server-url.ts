@@ -2,7 +2,6 @@
 import type pg from 'pg';
 import { param, type Sql, sql } from '../sql.ts';
 
-/** Milliseconds. */
 export const TIME_LIMIT_MS = 15_000;
 /** Milliseconds that a write waits for a lock: some more than PostgreSQL takes to find a deadlock, which is retried. */
 const LOCK_LIMIT_MS = 1_200;
@@ -11,12 +10,17 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 10_000;
 const MAX_LAG_MS = 1_000;
 
-/** Settings of every connection, so that cells have one format on all servers. Times in milliseconds. */
-const SESSION: Readonly<Record<string, string>> = {
+/** Cells have one format on all servers, and in the embedded engine. */
+export const CELL_FORMAT: Readonly<Record<string, string>> = {
   TimeZone: 'UTC',
   DateStyle: 'ISO',
   bytea_output: 'hex',
   extra_float_digits: '1',
+};
+
+/** Settings of every connection to a server. Times in milliseconds. */
+const SESSION: Readonly<Record<string, string>> = {
+  ...CELL_FORMAT,
   // Compiling takes seconds where a filter has hundreds of subqueries, and cannot be interrupted.
   jit: 'off',
   statement_timeout: String(TIME_LIMIT_MS),
@@ -42,7 +46,7 @@ export interface ServerUrl {
 }
 
 /** Throws a RangeError for a pooler of another kind. */
-export function readServerUrl(url: string, searchPath?: string): ServerUrl {
+export function readServerUrl(url: string): ServerUrl {
   const [address = url, query = ''] = url.split(/\?(.*)/s);
   const keys = new URLSearchParams(query);
   const taken = (name: string): string | undefined => {
@@ -59,11 +63,10 @@ export function readServerUrl(url: string, searchPath?: string): ServerUrl {
   const isPooled = pooler !== undefined;
   const lag = Number(taken('max_lag') || Number.NaN);
   const given = taken('options') ?? '';
-  if (isPooled && (given !== '' || searchPath !== undefined)) {
+  if (isPooled && given !== '') {
     throw new RangeError('with `pooler=transaction` the URL cannot have `options`; set them by ALTER ROLE … SET');
   }
-  const settings = { ...SESSION, ...KEEP_ALIVES, ...(searchPath ? { search_path: searchPath } : {}) };
-  const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  const flags = Object.entries({ ...SESSION, ...KEEP_ALIVES }).map(([name, value]) => `-c ${name}=${value}`);
   const rest = keys.size > 0 ? `?${keys}` : '';
   return {
     isPooled,

@@ -52,11 +52,15 @@ function sqlState(error: unknown): string | undefined {
 /** Returns a StoreError if the error is of one of its kinds, else the error itself. */
 export function toStoreError(error: unknown): unknown {
   if (error instanceof StoreError) return error;
-  if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', undefined, error) : error;
+  if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', error) : error;
   const isBusy = isTransient(error) || UNAVAILABLE.test(error.code);
   const kind = KINDS[error.code] ?? (isBusy ? 'unavailable' : undefined);
   if (kind === undefined) return error;
-  return new StoreError(kind, kind === 'unavailable' ? undefined : violatedBy(error, kind), error);
+  return new StoreError(kind, error, kind === 'unavailable' ? undefined : violatedBy(error, kind));
+}
+
+export function throwStoreError(error: unknown): never {
+  throw toStoreError(error);
 }
 
 /**

@@ -3,9 +3,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { invariant } from '../invariant.ts';
 import { raw, type Sql } from '../sql.ts';
+import { succeeds } from '../thrown.ts';
 import { StoreError, type Transaction, type TransactionOptions } from './contract.ts';
 import { countOf, type Outcome } from './pg-internals.ts';
-import { isConnectionLoss, isTransient, toStoreError } from './to-store-error.ts';
+import { isConnectionLoss, isTransient, throwStoreError, toStoreError } from './to-store-error.ts';
 
 const ATTEMPTS = 4;
 
@@ -33,13 +34,17 @@ const ROLLBACK = raw('ROLLBACK');
 const NO_LIMITS = [raw('SET LOCAL statement_timeout = 0'), raw('SET LOCAL lock_timeout = 0')];
 const limitsOf = (ms: number): readonly Sql[] => [raw(`SET LOCAL statement_timeout = ${Math.ceil(ms)}`)];
 
-/** An open transaction takes statements. */
-interface ConnectionUse {
+/** The state of one attempt at a transaction. */
+interface AttemptState {
+  readonly limits: readonly Sql[];
+  /** A time of the clock of `performance`. */
+  readonly end: number;
+  /** The transaction takes statements. */
   isOpen: boolean;
   /** The transaction is late, or must give way. It commits nothing, even if its work catches this error. */
   ended?: Error;
 }
-const inside = new AsyncLocalStorage<ConnectionUse>();
+const inside = new AsyncLocalStorage<AttemptState>();
 
 /**
  * INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all
@@ -63,12 +68,13 @@ export async function transact<T>(
   { unlimited = false, limitMs = LIMIT_MS }: TransactionOptions = {},
 ): Promise<T> {
   mustNotHoldConnection();
+  const limits = unlimited ? NO_LIMITS : limitsOf(limitMs);
   const end = performance.now() + (unlimited ? Number.POSITIVE_INFINITY : limitMs);
   let turn: Turn = { sliceMs: unlimited ? Number.POSITIVE_INFINITY : SLICE_MS, isRepeated: false };
   return retried(async () => {
     const held = await lease(turn);
     if (!unlimited) turn = { sliceMs: Math.min(4 * turn.sliceMs, MOST_SLICE_MS), isRepeated: true };
-    return attemptOnce(held, work, { limits: unlimited ? NO_LIMITS : limitsOf(limitMs), end });
+    return attemptOnce(held, work, { limits, end, isOpen: true });
   });
 }
 
@@ -76,7 +82,7 @@ export async function transact<T>(
 class GaveWay extends Error {}
 
 /** The connection was lost before anything was done on it. */
-class NotBegun extends Error {}
+class NotBegun extends StoreError {}
 
 /**
  * Retries errors that a retry can cure; other errors become a StoreError if they are of one of its
@@ -89,65 +95,48 @@ export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (error instanceof GaveWay) continue;
       const isCurable = isTransient(error) || error instanceof NotBegun;
-      if (count === ATTEMPTS || !isCurable) throw toStoreError(error instanceof NotBegun ? error.cause : error);
+      if (count === ATTEMPTS || !isCurable) throw toStoreError(error);
       await sleep(Math.random() * 10 * 2 ** count++);
     }
   }
 }
 
-interface AttemptTime {
-  readonly limits: readonly Sql[];
-  /** A time of the clock of `performance`. */
-  readonly end: number;
-}
-
-async function attemptOnce<T>(
-  held: Lease,
-  work: (tx: Transaction) => Promise<T>,
-  { limits, end }: AttemptTime,
-): Promise<T> {
-  const use: ConnectionUse = { isOpen: true };
+async function attemptOnce<T>(held: Lease, work: (tx: Transaction) => Promise<T>, attempt: AttemptState): Promise<T> {
   let isClean = false;
   try {
     // The only connection is the embedded engine's, which interrupts no statement.
-    await held.send(BEGIN, ...(held.mustGiveWay === undefined ? limits : [])).catch((error: unknown) => {
-      throw isConnectionLoss(error) ? new NotBegun('the transaction was not begun', { cause: error }) : error;
+    await held.send(BEGIN, ...(held.mustGiveWay === undefined ? attempt.limits : [])).catch((error: unknown) => {
+      throw isConnectionLoss(error) ? new NotBegun('unavailable', error) : error;
     });
-    const result = await inside.run(use, () => work(transactionOn(held, use, end)));
-    if (use.ended !== undefined) throw use.ended;
+    const result = await inside.run(attempt, () => work(transactionOn(held, attempt)));
+    if (attempt.ended !== undefined) throw attempt.ended;
     const { tag } = await held.send(COMMIT);
     isClean = true;
     // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK and no error.
     invariant(tag === 'COMMIT', 'a transaction ends with its first failed statement');
     return result;
   } catch (error) {
-    use.isOpen = false;
-    isClean ||= await held.send(ROLLBACK).then(
-      () => true,
-      () => false,
-    );
+    attempt.isOpen = false;
+    isClean ||= await succeeds(held.send(ROLLBACK));
     throw error;
   } finally {
-    use.isOpen = false;
+    attempt.isOpen = false;
     held.release(!isClean);
   }
 }
 
-const late = (): StoreError => new StoreError('unavailable', undefined, new Error('the transaction is late'));
-
-function transactionOn(held: Lease, use: ConnectionUse, end: number): Transaction {
+function transactionOn(held: Lease, attempt: AttemptState): Transaction {
   let last: Promise<unknown> = Promise.resolve();
   // Concurrent statements go one after the other, because a transaction has one connection.
   const ask = (statement: Sql): Promise<Outcome> => {
     const answer = last.then(() => {
       // After a failed statement, the connection may have another holder already.
-      invariant(use.isOpen, 'a transaction that has ended is not asked');
-      if (performance.now() > end) use.ended ??= late();
-      else if (held.mustGiveWay?.()) use.ended ??= new GaveWay('others wait for their turn');
-      if (use.ended !== undefined) throw use.ended;
-      return held.send(statement).catch((error: unknown) => {
-        throw toStoreError(error);
-      });
+      invariant(attempt.isOpen, 'a transaction that has ended is not asked');
+      if (performance.now() > attempt.end)
+        attempt.ended ??= new StoreError('unavailable', new Error('the transaction is late'));
+      else if (held.mustGiveWay?.()) attempt.ended ??= new GaveWay('others wait for their turn');
+      if (attempt.ended !== undefined) throw attempt.ended;
+      return held.send(statement).catch(throwStoreError);
     });
     last = answer.catch(() => undefined);
     return answer;

@@ -11,9 +11,9 @@ describe('the URL of a server', () => {
   });
 
   it('settings decide the format of cells, and the operator overrules them', () => {
-    const { config, isPooled, maxLag } = readServerUrl('postgres://h/d?options=-c%20statement_timeout%3D1', 'mine');
+    const { config, isPooled, maxLag } = readServerUrl('postgres://h/d?options=-c%20statement_timeout%3D1');
     expect([isPooled, maxLag]).toEqual([false, 1_000]);
-    expect(config.options).toMatch(/^-c TimeZone=UTC .*-c search_path=mine -c statement_timeout=1$/);
+    expect(config.options).toMatch(/^-c TimeZone=UTC .*-c statement_timeout=1$/);
     // The server finds out that this host is lost.
     expect(config.options).toContain('-c tcp_keepalives_idle=10 ');
     expect(withSetting(config, '-c a=b').options).toBe(`-c a=b ${config.options}`);
@@ -24,7 +24,7 @@ describe('the URL of a server', () => {
     expect([config.options, withSetting(config, '-c a=b')]).toEqual([undefined, config]);
     const refused = ['?pooler=statement', '?pooler=transaction&options=-c%20a%3Db'];
     for (const query of refused) expect(() => readServerUrl(`postgres://h/d${query}`)).toThrow(RangeError);
-    expect(() => readServerUrl('postgres://h/d?pooler=transaction', 'mine')).toThrow('ALTER ROLE');
+    expect(() => readServerUrl(`postgres://h/d${refused[1]}`)).toThrow('ALTER ROLE');
   });
 
   it.each(['', '-1', 'soon', 'Infinity'])('a lag of %j means the default', (lag) => {

@@ -153,7 +153,7 @@ describe.each(KINDS)('a schema on hash partitions of its keys on %s', (kind) => 
 describe('the member of a constraint', () => {
   const notes = schemaOf(SCHEMA).collections.get('notes')!;
   const pointerOf = (constraint: string, columns: readonly string[]) => {
-    const error = new StoreError('unique', { constraint, columns });
+    const error = new StoreError('unique', undefined, { constraint, columns });
     return (toRefusal(error, notes) as { errors: { pointer?: string }[] }).errors[0]!.pointer;
   };
   it.each([

@@ -11,13 +11,13 @@ import { ident, raw, type Sql } from '../../sql.ts';
 import { codeOf, reasonOf } from '../../thrown.ts';
 import { deliver, StoreError, type Subscription } from '../contract.ts';
 import { CellClient } from '../pg-internals.ts';
+import { CELL_FORMAT } from '../server-url.ts';
 import { createFolder, damaged, requireSameVersion } from './data-folder.ts';
 import { EngineSocket } from './engine-socket.ts';
 
 export interface EmbeddedOptions {
   /** The folder of the data; without it, they stay in memory. */
   readonly dataDir?: string;
-  readonly searchPath?: string;
   /** The initial content of an engine in memory, from `dumpDataDir`: several times faster to read than to make. */
   readonly snapshot?: Blob;
   readonly preparedStatements?: number;
@@ -72,7 +72,7 @@ export class EmbeddedEngine {
 
   async #restart(): Promise<void> {
     const { at, error } = this.#failure ?? { at: Number.NEGATIVE_INFINITY, error: undefined };
-    if (performance.now() - at < RESTART_RETRY_MS) throw engineUnavailable(error);
+    if (performance.now() - at < RESTART_RETRY_MS) throw new StoreError('unavailable', error);
     const reason = this.#socket.errored?.message ?? 'its connection has ended';
     for (const { onState } of this.subscriptions) onState(false);
     try {
@@ -82,7 +82,7 @@ export class EmbeddedEngine {
     } catch (failure) {
       this.#failure = { at: performance.now(), error: failure };
       process.emitWarning(`the embedded database has ended and cannot be started again (${reasonOf(failure)})`);
-      throw engineUnavailable(failure);
+      throw new StoreError('unavailable', failure);
     }
     process.emitWarning(`the embedded database has ended (${reason}), and was started again`);
     for (const { onState } of this.subscriptions) onState(true);
@@ -91,7 +91,7 @@ export class EmbeddedEngine {
   /** A failed start changes nothing: its engine has ended. */
   async #start(): Promise<void> {
     const { folder } = this;
-    const { snapshot, searchPath } = this.#options;
+    const { snapshot } = this.#options;
     if (folder !== undefined) await createFolder(folder);
     if (folder !== undefined) await requireSameVersion(folder);
     const socket = await EngineSocket.open({ folder, snapshot: await snapshot?.arrayBuffer() });
@@ -102,10 +102,8 @@ export class EmbeddedEngine {
       await client.connect().catch((error: unknown) => {
         throw startError(socket.errored ?? error, folder);
       });
-      await client.query(
-        `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET bytea_output = 'hex'; SET extra_float_digits = 1`,
-      );
-      if (searchPath) await client.query(`SET search_path = ${ident(searchPath).text}`);
+      const format = Object.entries(CELL_FORMAT).map(([name, value]) => `SET ${name} = '${value}'`);
+      await client.query(format.join('; '));
       for (const { channel } of this.subscriptions) await client.query(listenTo(channel).text);
       if (folder !== undefined) await chmod(folder, 0o700);
     } catch (error) {
@@ -118,8 +116,6 @@ export class EmbeddedEngine {
 }
 
 export const listenTo = (channel: string): Sql => raw(`LISTEN ${ident(channel).text}`);
-
-const engineUnavailable = (cause: unknown): StoreError => new StoreError('unavailable', undefined, cause);
 
 /**
  * A folder that may not be read or written, a thread that cannot start, a missing package: the

@@ -3,6 +3,7 @@
  * and transactions take turns.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { BoundedMap } from '../../bounded-map.ts';
 import { currentCaller } from '../../caller.ts';
 import { type FairQueue, type Leave, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { raw, type Sql } from '../../sql.ts';
@@ -30,18 +31,11 @@ const MS_OF_COST = 0.002;
 /** Milliseconds up to which a query of unknown speed is expected to be quick. */
 const QUICK_QUERY_MS = 10;
 
-/** A transaction of a few statements, which gives way to nothing. */
-const ONLY_TURN: Turn = { sliceMs: Number.POSITIVE_INFINITY, isRepeated: false };
-
-/** A place for slow work in the queue of the connection. */
-interface SlowTurn {
-  /** Call it before the next work has its turn. */
-  readonly noteEnd: () => void;
-  readonly leave: () => void;
-}
+/** Callers whose rests are remembered. */
+const MOST_RESTING = 1_000;
 
 function timeLimitError(error: unknown): never {
-  throw isDivisionByZero(error) ? new StoreError('time_limit', undefined, error) : error;
+  throw isDivisionByZero(error) ? new StoreError('time_limit', error) : error;
 }
 
 /** Members of the contract are own properties, because callers spread databases. */
@@ -55,8 +49,8 @@ class EmbeddedDatabase implements Database {
   readonly #slowTurns = laneQueue({ places: 1 });
   /** A separate queue: a short transaction that has given way does not wait for the slow statements of others. */
   readonly #longTurns = laneQueue({ places: 1 });
-  /** The rests of callers whose slow work has held up others. */
-  readonly #rests = new Map<string, Promise<void>>();
+  /** The ends of the rests of callers whose slow work has held up others, by their ids. */
+  readonly #restEnds = new BoundedMap<string, number>(MOST_RESTING);
 
   constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
@@ -90,55 +84,44 @@ class EmbeddedDatabase implements Database {
     subscription.onState(true);
     return async () => void this.#engine.subscriptions.delete(subscription);
   };
-  readonly notify: Database['notify'] = async (channel, payload) => {
-    // Sent alone, because PostgreSQL deduplicates the notifications of a transaction.
-    await this.#alone(notifyStatement(channel, payload));
-  };
-  readonly ping = async (): Promise<void> => {
-    await this.rows(PING);
-  };
+  /** Sent alone, because PostgreSQL deduplicates the notifications of a transaction. */
+  readonly notify: Database['notify'] = (channel, payload) => this.#alone(notifyStatement(channel, payload));
+  readonly ping: Database['ping'] = () => this.rows(PING);
 
   /** Waits for statements under way. */
   readonly close = async (): Promise<void> => {
-    await this.#batcher.close();
-    await this.#slowTurns.close();
-    await this.#longTurns.close();
-    await this.#turns.close();
-    await this.#engine.close();
+    const all = [this.#batcher, this.#slowTurns, this.#longTurns, this.#turns, this.#engine];
+    for (const each of all) await each.close();
   };
 
-  /** Rejects with `unavailable` if the engine has ended and cannot be started again. */
-  readonly #lease = async ({ sliceMs, isRepeated }: Turn = ONLY_TURN): Promise<Lease> => {
-    const slow = isRepeated ? await this.#enterSlowTurn(this.#longTurns, MAX_WAIT_MS) : undefined;
-    const leave = await this.#turns.enter(MAX_WAIT_MS).catch((error: unknown) => {
-      slow?.leave();
-      throw error;
-    });
-    const end = performance.now() + sliceMs;
+  /**
+   * Rejects with `unavailable` if the engine has ended and cannot be started again. A batch of writes has no turn: it
+   * takes a few statements, and gives way to nothing.
+   */
+  readonly #lease = async (turn?: Turn): Promise<Lease> => {
+    const leave = await (turn?.isRepeated
+      ? this.#enterSlowTurn(this.#longTurns, MAX_WAIT_MS)
+      : this.#turns.enter(MAX_WAIT_MS));
+    const end = performance.now() + (turn?.sliceMs ?? Number.POSITIVE_INFINITY);
     const { id } = currentCaller();
-    const release = (): void => {
-      slow?.noteEnd();
-      leave();
-      slow?.leave();
-    };
     try {
       const client = await this.#engine.client();
       return {
         send: (...all) => this.#statements.send(client, ...all),
         sendTogether: (all) => this.#statements.sendTogether(client, all),
-        release,
+        release: () => leave(),
         mustGiveWay: () => performance.now() > end && this.#turns.hasOthersThan(id),
       };
     } catch (error) {
-      release();
+      leave();
       throw error;
     }
   };
 
-  /** `beforeNext` is called before the next statement has its turn. */
-  readonly #alone = async (statement: Sql, beforeNext?: () => void): Promise<Outcome> => {
+  readonly #alone = async (statement: Sql, isSlow = false): Promise<Outcome> => {
     mustNotHoldConnection();
-    return this.#turns.serve(async () => {
+    const leave = await (isSlow ? this.#enterSlowTurn(this.#slowTurns) : this.#turns.enter());
+    try {
       const client = await this.#engine.client();
       const since = performance.now();
       let hasFailed = true;
@@ -149,36 +132,22 @@ class EmbeddedDatabase implements Database {
         return outcome;
       } finally {
         this.#statements.history.noteAnswer(statement.text, performance.now() - since, { hasFailed });
-        beforeNext?.();
       }
-    });
+    } finally {
+      leave();
+    }
   };
 
-  async #rowsInTime(statement: Sql, options: ReadOptions): Promise<readonly Cells[]> {
-    const isQuick = await this.#mustEndInTime(statement, options);
-    return (await (isQuick ? this.#alone(statement) : this.#slowly(statement))).rows;
-  }
-
-  /**
-   * No statement can be cancelled here, so the planner's estimate decides before it runs. Throws `time_limit`. Resolves
-   * with true for a query that is expected to be quick.
-   */
-  async #mustEndInTime(statement: Sql, { lane, limitMs }: ReadOptions): Promise<boolean> {
+  /** No statement can be cancelled here, so the planner's estimate decides before it runs. Throws `time_limit`. */
+  async #rowsInTime(statement: Sql, { lane, limitMs }: ReadOptions): Promise<readonly Cells[]> {
     const speed = lane === 'query' ? this.#statements.history.speedOf(statement.text) : 'slow';
-    if (speed === 'quick' || limitMs === undefined) return speed === 'quick';
-    const cost = (await planOf({ rows: async (each) => (await this.#alone(each)).rows }, statement))['Total Cost'];
-    if (cost * MS_OF_COST > limitMs)
-      throw new StoreError('time_limit', undefined, new Error(`expected to cost ${cost}`));
-    return speed === 'unknown' && cost * MS_OF_COST <= QUICK_QUERY_MS;
-  }
-
-  async #slowly(statement: Sql): Promise<Outcome> {
-    const slow = await this.#enterSlowTurn(this.#slowTurns);
-    try {
-      return await this.#alone(statement, slow.noteEnd);
-    } finally {
-      slow.leave();
+    let isQuick = speed === 'quick';
+    if (!isQuick && limitMs !== undefined) {
+      const cost = (await planOf({ rows: async (each) => (await this.#alone(each)).rows }, statement))['Total Cost'];
+      if (cost * MS_OF_COST > limitMs) throw new StoreError('time_limit', new Error(`expected to cost ${cost}`));
+      isQuick = speed === 'unknown' && cost * MS_OF_COST <= QUICK_QUERY_MS;
     }
+    return (await this.#alone(statement, !isQuick)).rows;
   }
 
   /**
@@ -186,38 +155,27 @@ class EmbeddedDatabase implements Database {
    * for as long as it has held up others, so that a request of several statements waits for a single one of each, however
    * many another caller sends.
    */
-  async #enterSlowTurn(queue: FairQueue, patienceMs?: number): Promise<SlowTurn> {
+  async #enterSlowTurn(queue: FairQueue, patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
     const { id } = currentCaller();
-    const leave = await this.#enterRested(queue, patienceMs);
-    const since = performance.now();
-    let restMs = 0;
-    return {
-      noteEnd: () => {
-        if (this.#turns.hasOthersThan(id) || queue.hasOthersThan(id)) restMs = performance.now() - since;
-      },
-      leave: () => {
-        if (restMs > 0) this.#rest(id, restMs);
-        leave();
-      },
-    };
-  }
-
-  async #enterRested(queue: FairQueue, patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
     const end = performance.now() + patienceMs;
-    for (;;) {
-      const leave = await queue.enter(end - performance.now());
-      const rest = this.#rests.get(currentCaller().id);
-      if (rest === undefined) return leave;
-      leave(false);
-      await rest;
+    const restMs = (): number => (this.#restEnds.get(id) ?? 0) - performance.now();
+    let leaveQueue = await queue.enter(patienceMs);
+    while (restMs() > 0) {
+      leaveQueue(false);
+      await sleep(restMs());
+      leaveQueue = await queue.enter(end - performance.now());
     }
-  }
-
-  #rest(id: string, ms: number): void {
-    const rest = sleep(ms).finally(() => {
-      if (this.#rests.get(id) === rest) this.#rests.delete(id);
+    const since = performance.now();
+    const leave = await this.#turns.enter(patienceMs).catch((error: unknown) => {
+      leaveQueue();
+      throw error;
     });
-    this.#rests.set(id, rest);
+    return () => {
+      const now = performance.now();
+      if (this.#turns.hasOthersThan(id) || queue.hasOthersThan(id)) this.#restEnds.set(id, now + (now - since));
+      leave();
+      leaveQueue();
+    };
   }
 
   async #copy(folder: string, copy: (folder: string) => Promise<void>): Promise<void> {

@@ -1,7 +1,7 @@
 /** A connection of a lane. It connects with its first statement, and again after a loss or a pause. */
-import type pg from 'pg';
 import { reasonOf } from '../../thrown.ts';
 import { abandonConnection, bytesReadOf, CellClient, processIdOf } from '../pg-internals.ts';
+import type { ServerUrl } from '../server-url.ts';
 import { toStoreError } from '../to-store-error.ts';
 import type { Statements } from './statements.ts';
 
@@ -15,9 +15,7 @@ const PROBE_MS = 2_000;
 const IDLE_MS = 30_000;
 
 /** The connections of a lane, and the statements that they send. */
-export interface LaneOptions {
-  readonly config: pg.ClientConfig;
-  readonly isPooled: boolean;
+export interface LaneOptions extends Pick<ServerUrl, 'config' | 'isPooled'> {
   readonly size: number;
   readonly statements: Statements;
 }

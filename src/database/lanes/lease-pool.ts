@@ -1,14 +1,13 @@
 /** Connections that one statement or one transaction at a time has for itself, and the queue for them. */
 import { type FairQueue, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { type Sql, sql, text } from '../../sql.ts';
-import { type Cells, StoreError } from '../contract.ts';
+import { type Cells, type ReadOptions, StoreError } from '../contract.ts';
 import type { Outcome } from '../pg-internals.ts';
 import { TIME_LIMIT_MS } from '../server-url.ts';
-import { isConnectionLoss, isQueryCanceled } from '../to-store-error.ts';
+import { isConnectionLoss } from '../to-store-error.ts';
 import type { Lease } from '../transaction.ts';
 import { Connection, type LaneOptions } from './connection.ts';
 import { laneQueue } from './queue.ts';
-import type { Plan } from './statements.ts';
 
 /** Milliseconds beyond the server's own time limit after which the client gives up the connection. */
 const GRACE_MS = 2_000;
@@ -16,17 +15,14 @@ const GRACE_MS = 2_000;
 export interface LeasePoolOptions extends LaneOptions {
   /** Connections beside `size` that are kept for sign-in, sessions, readiness and administration. */
   readonly kept?: number;
-  /** Callers that may wait for a connection, and the milliseconds for which they may. */
-  readonly mostWaiting?: number | undefined;
-  readonly maxWaitMs?: number | undefined;
+  /** Milliseconds for which a caller may wait for a connection. */
+  readonly maxWaitMs?: number;
 }
 
-export interface LeaseNeeds {
-  /** Milliseconds that a statement may wait, and then take; PostgreSQL cancels it then. */
-  readonly limitMs?: number | undefined;
+/** `limitMs`: a statement may wait for so long, and then take as long. */
+export interface LeaseNeeds extends Pick<ReadOptions, 'limitMs' | 'plan'> {
   /** Milliseconds after which a silent connection is given up, 0: at once. Default: some more than the server's limit. */
   readonly silentMs?: number;
-  readonly plan?: Plan;
 }
 
 /** The limit ends with the transaction of its statement, so it costs no round trip and works through poolers. */
@@ -41,8 +37,8 @@ export class LeasePool {
 
   constructor(options: LeasePoolOptions) {
     this.#options = options;
-    const { size, kept = 0, mostWaiting, maxWaitMs } = options;
-    this.#queue = laneQueue({ places: size, kept, mostWaiting, maxWaitMs });
+    const { size, kept = 0, maxWaitMs } = options;
+    this.#queue = laneQueue({ places: size, kept, maxWaitMs });
     this.#free = Array.from({ length: size + kept }, () => new Connection(options));
   }
 
@@ -75,16 +71,15 @@ export class LeasePool {
   async send(statement: Sql, needs: LeaseNeeds = {}): Promise<Outcome> {
     const { history } = this.#options.statements;
     const lease = await this.lease(needs);
-    const limit = needs.limitMs ?? TIME_LIMIT_MS;
+    const { limitMs = Number.POSITIVE_INFINITY } = needs;
     const since = performance.now();
     let failure: unknown;
     try {
-      return await lease.send(...(needs.limitMs === undefined ? [] : [timeLimit(limit)]), statement);
+      return await lease.send(...(needs.limitMs === undefined ? [] : [timeLimit(limitMs)]), statement);
     } catch (error) {
       failure = error;
       // A server that cannot interrupt its work loses the connection instead: the time is up all the same.
-      const isTimeUp = isQueryCanceled(error) || performance.now() - since >= limit;
-      throw needs.limitMs !== undefined && isTimeUp ? new StoreError('time_limit', undefined, error) : error;
+      throw performance.now() - since >= limitMs ? new StoreError('time_limit', error) : error;
     } finally {
       history.noteAnswer(statement.text, performance.now() - since, { hasFailed: failure !== undefined });
       lease.release(isConnectionLoss(failure));

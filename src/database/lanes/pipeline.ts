@@ -7,7 +7,7 @@ import { type Caller, currentCaller } from '../../caller.ts';
 import type { FairQueue } from '../../fair-queue.ts';
 import type { Sql } from '../../sql.ts';
 import type { Cells } from '../contract.ts';
-import type { CellClient, TogetherError } from '../pg-internals.ts';
+import { TogetherError } from '../pg-internals.ts';
 import { isServerError } from '../to-store-error.ts';
 import { Connection, type LaneOptions } from './connection.ts';
 import { laneQueue } from './queue.ts';
@@ -85,30 +85,19 @@ export class Pipeline {
   async #send(group: ReadGroup, line: Line): Promise<void> {
     if (line.pending === 0) line.answeredAt = performance.now();
     line.pending += group.length;
+    const statements = group.map(({ statement }) => statement);
     try {
-      await this.#sendOn(await line.connection.client(), group, line);
-    } catch (error) {
-      for (const { reject } of group) reject(error);
-    }
-    line.pending -= group.length;
-  }
-
-  async #sendOn(client: CellClient, group: ReadGroup, line: Line): Promise<void> {
-    const texts = group.map(({ statement }) => statement);
-    this.#statements.setPlan(client, group[0]!.plan);
-    try {
-      const answer = this.#statements.sendTogether(client, texts);
+      const client = await line.connection.client();
+      this.#statements.setPlan(client, group[0]!.plan);
+      const answer = this.#statements.sendTogether(client, statements);
       const outcomes = await line.connection.watched(client, answer, 0);
       this.#note(group, line, false);
       for (const [i, { resolve }] of group.entries()) resolve(outcomes[i]!.rows);
     } catch (error) {
-      this.#note(group, line, true);
-      const { cause, completed } = error as TogetherError;
-      for (const [i, { reject }] of group.entries()) {
-        const isCulprit = i === completed || group.length === 1;
-        reject(isServerError(cause) && isCulprit ? cause : new NotAnswered('not answered', { cause }));
-      }
+      if (error instanceof TogetherError) this.#note(group, line, true);
+      for (const [i, { reject }] of group.entries()) reject(failureOf(error, i, group));
     }
+    line.pending -= group.length;
   }
 
   /** A group takes the time since the answer before. A connection that was silent may have been so for any of the group. */
@@ -119,6 +108,14 @@ export class Pipeline {
     for (const { statement, caller } of group)
       this.#statements.history.noteAnswer(statement.text, took, { hasFailed, caller });
   }
+}
+
+/** The failure of a statement of the group. Only the connection fails otherwise than by a `TogetherError`. */
+function failureOf(error: unknown, index: number, group: ReadGroup): unknown {
+  if (!(error instanceof TogetherError)) return error;
+  const { cause, completed } = error;
+  const isCulprit = index === completed || group.length === 1;
+  return isServerError(cause) && isCulprit ? cause : new NotAnswered('not answered', { cause });
 }
 
 /** Statements of one plan, at most so many in each group. */

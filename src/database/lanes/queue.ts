@@ -7,5 +7,5 @@ export const laneQueue = (options: Omit<FairQueueOptions, 'refuse'>): FairQueue 
 
 const refusalOf = ({ reason, waitMs }: Refused): StoreError =>
   reason === 'closed'
-    ? new StoreError('unavailable', undefined, new Error('the database is closed'))
+    ? new StoreError('unavailable', new Error('the database is closed'))
     : new QueueFull(waitMs, reason === 'own');

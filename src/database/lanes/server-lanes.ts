@@ -40,7 +40,6 @@ export class ServerLanes {
   readonly #urgentPool: LeasePool;
   readonly #writePool: LeasePool;
   readonly #batcher: WriteBatcher;
-  /** Tables whose writes do not share transactions. */
   #separate: ReadonlySet<string> = new Set();
 
   constructor({ config, isPooled }: ServerUrl, sizes: LaneSizes) {
@@ -71,9 +70,7 @@ export class ServerLanes {
       try {
         return await answer;
       } catch (error) {
-        if (options.limitMs !== undefined && isQueryCanceled(error)) {
-          throw new StoreError('time_limit', undefined, error);
-        }
+        if (options.limitMs !== undefined && isQueryCanceled(error)) throw new StoreError('time_limit', error);
         if (!isLost(error)) throw toStoreError(error);
         failure = error;
       }

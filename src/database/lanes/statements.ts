@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../bounded-map.ts';
 import { type Caller, currentCaller } from '../../caller.ts';
 import { raw, type Sql } from '../../sql.ts';
+import type { ReadOptions } from '../contract.ts';
 import { type AnyClient, type BatchStatement, type Outcome, StatementBatch, TogetherError } from '../pg-internals.ts';
 import { isStalePlan } from '../to-store-error.ts';
 
@@ -34,11 +35,7 @@ const ENOUGH_CALLERS = 3;
 /** `unknown`: too few answers yet, or neither quick nor slow. */
 type Speed = 'quick' | 'unknown' | 'slow';
 
-/**
- * `generic`: one plan serves all values of a statement, because PostgreSQL otherwise plans statements over partitions for
- * every execution.
- */
-export type Plan = 'generic' | undefined;
+export type Plan = ReadOptions['plan'];
 
 interface Entry {
   /** Given with the second use, so that texts sent once displace no prepared statement. */

@@ -4,7 +4,6 @@
  * batch is committed, and each is sent alone; the statement that failed is sent alone for some time.
  */
 import { type Caller, currentCaller } from '../../caller.ts';
-import type { FairQueue } from '../../fair-queue.ts';
 import type { Sql } from '../../sql.ts';
 import { type Cells, StoreError, type WriteTarget } from '../contract.ts';
 import type { Outcome, TogetherError } from '../pg-internals.ts';
@@ -40,7 +39,7 @@ interface Asked {
 
 export class WriteBatcher {
   readonly #options: WriteBatcherOptions;
-  readonly #queue: FairQueue = laneQueue({ places: 2 * MOST_UNDER_WAY });
+  readonly #queue = laneQueue({ places: 2 * MOST_UNDER_WAY });
   #waiting: Asked[] = [];
   /** Transactions. */
   #underWay = 0;
@@ -73,13 +72,10 @@ export class WriteBatcher {
     });
   }
 
-  /** Large batches need few transactions. */
-  get #mostTransactions(): number {
-    return Math.min(this.#options.connections, Math.ceil(MOST_UNDER_WAY / this.#mostTogether));
-  }
-
   #sendWaiting(): void {
-    while (this.#waiting.length > 0 && this.#underWay < this.#mostTransactions) {
+    // Large batches need few transactions.
+    const most = Math.min(this.#options.connections, Math.ceil(MOST_UNDER_WAY / this.#mostTogether));
+    while (this.#waiting.length > 0 && this.#underWay < most) {
       const sent = this.#send(this.#waiting.splice(0, this.#mostTogether));
       this.#underWay++;
       void Promise.race([sent, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]).then(() => {
@@ -124,7 +120,7 @@ export class WriteBatcher {
       if (culprit !== undefined) history.penalise(culprit.statement.text, culprit.caller);
       if (isUndone) {
         for (const asked of together) void this.#sendAlone(asked);
-      } else for (const { reject } of together) reject(new StoreError('unavailable', undefined, cause));
+      } else for (const { reject } of together) reject(new StoreError('unavailable', cause));
       return false;
     }
   }

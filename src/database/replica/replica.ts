@@ -8,7 +8,8 @@
  */
 import { BoundedMap } from '../../bounded-map.ts';
 import { inRounds } from '../../in-rounds.ts';
-import { param, raw, type Sql, sql, text } from '../../sql.ts';
+import { param, raw, sql, text } from '../../sql.ts';
+import { succeeds } from '../../thrown.ts';
 import { QueueFull, type Reader, StoreError } from '../contract.ts';
 import type { Listener } from '../listener.ts';
 import { isQueryCanceled } from '../to-store-error.ts';
@@ -36,10 +37,6 @@ export interface ReplicaOptions {
   readonly listener?: Pick<Listener, 'listen' | 'drainAnnouncements'> | undefined;
 }
 
-/** A notification for each writer, because a payload has at most 8,000 bytes. */
-const announcement = (ids: readonly string[]): Sql =>
-  sql`SELECT pg_notify(${text(WRITE_CHANNEL)}, id) FROM unnest(${param('text[]', ids)}) AS writers (id)`;
-
 interface Sample {
   readonly position: bigint;
   readonly at: number;
@@ -58,12 +55,13 @@ export class Replica {
   #freshAt = Number.NEGATIVE_INFINITY;
   /** This node may have missed announcements of earlier writes through other nodes. */
   #missedAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
-  #isClosed = false;
+  readonly #timer: NodeJS.Timeout;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
-    this.#tend();
+    // A look that takes long delays the next.
+    const look = inRounds(() => this.#look());
+    this.#timer = setInterval(() => void look().catch(() => undefined), SAMPLE_MS).unref();
   }
 
   /** Hears of the writes through other nodes. */
@@ -103,8 +101,7 @@ export class Replica {
   }
 
   close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
+    clearInterval(this.#timer);
   }
 
   get #isFresh(): boolean {
@@ -119,20 +116,20 @@ export class Replica {
     const { listener, primary } = this.#options;
     const ids = [...this.#unannounced];
     this.#unannounced.clear();
-    if (listener !== undefined) await primary.rows(announcement(ids), { lane: 'urgent' });
+    if (listener === undefined) return;
+    // A notification for each writer, because a payload has at most 8,000 bytes.
+    const announcement = sql`
+      SELECT pg_notify(${text(WRITE_CHANNEL)}, id)
+        FROM unnest(${param('text[]', ids)}) AS writers (id)`;
+    await primary.rows(announcement, { lane: 'urgent' });
   }
 
   /** Resolves with true if the standby has all earlier writes of this caller. Never rejects. */
   async #hasWritesOf(callerId: string): Promise<boolean> {
     const mayAnswer = (): boolean =>
       this.#isFresh && this.#hasWritesUntil(this.#wroteAt.get(callerId) ?? Number.NEGATIVE_INFINITY);
-    if (!mayAnswer()) return false;
-    try {
-      await this.#options.listener?.drainAnnouncements();
-    } catch {
-      return false;
-    }
-    return mayAnswer();
+    const { listener } = this.#options;
+    return mayAnswer() && (listener === undefined || (await succeeds(listener.drainAnnouncements()))) && mayAnswer();
   }
 
   /** Throws an error that is not the standby's own. */
@@ -142,13 +139,6 @@ export class Replica {
     if (error instanceof QueueFull || isQueryCanceled(error)) throw error;
     // The next look decides whether it is used again.
     if (error instanceof StoreError && error.kind === 'unavailable') this.#freshAt = Number.NEGATIVE_INFINITY;
-  }
-
-  #tend(): void {
-    this.#timer = setTimeout(async () => {
-      await this.#look().catch(() => undefined);
-      if (!this.#isClosed) this.#tend();
-    }, SAMPLE_MS).unref();
   }
 
   async #look(): Promise<void> {
