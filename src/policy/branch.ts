@@ -13,7 +13,9 @@ export interface Branch {
   readonly isOneRange: boolean;
   /** Unless it is one range: the values of `column`, a SELECT of one column. */
   readonly keys: Sql | undefined;
-  /** The rest of the condition on the row `alias`, if any; the whole condition if the branch is one range. */
+  /** If it is one range: the condition on the row `alias` that its column has the value. */
+  readonly range: Sql | undefined;
+  /** The rest of the condition on the row `alias`, if any. */
   readonly where: Sql | undefined;
   /** The conjuncts that compare a column with values, to estimate the number of records. */
   readonly tests: readonly ColumnValues[];

@@ -139,18 +139,19 @@ function partsOfShape(cond: Condition, access: BranchAccess, { alias, listed }: 
   const column = access.kind === 'test' ? access.left.column : semiJoinKeys(access, cond, alias)!.of.column;
   const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
-  const rest = isOneRange ? cond : and(parts.filter((part) => part !== access));
-  const range = isOneRange && column !== 'id' ? access : undefined;
+  const rest = and(parts.filter((part) => part !== access));
+  const test = isOneRange && column !== 'id' ? access : undefined;
   const isAll = rest.kind === 'const' && rest.value;
   let printed: Where | undefined;
   const where = () => {
-    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, range, listed });
+    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, listed, beside: cond });
     return printed;
   };
+  const range = isOneRange ? whereOf(access, { alias, inUnion: false, range: test }) : undefined;
   const found = () => (access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, alias)!.keys));
   const keys = isOneRange ? undefined : found();
   const count = isOneRange ? undefined : keysOfAccess(access);
-  return { column, tests, others, count, keys, where };
+  return { column, tests, others, count, keys, range, where };
 }
 
 interface BranchParts {
@@ -159,6 +160,7 @@ interface BranchParts {
   readonly others: number;
   readonly count: ((values: Values) => KeyCount | undefined) | undefined;
   readonly keys: Where | undefined;
+  readonly range: Where | undefined;
   /** Printed when it is asked for, once. */
   where(): Where | undefined;
 }
@@ -197,6 +199,11 @@ class FilledBranch implements Branch {
   get keys(): Sql | undefined {
     const { keys } = this.#parts;
     return keys && this.#filling.print(keys);
+  }
+
+  get range(): Sql | undefined {
+    const { range } = this.#parts;
+    return range && this.#filling.print(range);
   }
 
   get where(): Sql | undefined {

@@ -1,6 +1,6 @@
 /** The input of the printer of conditions, and the parts that it prints. */
 import type { Sql } from '../../sql.ts';
-import type { ColumnRef, Exists, Test } from '../condition.ts';
+import type { ColumnRef, Condition, Exists, Test } from '../condition.ts';
 import type { Visibility } from '../visibility.ts';
 
 export interface Printing {
@@ -14,6 +14,8 @@ export interface Printing {
   readonly visibility?: Visibility;
   /** Given for a filter: a condition for every nested loop, which fails once the statement has had its time. */
   readonly inTime?: Sql | undefined;
+  /** More that holds of each row, and is printed elsewhere. */
+  readonly beside?: Condition | undefined;
   /**
    * A test for equality that is printed as `column BETWEEN value AND value`. The equality would make the order by the
    * column and the id equal to the order by the id, so that PostgreSQL might walk another index in search of the value.

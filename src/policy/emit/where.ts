@@ -31,7 +31,7 @@ import { FILTER_PLACES, POLICY_PLACES, Where } from './value-places.ts';
 
 export function whereOf(cond: Condition, printing: Printing): Where {
   if (printing.isByKeys === true && cond.kind === 'exists') return new Where(new Printer(printing).byKeys(cond));
-  const printed = new Printer(printing).print(cond, printing.inUnion);
+  const printed = new Printer(printing).printBeside(cond, printing.beside ?? cond, printing.inUnion);
   return new Where(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
 
@@ -68,6 +68,10 @@ export class Printer {
     this.#aliases.set(RECORD.id, alias);
     this.#naming.set(RECORD.id, (column) => ident(alias, column));
     if (next !== undefined) this.#naming.set(NEXT.id, (column) => ident(next, column));
+  }
+
+  printBeside(cond: Condition, beside: Condition, underOr: boolean): Sql {
+    return this.#tenants.given(beside, () => this.print(cond, underOr));
   }
 
   print(cond: Condition, underOr: boolean): Sql {

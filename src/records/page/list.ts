@@ -90,7 +90,7 @@ async function opaqueFilterOf(store: Store, access: AccessContext, filter: Filte
   if (opacity === undefined || isPlain || !store.pages.isLarge(collection)) return undefined;
   const rows = scopeOf({ store }).from(collection.name, 't').where(asked.where('t'));
   const plan = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`, 'quick');
-  return { rows: plan['Plan Rows'], kind: opacity };
+  return { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity };
 }
 
 /** Throws `invalid_cursor`. */

@@ -35,7 +35,14 @@ import {
   textOfMost,
   windowOf,
 } from './keyset.ts';
-import { NO_CHOICE, type OpaqueFilter, type PageChoice, type PageQuestion, type PageWay } from './page-planner.ts';
+import {
+  NO_CHOICE,
+  type OpaqueFilter,
+  type PageChoice,
+  type PageQuestion,
+  type PageWay,
+  tested,
+} from './page-planner.ts';
 import { linkedRows, type RelatedFilter, relatedCondition } from './related-filters.ts';
 
 /** All filters must match. */
@@ -335,11 +342,12 @@ class PageStatements {
     switch (way.kind) {
       case 'rule range': {
         const [branch] = this.#store.pages.chosenBranches(way.ways, this.#rule, this.#access.collection);
-        const conditions = [branch!.where!, ...after, ...this.#filters, ...others];
+        const rest = [...(branch!.where === undefined ? [] : [branch!.where]), ...this.#filters, ...others];
+        const conditions = [branch!.range!, ...after, ...rest.map(tested)];
         return this.#selected(keyset.within(branch!.column), { rows: this.#rows, conditions }, window);
       }
       case 'filter range': {
-        const conditions = [...after, ...this.#filters, ...others, ...permitted];
+        const conditions = [...after, ...this.#filters, ...[...others, ...permitted].map(tested)];
         return this.#selected(keyset.within(way.column), { rows: this.#rows, conditions }, window);
       }
       case 'gathered': {

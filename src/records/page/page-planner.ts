@@ -104,7 +104,8 @@ export class PagePlanner {
     const isServed = search.filters.some(({ column }) => indexed.has(column));
     if (branches === undefined && !isServed && search.opaque === undefined) return NO_CHOICE;
     const isOpen = permit.verdict === 'allow';
-    const question = { ...search, table, indexed, branches: isById ? branches : undefined, isOpen };
+    const ways = isById ? { branches } : { branches: undefined, unordered: branches };
+    const question = { ...search, ...ways, table, indexed, isOpen };
     const chosen = this.#chooses(question);
     let way: PageWay | undefined;
     if (chosen?.kind === 'gathered') way = { ...chosen, text: `gathered ${chosen.isByKeys}` };
@@ -219,34 +220,40 @@ export function amongFirstIds(branches: readonly Branch[], source: RowSource, wa
 }
 
 function firstIds(branch: Branch, source: RowSource): Sql {
-  const { column, keys, where, isOneRange } = branch;
+  const { column, keys, where, range: oneRange } = branch;
   const rest = where === undefined ? [] : [where];
   const { length } = source;
   const isId = column === 'id';
-  if (isOneRange || keys === undefined) return range({ where: rest, column }, source, length);
+  if (keys === undefined)
+    return range({ of: [present(oneRange, 'the range of a branch')], rest, column }, source, length);
   // A key that is an id has one record, so in the order of the keys the first are enough.
   const order = raw(source.descending ? ' DESC' : '');
   const isOfKey = isId ? raw('t.id = k.key') : sql`t.${ident(column)} BETWEEN k.key AND k.key`;
   return sql`
     SELECT b.id
       FROM (SELECT DISTINCT key FROM (${keys}) AS k (key)${isId ? sql` ORDER BY key${order}` : empty}) AS k
-     CROSS JOIN LATERAL (${range({ where: [isOfKey, ...rest], column }, source, isId ? 1 : length)}) AS b${
+     CROSS JOIN LATERAL (${range({ of: [isOfKey], rest, column }, source, isId ? 1 : length)}) AS b${
        isId ? sql` ORDER BY k.key${order} LIMIT ${typedLiteral('int8', length)}` : empty
      }`;
 }
 
 interface IdRange {
-  readonly where: readonly Sql[];
+  /** The conditions that bound it. */
+  readonly of: readonly Sql[];
+  readonly rest: readonly Sql[];
   readonly column: string;
 }
 
+/** The same condition, which no index finds and no join: each row of a range is tested by itself. */
+export const tested = (condition: Sql): Sql => sql`(${condition}) IS TRUE`;
+
 /** All rows have one value of the column, so they come in the order of the ids: no index but that on (column, id) has it. */
-function range({ where, column }: IdRange, { rows, after, conditions, descending }: RowSource, length: number): Sql {
+function range({ of, rest, column }: IdRange, { rows, after, conditions, descending }: RowSource, length: number): Sql {
   const direction = raw(descending ? ' DESC' : '');
   const first = column === 'id' ? empty : sql`t.${ident(column)}${direction}, `;
   return sql`
     SELECT t.id
-      FROM ${rows.where(...where, ...after, ...conditions)}
+      FROM ${rows.where(...of, ...after, ...[...rest, ...conditions].map(tested))}
      ORDER BY ${first}t.id${direction}
      LIMIT ${typedLiteral('int8', length)}`;
 }
@@ -263,6 +270,8 @@ export interface PageQuestion {
   readonly table: string;
   /** The branches of the list rule; undefined if it has none, or the page has another order. */
   readonly branches: readonly Branch[] | undefined;
+  /** The branches where the page has another order. */
+  readonly unordered?: readonly Branch[] | undefined;
   /** Exact filters of the record's own columns: each row must have these values. */
   readonly filters: readonly ColumnValues[];
   /** Each row must have one of these links, by which the page may be found too. */
@@ -284,9 +293,13 @@ export interface PageQuestion {
 export interface OpaqueFilter {
   /** The estimate of the database. */
   readonly rows: number;
+  /** The database's estimate of the time that it takes to find them, in its own unit. */
+  readonly cost: number;
   readonly kind: Opacity;
 }
 
+/** The database's own unit of cost. */
+const OPAQUE = 1;
 /** A descent of an index. Costs are about a microsecond each; only their ratio counts. */
 const RANGE = 4;
 /** A row that an index finds. */
@@ -324,16 +337,23 @@ export function shortestWay(question: PageQuestion, statisticsOf: StatisticsOf):
   const { links, filters, opaque, indexed, isById } = question;
   const statistics = statisticsOf(question.table);
   if (opaque !== undefined && opaque.rows <= MOST_FILTERED) {
-    const rule = isById && links === undefined && statistics && new Estimate(question, statistics, statisticsOf).ofRule;
-    if (rule && rule.cost < opaque.rows * FOUND) return rule.way;
-    return opaque.kind === 'mixed' ? undefined : { kind: 'gathered', isByKeys: opaque.kind === 'related' };
+    const estimate = statistics && new Estimate(question, statistics, statisticsOf);
+    const rule = isById && links === undefined ? estimate?.ofRule : undefined;
+    if (rule !== undefined && rule.cost < opaque.cost * OPAQUE) return rule.way;
+    const isRuleShorter = !isById && estimate !== undefined && estimate.permittedRows < opaque.rows;
+    if (isRuleShorter || opaque.kind === 'mixed') return undefined;
+    return { kind: 'gathered', isByKeys: opaque.kind === 'related' };
   }
   if (statistics === undefined) return isById && links === undefined ? wayInAnyTable(question) : undefined;
   if (links !== undefined && statisticsOf(links.table) === undefined) return undefined;
   const served = links === undefined ? filters.filter((test) => isRange(test, indexed)) : [];
   if (isById) return new Estimate(question, statistics, statisticsOf).shortest(served);
-  const areFew = served.some((test) => statistics.rows * shareOf(statistics, test) <= MOST_FILTERED);
-  return areFew ? { kind: 'gathered', isByKeys: false } : undefined;
+  const rowsOf = (tests: readonly ColumnValues[]): number =>
+    statistics.rows * productOf(tests.map((test) => shareOf(statistics, test)));
+  // The walk of the order's index would come to its end.
+  const areFew = filters.length > 0 && links === undefined && rowsOf(filters) <= question.most;
+  const isGathered = areFew || served.some((test) => rowsOf([test]) <= MOST_FILTERED);
+  return isGathered ? { kind: 'gathered', isByKeys: false } : undefined;
 }
 
 const isRange = ({ column, values, isInside }: ColumnValues, indexed: ReadonlySet<string>): boolean =>
@@ -366,7 +386,7 @@ class Estimate {
   readonly #walked: number;
 
   constructor(question: PageQuestion, table: TableStatistics, statisticsOf: StatisticsOf) {
-    const { filters, opaque, branches = [], looksUp, most } = question;
+    const { filters, opaque, branches, unordered, looksUp, most } = question;
     this.#question = question;
     this.#table = table;
     this.#statisticsOf = statisticsOf;
@@ -374,7 +394,7 @@ class Estimate {
     const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
     const ofOpaque = opaque === undefined ? [] : [opaque.rows / Math.max(1, table.rows)];
     this.#filtered = linked * productOf([...ofOpaque, ...filters.map((test) => shareOf(table, test))]);
-    this.#branches = branches.map((branch) => this.#shortest(branch));
+    this.#branches = (branches ?? unordered ?? []).map((branch) => this.#shortest(branch));
     this.#tested = looksUp ? WALKED + LINKED : WALKED;
     const met = this.#permitted * this.#filtered;
     this.#walked = met === 0 ? table.rows : Math.min(table.rows, most / met);
@@ -397,6 +417,18 @@ class Estimate {
       return { ...branches.way, walk: rows };
     }
     return branches.way;
+  }
+
+  /** The records that the rule permits, before the filters. */
+  get permittedRows(): number {
+    if (this.#branches.length === 0) return this.#table.rows;
+    return (
+      this.#table.rows *
+      Math.min(
+        1,
+        this.#branches.reduce((sum, { share }) => sum + share, 0),
+      )
+    );
   }
 
   /** The shortest way by the branches of the rule. */

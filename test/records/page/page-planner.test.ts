@@ -47,6 +47,7 @@ function tables(rows: number): ReadonlyMap<string, TableStatistics> {
 const one = (name: string, value: string, others = 0): Branch => ({
   column: name,
   isOneRange: true,
+  range: raw('TRUE'),
   keys: undefined,
   where: raw('TRUE'),
   tests: [{ column: name, values: [value] }],
@@ -58,6 +59,7 @@ const one = (name: string, value: string, others = 0): Branch => ({
 const teamsOf = (user: string): Branch => ({
   column: 'team_id',
   isOneRange: false,
+  range: undefined,
   where: raw('TRUE'),
   keys: raw('SELECT'),
   tests: [],
@@ -74,6 +76,7 @@ const teamsOf = (user: string): Branch => ({
 const listOf = (name: string, values: readonly string[]): Branch => ({
   column: name,
   isOneRange: false,
+  range: undefined,
   where: raw('TRUE'),
   keys: raw('SELECT'),
   tests: [{ column: name, values }],
@@ -86,6 +89,7 @@ const listOf = (name: string, values: readonly string[]): Branch => ({
 const ofParents = (status: string): Branch => ({
   column: 'parent_id',
   isOneRange: false,
+  range: undefined,
   where: raw('TRUE'),
   keys: raw('SELECT'),
   tests: [],
@@ -258,7 +262,7 @@ describe('the way to a page', () => {
   it('begins with the rows of a search or of a relation test, if the database expects few', () => {
     const known = tables(100_000);
     const wayTo = (rows: number, kind: 'search' | 'related' | 'mixed') => {
-      const question = { ...QUESTION, branches: [MINE, one('status', 'odd')], opaque: { rows, kind } };
+      const question = { ...QUESTION, branches: [MINE, one('status', 'odd')], opaque: { rows, cost: 10, kind } };
       return shortestWay(question, (table) => known.get(table));
     };
     expect(wayTo(10, 'search')).toEqual({ kind: 'gathered', isByKeys: false });
