@@ -173,6 +173,20 @@ const CASES: readonly Case[] = [
          AND ${isReadable('t')} ORDER BY t.id LIMIT 21`,
   },
   {
+    title: 'documents, score > 100, which none has',
+    collection: 'documents',
+    filter: 'score > 100',
+    best: gathered('b.score > 100', 'm.id'),
+  },
+  {
+    title: 'documents, any(comments as c, c.author = @me)',
+    collection: 'documents',
+    filter: 'any(comments as c, c.author = @me)',
+    best: `WITH c AS MATERIALIZED (SELECT * FROM comments c WHERE c.author_id = $1)
+      SELECT t.* FROM documents t WHERE t.id IN (SELECT c.document_id FROM c) AND ${isReadable('t')}
+       ORDER BY t.id LIMIT 21`,
+  },
+  {
     title: 'C8 documents, title matches "document 77777 "',
     collection: 'documents',
     filter: 'title matches "document 77777 "',

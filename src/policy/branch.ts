@@ -37,8 +37,14 @@ export interface ColumnValues {
 /** The size of a list of keys: of given ones, or of those that rows of a table have. */
 export type KeyCount =
   | { readonly kind: 'list'; readonly count: number }
-  /** `areIds`: the keys are the ids of these rows. */
-  | { readonly kind: 'rows'; readonly table: string; readonly share: RowShare; readonly areIds: boolean };
+  /** `areIds`: the keys are the ids of these rows. `links`: the rows of this table give them, which lead to these rows. */
+  | {
+      readonly kind: 'rows';
+      readonly table: string;
+      readonly links?: string;
+      readonly share: RowShare;
+      readonly areIds: boolean;
+    };
 /** The rows of a table that meet a condition, as far as values and keys decide it. */
 export type RowShare =
   | ({ readonly kind: 'values' } & ColumnValues)

@@ -91,6 +91,7 @@ function isSelective(cond: Condition): boolean {
 export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undefined {
   const { target, condition, key, relation, source, by } = exists;
   const { table } = target;
+  const links = by === 'owner' && relation.kind === 'many_to_many' ? { links: relation.linkTable } : {};
   return (values) => {
     const share = rowShareOf(condition, source.id, values);
     const ofRequest: RowShare | undefined =
@@ -98,7 +99,9 @@ export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undef
         ? { kind: 'values', column: relation.viaColumn, values: [values[key.slot]] }
         : undefined;
     const of = [share, ofRequest].filter((each) => each !== undefined);
-    return of.length === 0 ? undefined : { kind: 'rows', table, share: { kind: 'all', of }, areIds: by === 'id' };
+    return of.length === 0
+      ? undefined
+      : { kind: 'rows', table, ...links, share: { kind: 'all', of }, areIds: by === 'id' };
   };
 }
 

@@ -419,6 +419,12 @@ class Estimate {
     return branches.way;
   }
 
+  /** The cost of a row whose filter reads other rows. */
+  get #filterCost(): number {
+    const { opaque } = this.#question;
+    return opaque === undefined || opaque.kind === 'search' ? 0 : LINKED;
+  }
+
   /** The records that the rule permits, before the filters. */
   get permittedRows(): number {
     if (this.#branches.length === 0) return this.#table.rows;
@@ -479,9 +485,10 @@ class Estimate {
     const costs = ways.map(({ way, keys, keyRows, ofKey, found }) => {
       const met = Math.max((share / found) * this.#filtered, 1e-9);
       const read = Math.min(this.#table.rows * ofKey, this.#question.most / met);
+      const each = this.#links === undefined ? FOUND + this.#filterCost : LINKED;
       return {
         branch: way,
-        cost: keyRows * FOUND + keys * (RANGE + read * (this.#links === undefined ? FOUND : LINKED)),
+        cost: keyRows * FOUND + keys * (RANGE + read * each),
       };
     });
     const [best] = costs.toSorted((a, b) => a.cost - b.cost);
@@ -535,7 +542,8 @@ function foundBy(count: KeyCount | undefined, { keys, ofKey, statisticsOf }: Fou
 function estimatedKeys(count: KeyCount, statisticsOf: StatisticsOf): number | undefined {
   if (count.kind === 'list') return count.count;
   const table = statisticsOf(count.table);
-  return table && table.rows * shareMeeting(count.share, table, statisticsOf);
+  const rows = count.links === undefined ? table?.rows : (statisticsOf(count.links)?.rows ?? table?.rows);
+  return table && rows! * shareMeeting(count.share, table, statisticsOf);
 }
 
 function shareMeeting(share: RowShare, table: TableStatistics, statisticsOf: StatisticsOf): number {

@@ -249,7 +249,7 @@ describe('SQL conditions', () => {
       policy
         .specialise({ ...REQUEST, auth: { ...REQUEST.auth, id } })
         .branches('d', indexed)!
-        .flatMap(({ keys, where }) => [keys, where])
+        .flatMap(({ keys, range, where }) => [keys, range, where])
         .flatMap((part) => (part === undefined ? [] : [sql`SELECT (${part})`]));
     const [mine, theirs] = [statements(ME), statements(TAG)];
     expect(mine.length).toBeGreaterThan(3);
