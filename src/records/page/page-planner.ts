@@ -298,8 +298,10 @@ export interface OpaqueFilter {
   readonly kind: Opacity;
 }
 
-/** The database's own unit of cost. */
-const OPAQUE = 1;
+/** The database's own unit of cost, which expects its tables on a disk. */
+const OPAQUE = 0.2;
+/** A way that is short, whatever else is misjudged. */
+const INSTANT = 200;
 /** A descent of an index. Costs are about a microsecond each; only their ratio counts. */
 const RANGE = 4;
 /** A row that an index finds. */
@@ -339,7 +341,7 @@ export function shortestWay(question: PageQuestion, statisticsOf: StatisticsOf):
   if (opaque !== undefined && opaque.rows <= MOST_FILTERED) {
     const estimate = statistics && new Estimate(question, statistics, statisticsOf);
     const rule = isById && links === undefined ? estimate?.ofRule : undefined;
-    if (rule !== undefined && rule.cost < opaque.cost * OPAQUE) return rule.way;
+    if (rule !== undefined && rule.cost < Math.min(opaque.cost * OPAQUE, INSTANT)) return rule.way;
     const isRuleShorter = !isById && estimate !== undefined && estimate.permittedRows < opaque.rows;
     if (isRuleShorter || opaque.kind === 'mixed') return undefined;
     return { kind: 'gathered', isByKeys: opaque.kind === 'related' };
