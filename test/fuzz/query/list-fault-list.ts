@@ -51,15 +51,10 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(
     PLANNER,
     'branches do not obey the filters',
-    /\.\.\.where, \.\.\.after, \.\.\.conditions\)/,
-    '...where, ...after)',
+    /\[\.\.\.rest, \.\.\.conditions\]\.map\(tested\)/,
+    'rest.map(tested)',
   ),
-  fault(
-    PLANNER,
-    'branches begin again on every page',
-    /\.\.\.where, \.\.\.after, \.\.\.conditions/,
-    '...where, ...conditions',
-  ),
+  fault(PLANNER, 'branches begin again on every page', /\.\.\.of, \.\.\.after, /, '...of, '),
   fault(PLANNER, 'ranges end one record early', /(const length = LENGTHS.*) \?\? search\.most;/, '$1! - 1;'),
   fault(PLANNER, 'a walk that ends early is enough', /FROM "walked"\) < \$\{most\}/, 'FROM "walked") < 1'),
   fault(PLANNER, 'a walk does not obey the filters', /\[\.\.\.conditions, walk\.rule\]/, '[walk.rule]'),
@@ -93,8 +88,8 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(
     PLAN,
     'a range of the rule does not obey the filters',
-    /branch!\.where!, \.\.\.after, \.\.\.this\.#filters, /,
-    'branch!.where!, ...after, ',
+    /(: \[branch!\.where\]\), )\.\.\.this\.#filters, /,
+    '$1',
   ),
   fault(
     PLAN,
