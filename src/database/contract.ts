@@ -103,10 +103,10 @@ export function deliver(
 
 export interface Database extends Reader {
   /**
-   * A database that cannot cancel statements gives this condition: it is true for so many milliseconds
-   * of a statement, and then fails as `time_limit`.
+   * A database that cannot cancel statements gives this condition for reads: it is true as long as the statement has
+   * time, and then fails as `time_limit`.
    */
-  statementInTime?(ms: number): Sql;
+  readonly statementInTime?: Sql;
   readonly kind: 'embedded' | 'postgres';
   /**
    * Reads for one request of this caller, which may lag behind as a replica does, but not behind the caller's own

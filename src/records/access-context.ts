@@ -171,7 +171,7 @@ export class Store {
    * the statement itself.
    */
   get inTime(): Sql | undefined {
-    return this.db.statementInTime?.(this.schema.limits.queryTime * 1000);
+    return this.db.statementInTime;
   }
 
   async #readVersions(q: Queryable): Promise<Versions> {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedMap } from '../../bounded-map.ts';
 import { currentCaller } from '../../caller.ts';
 import { type FairQueue, type Leave, MAX_WAIT_MS } from '../../fair-queue.ts';
-import { raw, type Sql } from '../../sql.ts';
+import { raw, type Sql, sql, text } from '../../sql.ts';
 import { type Cells, type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { laneQueue } from '../lanes/queue.ts';
 import { Statements } from '../lanes/statements.ts';
@@ -31,6 +31,12 @@ const MS_OF_COST = 0.002;
 /** Milliseconds up to which a query of unknown speed is expected to be quick. */
 const QUICK_QUERY_MS = 10;
 
+/** Milliseconds of the first turn of a read that checks its time, and of its later ones while several callers ask. */
+const READ_SLICE_MS = 400;
+const MOST_READ_SLICE_MS = 800;
+const SLICE_SETTING = 'bylaw.slice';
+/** Milliseconds for which a caller who had a turn may come again. */
+const SHARED_MS = 5_000;
 /** Callers whose rests are remembered. */
 const MOST_RESTING = 1_000;
 
@@ -52,6 +58,9 @@ class EmbeddedDatabase implements Database {
   /** The ends of the rests of callers whose slow work has held up others, by their ids. */
   readonly #restEnds = new BoundedMap<string, number>(MOST_RESTING);
 
+  /** The caller of the last turn, and the time of their first one after another caller's. */
+  #last = { id: '', since: Number.NEGATIVE_INFINITY };
+
   constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
     this.#statements = statements;
@@ -61,11 +70,11 @@ class EmbeddedDatabase implements Database {
     if (engine.folder !== undefined) this.copyFolder = (copy) => this.#copy(engine.folder!, copy);
   }
 
-  /** Raises division_by_zero after `ms`; the clock keeps it from being constant-folded. */
-  readonly statementInTime = (ms: number): Sql =>
-    raw(
-      `(clock_timestamp() < statement_timestamp() + interval '${Math.ceil(ms)} ms' OR 1 / (extract(epoch FROM clock_timestamp()) * 0)::int = 1)`,
-    );
+  /** Raises division_by_zero once the statement has had its slice; the clock keeps it from being constant-folded. */
+  readonly statementInTime = raw(
+    `(clock_timestamp() < (SELECT statement_timestamp() + coalesce(nullif(current_setting('${SLICE_SETTING}', true), ''),
+      '${READ_SLICE_MS} ms')::interval) OR 1 / (extract(epoch FROM clock_timestamp()) * 0)::int = 1)`,
+  );
 
   readonly replicaFor = (): Reader => this;
   readonly noteWrite = async (): Promise<void> => undefined;
@@ -104,6 +113,7 @@ class EmbeddedDatabase implements Database {
       : this.#turns.enter(MAX_WAIT_MS));
     const end = performance.now() + (turn?.sliceMs ?? Number.POSITIVE_INFINITY);
     const { id } = currentCaller();
+    this.#noteTurn(id);
     try {
       const client = await this.#engine.client();
       return {
@@ -118,16 +128,20 @@ class EmbeddedDatabase implements Database {
     }
   };
 
-  readonly #alone = async (statement: Sql, isSlow = false): Promise<Outcome> => {
+  /** @param sliceMs the milliseconds of a read that checks its time */
+  readonly #alone = async (statement: Sql, isSlow = false, sliceMs = READ_SLICE_MS): Promise<Outcome> => {
     mustNotHoldConnection();
+    const slice = sql`SELECT set_config(${text(SLICE_SETTING)}, ${text(`${sliceMs} ms`)}, true)`;
+    const settings = sliceMs === READ_SLICE_MS ? [] : [slice];
     const leave = await (isSlow ? this.#enterSlowTurn(this.#slowTurns) : this.#turns.enter());
+    this.#noteTurn(currentCaller().id);
     try {
       const client = await this.#engine.client();
       const since = performance.now();
       let hasFailed = true;
       try {
         // After a migration, a statement that was prepared before it has to be prepared again.
-        const outcome = await retried(() => this.#statements.send(client, statement));
+        const outcome = await retried(() => this.#statements.send(client, ...settings, statement));
         hasFailed = false;
         return outcome;
       } finally {
@@ -138,7 +152,14 @@ class EmbeddedDatabase implements Database {
     }
   };
 
-  /** No statement can be cancelled here, so the planner's estimate decides before it runs. Throws `time_limit`. */
+  #noteTurn(id: string): void {
+    if (id !== this.#last.id) this.#last = { id, since: performance.now() };
+  }
+
+  /**
+   * No statement can be cancelled here, so the planner's estimate decides before it runs. A read that checks its time is
+   * undone at the end of its slice, and begins again: with all of its time if one caller asks alone. Throws `time_limit`.
+   */
   async #rowsInTime(statement: Sql, { lane, limitMs }: ReadOptions): Promise<readonly Cells[]> {
     const speed = lane === 'query' ? this.#statements.history.speedOf(statement.text) : 'slow';
     let isQuick = speed === 'quick';
@@ -147,7 +168,18 @@ class EmbeddedDatabase implements Database {
       if (cost * MS_OF_COST > limitMs) throw new StoreError('time_limit', new Error(`expected to cost ${cost}`));
       isQuick = speed === 'unknown' && cost * MS_OF_COST <= QUICK_QUERY_MS;
     }
-    return (await this.#alone(statement, !isQuick)).rows;
+    let leftMs = limitMs ?? MAX_WAIT_MS;
+    for (let sliceMs = READ_SLICE_MS; ; isQuick = false) {
+      sliceMs = Math.ceil(Math.min(sliceMs, leftMs));
+      try {
+        return (await this.#alone(statement, !isQuick, sliceMs)).rows;
+      } catch (error) {
+        leftMs -= sliceMs;
+        if (!isDivisionByZero(error) || leftMs <= 0) throw error;
+        const isShared = performance.now() - this.#last.since < SHARED_MS;
+        sliceMs = isShared ? MOST_READ_SLICE_MS : leftMs;
+      }
+    }
   }
 
   /**

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { asCaller } from '../../../src/caller.ts';
 import type { Database, ReadOptions, Transaction } from '../../../src/database/contract.ts';
-import { raw } from '../../../src/sql.ts';
+import { raw, sql } from '../../../src/sql.ts';
 import { openEmbeddedDatabase } from '../../support/embedded.ts';
 
 let db: Database;
@@ -55,4 +55,23 @@ it('five reads in a row wait for one turn of the long batches of another caller'
   await Promise.all(batches);
   const inFive = before.slice(5).map((count, i) => count - before[i]!);
   expect(Math.max(...inFive)).toBe(1);
+});
+
+it('a read that takes all of its time holds up another caller for a slice at a time', async () => {
+  // The planner expects it to be cheap.
+  const endless = sql`SELECT count(*) FROM generate_series(1, 20000) AS n WHERE length(repeat(n::text, 1000000)) > 0 AND ${db.statementInTime!}`;
+  const options = { lane: 'slow', limitMs: 3_000 } as const;
+  let isOver = false;
+  const slow = asCaller({ id: 'ann', isKept: false }, () => db.rows(endless, options)).finally(() => {
+    isOver = true;
+  });
+  const isRefused = expect(slow).rejects.toMatchObject({ kind: 'time_limit' });
+  let turns = 0;
+  while (!isOver) {
+    await ask('bob', 'SELECT 1', {});
+    turns++;
+    await new Promise((done) => setImmediate(done));
+  }
+  await isRefused;
+  expect(turns).toBeGreaterThan(3);
 });

@@ -246,7 +246,7 @@ const printed = ({ statement, source, keyset, view, from, capabilities, unindexe
 });
 
 test('a page of a known shape has the statements that it would make for itself', () => {
-  const db = { statementInTime: () => raw('IN_TIME') } as unknown as Store['db'];
+  const db = { statementInTime: raw('IN_TIME') } as unknown as Store['db'];
   const stores = WAYS.map((choosesWay) => new Store(db, schema, { choosesWay }));
   // The choice of a way is a part of the shape, so all ways share a memory.
   const memory = new ShapeMemory<PagePlan>(({ text }) => text);

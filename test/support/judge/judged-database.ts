@@ -56,7 +56,7 @@ class JudgedDatabase implements Database {
   readonly kind: Database['kind'];
   readonly openSession?: Database['openSession'];
   readonly copyFolder?: NonNullable<Database['copyFolder']>;
-  readonly statementInTime?: NonNullable<Database['statementInTime']>;
+  readonly statementInTime?: Sql;
   readonly #db: Database;
   readonly #assert: Assert;
   readonly #assertDefinition: Assert;
@@ -69,7 +69,7 @@ class JudgedDatabase implements Database {
     const { openSession, copyFolder, statementInTime } = db;
     if (openSession !== undefined) this.openSession = async () => session(await openSession(), assert);
     if (copyFolder !== undefined) this.copyFolder = (copy) => copyFolder.call(db, copy);
-    if (statementInTime !== undefined) this.statementInTime = (ms) => statementInTime.call(db, ms);
+    if (statementInTime !== undefined) this.statementInTime = statementInTime;
   }
 
   async rows(statement: Sql, options?: ReadOptions) {
