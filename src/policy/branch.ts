@@ -29,7 +29,7 @@ export interface Branch {
 export interface ColumnValues {
   readonly column: string;
   readonly values: readonly unknown[];
-  /** The test is no conjunct of its own: it is inside each part of an `or`. */
+  /** Each part of an `or` contains the test, which is not a conjunct. */
   readonly isInside?: boolean;
   /** The condition itself states the values, so that they are part of the text. */
   readonly isStated?: boolean;

@@ -40,6 +40,9 @@ const SHARED_MS = 5_000;
 /** Callers whose rests are remembered. */
 const MOST_RESTING = 1_000;
 
+const settingOf = (sliceMs: number): Sql =>
+  sql`SELECT set_config(${text(SLICE_SETTING)}, ${text(`${sliceMs} ms`)}, true)`;
+
 function timeLimitError(error: unknown): never {
   throw isDivisionByZero(error) ? new StoreError('time_limit', error) : error;
 }
@@ -113,7 +116,7 @@ class EmbeddedDatabase implements Database {
       : this.#turns.enter(MAX_WAIT_MS));
     const end = performance.now() + (turn?.sliceMs ?? Number.POSITIVE_INFINITY);
     const { id } = currentCaller();
-    this.#noteTurn(id);
+    if (id !== this.#last.id) this.#last = { id, since: performance.now() };
     try {
       const client = await this.#engine.client();
       return {
@@ -131,10 +134,10 @@ class EmbeddedDatabase implements Database {
   /** @param sliceMs the milliseconds of a read that checks its time */
   readonly #alone = async (statement: Sql, isSlow = false, sliceMs = READ_SLICE_MS): Promise<Outcome> => {
     mustNotHoldConnection();
-    const slice = sql`SELECT set_config(${text(SLICE_SETTING)}, ${text(`${sliceMs} ms`)}, true)`;
-    const settings = sliceMs === READ_SLICE_MS ? [] : [slice];
+    const settings = sliceMs === READ_SLICE_MS ? [] : [settingOf(sliceMs)];
     const leave = await (isSlow ? this.#enterSlowTurn(this.#slowTurns) : this.#turns.enter());
-    this.#noteTurn(currentCaller().id);
+    const { id } = currentCaller();
+    if (id !== this.#last.id) this.#last = { id, since: performance.now() };
     try {
       const client = await this.#engine.client();
       const since = performance.now();
@@ -151,10 +154,6 @@ class EmbeddedDatabase implements Database {
       leave();
     }
   };
-
-  #noteTurn(id: string): void {
-    if (id !== this.#last.id) this.#last = { id, since: performance.now() };
-  }
 
   /**
    * No statement can be cancelled here, so the planner's estimate decides before it runs. A read that checks its time is

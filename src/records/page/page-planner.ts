@@ -34,7 +34,7 @@ interface PageSearch extends Pick<PageQuestion, 'filters' | 'links' | 'opaque' |
   readonly tenant: string | undefined;
 }
 
-/** The way to a page. INVARIANT: `text` tells it from all others, as the part of the page's shape that values decide. */
+/** The way to a page. INVARIANT: no two ways have one `text`, the part of the page's shape that values decide. */
 export type PageWay = { readonly text: string } & (
   | BranchesWay
   | { readonly kind: 'rule range'; readonly ways: string }
@@ -300,7 +300,7 @@ export interface OpaqueFilter {
 
 /** The database's own unit of cost, which expects its tables on a disk. */
 const OPAQUE = 0.2;
-/** A way that is short, whatever else is misjudged. */
+/** The cost of a way that is short even where the estimate of another one is wrong. */
 const INSTANT = 200;
 /** A descent of an index. Costs are about a microsecond each; only their ratio counts. */
 const RANGE = 4;
@@ -482,7 +482,7 @@ class Estimate {
 
   #shortest(branch: Branch): EstimatedBranch {
     const ways = [branch, ...branch.alternatives].map((way) => this.#waysKeys(way));
-    // The narrowest way tells the share of them all.
+    // All ways find the same rows, so the narrowest gives their share.
     const share = Math.min(...ways.map((way) => way.found * way.rest));
     const costs = ways.map(({ way, keys, keyRows, ofKey, found }) => {
       const met = Math.max((share / found) * this.#filtered, 1e-9);

@@ -56,53 +56,36 @@ const one = (name: string, value: string, others = 0): Branch => ({
   alternatives: [],
   place: 0,
 });
-const teamsOf = (user: string): Branch => ({
-  column: 'team_id',
+const byKeys = (column: string, count: Branch['count']): Branch => ({
+  column,
   isOneRange: false,
   range: undefined,
   where: raw('TRUE'),
   keys: raw('SELECT'),
   tests: [],
   others: 0,
-  count: {
+  count,
+  alternatives: [],
+  place: 0,
+});
+const teamsOf = (user: string): Branch =>
+  byKeys('team_id', {
     kind: 'rows',
     table: 'memberships',
     share: { kind: 'values', column: 'user_id', values: [user] },
     areIds: false,
-  },
-  alternatives: [],
-  place: 0,
-});
+  });
 const listOf = (name: string, values: readonly string[]): Branch => ({
-  column: name,
-  isOneRange: false,
-  range: undefined,
-  where: raw('TRUE'),
-  keys: raw('SELECT'),
+  ...byKeys(name, { kind: 'list', count: values.length }),
   tests: [{ column: name, values }],
-  others: 0,
-  count: { kind: 'list', count: values.length },
-  alternatives: [],
-  place: 0,
 });
-
-const ofParents = (status: string): Branch => ({
-  column: 'parent_id',
-  isOneRange: false,
-  range: undefined,
-  where: raw('TRUE'),
-  keys: raw('SELECT'),
-  tests: [],
-  others: 0,
-  count: {
+const ofParents = (status: string): Branch =>
+  byKeys('parent_id', {
     kind: 'rows',
     table: 'parents',
     share: { kind: 'values', column: 'status', values: [status] },
     areIds: true,
-  },
-  alternatives: [],
-  place: 0,
-});
+  });
 
 interface Case {
   readonly says: string;
@@ -225,7 +208,7 @@ describe('the way to a page', () => {
     expect(unknown).toEqual({ kind: 'branches', branches: [branch], walk: 1_000 });
   });
 
-  it('is the range of an indexed filter where the rule permits all records or has no branches', () => {
+  it('the range of an indexed filter gives the page where the rule permits all records or has no branches', () => {
     const [slug, stage] = [
       { column: 'slug', values: ['x'] },
       { column: 'stage', values: ['new'] },
