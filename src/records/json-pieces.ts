@@ -35,8 +35,11 @@ export class JsonPieces {
     return new JsonPieces([...this.#pieces.slice(0, -1), withMembers(this.#pieces.at(-1)!, members)]);
   }
 
+  /** V8 copies texts that are added once, when the sum is read; `join` copies each of them before. */
   toString(): string {
-    return this.#pieces.join('');
+    let text = '';
+    for (const piece of this.#pieces) text += typeof piece === 'string' ? piece : piece.toString();
+    return text;
   }
 
   toJSON(): string {
