@@ -1,6 +1,7 @@
 // @module-tag long
 /** `bylaw` as an operator runs it: real processes, on a folder and on PostgreSQL. */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -109,6 +110,10 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
     expect(server.line).toMatch(/^bylaw listening on http:\/\/127\.0\.0\.1:[1-9]\d+ \(/);
     expect(server.line).toContain(place);
     expect(server.line).toContain('rate limits are OFF');
+  });
+
+  test.skipIf(skip || process.platform !== 'linux')('a process that serves has glibc return freed memory', () => {
+    expect(readFileSync(`/proc/${server.pid}/environ`, 'utf8')).toMatch(/(^|\0)MALLOC_TRIM_THRESHOLD_=1048576\0/);
   });
 
   test.skipIf(skip)('a start creates the first admin once', async () => {
