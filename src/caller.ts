@@ -9,6 +9,8 @@ export interface Caller {
   readonly id: string;
   /** Sign-in, sessions, readiness and administration: the places that every queue keeps are for them. */
   readonly isKept: boolean;
+  /** True once the client no longer waits for its answer. */
+  readonly hasLeft?: () => boolean;
 }
 
 /** Work that no request has asked for: statistics, sweeps, the start. */

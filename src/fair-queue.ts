@@ -2,7 +2,7 @@
  * A queue for a few places that serves its callers in turn (round robin), so that a caller who floods it waits behind
  * their own tasks. While others wait, one caller has at most `SHARE` of the places; who asks alone has all of them.
  */
-import { type Caller, currentCaller } from './caller.ts';
+import { type Caller, currentCaller, SERVICE } from './caller.ts';
 
 const SHARE = 0.75;
 /** Milliseconds that a task may wait. */
@@ -13,8 +13,8 @@ const LAST_WEIGHT = 0.1;
 const EXCEPTION_MS = 100;
 
 export interface Refused {
-  /** `own`: tasks of the caller are in the way, and another caller would have been served. */
-  readonly reason: 'own' | 'others' | 'closed';
+  /** `own`: tasks of the caller are in the way, and another caller would have been served. `left`: nobody waits for it. */
+  readonly reason: 'own' | 'others' | 'closed' | 'left';
   /** Milliseconds until another try is worth it. */
   readonly waitMs: number;
 }
@@ -27,11 +27,16 @@ export interface FairQueueOptions {
   /** The tasks of one caller that may wait. */
   readonly mostWaiting?: number | undefined;
   readonly maxWaitMs?: number | undefined;
+  /** A task whose client has left is refused instead of started. */
+  readonly dropsLeft?: boolean | undefined;
   /** The error of a task that gets no place. */
   readonly refuse: (refused: Refused) => Error;
 }
 
 interface Waiting {
+  /** The task waits for the end of its caller's rest. */
+  readonly rests: boolean;
+  /** Takes the place, or refuses the task. */
   start(): void;
 }
 
@@ -42,46 +47,65 @@ type Turns = Map<string, Waiting[]>;
 export type Leave = (isTypical?: boolean) => void;
 
 export class FairQueue {
+  /** As in the options, until it is changed. */
+  places: number;
+  /** A time of the clock of `performance`: since then, one caller alone has had places, the service aside. */
+  soleSince = Number.NEGATIVE_INFINITY;
   readonly #options: FairQueueOptions;
   readonly #turns: Turns = new Map();
   readonly #keptTurns: Turns = new Map();
   /** Places by the caller who has them. */
   readonly #held = new Map<string, number>();
+  readonly #resting = new Set<string>();
   readonly #emptied = Promise.withResolvers<void>();
   #used = 0;
+  /** The caller of the last place, the service aside. */
+  #last = '';
   #isClosed = false;
   /** Milliseconds of a task, the later ones above all. */
   #mean = 1;
 
   constructor(options: FairQueueOptions) {
     this.#options = options;
+    this.places = options.places;
   }
 
   /**
    * Resolves once the caller has a place, at once where one is free. Rejects where the wait would be too long, and when
    * `patienceMs` have passed.
    */
-  async enter(patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
+  async enter(patienceMs = Number.POSITIVE_INFINITY, rests = true): Promise<Leave> {
     const caller = currentCaller();
-    return this.enterAtOnce(caller) ?? this.#enterInTurn(caller, patienceMs);
+    return this.enterAtOnce(caller, rests) ?? this.#enterInTurn(caller, patienceMs, rests);
   }
 
   /** Undefined if the caller would have to wait. */
-  enterAtOnce({ id, isKept } = currentCaller()): Leave | undefined {
+  enterAtOnce(caller = currentCaller(), rests = true): Leave | undefined {
+    const { id, isKept } = caller;
     const turns = isKept ? this.#keptTurns : this.#turns;
     if (this.#isClosed) throw this.#options.refuse({ reason: 'closed', waitMs: 0 });
-    return turns.size === 0 && this.#hasPlaceFor(isKept) ? this.#take(id) : undefined;
+    if (this.#options.dropsLeft && caller.hasLeft?.()) throw this.#options.refuse({ reason: 'left', waitMs: 0 });
+    const isFree = turns.size === 0 && this.#hasPlaceFor(isKept) && (isKept || !rests || !this.#resting.has(id));
+    return isFree ? this.#take(id) : undefined;
   }
 
-  async #enterInTurn(caller: Caller, patienceMs: number): Promise<Leave> {
+  async #enterInTurn(caller: Caller, patienceMs: number, rests = true): Promise<Leave> {
     const turns = caller.isKept ? this.#keptTurns : this.#turns;
     const own = turns.get(caller.id) ?? [];
     this.#mustBeShort(caller, own, turns.size);
     const { promise, resolve, reject } = Promise.withResolvers<Leave>();
-    const waiting: Waiting = { start: () => resolve(this.#take(caller.id)) };
+    const waiting: Waiting = {
+      rests: rests && !caller.isKept,
+      start: () => {
+        if (this.#options.dropsLeft && caller.hasLeft?.()) reject(this.#options.refuse({ reason: 'left', waitMs: 0 }));
+        else resolve(this.#take(caller.id));
+      },
+    };
     const ahead = own.length;
     turns.set(caller.id, own);
     own.push(waiting);
+    // A place is free where all others that wait rest.
+    this.#startNext(turns, caller.isKept);
     if (patienceMs === Number.POSITIVE_INFINITY) return promise;
     const late = setTimeout(() => {
       remove(turns, caller.id, waiting);
@@ -107,6 +131,8 @@ export class FairQueue {
   /** Rejects later tasks, and waits until earlier ones have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#resting.clear();
+    this.#startNext(this.#turns, false);
     if (this.#used > 0) await this.#emptied.promise;
   }
 
@@ -114,16 +140,27 @@ export class FairQueue {
     return this.#used === 0;
   }
 
-  /** True if others than this caller wait. */
+  /** True if others than this caller wait, and do not rest. */
   hasOthersThan(id: string): boolean {
-    return [this.#turns, this.#keptTurns].some((turns) => turns.size > (turns.has(id) ? 1 : 0));
+    const all = [...this.#turns, ...this.#keptTurns];
+    return all.some(([other, own]) => other !== id && this.#nextIn(other, own) >= 0);
+  }
+
+  /** Gives the caller no place for some milliseconds, kept work and tasks that do not rest aside. */
+  rest(id: string, ms: number): void {
+    if (this.#isClosed) return;
+    this.#resting.add(id);
+    setTimeout(() => {
+      this.#resting.delete(id);
+      this.#startNext(this.#turns, false);
+    }, ms);
   }
 
   /** A short queue is always worth its wait, because a slow service may have been an exception. */
   #mustBeShort(caller: Caller, own: readonly Waiting[], callers: number): void {
-    const { places, mostWaiting = 1_000, maxWaitMs = MAX_WAIT_MS } = this.#options;
-    const expected = (own.length * Math.max(1, callers) * this.#mean) / places;
-    const isLong = own.length >= places && expected > maxWaitMs;
+    const { mostWaiting = 1_000, maxWaitMs = MAX_WAIT_MS } = this.#options;
+    const expected = (own.length * Math.max(1, callers) * this.#mean) / this.places;
+    const isLong = own.length >= this.places && expected > maxWaitMs;
     if (isLong || own.length >= mostWaiting) throw this.#refusal(caller, own.length, expected);
   }
 
@@ -132,14 +169,17 @@ export class FairQueue {
   }
 
   #hasPlaceFor(isKept: boolean): boolean {
-    const { places, kept = 0 } = this.#options;
-    return this.#used < places + (isKept ? kept : 0);
+    return this.#used < this.places + (isKept ? (this.#options.kept ?? 0) : 0);
   }
 
   #take(id: string): Leave {
     this.#used++;
     this.#held.set(id, (this.#held.get(id) ?? 0) + 1);
     const since = performance.now();
+    if (id !== this.#last && id !== SERVICE.id) {
+      this.#last = id;
+      this.soleSince = since;
+    }
     return (isTypical = true) => {
       const took = performance.now() - since;
       if (isTypical) this.#mean += (Math.min(took, this.#mean * 4 + EXCEPTION_MS) - this.#mean) * LAST_WEIGHT;
@@ -156,20 +196,26 @@ export class FairQueue {
   #startNext(turns: Turns, isKept: boolean): void {
     while (turns.size > 0 && this.#hasPlaceFor(isKept)) {
       const id = this.#nextOf(turns);
+      if (id === undefined) return;
       const own = turns.get(id)!;
-      const first = own.shift()!;
+      const [first] = own.splice(this.#nextIn(id, own), 1);
       // The caller goes behind all others.
       turns.delete(id);
       if (own.length > 0) turns.set(id, own);
-      first.start();
+      first!.start();
     }
   }
 
-  /** The first caller in turn who has less than their share; the first of all where each has it. */
-  #nextOf(turns: Turns): string {
-    const share = Math.max(1, Math.floor(this.#options.places * SHARE));
-    const ids = [...turns.keys()];
-    return ids.find((id) => (this.#held.get(id) ?? 0) < share) ?? ids[0]!;
+  /** The first caller in turn who has less than their share; the first of all where each has it. Undefined: all rest. */
+  #nextOf(turns: Turns): string | undefined {
+    const share = Math.max(1, Math.floor(this.places * SHARE));
+    const ids = [...turns].flatMap(([id, own]) => (this.#nextIn(id, own) < 0 ? [] : [id]));
+    return ids.find((id) => (this.#held.get(id) ?? 0) < share) ?? ids[0];
+  }
+
+  /** The index of the caller's next task; -1 while all of them rest. */
+  #nextIn(id: string, own: readonly Waiting[]): number {
+    return this.#resting.has(id) ? own.findIndex(({ rests }) => !rests) : 0;
   }
 }
 

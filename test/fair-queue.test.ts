@@ -163,6 +163,63 @@ describe('refusals', () => {
   });
 });
 
+describe('rests', () => {
+  useOwnClock();
+
+  const enter = (queue: FairQueue, id: string, rests?: boolean) =>
+    asCaller(callerOf(id), () => queue.enter(undefined, rests));
+
+  test('a caller who rests waits, and others and tasks that do not rest are served', async () => {
+    const queue = queueOf({ places: 1 });
+    const served: string[] = [];
+    const serve = (id: string, name = id, rests = true) =>
+      enter(queue, id, rests).then((leave) => {
+        served.push(name);
+        leave();
+      });
+    queue.rest('a', 100);
+    const resting = [serve('a'), serve('a')];
+    await vi.advanceTimersByTimeAsync(99);
+    await serve('b');
+    await serve('a', 'quick', false);
+    expect([served, queue.hasOthersThan('b')]).toEqual([['b', 'quick'], false]);
+    await vi.advanceTimersByTimeAsync(1);
+    await Promise.all(resting);
+    expect(served).toEqual(['b', 'quick', 'a', 'a']);
+  });
+
+  test('a queue that closes ends the rests of tasks that wait', async () => {
+    const queue = queueOf({ places: 1 });
+    queue.rest('a', 100);
+    const resting = enter(queue, 'a');
+    const closing = queue.close();
+    (await resting)();
+    await closing;
+    expect(queue.isIdle).toBe(true);
+  });
+});
+
+describe('clients who have left', () => {
+  test('a queue that drops their tasks starts none of them', async () => {
+    const left = new Set<string>();
+    const enter = (queue: FairQueue, id: string) =>
+      asCaller({ ...callerOf(id), hasLeft: () => left.has(id) }, () => queue.enter());
+    const outcomeOf = async (dropsLeft: boolean) => {
+      left.clear();
+      const queue = queueOf({ places: 1, dropsLeft });
+      const first = await enter(queue, 'a');
+      const all = [enter(queue, 'b'), enter(queue, 'b'), enter(queue, 'c')];
+      for (const each of all) void each.then((leave) => leave()).catch(() => undefined);
+      left.add('b');
+      first();
+      const results = await Promise.allSettled([...all, enter(queue, 'b')]);
+      return results.map(({ status }) => status);
+    };
+    expect(await outcomeOf(true)).toEqual(['rejected', 'rejected', 'fulfilled', 'rejected']);
+    expect(await outcomeOf(false)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'fulfilled']);
+  });
+});
+
 // ---------------------------------------------------------------- random mixes in virtual time
 
 interface Task {

@@ -9,6 +9,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { asCaller } from '../../src/caller.ts';
 import { type Database, StoreError } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { MISSING_SETTINGS } from '../../src/database/server-url.ts';
@@ -243,6 +244,21 @@ describe.each(KINDS)('%s', (kind) => {
       ),
     );
     expect(await count(2)).toBe(60);
+  });
+
+  it('a slow read whose client leaves before its turn is not run', async () => {
+    await db.run(raw('CREATE SEQUENCE runs'));
+    const read = raw("SELECT nextval('runs'), count(*) FROM generate_series(1, 300000) AS n WHERE n::text LIKE '%1%'");
+    let hasLeft = false;
+    const caller = { id: 'ann', isKept: false, hasLeft: () => hasLeft };
+    const reads = Array.from({ length: 12 }, () => asCaller(caller, () => db.rows(read, { lane: 'slow' })));
+    await new Promise((resolve) => setImmediate(resolve));
+    hasLeft = true;
+    const results = await Promise.allSettled(reads);
+    const dropped = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.message] : []));
+    const [[runs]] = (await db.rows(raw('SELECT last_value FROM runs'))) as [[string]];
+    expect(new Set(dropped)).toEqual(new Set(['the database cannot be reached (the client has left)']));
+    expect([Number(runs), Number(runs) <= 4]).toEqual([12 - dropped.length, true]);
   });
 
   it('listeners get the notifications of their channel only', async () => {

@@ -2,10 +2,8 @@
  * PostgreSQL inside this process (PGlite), in a thread: a single connection, on which statements
  * and transactions take turns.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { BoundedMap } from '../../bounded-map.ts';
 import { currentCaller } from '../../caller.ts';
-import { type FairQueue, type Leave, MAX_WAIT_MS } from '../../fair-queue.ts';
+import { type Leave, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { raw, type Sql, sql, text } from '../../sql.ts';
 import { type Cells, type Database, type Reader, type ReadOptions, StoreError } from '../contract.ts';
 import { laneQueue } from '../lanes/queue.ts';
@@ -31,14 +29,18 @@ const MS_OF_COST = 0.002;
 /** Milliseconds up to which a query of unknown speed is expected to be quick. */
 const QUICK_QUERY_MS = 10;
 
-/** Milliseconds of the first turn of a read that checks its time, and of its later ones while several callers ask. */
+/** Milliseconds of the first turn of a read that checks its time, and of its second one while several callers ask. */
 const READ_SLICE_MS = 400;
 const MOST_READ_SLICE_MS = 800;
 const SLICE_SETTING = 'bylaw.slice';
 /** Milliseconds for which a caller who had a turn may come again. */
 const SHARED_MS = 5_000;
-/** Callers whose rests are remembered. */
-const MOST_RESTING = 1_000;
+/** Milliseconds of a turn that others may be held up for at any time, and of the longest rest after a longer one. */
+const SHORT_TURN_MS = 50;
+const MOST_REST_MS = 2_000;
+
+/** `quick`: statements that are known to be quick, and batches of them. */
+type Pace = 'quick' | 'unknown' | 'slow';
 
 const settingOf = (sliceMs: number): Sql =>
   sql`SELECT set_config(${text(SLICE_SETTING)}, ${text(`${sliceMs} ms`)}, true)`;
@@ -55,21 +57,13 @@ class EmbeddedDatabase implements Database {
   readonly #statements: Statements;
   readonly #batcher: WriteBatcher;
   readonly #turns = laneQueue({ places: 1 });
-  readonly #slowTurns = laneQueue({ places: 1 });
-  /** A separate queue: a short transaction that has given way does not wait for the slow statements of others. */
-  readonly #longTurns = laneQueue({ places: 1 });
-  /** The ends of the rests of callers whose slow work has held up others, by their ids. */
-  readonly #restEnds = new BoundedMap<string, number>(MOST_RESTING);
-
-  /** The caller of the last turn, and the time of their first one after another caller's. */
-  #last = { id: '', since: Number.NEGATIVE_INFINITY };
+  readonly #slowTurns = laneQueue({ places: 1, dropsLeft: true });
 
   constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
     this.#statements = statements;
-    const [lease, alone] = [this.#lease, this.#alone];
     const { history } = statements;
-    this.#batcher = new WriteBatcher({ lease, alone, history, connections: 1 });
+    this.#batcher = new WriteBatcher({ lease: this.#lease, alone: this.#alone, history, connections: 1 });
     if (engine.folder !== undefined) this.copyFolder = (copy) => this.#copy(engine.folder!, copy);
   }
 
@@ -85,24 +79,29 @@ class EmbeddedDatabase implements Database {
   readonly rows: Database['rows'] = (statement, options = {}) =>
     options.lane === 'slow' || options.lane === 'query'
       ? this.#rowsInTime(statement, options).catch(timeLimitError)
-      : this.#batcher.rows(statement);
-  readonly run: Database['run'] = async (statement) => countOf(await this.#alone(statement));
-  readonly write: Database['write'] = (statement, target) => this.#batcher.rows(statement, target);
+      : this.#statements.history.speedOf(statement.text) === 'quick'
+        ? this.#batcher.rows(statement)
+        : this.#rowsAlone(statement);
+  readonly run: Database['run'] = async (statement) => countOf(await this.#alone(statement, 'unknown'));
+  readonly write: Database['write'] = (statement, target) =>
+    this.#statements.history.speedOf(statement.text) === 'slow'
+      ? this.#rowsAlone(statement)
+      : this.#batcher.rows(statement, target);
   readonly transaction: Database['transaction'] = (work, options) => transact(this.#lease, work, options);
 
   readonly listen: Database['listen'] = async (subscription) => {
     this.#engine.subscriptions.add(subscription);
-    await this.#alone(listenTo(subscription.channel));
+    await this.#alone(listenTo(subscription.channel), 'unknown');
     subscription.onState(true);
     return async () => void this.#engine.subscriptions.delete(subscription);
   };
   /** Sent alone, because PostgreSQL deduplicates the notifications of a transaction. */
-  readonly notify: Database['notify'] = (channel, payload) => this.#alone(notifyStatement(channel, payload));
+  readonly notify: Database['notify'] = (channel, payload) => this.#alone(notifyStatement(channel, payload), 'unknown');
   readonly ping: Database['ping'] = () => this.rows(PING);
 
   /** Waits for statements under way. */
   readonly close = async (): Promise<void> => {
-    const all = [this.#batcher, this.#slowTurns, this.#longTurns, this.#turns, this.#engine];
+    const all = [this.#batcher, this.#slowTurns, this.#turns, this.#engine];
     for (const each of all) await each.close();
   };
 
@@ -111,12 +110,9 @@ class EmbeddedDatabase implements Database {
    * takes a few statements, and gives way to nothing.
    */
   readonly #lease = async (turn?: Turn): Promise<Lease> => {
-    const leave = await (turn?.isRepeated
-      ? this.#enterSlowTurn(this.#longTurns, MAX_WAIT_MS)
-      : this.#turns.enter(MAX_WAIT_MS));
+    const leave = await this.#enter(turn === undefined ? 'quick' : turn.isRepeated ? 'slow' : 'unknown', MAX_WAIT_MS);
     const end = performance.now() + (turn?.sliceMs ?? Number.POSITIVE_INFINITY);
     const { id } = currentCaller();
-    if (id !== this.#last.id) this.#last = { id, since: performance.now() };
     try {
       const client = await this.#engine.client();
       return {
@@ -131,13 +127,15 @@ class EmbeddedDatabase implements Database {
     }
   };
 
+  async #rowsAlone(statement: Sql, pace: Pace = 'unknown', sliceMs?: number): Promise<readonly Cells[]> {
+    return (await this.#alone(statement, pace, sliceMs)).rows;
+  }
+
   /** @param sliceMs the milliseconds of a read that checks its time */
-  readonly #alone = async (statement: Sql, isSlow = false, sliceMs = READ_SLICE_MS): Promise<Outcome> => {
+  readonly #alone = async (statement: Sql, pace: Pace = 'quick', sliceMs = READ_SLICE_MS): Promise<Outcome> => {
     mustNotHoldConnection();
     const settings = sliceMs === READ_SLICE_MS ? [] : [settingOf(sliceMs)];
-    const leave = await (isSlow ? this.#enterSlowTurn(this.#slowTurns) : this.#turns.enter());
-    const { id } = currentCaller();
-    if (id !== this.#last.id) this.#last = { id, since: performance.now() };
+    const leave = await this.#enter(pace);
     try {
       const client = await this.#engine.client();
       const since = performance.now();
@@ -157,55 +155,52 @@ class EmbeddedDatabase implements Database {
 
   /**
    * No statement can be cancelled here, so the planner's estimate decides before it runs. A read that checks its time is
-   * undone at the end of its slice, and begins again: with all of its time if one caller asks alone. Throws `time_limit`.
+   * undone at the end of its slice, and begins again once: with all of its time if one caller asks alone. Throws
+   * `time_limit`.
    */
   async #rowsInTime(statement: Sql, { lane, limitMs }: ReadOptions): Promise<readonly Cells[]> {
     const speed = lane === 'query' ? this.#statements.history.speedOf(statement.text) : 'slow';
-    let isQuick = speed === 'quick';
-    if (!isQuick && limitMs !== undefined) {
-      const cost = (await planOf({ rows: async (each) => (await this.#alone(each)).rows }, statement))['Total Cost'];
+    let pace: Pace = speed === 'quick' ? 'unknown' : 'slow';
+    if (pace === 'slow' && limitMs !== undefined) {
+      const cost = (await planOf({ rows: (each) => this.#rowsAlone(each) }, statement))['Total Cost'];
       if (cost * MS_OF_COST > limitMs) throw new StoreError('time_limit', new Error(`expected to cost ${cost}`));
-      isQuick = speed === 'unknown' && cost * MS_OF_COST <= QUICK_QUERY_MS;
+      if (speed === 'unknown' && cost * MS_OF_COST <= QUICK_QUERY_MS) pace = 'unknown';
     }
-    let leftMs = limitMs ?? MAX_WAIT_MS;
-    for (let sliceMs = READ_SLICE_MS; ; isQuick = false) {
-      sliceMs = Math.ceil(Math.min(sliceMs, leftMs));
-      try {
-        return (await this.#alone(statement, !isQuick, sliceMs)).rows;
-      } catch (error) {
-        leftMs -= sliceMs;
-        if (!isDivisionByZero(error) || leftMs <= 0) throw error;
-        const isShared = performance.now() - this.#last.since < SHARED_MS;
-        sliceMs = isShared ? MOST_READ_SLICE_MS : leftMs;
-      }
+    const allMs = Math.ceil(limitMs ?? MAX_WAIT_MS);
+    try {
+      return await this.#rowsAlone(statement, pace, Math.min(READ_SLICE_MS, allMs));
+    } catch (error) {
+      if (!isDivisionByZero(error) || allMs <= READ_SLICE_MS) throw error;
     }
+    const isShared = performance.now() - this.#turns.soleSince < SHARED_MS;
+    const sliceMs = Math.min(allMs - READ_SLICE_MS, isShared ? MOST_READ_SLICE_MS : Number.POSITIVE_INFINITY);
+    return this.#rowsAlone(statement, 'slow', sliceMs);
   }
 
   /**
-   * The queue of the connection has one slow statement and one transaction that has given way at a time. Its caller rests
-   * for as long as it has held up others, so that a request of several statements waits for a single one of each, however
-   * many another caller sends.
+   * Callers take turns; slow statements, and transactions that have given way, have one turn between them. A caller whose
+   * turn was not short and has held up others gets no other one for as long, except for statements known to be quick.
    */
-  async #enterSlowTurn(queue: FairQueue, patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
-    const { id } = currentCaller();
-    const end = performance.now() + patienceMs;
-    const restMs = (): number => (this.#restEnds.get(id) ?? 0) - performance.now();
-    let leaveQueue = await queue.enter(patienceMs);
-    while (restMs() > 0) {
-      leaveQueue(false);
-      await sleep(restMs());
-      leaveQueue = await queue.enter(end - performance.now());
+  async #enter(pace: Pace, patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
+    const caller = currentCaller();
+    const leaveSlow = pace === 'slow' ? await this.#slowTurns.enter(patienceMs) : undefined;
+    const rests = pace !== 'quick';
+    let leave: Leave;
+    try {
+      leave = this.#turns.enterAtOnce(caller, rests) ?? (await this.#turns.enter(patienceMs, rests));
+    } catch (error) {
+      leaveSlow?.();
+      throw error;
     }
     const since = performance.now();
-    const leave = await this.#turns.enter(patienceMs).catch((error: unknown) => {
-      leaveQueue();
-      throw error;
-    });
     return () => {
-      const now = performance.now();
-      if (this.#turns.hasOthersThan(id) || queue.hasOthersThan(id)) this.#restEnds.set(id, now + (now - since));
+      const took = performance.now() - since;
+      const isLong = rests && !caller.isKept && took > SHORT_TURN_MS;
+      const queues = [this.#turns, this.#slowTurns];
+      if (isLong && queues.some((queue) => queue.hasOthersThan(caller.id)))
+        for (const queue of queues) queue.rest(caller.id, Math.min(took, MOST_REST_MS));
       leave();
-      leaveQueue();
+      leaveSlow?.();
     };
   }
 

@@ -1,5 +1,5 @@
 /** Connections that one statement or one transaction at a time has for itself, and the queue for them. */
-import { type FairQueue, MAX_WAIT_MS } from '../../fair-queue.ts';
+import { type FairQueue, type FairQueueOptions, MAX_WAIT_MS } from '../../fair-queue.ts';
 import { type Sql, sql, text } from '../../sql.ts';
 import { type Cells, type ReadOptions, StoreError } from '../contract.ts';
 import type { Outcome } from '../pg-internals.ts';
@@ -12,12 +12,8 @@ import { laneQueue } from './queue.ts';
 /** Milliseconds beyond the server's own time limit after which the client gives up the connection. */
 const GRACE_MS = 2_000;
 
-export interface LeasePoolOptions extends LaneOptions {
-  /** Connections beside `size` that are kept for sign-in, sessions, readiness and administration. */
-  readonly kept?: number;
-  /** Milliseconds for which a caller may wait for a connection. */
-  readonly maxWaitMs?: number;
-}
+/** Connections are the places: `kept` ones are beside `size`. */
+export interface LeasePoolOptions extends LaneOptions, Pick<FairQueueOptions, 'kept' | 'maxWaitMs' | 'dropsLeft'> {}
 
 /** `limitMs`: a statement may wait for so long, and then take as long. */
 export interface LeaseNeeds extends Pick<ReadOptions, 'limitMs' | 'plan'> {
@@ -37,8 +33,8 @@ export class LeasePool {
 
   constructor(options: LeasePoolOptions) {
     this.#options = options;
-    const { size, kept = 0, maxWaitMs } = options;
-    this.#queue = laneQueue({ places: size, kept, maxWaitMs });
+    const { size, kept = 0, maxWaitMs, dropsLeft } = options;
+    this.#queue = laneQueue({ places: size, kept, maxWaitMs, dropsLeft });
     this.#free = Array.from({ length: size + kept }, () => new Connection(options));
   }
 

@@ -6,6 +6,6 @@ export const laneQueue = (options: Omit<FairQueueOptions, 'refuse'>): FairQueue 
   new FairQueue({ ...options, refuse: refusalOf });
 
 const refusalOf = ({ reason, waitMs }: Refused): StoreError =>
-  reason === 'closed'
-    ? new StoreError('unavailable', new Error('the database is closed'))
+  reason === 'closed' || reason === 'left'
+    ? new StoreError('unavailable', new Error(reason === 'left' ? 'the client has left' : 'the database is closed'))
     : new QueueFull(waitMs, reason === 'own');

@@ -50,8 +50,8 @@ export class ServerLanes {
     this.#statements = statements;
     this.#pipeline = new Pipeline({ config, isPooled, statements, size: pipelines });
     // A burst of new texts waits as it would in the pipeline.
-    this.#pool = pool(pipelines, { kept: 1, maxWaitMs: TIME_LIMIT_MS });
-    this.#slowPool = pool(slowReads, { kept: 1, config: withSetting(config, ONE_PROCESSOR) });
+    this.#pool = pool(pipelines, { kept: 1, maxWaitMs: TIME_LIMIT_MS, dropsLeft: true });
+    this.#slowPool = pool(slowReads, { kept: 1, config: withSetting(config, ONE_PROCESSOR), dropsLeft: true });
     this.#urgentPool = pool(URGENT_CONNECTIONS);
     this.#writePool = pool(poolSize, { kept: 1, config: withSetting(config, LOCK_LIMIT) });
     this.#batcher = new WriteBatcher({

@@ -3,7 +3,7 @@
  * database's socket and a wake-up of both sides, which is more than its own work. If a statement fails, nothing of the
  * batch is committed, and each is sent alone; the statement that failed is sent alone for some time.
  */
-import { type Caller, currentCaller } from '../../caller.ts';
+import { asCaller, type Caller, currentCaller } from '../../caller.ts';
 import type { Sql } from '../../sql.ts';
 import { type Cells, StoreError, type WriteTarget } from '../contract.ts';
 import type { Outcome, TogetherError } from '../pg-internals.ts';
@@ -87,43 +87,50 @@ export class WriteBatcher {
 
   async #send(together: Asked[]): Promise<void> {
     const isFull = together.length >= this.#mostTogether;
-    const isGood = await (together.length > 1
-      ? this.#sendTogether(together.sort(byRow))
-      : this.#sendAlone(together[0]!));
+    const { isGood, undone } =
+      together.length > 1 ? await this.#sendTogether(together.sort(byRow)) : { isGood: true, undone: together };
     if (!isGood) this.#mostTogether = Math.max(1, this.#mostTogether >> 1);
     else if (isFull) this.#mostTogether = Math.min(MOST_TOGETHER, this.#mostTogether + 1);
+    const { alone, connections } = this.#options;
+    // Statements in a batch have no turns: on a single connection, few are between the queue and their answer.
+    if (connections === 1) this.#queue.places = 2 * this.#mostTogether;
+    await Promise.all(
+      undone.map(({ statement, caller, resolve, reject }) =>
+        asCaller(caller, () => alone(statement)).then(resolve, reject),
+      ),
+    );
   }
 
-  async #sendAlone({ statement, resolve, reject }: Asked): Promise<boolean> {
-    await this.#options.alone(statement).then(resolve, reject);
-    return true;
-  }
-
-  /** Returns false if the batch failed, or took long. */
-  async #sendTogether(together: readonly Asked[]): Promise<boolean> {
+  /** `isGood` unless the batch failed, or took long; `undone`: the statements to be sent alone. */
+  async #sendTogether(together: readonly Asked[]): Promise<{ isGood: boolean; undone: readonly Asked[] }> {
     const { lease, limits, history } = this.#options;
-    const held = await lease().catch((error: unknown) => {
+    const held = await asCaller(batchCallerOf(together), lease).catch((error: unknown) => {
       for (const { reject } of together) reject(toStoreError(error));
     });
-    if (held === undefined) return true;
+    if (held === undefined) return { isGood: true, undone: [] };
     const before = limits === undefined ? [] : [limits];
     const since = performance.now();
     try {
       const outcomes = await held.sendTogether([...before, ...together.map(({ statement }) => statement)]);
       held.release(false);
       for (const [i, asked] of together.entries()) asked.resolve(outcomes[before.length + i]!);
-      return performance.now() - since <= LONG_MS;
+      return { isGood: performance.now() - since <= LONG_MS, undone: [] };
     } catch (error) {
       const { cause, completed, isUndone } = error as TogetherError;
       held.release(!isUndone);
       const culprit = together[completed - before.length];
       if (culprit !== undefined) history.penalise(culprit.statement.text, culprit.caller);
-      if (isUndone) {
-        for (const asked of together) void this.#sendAlone(asked);
-      } else for (const { reject } of together) reject(new StoreError('unavailable', cause));
-      return false;
+      if (!isUndone) for (const { reject } of together) reject(new StoreError('unavailable', cause));
+      return { isGood: false, undone: isUndone ? together : [] };
     }
   }
+}
+
+/** Statements of several callers wait as one more caller: none of them waits behind the other work of another. */
+function batchCallerOf(together: readonly Asked[]): Caller {
+  const [{ caller: first }] = together as readonly [Asked];
+  if (together.every(({ caller }) => caller.id === first.id)) return first;
+  return together.find(({ caller }) => caller.isKept)?.caller ?? { id: 'several', isKept: false };
 }
 
 /** Rows are locked in one order everywhere, so that two transactions do not wait for each other. */

@@ -190,9 +190,10 @@ const LAST_ARRIVALS_MS = 1_000;
 const pollOnce = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 /** Whose turn it is in the queues: a principal's, or an address's where there is none. */
-const queueCallerOf = ({ state }: Context, { isKept }: Route): Caller => ({
+const queueCallerOf = ({ state, req, res }: Context, { isKept }: Route): Caller => ({
   id: state.caller?.id ?? state.address,
   isKept: isKept === true,
+  hasLeft: () => req.socket.destroyed && !res.writableFinished,
 });
 
 const connectionsOf = (server: Server): Promise<number> =>

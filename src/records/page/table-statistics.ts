@@ -2,6 +2,7 @@
  * PostgreSQL's statistics of tables: how many rows, and how often the values of indexed columns occur. They are
  * read in the background while lists use them; until they arrive, lists use the former ones.
  */
+import { asCaller, SERVICE } from '../../caller.ts';
 import { readTextArray } from '../../database/cells.ts';
 import { type Cells, type Database, inLane } from '../../database/contract.ts';
 import { ident, param, raw, sql } from '../../sql.ts';
@@ -55,7 +56,8 @@ export class BackgroundStatistics {
 
   /** Does not fail: without statistics, pages are found all the same. */
   refresh(): Promise<void> {
-    this.#reading ??= this.#read()
+    // The request that finds them old neither waits for them nor has to stay.
+    this.#reading ??= asCaller(SERVICE, () => this.#read())
       .catch(() => undefined)
       .finally(() => {
         this.#readAt = performance.now();

@@ -59,7 +59,8 @@ describe('the event loop', () => {
       db.rows(raw('SELECT pg_sleep(0.2)'), SLOW).then(note(name)),
     );
     await Promise.all([...slow, db.rows(raw('SELECT 1')).then(note('fast'))]);
-    expect(answered).toEqual(['first', 'fast', 'second', 'third']);
+    expect(answered.indexOf('fast')).toBeLessThan(2);
+    expect(answered.filter((each) => each !== 'fast')).toEqual(['first', 'second', 'third']);
   });
 
   it('concurrent statements get their answers in the right order', async () => {

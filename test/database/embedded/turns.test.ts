@@ -58,6 +58,45 @@ it('five reads in a row wait for one turn of the long batches of another caller'
   expect(Math.max(...inFive)).toBe(1);
 });
 
+let texts = 0;
+/** The planner expects little of it, and no text comes twice. */
+const unknown = (rows: number) =>
+  raw(`SELECT count(*) FROM generate_series(1, (SELECT ${rows})) AS n WHERE n::text LIKE '%${++texts}%'`);
+
+it.each([
+  ['query that seems quick', () => db.rows(unknown(1_000_000), { lane: 'query', limitMs: 4_000 })],
+  ['read of unknown speed', () => db.rows(unknown(1_000_000))],
+  ['transaction of one long statement', () => db.transaction((tx) => tx.rows(unknown(1_000_000)))],
+])('five reads in a row wait for one %s of another caller', async (_kind, work) => {
+  for (let i = 0; i < 3; i++) await ask('bob', 'SELECT 1', {});
+  let done = 0;
+  let isOver = false;
+  const loop = async (): Promise<void> => {
+    for (; !isOver; done++) await work();
+  };
+  const loops = [1, 2, 3, 4].map(() => asCaller({ id: 'ann', isKept: false }, loop));
+  /** The turns of the other caller before each read. */
+  const before: number[] = [];
+  while (done < 3) {
+    await ask('bob', 'SELECT 1', {});
+    before.push(done);
+  }
+  isOver = true;
+  await Promise.all(loops);
+  const inFive = before.slice(5).map((count, i) => count - before[i]!);
+  expect(Math.max(...inFive)).toBe(1);
+});
+
+it('a read waits for one of the reads that another caller has sent at once', async () => {
+  const events: string[] = [];
+  const others = Array.from({ length: 20 }, () =>
+    asCaller({ id: 'ann', isKept: false }, () => db.rows(unknown(50_000))).then(() => events.push('other')),
+  );
+  await ask('bob', 'SELECT 1', {}).then(() => events.push('own'));
+  await Promise.all(others);
+  expect(events.indexOf('own')).toBeLessThan(4);
+});
+
 it('a read that takes all of its time holds up another caller for a slice at a time', async () => {
   // The planner expects it to be cheap.
   const endless = sql`SELECT count(*) FROM generate_series(1, 20000) AS n WHERE length(repeat(n::text, 1000000)) > 0 AND ${db.statementInTime!}`;

@@ -715,7 +715,7 @@ export const FAULTS: readonly Fault[] = [
     'collection !== collection)) return false;',
   ),
   fault(GATHERED, 'a statement is answered as the one beside it', /outcomes\[before\.length \+ i\]!/, 'outcomes[i]!'),
-  fault(GATHERED, 'what was undone with another is not sent again', /if \(isUndone\) \{/, 'if (false) {'),
+  fault(GATHERED, 'what was undone with another is not sent again', /if \(!isUndone\) for/, 'for'),
   fault(
     PG_INTERNALS,
     'the rows of all statements are those of the first',
