@@ -13,7 +13,7 @@ const LAST_WEIGHT = 0.1;
 const EXCEPTION_MS = 100;
 
 export interface Refused {
-  /** `own`: tasks of the caller are in the way, and another caller would have been served. `left`: nobody waits for it. */
+  /** `own`: tasks of the caller are in the way, and another caller would have been served. `left`: its client has left. */
   readonly reason: 'own' | 'others' | 'closed' | 'left';
   /** Milliseconds until another try is worth it. */
   readonly waitMs: number;

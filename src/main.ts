@@ -5,13 +5,14 @@ const { stdout, stderr, stdin, env } = process;
 
 /**
  * Once a large block is freed, glibc gives memory back only beyond twice the size of that block: without this limit, in bytes, a
- * process that serves keeps 50 MiB more. The limit is read once, before Node begins: so the process replaces itself.
+ * process that serves keeps 50 MiB more. glibc reads the limit once, before Node begins, so the process replaces itself.
  */
-const ALLOCATOR = { MALLOC_TRIM_THRESHOLD_: '1048576', ...env };
-if (process.argv[2] === 'serve' && process.platform === 'linux' && env.MALLOC_TRIM_THRESHOLD_ === undefined) {
-  const options = [...process.execArgv, ...process.argv.slice(1)];
-  // A parent's channel would be lost.
-  if (process.send === undefined) process.execve?.(process.execPath, [process.execPath, ...options], ALLOCATOR);
+const TRIM_THRESHOLD = '1048576';
+const isServing = process.argv[2] === 'serve' && process.platform === 'linux';
+// A process that has a parent's channel would lose it.
+if (isServing && env.MALLOC_TRIM_THRESHOLD_ === undefined && process.send === undefined) {
+  const args = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  process.execve?.(process.execPath, args, { ...env, MALLOC_TRIM_THRESHOLD_: TRIM_THRESHOLD });
 }
 
 // The process that is replaced loads nothing else.

@@ -1,4 +1,4 @@
-/** The slow statements of a client who has left are not sent: nobody waits for their rows. */
+/** The service drops the slow statements of a client who has left before it sends them. */
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
 import { type Caller, currentCaller } from '../../src/caller.ts';

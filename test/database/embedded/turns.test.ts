@@ -46,17 +46,21 @@ it('five reads in a row wait for one turn of the long batches of another caller'
     await db.transaction(work, { limitMs: 60_000 });
   };
   const batches = [1, 2, 3, 4].map(() => asCaller({ id: 'ann', isKept: false }, batch));
-  /** The turns before each read. */
-  const before: number[] = [];
-  while (turns < 6) {
-    await ask('bob', 'SELECT 1', {});
-    before.push(turns);
-  }
+  const inFive = await turnsBesideFiveReads(() => turns, 6);
   isOver = true;
   await Promise.all(batches);
-  const inFive = before.slice(5).map((count, i) => count - before[i]!);
-  expect(Math.max(...inFive)).toBe(1);
+  expect(inFive).toBe(1);
 });
+
+/** The most turns of another caller beside five reads in a row, until that caller has had so many. */
+async function turnsBesideFiveReads(turns: () => number, enough: number): Promise<number> {
+  const before: number[] = [];
+  while (turns() < enough) {
+    await ask('bob', 'SELECT 1', {});
+    before.push(turns());
+  }
+  return Math.max(...before.slice(5).map((count, i) => count - before[i]!));
+}
 
 let texts = 0;
 /** The planner expects little of it, and no text comes twice. */
@@ -75,16 +79,10 @@ it.each([
     for (; !isOver; done++) await work();
   };
   const loops = [1, 2, 3, 4].map(() => asCaller({ id: 'ann', isKept: false }, loop));
-  /** The turns of the other caller before each read. */
-  const before: number[] = [];
-  while (done < 3) {
-    await ask('bob', 'SELECT 1', {});
-    before.push(done);
-  }
+  const inFive = await turnsBesideFiveReads(() => done, 3);
   isOver = true;
   await Promise.all(loops);
-  const inFive = before.slice(5).map((count, i) => count - before[i]!);
-  expect(Math.max(...inFive)).toBe(1);
+  expect(inFive).toBe(1);
 });
 
 it('a read waits for one of the reads that another caller has sent at once', async () => {
