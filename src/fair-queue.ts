@@ -2,11 +2,14 @@
  * A queue for a few places that serves its callers in turn (round robin), so that a caller who floods it waits behind
  * their own tasks. While others wait, one caller has at most `SHARE` of the places; who asks alone has all of them.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Caller, currentCaller, SERVICE } from './caller.ts';
 
 const SHARE = 0.75;
 /** Milliseconds that a task may wait. */
 export const MAX_WAIT_MS = 5_000;
+/** Milliseconds after which a caller learns at the earliest that their own tasks are too many; at most twice as many. */
+const REFUSAL_MS = 500;
 /** The weight of the last service in the mean of all. */
 const LAST_WEIGHT = 0.1;
 /** Milliseconds beyond the usual that one task adds at most: the first may wait for the start of an engine. */
@@ -24,6 +27,8 @@ export interface FairQueueOptions {
   readonly places: number;
   /** Places that only kept work takes, such as sign-in, where all others are taken. */
   readonly kept?: number | undefined;
+  /** Places, of `places`, for callers who have none: who holds the others for long keeps nobody else waiting. */
+  readonly spare?: number | undefined;
   /** The tasks of one caller that may wait. */
   readonly mostWaiting?: number | undefined;
   readonly maxWaitMs?: number | undefined;
@@ -85,14 +90,18 @@ export class FairQueue {
     const turns = isKept ? this.#keptTurns : this.#turns;
     if (this.#isClosed) throw this.#options.refuse({ reason: 'closed', waitMs: 0 });
     if (this.#options.dropsLeft && caller.hasLeft?.()) throw this.#options.refuse({ reason: 'left', waitMs: 0 });
-    const isFree = turns.size === 0 && this.#hasPlaceFor(isKept) && (isKept || !rests || !this.#resting.has(id));
+    const isFree = turns.size === 0 && this.#hasPlaceFor(id, isKept) && (isKept || !rests || !this.#resting.has(id));
     return isFree ? this.#take(id) : undefined;
   }
 
   async #enterInTurn(caller: Caller, patienceMs: number, rests = true): Promise<Leave> {
     const turns = caller.isKept ? this.#keptTurns : this.#turns;
     const own = turns.get(caller.id) ?? [];
-    this.#mustBeShort(caller, own, turns.size);
+    const refusal = this.#refusalOf(caller, own, turns.size);
+    if (refusal !== undefined) {
+      await pause(REFUSAL_MS * (1 + Math.random()));
+      throw refusal;
+    }
     const { promise, resolve, reject } = Promise.withResolvers<Leave>();
     const waiting: Waiting = {
       rests: rests && !caller.isKept,
@@ -156,20 +165,24 @@ export class FairQueue {
     }, ms);
   }
 
-  /** A short queue is always worth its wait, because a slow service may have been an exception. */
-  #mustBeShort(caller: Caller, own: readonly Waiting[], callers: number): void {
+  /**
+   * A short queue is always worth its wait, because a slow service may have been an exception. A caller who floods the
+   * queue is refused late: who asks again at once would take the processor from others.
+   */
+  #refusalOf(caller: Caller, own: readonly Waiting[], callers: number): Error | undefined {
     const { mostWaiting = 1_000, maxWaitMs = MAX_WAIT_MS } = this.#options;
     const expected = (own.length * Math.max(1, callers) * this.#mean) / this.places;
     const isLong = own.length >= this.places && expected > maxWaitMs;
-    if (isLong || own.length >= mostWaiting) throw this.#refusal(caller, own.length, expected);
+    return isLong || own.length >= mostWaiting ? this.#refusal(caller, own.length, expected) : undefined;
   }
 
   #refusal({ id }: Caller, ahead: number, waitMs: number): Error {
     return this.#options.refuse({ reason: ahead > 0 || this.#held.has(id) ? 'own' : 'others', waitMs });
   }
 
-  #hasPlaceFor(isKept: boolean): boolean {
-    return this.#used < this.places + (isKept ? (this.#options.kept ?? 0) : 0);
+  #hasPlaceFor(id: string, isKept: boolean): boolean {
+    const { kept = 0, spare = 0 } = this.#options;
+    return this.#used < this.places + (isKept ? kept : this.#held.has(id) ? -spare : 0);
   }
 
   #take(id: string): Leave {
@@ -194,9 +207,7 @@ export class FairQueue {
   }
 
   #startNext(turns: Turns, isKept: boolean): void {
-    while (turns.size > 0 && this.#hasPlaceFor(isKept)) {
-      const id = this.#nextOf(turns);
-      if (id === undefined) return;
+    for (let id = this.#nextOf(turns, isKept); id !== undefined; id = this.#nextOf(turns, isKept)) {
       const own = turns.get(id)!;
       const [first] = own.splice(this.#nextIn(id, own), 1);
       // The caller goes behind all others.
@@ -206,10 +217,16 @@ export class FairQueue {
     }
   }
 
-  /** The first caller in turn who has less than their share; the first of all where each has it. Undefined: all rest. */
-  #nextOf(turns: Turns): string | undefined {
+  /**
+   * The first caller in turn who has less than their share; the first of all where each has it. Undefined: no place is
+   * free for any of them, or all rest.
+   */
+  #nextOf(turns: Turns, isKept: boolean): string | undefined {
+    if (turns.size === 0) return undefined;
     const share = Math.max(1, Math.floor(this.places * SHARE));
-    const ids = [...turns].flatMap(([id, own]) => (this.#nextIn(id, own) < 0 ? [] : [id]));
+    const ids = [...turns].flatMap(([id, own]) =>
+      this.#hasPlaceFor(id, isKept) && this.#nextIn(id, own) >= 0 ? [id] : [],
+    );
     return ids.find((id) => (this.#held.get(id) ?? 0) < share) ?? ids[0];
   }
 

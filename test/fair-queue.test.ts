@@ -23,8 +23,8 @@ class World {
   readonly grants: string[] = [];
   readonly #running: { readonly id: string; readonly leave: Leave }[] = [];
 
-  constructor(places: number, kept = 0) {
-    this.queue = queueOf({ places, kept });
+  constructor(places: number, more: Pick<FairQueueOptions, 'kept' | 'spare'> = {}) {
+    this.queue = queueOf({ places, ...more });
   }
 
   async enter(id: string, caller: Caller = callerOf(id)): Promise<void> {
@@ -80,7 +80,7 @@ describe('turns', () => {
 
 describe('kept places', () => {
   test('kept work gets a place that no other caller may take', async () => {
-    const world = new World(1, 1);
+    const world = new World(1, { kept: 1 });
     await world.enter('a');
     await world.enter('a');
     await world.enter('service', SERVICE);
@@ -88,7 +88,7 @@ describe('kept places', () => {
   });
 
   test('kept work that waits comes before all others', async () => {
-    const world = new World(1, 1);
+    const world = new World(1, { kept: 1 });
     await world.enter('a');
     for (let i = 0; i < 2; i++) await world.enter('service', SERVICE);
     await world.enter('b');
@@ -97,7 +97,43 @@ describe('kept places', () => {
   });
 });
 
+describe('spare places', () => {
+  test('a caller who has places leaves the spare one to a caller who has none', async () => {
+    const world = new World(4, { spare: 1 });
+    for (let i = 0; i < 6; i++) await world.enter('a');
+    for (let i = 0; i < 2; i++) await world.enter('b');
+    expect(world.grants.join('')).toBe('aaab');
+  });
+
+  test('the end of a task leaves the spare place free for a third caller', async () => {
+    const world = new World(4, { spare: 1 });
+    for (let i = 0; i < 6; i++) await world.enter('a');
+    for (let i = 0; i < 2; i++) await world.enter('b');
+    await world.leave(0);
+    await world.enter('c');
+    expect(world.held).toEqual(
+      new Map([
+        ['a', 2],
+        ['b', 1],
+        ['c', 1],
+      ]),
+    );
+  });
+});
+
 describe('refusals', () => {
+  test('a caller who floods the queue learns late that they are refused', async () => {
+    const queue = queueOf({ places: 1, mostWaiting: 1 });
+    const flood = () => asCaller(callerOf('a'), () => queue.enter());
+    void flood();
+    void flood();
+    const since = performance.now();
+    await expect(flood()).rejects.toThrow('own');
+    expect(performance.now() - since).toBeGreaterThan(499);
+  });
+});
+
+describe('times of refusals', () => {
   useOwnClock();
 
   const refusedOf = async (entered: Promise<unknown>): Promise<Refused> => {
