@@ -11,8 +11,7 @@ export async function tenantStorageOf(db: Pick<Queryable, 'rows'>): Promise<Tena
 }
 
 /**
- * Prepares a transaction for a statement about several tenants: without it, Citus writes to the shards
- * over several connections, after which the transaction can neither change nor define a table that
- * every node has.
+ * Prepares a transaction for a statement about several tenants: without it, Citus writes to the shards over several
+ * connections, after which the transaction can neither change nor define a table that every node has.
  */
 export const SEQUENTIAL_SHARDS = raw(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`);

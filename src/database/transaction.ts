@@ -47,8 +47,7 @@ interface AttemptState {
 const inside = new AsyncLocalStorage<AttemptState>();
 
 /**
- * INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all
- * would wait forever.
+ * INVARIANT: no caller waits for a second connection while holding one: with an exhausted pool, all would wait forever.
  */
 export function mustNotHoldConnection(): void {
   invariant(!inside.getStore()?.isOpen, 'inside a transaction, only the transaction itself is asked');
@@ -84,10 +83,7 @@ class GaveWay extends Error {}
 /** The connection was lost before anything was done on it. */
 class NotBegun extends StoreError {}
 
-/**
- * Retries errors that a retry can cure; other errors become a StoreError if they are of one of its
- * kinds.
- */
+/** Retries errors that a retry can cure; other errors become a StoreError if they are of one of its kinds. */
 export async function retried<T>(attempt: () => Promise<T>): Promise<T> {
   for (let count = 1; ; ) {
     try {

@@ -118,8 +118,7 @@ export class EmbeddedEngine {
 export const listenTo = (channel: string): Sql => raw(`LISTEN ${ident(channel).text}`);
 
 /**
- * A folder that may not be read or written, a thread that cannot start, a missing package: the
- * folder is not damaged.
+ * A folder that may not be read or written, a thread that cannot start, a missing package: the folder is not damaged.
  */
 function startError(error: unknown, folder: string | undefined): unknown {
   const isSystemError = error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));

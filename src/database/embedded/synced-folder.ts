@@ -1,9 +1,8 @@
 /**
- * The folder of the embedded database, on a disk that keeps synced data only. The engine believes
- * that every sync succeeds immediately; this class syncs tables (at checkpoints) after the
- * write-ahead log, and the log within a second of each write, because waiting for the disk at each
- * commit would hold up every statement. A power failure costs at most the writes of the last
- * second.
+ * The folder of the embedded database, on a disk that keeps synced data only. The engine believes that every sync
+ * succeeds immediately; this class syncs tables (at checkpoints) after the write-ahead log, and the log within a second
+ * of each write, because waiting for the disk at each commit would hold up every statement. A power failure costs at
+ * most the writes of the last second.
  */
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';

@@ -20,6 +20,9 @@ export interface LaneOptions extends Pick<ServerUrl, 'config' | 'isPooled'> {
   readonly statements: Statements;
 }
 
+/** The statement itself is not to blame: another one of its group failed, or its lane has no time for it. */
+export class NotAnswered extends Error {}
+
 export class Connection {
   readonly #options: LaneOptions;
   #client: CellClient | undefined;

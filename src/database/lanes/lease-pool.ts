@@ -6,14 +6,17 @@ import type { Outcome } from '../pg-internals.ts';
 import { TIME_LIMIT_MS } from '../server-url.ts';
 import { isConnectionLoss } from '../to-store-error.ts';
 import type { Lease } from '../transaction.ts';
-import { Connection, type LaneOptions } from './connection.ts';
+import { Connection, type LaneOptions, NotAnswered } from './connection.ts';
 import { laneQueue } from './queue.ts';
 
 /** Milliseconds beyond the server's own time limit after which the client gives up the connection. */
 const GRACE_MS = 2_000;
 
 /** Connections are the places: `kept` ones are beside `size`. */
-export interface LeasePoolOptions extends LaneOptions, Pick<FairQueueOptions, 'kept' | 'maxWaitMs' | 'dropsLeft'> {}
+export interface LeasePoolOptions extends LaneOptions, Omit<FairQueueOptions, 'places' | 'refuse'> {
+  /** A statement of a text that has proved slow, or whose connection is silent, is given up. */
+  readonly isForTrials?: boolean;
+}
 
 /** `limitMs`: a statement may wait for so long, and then take as long. */
 export interface LeaseNeeds extends Pick<ReadOptions, 'limitMs' | 'plan'> {
@@ -33,15 +36,15 @@ export class LeasePool {
 
   constructor(options: LeasePoolOptions) {
     this.#options = options;
-    const { size, kept = 0, maxWaitMs, dropsLeft } = options;
-    this.#queue = laneQueue({ places: size, kept, maxWaitMs, dropsLeft });
+    const { size, kept = 0 } = options;
+    this.#queue = laneQueue({ ...options, places: size });
     this.#free = Array.from({ length: size + kept }, () => new Connection(options));
   }
 
   /** Throws QueueFull where the wait is too long. */
   async lease(needs: LeaseNeeds = {}): Promise<Lease> {
-    const { limitMs = TIME_LIMIT_MS, silentMs = limitMs + GRACE_MS, plan } = needs;
-    const { statements, maxWaitMs = MAX_WAIT_MS } = this.#options;
+    const { statements, maxWaitMs = MAX_WAIT_MS, isForTrials } = this.#options;
+    const { limitMs = TIME_LIMIT_MS, silentMs = isForTrials ? 0 : limitMs + GRACE_MS, plan } = needs;
     const leave = await this.#queue.enter(Math.min(limitMs, maxWaitMs));
     const connection = this.#free.pop()!;
     const release = (isDestroyed: boolean): void => {
@@ -68,6 +71,11 @@ export class LeasePool {
     const { history } = this.#options.statements;
     const lease = await this.lease(needs);
     const { limitMs = Number.POSITIVE_INFINITY } = needs;
+    // The text may have proved slow while this statement waited for its place.
+    if (this.#options.isForTrials && history.speedOf(statement.text) === 'slow') {
+      lease.release(false);
+      throw new NotAnswered('the statement is slow');
+    }
     const since = performance.now();
     let failure: unknown;
     try {

@@ -9,7 +9,7 @@ import type { Sql } from '../../sql.ts';
 import type { Cells } from '../contract.ts';
 import { TogetherError } from '../pg-internals.ts';
 import { isServerError } from '../to-store-error.ts';
-import { Connection, type LaneOptions } from './connection.ts';
+import { Connection, type LaneOptions, NotAnswered } from './connection.ts';
 import { laneQueue } from './queue.ts';
 import type { Plan, Statements } from './statements.ts';
 
@@ -26,9 +26,6 @@ interface PendingRead {
   reject(error: unknown): void;
 }
 type ReadGroup = readonly PendingRead[];
-
-/** Another statement of the group failed, or the connection was given up for another one. */
-export class NotAnswered extends Error {}
 
 /** A connection, and the statements that it has not answered. */
 interface Line {

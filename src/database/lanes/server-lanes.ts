@@ -11,8 +11,9 @@ import { countOf, type Outcome } from '../pg-internals.ts';
 import { LOCK_LIMIT, type ServerUrl, TIME_LIMIT_MS, withSetting } from '../server-url.ts';
 import { isConnectionLoss, isQueryCanceled, isTransient, toStoreError } from '../to-store-error.ts';
 import { type Lease, mustNotHoldConnection, retried } from '../transaction.ts';
+import { NotAnswered } from './connection.ts';
 import { LeasePool, type LeasePoolOptions } from './lease-pool.ts';
-import { NotAnswered, Pipeline } from './pipeline.ts';
+import { Pipeline } from './pipeline.ts';
 import { type Plan, Statements } from './statements.ts';
 import { WriteBatcher } from './write-batcher.ts';
 
@@ -46,14 +47,14 @@ export class ServerLanes {
     const { poolSize = 16, pipelines = 4, slowReads = 3, preparedStatements } = sizes;
     const statements = new Statements(isPooled ? 0 : preparedStatements);
     const pool = (size: number, more: Partial<LeasePoolOptions> = {}): LeasePool =>
-      new LeasePool({ config, isPooled, statements, size, ...more });
+      new LeasePool({ config, isPooled, statements, size, kept: 1, ...more });
     this.#statements = statements;
     this.#pipeline = new Pipeline({ config, isPooled, statements, size: pipelines });
     // A burst of new texts waits as it would in the pipeline.
-    this.#pool = pool(pipelines, { kept: 1, maxWaitMs: TIME_LIMIT_MS, dropsLeft: true });
-    this.#slowPool = pool(slowReads, { kept: 1, config: withSetting(config, ONE_PROCESSOR), dropsLeft: true });
-    this.#urgentPool = pool(URGENT_CONNECTIONS);
-    this.#writePool = pool(poolSize, { kept: 1, config: withSetting(config, LOCK_LIMIT) });
+    this.#pool = pool(pipelines, { isForTrials: true, maxWaitMs: TIME_LIMIT_MS, dropsLeft: true });
+    this.#slowPool = pool(slowReads + 1, { spare: 1, config: withSetting(config, ONE_PROCESSOR), dropsLeft: true });
+    this.#urgentPool = pool(URGENT_CONNECTIONS, { kept: 0 });
+    this.#writePool = pool(poolSize, { config: withSetting(config, LOCK_LIMIT) });
     this.#batcher = new WriteBatcher({
       lease: () => this.lease(),
       alone: (statement) => this.#writeAlone(statement),
@@ -104,8 +105,7 @@ export class ServerLanes {
   }
 
   /**
-   * The next attempt is made if the answer of the one before was lost, which may have changed the
-   * speed of the text.
+   * The next attempt is made if the answer of the one before was lost, which may have changed the speed of the text.
    */
   *#attempts(statement: Sql, { lane = 'quick', limitMs, plan }: ReadOptions): Generator<Promise<readonly Cells[]>> {
     const { history } = this.#statements;
@@ -120,7 +120,7 @@ export class ServerLanes {
     const wanted = lane === 'slow' || isPlannedAnew ? undefined : plan;
     if (lane === 'quick' || lane === 'query') {
       if (history.speedOf(text) === 'quick') yield this.#pipeline.rows(statement, wanted);
-      if (history.speedOf(text) !== 'slow') yield this.#pool.rows(statement, { plan: wanted, silentMs: 0 });
+      if (history.speedOf(text) !== 'slow') yield this.#pool.rows(statement, { plan: wanted });
     }
     const needs = { limitMs, plan: wanted };
     yield this.#slowPool.rows(statement, needs);

@@ -89,7 +89,7 @@ async function opaqueFilterOf(store: Store, access: AccessContext, filter: Filte
   const isPlain = opacity === 'mixed' && access.permit(collection.name, 'list').verdict === 'allow';
   if (opacity === undefined || isPlain || !store.pages.isLarge(collection)) return undefined;
   const rows = scopeOf({ store }).from(collection.name, 't').where(asked.where('t'));
-  const plan = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`, 'quick');
+  const plan = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`);
   return { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity };
 }
 
