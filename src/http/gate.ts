@@ -31,7 +31,8 @@ declare module 'koa' {
     collection: Collection | undefined;
     route: Route | undefined;
     query: readonly QueryPair[] | undefined;
-    bodyBytes: Uint8Array;
+    /** The hash of the body, of a request with an idempotency key. */
+    bodyHash: string;
   }
 }
 

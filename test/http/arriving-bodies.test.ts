@@ -17,11 +17,16 @@ afterEach(() => {
 });
 
 /** Answers with the length of the body's value, for the caller of the headers, once `handled` has ended. */
-async function serving(ms?: number, handled: (ctx: Koa.Context) => Promise<unknown> = async () => {}): Promise<number> {
+async function serving(
+  ms?: number,
+  handled: (ctx: Koa.Context) => Promise<unknown> = async () => {},
+  began: (ctx: Koa.Context) => void = () => {},
+): Promise<number> {
   const read = jsonBodyReader(1 << 20, ms);
   const app = new Koa();
   app.use(async (ctx) => {
     const caller = { id: ctx.get('x-caller'), isKept: ctx.get('x-kept') !== '' };
+    began(ctx);
     try {
       ctx.body = { length: String(await asCaller(caller, () => read(ctx))).length };
       await handled(ctx);
@@ -113,4 +118,25 @@ test('a caller with four long bodies in hand waits with the next one until a req
   await until('the next request has its body', () => ends.length > RUNNING);
   for (const end of ends) end();
   expect(await late.answered).toBe(200);
+});
+
+test('the memory of a long body is free before its request is answered', async () => {
+  const pieces: Buffer[] = [];
+  const lengths: number[] = [];
+  const port = await serving(
+    undefined,
+    async ({ request }) => lengths.push(...[...pieces, request.body as unknown as Buffer].map(({ length }) => length)),
+    ({ req }) => {
+      const push = req.push.bind(req);
+      req.push = (piece) => {
+        if (piece !== null) pieces.push(piece);
+        return push(piece);
+      };
+    },
+  );
+  const sent = begin(port, 'ann');
+  finish(sent);
+  expect(await sent.answered).toBe(200);
+  expect(pieces.length).toBeGreaterThan(0);
+  expect(lengths.filter((length) => length > 0)).toEqual([]);
 });

@@ -2,7 +2,6 @@ import type { Context } from 'koa';
 import { batchBody, batchResults } from '../../describe/batch-schemas.ts';
 import { problemOf } from '../../http/answer/errors.ts';
 import type { App } from '../../http/app.ts';
-import { bodyHashOf } from '../../http/body.ts';
 import { callerOf } from '../../http/gate.ts';
 import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { AnswerToKeep, RecordReference, StoredAnswer } from '../../records/idempotency.ts';
@@ -48,7 +47,7 @@ export const batchRecords = route({
   async handle(ctx, app, operations) {
     const key = idempotencyKeyOf(ctx);
     const claim =
-      key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: bodyHashOf(ctx) };
+      key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: ctx.state.bodyHash };
     const run = (batch: Batch) =>
       // A transaction reads the room when it has begun: many batches of one caller wait for that.
       resultsOf(operations, new OperationRunner(ctx, app, batch), Math.min(app.schema.limits.answer, roomForAnswer()));

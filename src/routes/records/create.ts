@@ -1,6 +1,5 @@
 import type { Transaction } from '../../database/contract.ts';
 import { createData, expandParameter, uniqueProblems, written } from '../../describe/collection-schemas.ts';
-import { bodyHashOf } from '../../http/body.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
@@ -37,7 +36,7 @@ export const createRecord = route({
     const access = admission.access(data);
     const create = (tx?: Transaction) => app.records.create(access, { data, relations, tx });
     if (key === undefined) return await sendAnswer(ctx, answerCreated(path, await create()));
-    const asked = { userId: admission.caller.id, path, key, bodyHash: bodyHashOf(ctx) };
+    const asked = { userId: admission.caller.id, path, key, bodyHash: ctx.state.bodyHash };
     const answer = await createUnderKey(ctx, app, { key: asked, collection: admission.collection, relations, create });
     await sendAnswer(ctx, answer);
   },
