@@ -2,12 +2,15 @@
  * Answers kept under an idempotency key, in the transaction of the write itself: both happen, or
  * neither. The content of a record does not outlive it: a delete leaves only the outline of the
  * answers that contain the record, in its own transaction. A delete that runs beside the write may not
- * see the answer, so routes give an answer only to a caller who may read the records in it.
+ * see the answer, so routes give an answer only to a caller who may read the records in it, and a sweep
+ * leaves the outline later.
  */
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { Refusal } from '../refusal.ts';
-import { type Param, param, raw, type Sql, sql, text, uuid } from '../sql.ts';
+import type { Schema } from '../schema/model/model.ts';
+import { type Param, param, raw, type Sql, sql, text, typedLiteral, uuid } from '../sql.ts';
 import type { JsonText } from './json-pieces.ts';
+import { everyTenant } from './scope.ts';
 
 /** Older keys are forgotten. */
 const EXPIRY = raw(`now() - interval '24 hours'`);
@@ -54,9 +57,16 @@ export interface AnswerToKeep {
 /** Bytes of a kept answer; of a larger one, the outline is kept. */
 export const MAX_KEPT_BYTES = 65_536;
 
+/** Records that a sweep looks for at a time. */
+const SWEPT_TOGETHER = 1_000;
+/** Before all uuids of records. */
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
 export class KeptAnswers {
   readonly #db: Database;
   readonly #earlier: EarlierKeys | undefined;
+  /** The starts of the last two sweeps. */
+  #sweeps: readonly [string, string] = ['-infinity', '-infinity'];
 
   private constructor(db: Database, earlier: EarlierKeys | undefined) {
     this.#db = db;
@@ -101,10 +111,40 @@ export class KeptAnswers {
     return kept && answerIfSameBody(asked, kept);
   }
 
-  /** Deletes expired keys and returns their number. Called by a timer. */
-  async forgetOld(): Promise<number> {
+  /**
+   * Deletes expired keys and returns their number. Leaves the outlines of answers that contain a record that is gone:
+   * its delete ran beside the write and did not see the answer. Called by a timer.
+   */
+  async sweep(schema: Schema): Promise<number> {
     await this.#earlier?.forgetOld(this.#db);
-    return this.#db.run(sql`DELETE FROM bylaw_kept_answers WHERE created_at < ${EXPIRY}`);
+    const expired = await this.#db.run(sql`DELETE FROM bylaw_kept_answers WHERE created_at < ${EXPIRY}`);
+    const [row] = await this.#db.rows(raw('SELECT now()'));
+    for (const { name } of schema.collections.values()) await this.#forgetGone(schema, name);
+    this.#sweeps = [this.#sweeps[1], row![0]!];
+    return expired;
+  }
+
+  /** Two sweeps look at each answer, because the delete may outlast the first. */
+  async #forgetGone(schema: Schema, collection: string): Promise<void> {
+    const records = everyTenant(schema).from(collection, 't');
+    const idsOf = async (statement: Sql): Promise<readonly string[]> =>
+      (await this.#db.rows(statement, { lane: 'slow' })).map(([id]) => id!);
+    for (let last: string | undefined = FIRST_ID; last !== undefined; ) {
+      const kept = await idsOf(sql`
+        SELECT DISTINCT record_id
+          FROM bylaw_kept_records
+          JOIN bylaw_kept_answers USING (user_id, path, key)
+         WHERE collection = ${text(collection)}
+           AND created_at >= ${param('timestamptz', this.#sweeps[0])}
+           AND record_id > ${uuid(last)}
+         ORDER BY record_id
+         LIMIT ${typedLiteral('int8', SWEPT_TOGETHER)}`);
+      last = kept.at(-1);
+      if (last === undefined) return;
+      const left = new Set(await idsOf(sql`SELECT t.id FROM ${records.where(sql`t.id = ANY(${uuidArray(kept)})`)}`));
+      const gone = kept.filter((id) => !left.has(id));
+      if (gone.length > 0) await this.#db.transaction((tx) => forgetContents(tx, gone));
+    }
   }
 }
 

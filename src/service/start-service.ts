@@ -32,7 +32,7 @@ import { startOptions } from './system-tables.ts';
 import { packageVersion } from './version.ts';
 
 const DRAIN_MS = 10_000;
-const FORGET_KEYS_EVERY_MS = 600_000;
+const SWEEP_ANSWERS_EVERY_MS = 600_000;
 /** How long a migration waits for running requests. */
 const PAUSE_PATIENCE_MS = 2_000;
 
@@ -84,10 +84,10 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   if (!parts.config.baseUrlGiven) config.baseUrl = url;
   const warn = (message: string): void => log.logger.warn(message);
   const stopAnnouncements = db.kind === 'postgres' ? await announceIssuer(db, config.baseUrl, warn) : undefined;
-  const forgetting = setInterval(() => void app.kept.forgetOld().catch(() => undefined), FORGET_KEYS_EVERY_MS);
-  forgetting.unref();
+  const sweeping = setInterval(() => void app.kept.sweep(app.schema).catch(() => undefined), SWEEP_ANSWERS_EVERY_MS);
+  sweeping.unref();
   const stop = async (farewellMs = 0): Promise<void> => {
-    clearInterval(forgetting);
+    clearInterval(sweeping);
     apps.isStopping = true;
     const swept = app.files.close();
     await http.drain(farewellMs, DRAIN_MS);

@@ -101,7 +101,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await notes()).toBe(before + 1);
     expect((await kept.find(keyOf(bob, { bodyHash: 'other' })))?.body).toBe(answer);
     await db.run(raw(`UPDATE bylaw_kept_answers SET created_at = now() - interval '25 hours'`));
-    expect(await kept.forgetOld()).toBeGreaterThan(0);
+    expect(await kept.sweep(world.schema)).toBeGreaterThan(0);
     expect(await db.rows(raw('SELECT count(*) FROM bylaw_kept_answers'))).toEqual([['0']]);
   });
 });

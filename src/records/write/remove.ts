@@ -82,8 +82,7 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
     sql`${ident(STORED)}.id = ${uuid(request.id)}`,
     permit.lookingUp().where(STORED),
     ...(isDivided ? [] : [unkept]),
-    // Kept answers are other rows, too: a batch that has just committed may have kept one.
-    ...(permit.consultsOthers || !isDivided ? [versionUnchanged(writer, request.id)] : []),
+    ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
     ...accepted.map(hasCount),
   ];
   const statement = sql`

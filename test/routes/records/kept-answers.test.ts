@@ -179,7 +179,7 @@ describeOnBoth(
       expect((await ask()).body.data).toEqual([goneWith(note), gone, goneWith(inFolder), left, gone]);
     });
 
-    test('a delete that waits for a batch takes the content that the batch has kept', async () => {
+    test('a sweep takes the content that a batch has kept while a delete waits for it', async () => {
       const id = await made('lines', { text: 'n' });
       const answer = { status: 200, headers: {}, body: 'secret of ten' };
       const writing = new Open(async (tx) => {
@@ -195,6 +195,7 @@ describeOnBoth(
       await writing.isWaitedForBy(1);
       await writing.end();
       expect((await deleted).status).toBe(204);
+      await service.app.kept.sweep(service.app.schema);
       expect(await keptTexts('secret of ten')).toBe(0);
     });
 
@@ -228,8 +229,19 @@ describeOnBoth(
           `/api/lines/${id}`,
           { data: { id } },
         ]);
+        await service.app.kept.sweep(service.app.schema);
+        expect([await keptTexts('secret of eleven'), await keptTexts('secret of twelve')]).toEqual([0, 0]);
       },
     );
+
+    test('a sweep leaves the content of records that exist', async () => {
+      const ask = repeatable('lines', { data: { text: 'of a line that stays' } });
+      const first = await ask();
+      await service.app.kept.sweep(service.app.schema);
+      await service.app.kept.sweep(service.app.schema);
+      expect(await keptTexts('of a line that stays')).toBe(1);
+      expect((await ask()).text).toBe(first.text);
+    });
 
     test('a key gives a record that is hidden since by its id, and leaves it out of an expand', async () => {
       const ask = repeatable('notes', { data: { text: 'secret of thirteen', owner: ann.id } });
