@@ -54,17 +54,25 @@ class SqlShape {
   }
 }
 
+/** The bytes of a statement's rows, as the database sends them. */
+export interface RowBytes {
+  /** Of more, the rows are dropped as they arrive. */
+  readonly most: number;
+  /** Those that have arrived, of the last attempt. */
+  read: number;
+}
+
 export class Sql {
   readonly shape: SqlShape;
   /** The params have the number and the types that the shape names. */
   readonly params: readonly Param[];
-  /** Bytes of the rows as they are sent; of more, the rows are dropped as they arrive. */
-  readonly mostBytes: number;
+  /** Undefined: the rows have no limit. */
+  readonly rowBytes: RowBytes | undefined;
 
-  constructor(shape: SqlShape, params: readonly Param[], mostBytes = Number.POSITIVE_INFINITY) {
+  constructor(shape: SqlShape, params: readonly Param[], rowBytes?: RowBytes) {
     this.shape = shape;
     this.params = params;
-    this.mostBytes = mostBytes;
+    this.rowBytes = rowBytes;
   }
 
   get text(): string {

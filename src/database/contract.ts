@@ -7,7 +7,7 @@ import type { Sql } from '../sql.ts';
 /** Values as PostgreSQL printed them (text format), or null. */
 export type Cells = readonly (string | null)[];
 
-/** The rows of a statement that found more than its `mostBytes`. */
+/** The rows of a statement that found more bytes than its `rowBytes` allow. */
 export const ROWS_TOO_LARGE: Cells[] = [];
 
 export interface Queryable {

@@ -245,7 +245,9 @@ export class StatementBatch extends DriverQuery {
   handleDataRow({ fields, bytes }: DataRow): void {
     const part = this.#current;
     part.bytes += bytes;
-    if (part.bytes > part.statement.mostBytes) part.rows = ROWS_TOO_LARGE;
+    const { rowBytes } = part.statement;
+    if (rowBytes !== undefined) rowBytes.read = part.bytes;
+    if (rowBytes !== undefined && part.bytes > rowBytes.most) part.rows = ROWS_TOO_LARGE;
     else part.rows.push(fields);
   }
 

@@ -89,8 +89,17 @@ function canonicalOf(seconds: number, micros: string): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${micros}Z`;
 }
 
-/** The canonical text of a moment, as `parseDatetime` gives it. */
-export const datetimeOf = (moment: Date): string => moment.toISOString().replace('Z', '000Z');
+let lastMoment = Number.NaN;
+let lastDatetime = '';
+
+/** The canonical text of a moment, as `parseDatetime` gives it. All requests of one millisecond share it. */
+export function datetimeOf(moment: Date): string {
+  if (moment.getTime() !== lastMoment) {
+    lastDatetime = moment.toISOString().replace('Z', '000Z');
+    lastMoment = moment.getTime();
+  }
+  return lastDatetime;
+}
 
 /** → `YYYY-MM-DDTHH:MM:SS.ffffffZ`; the years 0001 to 9999 in UTC, no leap second, no seventh decimal. */
 export function parseDatetime(text: string): string | undefined {

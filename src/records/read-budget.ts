@@ -30,7 +30,7 @@ export interface BudgetOptions {
   readonly mostBytes?: number;
 }
 
-/** UTF-16 code units of its rows above which a read is large. */
+/** Bytes of its rows, as the database sends them, above which a read is large. */
 const LARGE = 1_048_576;
 /** The large reads at a time, whose rows and texts are in memory together: one thread makes the texts anyway. */
 const largeReads = laneQueue({ places: 2 });
@@ -83,15 +83,16 @@ export class ReadBudget {
     const answer = this.#mostBytes;
     const limitMs = this.#end - performance.now();
     if (limitMs < 1) throw readTooSlow();
+    const rowBytes = { most: ROWS_PER_ANSWER * answer, read: 0 };
     let rows: readonly Cells[];
     try {
-      const bounded = new Sql(statement.shape, statement.params, ROWS_PER_ANSWER * answer);
+      const bounded = new Sql(statement.shape, statement.params, rowBytes);
       rows = await reader.rows(bounded, { lane, ...options, limitMs });
     } catch (error) {
       throw error instanceof StoreError && error.kind === 'time_limit' ? readTooSlow() : error;
     }
     if (rows === ROWS_TOO_LARGE) throw answerTooLarge(answer);
-    for (const cells of rows) for (const cell of cells) this.#read += cell?.length ?? 0;
+    this.#read += rowBytes.read;
     if (this.#read > LARGE) this.#needPlace();
     return rows;
   }

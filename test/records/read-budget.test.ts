@@ -9,6 +9,12 @@ const LIMITS = { body: 1, answer: 16 * 1024 * 1024, queryTime: 60, writeTime: 5 
 const ROW: Cells = ['x'.repeat(2 * 1024 * 1024)];
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** The database counts the bytes of the rows that it sends. */
+function sent(rows: readonly Cells[], { rowBytes }: Sql): readonly Cells[] {
+  rowBytes!.read = rows.flat().reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
+  return rows;
+}
+
 /** Reads one large row by a statement, and holds it until `release`. */
 class LargeRead {
   statements = 0;
@@ -20,9 +26,9 @@ class LargeRead {
   constructor(caller: string, rows: readonly Cells[] = [ROW]) {
     const reader = {
       rows: async (statement: Sql) => {
-        expect(statement.mostBytes).toBe(2 * LIMITS.answer);
+        expect(statement.rowBytes!.most).toBe(2 * LIMITS.answer);
         this.statements++;
-        return rows;
+        return sent(rows, statement);
       },
     };
     this.done = asCaller({ id: caller, isKept: false }, () =>
@@ -69,10 +75,13 @@ describe('large reads', () => {
 
   test('a read that fails leaves its place', async () => {
     const fail = () =>
-      readWithin({ schema: { limits: LIMITS as never }, reader: { rows: async () => [ROW] } }, async (budget) => {
-        await budget.rows(raw('SELECT 1'));
-        throw new Error('broken');
-      });
+      readWithin(
+        { schema: { limits: LIMITS as never }, reader: { rows: async (statement) => sent([ROW], statement) } },
+        async (budget) => {
+          await budget.rows(raw('SELECT 1'));
+          throw new Error('broken');
+        },
+      );
     for (let i = 0; i < 5; i++) await expect(fail()).rejects.toThrow('broken');
     const read = new LargeRead('ann');
     await settled();

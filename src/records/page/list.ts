@@ -66,10 +66,11 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
   const statement = plan.statement.fill(values);
   const source = plan.source?.fill(values);
   return readWithin({ schema: store.schema, reader, lane }, async (budget) => {
-    const [rows, counted] = await Promise.all([
-      readPage(budget, statement, page),
-      count === 'none' || source === undefined ? undefined : countRows(count, { source, isOpen, reader, budget }),
-    ]);
+    const reading = readPage(budget, statement, page);
+    const isCounted = count !== 'none' && source !== undefined;
+    const [rows, counted] = isCounted
+      ? await Promise.all([reading, countRows(count, { source, isOpen, reader, budget })])
+      : [await reading];
 
     // Bytes
     const hasMore = rows.length > limit;
