@@ -5,7 +5,11 @@
  */
 import type { Context } from 'koa';
 import { type Logger, pino } from 'pino';
+import { datetimeOf } from '../../policy/values.ts';
 import type { LogLines } from './log.ts';
+
+/** The characters of a canonical datetime up to its milliseconds. */
+const MILLISECONDS = 23;
 
 /**
  * Writes the line of a request that took `ms` milliseconds. The line is joined here, as pino would
@@ -18,7 +22,7 @@ export function logRequest(log: Logger, ctx: Context, ms: number): void {
   const { requestId, address } = ctx.state;
   const stream = (log as unknown as { readonly [pino.symbols.streamSym]: LogLines })[pino.symbols.streamSym];
   stream.write(
-    `{"level":"info","time":"${new Date().toISOString()}","pid":${process.pid}` +
+    `{"level":"info","time":"${datetimeOf(new Date()).slice(0, MILLISECONDS)}Z","pid":${process.pid}` +
       `,"request_id":${JSON.stringify(requestId)}` +
       `,"method":${JSON.stringify(ctx.method)},"path":${JSON.stringify(ctx.path)},"status":${status}` +
       `,"ms":${Math.round(ms * 10) / 10},"address":${JSON.stringify(address)}` +

@@ -8,7 +8,7 @@ import type { Filter } from '../../policy/filter.ts';
 import { type Sql, sql } from '../../sql.ts';
 import { type AccessContext, callerIdOf, lookingUpIn, type Store, wholeVisibilityOf } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
-import { type Expansion, toJson } from '../expand.ts';
+import { toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
 import { type ReadBudget, readWithin } from '../read-budget.ts';
 import { scopeOf } from '../scope.ts';
@@ -41,7 +41,7 @@ export interface Pages {
 
 /** Throws `invalid_cursor` and `query_too_expensive`. */
 export async function list({ store, plans }: Pages, caller: AccessContext, request: ListRequest): Promise<RecordPage> {
-  const { limit, count = 'none', sort = [] } = request;
+  const { limit, count = 'none', sort = [], expands = [] } = request;
   const isShort = request.filter !== undefined && isInOrderOfIndex(store, caller.collection, sort);
   const access = isShort ? lookingUpIn(store, caller) : caller;
   const cursors = request.cursors && (await cursorsOf(store, access, request.cursors));
@@ -75,7 +75,16 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
     // Bytes
     const hasMore = rows.length > limit;
     const shown = hasMore ? rows.slice(0, limit) : rows;
-    const texts = await textsOf(shown, { plan, request }, { store, q: budget, access, tenant, budget });
+    const { capabilities, from, view } = plan;
+    const { name: collection } = access.collection;
+    const records =
+      expands.length === 0
+        ? budget.fitting(shown.map((cells) => view.json(cells, from)))
+        : await toJson(
+            { store, q: budget, access, tenant, budget },
+            { collection, rows: shown, from, members: request.members, expands },
+          );
+    const texts = capabilities ? records.map((text, i) => withCan(text, capabilities, shown[i]!)) : records;
     const nextCursor = hasMore ? cursors?.write(plan.keyset.positionOf(shown.at(-1)!)) : undefined;
     return { json: arrayOf(texts), hasMore, ...(nextCursor === undefined ? {} : { nextCursor }), ...counted };
   });
@@ -112,24 +121,6 @@ function readPage(budget: ReadBudget, statement: Sql, { request, tenant }: Asked
   if (request.offset >= DEEP_OFFSET) return budget.rows(statement, { lane: 'slow' });
   const isOfTenantAlone = tenant !== undefined && statement.params.every(({ value }) => value === tenant);
   return budget.rows(statement, isOfTenantAlone ? { plan: 'generic' } : {});
-}
-
-interface ShownPage {
-  readonly plan: PagePlan;
-  readonly request: ListRequest;
-}
-
-async function textsOf(
-  rows: readonly Cells[],
-  { plan: { capabilities, from, view }, request: { expands = [], members } }: ShownPage,
-  expansion: Expansion,
-): Promise<readonly JsonText[]> {
-  const { name: collection } = expansion.access.collection;
-  const texts =
-    expands.length === 0
-      ? expansion.budget.fitting(rows.map((cells) => view.json(cells, from)))
-      : await toJson(expansion, { collection, rows, from, members, expands });
-  return capabilities === undefined ? texts : texts.map((text, i) => withCan(text, capabilities, rows[i]!));
 }
 
 /** The capabilities are the last cells of a row. */
