@@ -57,7 +57,7 @@ export const withMembers = (json: JsonText, members: string): JsonText =>
   typeof json === 'string' ? `${json.slice(0, -1)},${members}}` : json.with(members);
 
 /** Characters of short texts that are one piece: V8 copies a piece once more to read it. */
-const MOST_TOGETHER = 65_536;
+const MOST_IN_PIECE = 65_536;
 
 /** A JSON array of the texts, between two other texts. */
 export function arrayOf(texts: readonly JsonText[], before = '', after = ''): JsonPieces {
@@ -65,7 +65,7 @@ export function arrayOf(texts: readonly JsonText[], before = '', after = ''): Js
   let together = `${before}[`;
   for (const [i, text] of texts.entries()) {
     if (i > 0) together += ',';
-    if (typeof text === 'string' && together.length < MOST_TOGETHER) together += text;
+    if (typeof text === 'string' && together.length < MOST_IN_PIECE) together += text;
     else {
       pieces.push(together, text);
       together = '';
