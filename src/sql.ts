@@ -56,9 +56,9 @@ class SqlShape {
 
 /** The bytes of a statement's rows, as the database sends them. */
 export interface RowBytes {
-  /** Of more, the rows are dropped as they arrive. */
+  /** The parser drops the rows of a longer answer as they arrive. */
   readonly most: number;
-  /** Those that have arrived, of the last attempt. */
+  /** The bytes that have arrived in the last attempt. */
   read: number;
 }
 
