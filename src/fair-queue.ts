@@ -207,7 +207,9 @@ export class FairQueue {
   }
 
   #startNext(turns: Turns, isKept: boolean): void {
-    for (let id = this.#nextOf(turns, isKept); id !== undefined; id = this.#nextOf(turns, isKept)) {
+    while (turns.size > 0) {
+      const id = this.#nextOf(turns, isKept);
+      if (id === undefined) return;
       const own = turns.get(id)!;
       const [first] = own.splice(this.#nextIn(id, own), 1);
       // The caller goes behind all others.
@@ -222,7 +224,6 @@ export class FairQueue {
    * free for any of them, or all rest.
    */
   #nextOf(turns: Turns, isKept: boolean): string | undefined {
-    if (turns.size === 0) return undefined;
     const share = Math.max(1, Math.floor(this.places * SHARE));
     const ids = [...turns].flatMap(([id, own]) =>
       this.#hasPlaceFor(id, isKept) && this.#nextIn(id, own) >= 0 ? [id] : [],
