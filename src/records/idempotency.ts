@@ -181,9 +181,14 @@ const textArray = (values: readonly string[]): Param => param('text[]', values);
 
 // ---------------------------------------------------------------- deletes
 
-/** True if no kept answer contains the record, or any record of the collections. */
-export function keptNowhere(id: string, collections: readonly string[]): Sql {
-  const record = sql`NOT EXISTS (SELECT 1 FROM bylaw_kept_records WHERE record_id = ${uuid(id)})`;
+/**
+ * True if no kept answer contains the record, or any record of the collections. Without the OFFSET, PostgreSQL would
+ * join the rows, which takes longer.
+ *
+ * @param id an expression
+ */
+export function keptNowhere(id: Sql, collections: readonly string[]): Sql {
+  const record = sql`NOT EXISTS (SELECT 1 FROM bylaw_kept_records WHERE record_id = ${id} OFFSET 0)`;
   if (collections.length === 0) return record;
   return sql`${record} AND NOT EXISTS (SELECT 1 FROM bylaw_kept_records WHERE collection = ANY(${textArray(collections)}))`;
 }

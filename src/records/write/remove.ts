@@ -66,6 +66,8 @@ export const idsOf = (records: RecordsByCollection, collection: string): readonl
   ...(records.get(collection) ?? []),
 ];
 
+const STORED_ID = sql`${ident(STORED)}.id`;
+
 /** False: nothing was deleted, or one statement cannot decide; the transaction finds out why. */
 async function removeInOneStatement(writer: StatementWriter, request: RemoveRequest): Promise<boolean> {
   const { store, access } = writer;
@@ -74,12 +76,13 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
   const accepted = await acceptedCounts(writer, request);
   if (accepted === undefined) return false;
   const permit = access.permit(collection.name, 'delete');
-  const unkept = keptNowhere(request.id, cascadingFrom(store.schema, collection.name));
   const isDivided = tenantKeyOf(collection) !== undefined;
+  const id = isDivided ? sql`${uuid(request.id)}` : STORED_ID;
+  const unkept = keptNowhere(id, cascadingFrom(store.schema, collection.name));
   // A statement on a divided collection reads no table of the service.
   if (isDivided && (await writer.q.rows(sql`SELECT 1 WHERE ${unkept}`)).length === 0) return false;
   const conditions = [
-    sql`${ident(STORED)}.id = ${uuid(request.id)}`,
+    sql`${STORED_ID} = ${uuid(request.id)}`,
     permit.lookingUp().where(STORED),
     ...(isDivided ? [] : [unkept]),
     ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
@@ -89,7 +92,7 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
     DELETE FROM ${scopeOf(writer)
       .from(collection.name, STORED)
       .where(...conditions)}
-    RETURNING id`;
+    RETURNING 1`;
   const deleted = await writer.write(statement, request.id);
   return deleted.length > 0;
 }
