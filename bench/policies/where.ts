@@ -238,7 +238,7 @@ function pageOf({ policy, status }: List, statisticsOf: StatisticsOf): Statement
   const branches = permit.branches('t', INDEXED);
   const filters = status === undefined ? [] : [{ column: 'status', values: [status] }];
   const isOpen = permit.verdict === 'allow';
-  const known = { table: 'documents', branches, filters, isOpen, isById: true, looksUp: false };
+  const known = { table: 'documents', branches, filters, isOpen, isById: true, lookUps: [] };
   const way = shortestWay({ ...known, indexed: INDEXED, most: 21 }, statisticsOf);
   const ofRule = isOpen ? [] : [permit.where('t')];
   if (way?.kind === 'branches') {

@@ -5,7 +5,7 @@
  */
 import { invariant } from '../invariant.ts';
 import { join, raw, type Sql, sql } from '../sql.ts';
-import type { Branch } from './branch.ts';
+import type { Branch, LookUp } from './branch.ts';
 import type { IsFew, Policy, PolicyRequest, Related, Residual, Row, Verdict } from './types.ts';
 
 export interface AccessRules {
@@ -26,14 +26,14 @@ export class Permit {
   readonly verdict: Verdict;
   /** The rules that the request leaves open, or the one that it already satisfies. */
   readonly rules: readonly PermitRule[];
-  /** `where` looks up related rows of each record. */
-  readonly looksUp: boolean;
+  /** `where` looks up these related rows of each record. */
+  readonly lookUps: readonly LookUp[];
 
   private constructor(rules: readonly PermitRule[], gate: symbol) {
     invariant(gate === GATE, 'a permit is made by decide');
     this.rules = rules;
     this.verdict = verdictOfRules(rules);
-    this.looksUp = rules.some(({ residual }) => residual.looksUp);
+    this.lookUps = rules.length === 1 ? rules[0]!.residual.lookUps : rules.flatMap(({ residual }) => residual.lookUps);
   }
 
   static {
@@ -97,12 +97,13 @@ export class Permit {
    * are few, and the rules share the look-ups of one relation.
    *
    * @param isFew undefined: it looks up everywhere
+   * @param isFree for statements that read all records: PostgreSQL chooses how it finds the related rows
    */
-  lookingUp(isFew?: IsFew): Permit {
+  lookingUp(isFew?: IsFew, isFree?: boolean): Permit {
     const { verdict, rules } = this;
     if (verdict !== 'depends' || !rules.some(({ residual }) => residual.walks)) return this;
     const [first, ...others] = rules.map(({ residual }) => residual);
-    return make([{ residual: first!.lookingUp(others, isFew), namesNext: false }]);
+    return make([{ residual: first!.lookingUp(others, isFew, isFree), namesNext: false }]);
   }
 
   /**

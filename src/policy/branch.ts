@@ -45,6 +45,11 @@ export type KeyCount =
       readonly share: RowShare;
       readonly areIds: boolean;
     };
+/** The rows of a table with one value of the column, which a condition looks up for a record. */
+export interface LookUp {
+  readonly table: string;
+  readonly column: string;
+}
 /** The rows of a table that meet a condition, as far as values and keys decide it. */
 export type RowShare =
   | ({ readonly kind: 'values' } & ColumnValues)

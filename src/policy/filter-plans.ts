@@ -138,7 +138,9 @@ interface PrintedFilter {
   /** A column. */
   readonly range: string | undefined;
   readonly isByKeys: boolean;
+  readonly isLookedUp: boolean;
 }
+const NO_LISTS: ReadonlySet<Exists> = new Set();
 
 /** Process-wide: no two lowered filters have one number. */
 let made = 0;
@@ -153,6 +155,8 @@ export class LoweredFilter {
   readonly facts: FactsOf;
   /** The conjuncts that test a column for one value, by the column. */
   readonly tested: ReadonlyMap<string, ValueTest>;
+  /** The conjuncts that test a column for the elements of a list. */
+  readonly listTests: readonly ValueTest[];
   /** Undefined: the values of its columns tell how many records match. */
   readonly opacity: Opacity | undefined;
   readonly #verdicts: readonly AskedVerdict[];
@@ -164,10 +168,9 @@ export class LoweredFilter {
     this.signature = signature;
     this.cond = cond;
     this.facts = factsOf(cond);
-    const tests = conjunctsOf(cond)
-      .filter((part) => isValueTest(part))
-      .filter(isOfOneValue);
-    this.tested = new Map(tests.map((test) => [test.left.column, test]));
+    const tests = conjunctsOf(cond).filter((part) => isValueTest(part));
+    this.tested = new Map(tests.filter(isOfOneValue).map((test) => [test.left.column, test]));
+    this.listTests = tests.filter((test) => !isOfOneValue(test));
     this.opacity = opacityOf(cond);
     this.#verdicts = verdicts;
     this.isOpen = verdicts.every(({ verdict }) => verdict === 'allow');
@@ -182,10 +185,11 @@ export class LoweredFilter {
     });
   }
 
-  /** `where` with a test printed as a range, or the relation test as a list of keys. */
-  printed({ alias, visibility, inTime, range, isByKeys }: PrintedFilter): Where {
+  /** `where` with a test printed as a range, the relation test as a list of keys, or all of them as look-ups. */
+  printed({ range, isLookedUp, ...printed }: PrintedFilter): Where {
     const test = range === undefined ? undefined : this.tested.get(range);
-    return whereOf(this.cond, { alias, inUnion: false, visibility, inTime, range: test, isByKeys });
+    const listed = isLookedUp ? NO_LISTS : undefined;
+    return whereOf(this.cond, { ...printed, inUnion: false, range: test, listed });
   }
 
   /** A text that contains the caller's rules is printed each time. */

@@ -4,6 +4,7 @@
  *
  *   text ─examine→ Checked ─plan→ Planned ─bind→ values ─lower, as the caller sees→ Condition ─emit→ SQL
  */
+
 import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
 import { memoizedBy } from '../memoized.ts';
@@ -12,6 +13,7 @@ import type { ColumnValues } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
 import type { Facts } from './column-facts.ts';
+import { valuesOfTest } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter, type Opacity } from './filter-plans.ts';
@@ -176,6 +178,8 @@ export interface PlacedFilter<Request> {
   readonly range?: string | undefined;
   /** The filter is a relation test, which is printed as a list of keys. */
   readonly isByKeys?: boolean;
+  /** Its relation tests look up the related rows of each row. */
+  readonly isLookedUp?: boolean;
 }
 
 /** A filter of one request. */
@@ -199,6 +203,7 @@ export class AskedFilter {
       const isInside = !lowered.tested.has(column.column);
       tests.push({ column: column.column, values: [value], ...(isInside && { isInside }) });
     }
+    for (const test of lowered.listTests) tests.push({ column: test.left.column, values: valuesOfTest(test, values) });
     this.shape = lowered.shape;
     this.values = values;
     this.facts = facts;
@@ -227,11 +232,11 @@ export class AskedFilter {
 
   /** The same condition of all filters of this shape. */
   placed<Request>(alias: string, placed: PlacedFilter<Request>): Sql {
-    const { valuesOf, visibility, inTime, range, isByKeys = false } = placed;
-    const isUsual = range === undefined && !isByKeys;
+    const { valuesOf, visibility, inTime, range, isByKeys = false, isLookedUp = false } = placed;
+    const isUsual = range === undefined && !isByKeys && !isLookedUp;
     const where = isUsual
       ? this.#lowered.where(alias, visibility, inTime)
-      : this.#lowered.printed({ alias, visibility, inTime, range, isByKeys });
+      : this.#lowered.printed({ alias, visibility, inTime, range, isByKeys, isLookedUp });
     return withTime(where.placed(valuesOf), inTime);
   }
 

@@ -2,13 +2,13 @@
  * Decides which subqueries may become a list of keys that an index serves, which rows a condition reads, and how many keys
  * a list has, in terms of values of columns, which statistics turn into a number.
  */
-import type { KeyCount, RowShare } from './branch.ts';
+import type { KeyCount, LookUp, RowShare } from './branch.ts';
 import { isValueTest, valuesOfTest } from './column-facts.ts';
 import type { ColumnRef, Condition, Exists, Source } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { isTo } from './scalar-types.ts';
-import { columnsOf, conjunctsOf, sourcesIn } from './visit.ts';
+import { columnsOf, conjunctsOf, innerOf, sourcesIn } from './visit.ts';
 
 export function readsMoreThanId(condition: Condition, source: Source): boolean {
   return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
@@ -105,6 +105,20 @@ export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undef
   };
 }
 
+/** The related rows that the condition looks up for each record. */
+export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>): readonly LookUp[] {
+  if (cond.kind === 'exists' && listed.has(cond)) return [];
+  const own = cond.kind === 'exists' ? [lookUpOf(cond)] : [];
+  return [...own, ...innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed))];
+}
+
+function lookUpOf({ relation, target, by }: Exists): LookUp {
+  if (by !== 'owner' || relation.kind === 'belongs_to' || relation.kind === 'ancestors')
+    return { table: target.table, column: 'id' };
+  if (relation.kind === 'many_to_many') return { table: relation.linkTable, column: relation.sourceColumn };
+  return { table: target.table, column: relation.viaColumn };
+}
+
 /** @param row the source of the rows that the condition is about */
 function rowShareOf(cond: Condition, row: number, values: Values): RowShare | undefined {
   switch (cond.kind) {
@@ -113,8 +127,8 @@ function rowShareOf(cond: Condition, row: number, values: Values): RowShare | un
         ? { kind: 'values', column: cond.left.column, values: valuesOfTest(cond, values) }
         : undefined;
     case 'exists': {
-      const { key, negated } = cond;
-      if (negated || key.kind !== 'column' || key.source.id !== row) return undefined;
+      const key = keyListOf(cond)?.outer ?? cond.key;
+      if (cond.negated || key.kind !== 'column' || key.source.id !== row) return undefined;
       const keys = keyCountOf(cond)(values);
       return keys && { kind: 'keys', column: key.column, keys };
     }

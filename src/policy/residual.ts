@@ -7,7 +7,7 @@ import { BoundedMap } from '../bounded-map.ts';
 import { invariant } from '../invariant.ts';
 import { memoized } from '../memoized.ts';
 import { raw, type Sql } from '../sql.ts';
-import type { Branch, KeyCount } from './branch.ts';
+import type { Branch, KeyCount, LookUp } from './branch.ts';
 import { DecidableLeaves, type Facts, type FactsOf, factsOf } from './column-facts.ts';
 import type { Condition, Exists } from './condition.ts';
 import { type BranchShape, branchesOf } from './emit/branches.ts';
@@ -17,7 +17,7 @@ import type { Printing } from './emit/printing.ts';
 import { shapeNeedsOf } from './emit/shape-needs.ts';
 import type { Values, Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
-import { isHoistable, keyCountOf } from './hoisting.ts';
+import { isHoistable, keyCountOf, keyListOf, lookUpsIn } from './hoisting.ts';
 import { or } from './lower/simplify.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
@@ -34,7 +34,7 @@ class BoundResidual implements Residual {
   readonly verdict = 'depends';
   readonly shape: string;
   readonly walks: boolean;
-  readonly looksUp: boolean;
+  readonly lookUps: readonly LookUp[];
   readonly #cached: CachedResidual;
   readonly #source: ValueSource;
   /** A character for each relation test that can be a list of keys. Undefined: all are. */
@@ -44,7 +44,7 @@ class BoundResidual implements Residual {
   constructor(cached: CachedResidual, source: ValueSource, lists?: string) {
     this.shape = lists === undefined ? cached.shape : `${cached.shape}:${lists}`;
     this.walks = cached.walks;
-    this.looksUp = cached.walks && (lists === '' || lists?.includes(LOOK_UP) === true);
+    this.lookUps = lists === undefined ? NO_LOOK_UPS : (cached.lookUps.get(lists) ?? cached.findLookUps(lists));
     this.#cached = cached;
     this.#source = source;
     this.#lists = lists;
@@ -54,7 +54,7 @@ class BoundResidual implements Residual {
     return new BoundResidual(this.#cached, valuesOf, this.#lists);
   }
 
-  lookingUp(others: readonly Residual[], isFew?: IsFew): Residual {
+  lookingUp(others: readonly Residual[], isFew?: IsFew, isFree = false): Residual {
     if (others.length > 0) {
       const all = [this, ...others.filter((each) => each instanceof BoundResidual)];
       const cached = all.map((each) => each.#cached);
@@ -65,14 +65,18 @@ class BoundResidual implements Residual {
       const source = isPlaced
         ? placesOf(all.map((each) => each.#source))
         : { values: NOTHING_BOUND.concat(...all.map((each) => each.values)) };
-      return new BoundResidual(union, source).lookingUp([], isFew);
+      return new BoundResidual(union, source).lookingUp([], isFew, isFree);
     }
     if (!this.walks) return this;
     const source = this.#source;
-    let lists = '';
-    for (const { exists, count } of this.#cached.lists()) {
-      const isListed = typeof source !== 'function' && isFew?.(exists.target.table, () => count(source.values));
-      lists += isListed === true ? LISTED : LOOK_UP;
+    let lists = isFree ? FREE : '';
+    for (const { exists, count, isOfRequest } of this.#cached.lists()) {
+      const isPlaced = typeof source === 'function';
+      const isListed =
+        isFew === undefined || isPlaced
+          ? isOfRequest
+          : isFew(exists.target.table, () => count(source.values), isOfRequest);
+      lists += isListed ? LISTED : LOOK_UP;
     }
     return new BoundResidual(this.#cached, source, lists);
   }
@@ -154,6 +158,7 @@ function givenNext(decide: Decision): Decision {
   };
 }
 
+const NO_LOOK_UPS: readonly LookUp[] = [];
 const NO_NEEDS: Needs = { record: [], next: [], requested: [] };
 
 function constantResidual(value: boolean): Residual {
@@ -175,7 +180,7 @@ function constantResidual(value: boolean): Residual {
     pinned: () => [],
     branches: () => undefined,
     walks: false,
-    looksUp: false,
+    lookUps: NO_LOOK_UPS,
     lookingUp: () => residual,
   };
   return residual;
@@ -295,6 +300,8 @@ export class CachedResidual {
   /** Remainders by the outcomes of the leaves. */
   readonly #remainders = new BoundedMap<string, CachedResidual>(MOST_REMAINDERS);
   readonly #branches = new BoundedMap<string, KnownBranches>(KEPT_TEXTS);
+  /** The related rows that `where` looks up, by its lists. */
+  readonly lookUps = new BoundedMap<string, readonly LookUp[]>(KEPT_TEXTS);
 
   constructor({ cond, slots, predicate, needsNext, written }: ResidualParts) {
     this.cond = cond;
@@ -342,14 +349,22 @@ export class CachedResidual {
     const key = `${alias}|${next}|${inUnion}|${lists}`;
     const known = this.#texts.get(key);
     if (known !== undefined) return known;
-    const where = whereOf(this.cond, { ...printing, listed: this.#listed(lists) });
+    const isFree = lists?.startsWith(FREE) === true;
+    const where = whereOf(this.cond, { ...printing, listed: this.#listed(lists), isFree });
     this.#texts.set(key, where);
     return where;
   }
 
+  findLookUps(lists: string): readonly LookUp[] {
+    const made = lists.startsWith(FREE) ? NO_LOOK_UPS : lookUpsIn(this.cond, this.#listed(lists)!);
+    this.lookUps.set(lists, made);
+    return made;
+  }
+
   #listed(lists: string | undefined): ReadonlySet<Exists> | undefined {
     if (lists === undefined) return undefined;
-    return new Set(this.lists().flatMap(({ exists }, i) => (lists[i] === LISTED ? [exists] : [])));
+    const from = lists.startsWith(FREE) ? FREE.length : 0;
+    return new Set(this.lists().flatMap(({ exists }, i) => (lists[from + i] === LISTED ? [exists] : [])));
   }
 }
 
@@ -357,9 +372,13 @@ export class CachedResidual {
 
 const LISTED = 'k';
 const LOOK_UP = 'r';
+/** PostgreSQL chooses how the tests that are not lists are evaluated. */
+const FREE = '*';
 
 interface KeyedTest {
   readonly exists: Exists;
+  /** The keys are of rows that refer to a record of the request. */
+  readonly isOfRequest: boolean;
   readonly count: (values: Values) => KeyCount | undefined;
 }
 
@@ -367,8 +386,8 @@ interface KeyedTest {
 const listsIn = (cond: Condition): readonly KeyedTest[] =>
   nodesOf(cond)
     .filter((node) => node.kind === 'exists')
-    .filter((exists) => isHoistable(exists))
-    .map((exists) => ({ exists, count: keyCountOf(exists) }));
+    .map((exists) => ({ exists, isOfRequest: keyListOf(exists) !== undefined, count: keyCountOf(exists) }))
+    .filter(({ exists, isOfRequest }) => isOfRequest || isHoistable(exists));
 
 /** Process-wide: a memo of a pure function. */
 const unions = new BoundedMap<string, CachedResidual>(MOST_ENTRIES);

@@ -4,7 +4,7 @@
  */
 import type { CompareOp, Expr, Quantifier, Span } from '../../grammar/syntax.ts';
 import type { Sql } from '../sql.ts';
-import type { Branch, KeyCount } from './branch.ts';
+import type { Branch, KeyCount, LookUp } from './branch.ts';
 import type { ScalarType, ValueType } from './scalar-types.ts';
 
 export type { ScalarType, ValueType };
@@ -397,18 +397,22 @@ export interface Residual {
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;
   /** The condition reads other rows. */
   readonly walks: boolean;
-  /** `where` looks up related rows of each record. */
-  readonly looksUp: boolean;
+  /** `where` looks up these related rows of each record. */
+  readonly lookUps: readonly LookUp[];
   /**
    * The union with other residuals of the caller, for statements that read few stored records: `where` has lists of
    * keys only where there are few keys, looks up the related rows of each record elsewhere, and all share a look-up.
    *
-   * @param isFew undefined: it looks up everywhere
+   * @param isFew undefined: it looks up everywhere, but for lists of rows that refer to a record of the request
+   * @param isFree the related rows are found as PostgreSQL chooses, for statements that read all stored records
    */
-  lookingUp(others: readonly Residual[], isFew?: IsFew): Residual;
+  lookingUp(others: readonly Residual[], isFew?: IsFew, isFree?: boolean): Residual;
 }
-/** @param count of keys in the rows of the table; undefined if it is unknown */
-export type IsFew = (table: string, count: () => KeyCount | undefined) => boolean;
+/**
+ * @param count of keys in the rows of the table; undefined if it is unknown
+ * @param isOfRequest the rows refer to a record of the request
+ */
+export type IsFew = (table: string, count: () => KeyCount | undefined, isOfRequest: boolean) => boolean;
 /** A rule as its author wrote it. Both hold: any of the roles, and the condition. */
 export interface RuleParts {
   /** Empty: any caller. */

@@ -6,7 +6,7 @@ import { SEQUENTIAL_SHARDS, type TenantStorage, tenantStorageOf } from '../datab
 import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
-import type { Action, Policy, Row } from '../policy/types.ts';
+import type { Action, IsFew, Policy, Row } from '../policy/types.ts';
 import type { Visibility } from '../policy/visibility.ts';
 import { type Collection, type HasOne, hasTenants, type MemberAction, type Schema } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
@@ -212,17 +212,17 @@ export function readableReference(
 export const readable = (access: AccessContext, collection: string, alias: string): Sql =>
   access.permit(collection, 'read').lookingUp().where(alias);
 
-/** The answers to the policy room: what the caller may read, for statements that read few rows. */
+/** The answers to the policy room: what the caller may read. */
 export const visibilityOf = ({ permit, member }: AccessContext): Visibility => ({
-  records: (collection) => permit(collection, 'read').lookingUp(),
-  member: (collection, name) => member(collection, name, 'read')?.lookingUp(),
+  records: (collection) => permit(collection, 'read'),
+  member: (collection, name) => member(collection, name, 'read'),
 });
 
-/** The same access, whose rules for reading have lists of keys where there are few, and look-ups elsewhere. */
-export function lookingUpIn({ pages }: Store, access: AccessContext): AccessContext {
+/** The same access for statements that read few rows: its rules for reading look up related rows, or have short lists. */
+export function lookingUpIn(access: AccessContext, isFew?: IsFew): AccessContext {
   const known = new Map<Permit, Permit>();
   const decided = (permit: Permit): Permit => {
-    const made = known.get(permit) ?? permit.lookingUp(pages.isFew);
+    const made = known.get(permit) ?? permit.lookingUp(isFew);
     known.set(permit, made);
     return made;
   };
@@ -235,9 +235,3 @@ export function lookingUpIn({ pages }: Store, access: AccessContext): AccessCont
     },
   };
 }
-
-/** The same for statements that read all rows of their tables, and for an access whose look-ups are decided. */
-export const wholeVisibilityOf = ({ permit, member }: AccessContext): Visibility => ({
-  records: (collection) => permit(collection, 'read'),
-  member: (collection, name) => member(collection, name, 'read'),
-});

@@ -8,7 +8,7 @@ import type { Readable } from '../policy/visibility.ts';
 import { EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
 import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
-import { type Reading, readable, visibilityOf } from './access-context.ts';
+import { lookingUpIn, type Reading, readable, visibilityOf } from './access-context.ts';
 import { arrayOf, JsonPieces, type JsonText } from './json-pieces.ts';
 import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
 import type { ReadBudget } from './read-budget.ts';
@@ -104,7 +104,9 @@ const mayReadNone = ({ access }: Pick<Reading, 'access'>, { collection }: Relati
 
 /** The rule of the reference by which the related records are found. */
 function isLinkReadable({ access }: Pick<Reading, 'access'>, relation: HasMany | ManyToMany): Readable | undefined {
-  return relation.kind === 'has_many' ? visibilityOf(access).member(relation.collection, relation.via) : undefined;
+  return relation.kind === 'has_many'
+    ? access.member(relation.collection, relation.via, 'read')?.lookingUp()
+    : undefined;
 }
 
 async function expandToOne(
@@ -163,7 +165,7 @@ function relatedStatement(
   const { store, access, tenant, budget } = reading;
   const { collection } = relation;
   const scope = scopeOf(reading);
-  const visibility = visibilityOf(access);
+  const visibility = visibilityOf(lookingUpIn(access));
   const link = isLinkReadable(reading, relation);
   const { rows, key } = relatedBy(scope, relation, owner);
   const keyset: Keyset = keysetOf(sort, { scope, visibility, collection, alias: 'x' });

@@ -25,9 +25,11 @@ export interface Printing {
   readonly isByKeys?: boolean;
   /**
    * The relation tests that are printed as lists of keys, of those that can be. The others look up the related rows of
-   * each row. Default: all, which is the shorter way where all rows of a table are read.
+   * each row. Default: all.
    */
   readonly listed?: ReadonlySet<Exists> | undefined;
+  /** The others do as PostgreSQL chooses, which is the shorter way where all rows of a table are read. */
+  readonly isFree?: boolean;
 }
 
 /** The rows outside whose `column` is one of the `keys`, a SELECT of one column. */

@@ -48,6 +48,7 @@ export class Printer {
   readonly #inTime: Sql | undefined;
   readonly #range: Test | undefined;
   readonly #listed: ReadonlySet<Exists> | undefined;
+  readonly #isFree: boolean;
   readonly #places: typeof POLICY_PLACES;
   /** The rows' names in the statement. */
   readonly #aliases = new Map<number, string>();
@@ -58,12 +59,13 @@ export class Printer {
   #nearest = RECORD.id;
   readonly #tenants = new Tenants();
 
-  constructor({ alias, next, visibility, inTime, range, listed }: Omit<Printing, 'inUnion'>) {
+  constructor({ alias, next, visibility, inTime, range, listed, isFree }: Omit<Printing, 'inUnion'>) {
     this.#alias = alias;
     this.#visibility = visibility;
     this.#inTime = inTime;
     this.#range = range;
     this.#listed = listed;
+    this.#isFree = isFree === true;
     this.#places = visibility === undefined ? POLICY_PLACES : FILTER_PLACES;
     this.#aliases.set(RECORD.id, alias);
     this.#naming.set(RECORD.id, (column) => ident(alias, column));
@@ -105,17 +107,17 @@ export class Printer {
       const isBelow = this.#isHoisted(cond) && !cond.beyond && !this.#isOfRequest(cond);
       return isBelow ? this.#anyOf(this.#below(cond, relation)) : this.#above(cond, relation);
     }
-    const keyList = keyListOf(cond);
+    const keyList = this.#listed?.has(cond) === false ? undefined : keyListOf(cond);
     if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList));
-    if (this.#isLookedUp(cond, underOr)) return this.#semiJoin(cond, FENCE);
+    if (this.#isLookedUp(cond)) return this.#semiJoin(cond, FENCE);
     // A list of few keys is found once, and leaves PostgreSQL no way to read it again for each row.
     if (!underOr && this.#listed?.has(cond) !== true) return this.#semiJoin(cond);
     return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond)) : this.#semiJoin(cond, this.#fence(cond));
   }
 
   /** The related row of each row is looked up: PostgreSQL reads the related table neither as a whole nor first. */
-  #isLookedUp(exists: Exists, underOr: boolean): boolean {
-    return this.#listed?.has(exists) === false && (underOr || isHoistable(exists));
+  #isLookedUp(exists: Exists): boolean {
+    return !this.#isFree && this.#listed?.has(exists) === false;
   }
 
   /** The same rows as a list of keys, where all of `beside` holds; undefined where it is not printed so. */

@@ -21,7 +21,7 @@ import { equalityOf, isMember, isNonMember, membershipOf, OPERATORS, rank } from
 import { isTo, isTruth } from '../scalar-types.ts';
 import type { ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
-import { withColumns } from '../visit.ts';
+import { columnsOf, conjunctsOf, withColumns } from '../visit.ts';
 
 type Kind = Junction['kind'];
 const other = (kind: Kind): Kind => (kind === 'and' ? 'or' : 'and');
@@ -46,7 +46,7 @@ function isWholeChain(exists: Exists): Condition {
  */
 export function existsOf(exists: Exists): Condition {
   const { negated, condition, relation, key, guard } = exists;
-  if (condition.kind !== 'const') return exists;
+  if (condition.kind !== 'const') return stepBefore(exists);
   if (!condition.value) return exists.beyond ? exists : negated ? TRUE : FALSE;
   if (guard !== undefined) return exists;
   // The first of the ancestors is the record whose id the key holds.
@@ -99,6 +99,25 @@ function isAbsorbed(kind: Kind, item: Condition, known: ReadonlySet<string>): bo
 
 const isToOneExists = (item: Condition): item is Exists =>
   item.kind === 'exists' && (item.relation.kind === 'belongs_to' || item.relation.kind === 'has_one');
+
+/**
+ * `any(@request.auth.tasks as v, v.team = @record.doc.team)`: the doc depends on no task, so it is looked up before
+ * them, once for each record. The team of the doc is then compared with a list of keys that the caller alone decides.
+ */
+function stepBefore(exists: Exists): Condition {
+  const { negated, condition, relation, source } = exists;
+  if (negated || (relation.kind !== 'has_many' && relation.kind !== 'many_to_many')) return exists;
+  const items = conjunctsOf(condition);
+  const at = items.findIndex(
+    (item) => isToOneExists(item) && !item.negated && item.key.kind === 'column' && item.key.source.id !== source.id,
+  );
+  if (at < 0) return exists;
+  const step = items[at] as Exists;
+  const isOfElement = (item: Condition): boolean => columnsOf(item).some((column) => column.source.id === source.id);
+  const [within, beside] = [true, false].map((is) => conjunctsOf(step.condition).filter((i) => isOfElement(i) === is));
+  const element = existsOf({ ...exists, condition: and([...items.toSpliced(at, 1), ...within!]) });
+  return existsOf({ ...step, condition: and([...beside!, element]) });
+}
 
 /** There is at most one row after a to-one step, so all conditions on it are merged. */
 function withSharedWalks(kind: Kind, items: readonly Condition[]): readonly Condition[] {

@@ -4,9 +4,8 @@
  */
 import type { Cells } from '../../database/contract.ts';
 import { planOf } from '../../database/planner.ts';
-import type { Filter } from '../../policy/filter.ts';
 import { type Sql, sql } from '../../sql.ts';
-import { type AccessContext, callerIdOf, lookingUpIn, type Store, wholeVisibilityOf } from '../access-context.ts';
+import { type AccessContext, callerIdOf, lookingUpIn, type Store } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
 import { toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
@@ -18,6 +17,8 @@ import type { CursorScope, Position } from './cursor.ts';
 import {
   type AskedPage,
   askedPage,
+  type BoundList,
+  boundList,
   type CursorRequest,
   isInOrderOfIndex,
   type ListRequest,
@@ -41,17 +42,18 @@ export interface Pages {
 
 /** Throws `invalid_cursor` and `query_too_expensive`. */
 export async function list({ store, plans }: Pages, caller: AccessContext, request: ListRequest): Promise<RecordPage> {
-  const { limit, count = 'none', sort = [], expands = [] } = request;
-  const isShort = request.filter !== undefined && isInOrderOfIndex(store, caller.collection, sort);
-  const access = isShort ? lookingUpIn(store, caller) : caller;
+  const { limit, count = 'none', filter, sort = [], expands = [] } = request;
+  const endsEarly = sort.length === 0 || isInOrderOfIndex(store, caller, sort);
+  const access = endsEarly && filter !== undefined ? lookingUpIn(caller, store.pages.isFew) : caller;
   const cursors = request.cursors && (await cursorsOf(store, access, request.cursors));
 
   // Request: the filters and the list rule, bound to the caller
-  const opaque = request.filter && (await opaqueFilterOf(store, access, request.filter));
-  const page = askedPage(store, access, { request, position: cursors?.position, opaque });
-  const { isOpen, permit, tenant } = page;
+  const bound = boundList(store, access, request);
+  const { isOpen, permit, tenant } = bound;
   // The filters leave nothing that the caller may list
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
+  const opaque = filter && (await opaqueFilterOf(store, access, bound));
+  const page = askedPage(store, access, { ...bound, position: cursors?.position, endsEarly, opaque });
 
   // Shape: one plan serves all requests that differ by values alone
   const shape = pageShape(access.collection, page);
@@ -90,15 +92,18 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
   });
 }
 
-/** The estimate of a large table's rows that a filter finds, where the values of columns do not tell. */
-async function opaqueFilterOf(store: Store, access: AccessContext, filter: Filter): Promise<OpaqueFilter | undefined> {
+/** The estimate of a large table's rows that the filters find, where the values of columns do not tell. */
+async function opaqueFilterOf(
+  store: Store,
+  access: AccessContext,
+  { filters }: BoundList,
+): Promise<OpaqueFilter | undefined> {
   const { collection } = access;
-  const asked = filter.asked(access, wholeVisibilityOf(access));
-  const { opacity } = asked;
-  // Without a rule, no other way than the plain condition finds the records of a mixed filter.
-  const isPlain = opacity === 'mixed' && access.permit(collection.name, 'list').verdict === 'allow';
-  if (opacity === undefined || isPlain || !store.pages.isLarge(collection)) return undefined;
-  const rows = scopeOf({ store }).from(collection.name, 't').where(asked.where('t'));
+  const opacity = filters.at(-1)!.opacity;
+  if (opacity === undefined || !store.pages.isLarge(collection)) return undefined;
+  const rows = scopeOf({ store })
+    .from(collection.name, 't')
+    .where(...filters.map((each) => each.where('t')));
   const plan = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`);
   return { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity };
 }

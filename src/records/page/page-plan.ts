@@ -4,18 +4,17 @@
  * order. It serves all requests of the shape, so its statements are forms, which the values of each request fill.
  */
 import type { Permit } from '../../policy/access.ts';
-import type { ColumnValues } from '../../policy/branch.ts';
-import { type AskedFilter, equalityFilter, type Filter, type MemberValue } from '../../policy/filter.ts';
+import {
+  type AskedFilter,
+  equalityFilter,
+  type Filter,
+  type MemberValue,
+  type PlacedFilter,
+} from '../../policy/filter.ts';
 import type { Row } from '../../policy/types.ts';
 import type { ManyToMany } from '../../schema/model/model.ts';
-import { join, Place, plannedFor, type Sql, SqlForm, sql } from '../../sql.ts';
-import {
-  type AccessContext,
-  type Store,
-  type UnindexedUse,
-  visibilityOf,
-  wholeVisibilityOf,
-} from '../access-context.ts';
+import { join, Place, plannedFor, raw, type Sql, SqlForm, sql } from '../../sql.ts';
+import { type AccessContext, lookingUpIn, type Store, type UnindexedUse, visibilityOf } from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Expand } from '../expand.ts';
 import type { Members } from '../record-shape.ts';
@@ -36,6 +35,7 @@ import {
   windowOf,
 } from './keyset.ts';
 import {
+  amongWalked,
   NO_CHOICE,
   type OpaqueFilter,
   type PageChoice,
@@ -74,42 +74,44 @@ export interface CursorRequest {
   readonly after?: string | undefined;
 }
 
-export interface AskedPage extends PageChoice {
+/** The filters and the list rule of a request, bound to its caller. */
+export interface BoundList {
   readonly request: ListRequest;
-  readonly position: Position | undefined;
   /** Filters of the record's own members, and expressions over the record. */
   readonly filters: readonly AskedFilter[];
   readonly related: readonly RelatedFilter[];
-  /** The part of the list rule that the filters leave open, for statements that read all rows. */
+  /** The part of the list rule that the filters leave open. */
   readonly permit: Permit;
-  /** The same for the statement of the page. */
-  readonly rule: Permit;
   /** The caller may list every record, and the filters depend on nothing that may be hidden. */
   readonly isOpen: boolean;
   /** The tenant of the records, where they are divided by tenant. */
   readonly tenant: string | undefined;
+}
+export interface AskedPage extends PageChoice, BoundList {
+  readonly position: Position | undefined;
+  /** The page ends with its last row, while other orders read all rows that match. */
+  readonly endsEarly: boolean;
+  /** The permit, as the statement of the page prints it. */
+  readonly rule: Permit;
+  /** The same for statements that read all rows, if there are some. */
+  readonly whole: Permit | undefined;
 }
 /** The values that fill the forms of a plan. */
 export interface PageValues extends AnsweredPermits {
   readonly page: AskedPage;
 }
 
-interface AskedList extends Pick<AskedPage, 'request' | 'position'> {
-  readonly opaque?: OpaqueFilter | undefined;
-}
-
-/** Binds the filters and the list rule, and settles what their values decide. */
-export function askedPage(store: Store, access: AccessContext, { request, position, opaque }: AskedList): AskedPage {
+/** @param access decides how the rules of the filters look up related rows */
+export function boundList(store: Store, access: AccessContext, request: ListRequest): BoundList {
   const { collection } = access;
-  const { exact = [], filter, limit, offset, sort = [] } = request;
+  const { exact = [], filter } = request;
 
   // The exact filters of the record's own members become one, `a = $0 and b = $1`
   const own = exact.filter((each): each is MemberValue => !isRelated(each));
   const related = own.length === exact.length ? NO_RELATED_FILTERS : exact.filter(isRelated);
   const place = { catalog: store.schema, collection: collection.name };
   const given = [...(own.length === 0 ? [] : [equalityFilter(own, place)]), ...(filter === undefined ? [] : [filter])];
-  const visibility = wholeVisibilityOf(access);
-  const filters = given.map((each) => each.asked(access, visibility));
+  const filters = given.map((each) => each.asked(access, visibilityOf(access)));
 
   // The values that every matching record has decide parts of the list rule
   const facts: Row = Object.assign({}, ...filters.map((each) => each.facts));
@@ -117,32 +119,57 @@ export function askedPage(store: Store, access: AccessContext, { request, positi
   const permit = listed.given(facts);
   const tenant = listedTenant(access, facts);
   const isOpen = listed.verdict === 'allow' && related.length === 0 && filters.every((each) => each.isOpen);
+  return { request, filters, related, permit, isOpen, tenant };
+}
 
-  // Values may find the page sooner than the plain condition, which reads all rows if no index has its order
+interface AskedList extends BoundList, Pick<AskedPage, 'position' | 'endsEarly'> {
+  readonly opaque?: OpaqueFilter | undefined;
+}
+
+/** Values may find the page sooner than the plain condition, which reads all rows if no index has its order. */
+export function askedPage(
+  store: Store,
+  { collection }: AccessContext,
+  { position, endsEarly, opaque, ...bound }: AskedList,
+): AskedPage {
+  const { request, filters, related, permit, tenant } = bound;
+  const { filter, limit, offset, sort = [] } = request;
   const tests = filters.flatMap((each) => each.tests);
   const links = related.length === 0 ? undefined : linkTestOf(related);
   const [first] = sort;
   const byId = first === undefined || isById(first);
-  const endsEarly = byId || isInOrderOfIndex(store, collection, sort);
-  const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : permit;
+  const order = byId || !endsEarly ? undefined : orderOf(first, sort);
+  const ofAll = () => permit.lookingUp(store.pages.isNotMany, true);
+  const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : ofAll();
   const most = limit + 1 + offset;
-  const known = { collection, permit: rule, looksUp: rule.looksUp, filters: tests, links, opaque, tenant };
-  const choice = isFoundByFilter(tests, related) ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId });
+  const known = { collection, permit: rule, lookUps: rule.lookUps, filters: tests, links, opaque, tenant };
+  // The id, or the row of one related record, leads to few records by itself
+  const isFound =
+    tests.some(({ column }) => column === 'id') || related.some(({ relation: { kind } }) => kind !== 'many_to_many');
+  const choice = isFound ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId, order });
   // A plan for all values would expect the related rows of an average record
   const isOpaque = filter !== undefined && filters.at(-1)!.opacity !== undefined;
   const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly;
-  return { request, position, filters, related, permit, rule, isOpen, tenant, ...choice, isPlannedFor };
+  const isWhole = (request.count ?? 'none') !== 'none' || choice.way?.kind === 'gathered';
+  return { ...bound, position, endsEarly, rule, whole: isWhole ? ofAll() : undefined, ...choice, isPlannedFor };
 }
 
-/** The page ends with its last row, while other orders read all rows that match. */
+/** An index has the column and the id, in one direction. */
+function orderOf({ path, descending }: Sorting, [, second]: readonly Sorting[]): PageQuestion['order'] {
+  const isWhole = second === undefined ? !descending : isById(second) && second.descending === descending;
+  return { column: path.field!.column, isWhole };
+}
+
+/** An index has the order. The caller's rules may hide values of a field, of which no index knows. */
 export function isInOrderOfIndex(
   { pages }: Store,
-  collection: AccessContext['collection'],
+  { collection, member }: AccessContext,
   [first]: readonly Sorting[],
 ): boolean {
   if (first === undefined || isById(first)) return true;
   const { steps, field } = first.path;
-  return steps.length === 0 && field !== undefined && pages.indexedOf(collection).has(field.column);
+  if (steps.length > 0 || field === undefined || !pages.indexedOf(collection).has(field.column)) return false;
+  return (member(collection.name, field.name, 'read')?.verdict ?? 'allow') === 'allow';
 }
 
 const NO_RELATED_FILTERS: readonly RelatedFilter[] = [];
@@ -163,18 +190,12 @@ function linkTestOf(related: readonly RelatedFilter[]): PageQuestion['links'] {
   return { table: linkTable, column: targetColumn, values: [filter.id] };
 }
 
-/** A filter finds few records by itself: by the id, or by the row of one related record. */
-function isFoundByFilter(tests: readonly ColumnValues[], related: readonly RelatedFilter[]): boolean {
-  const isOne = ({ relation }: RelatedFilter): boolean => relation.kind !== 'many_to_many';
-  return tests.some(({ column }) => column === 'id') || related.some(isOne);
-}
-
 /**
  * All that decides the plan of the page, besides the answers of the caller's other rules. Its parts are names of the
  * schema and numbers of compiled rules and filters, so two shapes never have one spelling.
  */
 export function pageShape({ name }: AccessContext['collection'], page: AskedPage): string {
-  const { request, position, filters, related, permit, rule, tenant, way, isPlannedFor } = page;
+  const { request, position, endsEarly, filters, related, rule, whole, tenant, way, isPlannedFor } = page;
   const { members, expands = [], sort = [], limit, offset } = request;
   const order = sort.map(
     ({ path: { steps, field }, descending }) =>
@@ -196,9 +217,11 @@ export function pageShape({ name }: AccessContext['collection'], page: AskedPage
     window,
     members === undefined ? '*' : [...members, ...expands.map(({ relation }) => relation.name)].sort(),
     tenant !== undefined,
+    endsEarly,
     isPlannedFor,
     request.capabilities ?? false,
-    count === 'none' ? count : `${count} ${permit.shape}`,
+    count,
+    whole?.shape,
     request.isQuery ?? false,
   ].join('|');
 }
@@ -249,6 +272,8 @@ class PageStatements {
   readonly #position: readonly unknown[] | undefined;
   readonly #rows: ScopedRows;
   readonly #filters: readonly Sql[];
+  /** The filters, of few rows that an order has found. */
+  readonly #tests: readonly Sql[];
   /** Conditions of the filters that name a related record, in the order of these. */
   readonly #related: readonly Sql[];
   /** The records that match besides the list rule, from the links where a filter requires some. */
@@ -258,8 +283,9 @@ class PageStatements {
     const { collection } = access;
     const { request, filters, related, position } = page;
     const { sort = [] } = request;
-    const isShort = request.filter === undefined && isInOrderOfIndex(store, collection, sort);
-    const visibility = isShort ? visibilityOf(access) : wholeVisibilityOf(access);
+    // Short lists of keys take an access of their own, which exact filters are not worth
+    const isShort = page.endsEarly && request.filter === undefined;
+    const visibility = visibilityOf(isShort ? lookingUpIn(access) : access);
     this.#store = store;
     this.#access = access;
     this.#page = page;
@@ -268,11 +294,13 @@ class PageStatements {
     const tenant = page.tenant === undefined ? undefined : new Place(({ page: { tenant } }: PageValues) => tenant);
     const inTime = request.isQuery ? store.inTime : undefined;
     const range = page.way?.kind === 'filter range' ? page.way.column : undefined;
-    const isByKeys = page.way?.kind === 'gathered' && page.way.isByKeys;
-    this.#filters = filters.map((filter, i) => {
-      const valuesOf = ({ page: asked }: PageValues) => asked.filters[i]!.values;
-      return filter.placed('t', { visibility, inTime, valuesOf, range, isByKeys });
-    });
+    const printed = (how: Pick<PlacedFilter<PageValues>, 'isByKeys' | 'isLookedUp'>): readonly Sql[] =>
+      filters.map((filter, i) => {
+        const valuesOf = ({ page: asked }: PageValues) => asked.filters[i]!.values;
+        return filter.placed('t', { visibility, inTime, valuesOf, range, ...how });
+      });
+    this.#filters = printed({ isByKeys: page.way?.kind === 'gathered' && page.way.by === 'keys' });
+    this.#tests = page.way === undefined ? this.#filters : printed({ isLookedUp: true });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
     this.keyset = keysetOf(sort, { scope, visibility, collection: collection.name, alias: 't' });
@@ -291,10 +319,14 @@ class PageStatements {
     this.#matching = { rows: links?.rows ?? this.#rows, conditions };
   }
 
+  /** The list rule, for statements that read all rows. */
+  get #whole(): readonly Sql[] {
+    return conditionOf(this.#page.whole!.placed(({ page: { whole } }: PageValues) => whole!));
+  }
+
   get source(): Sql {
     const { rows, conditions } = this.#matching;
-    const permit = this.#page.permit.placed(({ page: { permit } }: PageValues) => permit);
-    return sql`FROM ${rows.where(...conditions, ...conditionOf(permit))}`;
+    return sql`FROM ${rows.where(...conditions, ...this.#whole)}`;
   }
 
   get page(): Sql {
@@ -302,7 +334,7 @@ class PageStatements {
     const most = this.#placed(({ request: { limit } }) => limit + 1);
     const offset = this.#placed(({ request }) => request.offset);
     if (way?.kind === 'branches') {
-      const conditions = [...this.#filters, ...inOrder(this.#related)];
+      const conditions = [...this.#tests, ...inOrder(this.#related)];
       const { collection } = this.#access;
       const after = this.#after(this.keyset);
       const source = { collection, rows: this.#rows, after, conditions, descending: this.keyset.byId!.descending };
@@ -342,19 +374,40 @@ class PageStatements {
     switch (way.kind) {
       case 'rule range': {
         const [branch] = this.#store.pages.chosenBranches(way.ways, this.#rule, this.#access.collection);
-        const rest = [...(branch!.where === undefined ? [] : [branch!.where]), ...this.#filters, ...others];
+        const rest = [...(branch!.where === undefined ? [] : [branch!.where]), ...this.#tests, ...others];
         const conditions = [branch!.range!, ...after, ...rest.map(tested)];
         return this.#selected(keyset.within(branch!.column), { rows: this.#rows, conditions }, window);
       }
       case 'filter range': {
-        const conditions = [...after, ...this.#filters, ...[...others, ...permitted].map(tested)];
+        const conditions = [...after, ...this.#tests, ...[...others, ...permitted].map(tested)];
         return this.#selected(keyset.within(way.column), { rows: this.#rows, conditions }, window);
       }
       case 'gathered': {
-        const found = sql`(SELECT t.* FROM ${this.#rows.where(...this.#filters)} OFFSET 0) AS t`;
+        const rest = [...after, ...others, ...this.#whole];
+        const [first, then] = way.by === 'all' ? [[...this.#filters, ...rest], []] : [this.#filters, rest];
+        const found = sql`(SELECT t.* FROM ${this.#rows.where(...first)} OFFSET 0) AS t`;
         const where = (...conditions: readonly Sql[]): Sql =>
           conditions.length === 0 ? found : sql`${found} WHERE ${join(conditions, ' AND ')}`;
-        return this.#selected(keyset, { rows: { where }, conditions: [...after, ...others, ...permitted] }, window);
+        const gathered = { rows: { where }, conditions: then };
+        const { halves } = keyset;
+        // The rows without a value are one range, and the last of the order.
+        const isAtEnd = halves !== undefined && this.#position?.[0] === null;
+        if (way.walk === undefined || isAtEnd) return this.#selected(keyset, gathered, window);
+        const present = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
+        const walked = halves?.present ?? keyset;
+        const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
+        const most = mostOf(upTo.rows, upTo.place);
+        const { columns, order } = walked;
+        const conditions = [...this.#tests, ...others, ...permitted];
+        const from = this.#rows.where(...this.#after(walked), ...present);
+        const among = amongWalked({ from, columns, order, most, rows: way.walk, conditions }, [
+          sql`(
+           SELECT ${join([raw('t.id'), ...keyset.columns], ', ')}
+             FROM ${where(...then)}
+            ORDER BY ${keyset.order}
+            LIMIT ${most})`,
+        ]);
+        return this.#selected(keyset, { rows: this.#rows, conditions: [among] }, window);
       }
     }
   }

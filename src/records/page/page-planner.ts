@@ -1,11 +1,11 @@
 /**
- * Decides how a page is found. In the order of the ids: by a walk in that order; by the range of one value in an index,
- * of a filter or of the list rule; or by the branches of the list rule, of each of which an index gives the first ids.
- * In another order: by the order's index, or by the rows of a filter that finds few.
+ * Decides how a page is found: by a walk in its order; by the range of one value in an index, of a filter or of the
+ * list rule; by the branches of the list rule, of each of which an index gives the first ids; or by all rows that match.
+ * A walk may come to its end in vain, so it is bounded where one of the other ways is, and followed by that one.
  */
 import { present } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
-import type { Branch, ColumnValues, KeyCount, RowShare } from '../../policy/branch.ts';
+import type { Branch, ColumnValues, KeyCount, LookUp, RowShare } from '../../policy/branch.ts';
 import type { Opacity } from '../../policy/filter-plans.ts';
 import type { IsFew } from '../../policy/types.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';
@@ -19,14 +19,15 @@ export type ChosenWay =
   | { readonly kind: 'branches'; readonly branches: readonly Branch[]; readonly walk?: number | undefined }
   /** All rows have one value of a column, by the only branch of the rule or by a filter. */
   | { readonly kind: 'range'; readonly of: Branch | ColumnValues }
-  /** The rows of the filters, which are few, are found first. */
+  /** All rows that match are found first. */
   | Gathered
   | undefined;
 
 /** Chooses among the ways of a question. */
 export type ChoosesWay = (question: PageQuestion) => ChosenWay;
 
-interface PageSearch extends Pick<PageQuestion, 'filters' | 'links' | 'opaque' | 'most' | 'isById' | 'looksUp'> {
+interface PageSearch
+  extends Pick<PageQuestion, 'filters' | 'links' | 'opaque' | 'most' | 'isById' | 'order' | 'lookUps'> {
   readonly collection: Collection;
   /** The part of the list rule that the filters leave open. */
   readonly permit: Permit;
@@ -52,10 +53,12 @@ interface BranchesWay {
   readonly walk: number;
 }
 
-/** `isByKeys`: the filter is a relation test, whose related rows are found first. */
 interface Gathered {
   readonly kind: 'gathered';
-  readonly isByKeys: boolean;
+  /** The filters find the rows, or the related rows of a filter that is a relation test; or filters and rule together. */
+  readonly by: 'filters' | 'keys' | 'all';
+  /** Only if a walk of so many rows does not fill the page. */
+  readonly walk?: number | undefined;
 }
 
 export interface PageChoice {
@@ -71,6 +74,8 @@ const MOST_ROWS = 10_000;
 const LARGE = 10_000;
 /** A longer list of keys costs more than a page whose rows are looked up. */
 const FEW_KEYS = 500;
+/** The same for a list whose rows are looked up by two columns, of which no index has both. */
+const MANY_KEYS = 5_000;
 
 interface ChosenPage extends Omit<RowSource, 'length'> {
   readonly collection: Collection;
@@ -81,10 +86,16 @@ export class PagePlanner {
   readonly #statisticsOf: StatisticsOf;
   readonly #chooses: ChoosesWay;
   readonly #indexed = new Map<string, ReadonlySet<string>>();
-  /** Without statistics, no list of keys is known to be short. */
-  readonly isFew: IsFew = (table, count) => {
+  /** Without statistics, no list of keys is known to be short; those of rows that refer to the caller may be. */
+  readonly isFew: IsFew = (table, count, isOfRequest) => {
     const keys = this.#statisticsOf(table) && count();
-    return keys !== undefined && (estimatedKeys(keys, this.#statisticsOf) ?? UNKNOWN_KEYS) <= FEW_KEYS;
+    if (keys === undefined) return isOfRequest;
+    return (estimatedKeys(keys, this.#statisticsOf) ?? UNKNOWN_KEYS) <= (isOfRequest ? MANY_KEYS : FEW_KEYS);
+  };
+  /** The same for statements that read all records: no list is known to be long. */
+  readonly isNotMany: IsFew = (table, count) => {
+    const keys = this.#statisticsOf(table) && count();
+    return keys === undefined || this.isFew(table, () => keys, false);
   };
 
   constructor(schema: Schema, statisticsOf: StatisticsOf, chooses?: ChoosesWay) {
@@ -101,14 +112,14 @@ export class PagePlanner {
     if (search.most > MOST_ROWS || isLost) return NO_CHOICE;
     const indexed = this.indexedOf(collection);
     const branches = permit.branches('t', indexed);
-    const isServed = search.filters.some(({ column }) => indexed.has(column));
-    if (branches === undefined && !isServed && search.opaque === undefined) return NO_CHOICE;
     const isOpen = permit.verdict === 'allow';
+    const isServed = search.filters.some(({ column }) => indexed.has(column));
+    const isPart = (isById || search.order !== undefined) && !(isOpen && search.filters.length === 0);
+    const isChosen = branches !== undefined || isServed || isPart || search.opaque !== undefined;
     const ways = isById ? { branches } : { branches: undefined, unordered: branches };
-    const question = { ...search, ...ways, table, indexed, isOpen };
-    const chosen = this.#chooses(question);
+    const chosen = isChosen ? this.#chooses({ ...search, ...ways, table, indexed, isOpen }) : undefined;
     let way: PageWay | undefined;
-    if (chosen?.kind === 'gathered') way = { ...chosen, text: `gathered ${chosen.isByKeys}` };
+    if (chosen?.kind === 'gathered') way = { ...chosen, text: `gathered ${chosen.by} ${chosen.walk}` };
     else if (chosen?.kind === 'branches') {
       const ways = chosen.branches.map(({ place }) => place).join('');
       // A longer range has the same first ids.
@@ -121,8 +132,13 @@ export class PagePlanner {
     // PostgreSQL knows nothing of the values of a range but that it is one.
     const range = way?.kind === 'filter range' ? way.column : undefined;
     const isFrequent = (test: ColumnValues): boolean => isFrequentValue(test, range, statistics);
+    const { filters, links } = search;
+    const linked = links && this.#statisticsOf(links.table);
     const isPlannedFor =
-      search.filters.some(isFrequent) || branches?.some((branch) => branch.tests.some(isFrequent)) === true;
+      filters.some(isFrequent) ||
+      branches?.some((branch) => branch.tests.some(isFrequent)) === true ||
+      (linked !== undefined && isFrequentValue(links!, undefined, linked)) ||
+      ((way === undefined || way.kind === 'gathered') && filters.some((test) => isRareValue(test, statistics)));
     return { way, isPlannedFor };
   }
 
@@ -180,6 +196,14 @@ function isFrequentValue(test: ColumnValues, range: string | undefined, table: T
   return share > FREQUENT && (test.column === range || share > FAR * keyShare(known));
 }
 
+/** The same for a value that is far rarer, where PostgreSQL chooses the way. */
+function isRareValue(test: ColumnValues, table: TableStatistics): boolean {
+  const known = table.columns.get(test.column);
+  if (known === undefined || test.isStated === true) return false;
+  const average = keyShare(known);
+  return average > FREQUENT && shareOf(table, test) * RARE < average;
+}
+
 // ---------------------------------------------------------------- the first ids of the branches
 
 interface RowSource {
@@ -204,17 +228,41 @@ export function amongFirstIds(branches: readonly Branch[], source: RowSource, wa
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
   if (walk === undefined) return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
   const { rows, after, conditions, descending, length } = source;
-  const order = raw(descending ? ' ORDER BY t.id DESC' : ' ORDER BY t.id');
+  const order = raw(descending ? 't.id DESC' : 't.id');
   const most = typedLiteral('int8', length);
-  const first = sql`(SELECT t.* FROM ${rows.where(...after)}${order} LIMIT ${typedLiteral('int8', walk.rows)}) AS t`;
-  // The branches are read only if the walk has not found enough.
+  const from = rows.where(...after);
+  return amongWalked(
+    { from, columns: [], order, most, rows: walk.rows, conditions: [...conditions, walk.rule] },
+    parts,
+  );
+}
+
+export interface WalkedRows {
+  readonly from: Sql;
+  /** The columns that the order names. */
+  readonly columns: readonly Sql[];
+  readonly order: Sql;
+  /** The rows that the walk passes, and the most of these that it takes. */
+  readonly rows: number;
+  readonly most: Sql;
+  readonly conditions: readonly Sql[];
+}
+
+/** @param parts SELECTs of ids, which are read only if the walk has not found enough */
+export function amongWalked({ from, columns, order, rows, most, conditions }: WalkedRows, parts: readonly Sql[]): Sql {
+  const first = sql`
+    SELECT ${join([raw('t.*'), ...columns], ', ')}
+      FROM ${from}
+     ORDER BY ${order}
+     LIMIT ${typedLiteral('int8', rows)}`;
   const isShort = sql`(SELECT count(*) FROM "walked") < ${most}`;
   const others = parts.map((part) => sql`(SELECT "first".id FROM ${part} AS "first" WHERE ${isShort})`);
   return sql`t.id = ANY(ARRAY(
     WITH "walked" AS MATERIALIZED (
-         SELECT t.id
-           FROM ${first}
-          WHERE ${join([...conditions, walk.rule], ' AND ')}${order}
+         SELECT ${join([raw('t.id'), ...columns], ', ')}
+           FROM (${first}) AS t
+          WHERE ${join(conditions, ' AND ')}
+          ORDER BY ${order}
           LIMIT ${most})
     SELECT id FROM "walked" UNION ALL ${join(others, ' UNION ALL ')}))`;
 }
@@ -229,9 +277,10 @@ function firstIds(branch: Branch, source: RowSource): Sql {
   // A key that is an id has one record, so in the order of the keys the first are enough.
   const order = raw(source.descending ? ' DESC' : '');
   const isOfKey = isId ? raw('t.id = k.key') : sql`t.${ident(column)} BETWEEN k.key AND k.key`;
+  // PostgreSQL 15 takes the rows of one worker for those of all, where a DISTINCT has a parallel plan.
   return sql`
     SELECT b.id
-      FROM (SELECT DISTINCT key FROM (${keys}) AS k (key)${isId ? sql` ORDER BY key${order}` : empty}) AS k
+      FROM (SELECT key FROM (${keys}) AS k (key) GROUP BY key${isId ? sql` ORDER BY key${order}` : empty}) AS k
      CROSS JOIN LATERAL (${range({ of: [isOfKey], rest, column }, source, isId ? 1 : length)}) AS b${
        isId ? sql` ORDER BY k.key${order} LIMIT ${typedLiteral('int8', length)}` : empty
      }`;
@@ -284,8 +333,10 @@ export interface PageQuestion {
   readonly most: number;
   /** The page is in the order of the ids. */
   readonly isById: boolean;
-  /** The rule looks up related rows of each record. */
-  readonly looksUp: boolean;
+  /** The page is in the order of this column, which has an index. `isWhole`: the index has the whole order. */
+  readonly order?: { readonly column: string; readonly isWhole: boolean } | undefined;
+  /** The rule looks up these related rows of each record. */
+  readonly lookUps: readonly LookUp[];
   /** The rule permits every record. */
   readonly isOpen: boolean;
 }
@@ -306,10 +357,14 @@ const INSTANT = 200;
 const RANGE = 4;
 /** A row that an index finds. */
 const FOUND = 0.4;
+/** A row of a table that is read as a whole. */
+const SCANNED = 0.1;
 /** The cost of a row that the walk passes: three times the real one, because matching rows may be spread unevenly. */
 const WALKED = 0.75;
+/** All rows that match may be more than is expected, where the first ones of branches are not. */
+const UNBOUNDED = 2;
 /** A link, and its row that is looked up; or a row whose link or related row is looked up. */
-const LINKED = 2;
+const LINKED = 4;
 /** The cost to gather the ids, and to look up their rows. */
 const UNION = 60;
 
@@ -320,48 +375,40 @@ const UNKNOWN_VALUE = 0.005;
 const UNKNOWN_KEYS = 10;
 /** Above this correlation, the rows of a value lie together. */
 const CLUSTERED = 0.5;
+/** Above this correlation, the order of a column is that of the table. */
+const ORDERED = 0.9;
 /** The longest usual first page. A longer page of unknown keys reads too many rows. */
 const SHORT = 101;
 /** The share of the rows that a frequent value has, and how far that is above the average of a skewed column. */
 const FREQUENT = 0.05;
 const FAR = 1.5;
-/** Rows of filters that are found before the order of the page is known. */
+const RARE = 5;
+/** Rows of filters that are found first, in an order that no index has or by an index of their own. */
 const MOST_FILTERED = 5_000;
 /**
- * A walk that looks up rows of another table ends after so many times the rows that it is expected to pass: nothing is
- * known of how the keys and the order of the page go together.
+ * A walk ends after so many times the rows that it is expected to pass: nothing is known of how the order of the page
+ * goes together with keys, with a filter, or with the order of another column.
  */
 const WALK_FACTOR = 4;
-const WALKS = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
+const WALKS = [200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
+/** The rows of a walk before branches of unknown length. */
+const UNKNOWN_WALK = 1_000;
 
 /** Every way gives the same page, and statistics decide which is the shortest. */
 export function shortestWay(question: PageQuestion, statisticsOf: StatisticsOf): ChosenWay {
-  const { links, filters, opaque, indexed, isById } = question;
+  const { links, filters, indexed, isById } = question;
   const statistics = statisticsOf(question.table);
-  if (opaque !== undefined && opaque.rows <= MOST_FILTERED) {
-    const estimate = statistics && new Estimate(question, statistics, statisticsOf);
-    const rule = isById && links === undefined ? estimate?.ofRule : undefined;
-    if (rule !== undefined && rule.cost < Math.min(opaque.cost * OPAQUE, INSTANT)) return rule.way;
-    const isRuleShorter = !isById && estimate !== undefined && estimate.permittedRows < opaque.rows;
-    if (isRuleShorter || opaque.kind === 'mixed') return undefined;
-    return { kind: 'gathered', isByKeys: opaque.kind === 'related' };
-  }
   if (statistics === undefined) return isById && links === undefined ? wayInAnyTable(question) : undefined;
   if (links !== undefined && statisticsOf(links.table) === undefined) return undefined;
   const served = links === undefined ? filters.filter((test) => isRange(test, indexed)) : [];
-  if (isById) return new Estimate(question, statistics, statisticsOf).shortest(served);
-  const rowsOf = (tests: readonly ColumnValues[]): number =>
-    statistics.rows * productOf(tests.map((test) => shareOf(statistics, test)));
-  // The walk of the order's index would come to its end.
-  const areFew = filters.length > 0 && links === undefined && rowsOf(filters) <= question.most;
-  const isGathered = areFew || served.some((test) => rowsOf([test]) <= MOST_FILTERED);
-  return isGathered ? { kind: 'gathered', isByKeys: false } : undefined;
+  const estimate = new Estimate(question, statistics, statisticsOf);
+  return isById ? estimate.shortest(served) : estimate.shortestInOtherOrder(served);
 }
 
 const isRange = ({ column, values, isInside }: ColumnValues, indexed: ReadonlySet<string>): boolean =>
   values.length === 1 && isInside !== true && column !== 'id' && indexed.has(column);
 
-function wayInAnyTable({ branches, filters, indexed, most, looksUp }: PageQuestion): ChosenWay {
+function wayInAnyTable({ branches, filters, indexed, most, lookUps }: PageQuestion): ChosenWay {
   if (branches === undefined) {
     const range = filters.find((test) => isRange(test, indexed));
     return range && { kind: 'range', of: range };
@@ -370,7 +417,7 @@ function wayInAnyTable({ branches, filters, indexed, most, looksUp }: PageQuesti
   if (others.length === 0 && first!.isOneRange) return { kind: 'range', of: first! };
   // A range, and a row for each key, read no more rows than the page holds.
   const isShort = most <= SHORT || branches.every(({ isOneRange, column }) => isOneRange || column === 'id');
-  return isShort ? { kind: 'branches', branches, walk: looksUp ? WALKS[0] : undefined } : undefined;
+  return isShort ? { kind: 'branches', branches, walk: lookUps.length > 0 ? UNKNOWN_WALK : undefined } : undefined;
 }
 
 class Estimate {
@@ -382,43 +429,109 @@ class Estimate {
   /** The share of all rows that the filters leave. */
   readonly #filtered: number;
   readonly #branches: readonly EstimatedBranch[];
+  /** The cost to look up the related rows of a row. */
+  readonly #lookedUp: number;
   /** The cost of a row that is tested. */
   readonly #tested: number;
   /** The rows that a walk passes. */
   readonly #walked: number;
 
   constructor(question: PageQuestion, table: TableStatistics, statisticsOf: StatisticsOf) {
-    const { filters, opaque, branches, unordered, looksUp, most } = question;
+    const { filters, opaque, branches, unordered, lookUps, most } = question;
     this.#question = question;
     this.#table = table;
     this.#statisticsOf = statisticsOf;
     this.#links = linksOf(question, statisticsOf);
     const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
-    const ofOpaque = opaque === undefined ? [] : [opaque.rows / Math.max(1, table.rows)];
-    this.#filtered = linked * productOf([...ofOpaque, ...filters.map((test) => shareOf(table, test))]);
+    const shares = filters.map((test) => shareOf(table, test));
+    this.#filtered = linked * (opaque === undefined ? productOf(shares) : opaque.rows / Math.max(1, table.rows));
+    this.#lookedUp = sumOf(lookUps.map((each) => LINKED + FOUND * rowsOfKey(each, statisticsOf)));
+    this.#tested = WALKED + this.#lookedUp;
     this.#branches = (branches ?? unordered ?? []).map((branch) => this.#shortest(branch));
-    this.#tested = looksUp ? WALKED + LINKED : WALKED;
     const met = this.#permitted * this.#filtered;
     this.#walked = met === 0 ? table.rows : Math.min(table.rows, most / met);
   }
 
   /** @param served filters that an index serves */
   shortest(served: readonly ColumnValues[]): ChosenWay {
-    const branches = this.ofRule;
+    const { opaque } = this.#question;
+    const ofRule = this.#ofRule;
+    // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
+    if (opaque !== undefined && opaque.kind !== 'mixed' && opaque.rows <= MOST_FILTERED) {
+      const found = this.#ofOpaque!;
+      return ofRule !== undefined && ofRule.cost < Math.min(found.cost, INSTANT) ? ofRule.way : found.way;
+    }
     const range = this.#rangeOf(served);
     // The range of a filter holds fewer rows than the walk, in the same order.
-    const other = range ?? { cost: this.#walk, way: undefined };
-    if (branches === undefined || other.cost <= branches.cost) {
-      const mayMeetNone = this.#question.looksUp && this.#links === undefined && range === undefined;
-      if (branches === undefined || !mayMeetNone) return other.way;
-      const wholeWalk = this.#table.rows * this.#tested;
-      if (branches.way.kind !== 'branches' || branches.cost > wholeWalk) return other.way;
-      // A walk in vain costs no more than the branches after it.
-      const least = Math.max(WALK_FACTOR * this.#walked, branches.cost / this.#tested / 2);
-      const rows = WALKS.find((each) => each >= least) ?? WALKS.at(-1)!;
-      return { ...branches.way, walk: rows };
+    const walk = range ?? { cost: this.#walk, way: undefined };
+    const [best] = [ofRule, this.#ofOpaque, this.#ofAll]
+      .filter((each) => each !== undefined)
+      .toSorted((a, b) => a.cost - b.cost);
+    if (best === undefined) return walk.way;
+    if (best.cost < walk.cost) return best.way;
+    if (this.#isSure || this.#links !== undefined || range !== undefined) return walk.way;
+    return best.way.kind === 'range' ? best.way : this.#afterWalk(best.way, best.cost);
+  }
+
+  /** The page is in another order than that of the ids. */
+  shortestInOtherOrder(served: readonly ColumnValues[]): ChosenWay {
+    const { filters, order, opaque } = this.#question;
+    const rowsOf = (tests: readonly ColumnValues[]): number =>
+      this.#table.rows * productOf(tests.map((test) => shareOf(this.#table, test)));
+    // PostgreSQL chooses among all ways to read all rows, but for an index of a search, and related rows.
+    if (order === undefined && opaque !== undefined) {
+      const isShort = opaque.kind !== 'mixed' && opaque.rows <= Math.min(MOST_FILTERED, this.#permittedRows);
+      return isShort ? this.#ofOpaque!.way : undefined;
     }
-    return branches.way;
+    const byFilters = { kind: 'gathered', by: 'filters' } as const;
+    const least = Math.min(...served.map((test) => rowsOf([test])));
+    if (order === undefined) return least <= MOST_FILTERED ? byFilters : undefined;
+    const [best] = [
+      { cost: least * FOUND + rowsOf(filters) * this.#tested, way: byFilters },
+      this.#ofOpaque,
+      this.#ofAll,
+    ]
+      .filter((each) => each !== undefined)
+      .toSorted((a, b) => a.cost - b.cost);
+    if (best === undefined) return undefined;
+    // All rows of one value are read before the first of them is known.
+    const ofValue = order.isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
+    if (best.cost < (this.#walked + ofValue) * this.#tested) return best.way;
+    return this.#isSure ? undefined : this.#afterWalk(best.way, best.cost);
+  }
+
+  /** All rows of a table that is not small, as PostgreSQL finds them. */
+  get #ofAll() {
+    const { rows } = this.#table;
+    if (this.#links !== undefined || rows * SCANNED < UNION) return undefined;
+    const { filters, indexed } = this.#question;
+    const served = filters.filter(({ column }) => indexed.has(column)).map((test) => rows * shareOf(this.#table, test));
+    const ofRule = this.#branches.length === 0 ? rows : sumOf(this.#branches.map((each) => each.whole));
+    const found = Math.min(UNBOUNDED * FOUND * Math.min(ofRule, ...served), rows * SCANNED);
+    const related = this.#question.lookUps.map(({ table }) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED);
+    return { cost: UNION + found + sumOf(related), way: { kind: 'gathered', by: 'all' } } as const;
+  }
+
+  /** A walk in vain costs no more than the way after it. */
+  #afterWalk<Way extends Exclude<ChosenWay, undefined>>(way: Way, cost: number): Way | undefined {
+    if (cost > this.#table.rows * this.#tested) return undefined;
+    const least = Math.max(WALK_FACTOR * this.#walked, cost / this.#tested / 2);
+    const walk = WALKS.find((each) => each >= least) ?? WALKS.at(-1)!;
+    return 2 * walk < this.#table.rows ? { ...way, walk } : undefined;
+  }
+
+  /** Nothing decides what a walk meets but columns of the record whose values are spread over the order. */
+  get #isSure(): boolean {
+    const { filters, opaque, lookUps, isOpen, isById } = this.#question;
+    if (filters.length > 0 || opaque !== undefined || lookUps.length > 0) return false;
+    return isById || isOpen || (this.#isOfTable && this.#branches.every(({ isClustered }) => !isClustered));
+  }
+
+  /** The order of the page is about the order of the table. */
+  get #isOfTable(): boolean {
+    const { isById, order } = this.#question;
+    if (isById || order === undefined) return isById;
+    return order.isWhole && (this.#table.columns.get(order.column)?.clustering ?? 0) > ORDERED;
   }
 
   /** The cost of a row whose filter reads other rows. */
@@ -427,23 +540,25 @@ class Estimate {
     return opaque === undefined || opaque.kind === 'search' ? 0 : LINKED;
   }
 
+  /** All rows that the filters find, by the estimate of the database. */
+  get #ofOpaque() {
+    const { opaque } = this.#question;
+    if (opaque === undefined) return undefined;
+    const cost = opaque.cost * OPAQUE + opaque.rows * this.#lookedUp;
+    return { cost, way: { kind: 'gathered', by: opaque.kind === 'related' ? 'keys' : 'filters' } } as const;
+  }
+
   /** The records that the rule permits, before the filters. */
-  get permittedRows(): number {
+  get #permittedRows(): number {
     if (this.#branches.length === 0) return this.#table.rows;
-    return (
-      this.#table.rows *
-      Math.min(
-        1,
-        this.#branches.reduce((sum, { share }) => sum + share, 0),
-      )
-    );
+    return this.#table.rows * Math.min(1, sumOf(this.#branches.map(({ share }) => share)));
   }
 
   /** The shortest way by the branches of the rule. */
-  get ofRule() {
+  get #ofRule() {
     const branches = this.#branches;
     if (this.#question.branches === undefined) return undefined;
-    const cost = branches.reduce((sum, each) => sum + each.cost, 0);
+    const cost = sumOf(branches.map((each) => each.cost));
     const [first, ...others] = branches.map(({ branch }) => branch);
     if (others.length === 0 && first!.isOneRange) return { cost, way: { kind: 'range', of: first! } } as const;
     const looked = UNION + Math.min(this.#question.most, this.#table.rows) * FOUND;
@@ -467,15 +582,15 @@ class Estimate {
 
   /** The share of all rows that the rule permits and a walk meets soon. */
   get #permitted(): number {
-    const { branches, isOpen, looksUp } = this.#question;
-    if (branches === undefined) return isOpen ? 1 : UNKNOWN_SHARE;
+    const { isOpen, lookUps } = this.#question;
+    if (this.#branches.length === 0) return isOpen ? 1 : UNKNOWN_SHARE;
     // Clustered rows may lie at the end, so that a walk meets only spread rows soon.
     let spread = 0;
     let share = 0;
     for (const branch of this.#branches) {
       share += branch.share;
       // A walk that looks up rows ends soon if it meets none.
-      if (looksUp || !branch.isClustered) spread += branch.share;
+      if (lookUps.length > 0 || !branch.isClustered || !this.#isOfTable) spread += branch.share;
     }
     return Math.min(1, share > 0.9 ? share : spread);
   }
@@ -487,10 +602,13 @@ class Estimate {
     const costs = ways.map(({ way, keys, keyRows, ofKey, found }) => {
       const met = Math.max((share / found) * this.#filtered, 1e-9);
       const read = Math.min(this.#table.rows * ofKey, this.#question.most / met);
-      const each = this.#links === undefined ? FOUND + this.#filterCost : LINKED;
+      const looked = way.others > 0 ? this.#lookedUp : 0;
+      const each = this.#links === undefined ? FOUND + this.#filterCost + looked : LINKED;
+      const ofKeys = keyRows * FOUND + keys * RANGE;
       return {
         branch: way,
-        cost: keyRows * FOUND + keys * (RANGE + read * each),
+        cost: ofKeys + keys * read * each,
+        whole: ofKeys / FOUND + this.#table.rows * found,
       };
     });
     const [best] = costs.toSorted((a, b) => a.cost - b.cost);
@@ -522,6 +640,8 @@ class Estimate {
 interface EstimatedBranch {
   readonly branch: Branch;
   readonly cost: number;
+  /** All rows of the branch, and its keys as rows. */
+  readonly whole: number;
   /** The share of all rows in the branch. */
   readonly share: number;
   readonly isClustered: boolean;
@@ -574,6 +694,13 @@ function linksOf({ links }: PageQuestion, statisticsOf: StatisticsOf): number | 
 const keyShare = (known: ColumnStatistics | undefined): number =>
   known === undefined ? UNKNOWN_VALUE : (1 - known.nullShare) / known.distinct;
 
+/** The rows that a look-up reads. */
+function rowsOfKey({ table, column }: LookUp, statisticsOf: StatisticsOf): number {
+  const known = column === 'id' ? undefined : statisticsOf(table);
+  return known === undefined ? 1 : Math.max(1, known.rows * keyShare(known.columns.get(column)));
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 const productOf = (numbers: readonly number[]): number => numbers.reduce((product, each) => product * each, 1);
 
 /** The share of a table's rows whose column has one of the values. */

@@ -14,6 +14,8 @@ export interface ColumnStatistics {
   /** The most frequent values, as PostgreSQL prints them, and the share of the rows that have each. */
   readonly common: ReadonlyMap<string, number>;
   readonly commonShare: number;
+  /** The share of the rows that have the value of a random row. */
+  readonly repeated: number;
   /** 0: the rows of a value are spread over the table; 1: they lie together. */
   readonly clustering: number;
 }
@@ -139,16 +141,18 @@ function columnStatistics([distinct, nulls, values, shares, correlation]: Cells,
     nullShare: Number(nulls),
     common,
     commonShare: sumOf(frequencies),
-    clustering: clusteringOf(correlation == null ? 0 : Number(correlation), frequencies),
+    repeated: repeatedOf(frequencies),
+    clustering: clusteringOf(correlation == null ? 0 : Number(correlation), repeatedOf(frequencies)),
   };
 }
+
+const repeatedOf = (shares: readonly number[]): number => sumOf(shares.map((share) => share * share));
 
 /**
  * Equal values count as ordered, so that the correlation of values that are spread evenly is the
  * sum of the squares of their shares.
  */
-function clusteringOf(correlation: number, shares: readonly number[]): number {
-  const even = sumOf(shares.map((share) => share * share));
+function clusteringOf(correlation: number, even: number): number {
   return even >= 1 ? 0 : Math.max(0, (Math.abs(correlation) - even) / (1 - even));
 }
 

@@ -235,6 +235,18 @@ export const FAULTS: readonly Fault[] = [
     /op: mirror, left: node\.right, right: node\.left/,
     'op: node.op, left: node.right, right: node.left',
   ),
+  fault(
+    SIMPLIFY,
+    'a step before the elements loses its own conditions',
+    /and\(\[\.\.\.beside!, element\]\)/,
+    'element',
+  ),
+  fault(
+    SIMPLIFY,
+    'a step before the elements loses their conditions',
+    /\[\.\.\.items\.toSpliced\(at, 1\), \.\.\.within!\]/,
+    '[...within!]',
+  ),
   fault(SIMPLIFY, 'two equal tests for null cancel each other', /if \(a\.negated === b\.negated\) return a;/, ''),
   fault(SIMPLIFY, 'a union of lists keeps the first', /\? \[\.\.\.x, \.\.\.y\] : /, '? x : '),
   fault(

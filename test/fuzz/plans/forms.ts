@@ -28,8 +28,8 @@ const walk: ChoosesForm = () => undefined;
 /** Each branch is found by its alternative of this number, or by its last one. */
 const branchesBy =
   (place: number, rows?: number): ChoosesForm =>
-  ({ branches, looksUp }) => {
-    if (branches === undefined || (rows !== undefined && !looksUp)) return none();
+  ({ branches, lookUps }) => {
+    if (branches === undefined || (rows !== undefined && lookUps.length === 0)) return none();
     const ways = branches.map((branch) => [branch, ...branch.alternatives]);
     if (place > 0 && ways.every((each) => each.length <= place)) return none();
     return { kind: 'branches', branches: ways.map((each) => each[Math.min(place, each.length - 1)]!), walk: rows };
@@ -53,9 +53,15 @@ const rangeOfRule =
     return branches.length !== 1 || of?.isOneRange !== true ? none() : { kind: 'range', of };
   };
 
-const gathered: ChoosesForm = () => ({ kind: 'gathered', isByKeys: false });
+const gathered: ChoosesForm = () => ({ kind: 'gathered', by: 'filters' });
 const gatheredByKeys: ChoosesForm = ({ opaque }) =>
-  opaque?.kind === 'related' ? { kind: 'gathered', isByKeys: true } : none();
+  opaque?.kind === 'related' ? { kind: 'gathered', by: 'keys' } : none();
+const allGathered =
+  (walk?: number): ChoosesForm =>
+  ({ links, isById, order }) =>
+    links !== undefined || (walk !== undefined && !isById && order === undefined)
+      ? none()
+      : { kind: 'gathered', by: 'all', walk };
 
 export const FORMS: readonly Form[] = [
   { name: 'walk', keys: 'look-ups', choose: walk, isPlain: true },
@@ -70,6 +76,8 @@ export const FORMS: readonly Form[] = [
   { name: 'filter first', keys: 'look-ups', choose: gathered },
   { name: 'filter first, lists of keys', keys: 'lists', choose: gathered },
   { name: 'filter first by keys', keys: 'look-ups', choose: gatheredByKeys },
+  { name: 'all that match', keys: 'look-ups', choose: allGathered() },
+  { name: 'all that match after a walk', keys: 'look-ups', choose: allGathered(100) },
 ];
 
 /** Settings under which PostgreSQL plans the condition as it is stated in another way. */

@@ -140,7 +140,7 @@ class ListSession {
         const ofRule = branches.length === 1 && branches[0]!.isOneRange ? branches : [];
         const ranges = isById ? [...filters.filter(isRange), ...ofRule] : [];
         if (ranges.length > 0) return { kind: 'range', of: random.pick(ranges) };
-        return { kind: 'gathered', isByKeys: false };
+        return { kind: 'gathered', by: random.pick(['filters', 'all']), walk: random.pick([undefined, 3]) };
       },
     ];
     const { db } = world.stocked;

@@ -8,6 +8,7 @@ import type { Place } from '../../../src/sql.ts';
 
 const { catalog } = readSchemaCatalog(`
 collections:
+  users: { relations: { memberships: { kind: has_many, collection: members, via: user } } }
   teams: { relations: { members: { kind: has_many, collection: members, via: team } } }
   members: { relations: { team: { kind: belongs_to, collection: teams }, user: { kind: belongs_to, collection: users } } }
   documents:
@@ -28,6 +29,7 @@ const OWN = '@record.author = @request.auth.id';
 const PUBLISHED = '@record.document.status = "published"';
 const OF_OWN_DOCUMENT = '@record.document.owner = @request.auth.id';
 const OF_TEAM = 'any(@record.document.team.members as m, m.user = @request.auth.id)';
+const OF_OWN_TEAM = 'any(@request.auth.memberships as m, m.team = @record.document.team)';
 
 describe('a list rule over related rows', () => {
   it('has a list of keys for each test where all rows are read', () => {
@@ -80,6 +82,22 @@ describe('a list rule over related rows', () => {
     ]);
   });
 
+  it('looks up a row that depends on the record alone before the elements of the caller', () => {
+    const teams = 'SELECT "t_2"."team_id" FROM "members" AS "t_2" WHERE "t_2"."user_id" = $1::uuid';
+    const document = '"documents" AS "t_1" WHERE "t_1"."id" = "t"."document_id"';
+    const permit = permitOf(OF_OWN_TEAM).lookingUp();
+    expect(permit.where('t').text).toBe(
+      `EXISTS (SELECT 1 FROM ${document} AND "t_1"."team_id" = ANY(ARRAY(${teams})) OFFSET 0)`,
+    );
+    expect(permit.lookUps).toEqual([{ table: 'documents', column: 'id' }]);
+    const counts: (KeyCount | undefined)[] = [];
+    permitOf(OF_OWN_TEAM).lookingUp((_, count) => counts.push(count()) > 0);
+    const ofCaller = { kind: 'values', column: 'user_id', values: [ME] };
+    const keys = { kind: 'rows', table: 'members', share: { kind: 'all', of: [ofCaller] }, areIds: false };
+    const share = { kind: 'all', of: [{ kind: 'keys', column: 'team_id', keys }] };
+    expect(counts).toEqual([{ kind: 'rows', table: 'documents', share, areIds: true }, keys]);
+  });
+
   it('has a shape for each choice of lists, and the same permit again for none', () => {
     const permit = permitOf(PUBLISHED, OF_TEAM);
     const shapeOf = (isFew: boolean) => permit.lookingUp(() => isFew).shape;
@@ -88,10 +106,10 @@ describe('a list rule over related rows', () => {
     const own = permitOf(OWN);
     expect(own.lookingUp()).toBe(own);
     expect([
-      own.looksUp,
-      permitOf(PUBLISHED).lookingUp().looksUp,
-      permitOf(PUBLISHED).lookingUp(() => true).looksUp,
-    ]).toEqual([false, true, false]);
+      own.lookUps,
+      permitOf(PUBLISHED).lookingUp().lookUps,
+      permitOf(PUBLISHED).lookingUp(() => true).lookUps,
+    ]).toEqual([[], [{ table: 'documents', column: 'id' }], []]);
   });
 
   it('keeps the places of values beside those that the request leaves out', () => {

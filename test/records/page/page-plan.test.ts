@@ -10,7 +10,9 @@ import type { Expand } from '../../../src/records/expand.ts';
 import type { CountKind } from '../../../src/records/page/count.ts';
 import {
   askedPage,
+  boundList,
   type ExactFilter,
+  isInOrderOfIndex,
   PagePlan,
   type PageValues,
   pageShape,
@@ -133,7 +135,7 @@ const asked = fc.record({
     roles: mostly<readonly string[]>(['member'], fc.constant(['member', 'admin'])),
   }),
   query: mostly<Readonly<Record<string, string>>>({}, fc.constantFrom<Row>({ label: 'x' }, { kinds: 'a' }) as never),
-  way: fc.nat(2),
+  way: fc.nat(3),
 });
 type Asked = typeof asked extends fc.Arbitrary<infer A> ? A : never;
 /** A request, and one that differs in one part at most. */
@@ -172,6 +174,10 @@ const PAIRS: readonly (readonly [Partial<Asked>, Partial<Asked>])[] = [
     { sort: ['score'], limit: 9, offset: 2 },
   ],
   [{ way: 1 }, { way: 2 }],
+  [
+    { way: 3, sort: ['score'], after: [true, true] },
+    { way: 3, sort: ['score'], after: [false, true] },
+  ],
   [{}, { filter: FILTERS.length - 1, query: { label: 'x' }, capabilities: true }],
 ];
 
@@ -180,6 +186,7 @@ const WAYS: readonly ChoosesWay[] = [
   () => undefined,
   ({ branches }) => branches && { kind: 'branches', branches },
   ({ branches }) => branches && { kind: 'branches', branches: branches.map(lastOf), walk: 2 },
+  () => ({ kind: 'gathered', by: 'all', walk: 3 }),
 ];
 
 const VALUES: Row = { title: 'x', score: 1 };
@@ -253,7 +260,9 @@ test('a page of a known shape has the statements that it would make for itself',
   const planOf = (given: Asked): PagePlan | undefined => {
     const store = stores[given.way]!;
     const access = new Caller({ schema } as World, given.auth).ask(given.collection, { query: given.query });
-    const page = askedPage(store, access, requestOf(given));
+    const { request, position } = requestOf(given);
+    const endsEarly = isInOrderOfIndex(store, access, request.sort);
+    const page = askedPage(store, access, { ...boundList(store, access, request), position, endsEarly });
     if (page.permit.verdict === 'deny') return undefined;
     const shape = pageShape(access.collection, page);
     const { plan, answers } = memory.planOf(shape, access, (placed) => new PagePlan(store, placed, page));

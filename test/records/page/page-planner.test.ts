@@ -20,6 +20,7 @@ const column = (distinct: number, common: Readonly<Record<string, number>> = {},
   nullShare: 0,
   common: new Map(Object.entries(common)),
   commonShare: Object.values(common).reduce((sum, share) => sum + share, 0),
+  repeated: Object.values(common).reduce((sum, share) => sum + share * share, 0),
   clustering,
 });
 
@@ -94,7 +95,7 @@ interface Case {
   readonly links?: PageQuestion['links'];
   readonly rows?: number;
   readonly most?: number;
-  readonly chosen: 'branches' | 'range' | 'plain';
+  readonly chosen: 'branches' | 'range' | 'gathered' | 'plain';
 }
 const MINE = one('owner_id', 'me');
 const linksTo = (tag: string) => ({ table: 'documents__tags', column: 'member_id', values: [tag] });
@@ -158,10 +159,10 @@ const CASES: readonly Case[] = [
     chosen: 'plain',
   },
   {
-    says: 'far pages of many branches cost more ranges',
+    says: 'a far page of many branches holds about all that match',
     branches: [MINE, teamsOf('me')],
     most: 9_000,
-    chosen: 'branches',
+    chosen: 'gathered',
   },
 ];
 
@@ -171,7 +172,7 @@ const QUESTION = {
   indexed: new Set(['id', 'owner_id', 'team_id', 'status', 'stage', 'slug']),
   most: 21,
   isById: true,
-  looksUp: false,
+  lookUps: [],
   isOpen: false,
 };
 
@@ -197,14 +198,15 @@ describe('the way to a page', () => {
   it.each([
     ['few of the related rows permit a record: their keys', 'rare', { kind: 'branches' }],
     ['some do: a walk, then their keys', 'some', { kind: 'branches', walk: 5_000 }],
-    ['many do: a walk as long as their keys take, then these', 'many', { kind: 'branches', walk: 50_000 }],
-    ['nearly all do: the walk alone', 'most', undefined],
+    ['many do: a walk, then all', 'many', { kind: 'gathered', by: 'all', walk: 2_000 }],
+    ['nearly all do: a walk, then all', 'most', { kind: 'gathered', by: 'all', walk: 2_000 }],
   ])('looks up related rows: %s', (_, status, expected) => {
     const known = tables(100_000);
     const branch = ofParents(status);
-    const way = shortestWay({ ...QUESTION, branches: [branch], looksUp: true }, (table) => known.get(table));
-    expect(way).toEqual(expected && { ...expected, branches: [branch] });
-    const unknown = shortestWay({ ...QUESTION, branches: [branch], looksUp: true }, () => undefined);
+    const lookUps = [{ table: 'parents', column: 'id' }];
+    const way = shortestWay({ ...QUESTION, branches: [branch], lookUps }, (table) => known.get(table));
+    expect(way).toEqual({ ...expected, ...(expected.kind === 'branches' && { branches: [branch] }) });
+    const unknown = shortestWay({ ...QUESTION, branches: [branch], lookUps }, () => undefined);
     expect(unknown).toEqual({ kind: 'branches', branches: [branch], walk: 1_000 });
   });
 
@@ -218,40 +220,56 @@ describe('the way to a page', () => {
       shortestWay({ ...QUESTION, branches: undefined, filters, isOpen }, (table) => known.get(table));
     for (const isOpen of [true, false]) {
       expect(wayTo([stage, slug], isOpen)).toEqual({ kind: 'range', of: slug });
-      expect(wayTo([{ column: 'body', values: ['x'] }], isOpen)).toBeUndefined();
-      expect(wayTo([{ ...slug, isInside: true }], isOpen)).toBeUndefined();
-      expect(wayTo([{ column: 'slug', values: ['x', 'y'] }], isOpen)).toBeUndefined();
+      for (const filter of [
+        { ...slug, column: 'body' },
+        { ...slug, isInside: true },
+        { ...slug, values: ['x', 'y'] },
+      ])
+        expect(wayTo([filter], isOpen)).toEqual({ kind: 'gathered', by: 'all' });
     }
     const question = { ...QUESTION, branches: undefined, filters: [stage, slug] };
     expect(shortestWay(question, () => undefined)).toEqual({ kind: 'range', of: stage });
   });
 
-  it('begins with the rows of a filter that finds few, in another order than by id', () => {
+  it('a page in another order than by id begins with the rows of a filter that finds few', () => {
     const known = tables(100_000);
-    const wayTo = (name: string, value: string) => {
-      const question = {
-        ...QUESTION,
-        branches: undefined,
-        isById: false,
-        filters: [{ column: name, values: [value] }],
-      };
+    const wayTo = (name: string, value: string, column?: string) => {
+      const order = column === undefined ? undefined : { column, isWhole: true };
+      const filters = [{ column: name, values: [value] }];
+      const question = { ...QUESTION, branches: undefined, isById: false, isOpen: true, filters, order };
       return shortestWay(question, (table) => known.get(table));
     };
-    expect(wayTo('status', 'odd')).toEqual({ kind: 'gathered', isByKeys: false });
+    expect(wayTo('status', 'odd')).toEqual({ kind: 'gathered', by: 'filters' });
     expect(wayTo('status', 'draft')).toBeUndefined();
+    expect(wayTo('slug', 'x', 'stage')).toEqual({ kind: 'gathered', by: 'filters' });
     // A walk in the order of another index would come to its end.
-    expect(wayTo('body', 'x')).toEqual({ kind: 'gathered', isByKeys: false });
+    expect(wayTo('body', 'x', 'stage')).toEqual({ kind: 'gathered', by: 'all' });
+    // It may come to its end, because the values of two columns may go together.
+    expect(wayTo('status', 'draft', 'stage')).toEqual({ kind: 'gathered', by: 'all', walk: 10_000 });
+  });
+
+  it('a walk in another order than by id is bounded, unless the rows of the rule are spread over this order', () => {
+    const known = tables(100_000);
+    const wayTo = (rule: string, column: string) => {
+      const order = { column, isWhole: true };
+      const question = { ...QUESTION, branches: undefined, unordered: [one('status', rule)], isById: false, order };
+      return shortestWay(question, (table) => known.get(table));
+    };
+    expect(wayTo('published', 'stage')).toBeUndefined();
+    expect(wayTo('published', 'slug')).toEqual({ kind: 'gathered', by: 'all', walk: 10_000 });
+    expect(wayTo('x', 'slug')).toEqual({ kind: 'gathered', by: 'all' });
   });
 
   it('begins with the rows of a search or of a relation test, if the database expects few', () => {
     const known = tables(100_000);
     const wayTo = (rows: number, kind: 'search' | 'related' | 'mixed') => {
-      const question = { ...QUESTION, branches: [MINE, one('status', 'odd')], opaque: { rows, cost: 10, kind } };
+      const opaque = { rows, cost: rows, kind };
+      const question = { ...QUESTION, branches: [MINE, one('status', 'odd')], opaque };
       return shortestWay(question, (table) => known.get(table));
     };
-    expect(wayTo(10, 'search')).toEqual({ kind: 'gathered', isByKeys: false });
-    expect(wayTo(10, 'related')).toEqual({ kind: 'gathered', isByKeys: true });
-    expect(wayTo(10, 'mixed')).toBeUndefined();
+    expect(wayTo(10, 'search')).toEqual({ kind: 'gathered', by: 'filters' });
+    expect(wayTo(10, 'related')).toEqual({ kind: 'gathered', by: 'keys' });
+    expect(wayTo(10, 'mixed')).toEqual({ kind: 'gathered', by: 'filters' });
     expect(wayTo(50_000, 'search')?.kind).toBe('branches');
   });
 
@@ -385,8 +403,8 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
     const lines = [
       'SELECT t.id FROM "notes" AS "t" WHERE "t"."owner_id" BETWEEN $1::uuid AND $2::uuid',
       'ORDER BY t."owner_id", t.id LIMIT 11::int8) UNION ALL (',
-      'SELECT b.id FROM (SELECT DISTINCT key FROM',
-      '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $3::uuid) AS k (key)) AS k',
+      'SELECT b.id FROM (SELECT key FROM',
+      '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $3::uuid) AS k (key) GROUP BY key) AS k',
       'CROSS JOIN LATERAL (',
       'SELECT t.id FROM "notes" AS "t" WHERE t."team_id" BETWEEN k.key AND k.key',
       'ORDER BY t."team_id", t.id LIMIT 11::int8) AS b)))',
@@ -441,7 +459,8 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       ({ branches }) => branches && { kind: 'branches', branches, walk: 2 },
       ({ branches }) => branches && { kind: 'branches', branches, walk: 1_000 },
       ({ filters }) => ({ kind: 'range', of: filters[0]! }),
-      () => ({ kind: 'gathered', isByKeys: false }),
+      () => ({ kind: 'gathered', by: 'filters' }),
+      () => ({ kind: 'gathered', by: 'all', walk: 5 }),
     ];
     const texts = new Set<string>();
     for (const descending of [false, true]) {
