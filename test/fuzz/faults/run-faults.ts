@@ -199,6 +199,7 @@ function planCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | un
     };
     const run = {
       doors,
+      usual: await loadPlanDoors(),
       seed,
       counts: noPlanCounts(),
       rows: PLAN_ROWS,

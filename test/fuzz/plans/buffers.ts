@@ -59,17 +59,22 @@ export async function openServerSession(url: string): Promise<Session> {
 
 export function embeddedSession(db: Database, doors: QueryDoors): Session {
   const { raw, sql } = doors.compiler.sql;
-  const text = (given: string) => db.rows(raw(given));
+  const text = (given: string) => db.rows(raw(given)).catch(throwTooSlow);
   const rows = async (statement: Sql) => {
     if (statement.text.startsWith('EXPLAIN')) return db.rows(statement);
     const plan = await db.rows(sql`EXPLAIN (FORMAT JSON) ${statement}`);
     if (numberIn(planIn(plan), 'Total Cost') > MOST_COST) throw new TooSlow();
-    return db.rows(statement);
+    return db.rows(statement).catch(throwTooSlow);
   };
   const unlimited = async (given: string): Promise<void> => {
     await db.run(raw(given));
   };
   return { rows, text, limit: async () => undefined, unlimited, close: async () => undefined };
+}
+
+/** A filter of a query divides by zero once the statement has had its time. */
+function throwTooSlow(error: unknown): never {
+  throw (error as { readonly code?: string }).code === '22012' ? new TooSlow() : error;
 }
 
 interface Plan extends Readonly<Record<string, unknown>> {
@@ -81,13 +86,18 @@ function planIn(rows: readonly Cells[]): Plan {
   return Plan;
 }
 const BUFFERS = ['Shared Hit Blocks', 'Shared Read Blocks', 'Temp Read Blocks', 'Temp Written Blocks'];
-/** The rows of a plan that take as long as a buffer. */
-const ROWS_OF_A_BUFFER = 8;
-
-function costOf(plan: Plan): number {
-  const buffers = BUFFERS.reduce((sum, name) => sum + numberIn(plan, name), 0);
-  return buffers + Math.round(rowsOf(plan) / ROWS_OF_A_BUFFER);
+/** The reads of a statement; infinite where it was cut off. */
+export interface Reads {
+  readonly buffers: number;
+  /** Rows of tables, and of tables in memory. */
+  readonly rows: number;
 }
+const CUT_OFF: Reads = { buffers: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY };
+
+const readsOf = (plan: Plan): Reads => ({
+  buffers: BUFFERS.reduce((sum, name) => sum + numberIn(plan, name), 0),
+  rows: Math.round(rowsOf(plan)),
+});
 
 /** The rows that all nodes pass on or drop. */
 function rowsOf(plan: Plan): number {
@@ -105,11 +115,10 @@ interface Former {
   readonly cost: number;
 }
 
-export interface MeasuredForm {
+export interface MeasuredForm extends Reads {
   /** `remembered`: after five uses. */
   readonly name: string;
   readonly statement: Sql;
-  readonly buffers: number;
   readonly settings?: readonly string[];
 }
 
@@ -123,14 +132,13 @@ export class BufferMeter {
     this.#session = session;
   }
 
-  /** The buffers of a new statement. Infinity: it was cut off. */
-  async asNew(statement: Sql, settings: readonly string[] = []): Promise<number> {
+  async asNew(statement: Sql, settings: readonly string[] = []): Promise<Reads> {
     const all = ['plan_cache_mode = force_custom_plan', ...settings];
-    return this.#prepared(statement, all, (execute) => this.#buffersOf(execute));
+    return this.#prepared(statement, all, (execute) => this.#readsOf(execute));
   }
 
-  /** The buffers of a statement that was used five times by other callers, where they make another plan. */
-  async asRemembered(statement: Sql): Promise<number> {
+  /** The statement was used five times by other callers, where they make another plan. */
+  async asRemembered(statement: Sql): Promise<Reads> {
     const given = givenOf(statement);
     const cost = await this.#prepared(statement, ['plan_cache_mode = force_custom_plan'], async (execute) => {
       return numberIn(planIn(await this.#session.text(`EXPLAIN (FORMAT JSON) ${execute}`)), 'Total Cost');
@@ -140,7 +148,7 @@ export class BufferMeter {
     this.#former.set(statement.text, former);
     return this.#prepared(statement, [], async (execute, name) => {
       for (let use = 0; use < USES; use++) await this.#session.text(`EXPLAIN EXECUTE ${name}${former.given}`);
-      return this.#buffersOf(execute);
+      return this.#readsOf(execute);
     });
   }
 
@@ -153,12 +161,13 @@ export class BufferMeter {
     return rows.map(([line]) => line).join('\n');
   }
 
-  async #buffersOf(execute: string): Promise<number> {
+  async #readsOf(execute: string): Promise<Reads> {
     try {
-      const plan = planIn(await this.#session.text(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${execute}`));
-      return costOf(plan);
+      return readsOf(
+        planIn(await this.#session.text(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${execute}`)),
+      );
     } catch (error) {
-      if (error instanceof TooSlow) return Number.POSITIVE_INFINITY;
+      if (error instanceof TooSlow) return CUT_OFF;
       throw error;
     }
   }

@@ -16,8 +16,8 @@ import { noPlanCounts, type PlanDisagreement, type PlanDoors, type PlanPlace, ty
 
 /** The floors, a tenth of what a busy machine compares in a second. */
 const LEAST_A_SECOND = { lists: 0.2, forms: 0.6 };
-/** A page of so few buffers may take some more. */
-export const FEW_BUFFERS = 3_000;
+/** A page of so few buffers is never one of too many. */
+export const FEW_BUFFERS = 1_500;
 const MOST_CAUSES = 5;
 const DEFAULT_ROWS = { postgres: '200000', embedded: '60000' };
 

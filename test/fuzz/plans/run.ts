@@ -13,7 +13,7 @@ import { aroundDifference } from '../query/difference.ts';
 import type { QueryDoors } from '../query/store-modules.ts';
 import { Random } from '../random.ts';
 import { type AskedList, accessOf, randomList, requestOf, smallerLists } from './asked-lists.ts';
-import { BufferMeter, type MeasuredForm, type Session, TooSlow } from './buffers.ts';
+import { BufferMeter, type MeasuredForm, type Reads, type Session, TooSlow } from './buffers.ts';
 import { asStated, FORMS, type Form, hooksOf, NotOfThisForm, OTHER_SETTINGS } from './forms.ts';
 import { PlanConditions } from './plan-conditions.ts';
 import { fillingsOf, randomWorld, type StoredNames, schemaText, type TableSpec, type WorldSpec } from './plan-world.ts';
@@ -47,6 +47,8 @@ export interface PlanRun {
   readonly lists: number;
   /** Choices of the planner in place of ours, to see that the fuzz finds them. */
   readonly hooks?: Hooks | undefined;
+  /** The program without the fault of `doors`: a list that it also finds to be slow shows nothing of the fault. */
+  readonly usual?: PlanDoors | undefined;
   /** The only list that is compared, of all of the world. */
   readonly only?: number | undefined;
   note(disagreement: PlanDisagreement): void;
@@ -67,8 +69,11 @@ export interface PlanPlace {
 
 const RULE_SETS = 3;
 const MOST_RATIO = 5;
+/** A page may read so many buffers where some form manages with few. */
 const MOST_BUFFERS = 3_000;
 const GOOD_BUFFERS = 300;
+/** So many rows take some hundred ms, in whatever buffers. */
+const MOST_ROWS = 1_000_000;
 
 export async function runPlans(number: number, place: PlanPlace, run: PlanRun): Promise<void> {
   const random = new Random((run.seed * 1_000_151 + number * 7_933) >>> 0);
@@ -80,18 +85,24 @@ export async function runPlans(number: number, place: PlanPlace, run: PlanRun): 
     await run.doors.applyMigration(place.db, schema);
     statisticsOf ??= await fillWorld(world, schema, place, run.doors);
     const session = new PlanSession({ place, run, schema, statisticsOf, world });
+    const usual = run.usual && usualSession({ place, run: { ...run, doors: run.usual }, text, statisticsOf, world });
     for (let i = 0; i < run.lists && !run.isOver(); i++) {
       const at = set * run.lists + i;
       const list = randomList(world, rules, new Random((run.seed * 1_000_153 + number * 7_937 + at * 101) >>> 0));
       const isOther = run.only !== undefined && run.only !== at;
       const found = await session.examine(list, isOther);
-      if (found === undefined) continue;
+      if (found === undefined || (await usual?.examine(list)) !== undefined) continue;
       const smallest = run.isKnown(found.cause) ? found : await session.shrunk(list, found);
       const again = `npm run fuzz -- plans --seed ${run.seed} --rows ${run.rows} --lists ${run.lists} --world ${number} --list ${at}`;
       run.note({ cause: found.cause, text: await session.report(smallest, { rules, text, again }) });
     }
   }
 }
+
+type UsualSetting = Omit<PlanSetting, 'schema'> & { readonly text: string };
+
+const usualSession = ({ text, ...setting }: UsualSetting): PlanSession =>
+  new PlanSession({ ...setting, schema: setting.run.doors.parseSchema(text).schema! });
 
 /** Rules that the schema accepts. */
 function ruledSchema(world: WorldSpec, random: Random, { parseSchema }: PlanDoors) {
@@ -180,8 +191,8 @@ interface Reported {
   readonly again: string;
 }
 
-const textOf = ({ name, statement, buffers }: MeasuredForm): string =>
-  `--- ${name}: ${buffers} buffers\n${statement.text.replaceAll(/\n\s*/g, '\n  ')}\n  ${JSON.stringify(statement.values)}`;
+const textOf = ({ name, statement, buffers, rows }: MeasuredForm): string =>
+  `--- ${name}: ${buffers} buffers, ${rows} rows\n${statement.text.replaceAll(/\n\s*/g, '\n  ')}\n  ${JSON.stringify(statement.values)}`;
 
 /** The form has sent a statement that another form has sent. */
 class KnownStatement extends Error {}
@@ -244,8 +255,8 @@ class PlanSession {
     const measured = await this.#measured(page);
     if (isOther) return undefined;
     counts.lists++;
-    const most = Math.max(...measured.map(({ buffers }) => buffers));
-    const isLong = most > few;
+    const most = mostOf(measured);
+    const isLong = most.buffers > few || most.rows > MOST_ROWS;
     if (isLong) counts.compared++;
     const forms: MeasuredForm[] = [...measured];
     await session.limit('other');
@@ -258,26 +269,25 @@ class PlanSession {
       if (isLong && form.isPlain)
         for (const settings of OTHER_SETTINGS) {
           const name = `${form.name}, ${settings.join(', ')}`;
-          forms.push({ name, statement, settings, buffers: await this.#meter.asNew(statement, settings) });
+          forms.push({ name, statement, settings, ...(await this.#meter.asNew(statement, settings)) });
         }
       if (other.shown === KNOWN) continue;
       counts.forms++;
       if (other.shown === undefined) counts.cutOff++;
       else if (ours.shown !== undefined && other.shown !== ours.shown) {
         const what = `${form.name}:\n  ours   ${aroundDifference(ours.shown, other.shown)}\n  other  ${aroundDifference(other.shown, ours.shown)}`;
-        const both = [{ name: form.name, statement, buffers: Number.NaN }];
+        const both = [{ name: form.name, statement, buffers: Number.NaN, rows: Number.NaN }];
         return { cause: `bytes, ${form.name}`, list, what, ours: measured, forms: both };
       }
       if (isLong && other.shown !== undefined)
-        forms.push({ name: form.name, statement, buffers: await this.#meter.asNew(statement) });
+        forms.push({ name: form.name, statement, ...(await this.#meter.asNew(statement)) });
     }
     await session.limit('ours');
     const found = await this.#expandsOf(list, expands, { access, cursor });
     if (found !== undefined) return found;
     if (!isLong) return undefined;
-    const best = Math.min(...forms.map(({ buffers }) => buffers));
-    if (most === Number.POSITIVE_INFINITY && best === most) counts.slow++;
-    return isTooMany(most, best, few) ? this.#tooMany(list, measured, forms) : undefined;
+    if (forms.every(({ buffers }) => buffers === Number.POSITIVE_INFINITY)) counts.slow++;
+    return isTooMany(most, forms, few) ? this.#tooMany(list, measured, forms) : undefined;
   }
 
   /** Finds the smallest list that still shows the same. */
@@ -312,9 +322,9 @@ class PlanSession {
   }
 
   async #measured(page: Sql): Promise<readonly MeasuredForm[]> {
-    const asNew = { name: 'new', statement: page, buffers: await this.#meter.asNew(page) };
+    const asNew = { name: 'new', statement: page, ...(await this.#meter.asNew(page)) };
     if (page.isPlannedAnew) return [asNew];
-    return [asNew, { name: 'remembered', statement: page, buffers: await this.#meter.asRemembered(page) }];
+    return [asNew, { name: 'remembered', statement: page, ...(await this.#meter.asRemembered(page)) }];
   }
 
   /** Compares the statements of expands, of a few hundred rows at most, with those that have the rules as stated. */
@@ -322,13 +332,13 @@ class PlanSession {
     let others: readonly Sql[] | undefined;
     for (const [i, statement] of ours.entries()) {
       const measured = await this.#measured(statement);
-      const most = Math.max(...measured.map(({ buffers }) => buffers));
-      if (most <= this.#setting.run.few) continue;
+      const most = mostOf(measured);
+      if (most.buffers <= this.#setting.run.few && most.rows <= MOST_ROWS) continue;
       this.#known = undefined;
       others ??= (await this.#ask(this.#ours, list, { ...asked, access: asStated(asked.access) })).sent.slice(1);
       if (others[i] === undefined) continue;
-      const stated = { name: 'as stated', statement: others[i], buffers: await this.#meter.asNew(others[i]) };
-      if (isTooMany(most, stated.buffers, this.#setting.run.few))
+      const stated = { name: 'as stated', statement: others[i], ...(await this.#meter.asNew(others[i])) };
+      if (isTooMany(most, [...measured, stated], this.#setting.run.few))
         return this.#tooMany(list, measured, [stated], 'expand ');
     }
     return undefined;
@@ -336,9 +346,9 @@ class PlanSession {
 
   #tooMany(list: AskedList, ours: readonly MeasuredForm[], forms: readonly MeasuredForm[], of = ''): Found {
     const [best] = forms.toSorted((a, b) => a.buffers - b.buffers);
-    const read = ours.map(({ name, buffers }) => `${name} ${buffers}`).join(', ');
+    const readBy = ({ name, buffers, rows }: MeasuredForm): string => `${name} ${buffers} (${rows} rows)`;
     const cause = `buffers ${of}of ${list.collection}: ${best!.name}`;
-    return { cause, list, what: `${of}${read}; ${best!.name} ${best!.buffers} buffers`, ours, forms };
+    return { cause, list, what: `${of}${ours.map(readBy).join(', ')}; ${readBy(best!)} buffers`, ours, forms };
   }
 
   async #ask(records: Records, list: AskedList, { access, cursor }: AskedBy): Promise<Answer> {
@@ -359,5 +369,14 @@ class PlanSession {
 
 const KNOWN = 'known';
 
-const isTooMany = (ours: number, best: number, few: number): boolean =>
-  ours > Math.max(MOST_RATIO * best, few) || (best <= GOOD_BUFFERS && ours > MOST_BUFFERS);
+const mostOf = (forms: readonly Reads[]): Reads => ({
+  buffers: Math.max(...forms.map(({ buffers }) => buffers)),
+  rows: Math.max(...forms.map(({ rows }) => rows)),
+});
+
+function isTooMany(ours: Reads, forms: readonly Reads[], few: number): boolean {
+  const best = Math.min(...forms.map(({ buffers }) => buffers));
+  const least = Math.min(...forms.map(({ rows }) => rows));
+  const limit = best <= GOOD_BUFFERS ? Math.min(MOST_BUFFERS, 2 * few) : MOST_RATIO * best;
+  return ours.buffers > limit || ours.rows > Math.max(MOST_RATIO * least, MOST_ROWS);
+}
