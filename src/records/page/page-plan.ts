@@ -43,7 +43,7 @@ import {
   type PageWay,
   tested,
 } from './page-planner.ts';
-import { linkedRows, type RelatedFilter, relatedCondition } from './related-filters.ts';
+import { isTargetReadable, linkedRows, type RelatedFilter, relatedCondition } from './related-filters.ts';
 
 /** All filters must match. */
 export interface ListRequest {
@@ -276,6 +276,8 @@ class PageStatements {
   readonly #tests: readonly Sql[];
   /** Conditions of the filters that name a related record, in the order of these. */
   readonly #related: readonly Sql[];
+  /** Conditions without a column of the record, on which the rest of the statement waits. */
+  readonly #first: readonly Sql[];
   /** The records that match besides the list rule, from the links where a filter requires some. */
   readonly #matching: RowSelection;
 
@@ -310,6 +312,9 @@ class PageStatements {
     const listed = { access, scope, rows: this.#rows };
     const ids = related.map((_, i) => new Place(({ page: asked }: PageValues) => asked.related[i]!.id));
     this.#related = related.map((filter, i) => relatedCondition(listed, filter, ids[i]));
+    const target = ({ relation }: RelatedFilter, i: number): readonly Sql[] =>
+      relation.kind === 'many_to_many' ? [isTargetReadable(listed, { relation, id: ids[i] })] : [];
+    this.#first = page.way === undefined ? [] : related.flatMap(target);
     const link = linkFilterOf(related);
     const from = link === undefined ? -1 : related.indexOf(link);
     const links = link && linkedRows(listed, { relation: link.relation, id: ids[from] });
@@ -432,7 +437,7 @@ class PageStatements {
     if (capabilities !== undefined) columns.push(capabilities.of('t'));
     return sql`
       SELECT ${columns.length === 1 ? columns[0]! : join(columns, ', ')}
-        FROM ${rows.where(...conditions)}
+        FROM ${rows.where(...this.#first, ...conditions)}
        ORDER BY ${keyset.order} ${window}`;
   }
 }

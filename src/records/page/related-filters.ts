@@ -46,7 +46,7 @@ function linkedTo(listed: ListedRows, target: ListTarget<ManyToMany>): Sql {
 }
 
 /** The condition reads no column of the listed record, so the database evaluates it once. */
-function isTargetReadable({ access, scope }: ListedRows, { relation, id }: ListTarget<ManyToMany>): Sql {
+export function isTargetReadable({ access, scope }: ListedRows, { relation, id }: ListTarget<ManyToMany>): Sql {
   const { collection } = relation;
   return sql`EXISTS (
     SELECT 1
