@@ -22,12 +22,6 @@ export const PLAN_FAULTS: readonly Fault[] = [
     /return \{ way, isPlannedFor \};/,
     'return { way, isPlannedFor: false };',
   ),
-  fault(
-    PLANNER,
-    'branches have no look-ups before them',
-    /walk: lookUps\.length > 0 \? UNKNOWN_WALK : undefined/,
-    'walk: undefined',
-  ),
   fault(WHERE, 'a look-up may be hashed', /FENCE = raw\(' OFFSET 0'\)/, "FENCE = raw('')"),
   fault(
     CONTEXT,

@@ -70,7 +70,7 @@ describeRoutes(
     });
 
     test('some of them as too expensive', () => {
-      expect(outcomes.get(HOSTILE[3]!)).toEqual([400, 'query_too_expensive']);
+      expect(outcomes.get(HOSTILE[2]!)).toEqual([400, 'query_too_expensive']);
     });
   },
   { schema: SCHEMA },
