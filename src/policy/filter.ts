@@ -223,8 +223,8 @@ export class AskedFilter {
   }
 
   /**
-   * `inTime`: a condition that fails once the statement has had its time; asked of each row, and in
-   * every loop within another one.
+   * `inTime`: a condition that fails once the statement has had its time; asked of each row, in every loop within
+   * another one or around it, and of the rows of a list of keys.
    */
   where(alias: string, inTime?: Sql): Sql {
     return withTime(this.#lowered.where(alias, this.#visibility, inTime).fill(this.values), inTime);
@@ -249,8 +249,9 @@ export class AskedFilter {
   }
 }
 
+/** Time comes first: within `IS TRUE`, PostgreSQL evaluates the parts in their order, up to the first that fails. */
 const withTime = (where: Sql, inTime: Sql | undefined): Sql =>
-  inTime === undefined ? where : sql`${where} AND ${inTime}`;
+  inTime === undefined ? where : sql`${inTime} AND ${where}`;
 
 export type ComparedColumn = Pick<ColumnRef, 'name' | 'column'>;
 

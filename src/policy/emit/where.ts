@@ -24,7 +24,7 @@ import { OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Visibility } from '../visibility.ts';
-import { columnsOf, conjunctsOf, sourcesIn } from '../visit.ts';
+import { columnsOf, conjunctsOf, nodesOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
 import { FILTER_PLACES, POLICY_PLACES, Where } from './value-places.ts';
@@ -37,6 +37,9 @@ export function whereOf(cond: Condition, printing: Printing): Where {
 
 /** PostgreSQL evaluates a subquery with an OFFSET for each row: it is never hashed, and never joined. */
 const FENCE = raw(' OFFSET 0');
+
+const hasLoop = (cond: Condition): boolean =>
+  nodesOf(cond).some((inner) => inner.kind === 'exists' && inner.by === 'owner');
 
 /** The place of the last ancestor that counts. */
 const LAST = raw(String(MOST_ANCESTORS));
@@ -188,7 +191,7 @@ export class Printer {
     const { from, link, tenant } = this.#rowsOf(exists);
     const within = this.#tenantOf(exists);
     const isWithin = tenant === undefined || within === undefined ? [] : [sql`${tenant} = ${within}`];
-    const where = join([...isWithin, ...this.#conditions(exists)], ' AND ');
+    const where = join([...isWithin, ...this.#conditions(exists, { isWhole: true })], ' AND ');
     return { ...this.#outer(exists), keys: sql`SELECT ${link} FROM ${from} WHERE ${where}` };
   }
 
@@ -288,7 +291,7 @@ export class Printer {
     const beyond = sql`EXISTS (SELECT 1 FROM ${table} AS ${step} WHERE ${found(above)})`;
     const isNextSeen = isSeen.length === 0 ? [] : [beyond];
     const goesOn = join([sql`cardinality(${path}) = ${LAST} AND ${isNew}`, ...isNextSeen], ' AND ');
-    return { chain, name, from, conditions: this.#conditions(seen, underOr), goesOn };
+    return { chain, name, from, conditions: this.#conditions(seen, { underOr }), goesOn };
   }
 
   /** Stops where further counting cannot change the result. NULL where a chain of ancestors goes on. */
@@ -332,9 +335,11 @@ export class Printer {
     return { of: outer, column: this.#column(outer), keys };
   }
 
-  #conditions({ condition, source, guard, by }: Exists, underOr = false): readonly Sql[] {
-    const isLoopInLoop = by === 'owner' && !isRoot(this.#nearest);
-    const inTime = isLoopInLoop && this.#inTime !== undefined ? [this.#inTime] : [];
+  /** @param isWhole all rows of the table are read, for none outside */
+  #conditions({ condition, source, guard, by }: Exists, { underOr = false, isWhole = false } = {}): readonly Sql[] {
+    // PostgreSQL tests cheaper conditions before the time, so the loop around times one whose rows fail these.
+    const isTimed = (): boolean => isWhole || (by === 'owner' && !isRoot(this.#nearest)) || hasLoop(condition);
+    const inTime = this.#inTime !== undefined && isTimed() ? [this.#inTime] : [];
     const guards = [...inTime, ...(guard === undefined ? [] : this.#guards(guard, source))];
     if (condition.kind === 'const' && condition.value) return guards;
     const around = this.#nearest;

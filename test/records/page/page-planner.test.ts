@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch } from '../../../src/policy/branch.ts';
+import { compileFilter } from '../../../src/policy/filter.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { type ChoosesWay, type PageQuestion, shortestWay } from '../../../src/records/page/page-planner.ts';
 import {
@@ -486,6 +487,49 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
       expect(pages[0]!.length).toBeGreaterThan(1_000);
     }
     expect(texts.size).toBe(ways.length * 2 * 2);
+  });
+
+  describe('a query on a database that cannot end a statement', () => {
+    beforeAll(() => db.run(raw('CREATE SEQUENCE tests_of_time')));
+
+    /** How often the statement has tested its time, for a query that finds nothing. */
+    const testsOfTime = async (text: string, choosesWay: ChoosesWay): Promise<number> => {
+      await db.run(raw(`SELECT setval('tests_of_time', 1)`));
+      const statementInTime = raw(`nextval('tests_of_time') > 0`);
+      const timed = { ...db, statementInTime, replicaFor: () => ({ rows: db.rows, run: db.run }) } as Database;
+      const records = createRecords(timed, world.schema, { choosesWay });
+      const { filter } = compileFilter(text, { catalog: world.schema, collection: 'notes', params: {} });
+      const { json } = await records.list(ann.ask('notes'), { filter, isQuery: true, limit: 5, offset: 0 });
+      expect(String(json)).toBe('[]');
+      const [[last]] = (await db.rows(raw('SELECT last_value FROM tests_of_time'))) as [[string]];
+      return Number(last) - 1;
+    };
+    const listed = async (text?: string): Promise<number> => {
+      const filter = text && compileFilter(text, { catalog: world.schema, collection: 'notes', params: {} }).filter;
+      const { json } = await world.records.list(ann.ask('notes'), { ...(filter && { filter }), limit: 100, offset: 0 });
+      return JSON.parse(String(json)).length;
+    };
+
+    const ways: readonly (readonly [name: string, choosesWay: ChoosesWay])[] = [
+      ['a plain condition', () => undefined],
+      ['branches', ({ branches }) => branches && { kind: 'branches', branches }],
+      ['branches after a walk', ({ branches }) => branches && { kind: 'branches', branches, walk: 2 }],
+      ['the range of a filter', ({ filters }) => ({ kind: 'range', of: filters[0]! })],
+      ['all rows of the filters', () => ({ kind: 'gathered', by: 'filters' })],
+      ['all rows after a walk', () => ({ kind: 'gathered', by: 'all', walk: 5 })],
+    ];
+    it.each(ways)('tests its time for each row that it filters by %s', async (_name, choosesWay) => {
+      const none = 'any(labels as l, l.name = "no") or any(labels as l, l.name = "other")';
+      const drafts = await listed('status = "draft"');
+      expect(drafts).toBeGreaterThan(3);
+      expect(await testsOfTime(`status = "draft" and (${none})`, choosesWay)).toBeGreaterThanOrEqual(drafts);
+    });
+
+    it('tests its time before each loop within a loop, whose rows may all be ruled out sooner', async () => {
+      const [[notes]] = (await db.rows(raw('SELECT count(*) FROM notes'))) as [[string]];
+      const loops = 'any(team.memberships as m, any(m.team.memberships as n, n.role = "none"))';
+      expect(await testsOfTime(loops, () => undefined)).toBeGreaterThan(Number(notes));
+    });
   });
 
   const labelled = (name: string): ExactFilter => {
