@@ -7,6 +7,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { raw } from '../../src/sql.ts';
@@ -112,8 +113,11 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
     expect(server.line).toContain('rate limits are OFF');
   });
 
-  test.skipIf(skip || process.platform !== 'linux')('a process that serves has glibc return freed memory', () => {
+  test.skipIf(skip || process.platform !== 'linux')('a process that serves bounds the memory that it keeps', () => {
     expect(readFileSync(`/proc/${server.pid}/environ`, 'utf8')).toMatch(/(^|\0)MALLOC_TRIM_THRESHOLD_=1048576\0/);
+    const isLarge = getHeapStatistics().heap_size_limit > 3 * 1_073_741_824;
+    const options = readFileSync(`/proc/${server.pid}/cmdline`, 'utf8').split('\0');
+    if (isLarge) expect(options).toContain('--max-semi-space-size=32');
   });
 
   test.skipIf(skip)('a start creates the first admin once', async () => {
