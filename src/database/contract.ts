@@ -19,13 +19,13 @@ export interface Queryable {
 
 /**
  * The queue that a SELECT waits in. No lane holds up another:
- * - `quick` (the default) serves the pages and records of requests. A statement that turns out slow
- *   moves to `slow` by itself.
+ * - `quick` (the default) serves the pages and records of requests. A statement that turns out slow moves to `slow`.
  * - `query` serves expressions of callers: as `quick`, where the database can cancel what turns out slow.
  * - `slow` serves counts, deep offsets and statistics: a few statements at a time.
+ * - `estimate` serves the estimates of the planner: as `slow` on a server, as `quick` where others may hold that up long.
  * - `urgent` serves statements that every request depends on, such as the states of sessions.
  */
-export type Lane = 'quick' | 'query' | 'slow' | 'urgent';
+export type Lane = 'quick' | 'query' | 'slow' | 'estimate' | 'urgent';
 
 export interface ReadOptions {
   readonly lane?: Lane;

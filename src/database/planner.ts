@@ -9,7 +9,7 @@ interface ExpectedPlan {
 }
 
 export async function planOf(reader: Pick<Reader, 'rows'>, statement: Sql): Promise<ExpectedPlan> {
-  const cells = await reader.rows(sql`EXPLAIN (FORMAT JSON) ${statement}`, { lane: 'slow' });
+  const cells = await reader.rows(sql`EXPLAIN (FORMAT JSON) ${statement}`, { lane: 'estimate' });
   const [{ Plan }] = JSON.parse(cells.map(([line]) => line).join('\n')) as [{ readonly Plan: ExpectedPlan }];
   return Plan;
 }
