@@ -12,7 +12,8 @@ import { type Collection, type HasOne, hasTenants, type MemberAction, type Schem
 import { storedTables } from '../schema/model/stored-names.ts';
 import { type Place, type Sql, sql } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
-import { type ChoosesWay, PagePlanner } from './page/page-planner.ts';
+import type { ChoosesWay } from './page/page-costs.ts';
+import { PagePlanner } from './page/page-planner.ts';
 import { BackgroundStatistics, type StatisticsOf } from './page/table-statistics.ts';
 import { RecordShape } from './record-shape.ts';
 import { readVersionKey, Versions } from './versions.ts';

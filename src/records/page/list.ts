@@ -14,6 +14,7 @@ import { scopeOf } from '../scope.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
+import type { OpaqueFilter } from './page-costs.ts';
 import {
   type AskedPage,
   askedPage,
@@ -25,7 +26,6 @@ import {
   PagePlan,
   pageShape,
 } from './page-plan.ts';
-import type { OpaqueFilter } from './page-planner.ts';
 
 export interface RecordPage extends Counted {
   /** The text of a JSON array. */

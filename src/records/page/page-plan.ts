@@ -23,6 +23,7 @@ import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
 import type { AnsweredPermits } from '../shape-memory.ts';
 import type { CountKind } from './count.ts';
 import type { Position } from './cursor.ts';
+import { amongWalked, tested } from './first-ids.ts';
 import {
   anyWindowOf,
   isById,
@@ -34,16 +35,10 @@ import {
   textOfMost,
   windowOf,
 } from './keyset.ts';
-import {
-  amongWalked,
-  NO_CHOICE,
-  type OpaqueFilter,
-  type PageChoice,
-  type PageQuestion,
-  type PageWay,
-  tested,
-} from './page-planner.ts';
+import type { OpaqueFilter, PageQuestion } from './page-costs.ts';
+import { NO_CHOICE, type PageChoice, type PageWay } from './page-planner.ts';
 import { isTargetReadable, linkedRows, type RelatedFilter, relatedCondition } from './related-filters.ts';
+import { unindexedUses } from './unindexed-uses.ts';
 
 /** All filters must match. */
 export interface ListRequest {
@@ -240,10 +235,6 @@ export class PagePlan {
   readonly source: SqlForm<PageValues> | undefined;
   /** The characters of both. */
   readonly text: number;
-  /**
-   * The fields that the page is filtered and sorted by without an index, so that it reads the whole
-   * table as it grows. An index of another filter leaves the rest only to narrow its rows.
-   */
   readonly unindexed: readonly UnindexedUse[];
 
   /** @param page of the shape, of whose values none is used */
@@ -256,7 +247,7 @@ export class PagePlan {
     this.statement = new SqlForm(page.isPlannedFor ? plannedFor(statements.page) : statements.page);
     this.source = (page.request.count ?? 'none') === 'none' ? undefined : new SqlForm(statements.source);
     this.text = this.statement.text.length + (this.source?.text.length ?? 0);
-    this.unindexed = unindexedUses(store, access, page);
+    this.unindexed = unindexedUses(store, access.collection, page);
   }
 }
 
@@ -457,19 +448,3 @@ const positionCell =
 /** In the order of their texts, so that equal sets of filters share a statement. */
 const inOrder = (conditions: readonly Sql[]): readonly Sql[] =>
   conditions.toSorted((a, b) => (a.text < b.text ? -1 : 1));
-
-function unindexedUses(store: Store, { collection }: AccessContext, page: AskedPage): readonly UnindexedUse[] {
-  const indexed = store.pages.indexedOf(collection);
-  const unserved = page.filters.map((filter) => filter.unserved(indexed));
-  const isServed = page.related.length > 0 || unserved.includes(undefined);
-  if (isServed) return [];
-  const filtered = new Set(unserved.flatMap((columns = []) => columns.map(({ name }) => name)));
-  const [first] = page.request.sort ?? [];
-  const sorted = first === undefined || first.path.steps.length > 0 ? undefined : first.path.field;
-  return [
-    ...[...filtered].map((field) => ({ collection: collection.name, field, use: 'filter' as const })),
-    ...(sorted === undefined || indexed.has(sorted.column)
-      ? []
-      : [{ collection: collection.name, field: sorted.name, use: 'sort' as const }]),
-  ];
-}

@@ -2,6 +2,8 @@
 import { type Fault, fault } from '../faults/fault.ts';
 
 const PLANNER = 'src/records/page/page-planner.ts';
+const COSTS = 'src/records/page/page-costs.ts';
+const FIRST_IDS = 'src/records/page/first-ids.ts';
 const WHERE = 'src/policy/emit/where.ts';
 const CONTEXT = 'src/records/access-context.ts';
 
@@ -13,9 +15,14 @@ export const PLAN_FAULTS: readonly Fault[] = [
     '(() => undefined)',
   ),
   fault(PLANNER, 'lists of keys have no bound', /FEW_KEYS = 500/, 'FEW_KEYS = 500_000_000'),
-  fault(PLANNER, 'the rows of any filter are found first', /MOST_FILTERED = 5_000/, 'MOST_FILTERED = 5_000_000'),
-  fault(PLANNER, 'a walk before branches has no end', /WALKS = \[200, .*\]/, 'WALKS = [10_000_000]'),
-  fault(PLANNER, 'a range has the order of another index', /column === 'id' \? empty : sql`t/, 'true ? empty : sql`t'),
+  fault(COSTS, 'the rows of any filter are found first', /MOST_FILTERED = 5_000/, 'MOST_FILTERED = 5_000_000'),
+  fault(COSTS, 'a walk before branches has no end', /WALKS = \[200, .*\]/, 'WALKS = [10_000_000]'),
+  fault(
+    FIRST_IDS,
+    'a range has the order of another index',
+    /column === 'id' \? empty : sql`t/,
+    'true ? empty : sql`t',
+  ),
   fault(
     PLANNER,
     'no statement is planned for its values',

@@ -8,6 +8,7 @@ const BRANCHES = 'src/policy/emit/branches.ts';
 const WHERE = 'src/policy/emit/where.ts';
 const VISIT = 'src/policy/visit.ts';
 const PLANNER = 'src/records/page/page-planner.ts';
+const FIRST_IDS = 'src/records/page/first-ids.ts';
 const LIST = 'src/records/page/list.ts';
 const PLAN = 'src/records/page/page-plan.ts';
 const MEMORY = 'src/records/shape-memory.ts';
@@ -49,25 +50,25 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(BRANCHES, 'one way of an or is enough', /all\.push\(\.\.\.ways\)/, 'all.splice(0, all.length, ...ways)'),
   fault(BRANCHES, 'a list is its first element', /SELECT unnest\(\$\{list\}\)/, 'SELECT (${list})[1]'),
   fault(
-    PLANNER,
+    FIRST_IDS,
     'branches do not obey the filters',
     /\[\.\.\.rest, \.\.\.conditions\]\.map\(tested\)/,
     'rest.map(tested)',
   ),
-  fault(PLANNER, 'branches begin again on every page', /\.\.\.of, \.\.\.after, /, '...of, '),
+  fault(FIRST_IDS, 'branches begin again on every page', /\.\.\.of, \.\.\.after, /, '...of, '),
   fault(PLANNER, 'ranges end one record early', /(const length = LENGTHS.*) \?\? search\.most;/, '$1! - 1;'),
-  fault(PLANNER, 'a walk that ends early is enough', /FROM "walked"\) < \$\{most\}/, 'FROM "walked") < 1'),
-  fault(PLANNER, 'a walk does not obey the filters', /\[\.\.\.conditions, walk\.rule\]/, '[walk.rule]'),
-  fault(PLANNER, 'a walk does not obey the rule', /\[\.\.\.conditions, walk\.rule\]/, "[...conditions, raw('TRUE')]"),
-  fault(PLANNER, 'a walk begins again on every page', /rows\.where\(\.\.\.after\)/, 'rows.where()'),
-  fault(PLANNER, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
+  fault(FIRST_IDS, 'a walk that ends early is enough', /FROM "walked"\) < \$\{most\}/, 'FROM "walked") < 1'),
+  fault(FIRST_IDS, 'a walk does not obey the filters', /\[\.\.\.conditions, walk\.rule\]/, '[walk.rule]'),
+  fault(FIRST_IDS, 'a walk does not obey the rule', /\[\.\.\.conditions, walk\.rule\]/, "[...conditions, raw('TRUE')]"),
+  fault(FIRST_IDS, 'a walk begins again on every page', /rows\.where\(\.\.\.after\)/, 'rows.where()'),
+  fault(FIRST_IDS, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
   fault(
-    PLANNER,
+    FIRST_IDS,
     'the last branch is left out',
     /const parts = branches\.map/,
     'const parts = branches.slice(0, Math.max(1, branches.length - 1)).map',
   ),
-  fault(PLANNER, 'keys are of another row', / BETWEEN k\.key AND k\.key/, ' IS NOT NULL'),
+  fault(FIRST_IDS, 'keys are of another row', / BETWEEN k\.key AND k\.key/, ' IS NOT NULL'),
   fault(WHERE, 'a range has no end', / BETWEEN \$\{value\} AND \$\{value\}/, ' >= ${value}'),
   fault(WHERE, 'a look-up finds any row', /(const match = .*?) : sql`\$\{link\} = \$\{key\}`;/, "$1 : raw('TRUE');"),
   fault(

@@ -8,6 +8,7 @@ import type { Row } from '../../../src/policy/types.ts';
 import { Store } from '../../../src/records/access-context.ts';
 import type { Expand } from '../../../src/records/expand.ts';
 import type { CountKind } from '../../../src/records/page/count.ts';
+import type { ChoosesWay } from '../../../src/records/page/page-costs.ts';
 import {
   askedPage,
   boundList,
@@ -17,7 +18,6 @@ import {
   type PageValues,
   pageShape,
 } from '../../../src/records/page/page-plan.ts';
-import type { ChoosesWay } from '../../../src/records/page/page-planner.ts';
 import { ShapeMemory } from '../../../src/records/shape-memory.ts';
 import { raw } from '../../../src/sql.ts';
 import { Caller, schemaOf, type World } from '../../support/store-world.ts';

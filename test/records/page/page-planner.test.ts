@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch } from '../../../src/policy/branch.ts';
 import { compileFilter } from '../../../src/policy/filter.ts';
+import type { ChoosesWay, PageQuestion } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
-import { type ChoosesWay, type PageQuestion, shortestWay } from '../../../src/records/page/page-planner.ts';
+import { shortestWay } from '../../../src/records/page/page-planner.ts';
 import {
   BackgroundStatistics,
   type ColumnStatistics,

@@ -1,0 +1,105 @@
+/** The SQL of first ids: those of the ranges of branches, and those that a walk of bounded length meets. */
+import { present } from '../../invariant.ts';
+import type { Branch } from '../../policy/branch.ts';
+import { empty, ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
+
+export interface RowSource {
+  /** The listed rows, named `t`, for FROM. */
+  readonly rows: { where(...conditions: readonly Sql[]): Sql };
+  /** The rows come after a position of the order. */
+  readonly after: readonly Sql[];
+  /** Other conditions that every row meets, besides the branch. */
+  readonly conditions: readonly Sql[];
+  readonly length: number;
+  readonly descending: boolean;
+}
+
+/** The first rows of the order, tested by the whole rule. */
+interface Walk {
+  readonly rule: Sql;
+  readonly rows: number;
+}
+
+/** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
+export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: Walk): Sql {
+  const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
+  if (walk === undefined) return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
+  const { rows, after, conditions, descending, length } = source;
+  const order = raw(descending ? 't.id DESC' : 't.id');
+  const most = typedLiteral('int8', length);
+  const from = rows.where(...after);
+  return amongWalked(
+    { from, columns: [], order, most, rows: walk.rows, conditions: [...conditions, walk.rule] },
+    parts,
+  );
+}
+
+export interface WalkedRows {
+  readonly from: Sql;
+  /** The columns that the order names. */
+  readonly columns: readonly Sql[];
+  readonly order: Sql;
+  /** The rows that the walk passes, and the most of these that it takes. */
+  readonly rows: number;
+  readonly most: Sql;
+  readonly conditions: readonly Sql[];
+}
+
+/** @param parts SELECTs of ids, which are read only if the walk has not found enough */
+export function amongWalked({ from, columns, order, rows, most, conditions }: WalkedRows, parts: readonly Sql[]): Sql {
+  const first = sql`
+    SELECT ${join([raw('t.*'), ...columns], ', ')}
+      FROM ${from}
+     ORDER BY ${order}
+     LIMIT ${typedLiteral('int8', rows)}`;
+  const isShort = sql`(SELECT count(*) FROM "walked") < ${most}`;
+  const others = parts.map((part) => sql`(SELECT "first".id FROM ${part} AS "first" WHERE ${isShort})`);
+  return sql`t.id = ANY(ARRAY(
+    WITH "walked" AS MATERIALIZED (
+         SELECT ${join([raw('t.id'), ...columns], ', ')}
+           FROM (${first}) AS t
+          WHERE ${join(conditions, ' AND ')}
+          ORDER BY ${order}
+          LIMIT ${most})
+    SELECT id FROM "walked" UNION ALL ${join(others, ' UNION ALL ')}))`;
+}
+
+function firstIds(branch: Branch, source: RowSource): Sql {
+  const { column, keys, where, range: oneRange } = branch;
+  const rest = where === undefined ? [] : [where];
+  const { length } = source;
+  const isId = column === 'id';
+  if (keys === undefined)
+    return range({ of: [present(oneRange, 'the range of a branch')], rest, column }, source, length);
+  // A key that is an id has one record, so in the order of the keys the first are enough.
+  const order = raw(source.descending ? ' DESC' : '');
+  const isOfKey = isId ? raw('t.id = k.key') : sql`t.${ident(column)} BETWEEN k.key AND k.key`;
+  // PostgreSQL 15 takes the rows of one worker for those of all, where a DISTINCT has a parallel plan.
+  return sql`
+    SELECT b.id
+      FROM (SELECT key FROM (${keys}) AS k (key) GROUP BY key${isId ? sql` ORDER BY key${order}` : empty}) AS k
+     CROSS JOIN LATERAL (${range({ of: [isOfKey], rest, column }, source, isId ? 1 : length)}) AS b${
+       isId ? sql` ORDER BY k.key${order} LIMIT ${typedLiteral('int8', length)}` : empty
+     }`;
+}
+
+interface IdRange {
+  /** The conditions that bound it. */
+  readonly of: readonly Sql[];
+  readonly rest: readonly Sql[];
+  readonly column: string;
+}
+
+/** The same condition, which no index finds and no join: each row of a range is tested by itself. */
+export const tested = (condition: Sql): Sql => sql`(${condition}) IS TRUE`;
+
+/** All rows have one value of the column, so they come in the order of the ids: no index but that on (column, id) has it. */
+function range({ of, rest, column }: IdRange, { rows, after, conditions, descending }: RowSource, length: number): Sql {
+  const direction = raw(descending ? ' DESC' : '');
+  const first = column === 'id' ? empty : sql`t.${ident(column)}${direction}, `;
+  return sql`
+    SELECT t.id
+      FROM ${rows.where(...of, ...after, ...[...rest, ...conditions].map(tested))}
+     ORDER BY ${first}t.id${direction}
+     LIMIT ${typedLiteral('int8', length)}`;
+}

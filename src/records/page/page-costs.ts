@@ -1,0 +1,329 @@
+/** The costs of the ways to a page, by the statistics of its tables. */
+import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
+import type { Opacity } from '../../policy/filter-plans.ts';
+import { estimatedKeys, foundBy, keyShare, rowsOfKey, shareOf, UNKNOWN_KEYS } from './row-shares.ts';
+import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
+
+/** A way to find a page. Undefined: the plain condition, in the order of the page. */
+export type ChosenWay =
+  /** The first ids of each branch; `walk`: only if a walk of so many rows does not fill the page. */
+  | { readonly kind: 'branches'; readonly branches: readonly Branch[]; readonly walk?: number | undefined }
+  /** All rows have one value of a column, by the only branch of the rule or by a filter. */
+  | { readonly kind: 'range'; readonly of: Branch | ColumnValues }
+  /** All rows that match are found first. */
+  | Gathered
+  | undefined;
+
+/** Chooses among the ways of a question. */
+export type ChoosesWay = (question: PageQuestion) => ChosenWay;
+
+export interface Gathered {
+  readonly kind: 'gathered';
+  /** The filters find the rows, or the related rows of a filter that is a relation test; or filters and rule together. */
+  readonly by: 'filters' | 'keys' | 'all';
+  /** Only if a walk of so many rows does not fill the page. */
+  readonly walk?: number | undefined;
+}
+
+export interface PageQuestion {
+  readonly table: string;
+  /** The branches of the list rule; undefined if it has none, or the page has another order. */
+  readonly branches: readonly Branch[] | undefined;
+  /** The branches where the page has another order. */
+  readonly unordered?: readonly Branch[] | undefined;
+  /** Exact filters of the record's own columns: each row must have these values. */
+  readonly filters: readonly ColumnValues[];
+  /** Each row must have one of these links, by which the page may be found too. */
+  readonly links?: (ColumnValues & { readonly table: string }) | undefined;
+  /** The rows that the filter of a query finds, where the values of columns do not tell. */
+  readonly opaque?: OpaqueFilter | undefined;
+  /** Columns that an index begins with. */
+  readonly indexed: ReadonlySet<string>;
+  /** Rows up to the end of the page. */
+  readonly most: number;
+  /** The page is in the order of the ids. */
+  readonly isById: boolean;
+  /** The page is in the order of this column, which has an index. `isWhole`: the index has the whole order. */
+  readonly order?: { readonly column: string; readonly isWhole: boolean } | undefined;
+  /** The rule looks up these related rows of each record. */
+  readonly lookUps: readonly LookUp[];
+  /** The rule permits every record. */
+  readonly isOpen: boolean;
+}
+
+export interface OpaqueFilter {
+  /** The estimate of the database. */
+  readonly rows: number;
+  /** The database's estimate of the time that it takes to find them, in its own unit. */
+  readonly cost: number;
+  readonly kind: Opacity;
+}
+
+/** The database's own unit of cost, which expects its tables on a disk. */
+const OPAQUE = 0.2;
+/** The cost of a way that is short even where the estimate of another one is wrong. */
+const INSTANT = 200;
+/** A descent of an index. Costs are about a microsecond each; only their ratio counts. */
+const RANGE = 4;
+/** A row that an index finds. */
+const FOUND = 0.4;
+/** A row of a table that is read as a whole. */
+const SCANNED = 0.1;
+/** The cost of a row that the walk passes: three times the real one, because matching rows may be spread unevenly. */
+const WALKED = 0.75;
+/** All rows that match may be more than is expected, where the first ones of branches are not. */
+const UNBOUNDED = 2;
+/** A link, and its row that is looked up; or a row whose link or related row is looked up. */
+const LINKED = 4;
+/** The cost to gather the ids, and to look up their rows. */
+const UNION = 60;
+
+/** The share of a condition that is not known. */
+const UNKNOWN_SHARE = 0.3;
+/** Above this correlation, the rows of a value lie together. */
+const CLUSTERED = 0.5;
+/** Above this correlation, the order of a column is that of the table. */
+const ORDERED = 0.9;
+/** Rows of filters that are found first, in an order that no index has or by an index of their own. */
+const MOST_FILTERED = 5_000;
+/**
+ * A walk ends after so many times the rows that it is expected to pass: nothing is known of how the order of the page
+ * goes together with keys, with a filter, or with the order of another column.
+ */
+const WALK_FACTOR = 4;
+const WALKS = [200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
+
+export class Estimate {
+  readonly #question: PageQuestion;
+  readonly #table: TableStatistics;
+  readonly #statisticsOf: StatisticsOf;
+  /** Links, or undefined where none are asked for. */
+  readonly #links: number | undefined;
+  /** The share of all rows that the filters leave. */
+  readonly #filtered: number;
+  readonly #branches: readonly EstimatedBranch[];
+  /** The cost to look up the related rows of a row. */
+  readonly #lookedUp: number;
+  /** The cost of a row that is tested. */
+  readonly #tested: number;
+  /** The rows that a walk passes. */
+  readonly #walked: number;
+
+  constructor(question: PageQuestion, table: TableStatistics, statisticsOf: StatisticsOf) {
+    const { filters, opaque, branches, unordered, lookUps, most } = question;
+    this.#question = question;
+    this.#table = table;
+    this.#statisticsOf = statisticsOf;
+    this.#links = linksOf(question, statisticsOf);
+    const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
+    const shares = filters.map((test) => shareOf(table, test));
+    this.#filtered = linked * (opaque === undefined ? productOf(shares) : opaque.rows / Math.max(1, table.rows));
+    this.#lookedUp = sumOf(lookUps.map((each) => LINKED + FOUND * rowsOfKey(each, statisticsOf)));
+    this.#tested = WALKED + this.#lookedUp;
+    this.#branches = (branches ?? unordered ?? []).map((branch) => this.#shortest(branch));
+    const met = this.#permitted * this.#filtered;
+    this.#walked = met === 0 ? table.rows : Math.min(table.rows, most / met);
+  }
+
+  /** @param served filters that an index serves */
+  shortest(served: readonly ColumnValues[]): ChosenWay {
+    const { opaque } = this.#question;
+    const ofRule = this.#ofRule;
+    // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
+    if (opaque !== undefined && opaque.kind !== 'mixed' && opaque.rows <= MOST_FILTERED) {
+      const found = this.#ofOpaque!;
+      return ofRule !== undefined && ofRule.cost < Math.min(found.cost, INSTANT) ? ofRule.way : found.way;
+    }
+    const range = this.#rangeOf(served);
+    // The range of a filter holds fewer rows than the walk, in the same order.
+    const walk = range ?? { cost: this.#walk, way: undefined };
+    const [best] = [ofRule, this.#ofOpaque, this.#ofAll]
+      .filter((each) => each !== undefined)
+      .toSorted((a, b) => a.cost - b.cost);
+    if (best === undefined) return walk.way;
+    if (best.cost < walk.cost) return best.way;
+    if (this.#isSure || this.#links !== undefined || range !== undefined) return walk.way;
+    return best.way.kind === 'range' ? best.way : this.#afterWalk(best.way, best.cost);
+  }
+
+  /** The page is in another order than that of the ids. */
+  shortestInOtherOrder(served: readonly ColumnValues[]): ChosenWay {
+    const { filters, order, opaque } = this.#question;
+    const rowsOf = (tests: readonly ColumnValues[]): number =>
+      this.#table.rows * productOf(tests.map((test) => shareOf(this.#table, test)));
+    // PostgreSQL chooses among all ways to read all rows, but for an index of a search, and related rows.
+    if (order === undefined && opaque !== undefined) {
+      const isShort = opaque.kind !== 'mixed' && opaque.rows <= Math.min(MOST_FILTERED, this.#permittedRows);
+      return isShort ? this.#ofOpaque!.way : undefined;
+    }
+    const byFilters = { kind: 'gathered', by: 'filters' } as const;
+    const least = Math.min(...served.map((test) => rowsOf([test])));
+    if (order === undefined) return least <= MOST_FILTERED ? byFilters : undefined;
+    const [best] = [
+      { cost: least * FOUND + rowsOf(filters) * this.#tested, way: byFilters },
+      this.#ofOpaque,
+      this.#ofAll,
+    ]
+      .filter((each) => each !== undefined)
+      .toSorted((a, b) => a.cost - b.cost);
+    if (best === undefined) return undefined;
+    // All rows of one value are read before the first of them is known.
+    const ofValue = order.isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
+    if (best.cost < (this.#walked + ofValue) * this.#tested) return best.way;
+    return this.#isSure ? undefined : this.#afterWalk(best.way, best.cost);
+  }
+
+  /** All rows of a table that is not small, as PostgreSQL finds them. */
+  get #ofAll() {
+    const { rows } = this.#table;
+    if (this.#links !== undefined || rows * SCANNED < UNION) return undefined;
+    const { filters, indexed } = this.#question;
+    const served = filters.filter(({ column }) => indexed.has(column)).map((test) => rows * shareOf(this.#table, test));
+    const ofRule = this.#branches.length === 0 ? rows : sumOf(this.#branches.map((each) => each.whole));
+    const found = Math.min(UNBOUNDED * FOUND * Math.min(ofRule, ...served), rows * SCANNED);
+    const related = this.#question.lookUps.map(({ table }) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED);
+    return { cost: UNION + found + sumOf(related), way: { kind: 'gathered', by: 'all' } } as const;
+  }
+
+  /** A walk in vain costs no more than the way after it. */
+  #afterWalk<Way extends Exclude<ChosenWay, undefined>>(way: Way, cost: number): Way | undefined {
+    if (cost > this.#table.rows * this.#tested) return undefined;
+    const least = Math.max(WALK_FACTOR * this.#walked, cost / this.#tested / 2);
+    const walk = WALKS.find((each) => each >= least) ?? WALKS.at(-1)!;
+    return 2 * walk < this.#table.rows ? { ...way, walk } : undefined;
+  }
+
+  /** Nothing decides what a walk meets but columns of the record whose values are spread over the order. */
+  get #isSure(): boolean {
+    const { filters, opaque, lookUps, isOpen, isById } = this.#question;
+    if (filters.length > 0 || opaque !== undefined || lookUps.length > 0) return false;
+    return isById || isOpen || (this.#isOfTable && this.#branches.every(({ isClustered }) => !isClustered));
+  }
+
+  /** The order of the page is about the order of the table. */
+  get #isOfTable(): boolean {
+    const { isById, order } = this.#question;
+    if (isById || order === undefined) return isById;
+    return order.isWhole && (this.#table.columns.get(order.column)?.clustering ?? 0) > ORDERED;
+  }
+
+  /** The cost of a row whose filter reads other rows. */
+  get #filterCost(): number {
+    const { opaque } = this.#question;
+    return opaque === undefined || opaque.kind === 'search' ? 0 : LINKED;
+  }
+
+  /** All rows that the filters find, by the estimate of the database. */
+  get #ofOpaque() {
+    const { opaque } = this.#question;
+    if (opaque === undefined) return undefined;
+    const cost = opaque.cost * OPAQUE + opaque.rows * this.#lookedUp;
+    return { cost, way: { kind: 'gathered', by: opaque.kind === 'related' ? 'keys' : 'filters' } } as const;
+  }
+
+  /** The records that the rule permits, before the filters. */
+  get #permittedRows(): number {
+    if (this.#branches.length === 0) return this.#table.rows;
+    return this.#table.rows * Math.min(1, sumOf(this.#branches.map(({ share }) => share)));
+  }
+
+  /** The shortest way by the branches of the rule. */
+  get #ofRule() {
+    const branches = this.#branches;
+    if (this.#question.branches === undefined) return undefined;
+    const cost = sumOf(branches.map((each) => each.cost));
+    const [first, ...others] = branches.map(({ branch }) => branch);
+    if (others.length === 0 && first!.isOneRange) return { cost, way: { kind: 'range', of: first! } } as const;
+    const looked = UNION + Math.min(this.#question.most, this.#table.rows) * FOUND;
+    return { cost: cost + looked, way: { kind: 'branches', branches: [first!, ...others] } } as const;
+  }
+
+  get #walk(): number {
+    // A walk by the links meets only rows that have one, in the order of the ids.
+    if (this.#links === undefined) return this.#walked * this.#tested;
+    const links = this.#links;
+    return RANGE + Math.min(links, (this.#walked / Math.max(1, this.#table.rows)) * links) * LINKED;
+  }
+
+  #rangeOf(served: readonly ColumnValues[]) {
+    const costs = served.map((of) => {
+      const read = this.#walked * shareOf(this.#table, of);
+      return { cost: RANGE + read * this.#tested, way: { kind: 'range', of } as const };
+    });
+    return costs.toSorted((a, b) => a.cost - b.cost)[0];
+  }
+
+  /** The share of all rows that the rule permits and a walk meets soon. */
+  get #permitted(): number {
+    const { isOpen, lookUps } = this.#question;
+    if (this.#branches.length === 0) return isOpen ? 1 : UNKNOWN_SHARE;
+    // Clustered rows may lie at the end, so that a walk meets only spread rows soon.
+    let spread = 0;
+    let share = 0;
+    for (const branch of this.#branches) {
+      share += branch.share;
+      // A walk that looks up rows ends soon if it meets none.
+      if (lookUps.length > 0 || !branch.isClustered || !this.#isOfTable) spread += branch.share;
+    }
+    return Math.min(1, share > 0.9 ? share : spread);
+  }
+
+  #shortest(branch: Branch): EstimatedBranch {
+    const ways = [branch, ...branch.alternatives].map((way) => this.#waysKeys(way));
+    // All ways find the same rows, so the narrowest gives their share.
+    const share = Math.min(...ways.map((way) => way.found * way.rest));
+    const costs = ways.map(({ way, keys, keyRows, ofKey, found }) => {
+      const met = Math.max((share / found) * this.#filtered, 1e-9);
+      const read = Math.min(this.#table.rows * ofKey, this.#question.most / met);
+      const looked = way.others > 0 ? this.#lookedUp : 0;
+      const each = this.#links === undefined ? FOUND + this.#filterCost + looked : LINKED;
+      const ofKeys = keyRows * FOUND + keys * RANGE;
+      return {
+        branch: way,
+        cost: ofKeys + keys * read * each,
+        whole: ofKeys / FOUND + this.#table.rows * found,
+      };
+    });
+    const [best] = costs.toSorted((a, b) => a.cost - b.cost);
+    const clustering = this.#table.columns.get(best!.branch.column)?.clustering ?? 0;
+    return { ...best!, share, isClustered: clustering > CLUSTERED };
+  }
+
+  /** The keys of a way, the share of all rows that each has and that all have, and the share of these that meet the rest. */
+  #waysKeys(way: Branch) {
+    const { column, count, isOneRange } = way;
+    const known = this.#table.columns.get(column);
+    let own = 1;
+    let rest = UNKNOWN_SHARE ** way.others;
+    for (const test of way.tests) {
+      const share = shareOf(this.#table, test);
+      if (test.column === column) own *= share;
+      else rest *= share;
+    }
+    if (isOneRange) return { way, keys: 1, keyRows: 0, ofKey: own, found: own, rest };
+    const ofKey = keyShare(known);
+    const estimated = (count && estimatedKeys(count, this.#statisticsOf)) ?? UNKNOWN_KEYS;
+    const keys = Math.min(known?.distinct ?? Number.POSITIVE_INFINITY, Math.max(1, estimated));
+    // The elements of a list are known, so their shares are.
+    const found = count?.kind === 'list' ? own : foundBy(count, { keys, ofKey, statisticsOf: this.#statisticsOf });
+    return { way, keys, keyRows: count?.kind === 'list' ? 0 : estimated, ofKey, found, rest };
+  }
+}
+
+export interface EstimatedBranch {
+  readonly branch: Branch;
+  readonly cost: number;
+  /** All rows of the branch, and its keys as rows. */
+  readonly whole: number;
+  /** The share of all rows in the branch. */
+  readonly share: number;
+  readonly isClustered: boolean;
+}
+
+function linksOf({ links }: PageQuestion, statisticsOf: StatisticsOf): number | undefined {
+  const table = links && statisticsOf(links.table);
+  return links && table && table.rows * shareOf(table, links);
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
+const productOf = (numbers: readonly number[]): number => numbers.reduce((product, each) => product * each, 1);

@@ -1,0 +1,93 @@
+/** The shares of rows that have given values or one of a list of keys, by the statistics of tables. */
+import type { ColumnValues, KeyCount, LookUp, RowShare } from '../../policy/branch.ts';
+import type { ColumnStatistics, StatisticsOf, TableStatistics } from './table-statistics.ts';
+
+/** The share of the rows with a value, for a column without statistics. */
+const UNKNOWN_VALUE = 0.005;
+export const UNKNOWN_KEYS = 10;
+/** The share of the rows that a frequent value has, and how far that is above the average of a skewed column. */
+const FREQUENT = 0.05;
+const FAR = 1.5;
+const RARE = 5;
+
+/** The share of a table's rows whose column has one of the values. */
+export function shareOf({ columns, rows }: TableStatistics, { column, values }: ColumnValues): number {
+  const known = columns.get(column);
+  if (known === undefined) return column === 'id' ? values.length / Math.max(rows, 1) : UNKNOWN_VALUE;
+  const { common, commonShare, nullShare, distinct } = known;
+  const others = Math.max(0, 1 - nullShare - commonShare) / Math.max(1, distinct - common.size);
+  let share = 0;
+  for (const value of values) share += common.get(printed(value)) ?? others;
+  return Math.min(1, Math.max(1e-9, share));
+}
+
+/** The text that PostgreSQL prints for the value. */
+const printed = (value: unknown): string => (typeof value === 'boolean' ? (value ? 't' : 'f') : String(value));
+
+export const keyShare = (known: ColumnStatistics | undefined): number =>
+  known === undefined ? UNKNOWN_VALUE : (1 - known.nullShare) / known.distinct;
+
+/**
+ * A value of the request is far more frequent than the values of its column on average, so that a plan for all values
+ * would misjudge it.
+ */
+export function isFrequentValue(test: ColumnValues, range: string | undefined, table: TableStatistics): boolean {
+  if (test.isStated === true) return false;
+  const known = table.columns.get(test.column);
+  if (known === undefined) return false;
+  const share = shareOf(table, test);
+  return share > FREQUENT && (test.column === range || share > FAR * keyShare(known));
+}
+
+/** The same for a value that is far rarer, where PostgreSQL chooses the way. */
+export function isRareValue(test: ColumnValues, table: TableStatistics): boolean {
+  const known = table.columns.get(test.column);
+  if (known === undefined || test.isStated === true) return false;
+  const average = keyShare(known);
+  return average > FREQUENT && shareOf(table, test) * RARE < average;
+}
+
+interface FoundKeys {
+  readonly keys: number;
+  /** The share of the rows that have one key. */
+  readonly ofKey: number;
+  readonly statisticsOf: StatisticsOf;
+}
+
+/** The share of the rows that have one of the keys. Each row refers to any row of the other table alike. */
+export function foundBy(count: KeyCount | undefined, { keys, ofKey, statisticsOf }: FoundKeys): number {
+  const other = count?.kind === 'rows' && count.areIds ? statisticsOf(count.table) : undefined;
+  return Math.max(1e-9, Math.min(1, other === undefined ? keys * ofKey : keys / Math.max(1, other.rows)));
+}
+
+/** Undefined: nothing is known of the table. */
+export function estimatedKeys(count: KeyCount, statisticsOf: StatisticsOf): number | undefined {
+  if (count.kind === 'list') return count.count;
+  const table = statisticsOf(count.table);
+  const rows = count.links === undefined ? table?.rows : (statisticsOf(count.links)?.rows ?? table?.rows);
+  return table && rows! * shareMeeting(count.share, table, statisticsOf);
+}
+
+function shareMeeting(share: RowShare, table: TableStatistics, statisticsOf: StatisticsOf): number {
+  switch (share.kind) {
+    case 'values':
+      return shareOf(table, share);
+    case 'keys': {
+      const keys = estimatedKeys(share.keys, statisticsOf) ?? UNKNOWN_KEYS;
+      return foundBy(share.keys, { keys, ofKey: keyShare(table.columns.get(share.column)), statisticsOf });
+    }
+    case 'all':
+      return Math.min(...share.of.map((each) => shareMeeting(each, table, statisticsOf)));
+    case 'any':
+      return Math.min(
+        1,
+        share.of.reduce((sum, each) => sum + shareMeeting(each, table, statisticsOf), 0),
+      );
+  }
+}
+
+/** The rows that a look-up reads. */
+export function rowsOfKey({ table, column }: LookUp, statisticsOf: StatisticsOf): number {
+  const known = column === 'id' ? undefined : statisticsOf(table);
+  return known === undefined ? 1 : Math.max(1, known.rows * keyShare(known.columns.get(column)));
+}
