@@ -286,3 +286,6 @@ export const ident = (name: string, column?: string): Sql =>
 export const raw = (text: string): Sql => cache.text(text);
 
 export const empty: Sql = raw('');
+
+/** The same condition, which no index finds and no join: each row that another one finds is tested by itself. */
+export const tested = (condition: Sql): Sql => sql`(${condition}) IS TRUE`;

@@ -8,6 +8,7 @@ import type { ColumnRef, Condition, Exists, Source } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { isTo } from './scalar-types.ts';
+import type { CatalogCollection } from './types.ts';
 import { columnsOf, conjunctsOf, innerOf, sourcesIn } from './visit.ts';
 
 export function readsMoreThanId(condition: Condition, source: Source): boolean {
@@ -83,6 +84,23 @@ function isSelective(cond: Condition): boolean {
     case 'null':
       return false;
   }
+}
+
+// ---------------------------------------------------------------- look-ups
+
+/** An index may serve the condition on a related row by itself, without the key by which the row is looked up. */
+export function isServedAlone(item: Condition, { source, relation, target }: Exists): boolean {
+  const columns = columnsOf(item).filter((ref) => ref.source.id === source.id && ref.column !== 'id');
+  if (item.kind === 'exists' || columns.length === 0) return false;
+  return !('viaColumn' in relation) || !columns.some(({ column }) => areOfOneKey(target, column, relation.viaColumn));
+}
+
+function areOfOneKey({ fields, relations }: CatalogCollection, one: string, other: string): boolean {
+  const references = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
+  return [...fields.values(), ...references].some(({ column, uniqueWithin }) => {
+    const within = references.find(({ name }) => name === uniqueWithin)?.column;
+    return (column === one && within === other) || (column === other && within === one);
+  });
 }
 
 // ---------------------------------------------------------------- the number of keys

@@ -58,6 +58,11 @@ export interface CatalogField {
   readonly required: boolean;
   readonly column: string;
   readonly unique: boolean;
+  /**
+   * A required belongs_to of the collection: records with the same one differ in this value.
+   * INVARIANT: not beside `unique`, which is of the whole collection.
+   */
+  readonly uniqueWithin?: string;
   readonly index: boolean;
   /** A string that `matches` looks in: a folded copy is stored beside it. */
   readonly search?: boolean;
@@ -76,6 +81,8 @@ export interface BelongsTo {
   readonly required: boolean;
   /** `<name>_id` */
   readonly column: string;
+  /** The same as `uniqueWithin` of a field. */
+  readonly uniqueWithin?: string;
 }
 /** The unique belongs_to `via` of the other collection references this one. */
 export interface HasOne {

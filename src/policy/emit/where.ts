@@ -4,7 +4,7 @@
  * counts as false wherever one is printed.
  */
 import { invariant } from '../../invariant.ts';
-import { empty, ident, join, raw, type Sql, sql } from '../../sql.ts';
+import { empty, ident, join, raw, type Sql, sql, tested } from '../../sql.ts';
 import {
   type ColumnRef,
   type Condition,
@@ -19,7 +19,7 @@ import {
   type Source,
   type Test,
 } from '../condition.ts';
-import { isHoistable, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
+import { isHoistable, isServedAlone, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
 import { OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
@@ -37,6 +37,14 @@ export function whereOf(cond: Condition, printing: Printing): Where {
 
 /** PostgreSQL evaluates a subquery with an OFFSET for each row: it is never hashed, and never joined. */
 const FENCE = raw(' OFFSET 0');
+
+interface ConditionsOf {
+  readonly underOr?: boolean;
+  /** All rows of the table are read, for none outside. */
+  readonly isWhole?: boolean;
+  /** The index of the key finds the rows, and no other one. */
+  readonly isByKey?: boolean;
+}
 
 const hasLoop = (cond: Condition): boolean =>
   nodesOf(cond).some((inner) => inner.kind === 'exists' && inner.by === 'owner');
@@ -112,7 +120,7 @@ export class Printer {
     }
     const keyList = this.#listed?.has(cond) === false ? undefined : keyListOf(cond);
     if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList));
-    if (this.#isLookedUp(cond)) return this.#semiJoin(cond, FENCE);
+    if (this.#isLookedUp(cond)) return this.#lookUp(cond);
     // A list of few keys is found once, and leaves PostgreSQL no way to read it again for each row.
     if (!underOr && this.#listed?.has(cond) !== true) return this.#semiJoin(cond);
     return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond)) : this.#semiJoin(cond, this.#fence(cond));
@@ -160,11 +168,16 @@ export class Printer {
 
   // -------------------------------------------------------------- relations
 
-  #semiJoin(exists: Exists, fence = empty): Sql {
+  /** No index but that of the key takes part: another one would read the rows of its value for each row outside. */
+  #lookUp(exists: Exists): Sql {
+    return this.#semiJoin(exists, FENCE, { isByKey: exists.by === 'owner' });
+  }
+
+  #semiJoin(exists: Exists, fence = empty, how: ConditionsOf = {}): Sql {
     const { from, link, tenant } = this.#rowsOf(exists);
     const key = this.#key(exists);
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
-    const parts = [match, ...this.#isOfTenant(exists, tenant), ...this.#conditions(exists)];
+    const parts = [match, ...this.#isOfTenant(exists, tenant), ...this.#conditions(exists, how)];
     const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
     return sql`${word} (SELECT 1 FROM ${from} WHERE ${join(parts, ' AND ')}${fence})`;
   }
@@ -335,16 +348,23 @@ export class Printer {
     return { of: outer, column: this.#column(outer), keys };
   }
 
-  /** @param isWhole all rows of the table are read, for none outside */
-  #conditions({ condition, source, guard, by }: Exists, { underOr = false, isWhole = false } = {}): readonly Sql[] {
+  #conditions(
+    exists: Exists,
+    { underOr = false, isWhole = false, isByKey = false }: ConditionsOf = {},
+  ): readonly Sql[] {
+    const { condition, source, guard, by } = exists;
     // PostgreSQL tests cheaper conditions before the time, so the loop around times one whose rows fail these.
     const isTimed = (): boolean => isWhole || (by === 'owner' && !isRoot(this.#nearest)) || hasLoop(condition);
     const inTime = this.#inTime !== undefined && isTimed() ? [this.#inTime] : [];
-    const guards = [...inTime, ...(guard === undefined ? [] : this.#guards(guard, source))];
+    const seen = guard === undefined ? [] : this.#guards(guard, source);
+    const guards = [...inTime, ...(isByKey ? seen.map(tested) : seen)];
     if (condition.kind === 'const' && condition.value) return guards;
     const around = this.#nearest;
     this.#nearest = source.id;
-    const printed = conjunctsOf(condition).map((item) => this.#part(item, underOr));
+    const printed = conjunctsOf(condition).map((item) => {
+      const part = this.#part(item, underOr);
+      return isByKey && isServedAlone(item, exists) ? tested(part) : part;
+    });
     this.#nearest = around;
     return [...guards, ...printed];
   }

@@ -88,11 +88,6 @@ export interface Field extends CatalogField {
   /** A constant of the field's type, or a value of the request: `@now`, `@request.auth.id`. */
   readonly default?: Default;
   readonly was?: string;
-  /**
-   * A required belongs_to of the collection: records with the same one differ in this value.
-   * INVARIANT: not beside `unique`, which is of the whole collection.
-   */
-  readonly uniqueWithin?: string;
   /** The author wrote `index: false`. */
   readonly noIndex?: true;
   /** Never written through the API (`created_at`, `email`, `size`…). */
@@ -108,8 +103,6 @@ export interface BelongsTo extends CatalogBelongsTo {
   readonly onDelete: 'cascade' | 'restrict' | 'set_null';
   /** True also if a has_one names it by `via`. */
   readonly unique: boolean;
-  /** The same as `uniqueWithin` of a field. */
-  readonly uniqueWithin?: string;
   readonly default?: Default;
   readonly was?: string;
   readonly readOnly: boolean;

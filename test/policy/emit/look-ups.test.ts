@@ -44,9 +44,34 @@ describe('a list rule over related rows', () => {
       '("t"."author_id" = $1::uuid',
       `EXISTS (SELECT 1 FROM "documents" AS "t_1" WHERE "t_1"."id" = "t"."document_id" AND ("t_1"."status" = 'published'::text`,
       '"t_1"."owner_id" = $2::uuid',
-      'EXISTS (SELECT 1 FROM "members" AS "t_2" WHERE "t_2"."team_id" = "t_1"."team_id" AND "t_2"."user_id" = $3::uuid OFFSET 0)) OFFSET 0))',
+      'EXISTS (SELECT 1 FROM "members" AS "t_2" WHERE "t_2"."team_id" = "t_1"."team_id" AND ("t_2"."user_id" = $3::uuid) IS TRUE OFFSET 0)) OFFSET 0))',
     ]);
     expect(values).toEqual([ME, ME, ME]);
+  });
+
+  it('lets no other index than that of the key find the looked-up rows, but one of both columns', () => {
+    const lookedUp = (unique: string): string => {
+      const { catalog: made } = readSchemaCatalog(`
+collections:
+  users: {}
+  folders: { relations: { tasks: { kind: has_many, collection: tasks, via: folder } } }
+  tasks:
+    fields: { open: bool, rank: { type: int, index: true } }
+    relations:
+      folder: { kind: belongs_to, collection: folders, required: true }
+      owner: { kind: belongs_to, collection: users${unique} }
+`);
+      const rule =
+        'any(@record.tasks as k, k.owner = @request.auth.id and (k.open or k.rank > 3) and k.id != @record.id)';
+      const policy = compile(rule, { catalog: made!, collection: 'folders', action: 'list' });
+      return decide({ rules: [policy], request: REQUEST })
+        .lookingUp(() => false)
+        .where('t').text;
+    };
+    const rows = 'EXISTS (SELECT 1 FROM "tasks" AS "t_1" WHERE "t_1"."folder_id" = "t"."id"';
+    const others = '("t_1"."open" OR "t_1"."rank" > 3::int8)) IS TRUE AND "t_1"."id" <> "t"."id" OFFSET 0)';
+    expect(lookedUp('')).toBe(`${rows} AND ("t_1"."owner_id" = $1::uuid) IS TRUE AND (${others}`);
+    expect(lookedUp(', unique: { within: folder }')).toBe(`${rows} AND "t_1"."owner_id" = $1::uuid AND (${others}`);
   });
 
   it('has lists of the keys that are few, within the rows that are looked up', () => {
