@@ -209,9 +209,12 @@ export function readableReference(
   return own === undefined ? row : sql`${row} AND ${own.where(alias)}`;
 }
 
-/** The condition that the caller may read the row of `collection` that is named `alias`, one of few rows. */
-export const readable = (access: AccessContext, collection: string, alias: string): Sql =>
-  access.permit(collection, 'read').lookingUp().where(alias);
+/**
+ * The condition that the caller may read the row of `collection` that is named `alias`, one of few rows.
+ * @param isFew the rows are some hundred, for which a short list of keys is found once
+ */
+export const readable = (access: AccessContext, collection: string, alias: string, isFew?: IsFew): Sql =>
+  access.permit(collection, 'read').lookingUp(isFew).where(alias);
 
 /** The answers to the policy room: what the caller may read. */
 export const visibilityOf = ({ permit, member }: AccessContext): Visibility => ({

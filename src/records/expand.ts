@@ -165,14 +165,14 @@ function relatedStatement(
   const { store, access, tenant, budget } = reading;
   const { collection } = relation;
   const scope = scopeOf(reading);
-  const visibility = visibilityOf(lookingUpIn(access));
+  const visibility = visibilityOf(lookingUpIn(access, store.pages.isFew));
   const link = isLinkReadable(reading, relation);
   const { rows, key } = relatedBy(scope, relation, owner);
   const keyset: Keyset = keysetOf(sort, { scope, visibility, collection, alias: 'x' });
   // Several records may share a related one, whose own related records are wanted once.
   const ids = [...new Set(records.map((record) => record[0]))];
   const isRelated = sql`${key} = record.id`;
-  const conditions = [isRelated, readable(access, collection, 'x')];
+  const conditions = [isRelated, readable(access, collection, 'x', store.pages.isFew)];
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
   const shown = withExpanded(members, expands);
