@@ -1,7 +1,8 @@
 /**
  * First pages of skewed tables, each beside the best statement by hand, for three callers: `u0` owns 200 documents and
  * is in three teams, `u1` owns the last 45 % of all, `u2` owns none and is in 51 teams. Of the documents, 2.75 % are
- * published, one kind is rare and another one late.
+ * published, one kind is rare and another one late. Of the tasks, `u1` owns 45 %, spread over all folders, and the first
+ * 99 % are done; they are stored in no order.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -30,7 +31,7 @@ const PAGE = 20;
 const MOST_RATIO = 3;
 const FEW_BUFFERS = 500;
 
-const KIND = { user: 1, team: 2, document: 4, comment: 5, note: 6 };
+const KIND = { user: 1, team: 2, document: 4, comment: 5, note: 6, folder: 7, task: 8 };
 const idOf = (kind: number, n: number): string => `0190000${kind}-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const made = (kind: number, n: string): string =>
   `('0190000${kind}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
@@ -72,8 +73,17 @@ function fillings(rows: number): readonly string[] {
     `INSERT INTO notes (id, created_at, updated_at, title, open, owner_id)
      SELECT ${made(KIND.note, 'n')}, ${stamps(rows * 0.5)}, 'note ' || n, n % 2 = 0, ${owner(rows * 0.5)}
        FROM generate_series(1, ${rows * 0.5}) AS n`,
+    `INSERT INTO folders (id, created_at, updated_at, name)
+     SELECT ${made(KIND.folder, 'n')}, ${stamps(rows * 0.05)}, 'folder ' || n FROM generate_series(0, ${rows * 0.05 - 1}) AS n`,
+    `INSERT INTO tasks (id, created_at, updated_at, done, folder_id, owner_id)
+     SELECT ${made(KIND.task, 'n')}, ${stamps(rows * 0.3)}, n < ${rows * 0.297}, ${made(KIND.folder, `n::int8 * 7907 % ${rows * 0.05}`)},
+            CASE
+              WHEN n % 2000 = 0 THEN ${made(KIND.user, '0')}
+              WHEN n::int8 * 7919 % 20 < 9 THEN ${made(KIND.user, '1')}
+              ELSE ${other} END
+       FROM generate_series(1, ${rows * 0.3}) AS n ORDER BY n::int8 * 104729 % ${rows * 0.3}`,
     // The server may have tables of other tests, whose plans must not change.
-    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes',
+    'VACUUM ANALYZE users, teams, memberships, documents, comments, notes, folders, tasks',
   ];
 }
 
@@ -85,7 +95,7 @@ interface Asked {
 }
 interface Case extends Asked {
   readonly title: string;
-  readonly collection: 'documents' | 'comments' | 'notes';
+  readonly collection: 'documents' | 'comments' | 'notes' | 'folders' | 'tasks';
   /** `$1`: the caller. */
   readonly best: string;
 }
@@ -145,6 +155,18 @@ const CASES: readonly Case[] = [
   },
   { title: 'C4 notes', collection: 'notes', best: ownNotes('') },
   { title: 'C4 notes ?open=true', collection: 'notes', filters: { open: 'true' }, best: ownNotes(' AND t.open') },
+  {
+    title: 'folders with tasks of the caller',
+    collection: 'folders',
+    best: `SELECT t.* FROM folders t
+      WHERE EXISTS (SELECT 1 FROM tasks k WHERE k.folder_id = t.id AND k.owner_id = $1) ORDER BY t.id LIMIT 21`,
+  },
+  {
+    title: 'tasks, of which the last are open',
+    collection: 'tasks',
+    best: `WITH m AS MATERIALIZED (SELECT * FROM tasks b WHERE b.owner_id = $1 AND NOT b.done)
+      SELECT m.* FROM m ORDER BY m.id LIMIT 21`,
+  },
   {
     title: 'C5 documents, score > 99',
     collection: 'documents',

@@ -192,6 +192,12 @@ export class LoweredFilter {
     return whereOf(this.cond, { ...printed, inUnion: false, range: test, listed });
   }
 
+  /** The test of the column for one value, as a range. */
+  range(alias: string, column: string, visibility: Visibility): Where {
+    const test = this.tested.get(column)!;
+    return whereOf(test, { alias, inUnion: false, visibility, inTime: undefined, range: test });
+  }
+
   /** A text that contains the caller's rules is printed each time. */
   where(alias: string, visibility: Visibility, inTime?: Sql): Where {
     const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility, inTime });

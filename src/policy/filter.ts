@@ -240,6 +240,16 @@ export class AskedFilter {
     return withTime(where.placed(valuesOf), inTime);
   }
 
+  /** It compares the column with one value. */
+  hasRange(column: string): boolean {
+    return this.#lowered.tested.has(column);
+  }
+
+  /** The test of the column alone, as a range. */
+  placedRange<Request>(alias: string, column: string, valuesOf: (request: Request) => Values): Sql {
+    return this.#lowered.range(alias, column, this.#visibility).placed(valuesOf);
+  }
+
   /**
    * The record's own columns that the filter compares by reading the whole table; `indexed`: the first
    * columns of indexes. Undefined: an index finds few records, or the filter reads other records.

@@ -1,7 +1,7 @@
 /** The SQL of first ids: those of the ranges of branches, and those that a walk of bounded length meets. */
 import { present } from '../../invariant.ts';
 import type { Branch } from '../../policy/branch.ts';
-import { empty, ident, join, raw, type Sql, sql, typedLiteral } from '../../sql.ts';
+import { empty, ident, join, raw, type Sql, sql, tested, typedLiteral } from '../../sql.ts';
 
 export interface RowSource {
   /** The listed rows, named `t`, for FROM. */
@@ -15,23 +15,17 @@ export interface RowSource {
 }
 
 /** The first rows of the order, tested by the whole rule. */
-interface Walk {
+interface Walk extends Pick<WalkedRows, 'from' | 'order' | 'rows'> {
   readonly rule: Sql;
-  readonly rows: number;
 }
 
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
 export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: Walk): Sql {
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
   if (walk === undefined) return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
-  const { rows, after, conditions, descending, length } = source;
-  const order = raw(descending ? 't.id DESC' : 't.id');
+  const { conditions, length } = source;
   const most = typedLiteral('int8', length);
-  const from = rows.where(...after);
-  return amongWalked(
-    { from, columns: [], order, most, rows: walk.rows, conditions: [...conditions, walk.rule] },
-    parts,
-  );
+  return amongWalked({ ...walk, columns: [], most, conditions: [...conditions, walk.rule] }, parts);
 }
 
 export interface WalkedRows {
@@ -89,9 +83,6 @@ interface IdRange {
   readonly rest: readonly Sql[];
   readonly column: string;
 }
-
-/** The same condition, which no index finds and no join: each row of a range is tested by itself. */
-export const tested = (condition: Sql): Sql => sql`(${condition}) IS TRUE`;
 
 /** All rows have one value of the column, so they come in the order of the ids: no index but that on (column, id) has it. */
 function range({ of, rest, column }: IdRange, { rows, after, conditions, descending }: RowSource, length: number): Sql {

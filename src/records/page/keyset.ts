@@ -10,6 +10,7 @@ import type { SortPath } from '../../policy/sort-path.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
 import { maskedBy, type Readable, type Visibility } from '../../policy/visibility.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
+import type { AccessContext, Store } from '../access-context.ts';
 import type { Scope } from '../scope.ts';
 import type { Position } from './cursor.ts';
 
@@ -252,3 +253,21 @@ export const windowOf = (most: PlacedRows, offset: PlacedRows): Sql =>
 /** Pages of any size share a text: the rows are found by their ids. */
 export const anyWindowOf = (most: PlacedRows, offset: PlacedRows): Sql =>
   sql`LIMIT ${param('int8', most.place)} OFFSET ${param('int8', offset.place)}`;
+
+/** An index has the column and the id, in one direction. */
+export function columnOrderOf({ path, descending }: Sorting, [, second]: readonly Sorting[]) {
+  const isWhole = second === undefined ? !descending : isById(second) && second.descending === descending;
+  return { column: path.field!.column, isWhole };
+}
+
+/** An index has the order. The caller's rules may hide values of a field, of which no index knows. */
+export function isInOrderOfIndex(
+  { pages }: Store,
+  { collection, member }: AccessContext,
+  [first]: readonly Sorting[],
+): boolean {
+  if (first === undefined || isById(first)) return true;
+  const { steps, field } = first.path;
+  if (steps.length > 0 || field === undefined || !pages.indexedOf(collection).has(field.column)) return false;
+  return (member(collection.name, field.name, 'read')?.verdict ?? 'allow') === 'allow';
+}

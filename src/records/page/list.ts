@@ -14,6 +14,7 @@ import { scopeOf } from '../scope.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
+import { isInOrderOfIndex } from './keyset.ts';
 import type { OpaqueFilter } from './page-costs.ts';
 import {
   type AskedPage,
@@ -21,7 +22,6 @@ import {
   type BoundList,
   boundList,
   type CursorRequest,
-  isInOrderOfIndex,
   type ListRequest,
   PagePlan,
   pageShape,

@@ -6,10 +6,9 @@ import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
 
 /** A way to find a page. Undefined: the plain condition, in the order of the page. */
 export type ChosenWay =
-  /** The first ids of each branch; `walk`: only if a walk of so many rows does not fill the page. */
-  | { readonly kind: 'branches'; readonly branches: readonly Branch[]; readonly walk?: number | undefined }
-  /** All rows have one value of a column, by the only branch of the rule or by a filter. */
-  | { readonly kind: 'range'; readonly of: Branch | ColumnValues }
+  /** The first ids of each branch. */
+  | ({ readonly kind: 'branches'; readonly branches: readonly Branch[] } & AfterWalk)
+  | ValueRange
   /** All rows that match are found first. */
   | Gathered
   | undefined;
@@ -17,12 +16,21 @@ export type ChosenWay =
 /** Chooses among the ways of a question. */
 export type ChoosesWay = (question: PageQuestion) => ChosenWay;
 
-export interface Gathered {
+/** All rows have one value of a column, by the only branch of the rule or by a filter. */
+interface ValueRange {
+  readonly kind: 'range';
+  readonly of: Branch | ColumnValues;
+}
+interface AfterWalk {
+  /** Only if a walk of so many rows does not fill the page. */
+  readonly walk?: number | undefined;
+  /** The walk is in the range of one value, which has the order of the page too. */
+  readonly within?: ValueRange['of'] | undefined;
+}
+interface Gathered extends AfterWalk {
   readonly kind: 'gathered';
   /** The filters find the rows, or the related rows of a filter that is a relation test; or filters and rule together. */
   readonly by: 'filters' | 'keys' | 'all';
-  /** Only if a walk of so many rows does not fill the page. */
-  readonly walk?: number | undefined;
 }
 
 export interface PageQuestion {
@@ -90,7 +98,7 @@ const MOST_FILTERED = 5_000;
  * A walk ends after so many times the rows that it is expected to pass: nothing is known of how the order of the page
  * goes together with keys, with a filter, or with the order of another column.
  */
-const WALK_FACTOR = 4;
+const WALK_FACTOR = 2;
 const WALKS = [200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
 
 export class Estimate {
@@ -137,13 +145,18 @@ export class Estimate {
     const range = this.#rangeOf(served);
     // The range of a filter holds fewer rows than the walk, in the same order.
     const walk = range ?? { cost: this.#walk, way: undefined };
-    const [best] = [ofRule, this.#ofOpaque, this.#ofAll]
+    const ofValue = ofRule?.way.kind === 'range' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
+    const ofBranches = ofRule?.way.kind === 'branches' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
+    const [best] = [ofBranches, this.#ofOpaque, this.#ofAll]
       .filter((each) => each !== undefined)
       .toSorted((a, b) => a.cost - b.cost);
-    if (best === undefined) return walk.way;
-    if (best.cost < walk.cost) return best.way;
-    if (this.#isSure || this.#links !== undefined || range !== undefined) return walk.way;
-    return best.way.kind === 'range' ? best.way : this.#afterWalk(best.way, best.cost);
+    // A walk in vain passes more rows than the range.
+    const isOpenEnded = range === undefined && !this.#isSure();
+    const limit = isOpenEnded ? Math.max(walk.cost, best?.cost ?? Number.POSITIVE_INFINITY) : walk.cost;
+    const first = ofValue !== undefined && ofValue.cost <= limit ? ofValue : walk;
+    if (best === undefined) return first.way;
+    if (best.cost < first.cost) return best.way;
+    return this.#links === undefined ? this.#bounded(first.way, best.way, best.cost) : first.way;
   }
 
   /** The page is in another order than that of the ids. */
@@ -170,7 +183,7 @@ export class Estimate {
     // All rows of one value are read before the first of them is known.
     const ofValue = order.isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
     if (best.cost < (this.#walked + ofValue) * this.#tested) return best.way;
-    return this.#isSure ? undefined : this.#afterWalk(best.way, best.cost);
+    return this.#bounded(undefined, best.way, best.cost);
   }
 
   /** All rows of a table that is not small, as PostgreSQL finds them. */
@@ -185,19 +198,32 @@ export class Estimate {
     return { cost: UNION + found + sumOf(related), way: { kind: 'gathered', by: 'all' } } as const;
   }
 
-  /** A walk in vain costs no more than the way after it. */
-  #afterWalk<Way extends Exclude<ChosenWay, undefined>>(way: Way, cost: number): Way | undefined {
-    if (cost > this.#table.rows * this.#tested) return undefined;
-    const least = Math.max(WALK_FACTOR * this.#walked, cost / this.#tested / 2);
+  /** The first way up to some length, and the other one after it: a walk in vain costs about as much as that. */
+  #bounded(first: ValueRange | undefined, way: Exclude<ChosenWay, ValueRange | undefined>, cost: number): ChosenWay {
+    const of = first?.of;
+    const share = of === undefined ? 1 : this.#shareIn(of);
+    const rows = this.#table.rows * share;
+    if (this.#isSure(of) || cost > rows * this.#tested) return first;
+    const least = Math.max(WALK_FACTOR * this.#walked * share, cost / this.#tested / 2);
     const walk = WALKS.find((each) => each >= least) ?? WALKS.at(-1)!;
-    return 2 * walk < this.#table.rows ? { ...way, walk } : undefined;
+    if (2 * walk >= rows) return first;
+    return { ...way, walk, ...(of !== undefined && { within: of }) };
   }
 
-  /** Nothing decides what a walk meets but columns of the record whose values are spread over the order. */
-  get #isSure(): boolean {
+  #shareIn(of: ValueRange['of']): number {
+    return 'tests' in of ? this.#waysKeys(of).found : shareOf(this.#table, of);
+  }
+
+  /** Nothing decides what a walk meets but single columns of the record, whose values are spread over the order. */
+  #isSure(of?: ValueRange['of']): boolean {
     const { filters, opaque, lookUps, isOpen, isById } = this.#question;
-    if (filters.length > 0 || opaque !== undefined || lookUps.length > 0) return false;
-    return isById || isOpen || (this.#isOfTable && this.#branches.every(({ isClustered }) => !isClustered));
+    if (opaque !== undefined || lookUps.length > 0) return false;
+    if (of !== undefined && !('tests' in of)) return isOpen && filters.length === 1;
+    if (filters.length > 0) return false;
+    if (isOpen || of !== undefined) return of === undefined || isWhole(of);
+    const branches = this.#branches;
+    if (branches.length === 0 || !branches.every(({ branch }) => isWhole(branch))) return false;
+    return isById || (this.#isOfTable && branches.every(({ isClustered }) => !isClustered));
   }
 
   /** The order of the page is about the order of the table. */
@@ -310,7 +336,11 @@ export class Estimate {
   }
 }
 
-export interface EstimatedBranch {
+/** Each row of its ranges is one of the branch. */
+const isWhole = ({ isOneRange, count, tests, others }: Branch): boolean =>
+  tests.length + others === (isOneRange || count?.kind === 'list' ? 1 : 0);
+
+interface EstimatedBranch {
   readonly branch: Branch;
   readonly cost: number;
   /** All rows of the branch, and its keys as rows. */

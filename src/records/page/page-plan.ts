@@ -12,8 +12,7 @@ import {
   type PlacedFilter,
 } from '../../policy/filter.ts';
 import type { Row } from '../../policy/types.ts';
-import type { ManyToMany } from '../../schema/model/model.ts';
-import { join, Place, plannedFor, raw, type Sql, SqlForm, sql } from '../../sql.ts';
+import { join, Place, plannedFor, raw, type Sql, SqlForm, sql, tested } from '../../sql.ts';
 import { type AccessContext, lookingUpIn, type Store, type UnindexedUse, visibilityOf } from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Expand } from '../expand.ts';
@@ -23,9 +22,10 @@ import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
 import type { AnsweredPermits } from '../shape-memory.ts';
 import type { CountKind } from './count.ts';
 import type { Position } from './cursor.ts';
-import { amongWalked, tested } from './first-ids.ts';
+import { amongWalked } from './first-ids.ts';
 import {
   anyWindowOf,
+  columnOrderOf,
   isById,
   type Keyset,
   keysetOf,
@@ -36,8 +36,8 @@ import {
   windowOf,
 } from './keyset.ts';
 import type { OpaqueFilter, PageQuestion } from './page-costs.ts';
-import { NO_CHOICE, type PageChoice, type PageWay } from './page-planner.ts';
-import { isTargetReadable, linkedRows, type RelatedFilter, relatedCondition } from './related-filters.ts';
+import { NO_CHOICE, type PageChoice, type PageWay, type RangeWay } from './page-planner.ts';
+import { isTargetReadable, linkedRows, linkFilterOf, type RelatedFilter, relatedCondition } from './related-filters.ts';
 import { unindexedUses } from './unindexed-uses.ts';
 
 /** All filters must match. */
@@ -133,7 +133,7 @@ export function askedPage(
   const links = related.length === 0 ? undefined : linkTestOf(related);
   const [first] = sort;
   const byId = first === undefined || isById(first);
-  const order = byId || !endsEarly ? undefined : orderOf(first, sort);
+  const order = byId || !endsEarly ? undefined : columnOrderOf(first, sort);
   const ofAll = () => permit.lookingUp(store.pages.isNotMany, true);
   const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : ofAll();
   const most = limit + 1 + offset;
@@ -149,33 +149,9 @@ export function askedPage(
   return { ...bound, position, endsEarly, rule, whole: isWhole ? ofAll() : undefined, ...choice, isPlannedFor };
 }
 
-/** An index has the column and the id, in one direction. */
-function orderOf({ path, descending }: Sorting, [, second]: readonly Sorting[]): PageQuestion['order'] {
-  const isWhole = second === undefined ? !descending : isById(second) && second.descending === descending;
-  return { column: path.field!.column, isWhole };
-}
-
-/** An index has the order. The caller's rules may hide values of a field, of which no index knows. */
-export function isInOrderOfIndex(
-  { pages }: Store,
-  { collection, member }: AccessContext,
-  [first]: readonly Sorting[],
-): boolean {
-  if (first === undefined || isById(first)) return true;
-  const { steps, field } = first.path;
-  if (steps.length > 0 || field === undefined || !pages.indexedOf(collection).has(field.column)) return false;
-  return (member(collection.name, field.name, 'read')?.verdict ?? 'allow') === 'allow';
-}
-
 const NO_RELATED_FILTERS: readonly RelatedFilter[] = [];
 
 const isRelated = (filter: ExactFilter): filter is RelatedFilter => filter.kind === 'has_one' || filter.kind === 'any';
-
-type LinkFilter = RelatedFilter & { readonly relation: ManyToMany };
-
-/** The first filter whose links a statement may start from. */
-const linkFilterOf = (related: readonly RelatedFilter[]): LinkFilter | undefined =>
-  related.find((filter): filter is LinkFilter => filter.relation.kind === 'many_to_many');
 
 /** The planner estimates the links of a filter by this test. */
 function linkTestOf(related: readonly RelatedFilter[]): PageQuestion['links'] {
@@ -334,7 +310,8 @@ class PageStatements {
       const { collection } = this.#access;
       const after = this.#after(this.keyset);
       const source = { collection, rows: this.#rows, after, conditions, descending: this.keyset.byId!.descending };
-      const first = this.#store.pages.condition(way, this.#rule, source);
+      const walked = this.#walkedIn(way.within, this.keyset);
+      const first = this.#store.pages.condition(way, this.#rule, { ...source, walked });
       return this.#selected(this.keyset, { rows: this.#rows, conditions: [first] }, anyWindowOf(most, offset));
     }
     if (way !== undefined) return this.#foundBy(way, windowOf(most, offset));
@@ -388,14 +365,14 @@ class PageStatements {
         const { halves } = keyset;
         // The rows without a value are one range, and the last of the order.
         const isAtEnd = halves !== undefined && this.#position?.[0] === null;
-        if (way.walk === undefined || isAtEnd) return this.#selected(keyset, gathered, window);
+        if (way.walk === 0 || isAtEnd) return this.#selected(keyset, gathered, window);
         const present = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
         const walked = halves?.present ?? keyset;
         const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
         const most = mostOf(upTo.rows, upTo.place);
-        const { columns, order } = walked;
+        const { columns } = walked;
         const conditions = [...this.#tests, ...others, ...permitted];
-        const from = this.#rows.where(...this.#after(walked), ...present);
+        const { from, order } = this.#walkedIn(way.within, walked, present);
         const among = amongWalked({ from, columns, order, most, rows: way.walk, conditions }, [
           sql`(
            SELECT ${join([raw('t.id'), ...keyset.columns], ', ')}
@@ -406,6 +383,25 @@ class PageStatements {
         return this.#selected(keyset, { rows: this.#rows, conditions: [among] }, window);
       }
     }
+  }
+
+  /** The rows of a walk, in the whole order or in the range of one value. */
+  #walkedIn(within: RangeWay | undefined, keyset: Keyset, conditions: readonly Sql[] = []) {
+    const after = this.#after(keyset);
+    if (within === undefined) return { from: this.#rows.where(...after, ...conditions), order: keyset.order };
+    const { column, range } = this.#rangeIn(within);
+    return { from: this.#rows.where(range, ...after, ...conditions), order: keyset.within(column).order };
+  }
+
+  #rangeIn(within: RangeWay): { readonly column: string; readonly range: Sql } {
+    if (within.kind === 'rule range') {
+      const [branch] = this.#store.pages.chosenBranches(within.ways, this.#rule, this.#access.collection);
+      return { column: branch!.column, range: branch!.range! };
+    }
+    const { column } = within;
+    const place = this.#page.filters.findIndex((filter) => filter.hasRange(column));
+    const valuesOf = ({ page: { filters } }: PageValues) => filters[place]!.values;
+    return { column, range: this.#page.filters[place]!.placedRange('t', column, valuesOf) };
   }
 
   #placed(count: (page: AskedPage) => number): PlacedRows {

@@ -10,8 +10,8 @@ import type { IsFew } from '../../policy/types.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
-import { amongFirstIds, type RowSource } from './first-ids.ts';
-import { type ChoosesWay, type ChosenWay, Estimate, type Gathered, type PageQuestion } from './page-costs.ts';
+import { amongFirstIds, type RowSource, type WalkedRows } from './first-ids.ts';
+import { type ChoosesWay, type ChosenWay, Estimate, type PageQuestion } from './page-costs.ts';
 import { estimatedKeys, isFrequentValue, isRareValue, UNKNOWN_KEYS } from './row-shares.ts';
 import type { StatisticsOf } from './table-statistics.ts';
 
@@ -25,21 +25,29 @@ interface PageSearch
 }
 
 /** The way to a page. INVARIANT: no two ways have one `text`, the part of the page's shape that values decide. */
-export type PageWay = { readonly text: string } & (
-  | BranchesWay
+export type PageWay = BranchesWay | GatheredWay | RangeWay;
+
+export type RangeWay = { readonly text: string } & (
   | { readonly kind: 'rule range'; readonly ways: string }
   | { readonly kind: 'filter range'; readonly column: string }
-  | Gathered
 );
-
-interface BranchesWay {
+interface Walking {
+  readonly text: string;
+  /** The rows of a walk before; 0: none. */
+  readonly walk: number;
+  /** The walk is in this range. */
+  readonly within: RangeWay | undefined;
+}
+interface BranchesWay extends Walking {
   readonly kind: 'branches';
   /** A character for each branch: its place among its alternatives. */
   readonly ways: string;
   /** The first ids that each branch gives. */
   readonly length: number;
-  /** The rows of a walk before the branches; 0: none. */
-  readonly walk: number;
+}
+interface GatheredWay extends Walking {
+  readonly kind: 'gathered';
+  readonly by: 'filters' | 'keys' | 'all';
 }
 
 export interface PageChoice {
@@ -71,6 +79,8 @@ const UNKNOWN_WALK = 1_000;
 
 interface ChosenPage extends Omit<RowSource, 'length'> {
   readonly collection: Collection;
+  /** The rows of the walk, if there is one. */
+  readonly walked: Pick<WalkedRows, 'from' | 'order'>;
 }
 
 export class PagePlanner {
@@ -110,19 +120,12 @@ export class PagePlanner {
     const isChosen = branches !== undefined || isServed || isPart || search.opaque !== undefined;
     const ways = isById ? { branches } : { branches: undefined, unordered: branches };
     const chosen = isChosen ? this.#chooses({ ...search, ...ways, table, indexed, isOpen }) : undefined;
-    let way: PageWay | undefined;
-    if (chosen?.kind === 'gathered') way = { ...chosen, text: `gathered ${chosen.by} ${chosen.walk}` };
-    else if (chosen?.kind === 'branches') {
-      const ways = chosen.branches.map(({ place }) => place).join('');
-      // A longer range has the same first ids.
-      const length = LENGTHS.find((each) => each >= search.most) ?? search.most;
-      const walk = chosen.walk ?? 0;
-      way = { kind: 'branches', ways, length, walk, text: `${ways} ${length} ${walk}` };
-    } else if (chosen !== undefined) way = rangeOf(chosen.of);
+    const way = chosen && wayOf(chosen, search.most);
     const statistics = this.#statisticsOf(table);
     if (statistics === undefined) return { way, isPlannedFor: false };
     // PostgreSQL knows nothing of the values of a range but that it is one.
-    const range = way?.kind === 'filter range' ? way.column : undefined;
+    const found = way !== undefined && 'walk' in way ? way.within : way;
+    const range = found?.kind === 'filter range' ? found.column : undefined;
     const isFrequent = (test: ColumnValues): boolean => isFrequentValue(test, range, statistics);
     const { filters, links } = search;
     const linked = links && this.#statisticsOf(links.table);
@@ -140,7 +143,8 @@ export class PagePlanner {
    */
   condition({ ways, length, walk }: BranchesWay, permit: Permit, page: ChosenPage): Sql {
     const chosen = this.chosenBranches(ways, permit, page.collection);
-    return amongFirstIds(chosen, { ...page, length }, walk === 0 ? undefined : { rule: permit.where('t'), rows: walk });
+    const walked = walk === 0 ? undefined : { ...page.walked, rule: permit.where('t'), rows: walk };
+    return amongFirstIds(chosen, { ...page, length }, walked);
   }
 
   /** The branches that a way has chosen, each found as the way has it. */
@@ -171,7 +175,20 @@ export class PagePlanner {
 
 export const NO_CHOICE: PageChoice = { way: undefined, isPlannedFor: false };
 
-function rangeOf(of: Branch | ColumnValues): PageWay {
+function wayOf(chosen: Exclude<ChosenWay, undefined>, most: number): PageWay {
+  if (chosen.kind === 'range') return rangeOf(chosen.of);
+  const walk = chosen.walk ?? 0;
+  const within = chosen.within && rangeOf(chosen.within);
+  const after = `${walk} ${within?.text}`;
+  if (chosen.kind === 'gathered')
+    return { kind: 'gathered', by: chosen.by, walk, within, text: `gathered ${chosen.by} ${after}` };
+  const ways = chosen.branches.map(({ place }) => place).join('');
+  // A longer range has the same first ids.
+  const length = LENGTHS.find((each) => each >= most) ?? most;
+  return { kind: 'branches', ways, length, walk, within, text: `${ways} ${length} ${after}` };
+}
+
+function rangeOf(of: Branch | ColumnValues): RangeWay {
   if (!('tests' in of)) return { kind: 'filter range', column: of.column, text: `= ${of.column}` };
   return { kind: 'rule range', ways: `${of.place}`, text: `rule ${of.place}` };
 }

@@ -9,6 +9,12 @@ export type RelatedFilter =
   | { readonly kind: 'has_one'; readonly relation: HasOne; readonly id: string }
   | { readonly kind: 'any'; readonly relation: HasMany | ManyToMany; readonly id: string };
 
+type LinkFilter = RelatedFilter & { readonly relation: ManyToMany };
+
+/** The first filter whose links a statement may start from. */
+export const linkFilterOf = (related: readonly RelatedFilter[]): LinkFilter | undefined =>
+  related.find((filter): filter is LinkFilter => filter.relation.kind === 'many_to_many');
+
 /** `rows`: the listed records, named `t`. */
 export interface ListedRows {
   readonly access: AccessContext;

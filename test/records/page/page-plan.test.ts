@@ -8,12 +8,12 @@ import type { Row } from '../../../src/policy/types.ts';
 import { Store } from '../../../src/records/access-context.ts';
 import type { Expand } from '../../../src/records/expand.ts';
 import type { CountKind } from '../../../src/records/page/count.ts';
+import { isInOrderOfIndex } from '../../../src/records/page/keyset.ts';
 import type { ChoosesWay } from '../../../src/records/page/page-costs.ts';
 import {
   askedPage,
   boundList,
   type ExactFilter,
-  isInOrderOfIndex,
   PagePlan,
   type PageValues,
   pageShape,

@@ -199,7 +199,7 @@ describe('the way to a page', () => {
 
   it.each([
     ['few of the related rows permit a record: their keys', 'rare', { kind: 'branches' }],
-    ['some do: a walk, then their keys', 'some', { kind: 'branches', walk: 5_000 }],
+    ['some do: a walk, then their keys', 'some', { kind: 'branches', walk: 2_000 }],
     ['many do: a walk, then all', 'many', { kind: 'gathered', by: 'all', walk: 2_000 }],
     ['nearly all do: a walk, then all', 'most', { kind: 'gathered', by: 'all', walk: 2_000 }],
   ])('looks up related rows: %s', (_, status, expected) => {
@@ -260,6 +260,25 @@ describe('the way to a page', () => {
     expect(wayTo('published', 'stage')).toBeUndefined();
     expect(wayTo('published', 'slug')).toEqual({ kind: 'gathered', by: 'all', walk: 10_000 });
     expect(wayTo('x', 'slug')).toEqual({ kind: 'gathered', by: 'all' });
+  });
+
+  it('the range of a value is bounded where other tests decide which of its many rows match', () => {
+    const known = tables(100_000);
+    const wayTo = (question: Partial<PageQuestion>) =>
+      shortestWay({ ...QUESTION, branches: undefined, ...question }, (table) => known.get(table));
+    const [draft, mine] = [
+      { ...one('status', 'draft'), tests: [{ column: 'status', values: ['draft'] }] },
+      one('owner_id', 'x', 1),
+    ];
+    expect(wayTo({ branches: [draft] })).toEqual({ kind: 'range', of: draft });
+    const narrowed = { ...draft, others: 1 };
+    expect(wayTo({ branches: [narrowed] })).toEqual({ kind: 'gathered', by: 'all', walk: 10_000, within: narrowed });
+    // The rows of a rare value are read sooner than all that match.
+    expect(wayTo({ branches: [mine] })).toEqual({ kind: 'range', of: mine });
+    const filters = [{ column: 'stage', values: ['old'] }];
+    const [of] = filters;
+    expect(wayTo({ filters, isOpen: true })).toEqual({ kind: 'range', of });
+    expect(wayTo({ filters })).toEqual({ kind: 'gathered', by: 'all', walk: 10_000, within: of });
   });
 
   it('begins with the rows of a search or of a relation test, if the database expects few', () => {
