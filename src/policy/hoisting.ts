@@ -4,12 +4,12 @@
  */
 import type { KeyCount, LookUp, RowShare } from './branch.ts';
 import { isValueTest, valuesOfTest } from './column-facts.ts';
-import type { ColumnRef, Condition, Exists, Source } from './condition.ts';
+import type { ColumnRef, Condition, ConditionOperand, Exists, Source } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { isTo } from './scalar-types.ts';
 import type { CatalogCollection } from './types.ts';
-import { columnsOf, conjunctsOf, innerOf, sourcesIn } from './visit.ts';
+import { columnsOf, conjunctsOf, innerOf, nodesOf, sourcesIn } from './visit.ts';
 
 export function readsMoreThanId(condition: Condition, source: Source): boolean {
   return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
@@ -88,11 +88,25 @@ function isSelective(cond: Condition): boolean {
 
 // ---------------------------------------------------------------- look-ups
 
-/** An index may serve the condition on a related row by itself, without the key by which the row is looked up. */
+/**
+ * The condition on a related row compares its columns with a value of the request, so that an index may serve it without
+ * the key by which the row is looked up; and a plan for all values misjudges how many rows it has.
+ */
 export function isServedAlone(item: Condition, { source, relation, target }: Exists): boolean {
+  const isOfRequest = nodesOf(item).some((node) => node.kind === 'test' && [node.left, node.right].some(isSlot));
+  if (item.kind === 'exists' || !isOfRequest) return false;
   const columns = columnsOf(item).filter((ref) => ref.source.id === source.id && ref.column !== 'id');
-  if (item.kind === 'exists' || columns.length === 0) return false;
-  return !('viaColumn' in relation) || !columns.some(({ column }) => areOfOneKey(target, column, relation.viaColumn));
+  if (columns.length === 0 || !('viaColumn' in relation)) return columns.length > 0;
+  return !columns.some(({ column }) => areOfOneKey(target, column, relation.viaColumn));
+}
+
+const isSlot = ({ kind }: ConditionOperand): boolean => kind === 'slot';
+
+/** The same for the rows of a record of the request, of which a row outside names one by another column. */
+export function isKeyServedAlone(exists: Exists): boolean {
+  const list = exists.key.kind === 'slot' ? keyListOf({ ...exists, guard: undefined }) : undefined;
+  const { relation, target } = exists;
+  return list !== undefined && 'viaColumn' in relation && !areOfOneKey(target, list.own.column, relation.viaColumn);
 }
 
 function areOfOneKey({ fields, relations }: CatalogCollection, one: string, other: string): boolean {

@@ -19,7 +19,7 @@ import {
   type Source,
   type Test,
 } from '../condition.ts';
-import { isHoistable, isServedAlone, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
+import { isHoistable, isKeyServedAlone, isServedAlone, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
 import { OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
@@ -176,7 +176,8 @@ export class Printer {
   #semiJoin(exists: Exists, fence = empty, how: ConditionsOf = {}): Sql {
     const { from, link, tenant } = this.#rowsOf(exists);
     const key = this.#key(exists);
-    const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
+    const isOfKey = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
+    const match = how.isByKey === true && isKeyServedAlone(exists) ? tested(isOfKey) : isOfKey;
     const parts = [match, ...this.#isOfTenant(exists, tenant), ...this.#conditions(exists, how)];
     const word = raw(exists.negated ? 'NOT EXISTS' : 'EXISTS');
     return sql`${word} (SELECT 1 FROM ${from} WHERE ${join(parts, ' AND ')}${fence})`;

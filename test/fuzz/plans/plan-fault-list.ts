@@ -33,7 +33,7 @@ export const PLAN_FAULTS: readonly Fault[] = [
   fault(
     CONTEXT,
     'related records have lists of keys',
-    /'read'\)\.lookingUp\(\)\.where\(alias\)/,
+    /'read'\)\.lookingUp\(isFew\)\.where\(alias\)/,
     "'read').where(alias)",
   ),
 ];
