@@ -95,8 +95,9 @@ const ORDERED = 0.9;
 /** Rows of filters that are found first, in an order that no index has or by an index of their own. */
 const MOST_FILTERED = 5_000;
 /**
- * A walk ends after so many times the rows that it is expected to pass: nothing is known of how the order of the page
- * goes together with keys, with a filter, or with the order of another column.
+ * A walk that may come to its end in vain is taken where it is expected to cost so many times less than the way after it,
+ * and it ends once it costs so much: nothing is known of how the order of the page goes together with keys, with a filter,
+ * or with the order of another column.
  */
 const WALK_FACTOR = 2;
 const WALKS = [200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
@@ -156,7 +157,7 @@ export class Estimate {
     const first = ofValue !== undefined && ofValue.cost <= limit ? ofValue : walk;
     if (best === undefined) return first.way;
     if (best.cost < first.cost) return best.way;
-    return this.#links === undefined ? this.#bounded(first.way, best.way, best.cost) : first.way;
+    return this.#links === undefined ? this.#bounded(first, best) : first.way;
   }
 
   /** The page is in another order than that of the ids. */
@@ -182,8 +183,8 @@ export class Estimate {
     if (best === undefined) return undefined;
     // All rows of one value are read before the first of them is known.
     const ofValue = order.isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
-    if (best.cost < (this.#walked + ofValue) * this.#tested) return best.way;
-    return this.#bounded(undefined, best.way, best.cost);
+    const cost = (this.#walked + ofValue) * this.#tested;
+    return best.cost < cost ? best.way : this.#bounded({ cost, way: undefined }, best);
   }
 
   /** All rows of a table that is not small, as PostgreSQL finds them. */
@@ -198,16 +199,15 @@ export class Estimate {
     return { cost: UNION + found + sumOf(related), way: { kind: 'gathered', by: 'all' } } as const;
   }
 
-  /** The first way up to some length, and the other one after it: a walk in vain costs about as much as that. */
-  #bounded(first: ValueRange | undefined, way: Exclude<ChosenWay, ValueRange | undefined>, cost: number): ChosenWay {
-    const of = first?.of;
-    const share = of === undefined ? 1 : this.#shareIn(of);
-    const rows = this.#table.rows * share;
-    if (this.#isSure(of) || cost > rows * this.#tested) return first;
-    const least = Math.max(WALK_FACTOR * this.#walked * share, cost / this.#tested / 2);
+  /** The first way up to some length, and the other one after it. */
+  #bounded(first: Costed<ValueRange | undefined>, { cost, way }: Costed<Exclude<ChosenWay, ValueRange | undefined>>) {
+    const of = first.way?.of;
+    const rows = this.#table.rows * (of === undefined ? 1 : this.#shareIn(of));
+    if (this.#isSure(of) || cost > rows * this.#tested) return first.way;
+    const least = cost / this.#tested / WALK_FACTOR;
     const walk = WALKS.find((each) => each >= least) ?? WALKS.at(-1)!;
-    if (2 * walk >= rows) return first;
-    return { ...way, walk, ...(of !== undefined && { within: of }) };
+    if (2 * walk >= rows) return first.way;
+    return cost < WALK_FACTOR * first.cost ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
   }
 
   #shareIn(of: ValueRange['of']): number {
@@ -334,6 +334,11 @@ export class Estimate {
     const found = count?.kind === 'list' ? own : foundBy(count, { keys, ofKey, statisticsOf: this.#statisticsOf });
     return { way, keys, keyRows: count?.kind === 'list' ? 0 : estimated, ofKey, found, rest };
   }
+}
+
+interface Costed<Way> {
+  readonly cost: number;
+  readonly way: Way;
 }
 
 /** Each row of its ranges is one of the branch. */
