@@ -71,7 +71,7 @@ collections:
     // PostgreSQL knows how many rows have a value that the rule states.
     const others = '"t_1"."rank" > 3::int8 OFFSET 0)';
     expect(lookedUp('')).toBe(`${rows} AND ("t_1"."owner_id" = $1::uuid) IS TRUE AND ${others}`);
-    expect(lookedUp(', unique: { within: folder }')).toBe(`${rows} AND "t_1"."owner_id" = $1::uuid AND ${others}`);
+    expect(lookedUp(', unique: within_folder')).toBe(`${rows} AND "t_1"."owner_id" = $1::uuid AND ${others}`);
   });
 
   it('has lists of the keys that are few, within the rows that are looked up', () => {
