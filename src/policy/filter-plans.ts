@@ -16,7 +16,7 @@ import { type Binding, type RequestPlan, requestPlanOf } from './lower/specialis
 import { OPERATORS } from './operators.ts';
 import type { Catalog, Checked, Verdict } from './types.ts';
 import type { Readable, Visibility } from './visibility.ts';
-import { conjunctsOf } from './visit.ts';
+import { conjunctsOf, nodesOf } from './visit.ts';
 
 const MOST_PLANS = 512;
 /** The limit of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
@@ -116,10 +116,10 @@ class AskedVerdicts implements Visibility {
 const verdictOf = (rule: Readable | undefined): Verdict => rule?.verdict ?? 'allow';
 
 /**
- * A filter that searches by an index of its own, or is one relation test; or has relation tests beside others, or tests
- * other than for values.
+ * A filter that searches by an index of its own, or is one relation test; or has relation tests beside others; or tests
+ * the record alone, and not for values.
  */
-export type Opacity = 'search' | 'related' | 'mixed';
+export type Opacity = 'search' | 'related' | 'mixed' | 'own';
 
 const isOneList = (exists: Exists): boolean =>
   exists.relation.kind !== 'ancestors' && exists.colocated === undefined && isSeparable(exists);
@@ -128,7 +128,8 @@ function opacityOf(cond: Condition): Opacity | undefined {
   if (cond.kind === 'exists') return isOneList(cond) ? 'related' : 'mixed';
   if (conjunctsOf(cond).some((part) => part.kind === 'test' && OPERATORS[part.op].sides === 'search')) return 'search';
   const isOfValues = cond.kind === 'const' || conjunctsOf(cond).every((part) => isValueTest(part));
-  return isOfValues ? undefined : 'mixed';
+  if (isOfValues) return undefined;
+  return nodesOf(cond).some(({ kind }) => kind === 'exists') ? 'mixed' : 'own';
 }
 
 interface PrintedFilter {

@@ -139,7 +139,7 @@ export class Estimate {
     const { opaque } = this.#question;
     const ofRule = this.#ofRule;
     // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
-    if (opaque !== undefined && opaque.kind !== 'mixed' && opaque.rows <= MOST_FILTERED) {
+    if (opaque !== undefined && isFoundAlone(opaque) && opaque.rows <= MOST_FILTERED) {
       const found = this.#ofOpaque!;
       return ofRule !== undefined && ofRule.cost < Math.min(found.cost, INSTANT) ? ofRule.way : found.way;
     }
@@ -167,7 +167,7 @@ export class Estimate {
       this.#table.rows * productOf(tests.map((test) => shareOf(this.#table, test)));
     // PostgreSQL chooses among all ways to read all rows, but for an index of a search, and related rows.
     if (order === undefined && opaque !== undefined) {
-      const isShort = opaque.kind !== 'mixed' && opaque.rows <= Math.min(MOST_FILTERED, this.#permittedRows);
+      const isShort = isFoundAlone(opaque) && opaque.rows <= Math.min(MOST_FILTERED, this.#permittedRows);
       return isShort ? this.#ofOpaque!.way : undefined;
     }
     const byFilters = { kind: 'gathered', by: 'filters' } as const;
@@ -236,7 +236,7 @@ export class Estimate {
   /** The cost of a row whose filter reads other rows. */
   get #filterCost(): number {
     const { opaque } = this.#question;
-    return opaque === undefined || opaque.kind === 'search' ? 0 : LINKED;
+    return opaque === undefined || opaque.kind === 'search' || opaque.kind === 'own' ? 0 : LINKED;
   }
 
   /** All rows that the filters find, by the estimate of the database. */
@@ -335,6 +335,9 @@ export class Estimate {
     return { way, keys, keyRows: count?.kind === 'list' ? 0 : estimated, ofKey, found, rest };
   }
 }
+
+/** The filter finds its rows by an index of its own, or from related rows. */
+const isFoundAlone = ({ kind }: OpaqueFilter): boolean => kind === 'search' || kind === 'related';
 
 interface Costed<Way> {
   readonly cost: number;
