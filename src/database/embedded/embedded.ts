@@ -79,7 +79,7 @@ class EmbeddedDatabase implements Database {
   readonly rows: Database['rows'] = (statement, options = {}) =>
     options.lane === 'slow' || options.lane === 'query'
       ? this.#rowsInTime(statement, options).catch(timeLimitError)
-      : this.#statements.history.speedOf(statement.text) === 'quick'
+      : options.lane !== 'estimate' && this.#statements.history.speedOf(statement.text) === 'quick'
         ? this.#batcher.rows(statement)
         : this.#rowsAlone(statement);
   readonly run: Database['run'] = async (statement) => countOf(await this.#alone(statement, 'unknown'));

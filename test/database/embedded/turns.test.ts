@@ -55,6 +55,15 @@ it.each(['quick', 'estimate'] as const)(
   },
 );
 
+it('an estimate of another caller is not held up by gathered ones', async () => {
+  const estimate = (id: string): Promise<unknown> => ask(id, 'SELECT 7', { lane: 'estimate' });
+  for (let i = 0; i < 3; i++) await estimate('ann');
+  const events: string[] = [];
+  const asked = [...Array<string>(8).fill('ann'), 'bob'].map((id) => estimate(id).then(() => events.push(id)));
+  await Promise.all(asked);
+  expect(events.indexOf('bob')).toBeLessThan(4);
+});
+
 /** The most turns of another caller beside five reads in a row, until that caller has had so many. */
 async function turnsBesideFiveReads(turns: () => number, enough: number, lane?: Lane): Promise<number> {
   const before: number[] = [];
