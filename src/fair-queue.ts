@@ -27,7 +27,7 @@ export interface FairQueueOptions {
   readonly places: number;
   /** Places that only kept work takes, such as sign-in, where all others are taken. */
   readonly kept?: number | undefined;
-  /** Places, of `places`, for callers who have none: who holds the others for long keeps nobody else waiting. */
+  /** Places, of `places`, that only a caller without a place gets: long tasks of one caller leave them free. */
   readonly spare?: number | undefined;
   /** The tasks of one caller that may wait. */
   readonly mostWaiting?: number | undefined;
@@ -99,6 +99,7 @@ export class FairQueue {
     const own = turns.get(caller.id) ?? [];
     const refusal = this.#refusalOf(caller, own, turns.size);
     if (refusal !== undefined) {
+      // A flood of refusals, each of which brings the next request, would take the processor from other callers.
       await pause(REFUSAL_MS * (1 + Math.random()));
       throw refusal;
     }
@@ -165,10 +166,7 @@ export class FairQueue {
     }, ms);
   }
 
-  /**
-   * A short queue is always worth its wait, because a slow service may have been an exception. A caller who floods the
-   * queue is refused late: who asks again at once would take the processor from others.
-   */
+  /** A short queue is always worth its wait, because a slow service may have been an exception. */
   #refusalOf(caller: Caller, own: readonly Waiting[], callers: number): Error | undefined {
     const { mostWaiting = 1_000, maxWaitMs = MAX_WAIT_MS } = this.#options;
     const expected = (own.length * Math.max(1, callers) * this.#mean) / this.places;

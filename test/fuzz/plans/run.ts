@@ -72,7 +72,7 @@ const MOST_RATIO = 5;
 /** A page may read so many buffers where some form manages with few. */
 const MOST_BUFFERS = 3_000;
 const GOOD_BUFFERS = 300;
-/** So many rows take some hundred ms, in whatever buffers. */
+/** Rows that take some hundred milliseconds, however few buffers hold them. */
 const MOST_ROWS = 1_000_000;
 
 export async function runPlans(number: number, place: PlanPlace, run: PlanRun): Promise<void> {
