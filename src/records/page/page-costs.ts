@@ -68,17 +68,21 @@ export interface OpaqueFilter {
 }
 
 /** The database's own unit of cost, which expects its tables on a disk. */
-const OPAQUE = 0.2;
+const OPAQUE = 0.4;
 /** The cost of a way that is short even where the estimate of another one is wrong. */
 const INSTANT = 200;
 /** A descent of an index. Costs are about a microsecond each; only their ratio counts. */
 const RANGE = 4;
-/** A row that an index finds. */
-const FOUND = 0.4;
+/** A page of the table with a row that an index finds. */
+const FOUND = 1;
 /** A row of a table that is read as a whole. */
 const SCANNED = 0.1;
-/** The cost of a row that the walk passes: three times the real one, because matching rows may be spread unevenly. */
-const WALKED = 0.75;
+/** A row that a walk or a range passes, besides its page. */
+const WALKED = 0.25;
+/** A walk is expected to be so many times longer, because matching rows may be spread unevenly. */
+const UNEVEN = 2;
+/** Rows that share a page where the order is that of the table. */
+const ROWS_OF_PAGE = 50;
 /** All rows that match may be more than is expected, where the first ones of branches are not. */
 const UNBOUNDED = 2;
 /** A link, and its row that is looked up; or a row whose link or related row is looked up. */
@@ -100,7 +104,7 @@ const MOST_FILTERED = 5_000;
  * or with the order of another column.
  */
 const WALK_FACTOR = 2;
-const WALKS = [200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
+const WALKS = [51_200, 25_600, 12_800, 6_400, 3_200, 1_600, 800, 400, 200];
 
 export class Estimate {
   readonly #question: PageQuestion;
@@ -111,15 +115,17 @@ export class Estimate {
   /** The share of all rows that the filters leave. */
   readonly #filtered: number;
   readonly #branches: readonly EstimatedBranch[];
-  /** The cost to look up the related rows of a row. */
+  /** The cost to look up the related rows of a row for the rule. */
   readonly #lookedUp: number;
-  /** The cost of a row that is tested. */
-  readonly #tested: number;
+  /** The same for the filter. */
+  readonly #filterCost: number;
+  /** How far the order of the page is that of the table, from 0 to 1. */
+  readonly #clustering: number;
   /** The rows that a walk passes. */
   readonly #walked: number;
 
   constructor(question: PageQuestion, table: TableStatistics, statisticsOf: StatisticsOf) {
-    const { filters, opaque, branches, unordered, lookUps, most } = question;
+    const { filters, opaque, branches, unordered, lookUps, most, isById, order } = question;
     this.#question = question;
     this.#table = table;
     this.#statisticsOf = statisticsOf;
@@ -128,10 +134,13 @@ export class Estimate {
     const shares = filters.map((test) => shareOf(table, test));
     this.#filtered = linked * (opaque === undefined ? productOf(shares) : opaque.rows / Math.max(1, table.rows));
     this.#lookedUp = sumOf(lookUps.map((each) => LINKED + FOUND * rowsOfKey(each, statisticsOf)));
-    this.#tested = WALKED + this.#lookedUp;
+    this.#filterCost = opaque === undefined || opaque.kind === 'search' || opaque.kind === 'own' ? 0 : LINKED;
+    const ordering = table.columns.get(isById ? 'id' : (order?.column ?? ''));
+    // New ids come after all others.
+    this.#clustering = ordering?.clustering ?? (isById ? 1 : 0);
     this.#branches = (branches ?? unordered ?? []).map((branch) => this.#shortest(branch));
     const met = this.#permitted * this.#filtered;
-    this.#walked = met === 0 ? table.rows : Math.min(table.rows, most / met);
+    this.#walked = met === 0 ? table.rows : Math.min(table.rows, (UNEVEN * most) / met);
   }
 
   /** @param served filters that an index serves */
@@ -174,7 +183,7 @@ export class Estimate {
     const least = Math.min(...served.map((test) => rowsOf([test])));
     if (order === undefined) return least <= MOST_FILTERED ? byFilters : undefined;
     const [best] = [
-      { cost: least * FOUND + rowsOf(filters) * this.#tested, way: byFilters },
+      { cost: least * FOUND + rowsOf(filters) * this.#lookedUp, way: byFilters },
       this.#ofOpaque,
       this.#ofAll,
     ]
@@ -183,7 +192,7 @@ export class Estimate {
     if (best === undefined) return undefined;
     // All rows of one value are read before the first of them is known.
     const ofValue = order.isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
-    const cost = (this.#walked + ofValue) * this.#tested;
+    const cost = (this.#walked + ofValue) * this.#passed();
     return best.cost < cost ? best.way : this.#bounded({ cost, way: undefined }, best);
   }
 
@@ -202,12 +211,11 @@ export class Estimate {
   /** The first way up to some length, and the other one after it. */
   #bounded(first: Costed<ValueRange | undefined>, { cost, way }: Costed<Exclude<ChosenWay, ValueRange | undefined>>) {
     const of = first.way?.of;
-    const rows = this.#table.rows * (of === undefined ? 1 : this.#shareIn(of));
-    if (this.#isSure(of) || cost > rows * this.#tested) return first.way;
-    const least = cost / this.#tested / WALK_FACTOR;
-    const walk = WALKS.find((each) => each >= least) ?? WALKS.at(-1)!;
-    if (2 * walk >= rows) return first.way;
-    return cost < WALK_FACTOR * first.cost ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
+    const share = of === undefined ? 1 : this.#shareIn(of);
+    const passed = this.#passed(share);
+    if (this.#isSure(of) || cost > this.#table.rows * share * passed) return first.way;
+    const walk = WALKS.find((each) => each * passed * WALK_FACTOR <= cost) ?? WALKS.at(-1)!;
+    return walk * passed < first.cost ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
   }
 
   #shareIn(of: ValueRange['of']): number {
@@ -229,22 +237,23 @@ export class Estimate {
   /** The order of the page is about the order of the table. */
   get #isOfTable(): boolean {
     const { isById, order } = this.#question;
-    if (isById || order === undefined) return isById;
-    return order.isWhole && (this.#table.columns.get(order.column)?.clustering ?? 0) > ORDERED;
+    return isById || (order?.isWhole === true && this.#clustering > ORDERED);
   }
 
-  /** The cost of a row whose filter reads other rows. */
-  get #filterCost(): number {
-    const { opaque } = this.#question;
-    return opaque === undefined || opaque.kind === 'search' || opaque.kind === 'own' ? 0 : LINKED;
+  /** The cost of a row that a walk passes, or the range of a value that such a share of the rows has. */
+  #passed(share = 1): number {
+    const pages = Math.min(1, 1 - this.#clustering ** 2 + 1 / (ROWS_OF_PAGE * share));
+    return WALKED + FOUND * pages + this.#lookedUp + this.#filterCost;
   }
 
   /** All rows that the filters find, by the estimate of the database. */
   get #ofOpaque() {
-    const { opaque } = this.#question;
+    const { opaque, filters } = this.#question;
     if (opaque === undefined) return undefined;
     const cost = opaque.cost * OPAQUE + opaque.rows * this.#lookedUp;
-    return { cost, way: { kind: 'gathered', by: opaque.kind === 'related' ? 'keys' : 'filters' } } as const;
+    // The keys may be many more than the rows that other filters leave.
+    const isByKeys = opaque.kind === 'related' && filters.length === 0;
+    return { cost, way: { kind: 'gathered', by: isByKeys ? 'keys' : 'filters' } } as const;
   }
 
   /** The records that the rule permits, before the filters. */
@@ -266,15 +275,15 @@ export class Estimate {
 
   get #walk(): number {
     // A walk by the links meets only rows that have one, in the order of the ids.
-    if (this.#links === undefined) return this.#walked * this.#tested;
+    if (this.#links === undefined) return this.#walked * this.#passed();
     const links = this.#links;
     return RANGE + Math.min(links, (this.#walked / Math.max(1, this.#table.rows)) * links) * LINKED;
   }
 
   #rangeOf(served: readonly ColumnValues[]) {
     const costs = served.map((of) => {
-      const read = this.#walked * shareOf(this.#table, of);
-      return { cost: RANGE + read * this.#tested, way: { kind: 'range', of } as const };
+      const share = shareOf(this.#table, of);
+      return { cost: RANGE + this.#walked * share * this.#passed(share), way: { kind: 'range', of } as const };
     });
     return costs.toSorted((a, b) => a.cost - b.cost)[0];
   }
@@ -301,8 +310,8 @@ export class Estimate {
     const costs = ways.map(({ way, keys, keyRows, ofKey, found }) => {
       const met = Math.max((share / found) * this.#filtered, 1e-9);
       const read = Math.min(this.#table.rows * ofKey, this.#question.most / met);
-      const looked = way.others > 0 ? this.#lookedUp : 0;
-      const each = this.#links === undefined ? FOUND + this.#filterCost + looked : LINKED;
+      const looked = way.others > 0 ? 0 : this.#lookedUp;
+      const each = this.#links === undefined ? this.#passed(ofKey) - looked : LINKED;
       const ofKeys = keyRows * FOUND + keys * RANGE;
       return {
         branch: way,
