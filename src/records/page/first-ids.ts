@@ -1,5 +1,6 @@
 /** The SQL of first ids: those of the ranges of branches, and those that a walk of bounded length meets. */
 import { present } from '../../invariant.ts';
+import type { Permit } from '../../policy/access.ts';
 import type { Branch } from '../../policy/branch.ts';
 import { empty, ident, join, raw, type Sql, sql, tested, typedLiteral } from '../../sql.ts';
 
@@ -15,17 +16,14 @@ export interface RowSource {
 }
 
 /** The first rows of the order, tested by the whole rule. */
-interface Walk extends Pick<WalkedRows, 'from' | 'order' | 'rows'> {
-  readonly rule: Sql;
-}
+type Walk = Pick<WalkedRows, 'from' | 'order' | 'rows' | 'rule'>;
 
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
 export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: Walk): Sql {
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
   if (walk === undefined) return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
   const { conditions, length } = source;
-  const most = typedLiteral('int8', length);
-  return amongWalked({ ...walk, columns: [], most, conditions: [...conditions, walk.rule] }, parts);
+  return amongWalked({ ...walk, columns: [], most: typedLiteral('int8', length), conditions }, parts);
 }
 
 export interface WalkedRows {
@@ -37,22 +35,34 @@ export interface WalkedRows {
   readonly rows: number;
   readonly most: Sql;
   readonly conditions: readonly Sql[];
+  readonly rule: Permit;
 }
 
+/** No condition for a permit of every record. */
+export const conditionOf = (permit: Permit): readonly Sql[] => (permit.verdict === 'allow' ? [] : [permit.where('t')]);
+
 /** @param parts SELECTs of ids, which are read only if the walk has not found enough */
-export function amongWalked({ from, columns, order, rows, most, conditions }: WalkedRows, parts: readonly Sql[]): Sql {
-  const first = sql`
+export function amongWalked(walk: WalkedRows, parts: readonly Sql[]): Sql {
+  const { from, columns, order, rows, most, conditions, rule } = walk;
+  const passed = sql`(
     SELECT ${join([raw('t.*'), ...columns], ', ')}
       FROM ${from}
      ORDER BY ${order}
-     LIMIT ${typedLiteral('int8', rows)}`;
+     LIMIT ${typedLiteral('int8', rows)}) AS t`;
+  const permitted = conditionOf(rule);
+  // The rule looks up related rows for the rows that meet the rest: PostgreSQL might begin with it.
+  const isLast = rule.lookUps.length > 0 && conditions.length > 0;
+  const found = isLast
+    ? sql`(SELECT t.* FROM ${passed} WHERE ${join(conditions, ' AND ')} ORDER BY ${order} OFFSET 0) AS t`
+    : passed;
+  const tests = isLast ? permitted : [...conditions, ...permitted];
   const isShort = sql`(SELECT count(*) FROM "walked") < ${most}`;
   const others = parts.map((part) => sql`(SELECT "first".id FROM ${part} AS "first" WHERE ${isShort})`);
   return sql`t.id = ANY(ARRAY(
     WITH "walked" AS MATERIALIZED (
          SELECT ${join([raw('t.id'), ...columns], ', ')}
-           FROM (${first}) AS t
-          WHERE ${join(conditions, ' AND ')}
+           FROM ${found}
+          WHERE ${join(tests, ' AND ')}
           ORDER BY ${order}
           LIMIT ${most})
     SELECT id FROM "walked" UNION ALL ${join(others, ' UNION ALL ')}))`;

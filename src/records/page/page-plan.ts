@@ -22,7 +22,7 @@ import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
 import type { AnsweredPermits } from '../shape-memory.ts';
 import type { CountKind } from './count.ts';
 import type { Position } from './cursor.ts';
-import { amongWalked } from './first-ids.ts';
+import { amongWalked, conditionOf } from './first-ids.ts';
 import {
   anyWindowOf,
   columnOrderOf,
@@ -343,7 +343,6 @@ class PageStatements {
     const { keyset } = this;
     const after = this.#after(keyset);
     const others = inOrder(this.#related);
-    const permitted = conditionOf(this.#rule);
     switch (way.kind) {
       case 'rule range': {
         const [branch] = this.#store.pages.chosenBranches(way.ways, this.#rule, this.#access.collection);
@@ -352,7 +351,7 @@ class PageStatements {
         return this.#selected(keyset.within(branch!.column), { rows: this.#rows, conditions }, window);
       }
       case 'filter range': {
-        const conditions = [...after, ...this.#tests, ...[...others, ...permitted].map(tested)];
+        const conditions = [...after, ...this.#tests, ...[...others, ...conditionOf(this.#rule)].map(tested)];
         return this.#selected(keyset.within(way.column), { rows: this.#rows, conditions }, window);
       }
       case 'gathered': {
@@ -371,9 +370,8 @@ class PageStatements {
         const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
         const most = mostOf(upTo.rows, upTo.place);
         const { columns } = walked;
-        const conditions = [...this.#tests, ...others, ...permitted];
-        const { from, order } = this.#walkedIn(way.within, walked, present);
-        const among = amongWalked({ from, columns, order, most, rows: way.walk, conditions }, [
+        const walk = { columns, most, rows: way.walk, conditions: [...this.#tests, ...others], rule: this.#rule };
+        const among = amongWalked({ ...walk, ...this.#walkedIn(way.within, walked, present) }, [
           sql`(
            SELECT ${join([raw('t.id'), ...keyset.columns], ', ')}
              FROM ${where(...then)}
@@ -428,8 +426,6 @@ class PageStatements {
        ORDER BY ${keyset.order} ${window}`;
   }
 }
-
-const conditionOf = (permit: Permit): readonly Sql[] => (permit.verdict === 'allow' ? [] : [permit.where('t')]);
 
 interface RowSelection {
   readonly rows: Pick<ScopedRows, 'where'>;

@@ -143,7 +143,7 @@ export class PagePlanner {
    */
   condition({ ways, length, walk }: BranchesWay, permit: Permit, page: ChosenPage): Sql {
     const chosen = this.chosenBranches(ways, permit, page.collection);
-    const walked = walk === 0 ? undefined : { ...page.walked, rule: permit.where('t'), rows: walk };
+    const walked = walk === 0 ? undefined : { ...page.walked, rule: permit, rows: walk };
     return amongFirstIds(chosen, { ...page, length }, walked);
   }
 

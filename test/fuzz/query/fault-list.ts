@@ -3,6 +3,7 @@ import { type Fault, fault } from '../faults/fault.ts';
 
 const SIGHT = 'src/policy/lower/masking.ts';
 const KEYSET = 'src/records/page/keyset.ts';
+const FIRST_IDS = 'src/records/page/first-ids.ts';
 const CURSOR = 'src/records/page/cursor.ts';
 const COUNT = 'src/records/page/count.ts';
 const LIST = 'src/records/page/list.ts';
@@ -98,7 +99,7 @@ export const QUERY_FAULTS: readonly Fault[] = [
     'SELECT least(count(*), 3) ${source}',
   ),
   fault(
-    PLAN,
+    FIRST_IDS,
     'a query finds what the list rule hides',
     /permit\.verdict === 'allow' \? \[\] : \[permit\.where\('t'\)\]/,
     '[]',

@@ -58,8 +58,19 @@ export const LIST_FAULTS: readonly Fault[] = [
   fault(FIRST_IDS, 'branches begin again on every page', /\.\.\.of, \.\.\.after, /, '...of, '),
   fault(PLANNER, 'ranges end one record early', /(const length = LENGTHS.*) \?\? most;/, '$1! - 1;'),
   fault(FIRST_IDS, 'a walk that ends early is enough', /FROM "walked"\) < \$\{most\}/, 'FROM "walked") < 1'),
-  fault(FIRST_IDS, 'a walk does not obey the filters', /\[\.\.\.conditions, walk\.rule\]/, '[walk.rule]'),
-  fault(FIRST_IDS, 'a walk does not obey the rule', /\[\.\.\.conditions, walk\.rule\]/, "[...conditions, raw('TRUE')]"),
+  fault(FIRST_IDS, 'a walk does not obey the filters', /: \[\.\.\.conditions, \.\.\.permitted\]/, ': permitted'),
+  fault(
+    FIRST_IDS,
+    'a walk whose rule is tested last does not obey the filters',
+    /FROM \$\{passed\} WHERE \$\{join\(conditions, ' AND '\)\} ORDER/,
+    'FROM ${passed} ORDER',
+  ),
+  fault(
+    FIRST_IDS,
+    'the rows of a walk need no permission',
+    /const permitted = conditionOf\(rule\);/,
+    "const permitted = [raw('TRUE')];",
+  ),
   fault(FIRST_IDS, 'ranges begin at the first id in any order', /raw\(descending \? ' DESC' : ''\)/, "raw('')"),
   fault(
     FIRST_IDS,
@@ -97,12 +108,6 @@ export const LIST_FAULTS: readonly Fault[] = [
     'gathered rows need no permission',
     /\[\.\.\.after, \.\.\.others, \.\.\.this\.#whole\]/,
     '[...after, ...others]',
-  ),
-  fault(
-    PLAN,
-    'the rows of a walk need no permission',
-    /\[\.\.\.this\.#tests, \.\.\.others, \.\.\.permitted\]/,
-    '[...this.#tests, ...others]',
   ),
   fault(
     PLAN,
