@@ -81,22 +81,33 @@ interface Plan extends Readonly<Record<string, unknown>> {
   readonly Plans?: readonly Plan[];
 }
 const numberIn = (plan: Plan, name: string): number => (plan[name] ?? 0) as number;
-function planIn(rows: readonly Cells[]): Plan {
-  const [{ Plan }] = JSON.parse(rows.map(([line]) => line).join('\n')) as [{ readonly Plan: Plan }];
-  return Plan;
+interface Explained {
+  readonly Plan: Plan;
+  readonly 'Execution Time'?: number;
 }
+function explainedIn(rows: readonly Cells[]): Explained {
+  const [explained] = JSON.parse(rows.map(([line]) => line).join('\n')) as [Explained];
+  return explained;
+}
+const planIn = (rows: readonly Cells[]): Plan => explainedIn(rows).Plan;
 const BUFFERS = ['Shared Hit Blocks', 'Shared Read Blocks', 'Temp Read Blocks', 'Temp Written Blocks'];
 /** The reads of a statement; infinite where it was cut off. */
 export interface Reads {
   readonly buffers: number;
   /** Rows of tables, and of tables in memory. */
   readonly rows: number;
+  readonly ms: number;
 }
-const CUT_OFF: Reads = { buffers: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY };
+const CUT_OFF: Reads = {
+  buffers: Number.POSITIVE_INFINITY,
+  rows: Number.POSITIVE_INFINITY,
+  ms: Number.POSITIVE_INFINITY,
+};
 
-const readsOf = (plan: Plan): Reads => ({
+const readsOf = ({ Plan: plan, 'Execution Time': ms = 0 }: Explained): Reads => ({
   buffers: BUFFERS.reduce((sum, name) => sum + numberIn(plan, name), 0),
   rows: Math.round(rowsOf(plan)),
+  ms,
 });
 
 /** The rows that all nodes pass on or drop. */
@@ -164,7 +175,7 @@ export class BufferMeter {
   async #readsOf(execute: string): Promise<Reads> {
     try {
       return readsOf(
-        planIn(await this.#session.text(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${execute}`)),
+        explainedIn(await this.#session.text(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${execute}`)),
       );
     } catch (error) {
       if (error instanceof TooSlow) return CUT_OFF;

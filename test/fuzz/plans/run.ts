@@ -74,6 +74,8 @@ const MOST_BUFFERS = 3_000;
 const GOOD_BUFFERS = 300;
 /** Rows that take some hundred milliseconds, however few buffers hold them. */
 const MOST_ROWS = 1_000_000;
+/** A form is slower than ours where it takes so many times longer: single times are uneven. */
+const SLOWER = 1.5;
 
 export async function runPlans(number: number, place: PlanPlace, run: PlanRun): Promise<void> {
   const random = new Random((run.seed * 1_000_151 + number * 7_933) >>> 0);
@@ -191,8 +193,8 @@ interface Reported {
   readonly again: string;
 }
 
-const textOf = ({ name, statement, buffers, rows }: MeasuredForm): string =>
-  `--- ${name}: ${buffers} buffers, ${rows} rows\n${statement.text.replaceAll(/\n\s*/g, '\n  ')}\n  ${JSON.stringify(statement.values)}`;
+const textOf = ({ name, statement, buffers, rows, ms }: MeasuredForm): string =>
+  `--- ${name}: ${buffers} buffers, ${rows} rows, ${ms.toFixed(1)} ms\n${statement.text.replaceAll(/\n\s*/g, '\n  ')}\n  ${JSON.stringify(statement.values)}`;
 
 /** The form has sent a statement that another form has sent. */
 class KnownStatement extends Error {}
@@ -276,7 +278,7 @@ class PlanSession {
       if (other.shown === undefined) counts.cutOff++;
       else if (ours.shown !== undefined && other.shown !== ours.shown) {
         const what = `${form.name}:\n  ours   ${aroundDifference(ours.shown, other.shown)}\n  other  ${aroundDifference(other.shown, ours.shown)}`;
-        const both = [{ name: form.name, statement, buffers: Number.NaN, rows: Number.NaN }];
+        const both = [{ name: form.name, statement, buffers: Number.NaN, rows: Number.NaN, ms: Number.NaN }];
         return { cause: `bytes, ${form.name}`, list, what, ours: measured, forms: both };
       }
       if (isLong && other.shown !== undefined)
@@ -287,7 +289,8 @@ class PlanSession {
     if (found !== undefined) return found;
     if (!isLong) return undefined;
     if (forms.every(({ buffers }) => buffers === Number.POSITIVE_INFINITY)) counts.slow++;
-    return isTooMany(most, forms, few) ? this.#tooMany(list, measured, forms) : undefined;
+    const others = notSlower(forms, most);
+    return isTooMany(most, others, few) ? this.#tooMany(list, measured, others) : undefined;
   }
 
   /** Finds the smallest list that still shows the same. */
@@ -338,15 +341,16 @@ class PlanSession {
       others ??= (await this.#ask(this.#ours, list, { ...asked, access: asStated(asked.access) })).sent.slice(1);
       if (others[i] === undefined) continue;
       const stated = { name: 'as stated', statement: others[i], ...(await this.#meter.asNew(others[i])) };
-      if (isTooMany(most, [...measured, stated], this.#setting.run.few))
-        return this.#tooMany(list, measured, [stated], 'expand ');
+      const forms = notSlower([...measured, stated], most);
+      if (isTooMany(most, forms, this.#setting.run.few)) return this.#tooMany(list, measured, forms, 'expand ');
     }
     return undefined;
   }
 
   #tooMany(list: AskedList, ours: readonly MeasuredForm[], forms: readonly MeasuredForm[], of = ''): Found {
     const [best] = forms.toSorted((a, b) => a.buffers - b.buffers);
-    const readBy = ({ name, buffers, rows }: MeasuredForm): string => `${name} ${buffers} (${rows} rows)`;
+    const readBy = ({ name, buffers, rows, ms }: MeasuredForm): string =>
+      `${name} ${buffers} (${rows} rows, ${ms.toFixed(1)} ms)`;
     const cause = `buffers ${of}of ${list.collection}: ${best!.name}`;
     return { cause, list, what: `${of}${ours.map(readBy).join(', ')}; ${readBy(best!)} buffers`, ours, forms };
   }
@@ -372,11 +376,17 @@ const KNOWN = 'known';
 const mostOf = (forms: readonly Reads[]): Reads => ({
   buffers: Math.max(...forms.map(({ buffers }) => buffers)),
   rows: Math.max(...forms.map(({ rows }) => rows)),
+  ms: Math.max(...forms.map(({ ms }) => ms)),
 });
+
+/** A form that reads less and takes longer, such as a long list of keys that is compared with each row, is not better. */
+const notSlower = <F extends Reads>(forms: readonly F[], ours: Reads): readonly F[] =>
+  forms.filter(({ ms }) => ms <= SLOWER * ours.ms);
 
 function isTooMany(ours: Reads, forms: readonly Reads[], few: number): boolean {
   const best = Math.min(...forms.map(({ buffers }) => buffers));
   const least = Math.min(...forms.map(({ rows }) => rows));
-  const limit = best <= GOOD_BUFFERS ? Math.min(MOST_BUFFERS, 2 * few) : MOST_RATIO * best;
+  const small = Math.min(MOST_BUFFERS, 2 * few);
+  const limit = best <= GOOD_BUFFERS ? small : Math.max(MOST_RATIO * best, small);
   return ours.buffers > limit || ours.rows > Math.max(MOST_RATIO * least, MOST_ROWS);
 }
