@@ -14,6 +14,17 @@ interface ShapeMember {
   readonly column: string;
   toJson(cell: string): string;
   fromCell(cell: string): unknown;
+  readonly unquotedJson?: ((cell: string) => string) | undefined;
+}
+
+/** The texts around the value of a member; the first begins with the brace. */
+interface Printed {
+  /** `"title":`, with the quotation mark of a value that needs nothing else. */
+  readonly open: string;
+  readonly text: (cell: string) => string;
+  readonly close: string;
+  /** `"title":null` */
+  readonly none: string;
 }
 
 /** Names of members that are shown. The id always is. */
@@ -25,9 +36,7 @@ export class RecordShape {
   /** Cells of the stored columns alone. */
   readonly width: number;
   readonly #members: readonly ShapeMember[];
-  /** `"title":` of each cell, the first with the brace. */
-  readonly #keys: readonly string[];
-  readonly #toJson: readonly ((cell: string) => string)[];
+  readonly #printed: readonly Printed[];
   readonly #columns = new Map<string, Sql>();
   readonly #names: readonly string[];
 
@@ -39,8 +48,7 @@ export class RecordShape {
     this.hasOnes = [...collection.relations.values()].filter((relation) => relation.kind === 'has_one');
     const names = [...members.map(({ name }) => name), ...this.hasOnes.map(({ name }) => name)];
     this.#names = names;
-    this.#keys = names.map((name, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
-    this.#toJson = [...members, ...this.hasOnes.map(() => ID_KIND)].map((kind) => kind.toJson);
+    this.#printed = [...members, ...this.hasOnes.map(({ name }) => ({ ...ID_KIND, name }))].map(printed);
   }
 
   /** The stored columns, of the table named `alias` in the statement. */
@@ -68,7 +76,7 @@ export class RecordShape {
 
   /** The cells of the columns, then of each has_one, beginning at `from`; without the closing brace. */
   open(cells: Cells, from = 0, members?: Members): string {
-    return this.#text(cells, from, this.#keys.length, members);
+    return this.#text(cells, from, this.#printed.length, members);
   }
 
   /** The stored columns alone. */
@@ -81,7 +89,13 @@ export class RecordShape {
     for (let i = 0; i < count; i++) {
       if (i > 0 && members?.has(this.#names[i]!) === false) continue;
       const cell = cells[from + i] ?? null;
-      json += this.#keys[i]! + (cell === null ? 'null' : this.#toJson[i]!(cell));
+      const { open, text, close, none } = this.#printed[i]!;
+      if (cell === null) json += none;
+      else {
+        json += open;
+        json += text(cell);
+        json += close;
+      }
     }
     return json;
   }
@@ -108,16 +122,24 @@ export class RecordShape {
   }
 }
 
+function printed({ name, toJson, unquotedJson }: Omit<ShapeMember, 'column'>, i: number): Printed {
+  const key = `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`;
+  const none = `${key}null`;
+  // V8 joins the parts of an answer once, so each part less saves time.
+  return unquotedJson === undefined
+    ? { open: key, text: toJson, close: '', none }
+    : { open: `${key}"`, text: unquotedJson, close: '"', none };
+}
+
 function* membersOf(collection: Collection): Iterable<ShapeMember> {
-  yield { name: 'id', column: 'id', toJson: ID_KIND.toJson, fromCell: ID_KIND.fromCell };
+  yield { ...ID_KIND, name: 'id', column: 'id' };
   if (collection.kind === 'users') yield ROLES;
   for (const { name, column, type } of collection.fields.values()) {
-    const { toJson, fromCell } = FIELD_KINDS[type];
-    yield { name, column, toJson, fromCell };
+    yield { ...FIELD_KINDS[type], name, column };
   }
   for (const relation of collection.relations.values()) {
     if (relation.kind !== 'belongs_to') continue;
-    yield { name: relation.name, column: relation.column, toJson: ID_KIND.toJson, fromCell: ID_KIND.fromCell };
+    yield { ...ID_KIND, name: relation.name, column: relation.column };
   }
 }
 

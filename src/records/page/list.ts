@@ -67,7 +67,7 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
   const lane = request.isQuery ? 'query' : 'quick';
   const statement = plan.statement.fill(values);
   const source = plan.source?.fill(values);
-  return readWithin({ schema: store.schema, reader, lane }, async (budget) => {
+  return await readWithin({ schema: store.schema, reader, lane }, async (budget) => {
     const reading = readPage(budget, statement, page);
     const isCounted = count !== 'none' && source !== undefined;
     const [rows, counted] = isCounted

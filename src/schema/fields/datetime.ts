@@ -37,6 +37,7 @@ export const datetime: FieldKind = {
   hasEnum: false,
   fromJson: datetimeFromJson,
   toJson: (cell) => `"${canonicalOfCell(cell)}"`,
+  unquotedJson: canonicalOfCell,
   fromCell: canonicalOfCell,
   jsonSchema: () => ({ type: 'string', format: 'date-time' }),
   typescript: () => 'DateTime',

@@ -18,6 +18,7 @@ export const id: FieldKind = {
       : { value: canonical };
   },
   toJson: (cell) => `"${cell}"`,
+  unquotedJson: String,
   fromCell: String,
   jsonSchema: () => ({ type: 'string', format: 'uuid' }),
   typescript: () => 'string',

@@ -54,6 +54,8 @@ export interface FieldKind {
   fromQuery: ScalarKind['readText'];
   /** The text that PostgreSQL printed → JSON text. */
   toJson(cell: string): string;
+  /** The same without its quotation marks, for JSON strings of which no character is escaped. */
+  readonly unquotedJson?: (cell: string) => string;
   /** The text that PostgreSQL printed → the value that policies see. */
   fromCell(cell: string): Scalar;
   /** The value as SQL text, in a comparison with a column of this type or in its DEFAULT. */
