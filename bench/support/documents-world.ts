@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type OpenOptions, openDatabase } from '../../src/database/open-database.ts';
 import { raw } from '../../src/sql.ts';
+import { closeKeptConnections } from '../../test/support/kept-connections.ts';
 import { isolatedUrl, startPostgres, type TestPostgres } from '../../test/support/postgres.ts';
 import { call } from '../movies/client.ts';
 import { copyDataFolder } from './copy-data-folder.ts';
@@ -202,6 +203,7 @@ class Parts {
     const children = this.#children
       .splice(0)
       .filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+    closeKeptConnections();
     const ended = children.map((child) => new Promise((resolve) => child.once('exit', resolve)));
     for (const child of children) child.kill('SIGTERM');
     await Promise.all(ended);

@@ -145,8 +145,8 @@ test('a backup restores every write that was acknowledged before it', async () =
     const { status } = await again.client.get(`/api/files/${id}/content`);
     expect([name, status]).toEqual([name, 200]);
   }
-  await again.server.end('SIGTERM');
-  await server.end('SIGTERM');
+  await again.server.stop();
+  await server.stop();
   expect(await backUp('two.backup')).toMatchObject({ code: 0 });
 });
 
@@ -221,11 +221,11 @@ test('a server whose data folder is relative is backed up from any folder, with 
     expect([cwd, code, stderr]).toEqual([cwd, 0, '']);
     expect(readFileSync(place(`away-${n}`)).includes('kept from afar')).toBe(true);
   }
-  expect(await server.end('SIGTERM')).toBe(0);
+  expect(await server.stop()).toBe(0);
   expect(await restore('away-0', 'from-away')).toMatchObject({ code: 0 });
   const again = await start('from-away');
   expect(await content(again.client, body.data.id)).toBe('kept from afar');
-  await again.server.end('SIGTERM');
+  await again.server.stop();
 });
 
 /** Resolves in the middle of a restore: its archive is being read. */

@@ -127,7 +127,7 @@ test('`bylaw dev` drops a field of its session without a question, but not one w
   expect((await titles()).length).toBe(3);
 
   // A second session on the same folder: `title` is from before.
-  expect(await server.end('SIGTERM')).toBe(0);
+  expect(await server.stop()).toBe(0);
   server = await dev(WHERE);
   expect(entries().some(({ msg }) => msg.startsWith('preparing'))).toBe(false);
   const { msg, text } = await save(schema({ fields: 'headline: string' }));

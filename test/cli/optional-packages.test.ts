@@ -34,7 +34,7 @@ test.skipIf(inject('postgresUrl') === '')('a service on PostgreSQL with local fi
   const list = join(folder, 'loaded.json');
   const database = ['--database-url', await isolatedUrl(inject('postgresUrl'))];
   const server = await serve([...arguments_(), ...database], hooks({ TEST_LOADED: list }));
-  expect(await server.end('SIGTERM')).toBe(0);
+  expect(await server.stop()).toBe(0);
   const loaded = JSON.parse(await readFile(list, 'utf8')) as readonly string[];
   // The hook sees what is loaded, by `import` and by `require`.
   expect(loaded).toEqual(expect.arrayContaining(['koa', 'pg', 'jose']));
@@ -86,6 +86,6 @@ test('sizes of an image are unavailable without sharp, and the original is avail
       'images are requested in other sizes, but the optional package sharp is not installed: run `npm install sharp` on the server',
     ]);
   } finally {
-    await server.end('SIGTERM');
+    await server.stop();
   }
 });

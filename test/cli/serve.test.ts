@@ -214,7 +214,7 @@ test.skipIf(inject('postgresUrl') === '')('passwords are hashed at their full co
   const db = await openDatabase({ url });
   const hashes = await db.rows(raw('SELECT password_hash FROM "_auth_accounts"'));
   await db.close();
-  await server.end('SIGTERM');
+  await server.stop();
   expect(hashes).toEqual([[expect.stringMatching(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)]]);
 });
 
@@ -234,7 +234,7 @@ test('a data folder has one server', async () => {
     });
     expect([plan.code, plan.stdout]).toEqual([0, expect.stringContaining('create table "extras"')]);
   } finally {
-    await server.end('SIGTERM');
+    await server.stop();
   }
   const alone = await run({ args: ['keys', 'rotate', '--schema', SCHEMA, '--data', data] });
   expect([alone.code, alone.stderr]).toEqual([0, '']);
@@ -275,7 +275,7 @@ test.skipIf(inject('postgresUrl') === '')('several workers behind one port', asy
     const { text } = await clients[0]!.get('/metrics');
     expect(text).toMatch(/route="\/api\/:collection",status="201"\} 40/);
   } finally {
-    expect(await server.end('SIGTERM')).toBe(0);
+    expect(await server.stop()).toBe(0);
   }
 });
 
@@ -300,7 +300,7 @@ test.skipIf(inject('postgresUrl') === '')(
       expect(await Promise.all(requests)).toEqual(Array(8).fill(200));
       expect(server.log()).toContain('a worker exited (SIGKILL)');
     } finally {
-      expect(await server.end('SIGTERM')).toBe(0);
+      expect(await server.stop()).toBe(0);
     }
   },
 );

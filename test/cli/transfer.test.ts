@@ -106,7 +106,7 @@ describe('export and import (embedded)', () => {
         ),
       });
     } finally {
-      await server.end('SIGTERM');
+      await server.stop();
     }
   });
 });

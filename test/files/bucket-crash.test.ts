@@ -84,7 +84,7 @@ test('a bucket holds acknowledged uploads only after kill -9', async () => {
     expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
   }
   expect(bucket.uploads.size).toBe(0);
-  expect(await second.end('SIGTERM')).toBe(0);
+  expect(await second.stop()).toBe(0);
 });
 
 async function login(url: string): Promise<Client> {

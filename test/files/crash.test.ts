@@ -56,7 +56,7 @@ test('a folder holds acknowledged uploads only after kill -9', async () => {
     const place = places.find((known) => known.endsWith(id))!;
     expect(createHash('sha256').update(readFileSync(place)).digest('hex')).toBe(sha256);
   }
-  expect(await server.end('SIGTERM')).toBe(0);
+  expect(await server.stop()).toBe(0);
 });
 
 async function login(url: string): Promise<Client> {

@@ -20,6 +20,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { Browser, describeInBrowser } from '../support/browser/browser.ts';
+import { closeKeptConnections } from '../support/kept-connections.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { followTour } from '../support/tour.ts';
 
@@ -374,6 +375,7 @@ async function untilListening(child: ChildProcess, terminate: () => void): Promi
     url,
     output: () => output,
     stop: async () => {
+      closeKeptConnections();
       terminate();
       await ended;
     },

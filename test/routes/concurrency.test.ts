@@ -140,7 +140,7 @@ describe.each(['embedded', 'postgres'] as const)('kill -9 (%s)', (kind) => {
         expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
         // A record and its links are one write.
         expect([...found.values()].filter((links) => links !== 1)).toEqual([]);
-        expect(await second.end('SIGTERM')).toBe(0);
+        expect(await second.stop()).toBe(0);
       } finally {
         await rm(folder, { recursive: true, force: true });
       }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { reasonOf, runCommand } from '../../src/cli/index.ts';
+import { closeKeptConnections } from './kept-connections.ts';
 import { compileCache } from './vitest/compile-cache.ts';
 
 export const MAIN = join(import.meta.dirname, '../../src/main.ts');
@@ -77,6 +78,8 @@ export interface Server {
   readonly pid: number;
   /** Sends the signal, and waits for the end. */
   end(signal: NodeJS.Signals): Promise<number | null>;
+  /** Asks it to stop, without a connection that it would wait for, and waits for the end. */
+  stop(): Promise<number | null>;
 }
 
 /** `bylaw serve --port 0 …`, ready. */
@@ -117,14 +120,19 @@ async function launch(
     });
     void exit.then((code) => reject(new Error(`${command} ended with ${code}:\n${stdout}${stderr}`)));
   });
+  const end = (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal);
+    return exit;
+  };
   return {
     url: /http:\/\/\S+/.exec(line)![0],
     line,
     log: () => stderr,
     pid: child.pid!,
-    async end(signal) {
-      child.kill(signal);
-      return exit;
+    end,
+    stop: () => {
+      closeKeptConnections();
+      return end('SIGTERM');
     },
   };
 }
