@@ -187,6 +187,13 @@ const CASES: readonly Case[] = [
     best: gathered(`b.kind = 'late'`, 'm.due_at DESC, m.id'),
   },
   {
+    title: 'comments but one, the newest first',
+    collection: 'comments',
+    filter: 'body != "c77"',
+    sort: '-created_at',
+    best: commentsBy(`t.body <> 'c77'`, 't.created_at DESC, t.id'),
+  },
+  {
     title: 'C7 documents, any(comments as c, c.body = "c77")',
     collection: 'documents',
     filter: 'any(comments as c, c.body = "c77")',

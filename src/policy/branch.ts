@@ -49,6 +49,8 @@ export type KeyCount =
 export interface LookUp {
   readonly table: string;
   readonly column: string;
+  /** The rows that are looked up for each of them. */
+  readonly within: readonly LookUp[];
 }
 /** The rows of a table that meet a condition, as far as values and keys decide it. */
 export type RowShare =

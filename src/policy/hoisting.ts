@@ -140,11 +140,11 @@ export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undef
 /** The related rows that the condition looks up for each record. */
 export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>): readonly LookUp[] {
   if (cond.kind === 'exists' && listed.has(cond)) return [];
-  const own = cond.kind === 'exists' ? [lookUpOf(cond)] : [];
-  return [...own, ...innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed))];
+  const within = innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed));
+  return cond.kind === 'exists' ? [{ ...keyOfLookUp(cond), within }] : within;
 }
 
-function lookUpOf({ relation, target, by }: Exists): LookUp {
+function keyOfLookUp({ relation, target, by }: Exists): Omit<LookUp, 'within'> {
   if (by !== 'owner' || relation.kind === 'belongs_to' || relation.kind === 'ancestors')
     return { table: target.table, column: 'id' };
   if (relation.kind === 'many_to_many') return { table: relation.linkTable, column: relation.sourceColumn };

@@ -16,7 +16,7 @@ export interface RowSource {
 }
 
 /** The first rows of the order, tested by the whole rule. */
-type Walk = Pick<WalkedRows, 'from' | 'order' | 'rows' | 'rule'>;
+type Walk = Omit<WalkedRows, 'columns' | 'most' | 'conditions'>;
 
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
 export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: Walk): Sql {
@@ -28,6 +28,8 @@ export function amongFirstIds(branches: readonly Branch[], source: RowSource, wa
 
 export interface WalkedRows {
   readonly from: Sql;
+  /** The rows have one value of a column, which begins the order. */
+  readonly isRange: boolean;
   /** The columns that the order names. */
   readonly columns: readonly Sql[];
   readonly order: Sql;
@@ -43,15 +45,16 @@ export const conditionOf = (permit: Permit): readonly Sql[] => (permit.verdict =
 
 /** @param parts SELECTs of ids, which are read only if the walk has not found enough */
 export function amongWalked(walk: WalkedRows, parts: readonly Sql[]): Sql {
-  const { from, columns, order, rows, most, conditions, rule } = walk;
+  const { from, isRange, columns, order, rows, most, conditions, rule } = walk;
   const passed = sql`(
     SELECT ${join([raw('t.*'), ...columns], ', ')}
       FROM ${from}
      ORDER BY ${order}
      LIMIT ${typedLiteral('int8', rows)}) AS t`;
   const permitted = conditionOf(rule);
-  // The rule looks up related rows for the rows that meet the rest: PostgreSQL might begin with it.
-  const isLast = rule.lookUps.length > 0 && conditions.length > 0;
+  // The rule looks up related rows for the rows that meet the rest: PostgreSQL might begin with it. A range would lose its
+  // order, where one of the conditions tests for its value.
+  const isLast = !isRange && rule.lookUps.length > 0 && conditions.length > 0;
   const found = isLast
     ? sql`(SELECT t.* FROM ${passed} WHERE ${join(conditions, ' AND ')} ORDER BY ${order} OFFSET 0) AS t`
     : passed;
@@ -60,7 +63,7 @@ export function amongWalked(walk: WalkedRows, parts: readonly Sql[]): Sql {
   const others = parts.map((part) => sql`(SELECT "first".id FROM ${part} AS "first" WHERE ${isShort})`);
   return sql`t.id = ANY(ARRAY(
     WITH "walked" AS MATERIALIZED (
-         SELECT ${join([raw('t.id'), ...columns], ', ')}
+         SELECT t.*
            FROM ${found}
           WHERE ${join(tests, ' AND ')}
           ORDER BY ${order}

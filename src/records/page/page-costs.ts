@@ -1,7 +1,7 @@
 /** The costs of the ways to a page, by the statistics of its tables. */
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
 import type { Opacity } from '../../policy/filter-plans.ts';
-import { estimatedKeys, foundBy, keyShare, rowsOfKey, shareOf, UNKNOWN_KEYS } from './row-shares.ts';
+import { estimatedKeys, foundBy, keyShare, rowsOfKey, shareOf, tablesOf, UNKNOWN_KEYS } from './row-shares.ts';
 import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
 
 /** A way to find a page. Undefined: the plain condition, in the order of the page. */
@@ -104,7 +104,7 @@ const MOST_FILTERED = 5_000;
  * or with the order of another column.
  */
 const WALK_FACTOR = 2;
-const WALKS = [51_200, 25_600, 12_800, 6_400, 3_200, 1_600, 800, 400, 200];
+const WALKS = [51_200, 25_600, 12_800, 6_400, 3_200, 1_600, 800, 400, 200, 100, 50];
 
 export class Estimate {
   readonly #question: PageQuestion;
@@ -133,7 +133,7 @@ export class Estimate {
     const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
     const shares = filters.map((test) => shareOf(table, test));
     this.#filtered = linked * (opaque === undefined ? productOf(shares) : opaque.rows / Math.max(1, table.rows));
-    this.#lookedUp = sumOf(lookUps.map((each) => LINKED + FOUND * rowsOfKey(each, statisticsOf)));
+    this.#lookedUp = lookUps.length === 0 ? 0 : costOf(lookUps, statisticsOf);
     this.#filterCost = opaque === undefined || opaque.kind === 'search' || opaque.kind === 'own' ? 0 : LINKED;
     const ordering = table.columns.get(isById ? 'id' : (order?.column ?? ''));
     // New ids come after all others.
@@ -204,7 +204,7 @@ export class Estimate {
     const served = filters.filter(({ column }) => indexed.has(column)).map((test) => rows * shareOf(this.#table, test));
     const ofRule = this.#branches.length === 0 ? rows : sumOf(this.#branches.map((each) => each.whole));
     const found = Math.min(UNBOUNDED * FOUND * Math.min(ofRule, ...served), rows * SCANNED);
-    const related = this.#question.lookUps.map(({ table }) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED);
+    const related = tablesOf(this.#question.lookUps).map((table) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED);
     return { cost: UNION + found + sumOf(related), way: { kind: 'gathered', by: 'all' } } as const;
   }
 
@@ -214,7 +214,7 @@ export class Estimate {
     const share = of === undefined ? 1 : this.#shareIn(of);
     const passed = this.#passed(share);
     if (this.#isSure(of) || cost > this.#table.rows * share * passed) return first.way;
-    const walk = WALKS.find((each) => each * passed * WALK_FACTOR <= cost) ?? WALKS.at(-1)!;
+    const walk = WALKS.find((each) => each * passed * WALK_FACTOR <= cost) ?? 0;
     return walk * passed < first.cost ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
   }
 
@@ -250,7 +250,7 @@ export class Estimate {
   get #ofOpaque() {
     const { opaque, filters } = this.#question;
     if (opaque === undefined) return undefined;
-    const cost = opaque.cost * OPAQUE + opaque.rows * this.#lookedUp;
+    const cost = opaque.cost * OPAQUE + opaque.rows * (WALKED + this.#lookedUp);
     // The keys may be many more than the rows that other filters leave.
     const isByKeys = opaque.kind === 'related' && filters.length === 0;
     return { cost, way: { kind: 'gathered', by: isByKeys ? 'keys' : 'filters' } } as const;
@@ -371,6 +371,10 @@ function linksOf({ links }: PageQuestion, statisticsOf: StatisticsOf): number | 
   const table = links && statisticsOf(links.table);
   return links && table && table.rows * shareOf(table, links);
 }
+
+/** Each row that is found looks up the rows within. */
+const costOf = (lookUps: readonly LookUp[], statisticsOf: StatisticsOf): number =>
+  sumOf(lookUps.map((each) => LINKED + rowsOfKey(each, statisticsOf) * (FOUND + costOf(each.within, statisticsOf))));
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 const productOf = (numbers: readonly number[]): number => numbers.reduce((product, each) => product * each, 1);

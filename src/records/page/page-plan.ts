@@ -386,9 +386,10 @@ class PageStatements {
   /** The rows of a walk, in the whole order or in the range of one value. */
   #walkedIn(within: RangeWay | undefined, keyset: Keyset, conditions: readonly Sql[] = []) {
     const after = this.#after(keyset);
-    if (within === undefined) return { from: this.#rows.where(...after, ...conditions), order: keyset.order };
+    const isRange = within !== undefined;
+    if (!isRange) return { from: this.#rows.where(...after, ...conditions), order: keyset.order, isRange };
     const { column, range } = this.#rangeIn(within);
-    return { from: this.#rows.where(range, ...after, ...conditions), order: keyset.within(column).order };
+    return { from: this.#rows.where(range, ...after, ...conditions), order: keyset.within(column).order, isRange };
   }
 
   #rangeIn(within: RangeWay): { readonly column: string; readonly range: Sql } {

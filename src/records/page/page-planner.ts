@@ -12,7 +12,7 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
 import { amongFirstIds, type RowSource, type WalkedRows } from './first-ids.ts';
 import { type ChoosesWay, type ChosenWay, Estimate, type PageQuestion } from './page-costs.ts';
-import { estimatedKeys, isFrequentValue, isRareValue, UNKNOWN_KEYS } from './row-shares.ts';
+import { areManyLinks, estimatedKeys, isFrequentValue, isRareValue, UNKNOWN_KEYS } from './row-shares.ts';
 import type { StatisticsOf } from './table-statistics.ts';
 
 interface PageSearch
@@ -80,7 +80,7 @@ const UNKNOWN_WALK = 1_000;
 interface ChosenPage extends Omit<RowSource, 'length'> {
   readonly collection: Collection;
   /** The rows of the walk, if there is one. */
-  readonly walked: Pick<WalkedRows, 'from' | 'order'>;
+  readonly walked: Pick<WalkedRows, 'from' | 'order' | 'isRange'>;
 }
 
 export class PagePlanner {
@@ -132,7 +132,7 @@ export class PagePlanner {
     const isPlannedFor =
       filters.some(isFrequent) ||
       branches?.some((branch) => branch.tests.some(isFrequent)) === true ||
-      (linked !== undefined && isFrequentValue(links!, undefined, linked)) ||
+      (linked !== undefined && areManyLinks(links!, linked)) ||
       ((way === undefined || way.kind === 'gathered') && filters.some((test) => isRareValue(test, statistics)));
     return { way, isPlannedFor };
   }

@@ -9,6 +9,8 @@ export const UNKNOWN_KEYS = 10;
 const FREQUENT = 0.05;
 const FAR = 1.5;
 const RARE = 5;
+/** So many links take some milliseconds to read, with their rows. */
+const MANY_LINKS = 1_000;
 
 /** The share of a table's rows whose column has one of the values. */
 export function shareOf({ columns, rows }: TableStatistics, { column, values }: ColumnValues): number {
@@ -37,6 +39,12 @@ export function isFrequentValue(test: ColumnValues, range: string | undefined, t
   if (known === undefined) return false;
   const share = shareOf(table, test);
   return share > FREQUENT && (test.column === range || share > FAR * keyShare(known));
+}
+
+/** The same for the links of a page, which PostgreSQL reads all where it expects few. */
+export function areManyLinks(test: ColumnValues, links: TableStatistics): boolean {
+  const share = shareOf(links, test);
+  return share * links.rows > MANY_LINKS && share > FAR * keyShare(links.columns.get(test.column));
 }
 
 /** The same for a value that is far rarer, where PostgreSQL chooses the way. */
@@ -85,6 +93,10 @@ function shareMeeting(share: RowShare, table: TableStatistics, statisticsOf: Sta
       );
   }
 }
+
+/** The tables of all look-ups. */
+export const tablesOf = (lookUps: readonly LookUp[]): readonly string[] =>
+  lookUps.flatMap(({ table, within }) => [table, ...tablesOf(within)]);
 
 /** The rows that a look-up reads. */
 export function rowsOfKey({ table, column }: LookUp, statisticsOf: StatisticsOf): number {

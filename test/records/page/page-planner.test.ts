@@ -6,6 +6,7 @@ import { compileFilter } from '../../../src/policy/filter.ts';
 import type { ChoosesWay, PageQuestion } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { shortestWay } from '../../../src/records/page/page-planner.ts';
+import { areManyLinks } from '../../../src/records/page/row-shares.ts';
 import {
   BackgroundStatistics,
   type ColumnStatistics,
@@ -205,7 +206,7 @@ describe('the way to a page', () => {
   ])('looks up related rows: %s', (_, status, expected) => {
     const known = tables(100_000);
     const branch = ofParents(status);
-    const lookUps = [{ table: 'parents', column: 'id' }];
+    const lookUps = [{ table: 'parents', column: 'id', within: [] }];
     const way = shortestWay({ ...QUESTION, branches: [branch], lookUps }, (table) => known.get(table));
     expect(way).toEqual({ ...expected, ...(expected.kind === 'branches' && { branches: [branch] }) });
     const unknown = shortestWay({ ...QUESTION, branches: [branch], lookUps }, () => undefined);
@@ -308,6 +309,37 @@ describe('the way to a page', () => {
       return way?.kind === 'gathered' ? way.walk : undefined;
     };
     expect([walkIn(1), walkIn(0)]).toEqual([12_800, 3_200]);
+  });
+
+  it('a walk is shorter where each related row looks up others, and none where these are many', () => {
+    const known = tables(100_000);
+    const walkBy = (within: PageQuestion['lookUps']) => {
+      const lookUps = [{ table: 'parents', column: 'id', within }];
+      const way = shortestWay({ ...QUESTION, branches: undefined, lookUps }, (table) => known.get(table));
+      return way?.kind === 'gathered' ? way.walk : undefined;
+    };
+    const one = { table: 'parents', column: 'id', within: [] };
+    expect([[], [one], [one, one]].map(walkBy)).toEqual([1_600, 800, 800]);
+    expect(walkBy([{ table: 'documents', column: 'status', within: [] }])).toBeUndefined();
+  });
+
+  it('a page is not gathered from the many rows that a filter finds in a short time', () => {
+    const known = tables(100_000);
+    const wayTo = (rows: number) => {
+      const opaque = { rows, cost: 10_000, kind: 'mixed' } as const;
+      return shortestWay({ ...QUESTION, branches: undefined, isOpen: true, opaque }, (table) => known.get(table));
+    };
+    expect(wayTo(1_000)).toEqual({ kind: 'gathered', by: 'filters' });
+    expect(wayTo(90_000)).toEqual({ kind: 'gathered', by: 'all', walk: 800 });
+  });
+
+  it('the links of a page are many where they take some milliseconds to read, and more than those of others', () => {
+    const links = {
+      rows: 400_000,
+      columns: new Map([['member_id', column(10_000, { frequent: 0.015, usual: 0.0001 })]]),
+    };
+    const areMany = (value: string) => areManyLinks({ column: 'member_id', values: [value] }, links);
+    expect([areMany('frequent'), areMany('usual'), areMany('x')]).toEqual([true, false, false]);
   });
 
   it('a walk looks up related rows for the filter too', () => {
