@@ -7,7 +7,7 @@ import type { Filter } from '../policy/filter.ts';
 import type { Readable } from '../policy/visibility.ts';
 import { EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
-import { empty, join, param, raw, type Sql, sql } from '../sql.ts';
+import { empty, join, param, raw, type Sql, sql, tested } from '../sql.ts';
 import { lookingUpIn, type Reading, readable, visibilityOf } from './access-context.ts';
 import { arrayOf, JsonPieces, type JsonText } from './json-pieces.ts';
 import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
@@ -172,7 +172,9 @@ function relatedStatement(
   // Several records may share a related one, whose own related records are wanted once.
   const ids = [...new Set(records.map((record) => record[0]))];
   const isRelated = sql`${key} = record.id`;
-  const conditions = [isRelated, readable(access, collection, 'x', store.pages.isFew)];
+  const rule = readable(access, collection, 'x', store.pages.isFew);
+  // The links lead to few rows, where a rule of the caller's own rows has an index that finds all of these.
+  const conditions = [isRelated, relation.kind === 'many_to_many' ? tested(rule) : rule];
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
   const shown = withExpanded(members, expands);
