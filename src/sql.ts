@@ -98,6 +98,9 @@ export class Place<Request> {
   }
 }
 
+/** The tenant of records, or its place in a form. */
+export type TenantValue = string | Place<never>;
+
 /**
  * A statement for all requests of one shape: its text is made once, of fragments in which parameters have places
  * instead of values, and each request fills the places. Its other parameters keep their values.

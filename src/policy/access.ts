@@ -4,7 +4,7 @@
  * an action without a rule is denied.
  */
 import { invariant } from '../invariant.ts';
-import { join, raw, type Sql, sql } from '../sql.ts';
+import { join, raw, type Sql, sql, type TenantValue } from '../sql.ts';
 import type { Branch, LookUp } from './branch.ts';
 import type { IsFew, Policy, PolicyRequest, Related, Residual, Row, Verdict } from './types.ts';
 
@@ -53,6 +53,12 @@ export class Permit {
         residual: rule.residual.placed((request: Request) => permitOf(request).rules[i]!.residual.values),
       })),
     );
+  }
+
+  /** The same permit for records of the tenant, which its SQL names as a value. Undefined: the tenant is unknown. */
+  within(tenant: TenantValue | undefined): Permit {
+    if (tenant === undefined || this.verdict !== 'depends') return this;
+    return make(this.rules.map((rule) => ({ ...rule, residual: rule.residual.within(tenant) })));
   }
 
   /**
@@ -162,14 +168,20 @@ export class UpdatePermit {
     return this.seesBoth ? raw('TRUE') : this.holds(alias);
   }
 
-  /** The condition that permits the update, given the names of the stored row and of the written row. */
-  allows(alias: string, next: string): Sql {
+  /**
+   * The condition that permits the update, given the names of the stored row and of the written row.
+   *
+   * @param changed the columns in which the rows may differ: a rule that reads none of them is asked once. Default: all.
+   */
+  allows(alias: string, next: string, changed?: ReadonlySet<string>): Sql {
     if (this.verdict !== 'depends') return settled(this.verdict);
-    const branches = this.#rules.map(({ residual, namesNext }) =>
-      namesNext
-        ? residual.whereInUnion(alias, next)
-        : sql`(${residual.whereInUnion(alias)} AND ${residual.written.whereInUnion(next)})`,
-    );
+    const branches = this.#rules.map(({ residual, namesNext }) => {
+      const mayDiffer = (each: Residual): boolean => changed === undefined || each.readsAny(changed);
+      if (namesNext) return residual.whereInUnion(alias, mayDiffer(residual) ? next : alias);
+      const stored = residual.whereInUnion(alias);
+      const { written } = residual;
+      return mayDiffer(written) ? sql`(${stored} AND ${written.whereInUnion(next)})` : stored;
+    });
     return unionSql(branches);
   }
 }

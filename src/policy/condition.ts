@@ -42,6 +42,7 @@ export const WRITTEN_ROOTS: Roots = { record: WRITTEN_RECORD, next: WRITTEN_RECO
  */
 export const heldColumn = ({ kind, name }: HasOne | ManyToMany): string =>
   kind === 'has_one' ? `${name}.id` : `${name}.ids`;
+export const isHeld = (column: string): boolean => column.includes('.');
 
 export interface ColumnRef {
   readonly kind: 'column';

@@ -162,7 +162,7 @@ export class LoweredFilter {
   readonly opacity: Opacity | undefined;
   readonly #verdicts: readonly AskedVerdict[];
   readonly #dependsOnCaller: boolean;
-  /** The key is the alias of the row, and the text of its time. */
+  /** The key is the alias of the row, whether the tenant is a value, and the text of its time. */
   readonly #wheres = new Map<string, Where>();
 
   constructor(signature: Binding['signature'], cond: Condition, verdicts: readonly AskedVerdict[]) {
@@ -190,7 +190,8 @@ export class LoweredFilter {
   printed({ range, isLookedUp, ...printed }: PrintedFilter): Where {
     const test = range === undefined ? undefined : this.tested.get(range);
     const listed = isLookedUp ? NO_LISTS : undefined;
-    return whereOf(this.cond, { ...printed, inUnion: false, range: test, listed });
+    const hasTenant = printed.visibility.tenant !== undefined;
+    return whereOf(this.cond, { ...printed, inUnion: false, range: test, listed, hasTenant });
   }
 
   /** The test of the column for one value, as a range. */
@@ -201,9 +202,10 @@ export class LoweredFilter {
 
   /** A text that contains the caller's rules is printed each time. */
   where(alias: string, visibility: Visibility, inTime?: Sql): Where {
-    const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility, inTime });
+    const hasTenant = visibility.tenant !== undefined;
+    const print = (): Where => whereOf(this.cond, { alias, inUnion: false, visibility, inTime, hasTenant });
     if (this.#dependsOnCaller) return print();
-    const key = inTime === undefined ? alias : `${alias} ${inTime.text}`;
+    const key = `${alias} ${hasTenant} ${inTime === undefined ? '' : inTime.text}`;
     const known = this.#wheres.get(key) ?? print();
     if (this.#wheres.size < MOST_LOWERED) this.#wheres.set(key, known);
     return known;

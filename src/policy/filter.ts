@@ -227,7 +227,10 @@ export class AskedFilter {
    * another one or around it, and of the rows of a list of keys.
    */
   where(alias: string, inTime?: Sql): Sql {
-    return withTime(this.#lowered.where(alias, this.#visibility, inTime).fill(this.values), inTime);
+    return withTime(
+      this.#lowered.where(alias, this.#visibility, inTime).fill(this.values, this.#visibility.tenant),
+      inTime,
+    );
   }
 
   /** The same condition of all filters of this shape. */
@@ -237,7 +240,7 @@ export class AskedFilter {
     const where = isUsual
       ? this.#lowered.where(alias, visibility, inTime)
       : this.#lowered.printed({ alias, visibility, inTime, range, isByKeys, isLookedUp });
-    return withTime(where.placed(valuesOf), inTime);
+    return withTime(where.placed(valuesOf, visibility.tenant), inTime);
   }
 
   /** It compares the column with one value. */

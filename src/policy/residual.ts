@@ -6,11 +6,11 @@
 import { BoundedMap } from '../bounded-map.ts';
 import { invariant } from '../invariant.ts';
 import { memoized } from '../memoized.ts';
-import { raw, type Sql } from '../sql.ts';
+import { raw, type Sql, type TenantValue } from '../sql.ts';
 import type { Branch, KeyCount, LookUp } from './branch.ts';
 import { DecidableLeaves, type Facts, type FactsOf, factsOf } from './column-facts.ts';
-import type { Condition, Exists } from './condition.ts';
-import { type BranchShape, branchesOf } from './emit/branches.ts';
+import { type Condition, type Exists, isHeld, isRoot, NEXT } from './condition.ts';
+import { type BranchPrinting, type BranchShape, branchesOf } from './emit/branches.ts';
 import { closures } from './emit/closures.ts';
 import type { Decision, Predicate } from './emit/decision.ts';
 import type { Printing } from './emit/printing.ts';
@@ -22,13 +22,19 @@ import { or } from './lower/simplify.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
 import type { IsFew, Needs, Residual, Verdict } from './types.ts';
-import { nodesOf, renumbered } from './visit.ts';
+import { columnsOf, nodesOf, renumbered } from './visit.ts';
 
 /** Values of one request, or the way to them from the request that will fill a form. */
 type ValueSource = Pick<Binding, 'values'> | ((request: never) => Values);
 
-export const residualOf = (cached: CachedResidual, source: ValueSource): Residual =>
-  cached.verdict === 'depends' ? new BoundResidual(cached, source) : CONSTANTS[cached.verdict];
+export const residualOf = (cached: CachedResidual, source: ValueSource, tenant?: TenantValue): Residual =>
+  cached.verdict === 'depends' ? new BoundResidual(cached, source, { tenant }) : CONSTANTS[cached.verdict];
+
+interface BoundOptions {
+  /** A character for each relation test that can be a list of keys. Undefined: all are. */
+  readonly lists?: string | undefined;
+  readonly tenant?: TenantValue | undefined;
+}
 
 class BoundResidual implements Residual {
   readonly verdict = 'depends';
@@ -37,12 +43,14 @@ class BoundResidual implements Residual {
   readonly lookUps: readonly LookUp[];
   readonly #cached: CachedResidual;
   readonly #source: ValueSource;
-  /** A character for each relation test that can be a list of keys. Undefined: all are. */
   readonly #lists: string | undefined;
+  readonly #tenant: TenantValue | undefined;
   #decision: Decision | undefined;
 
-  constructor(cached: CachedResidual, source: ValueSource, lists?: string) {
-    this.shape = lists === undefined ? cached.shape : `${cached.shape}:${lists}`;
+  constructor(cached: CachedResidual, source: ValueSource, { lists, tenant }: BoundOptions) {
+    const shape = lists === undefined ? cached.shape : `${cached.shape}:${lists}`;
+    this.shape = tenant === undefined ? shape : `${shape}@`;
+    this.#tenant = tenant;
     this.walks = cached.walks;
     this.lookUps = lists === undefined ? NO_LOOK_UPS : (cached.lookUps.get(lists) ?? cached.findLookUps(lists));
     this.#cached = cached;
@@ -51,7 +59,12 @@ class BoundResidual implements Residual {
   }
 
   placed<Request>(valuesOf: (request: Request) => Values): Residual {
-    return new BoundResidual(this.#cached, valuesOf, this.#lists);
+    return new BoundResidual(this.#cached, valuesOf, { lists: this.#lists, tenant: this.#tenant });
+  }
+
+  within(tenant: TenantValue): Residual {
+    if (!this.#cached.readsTenants()) return this;
+    return new BoundResidual(this.#cached, this.#source, { lists: this.#lists, tenant });
   }
 
   lookingUp(others: readonly Residual[], isFew?: IsFew, isFree = false): Residual {
@@ -65,7 +78,8 @@ class BoundResidual implements Residual {
       const source = isPlaced
         ? placesOf(all.map((each) => each.#source))
         : { values: NOTHING_BOUND.concat(...all.map((each) => each.values)) };
-      return new BoundResidual(union, source).lookingUp([], isFew, isFree);
+      const [tenant] = all.flatMap((each) => each.#tenant ?? []);
+      return new BoundResidual(union, source, { tenant }).lookingUp([], isFew, isFree);
     }
     if (!this.walks) return this;
     const source = this.#source;
@@ -78,7 +92,7 @@ class BoundResidual implements Residual {
           : isFew(exists.target.table, () => count(source.values), isOfRequest);
       lists += isListed ? LISTED : LOOK_UP;
     }
-    return new BoundResidual(this.#cached, source, lists);
+    return new BoundResidual(this.#cached, source, { lists, tenant: this.#tenant });
   }
 
   get needs(): Needs {
@@ -95,12 +109,16 @@ class BoundResidual implements Residual {
   }
 
   get written(): Residual {
-    return residualOf(this.#cached.written(), this.#source);
+    return residualOf(this.#cached.written(), this.#source, this.#tenant);
+  }
+
+  readsAny(columns: ReadonlySet<string>): boolean {
+    return this.#cached.readsAny(columns);
   }
 
   given(facts: Facts): Residual {
     const left = this.#cached.given(facts, this.values);
-    return left === undefined ? this : residualOf(left, this.#source);
+    return left === undefined ? this : residualOf(left, this.#source, this.#tenant);
   }
 
   where(alias: string, next?: string): Sql {
@@ -120,17 +138,19 @@ class BoundResidual implements Residual {
 
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined {
     const source = this.#source;
-    if (typeof source === 'function')
-      return this.#cached.branches(alias, indexed, this.#lists)?.map((each) => each.placed(source));
+    const tenant = this.#tenant;
+    const branches = this.#cached.branches({ alias, indexed, hasTenant: tenant !== undefined }, this.#lists);
+    if (typeof source === 'function') return branches?.map((each) => each.placed(source, tenant));
     const { values } = this;
-    return this.#cached.branches(alias, indexed, this.#lists)?.map((each) => each.fill(values));
+    return branches?.map((each) => each.fill(values, tenant));
   }
 
   #where(printing: Printing): Sql {
     const isComplete = !this.#cached.needsNext || printing.next !== undefined;
     invariant(isComplete, 'a condition that names @next is given the row of the resulting record');
-    const where = this.#cached.where(printing, this.#lists);
-    return typeof this.#source === 'function' ? where.placed(this.#source) : where.fill(this.values);
+    const tenant = this.#tenant;
+    const where = this.#cached.where(tenant === undefined ? printing : { ...printing, hasTenant: true }, this.#lists);
+    return typeof this.#source === 'function' ? where.placed(this.#source, tenant) : where.fill(this.values, tenant);
   }
 
   /** Bound on first use: a list decides many records with it, a search none. */
@@ -176,7 +196,9 @@ function constantResidual(value: boolean): Residual {
       return residual;
     },
     given: () => residual,
+    readsAny: () => false,
     placed: () => residual,
+    within: () => residual,
     pinned: () => [],
     branches: () => undefined,
     walks: false,
@@ -295,6 +317,11 @@ export class CachedResidual {
   readonly facts: () => FactsOf = memoized(() => factsOf(this.cond));
   readonly walks: boolean;
   readonly lists = memoized(() => listsIn(this.cond));
+  /** It reads rows of the record's tenant. */
+  readonly readsTenants = memoized(() =>
+    nodesOf(this.cond).some((node) => node.kind === 'exists' && node.colocated !== undefined),
+  );
+  readonly #ownColumns = memoized(() => columnsOf(this.cond).filter(({ source: { id } }) => isRoot(id)));
   readonly #leaves = memoized(() => new DecidableLeaves(this.cond));
   readonly #texts = new BoundedMap<string, Where>(KEPT_TEXTS);
   /** Remainders by the outcomes of the leaves. */
@@ -316,6 +343,13 @@ export class CachedResidual {
     });
   }
 
+  readsAny(columns: ReadonlySet<string>): boolean {
+    // A stored row has no column for what other rows hold.
+    return this.#ownColumns().some(
+      ({ source: { id }, column }) => columns.has(column) || (id === NEXT.id && isHeld(column)),
+    );
+  }
+
   /** The remainder under these facts; undefined if they decide nothing. */
   given(facts: Facts, values: Values): CachedResidual | undefined {
     const leaves = this.#leaves();
@@ -334,19 +368,20 @@ export class CachedResidual {
     return new CachedResidual({ cond, slots, predicate: (values) => closures(cond)(values), needsNext, written });
   }
 
-  branches(alias: string, indexed: ReadonlySet<string>, lists?: string): readonly BranchShape[] | undefined {
-    const key = lists === undefined ? alias : `${alias}|${lists}`;
+  branches(printing: Omit<BranchPrinting, 'listed'>, lists?: string): readonly BranchShape[] | undefined {
+    const { alias, indexed, hasTenant } = printing;
+    const key = `${alias}|${hasTenant}|${lists}`;
     const known = this.#branches.get(key);
     if (known?.indexed === indexed) return known.shapes;
-    const shapes = branchesOf(this.cond, { alias, indexed, listed: this.#listed(lists) });
+    const shapes = branchesOf(this.cond, { ...printing, listed: this.#listed(lists) });
     this.#branches.set(key, { indexed, shapes });
     return shapes;
   }
 
   /** @param lists a character for each test that can be a list of keys; undefined: all are */
   where(printing: Printing, lists?: string): Where {
-    const { alias, next = '', inUnion } = printing;
-    const key = `${alias}|${next}|${inUnion}|${lists}`;
+    const { alias, next = '', inUnion, hasTenant = false } = printing;
+    const key = `${alias}|${next}|${inUnion}|${hasTenant}|${lists}`;
     const known = this.#texts.get(key);
     if (known !== undefined) return known;
     const isFree = lists?.startsWith(FREE) === true;

@@ -3,7 +3,7 @@
  * text → Expr (grammar) → Checked (checker.ts) → specialised and lowered → predicate and where.
  */
 import type { CompareOp, Expr, Quantifier, Span } from '../../grammar/syntax.ts';
-import type { Sql } from '../sql.ts';
+import type { Sql, TenantValue } from '../sql.ts';
 import type { Branch, KeyCount, LookUp } from './branch.ts';
 import type { ScalarType, ValueType } from './scalar-types.ts';
 
@@ -376,6 +376,8 @@ export interface Residual {
   readonly values: readonly unknown[];
   /** The same residual with places in its SQL, for a form: the request that fills it gives the values. */
   placed<Request>(valuesOf: (request: Request) => readonly unknown[]): Residual;
+  /** The same residual for records of the tenant: its SQL names the tenant as a value, where it reads rows of it. */
+  within(tenant: TenantValue): Residual;
   /**
    * A SQL condition over the record, whose row is `alias` in the statement: a stored row; for a
    * policy of create, the written row. `next` is the written row's name, for a policy of update
@@ -402,6 +404,8 @@ export interface Residual {
    * has none.
    */
   branches(alias: string, indexed: ReadonlySet<string>): readonly Branch[] | undefined;
+  /** The condition reads one of these columns of its record, or what the resulting record holds in other rows. */
+  readsAny(columns: ReadonlySet<string>): boolean;
   /** The condition reads other rows. */
   readonly walks: boolean;
   /** `where` looks up these related rows of each record. */

@@ -122,9 +122,9 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     const set = JSON.stringify({ status: 'published', secret: 'x', tags: { add: [fresh] } });
     const { sql, params, plan } = await documentOf('documents', 'update', '--record', own, '--set', set);
     expect(sql).toMatch(/^UPDATE "documents" AS "t"\n +SET .*"status" = \$/);
-    expect(sql).toMatch(/\) AS "n"\n +WHERE \(.*"t"\."owner_id" = .*"n"\."owner_id" = /);
-    expect(sql).toMatch(/"n"\."score" > 5::int8\)\)\n *RETURNING id$/);
-    expect(params).toEqual(expect.arrayContaining([own, 'published', 'x', ada, [fresh]]));
+    expect(sql).toMatch(/\) AS "n"\n +WHERE \(.*"t"\."owner_id" = .*"n"\."status" = /);
+    expect(sql).toMatch(/"t"\."score" > 5::int8\)\)\n *RETURNING id$/);
+    expect(params).toEqual(expect.arrayContaining([own, 'published', 'x', ada]));
     expect(plan[0]).toMatch(/^Update on documents/);
     const [stored] = await db.rows(raw(`SELECT status, secret FROM documents WHERE id = '${own}'`));
     expect(stored).toEqual(['draft', null]);

@@ -4,13 +4,14 @@
  * index of its own. A page needs no more than its first records of each range. No condition with
  * another branch is taken apart.
  */
-import { type Sql, sql } from '../../sql.ts';
+import { type Sql, sql, type TenantValue } from '../../sql.ts';
 import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
 import { isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from '../column-facts.ts';
 import { type Condition, type Exists, RECORD } from '../condition.ts';
 import { keyCountOf } from '../hoisting.ts';
 import { and } from '../lower/simplify.ts';
 import { conjunctsOf } from '../visit.ts';
+import type { Printing } from './printing.ts';
 import { POLICY_PLACES, type Values, Where } from './value-places.ts';
 import { Printer, whereOf } from './where.ts';
 
@@ -20,11 +21,12 @@ export interface BranchPrinting {
   readonly indexed: ReadonlySet<string>;
   /** The relation tests beside the one that gives the keys that are lists of keys; undefined: all that can be. */
   readonly listed?: ReadonlySet<Exists> | undefined;
+  readonly hasTenant: boolean;
 }
 export interface BranchShape {
-  fill(values: Values): Branch;
+  fill(values: Values, tenant?: TenantValue): Branch;
   /** For a form: the request that fills it gives the values. */
-  placed(valuesOf: (request: never) => Values): Branch;
+  placed(valuesOf: (request: never) => Values, tenant?: TenantValue): Branch;
 }
 
 /** More branches would cost more than they save. */
@@ -118,7 +120,7 @@ function accessesOf(cond: Condition, indexed: ReadonlySet<string>): readonly Bra
 
 function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<string>): boolean {
   if (part.kind !== 'exists') return false;
-  const keys = semiJoinKeys(part, cond, '');
+  const keys = semiJoinKeys(part, cond, { alias: '' });
   return keys !== undefined && keys.of.source.id === RECORD.id && indexed.has(keys.of.column);
 }
 
@@ -128,15 +130,17 @@ function isServedByKeys(part: Condition, cond: Condition, indexed: ReadonlySet<s
 function branchShape(cond: Condition, accesses: readonly BranchAccess[], printing: BranchPrinting): BranchShape {
   const ways = accesses.map((access) => partsOfShape(cond, access, printing));
   return {
-    fill: (values) => new FilledBranch(ways, { values, print: (where) => where.fill(values) }),
-    placed: (of) => new FilledBranch(ways, { values: [], print: (where) => where.placed(of) }),
+    fill: (values, tenant) => new FilledBranch(ways, { values, print: (where) => where.fill(values, tenant) }),
+    placed: (of, tenant) => new FilledBranch(ways, { values: [], print: (where) => where.placed(of, tenant) }),
   };
 }
 
-function partsOfShape(cond: Condition, access: BranchAccess, { alias, listed }: BranchPrinting): BranchParts {
+function partsOfShape(cond: Condition, access: BranchAccess, printing: BranchPrinting): BranchParts {
+  const { alias, listed, hasTenant } = printing;
+  const keysPrinting = { alias, hasTenant };
   const parts = conjunctsOf(cond);
   const tests = parts.filter((part) => isValueTest(part));
-  const column = access.kind === 'test' ? access.left.column : semiJoinKeys(access, cond, alias)!.of.column;
+  const column = access.kind === 'test' ? access.left.column : semiJoinKeys(access, cond, keysPrinting)!.of.column;
   const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
   const rest = and(parts.filter((part) => part !== access));
@@ -144,11 +148,12 @@ function partsOfShape(cond: Condition, access: BranchAccess, { alias, listed }: 
   const isAll = rest.kind === 'const' && rest.value;
   let printed: Where | undefined;
   const where = () => {
-    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, listed, beside: cond });
+    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, listed, beside: cond, hasTenant });
     return printed;
   };
-  const range = isOneRange ? whereOf(access, { alias, inUnion: false, range: test }) : undefined;
-  const found = () => (access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, alias)!.keys));
+  const range = isOneRange ? whereOf(access, { alias, inUnion: false, range: test, hasTenant }) : undefined;
+  const found = () =>
+    access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, keysPrinting)!.keys);
   const keys = isOneRange ? undefined : found();
   const count = isOneRange ? undefined : keysOfAccess(access);
   return { column, tests, others, count, keys, range, where };
@@ -221,8 +226,8 @@ class FilledBranch implements Branch {
   }
 }
 
-const semiJoinKeys = (exists: Exists, cond: Condition, alias: string) =>
-  new Printer({ alias, next: undefined }).keysOf(exists, cond);
+const semiJoinKeys = (exists: Exists, cond: Condition, printing: Pick<Printing, 'alias' | 'hasTenant'>) =>
+  new Printer(printing).keysOf(exists, cond);
 
 function listOf({ right }: ValueTest): Where {
   const list = POLICY_PLACES.of(right, true);

@@ -8,6 +8,8 @@ export interface Printing {
   readonly alias: string;
   /** The name of the resulting record's row, for a condition that reads `@next`. */
   readonly next?: string | undefined;
+  /** The statement names the tenant of the record as a value, where rows are divided by tenant. */
+  readonly hasTenant?: boolean;
   /** The condition will be placed under an `or`. */
   readonly inUnion: boolean;
   /** Given for a filter, whose literals come from the request: see `FILTER_PLACES`. */

@@ -2,7 +2,7 @@
  * Finds the tenant of the rows in a statement: the value that the condition requires of it, or else
  * the tenant of the outer row.
  */
-import { type ColumnRef, type Condition, type Exists, RECORD, type Test, type Value } from '../condition.ts';
+import { type ColumnRef, type Condition, type Exists, isRoot, RECORD, type Test, type Value } from '../condition.ts';
 import { isMember, OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
 import { conjunctsOf } from '../visit.ts';
@@ -31,10 +31,16 @@ export class Tenants {
   }
 
   /** The value that the condition on the record requires of the tenant. */
-  of({ colocated }: Exists): Value | undefined {
+  of(exists: Exists): Value | undefined {
+    const column = this.ofRecord(exists);
+    return column?.source.id === RECORD.id ? this.#required.get(column.column) : undefined;
+  }
+
+  /** The column of the record, or of the resulting record, that holds the tenant of the rows. */
+  ofRecord({ colocated }: Exists): ColumnRef | undefined {
     let outer = colocated?.outer;
     for (let next = outer; next !== undefined; next = this.#outer.get(next.source.id)) outer = next;
-    return outer?.source.id === RECORD.id ? this.#required.get(outer.column) : undefined;
+    return outer !== undefined && isRoot(outer.source.id) ? outer : undefined;
   }
 
   /** Rows without a tenant, or of a known tenant, can be found before the outer rows. */

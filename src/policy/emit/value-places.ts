@@ -3,7 +3,17 @@
  * parameters, and other values of a request fill holes, once per request.
  */
 import { invariant } from '../../invariant.ts';
-import { Place, param, plannedParam, type Sql, type SqlType, sql, typedLiteral, withValues } from '../../sql.ts';
+import {
+  Place,
+  param,
+  plannedParam,
+  type Sql,
+  type SqlType,
+  sql,
+  type TenantValue,
+  typedLiteral,
+  withValues,
+} from '../../sql.ts';
 import { successorOf } from '../collation.ts';
 import type { ConditionOperand, Value } from '../condition.ts';
 import { likePattern } from '../fold.ts';
@@ -20,6 +30,10 @@ class Hole {
   }
 }
 
+const TENANT = new Hole(() => undefined);
+/** Names the tenant of the record as a value: every row that the condition reads beside it has the same. */
+export const TENANT_PLACE: Sql = sql`${param('uuid', TENANT)}`;
+
 /** A printed condition, whose holes are for the values of one request. */
 export class Where {
   readonly #printed: Sql;
@@ -28,13 +42,16 @@ export class Where {
     this.#printed = printed;
   }
 
-  fill(values: Values): Sql {
-    return withValues(this.#printed, (value) => (value instanceof Hole ? value.read(values) : value));
+  /** @param tenant given for a condition that was printed with it */
+  fill(values: Values, tenant?: TenantValue): Sql {
+    const read = (hole: Hole): unknown => (hole === TENANT ? tenant : hole.read(values));
+    return withValues(this.#printed, (value) => (value instanceof Hole ? read(value) : value));
   }
 
   /** For a form: the request that fills it gives the values. */
-  placed<Request>(valuesOf: (request: Request) => Values): Sql {
-    const placeOf = ({ read }: Hole) => new Place((request: Request) => read(valuesOf(request)));
+  placed<Request>(valuesOf: (request: Request) => Values, tenant?: TenantValue): Sql {
+    const placeOf = (hole: Hole) =>
+      hole === TENANT ? tenant : new Place((request: Request) => hole.read(valuesOf(request)));
     return withValues(this.#printed, (value) => (value instanceof Hole ? placeOf(value) : value));
   }
 }

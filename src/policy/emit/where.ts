@@ -27,7 +27,7 @@ import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, conjunctsOf, nodesOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
-import { FILTER_PLACES, POLICY_PLACES, Where } from './value-places.ts';
+import { FILTER_PLACES, POLICY_PLACES, TENANT_PLACE, Where } from './value-places.ts';
 
 export function whereOf(cond: Condition, printing: Printing): Where {
   if (printing.isByKeys === true && cond.kind === 'exists') return new Where(new Printer(printing).byKeys(cond));
@@ -60,6 +60,7 @@ export class Printer {
   readonly #range: Test | undefined;
   readonly #listed: ReadonlySet<Exists> | undefined;
   readonly #isFree: boolean;
+  readonly #hasTenant: boolean;
   readonly #places: typeof POLICY_PLACES;
   /** The rows' names in the statement. */
   readonly #aliases = new Map<number, string>();
@@ -70,8 +71,9 @@ export class Printer {
   #nearest = RECORD.id;
   readonly #tenants = new Tenants();
 
-  constructor({ alias, next, visibility, inTime, range, listed, isFree }: Omit<Printing, 'inUnion'>) {
+  constructor({ alias, next, visibility, inTime, range, listed, isFree, hasTenant = false }: Omit<Printing, 'inUnion'>) {
     this.#alias = alias;
+    this.#hasTenant = hasTenant;
     this.#visibility = visibility;
     this.#inTime = inTime;
     this.#range = range;
@@ -152,7 +154,9 @@ export class Printer {
     return isListed && isHoistable(exists) && this.#tenants.areKnown(exists);
   }
 
+  /** The value that the statement names goes before another one of the condition: with both, it would name two tenants. */
   #tenantOf(exists: Exists): Sql | undefined {
+    if (this.#hasTenant && this.#tenants.ofRecord(exists) !== undefined) return TENANT_PLACE;
     const value = this.#tenants.of(exists);
     return value && this.#places.of(value, false);
   }
@@ -209,7 +213,7 @@ export class Printer {
     return { ...this.#outer(exists), keys: sql`SELECT ${link} FROM ${from} WHERE ${where}` };
   }
 
-  /** The rows have the tenant that the condition requires, or else the tenant of the outer row. */
+  /** The rows have the tenant that the statement names or the condition requires, or else that of the outer row. */
   #isOfTenant(exists: Exists, tenant: Sql | undefined): readonly Sql[] {
     const { colocated } = exists;
     if (tenant === undefined || colocated === undefined) return [];

@@ -593,8 +593,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WRITTEN_ROW,
     'an update is judged by the stored row alone',
-    /return rowOf\(collection, writing, \{\n/,
-    'return rowOf(collection, { values: [], members: [], partners: [] }, {\n',
+    /return rowOf\(collection, row, \{\n/,
+    'return rowOf(collection, { ...row, writing: { values: [], members: [], partners: [] } }, {\n',
   ),
   fault(
     WRITTEN_ROW,
@@ -675,8 +675,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     LOCKED_ROW,
     'an update is judged without the rules of its members',
-    /this\.#conditions = rules\.map/,
-    'this.#conditions = rules.slice(0, 1).map',
+    /this\.#rules = rules;/,
+    'this.#rules = rules.slice(0, 1);',
   ),
   fault(
     UPDATE,
@@ -699,8 +699,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WRITTEN_ROW,
     'a rule that sees both records sees the stored one twice',
-    /FROM \(\$\{changedRow\(stored\.related, collection, update\)\}\) AS/,
-    'FROM (${changedRow(stored.related, collection, { writing: { values: [], members: [], partners: [] }, now: update.now })}) AS',
+    /FROM \(\$\{changedRow\(stored\.related, collection, row\)\}\) AS/,
+    'FROM (${changedRow(stored.related, collection, { ...row, writing: { values: [], members: [], partners: [] } })}) AS',
   ),
   fault(
     CREATE,

@@ -252,14 +252,20 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
     ACCESS,
     'an update is judged by the stored record alone',
-    /sql`\(\$\{residual\.whereInUnion\(alias\)\} AND \$\{residual\.written\.whereInUnion\(next\)\}\)`/,
-    'residual.whereInUnion(alias)',
+    /sql`\(\$\{stored\} AND \$\{written\.whereInUnion\(next\)\}\)`/,
+    'stored',
+  ),
+  fault(
+    ACCESS,
+    'a rule is asked once of a column that changes',
+    /changed === undefined \|\| each\.readsAny\(changed\)/,
+    'changed === undefined',
   ),
   fault(
     ACCESS,
     'a rule that names @next is asked of the stored record alone',
-    /\? residual\.whereInUnion\(alias, next\)/,
-    '? residual.whereInUnion(alias, alias)',
+    /mayDiffer\(residual\) \? next : alias/,
+    'alias',
   ),
   fault(
     ACCESS,
