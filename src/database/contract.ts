@@ -35,9 +35,8 @@ export interface ReadOptions {
    */
   readonly limitMs?: number | undefined;
   /**
-   * `generic`: one plan serves all values. A SELECT of one tenant's records uses it, because PostgreSQL
-   * otherwise plans statements over partitions for every execution. A statement whose parameters ask
-   * for a custom plan (`plannedParam`) gets one nevertheless.
+   * `generic`: one plan serves all values; otherwise PostgreSQL plans statements over partitions for every execution.
+   * A statement whose parameters ask for a custom plan (`plannedParam`) gets one nevertheless.
    */
   readonly plan?: 'generic' | undefined;
 }
@@ -80,6 +79,7 @@ export interface WriteTarget {
    * transaction of two tenants would span two nodes of a cluster.
    */
   readonly isDivided?: boolean;
+  readonly plan?: ReadOptions['plan'];
 }
 
 export interface Transaction extends Queryable {
@@ -108,6 +108,8 @@ export interface Database extends Reader {
    */
   readonly statementInTime?: Sql;
   readonly kind: 'embedded' | 'postgres';
+  /** A cluster of Citus. */
+  readonly isCluster?: boolean;
   /**
    * Reads for one request of this caller, which may lag behind as a replica does, but not behind the caller's own
    * writes. The database itself if it has no replica.

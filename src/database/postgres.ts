@@ -3,6 +3,7 @@
  * mode works.
  */
 import { raw, type Sql, sql, text } from '../sql.ts';
+import { isCitus } from './citus.ts';
 import { type Cells, type Database, inLane, type Queryable, type Session, StoreError } from './contract.ts';
 import { type LaneSizes, ServerLanes } from './lanes/server-lanes.ts';
 import { Statements } from './lanes/statements.ts';
@@ -29,8 +30,19 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const direct = directUrl === undefined ? server : readServerUrl(directUrl);
   // A pooler delivers no notifications, so caches are refreshed every 200 ms instead.
   const listener = direct.isPooled ? undefined : new Listener(direct.config);
+  const close = () => Promise.all([primary, standby, listener].map((each) => each?.close()));
+  const urgent = inLane(primary, 'urgent');
+  let isCluster: boolean;
+  try {
+    isCluster = await isCitus(urgent);
+    if (server.isPooled) await checkPooledSettings(urgent);
+  } catch (error) {
+    await close();
+    throw startError(error);
+  }
   const database: Database = {
     kind: 'postgres',
+    isCluster,
     replicaFor: (callerId) => replica?.for(callerId) ?? database,
     noteWrite: async (callerId) => replica?.noteWrite(callerId),
     rows: (statement, more) => primary.rows(statement, more),
@@ -44,18 +56,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     ping: () => urgent.rows(PING),
     async close() {
       replica?.close();
-      await Promise.all([primary, standby, listener].map((each) => each?.close()));
+      await close();
     },
   };
-  const urgent = inLane(database, 'urgent');
   const replica = second && standby && new Replica({ standby, primary: database, maxLag: second.maxLag, listener });
-  try {
-    await database.ping();
-    if (server.isPooled) await checkPooledSettings(urgent);
-  } catch (error) {
-    await database.close();
-    throw startError(error);
-  }
   await replica?.listen();
   return database;
 }

@@ -53,7 +53,7 @@ function sqlState(error: unknown): string | undefined {
 export function toStoreError(error: unknown): unknown {
   if (error instanceof StoreError) return error;
   if (!isServerError(error)) return isConnectionLoss(error) ? new StoreError('unavailable', error) : error;
-  const isBusy = isTransient(error) || UNAVAILABLE.test(error.code);
+  const isBusy = isTransient(error) || isAway(error);
   const kind = KINDS[error.code] ?? (isBusy ? 'unavailable' : undefined);
   if (kind === undefined) return error;
   return new StoreError(kind, error, kind === 'unavailable' ? undefined : violatedBy(error, kind));
@@ -74,9 +74,13 @@ function violatedBy({ constraint = '', detail = '' }: ServerError, kind: StoreEr
   return { constraint, columns: columns.map((name) => (name.startsWith('"') ? name.slice(1, -1) : name)) };
 }
 
+/** Citus reports the loss of a node, and the end of the server, as internal errors. */
+const LOST = /^XX000 .*(?:connection marked as essential|connection to the remote node|postmaster was shut down)/;
+const isAway = ({ code, message }: ServerError): boolean => UNAVAILABLE.test(code) || LOST.test(`${code} ${message}`);
+
 /** The connection is gone, or never was: the outcome of a statement in flight is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
-  if (isServerError(error)) return UNAVAILABLE.test(error.code);
+  if (isServerError(error)) return isAway(error);
   const isOurs = error instanceof StoreError || error instanceof Refusal || error instanceof Problem;
   if (!(error instanceof Error) || isOurs) return false;
   return ('syscall' in error && error.syscall !== undefined) || DRIVER_LOST.test(error.message);

@@ -32,7 +32,6 @@ const COMMIT = raw('COMMIT');
 const ROLLBACK = raw('ROLLBACK');
 /** The settings end with the transaction, so they work through poolers. */
 const NO_LIMITS = [raw('SET LOCAL statement_timeout = 0'), raw('SET LOCAL lock_timeout = 0')];
-const limitsOf = (ms: number): readonly Sql[] => [raw(`SET LOCAL statement_timeout = ${Math.ceil(ms)}`)];
 
 /** The state of one attempt at a transaction. */
 interface AttemptState {
@@ -67,7 +66,7 @@ export async function transact<T>(
   { unlimited = false, limitMs = LIMIT_MS }: TransactionOptions = {},
 ): Promise<T> {
   mustNotHoldConnection();
-  const limits = unlimited ? NO_LIMITS : limitsOf(limitMs);
+  const limits = unlimited ? NO_LIMITS : [raw(`SET LOCAL statement_timeout = ${Math.ceil(limitMs)}`)];
   const end = performance.now() + (unlimited ? Number.POSITIVE_INFINITY : limitMs);
   let turn: Turn = { sliceMs: unlimited ? Number.POSITIVE_INFINITY : SLICE_MS, isRepeated: false };
   return retried(async () => {

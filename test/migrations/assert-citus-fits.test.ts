@@ -1,6 +1,6 @@
 /** A start rejects a Citus cluster that cannot keep distributed collections. The test plays the cluster's answers. */
 import { describe, expect, it } from 'vitest';
-import { tenantStorageOf } from '../../src/database/citus.ts';
+import { isCitus } from '../../src/database/citus.ts';
 import type { Cells } from '../../src/database/contract.ts';
 import { assertCitusFits } from '../../src/migrations/tenant-tables.ts';
 
@@ -29,9 +29,9 @@ describe('a cluster', () => {
   });
 
   it.each([
-    ['t', 'citus'],
-    ['f', 'partitions'],
-  ])('a tenant layout follows the extension (%s): %s', async (cell, layout) => {
-    expect(await tenantStorageOf(answering(cell))).toBe(layout);
+    ['t', true],
+    ['f', false],
+  ])('the extension makes a server a cluster (%s): %s', async (cell, isCluster) => {
+    expect(await isCitus(answering(cell))).toBe(isCluster);
   });
 });

@@ -22,10 +22,10 @@ export class FolderUnusable extends Error {
 
 /**
  * Creates a missing folder in a process of its own, whose end gives back the memory that only the creation needs: 130 MiB.
- * A folder that is not created here is created by the engine's thread, which reports the error.
+ * If that fails, the engine's thread creates it or reports the error. Throws FolderUnusable for another version.
  */
-export async function createFolder(folder: string): Promise<void> {
-  if (existsSync(folder)) return;
+export async function ensureFolder(folder: string): Promise<void> {
+  if (existsSync(folder)) return requireSameVersion(folder);
   const [parent, prefix] = [dirname(folder), `${basename(folder)}.new-`];
   const created = join(parent, prefix + process.pid);
   try {

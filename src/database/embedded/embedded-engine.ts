@@ -12,7 +12,7 @@ import { codeOf, reasonOf } from '../../thrown.ts';
 import { deliver, StoreError, type Subscription } from '../contract.ts';
 import { CellClient } from '../pg-internals.ts';
 import { CELL_FORMAT } from '../server-url.ts';
-import { createFolder, damaged, requireSameVersion } from './data-folder.ts';
+import { damaged, ensureFolder } from './data-folder.ts';
 import { EngineSocket } from './engine-socket.ts';
 
 export interface EmbeddedOptions {
@@ -92,8 +92,7 @@ export class EmbeddedEngine {
   async #start(): Promise<void> {
     const { folder } = this;
     const { snapshot } = this.#options;
-    if (folder !== undefined) await createFolder(folder);
-    if (folder !== undefined) await requireSameVersion(folder);
+    if (folder !== undefined) await ensureFolder(folder);
     const socket = await EngineSocket.open({ folder, snapshot: await snapshot?.arrayBuffer() });
     // Every option that the environment could change is set here.
     const client = new CellClient({ stream: () => socket, ssl: false, user: 'postgres', database: 'postgres' });

@@ -84,9 +84,8 @@ export class ServerLanes {
   }
 
   async write(statement: Sql, target: WriteTarget = {}): Promise<readonly Cells[]> {
-    // The write of one record needs no other plan for other values.
-    if (target.isDivided) return (await this.#writeAlone(statement, 'generic')).rows;
-    if (this.#separate.has(target.table ?? '')) return (await this.#writeAlone(statement)).rows;
+    const { table = '', isDivided = false, plan } = target;
+    if (isDivided || this.#separate.has(table)) return (await this.#writeAlone(statement, plan)).rows;
     return this.#batcher.rows(statement, target);
   }
 
