@@ -2,15 +2,15 @@
  * The caller and the collection of a request: every function on records takes them, and none can reach
  * a record around the caller's permits.
  */
-import { SEQUENTIAL_SHARDS, type TenantStorage, tenantStorageOf } from '../database/citus.ts';
-import type { Database, Queryable, Reader, Transaction } from '../database/contract.ts';
+import { SEQUENTIAL_SHARDS } from '../database/citus.ts';
+import type { Database, Queryable, Reader, ReadOptions, Transaction } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Action, IsFew, Policy, Row } from '../policy/types.ts';
 import type { Visibility } from '../policy/visibility.ts';
 import { type Collection, type HasOne, hasTenants, type MemberAction, type Schema } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
-import { type Place, type Sql, sql } from '../sql.ts';
+import { type Place, type Sql, sql, type TenantValue } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
 import type { ChoosesWay } from './page/page-costs.ts';
 import { PagePlanner } from './page/page-planner.ts';
@@ -34,7 +34,58 @@ export interface AccessContext {
   readonly now: string;
   /** The sender of the request, for the hooks. */
   readonly origin?: (() => Origin) | undefined;
+  /** The tenant of the records, which the conditions of the permits name as a value, or its place in a form. */
+  readonly tenant?: TenantValue | undefined;
+  /** The same access to the records of every tenant, of which the rules require one. */
+  readonly outside?: AccessContext;
 }
+
+/** The access to records of one tenant. A cluster takes a statement only if it names the tenant of each of its tables. */
+class TenantAccess implements AccessContext {
+  readonly collection: Collection;
+  readonly tenant: TenantValue;
+  readonly outside: AccessContext;
+  readonly #facts: Row | undefined;
+
+  constructor(access: AccessContext, tenant: TenantValue, facts: Row | undefined) {
+    this.collection = access.collection;
+    this.tenant = tenant;
+    // The facts of another tenant decide nothing here.
+    this.outside = access.outside ?? access;
+    this.#facts = facts;
+  }
+
+  get auth(): Row {
+    return this.outside.auth;
+  }
+
+  get now(): string {
+    return this.outside.now;
+  }
+
+  get origin(): AccessContext['origin'] {
+    return this.outside.origin;
+  }
+
+  readonly permit: AccessContext['permit'] = (collection, action) => {
+    const permit = this.outside.permit(collection, action).within(this.tenant);
+    return this.#facts === undefined || collection !== this.collection.name ? permit : permit.given(this.#facts);
+  };
+
+  readonly member: AccessContext['member'] = (...asked) => this.outside.member(...asked)?.within(this.tenant);
+
+  readonly prospect: AccessContext['prospect'] = (rules) => {
+    const { certain, possible } = this.outside.prospect(rules);
+    return { certain: certain.within(this.tenant), possible: possible.within(this.tenant) };
+  };
+}
+
+/**
+ * @param tenant undefined: unknown, or the records have none
+ * @param facts that all records of the collection have in this tenant
+ */
+export const accessIn = (access: AccessContext, tenant: TenantValue | undefined, facts?: Row): AccessContext =>
+  tenant === undefined ? access : new TenantAccess(access, tenant, facts);
 
 export interface Prospect {
   /** The records that every write is permitted for. */
@@ -109,9 +160,12 @@ export class Store {
   readonly schema: Schema;
   readonly hooks: Hooks;
   readonly pages: PagePlanner;
+  /** Each statement is planned for one machine of a cluster. */
+  readonly isCluster: boolean;
+  /** The plan of a statement that needs no other one for other values: Citus finds the machine by the values. */
+  readonly genericPlan: ReadOptions['plan'];
   readonly #shapes = new Map<string, RecordShape>();
   readonly #isDivided: boolean;
-  #tenantStorage: TenantStorage | undefined;
   #versions: Versions | undefined;
   #cursors: Cursors | undefined;
 
@@ -120,6 +174,8 @@ export class Store {
     this.schema = schema;
     this.hooks = hooks;
     this.#isDivided = hasTenants(schema);
+    this.isCluster = db.isCluster === true;
+    this.genericPlan = this.isCluster ? undefined : 'generic';
     const statistics = new BackgroundStatistics(db, [...storedTables(schema)]);
     this.pages = new PagePlanner(schema, hooks.statisticsOf ?? ((table) => statistics.of(table)), hooks.choosesWay);
     for (const collection of schema.collections.values())
@@ -144,9 +200,7 @@ export class Store {
 
   /** Runs in a transaction, before statements about the records of all tenants. */
   async prepareForEveryTenant(tx: Transaction): Promise<void> {
-    if (!this.#isDivided) return;
-    this.#tenantStorage ??= await tenantStorageOf(tx);
-    if (this.#tenantStorage === 'citus') await tx.run(SEQUENTIAL_SHARDS);
+    if (this.#isDivided && this.isCluster) await tx.run(SEQUENTIAL_SHARDS);
   }
 
   /**
@@ -217,7 +271,8 @@ export const readable = (access: AccessContext, collection: string, alias: strin
   access.permit(collection, 'read').lookingUp(isFew).where(alias);
 
 /** The answers to the policy room: what the caller may read. */
-export const visibilityOf = ({ permit, member }: AccessContext): Visibility => ({
+export const visibilityOf = ({ permit, member, tenant }: AccessContext): Visibility => ({
+  tenant,
   records: (collection) => permit(collection, 'read'),
   member: (collection, name) => member(collection, name, 'read'),
 });

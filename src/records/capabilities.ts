@@ -7,7 +7,7 @@ import type { Permit } from '../policy/access.ts';
 import { notFound } from '../refusal.ts';
 import type { Collection, MemberAccess } from '../schema/model/model.ts';
 import { join, raw, type Sql, sql, uuid } from '../sql.ts';
-import { type AccessContext, type Prospect, readable, type Store } from './access-context.ts';
+import { type AccessContext, type Prospect, type Reading, readable, type Store } from './access-context.ts';
 import { inTenantOf, scopeOf } from './scope.ts';
 
 type Capability = boolean | 'depends';
@@ -55,12 +55,13 @@ function capabilityAt(cells: Cells, from: number): Capability {
 }
 
 /** Throws `not_found` where the caller may not read the record. */
-export async function capabilitiesOf(store: Store, access: AccessContext, id: string): Promise<Capabilities> {
+export async function capabilitiesOf(store: Store, caller: AccessContext, id: string): Promise<Capabilities> {
+  const reading = await inTenantOf<Reading>({ store, q: store.readerFor(caller), access: caller }, id, 'read');
+  const { access } = reading;
   const { collection } = access;
   const own = new CapabilityColumns(access);
   const members = [...collection.memberAccess].map(([name, rules]) => new MemberColumns(access, name, rules));
   const columns = join([own.of('t'), ...members.map((member) => member.of('t'))], ', ');
-  const reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
   const [cells] = await reading.q.rows(sql`
     SELECT ${columns}
       FROM ${scopeOf(reading)

@@ -15,7 +15,7 @@ import type { ReadBudget } from './read-budget.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView, withExpanded } from './record-view.ts';
 import { relatedBy } from './relations/related.ts';
-import { scopeOf } from './scope.ts';
+import { scopeOf, withinTenant } from './scope.ts';
 
 /** A relation whose records come along. */
 export interface Expand {
@@ -57,7 +57,8 @@ export function toJson(reading: Expansion, given: ExpandedRows): readonly JsonTe
   return rows.length === 0 ? [] : expandedJson(reading, given, view);
 }
 
-async function expandedJson(reading: Expansion, given: ExpandedRows, view: RecordView): Promise<readonly JsonText[]> {
+async function expandedJson(asked: Expansion, given: ExpandedRows, view: RecordView): Promise<readonly JsonText[]> {
+  const reading = withinTenant(asked, asked.tenant);
   const { collection, rows, from, members, expands } = given;
   const records = rows.map((cells) => cells.slice(from));
   const lookups = await Promise.all(expands.map((expand) => expandOne(reading, expand, { collection, records })));

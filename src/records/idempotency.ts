@@ -6,6 +6,7 @@
  * leaves the outline later.
  */
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import { datetimeOf } from '../policy/values.ts';
 import { Refusal } from '../refusal.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { type Param, param, raw, type Sql, sql, text, typedLiteral, uuid } from '../sql.ts';
@@ -14,6 +15,7 @@ import { everyTenant } from './scope.ts';
 
 /** Older keys are forgotten. */
 const EXPIRY = raw(`now() - interval '24 hours'`);
+const EXPIRY_MS = 24 * 3600 * 1000;
 
 export interface IdempotencyKey {
   readonly userId: string;
@@ -90,12 +92,11 @@ export class KeptAnswers {
     // The text of the outline takes the place of the answer when a record is deleted.
     const outlineText = JSON.stringify({ ...storedOutline, isOutline: true } satisfies StoredAnswer);
     const whole = answer.body.length > MAX_KEPT_BYTES ? '' : JSON.stringify({ ...answer, outline: outlineText });
-    const kept =
-      records === undefined || whole === '' || Buffer.byteLength(whole) > MAX_KEPT_BYTES
-        ? insertAnswer(key, outlineText, [])
-        : insertAnswer(key, whole, records);
-    const [row] = await tx.rows(kept);
-    return row?.[0] === '0' ? this.#findKept(tx, key) : undefined;
+    const isWhole = records !== undefined && whole !== '' && Buffer.byteLength(whole) <= MAX_KEPT_BYTES;
+    const row = { ...key, answer: isWhole ? whole : outlineText };
+    const kept = this.#db.isCluster ? await keptOnCluster(tx, row) : keptAnswer(row);
+    const [count] = kept === undefined ? [] : await tx.rows(insertAnswer(kept, isWhole ? records : []));
+    return count?.[0] === '0' ? this.#findKept(tx, key) : undefined;
   }
 
   /** The answer to the first request under the key. Throws `idempotency_mismatch` if that had another body. */
@@ -153,20 +154,50 @@ function answerIfSameBody({ bodyHash }: IdempotencyKey, kept: KeptRow): StoredAn
   throw new Refusal('idempotency_mismatch', 'this Idempotency-Key was used with another body');
 }
 
-/** Returns the number of kept answers. An expired row is taken over. A user who has just deleted themselves keeps nothing. */
-function insertAnswer(asked: IdempotencyKey, answer: string, records: readonly RecordReference[]): Sql {
-  const { userId, path, key, bodyHash } = asked;
-  const ids = uuidArray(records.map(({ id }) => id));
-  const collections = textArray(records.map(({ collection }) => collection));
-  return sql`
-    WITH kept AS (
+interface AnswerRow extends IdempotencyKey {
+  readonly answer: string;
+}
+
+/** Inserts the answer. An expired row is taken over. A user who has just deleted themselves keeps nothing. */
+const keptAnswer = ({ userId, path, key, bodyHash, answer }: AnswerRow): Sql => sql`
          INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash, answer)
          SELECT id, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${text(answer)}
            FROM users
           WHERE id = ${uuid(userId)}
              ON CONFLICT (user_id, path, key) DO UPDATE
             SET body_hash = excluded.body_hash, answer = excluded.answer, created_at = now()
-          WHERE kept.created_at < ${EXPIRY}
+          WHERE kept.created_at < ${EXPIRY}`;
+
+/**
+ * The same for a cluster: Citus takes no time of its own in ON CONFLICT, and no rows of a table that every node has.
+ * Undefined: the user is deleted.
+ */
+async function keptOnCluster(tx: Transaction, row: AnswerRow): Promise<Sql | undefined> {
+  const { userId, path, key, bodyHash, answer } = row;
+  const users = await tx.rows(sql`SELECT 1 FROM users WHERE id = ${uuid(userId)}`);
+  if (users.length === 0) return undefined;
+  const now = new Date();
+  const expiry = new Date(now.getTime() - EXPIRY_MS);
+  return sql`
+         INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash, answer, created_at)
+         VALUES (${uuid(userId)}, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${text(answer)}, ${timeOf(now)})
+             ON CONFLICT (user_id, path, key) DO UPDATE
+            SET body_hash = excluded.body_hash, answer = excluded.answer, created_at = excluded.created_at
+          WHERE kept.created_at < ${timeOf(expiry)}`;
+}
+
+const timeOf = (time: Date): Param => param('timestamptz', datetimeOf(time));
+
+/**
+ * Returns the number of kept answers.
+ *
+ * @param kept inserts the answer
+ */
+function insertAnswer(kept: Sql, records: readonly RecordReference[]): Sql {
+  const ids = uuidArray(records.map(({ id }) => id));
+  const collections = textArray(records.map(({ collection }) => collection));
+  return sql`
+    WITH kept AS (${kept}
          RETURNING user_id, path, key),
          linked AS (
          INSERT INTO bylaw_kept_records (user_id, path, key, record_id, collection)
@@ -249,7 +280,9 @@ class EarlierKeys {
   private constructor() {}
 
   /** Undefined: no node of the earlier version has used the database within two days. */
-  static async find(db: Queryable): Promise<EarlierKeys | undefined> {
+  static async find(db: Database): Promise<EarlierKeys | undefined> {
+    // The earlier version kept no key on a cluster.
+    if (db.isCluster) return undefined;
     const [table] = await db.rows(sql`SELECT to_regclass(quote_ident(${text('bylaw_idempotency')})) IS NOT NULL`);
     if (table?.[0] !== 't') return undefined;
     // The earlier version wrote no history, so the first entry is the upgrade.

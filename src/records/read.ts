@@ -26,8 +26,9 @@ export interface Answer {
 /** The answer to a write: only the id where the caller may not read the written record. */
 export type Written = { readonly id: string } & Partial<Answer>;
 
-export async function read(store: Store, access: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
-  const reading: Reading = await inTenantOf({ store, q: store.readerFor(access), access }, id, 'read');
+export async function read(store: Store, caller: AccessContext, { id, relations }: ReadRequest): Promise<Answer> {
+  const reading = await inTenantOf<Reading>({ store, q: store.readerFor(caller), access: caller }, id, 'read');
+  const { access } = reading;
   const { name: collection } = access.collection;
   const view = new RecordView(store, access, { collection, tenant: reading.tenant });
   const [cells] = await reading.q.rows(sql`

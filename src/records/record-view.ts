@@ -72,6 +72,18 @@ export class RecordView {
     return held.length + flags.length === 0 ? stored : join([stored, ...held, ...flags], ', ');
   }
 
+  /** The cells of a new record, which has no partners, without the masks. */
+  newColumns(alias: string): Sql {
+    const isShown = (name: string): boolean => this.#members?.has(name) !== false;
+    const stored = this.#shape.columnsOf(alias, (name, column) => (isShown(name) ? column : raw('NULL')));
+    return join([stored, ...this.#shape.hasOnes.map(() => raw('NULL'))], ', ');
+  }
+
+  /** The cells that follow: whether the caller may read each masked member. */
+  masks(alias: string): readonly Sql[] {
+    return this.#masks.map(({ permit }) => permit.where(alias));
+  }
+
   /** The permits that decide which members are shown, of the has_ones too. */
   permits(hasOnes: readonly HasOne[]): readonly PermitOfCollection[] {
     const { name } = this.#shape.collection;

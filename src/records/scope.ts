@@ -12,7 +12,7 @@ import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
 import { empty, ident, join, type Place, raw, type Sql, sql, uuid } from '../sql.ts';
-import { type AccessContext, type Reading, readable } from './access-context.ts';
+import { type AccessContext, accessIn, type Reading, readable } from './access-context.ts';
 
 /** No record is of this tenant. */
 const NO_TENANT = '00000000-0000-0000-0000-000000000000';
@@ -24,6 +24,11 @@ export const tenantKeyOf = ({ tenantLayout }: WithLayout): TenantKey | undefined
   tenantLayout?.kind === 'by' ? tenantLayout : undefined;
 
 type Collections = Pick<Schema, 'collections'>;
+
+interface LinkPair {
+  readonly id: string;
+  readonly target: string;
+}
 
 /** Marks the statements about the records of all tenants, for those who look for statements without a tenant. */
 const EVERY_TENANT = raw('/* every tenant */ ');
@@ -88,6 +93,19 @@ export class Scope {
     const columns = [...tenant.map(() => LINK_TENANT_COLUMN), sourceColumn, targetColumn].map((name) => ident(name));
     return sql`${ident(linkTable)} (${join(columns, ', ')})
     SELECT ${join([...tenant, source, target], ', ')}`;
+  }
+
+  /** A statement that inserts the links that are missing. */
+  linksInto(relation: ManyToMany, owner: string, pairs: readonly LinkPair[]): Sql {
+    const { linkTable, sourceColumn, targetColumn } = relation;
+    const tenant = tenantKeyOf(this.#schema.collections.get(owner)!) === undefined ? [] : [LINK_TENANT_COLUMN];
+    const columns = [...tenant, sourceColumn, targetColumn].map((name) => ident(name));
+    const held = tenant.map(() => present(this.#tenant, 'the tenant of a record that is written'));
+    const rows = pairs.map(({ id, target }) => sql`(${join([...held, sql`${uuid(id)}`, sql`${uuid(target)}`], ', ')})`);
+    return sql`
+    INSERT INTO ${ident(linkTable)} (${join(columns, ', ')})
+    VALUES ${join(rows, ', ')}
+    ON CONFLICT DO NOTHING`;
   }
 
   /** True if a statement can reach records of the collection. */
@@ -207,7 +225,7 @@ function requiredTenant(access: AccessContext, action: Action): string | undefin
   const { collection } = access;
   const member = tenantKeyOf(collection);
   if (member === undefined) return undefined;
-  const permit = access.permit(collection.name, action);
+  const permit = (access.outside ?? access).permit(collection.name, action);
   const tenant = permit.pinned(member.column);
   const isProven = member.lists === 'filtered' || permit.verdict === 'deny' || tenant !== undefined;
   invariant(isProven, 'every rule of a routed collection requires one tenant');
@@ -229,28 +247,46 @@ async function inFoundTenant<R extends Reading>(reading: R, id: string, action: 
   const { access, store, q } = reading;
   const member = present(tenantKeyOf(access.collection), 'the tenant of the records');
   const required = requiredTenant(access, action) ?? requiredTenant(access, 'read');
-  if (required !== undefined) return { ...reading, tenant: required };
+  if (required !== undefined) return withinTenant(reading, required);
   // A caller whom no rule allows finds nothing.
-  if (member.lists === 'routed') return { ...reading, tenant: NO_TENANT };
+  if (member.lists === 'routed') return withinTenant(reading, NO_TENANT);
   const [row] = await q.rows(sql`
     SELECT t.${ident(member.column)}
       FROM ${everyTenant(store.schema)
         .from(access.collection.name, 't')
         .where(sql`t.id = ${uuid(id)}`)}`);
-  return { ...reading, tenant: row?.[0] ?? NO_TENANT };
+  return withinTenant(reading, row?.[0] ?? NO_TENANT);
+}
+
+/** The same reading of records of the tenant. */
+export const withinTenant = <R extends Pick<Reading, 'store' | 'access' | 'tenant'>>(
+  reading: R,
+  tenant: string | undefined,
+): R => ({
+  ...reading,
+  tenant,
+  access: accessIn(reading.access, tenant, reading.store.isCluster ? tenantFact(reading.access, tenant) : undefined),
+});
+
+/**
+ * All records of the tenant have it, so no rule asks for it. Citus keeps the plan of a statement about one table only if
+ * that compares the tenant once.
+ */
+export function tenantFact({ collection }: AccessContext, tenant: string | undefined): Row | undefined {
+  const key = tenantKeyOf(collection);
+  return key === undefined || tenant === undefined ? undefined : { [key.by]: tenant };
 }
 
 /** True if the caller may read the record in another tenant than the rules of the action require. */
 export async function isReadableElsewhere(reading: Reading, id: string): Promise<boolean> {
-  const { access } = reading;
-  const { name } = access.collection;
+  const { name } = reading.access.collection;
   const elsewhere = await inTenantOf(reading, id, 'read');
   if (elsewhere.tenant === reading.tenant) return false;
   const found = await elsewhere.q.rows(sql`
     SELECT 1
       FROM ${scopeOf(elsewhere)
         .from(name, 't')
-        .where(sql`t.id = ${uuid(id)}`, readable(access, name, 't'))}`);
+        .where(sql`t.id = ${uuid(id)}`, readable(elsewhere.access, name, 't'))}`);
   return found.length > 0;
 }
 

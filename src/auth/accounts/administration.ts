@@ -1,4 +1,6 @@
 /** Administers accounts for the command line and the start of the service, without asking any permission. */
+
+import { datetimeOf } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import { touched } from '../../records/write/written-row.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
@@ -82,7 +84,7 @@ export class Administration {
       await tx.run(sql`
         UPDATE "users"
            SET disabled = ${param('bool', disabled)},
-               ${touched('users')}
+               ${touched('users', datetimeOf(new Date()))}
          WHERE id = ${uuid(id)}`);
       if (disabled) await sessions.endAll(tx, id);
       await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });

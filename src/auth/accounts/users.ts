@@ -129,7 +129,7 @@ export class Users {
     await db.run(sql`
       UPDATE "users"
          SET roles = ${param('text[]', roles)},
-             ${touched('users')}
+             ${touched('users', datetimeOf(new Date()))}
        WHERE id = ${uuid(id)}`);
   }
 
@@ -147,7 +147,7 @@ export class Users {
     const changed = await db.run(sql`
       UPDATE "users"
          SET email_verified = true,
-             ${touched('users')}
+             ${touched('users', datetimeOf(new Date()))}
        WHERE id = ${uuid(id)}
          AND NOT email_verified`);
     return changed > 0;

@@ -71,7 +71,16 @@ export class Printer {
   #nearest = RECORD.id;
   readonly #tenants = new Tenants();
 
-  constructor({ alias, next, visibility, inTime, range, listed, isFree, hasTenant = false }: Omit<Printing, 'inUnion'>) {
+  constructor({
+    alias,
+    next,
+    visibility,
+    inTime,
+    range,
+    listed,
+    isFree,
+    hasTenant = false,
+  }: Omit<Printing, 'inUnion'>) {
     this.#alias = alias;
     this.#hasTenant = hasTenant;
     this.#visibility = visibility;

@@ -9,7 +9,7 @@ import { maskedBy, type Visibility } from '../../policy/visibility.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field } from '../../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
-import { type AccessContext, type Store, visibilityOf } from '../access-context.ts';
+import { type AccessContext, accessIn, type Store, visibilityOf } from '../access-context.ts';
 import { arrayOf, type JsonText } from '../json-pieces.ts';
 import { readWithin } from '../read-budget.ts';
 import { listedTenant, scopeOf } from '../scope.ts';
@@ -53,14 +53,15 @@ export async function aggregate(store: Store, access: AccessContext, request: Ag
   });
 }
 
-function aggregateStatement(store: Store, access: AccessContext, request: AggregateRequest): Sql {
-  const { name } = access.collection;
+function aggregateStatement(store: Store, caller: AccessContext, request: AggregateRequest): Sql {
+  const { name } = caller.collection;
   const { filter, groups, measures, limit } = request;
+  const facts = filter?.asked(caller, visibilityOf(caller)).facts ?? {};
+  const tenant = listedTenant(caller, facts);
+  const access = accessIn(caller, tenant);
   const visibility = visibilityOf(access);
   const asked = filter?.asked(access, visibility);
-  const facts = asked?.facts ?? {};
   const permit = access.permit(name, 'list').given(facts);
-  const tenant = listedTenant(access, facts);
   const conditions = [
     ...(asked === undefined ? [] : [asked.where('t', store.inTime)]),
     ...(permit.verdict === 'allow' ? [] : [permit.where('t')]),

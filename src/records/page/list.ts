@@ -2,7 +2,7 @@
  * A page of a collection: the records that match the filters and that the caller may list, in any order.
  * GET lists and POST queries ask for the same page; filters, policy and order are one statement.
  */
-import type { Cells } from '../../database/contract.ts';
+import type { Cells, ReadOptions } from '../../database/contract.ts';
 import { planOf } from '../../database/planner.ts';
 import { type Sql, sql } from '../../sql.ts';
 import { type AccessContext, callerIdOf, lookingUpIn, type Store } from '../access-context.ts';
@@ -68,7 +68,7 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
   const statement = plan.statement.fill(values);
   const source = plan.source?.fill(values);
   return await readWithin({ schema: store.schema, reader, lane }, async (budget) => {
-    const reading = readPage(budget, statement, page);
+    const reading = readPage(budget, statement, { page, plan: store.genericPlan });
     const isCounted = count !== 'none' && source !== undefined;
     const [rows, counted] = isCounted
       ? await Promise.all([reading, countRows(count, { source, isOpen, reader, budget })])
@@ -121,11 +121,17 @@ async function cursorsOf(store: Store, access: AccessContext, { query, after }: 
 /** PostgreSQL reads and drops the rows before the page: this many take it some milliseconds. */
 const DEEP_OFFSET = 5_000;
 
+interface ReadPage {
+  readonly page: AskedPage;
+  readonly plan: ReadOptions['plan'];
+}
+
 /** The index on the tenant and the id leads to the page where the tenant is the statement's only value. */
-function readPage(budget: ReadBudget, statement: Sql, { request, tenant }: AskedPage): Promise<readonly Cells[]> {
+function readPage(budget: ReadBudget, statement: Sql, { page, plan }: ReadPage): Promise<readonly Cells[]> {
+  const { request, tenant } = page;
   if (request.offset >= DEEP_OFFSET) return budget.rows(statement, { lane: 'slow' });
   const isOfTenantAlone = tenant !== undefined && statement.params.every(({ value }) => value === tenant);
-  return budget.rows(statement, isOfTenantAlone ? { plan: 'generic' } : {});
+  return budget.rows(statement, isOfTenantAlone ? { plan } : {});
 }
 
 /** The capabilities are the last cells of a row. */

@@ -13,12 +13,19 @@ import {
 } from '../../policy/filter.ts';
 import type { Row } from '../../policy/types.ts';
 import { join, Place, plannedFor, raw, type Sql, SqlForm, sql, tested } from '../../sql.ts';
-import { type AccessContext, lookingUpIn, type Store, type UnindexedUse, visibilityOf } from '../access-context.ts';
+import {
+  type AccessContext,
+  accessIn,
+  lookingUpIn,
+  type Store,
+  type UnindexedUse,
+  visibilityOf,
+} from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Expand } from '../expand.ts';
 import type { Members } from '../record-shape.ts';
 import { RecordView, withExpanded } from '../record-view.ts';
-import { listedTenant, type ScopedRows, scopeOf } from '../scope.ts';
+import { listedTenant, type ScopedRows, scopeOf, tenantFact } from '../scope.ts';
 import type { AnsweredPermits } from '../shape-memory.ts';
 import type { CountKind } from './count.ts';
 import type { Position } from './cursor.ts';
@@ -111,8 +118,8 @@ export function boundList(store: Store, access: AccessContext, request: ListRequ
   // The values that every matching record has decide parts of the list rule
   const facts: Row = Object.assign({}, ...filters.map((each) => each.facts));
   const listed = access.permit(collection.name, 'list');
-  const permit = listed.given(facts);
   const tenant = listedTenant(access, facts);
+  const permit = listed.given(store.isCluster ? { ...facts, ...tenantFact(access, tenant) } : facts);
   const isOpen = listed.verdict === 'allow' && related.length === 0 && filters.every((each) => each.isOpen);
   return { request, filters, related, permit, isOpen, tenant };
 }
@@ -236,6 +243,7 @@ class PageStatements {
   readonly #access: AccessContext;
   readonly #page: AskedPage;
   readonly #rule: Permit;
+  readonly #tenant: Place<PageValues> | undefined;
   readonly #position: readonly unknown[] | undefined;
   readonly #rows: ScopedRows;
   readonly #filters: readonly Sql[];
@@ -248,19 +256,21 @@ class PageStatements {
   /** The records that match besides the list rule, from the links where a filter requires some. */
   readonly #matching: RowSelection;
 
-  constructor(store: Store, access: AccessContext, page: AskedPage) {
-    const { collection } = access;
+  constructor(store: Store, caller: AccessContext, page: AskedPage) {
+    const { collection } = caller;
     const { request, filters, related, position } = page;
     const { sort = [] } = request;
     // Short lists of keys take an access of their own, which exact filters are not worth
     const isShort = page.endsEarly && request.filter === undefined;
+    const tenant = page.tenant === undefined ? undefined : new Place(({ page: { tenant } }: PageValues) => tenant);
+    const access = accessIn(caller, tenant);
     const visibility = visibilityOf(isShort ? lookingUpIn(access) : access);
     this.#store = store;
     this.#access = access;
     this.#page = page;
-    this.#rule = page.rule.placed(({ page: { rule } }: PageValues) => rule);
+    this.#tenant = tenant;
+    this.#rule = page.rule.placed(({ page: { rule } }: PageValues) => rule).within(tenant);
     this.#position = position?.map((cell, i) => (cell === null ? null : new Place(positionCell(i))));
-    const tenant = page.tenant === undefined ? undefined : new Place(({ page: { tenant } }: PageValues) => tenant);
     const inTime = request.isQuery ? store.inTime : undefined;
     const range = page.way?.kind === 'filter range' ? page.way.column : undefined;
     const printed = (how: Pick<PlacedFilter<PageValues>, 'isByKeys' | 'isLookedUp'>): readonly Sql[] =>
@@ -293,7 +303,7 @@ class PageStatements {
 
   /** The list rule, for statements that read all rows. */
   get #whole(): readonly Sql[] {
-    return conditionOf(this.#page.whole!.placed(({ page: { whole } }: PageValues) => whole!));
+    return conditionOf(this.#page.whole!.placed(({ page: { whole } }: PageValues) => whole!).within(this.#tenant));
   }
 
   get source(): Sql {

@@ -26,18 +26,21 @@ interface Rows {
 /** Ids by collection. */
 export type RecordsByCollection = ReadonlyMap<string, ReadonlySet<string>>;
 
+export interface GoingRecords {
+  readonly ids: RecordsByCollection;
+  /** The tenants of the records, of collections that are divided by tenant. */
+  readonly tenants: RecordsByCollection;
+}
+
 /**
  * The ids, by collection, of a record that this transaction has locked and of all that its delete
  * cascades to. Leaves out collections whose deletions have no further effect, but for `also`.
  */
-export async function recordsGoingWith(
-  reading: Reading,
-  id: string,
-  also: readonly string[],
-): Promise<RecordsByCollection> {
+export async function recordsGoingWith(reading: Reading, id: string, also: readonly string[]): Promise<GoingRecords> {
   const { schema } = reading.store;
   const followed = collectionsToFollow(schema, also);
   const going = new Map<string, Set<string>>([[reading.access.collection.name, new Set()]]);
+  const tenants = new Map<string, Set<string>>();
   const waiting: Rows[] = [{ collection: reading.access.collection.name, ids: [id], tenant: reading.tenant }];
   for (let rows = waiting.shift(); rows !== undefined; rows = waiting.shift()) {
     // Rows may reference one another in a ring.
@@ -46,12 +49,14 @@ export async function recordsGoingWith(
     const ids = rows.ids.filter((found) => !known.has(found));
     if (ids.length === 0) continue;
     for (const found of ids) known.add(found);
+    if (rows.tenant !== undefined && tenantKeyOf(schema.collections.get(rows.collection)!) !== undefined)
+      tenants.set(rows.collection, (tenants.get(rows.collection) ?? new Set()).add(rows.tenant));
     for (const reference of cascadesTo(schema, rows.collection)) {
       if (!followed.has(reference.collection.name)) continue;
       waiting.push(...(await lockReferring(reading, reference, { ...rows, ids })));
     }
   }
-  return going;
+  return { ids: going, tenants };
 }
 
 /**

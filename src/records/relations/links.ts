@@ -58,9 +58,15 @@ export async function writeMembers(reading: Reading, id: string, change: MemberC
 /** Sorted, so that two writes take their locks in one order. */
 async function linkMembers(reading: Reading, id: string, { relation, joining }: MemberChange): Promise<void> {
   const { name } = reading.access.collection;
-  await reading.q.run(sql`
-    INSERT INTO ${scopeOf(reading).linkInto(relation, name, sql`${uuid(id)}`, raw('target'))}
-      FROM unnest(${param('uuid[]', joining.toSorted())}) AS target
+  const scope = scopeOf(reading);
+  const targets = joining.toSorted();
+  const pairs = targets.map((target) => ({ id, target }));
+  // A cluster sends the rows of a query through its coordinator, and commits them in two phases.
+  if (reading.store.isCluster) await reading.q.run(scope.linksInto(relation, name, pairs));
+  else
+    await reading.q.run(sql`
+    INSERT INTO ${scope.linkInto(relation, name, sql`${uuid(id)}`, raw('target'))}
+      FROM unnest(${param('uuid[]', targets)}) AS target
     ON CONFLICT DO NOTHING`);
 }
 

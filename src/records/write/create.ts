@@ -13,7 +13,7 @@ import { firstOf, toRefusal, unreadableReferences } from '../constraint-errors.t
 import type { Written } from '../read.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
-import { mayBeOfTenant, tenantOfValues } from '../scope.ts';
+import { mayBeOfTenant, tenantOfValues, withinTenant } from '../scope.ts';
 import {
   type ColumnValue,
   type Data,
@@ -25,8 +25,8 @@ import {
   type ServerValues,
 } from './input.ts';
 import { readWritten, type StatementWriter, statementWriter, writtenOf } from './single-statement.ts';
-import { writePlanOf } from './write-plan.ts';
-import { insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
+import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
+import { insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
   readonly data: Data;
@@ -50,12 +50,12 @@ export async function create(store: Store, access: AccessContext, request: Creat
   const { tx } = request;
   const creation = creationOf(access, request);
   const tenant = tenantOfValues(access.collection, creation.input.values);
-  const writer = { ...statementWriter(store, access, tx), tenant };
+  const writer = withinTenant(statementWriter(store, access, tx), tenant);
   try {
     const written = await createInOneStatement(writer, creation);
     if (written !== undefined) return written;
     await requireValid(writer, creation.input);
-    const inTransaction = (own: Transaction) => createInTransaction({ store, q: own, access, tenant }, creation);
+    const inTransaction = (own: Transaction) => createInTransaction({ ...writer, q: own }, creation);
     return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
   } catch (error) {
     throw toRefusal(error, access.collection);
@@ -94,24 +94,41 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const asked = { kind: 'create' as const, id, now: access.now, tenant, values, references, permits, counts: [] };
   const { plan, answers } = writePlanOf(store, access, asked);
   if (!plan.isExact) return undefined;
-  const [cells] = await writer.write(plan.statement.fill({ asked, answers }));
+  const known = { asked, answers };
+  if (plan.decision !== undefined) return createDecided(writer, { ...known, plan }, creation);
+  const [cells] = await writer.write(plan.statement.fill(known));
   return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
 }
 
+/** The same in two statements, of which the first decides. */
+async function createDecided(
+  writer: StatementWriter,
+  { plan, ...known }: WriteValues & { readonly plan: WritePlan },
+  { id, relations }: Creation,
+): Promise<Written | undefined> {
+  const [decided = []] = await writer.q.rows(plan.decision!.fill(known));
+  const [isPermitted, ...decisions] = decided;
+  if (isPermitted !== 't') return undefined;
+  const [cells = []] = await writer.write(plan.statement.fill(known));
+  return writtenOf(writer, id, { view: plan.view, cells: [...cells, ...decisions], relations });
+}
+
 /** The conditions under which the record may be created, and each member may be set. */
-const conditionsOf = ({ permit, members }: Creation): readonly Sql[] =>
-  [permit, ...members.map((member) => member.permit)].map((each) => each.where(WRITTEN));
+const conditionsOf = ({ permit, members }: Creation, { tenant }: Reading): readonly Sql[] =>
+  [permit, ...members.map((member) => member.permit)].map((each) => each.within(tenant).where(WRITTEN));
 
 async function createInTransaction(reading: Reading, creation: Creation): Promise<Written> {
   const { id, members, input, relations } = creation;
-  const { q, access } = reading;
+  const { store, q, access } = reading;
   const writing = newRecord(access, id, input);
-  const conditions = conditionsOf(creation);
+  const conditions = conditionsOf(creation, reading);
   const statement = { writing, condition: join(conditions, ' AND '), returning: raw('id') };
-  const inserted = await q.rows(insertStatement(reading, statement));
+  const judged = store.isCluster ? await judgeInsert(reading, { writing, conditions }) : undefined;
+  const insert = judged === undefined ? insertStatement(reading, statement) : insertDecided(reading, statement);
+  const inserted = judged?.includes(false) ? [] : await q.rows(insert);
   if (inserted.length === 0) {
     const [isPermitted, ...holds] =
-      members.length === 0 ? [false] : await judgeInsert(reading, { writing, conditions });
+      judged ?? (members.length === 0 ? [false] : await judgeInsert(reading, { writing, conditions }));
     throw isPermitted ? forbiddenMembers(members.filter((_, i) => !holds[i])) : forbidden();
   }
   for (const member of writing.members) await writeMembers(reading, id, member);

@@ -10,7 +10,7 @@ import { type Reading, readable } from '../access-context.ts';
 import { scopeOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
 import type { GuardedMember } from './input.ts';
-import { judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
+import { changedColumns, judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
 export interface LockedRow {
   readonly version: string;
@@ -110,8 +110,8 @@ export class LockedUpdate {
   /** The members that the caller may not set to any value. */
   readonly impossibleMembers: readonly GuardedMember[];
   readonly #target: UpdateTarget;
-  /** The conditions that permit the update: first the record's, then each member's. */
-  readonly #conditions: readonly Sql[];
+  /** The rules that permit the update: first the record's, then each member's. */
+  readonly #rules: readonly UpdatePermit[];
 
   private constructor(target: UpdateTarget, before: LockedRow, rules: readonly UpdatePermit[]) {
     const [isPossible, ...members] = rules.map(({ seesBoth }, i) => seesBoth || before.holds[i]!);
@@ -120,13 +120,16 @@ export class LockedUpdate {
     this.isOpen = before.holds[0]!;
     this.impossibleMembers = target.members.filter((_, i) => !members[i]);
     this.#target = target;
-    this.#conditions = rules.map((rule) => rule.allows(STORED, WRITTEN));
+    this.#rules = rules;
   }
 
   /** Returns undefined for a missing row. */
   static async lock(reading: Reading, target: UpdateTarget): Promise<LockedUpdate | undefined> {
     const { collection, id, members } = target;
-    const permits = [reading.access.permit(collection, 'update'), ...members.map(({ permit }) => permit)];
+    const permits = [
+      reading.access.permit(collection, 'update'),
+      ...members.map(({ permit }) => permit.within(reading.tenant)),
+    ];
     const rules = permits.map(({ update }) => update);
     const { verdict, seesBoth } = rules[0]!;
     const before = await lockRow(reading, {
@@ -147,7 +150,7 @@ export class LockedUpdate {
    *
    * @param condition default: that the rules allow the update
    */
-  async write(reading: Reading, writing: Writing, condition = join(this.#conditions, ' AND ')): Promise<boolean> {
+  async write(reading: Reading, writing: Writing, condition = this.#isAllowed(writing)): Promise<boolean> {
     const { now } = reading.access;
     const statement = updateStatement(reading, { ...this.#target, now, writing, condition, returning: raw('id') });
     return (await reading.q.rows(statement)).length > 0;
@@ -168,6 +171,15 @@ export class LockedUpdate {
 
   #judge(reading: Reading, writing: Writing): Promise<readonly boolean[]> {
     const { now } = reading.access;
-    return judgeUpdate(reading, { ...this.#target, now, writing, conditions: this.#conditions });
+    return judgeUpdate(reading, { ...this.#target, now, writing, conditions: this.#conditionsFor(writing) });
+  }
+
+  #isAllowed(writing: Writing): Sql {
+    return join(this.#conditionsFor(writing), ' AND ');
+  }
+
+  #conditionsFor(writing: Writing): readonly Sql[] {
+    const changed = changedColumns(writing);
+    return this.#rules.map((rule) => rule.allows(STORED, WRITTEN, changed));
   }
 }

@@ -12,7 +12,7 @@ import { heldBy } from '../relations/related.ts';
 import { newRecord } from './create.ts';
 import { type Data, readInput } from './input.ts';
 import { writingOf } from './update.ts';
-import { insertStatement, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
+import { changedColumns, insertStatement, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
 export interface PlannedWrite {
   readonly writing: Writing;
@@ -83,7 +83,8 @@ interface PlannedStatement {
 
 /** The statement that decides and writes an update. */
 export function plannedStatement(reading: Requested, { id, writing, permits }: PlannedStatement): Sql {
-  const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN));
+  const changed = changedColumns(writing);
+  const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN, changed));
   const condition = join(conditions, ' AND ');
   const { collection, now } = reading.access;
   return updateStatement(reading, { collection: collection.name, id, now, writing, condition, returning: raw('id') });

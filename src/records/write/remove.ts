@@ -8,12 +8,21 @@ import { stillReferenced } from '../constraint-errors.ts';
 import { collectionsKept, forgetContents, keptNowhere } from '../idempotency.ts';
 import {
   cascadingFrom,
+  type GoingRecords,
   isFollowed,
   isShownAsNone,
   type RecordsByCollection,
   recordsGoingWith,
 } from '../relations/cascades.ts';
-import { everyTenant, inTenantOf, isReadableElsewhere, type ScopedRows, scopeOf, tenantKeyOf } from '../scope.ts';
+import {
+  everyTenant,
+  inTenantOf,
+  isReadableElsewhere,
+  type Scope,
+  type ScopedRows,
+  scopeOf,
+  tenantKeyOf,
+} from '../scope.ts';
 import { changedSince, lockRow } from './locked-row.ts';
 import {
   acceptedCounts,
@@ -53,7 +62,7 @@ export async function removeIn(
     const writer = await inTenantOf(statementWriter(store, access, tx), request.id, 'delete');
     if (await removeInOneStatement(writer, request)) return NOTHING_ELSE;
     const inTransaction = (own: Transaction) =>
-      removeInTransaction({ store, q: own, access, tenant: writer.tenant }, own, request);
+      removeInTransaction({ store, q: own, access: writer.access, tenant: writer.tenant }, own, request);
     return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
   } catch (error) {
     throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
@@ -118,7 +127,8 @@ async function removeInTransaction(
   if (ifVersion?.includes(locked.version) === false) throw changedSince();
   if (tenantKeyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
   const kept = await collectionsKept(tx, [name, ...cascadingFrom(store.schema, name)]);
-  const going = await recordsGoingWith(reading, id, kept);
+  const found = await recordsGoingWith(reading, id, kept);
+  const going = found.ids;
   if (kept.length > 0)
     await forgetContents(
       tx,
@@ -128,7 +138,7 @@ async function removeInTransaction(
   if (users.length > 0) {
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
-  for (const statement of updatesToReferrers(reading, going)) await tx.run(statement);
+  for (const statement of updatesToReferrers(reading, found)) await tx.run(statement);
   const isRecord = sql`${ident(STORED)}.id = ${uuid(id)}`;
   await tx.run(sql`DELETE FROM ${scopeOf(reading).from(name, STORED).where(isRecord)}`);
   return going;
@@ -138,19 +148,27 @@ async function removeInTransaction(
  * Losing a member or a reference is a change of a record, which the database's own SET NULL and
  * CASCADE would not count.
  */
-function* updatesToReferrers({ store, access, tenant }: Reading, going: RecordsByCollection): Iterable<Sql> {
-  // A record without a tenant can be referenced in every tenant.
-  const scope = tenant === undefined ? everyTenant(store.schema) : scopeOf({ store, tenant });
+function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRecords): Iterable<Sql> {
   for (const collection of store.schema.collections.values()) {
     for (const relation of collection.relations.values()) {
-      const ids = going.get(relation.collection);
+      const ids = going.ids.get(relation.collection);
       if (ids === undefined || ids.size === 0 || !isShownAsNone(relation)) continue;
-      const rows = scope.from(collection.name, 't');
-      const referrers = { rows, collection, targets: param('uuid[]', [...ids]), now: access.now };
-      if (relation.kind === 'many_to_many') yield touchOwners(referrers, relation);
-      if (relation.kind === 'belongs_to') yield clearReference(referrers, relation);
+      const isDivided = tenantKeyOf(collection) !== undefined;
+      const tenants = isDivided ? going.tenants.get(relation.collection) : undefined;
+      for (const scope of scopesOf(store, tenants ?? (tenant === undefined ? [] : [tenant]))) {
+        const rows = scope.from(collection.name, 't');
+        const referrers = { rows, collection, targets: param('uuid[]', [...ids]), now: access.now };
+        if (relation.kind === 'many_to_many') yield touchOwners(referrers, relation);
+        if (relation.kind === 'belongs_to') yield clearReference(referrers, relation);
+      }
     }
   }
+}
+
+/** A record without a tenant can be referenced in every tenant; others only in their own. */
+function scopesOf(store: Store, tenants: Iterable<string>): readonly Scope[] {
+  const scopes = Array.from(tenants, (tenant) => scopeOf({ store, tenant }));
+  return scopes.length === 0 ? [everyTenant(store.schema)] : scopes;
 }
 
 interface Referrers {

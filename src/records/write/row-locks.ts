@@ -42,7 +42,7 @@ interface RowsOfTenant {
 function lockStatement({ reading, rows }: RowsOfTenant): Sql {
   const allowed = new Map<string, { readonly condition: Sql; readonly ids: string[] }>();
   for (const { access, action, id } of rows) {
-    const permit = access.permit(access.collection.name, action);
+    const permit = access.permit(access.collection.name, action).within(reading.tenant);
     const condition = action === 'update' ? permit.update.holds(STORED) : permit.lookingUp().where(STORED);
     // Rules that read the body have other values in each operation.
     const key = JSON.stringify([condition.text, condition.values]);

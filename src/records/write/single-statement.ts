@@ -11,7 +11,7 @@ import { answerOfWrite, type ShownRecord, type Written } from '../read.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
-import { STORED } from './written-row.ts';
+import { STORED, WRITTEN } from './written-row.ts';
 
 export interface StatementWriter extends Reading {
   /**
@@ -25,8 +25,10 @@ export interface StatementWriter extends Reading {
 export function statementWriter(store: Store, access: AccessContext, tx?: Transaction): StatementWriter {
   const { table } = access.collection;
   const isDivided = tenantKeyOf(access.collection) !== undefined;
+  // The write of one record needs no other plan for other values.
+  const plan = isDivided ? store.genericPlan : undefined;
   const write: StatementWriter['write'] = (statement, row) =>
-    tx === undefined ? store.db.write(statement, { table, row, isDivided }) : tx.rows(statement);
+    tx === undefined ? store.db.write(statement, { table, row, isDivided, plan }) : tx.rows(statement);
   return { store, access, q: tx ?? store.db, write };
 }
 
@@ -80,6 +82,10 @@ export class WrittenView {
   readonly record: RecordView;
   /** The version, then the record, then the decision. */
   readonly columns: Sql;
+  /** The columns of a new record that ask no rule. */
+  readonly newColumns: Sql;
+  /** The conditions of the row `WRITTEN` whose values follow these columns. */
+  readonly newDecisions: readonly Sql[];
   readonly #reading: Requested;
 
   constructor(reading: Requested) {
@@ -89,6 +95,8 @@ export class WrittenView {
     this.record = new RecordView(store, access, { collection: name, tenant });
     const isReadable = readable(access, name, STORED);
     this.columns = join([versionColumn(STORED), this.record.columns(STORED), sql`(${isReadable})`], ', ');
+    this.newColumns = join([versionColumn(STORED), this.record.newColumns(STORED)], ', ');
+    this.newDecisions = [...this.record.masks(WRITTEN), readable(access, name, WRITTEN)];
   }
 
   /**

@@ -51,7 +51,7 @@ export async function update(store: Store, access: AccessContext, request: Updat
     const known = await knownUpdate(writer, change);
     const isOneStatement = known?.plan.isExact && relations.length === 0;
     const inTransaction = async (own: Transaction): Promise<Written> => {
-      const inside = { ...writer, ...statementWriter(store, access, own) };
+      const inside = { ...writer, ...statementWriter(store, writer.access, own) };
       const written = known === undefined || isOneStatement ? undefined : await updateUnlocked(inside, known, change);
       return written ?? updateLocked(inside, own, change);
     };

@@ -5,15 +5,22 @@
  */
 import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
-import type { Schema } from '../../schema/model/model.ts';
 import { join, Place, raw, SqlForm } from '../../sql.ts';
-import type { AccessContext, Store } from '../access-context.ts';
+import { type AccessContext, accessIn, type Store } from '../access-context.ts';
 import { readableReferences } from '../constraint-errors.ts';
 import type { RecordView } from '../record-view.ts';
 import { type AnsweredPermits, type KnownPlan, ShapeMemory } from '../shape-memory.ts';
 import type { ColumnValue, ReferencedId } from './input.ts';
 import { hasCount, versionUnchanged, WrittenView } from './single-statement.ts';
-import { insertStatement, STORED, updateStatement, WRITTEN } from './written-row.ts';
+import {
+  changedColumns,
+  insertDecided,
+  insertJudgement,
+  insertStatement,
+  STORED,
+  updateStatement,
+  WRITTEN,
+} from './written-row.ts';
 
 /** A write of columns of one record. */
 export interface AskedWrite {
@@ -39,6 +46,11 @@ export class WritePlan {
   /** The statement returns the record as it is after the write; otherwise `written` reads it. */
   readonly isExact: boolean;
   readonly statement: SqlForm<WriteValues>;
+  /**
+   * Decides on a create before `statement` writes it, on a cluster: its first cell, and behind it those that follow the
+   * cells of the statement.
+   */
+  readonly decision: SqlForm<WriteValues> | undefined;
   readonly written: SqlForm<WriteValues>;
   /** The characters of both. */
   readonly text: number;
@@ -51,37 +63,47 @@ export class WritePlan {
     const tenant = asked.tenant === undefined ? undefined : place((request) => request.tenant);
     const references = asked.references.map((each, i) => ({ ...each, id: place((to) => to.references[i]!.id) }));
     const values = asked.values.map((each, i) => ({ ...each, value: place((request) => request.values[i]!.value) }));
-    const permits = asked.permits.map((each, i) => each.placed((filled: WriteValues) => filled.asked.permits[i]!));
-    const reading = { store, access, tenant };
+    const permits = asked.permits.map((each, i) =>
+      each.placed((filled: WriteValues) => filled.asked.permits[i]!).within(tenant),
+    );
+    const reading = { store, access: accessIn(access, tenant), tenant };
     const view = new WrittenView(reading);
     this.view = view.record;
     this.isExact = view.isExactFor(asked.kind);
     const isUpdate = asked.kind === 'update';
     const consultsOthers = (this.isExact && view.consultsOthers) || permits.some((permit) => permit.consultsOthers);
+    const writing = { values, members: [], partners: [] };
+    const changed = changedColumns(writing);
     const conditions = [
-      ...permits.map((permit) => (isUpdate ? permit.update.allows(STORED, WRITTEN) : permit.where(WRITTEN))),
+      ...permits.map((permit) => (isUpdate ? permit.update.allows(STORED, WRITTEN, changed) : permit.where(WRITTEN))),
       ...readableReferences(reading, references),
       ...(isUpdate && consultsOthers ? [versionUnchanged(reading, id)] : []),
       ...asked.counts.map((_, i) => hasCount(place((request) => request.counts[i]))),
     ];
     const decided = {
-      writing: { values, members: [], partners: [] },
+      writing,
       condition: join(conditions, ' AND '),
       returning: this.isExact ? view.columns : raw('id'),
     };
     const now = place((request) => request.now);
-    this.statement = new SqlForm(
-      isUpdate ? updateStatement(reading, { collection, id, now, ...decided }) : insertStatement(reading, decided),
-    );
+    const decidesFirst = !isUpdate && store.isCluster;
+    const asks = [decided.condition, ...view.newDecisions];
+    this.decision = decidesFirst
+      ? new SqlForm(insertJudgement(access.collection, { writing: decided.writing, conditions: asks }))
+      : undefined;
+    const inserted = decidesFirst
+      ? insertDecided(reading, { ...decided, returning: view.newColumns })
+      : insertStatement(reading, decided);
+    this.statement = new SqlForm(isUpdate ? updateStatement(reading, { collection, id, now, ...decided }) : inserted);
     this.written = new SqlForm(view.statement(id));
     this.text = this.statement.text.length + this.written.text.length;
   }
 }
 
-const plansOf = memoizedBy((_: Schema) => new ShapeMemory<WritePlan>(({ text }) => text));
+const plansOf = memoizedBy((_: Store) => new ShapeMemory<WritePlan>(({ text }) => text));
 
 export const writePlanOf = (store: Store, access: AccessContext, asked: AskedWrite): KnownPlan<WritePlan> =>
-  plansOf(store.schema).planOf(writeShape(access, asked), access, (placed) => new WritePlan(store, placed, asked));
+  plansOf(store).planOf(writeShape(access, asked), access, (placed) => new WritePlan(store, placed, asked));
 
 /**
  * All that decides the plan, besides the answers of the caller's other rules. Its parts are names of

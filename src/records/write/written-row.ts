@@ -34,6 +34,15 @@ export interface PartnerChange extends HasOneSetting {
   readonly partner: string | null;
 }
 
+/** The columns in which the record after the write differs from the stored one. */
+export const changedColumns = ({ values, members, partners }: Writing): ReadonlySet<string> =>
+  new Set([
+    UPDATED_AT,
+    VERSION_COLUMN,
+    ...values.map(({ column }) => column),
+    ...[...members, ...partners].map(({ relation }) => heldColumn(relation)),
+  ]);
+
 /** The aliases of the rows that the conditions below read: the stored record, and the record as written. */
 export const STORED = 't';
 export const WRITTEN = 'n';
@@ -55,28 +64,48 @@ export function insertStatement(reading: Requested, { writing, condition, return
   return sql`
     INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})
     SELECT ${join(written, ', ')}
-      FROM (${newRow(collection, writing)}) AS ${ident(WRITTEN)}
+      FROM (${newRow(collection, { writing, conditions: [condition, ...written] })}) AS ${ident(WRITTEN)}
      WHERE ${condition}
     RETURNING ${returning}`;
 }
 
-/** Which conditions hold for a record that would be inserted. */
-export function judgeInsert(
-  { q, access }: Reading,
-  { writing, conditions }: Pick<Insertion, 'writing'> & Judged,
-): Promise<readonly boolean[]> {
-  return judge(q, conditions, sql`(${newRow(access.collection, writing)}) AS ${ident(WRITTEN)}`);
+/**
+ * Inserts the record and returns a row: `insertStatement` for a cluster, where that statement would pass the coordinator,
+ * and be committed in two phases. A statement before it decides.
+ */
+export function insertDecided(reading: Requested, { writing, returning }: Omit<Insertion, 'condition'>): Sql {
+  const { collection } = reading.access;
+  const columns = writing.values.map(({ column }) => ident(column));
+  const values = writing.values.map(({ type, value }) => sql`${param(type, value)}`);
+  return sql`
+    INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})
+    VALUES (${join(values, ', ')})
+    RETURNING ${returning}`;
 }
+
+/** Which conditions hold for a record that would be inserted. */
+export const judgeInsert = ({ q, access }: Reading, asked: JudgedInsertion): Promise<readonly boolean[]> =>
+  judge(q, insertJudgement(access.collection, asked));
+
+type JudgedInsertion = Pick<Insertion, 'writing'> & Judged;
+
+/** Selects a column for each condition. */
+export const insertJudgement = (collection: Collection, { writing, conditions }: JudgedInsertion): Sql =>
+  judgement(conditions, sql`(${newRow(collection, { writing, conditions })}) AS ${ident(WRITTEN)}`);
 
 interface Judged {
   readonly conditions: readonly Sql[];
 }
 
-async function judge(q: Reading['q'], conditions: readonly Sql[], rows: Sql): Promise<readonly boolean[]> {
+function judgement(conditions: readonly Sql[], rows: Sql): Sql {
   const columns = conditions.map((condition) => sql`(${condition})`);
-  const [cells] = await q.rows(sql`
+  return sql`
     SELECT ${join(columns, ', ')}
-      FROM ${rows}`);
+      FROM ${rows}`;
+}
+
+async function judge(q: Reading['q'], statement: Sql): Promise<readonly boolean[]> {
+  const [cells] = await q.rows(statement);
   return cells!.map((cell) => cell === 't');
 }
 
@@ -106,10 +135,13 @@ export function updateStatement(reading: Requested, { condition, returning, ...u
   const { values } = update.writing;
   const assignments = values.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
   const stored = scopeOf(reading).from(update.collection, STORED);
-  const isAllowed = sql`EXISTS (
+  const row = { ...update, conditions: [condition] };
+  const isAllowed = condition.text.includes(`${ident(WRITTEN).text}.`)
+    ? sql`EXISTS (
            SELECT 1
-             FROM (${changedRow(stored.related, collection, update)}) AS ${ident(WRITTEN)}
-            WHERE ${condition})`;
+             FROM (${changedRow(stored.related, collection, row)}) AS ${ident(WRITTEN)}
+            WHERE ${condition})`
+    : condition;
   const isTarget = sql`${ident(STORED, 'id')} = ${uuid(update.id)}`;
   return sql`
     UPDATE ${stored.set([...assignments, touched(STORED, update.now)], isTarget, isAllowed)}
@@ -123,8 +155,9 @@ export function judgeUpdate(
 ): Promise<readonly boolean[]> {
   const { collection } = reading.store.shape(update.collection);
   const stored = scopeOf(reading).from(update.collection, STORED);
-  const both = stored.beside(sql`LATERAL (${changedRow(stored.related, collection, update)}) AS ${ident(WRITTEN)}`);
-  return judge(reading.q, conditions, both.where(sql`${ident(STORED, 'id')} = ${uuid(update.id)}`));
+  const written = changedRow(stored.related, collection, { ...update, conditions });
+  const both = stored.beside(sql`LATERAL (${written}) AS ${ident(WRITTEN)}`);
+  return judge(reading.q, judgement(conditions, both.where(sql`${ident(STORED, 'id')} = ${uuid(update.id)}`)));
 }
 
 const UPDATED_AT = 'updated_at';
@@ -132,20 +165,18 @@ const UPDATED_AT = 'updated_at';
 /**
  * The columns that every change of a record sets: the time, which never goes back, and the version
  * that ETags are made from. INVARIANT: each statement that changes a record sets this
- * once.
+ * once. Citus takes no `now()` beside a column.
  *
  * @param alias of the row that changes
- * @param now canonical; the clock of the database without it.
+ * @param now canonical
  */
-export function touched(alias: string, now?: string | Place<never>): Sql {
+export function touched(alias: string, now: string | Place<never>): Sql {
   const version = sql`${ident(VERSION_COLUMN)} = ${ident(alias, VERSION_COLUMN)} + 1`;
   return sql`${ident(UPDATED_AT)} = ${touchedAt(alias, now)}, ${version}`;
 }
 
-function touchedAt(alias: string, now?: string | Place<never>): Sql {
-  const time = now === undefined ? sql`now()` : sql`${param('timestamptz', now)}`;
-  return sql`greatest(${ident(alias, UPDATED_AT)}, ${time})`;
-}
+const touchedAt = (alias: string, now: string | Place<never>): Sql =>
+  sql`greatest(${ident(alias, UPDATED_AT)}, ${param('timestamptz', now)})`;
 
 // ---------------------------------------------------------------- the written row
 
@@ -162,12 +193,18 @@ const NO_VALUES: Otherwise = {
   members: () => raw(`'{}'::uuid[]`),
 };
 
-const newRow = (collection: Collection, writing: Writing): Sql => rowOf(collection, writing, NO_VALUES);
+interface WrittenRow extends Judged {
+  readonly writing: Writing;
+}
+
+/** @param row `conditions`: all that reads the row */
+const newRow = (collection: Collection, row: WrittenRow): Sql => rowOf(collection, row, NO_VALUES);
 
 /** @param related the scope of what belongs to the record */
-function changedRow(related: Scope, collection: Collection, { writing, now }: Pick<RowUpdate, 'writing' | 'now'>): Sql {
+function changedRow(related: Scope, collection: Collection, row: WrittenRow & Pick<RowUpdate, 'now'>): Sql {
+  const { now } = row;
   const id = ident(STORED, 'id');
-  return rowOf(collection, writing, {
+  return rowOf(collection, row, {
     column: (column) => (column === UPDATED_AT ? touchedAt(STORED, now) : ident(STORED, column)),
     partner: ({ collection: target, viaColumn }) => sql`(
       SELECT x.id
@@ -178,7 +215,8 @@ function changedRow(related: Scope, collection: Collection, { writing, now }: Pi
   });
 }
 
-function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): Sql {
+/** The columns that the conditions read: a cluster plans the statement anew at each execution. */
+function rowOf(collection: Collection, { writing, conditions }: WrittenRow, otherwise: Otherwise): Sql {
   const values = new Map(writing.values.map(({ column, type, value }) => [column, sql`${param(type, value)}`]));
   const cell = (column: string, type: SqlType): Sql => values.get(column) ?? otherwise.column(column, type);
   const cells: [column: string, value: Sql][] = [['id', cell('id', 'uuid')]];
@@ -191,7 +229,14 @@ function rowOf(collection: Collection, writing: Writing, otherwise: Otherwise): 
     if (relation.kind === 'has_one') cells.push([heldColumn(relation), partnerOf(relation, writing, otherwise)]);
     if (relation.kind === 'many_to_many') cells.push([heldColumn(relation), memberIds(relation, writing, otherwise)]);
   }
-  const named = cells.map(([column, value]) => sql`${value} AS ${ident(column)}`);
+  const isRead = ([column]: (typeof cells)[number]): boolean => {
+    const { text } = ident(WRITTEN, column);
+    return conditions.some((condition) => condition.text.includes(text));
+  };
+  const read = cells.filter(isRead);
+  const named = (read.length === 0 ? cells.slice(0, 1) : read).map(
+    ([column, value]) => sql`${value} AS ${ident(column)}`,
+  );
   return sql`SELECT ${join(named, ', ')}`;
 }
 
