@@ -5,11 +5,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SEQUENTIAL_SHARDS, tenantStorageOf } from '../database/citus.ts';
+import { SEQUENTIAL_SHARDS } from '../database/citus.ts';
 import { type Database, type Session, StoreError, type Transaction } from '../database/contract.ts';
 import { isLockTimeout } from '../database/to-store-error.ts';
 import { invariant, present } from '../invariant.ts';
-import { hasTenants, type Schema } from '../schema/model/model.ts';
+import type { Schema } from '../schema/model/model.ts';
 import { ident, param, raw, type Sql, sql, text } from '../sql.ts';
 import { noteEnd, noteStart } from './history.ts';
 import {
@@ -178,7 +178,7 @@ class MigrationRun {
     // Adopted tables, and tables of earlier versions, may have deferred constraints: a table cannot be
     // altered while checks of its changed rows are pending.
     await tx.run(raw('SET CONSTRAINTS ALL IMMEDIATE'));
-    if (hasTenants(this.#schema) && (await tenantStorageOf(tx)) === 'citus') await tx.run(SEQUENTIAL_SHARDS);
+    if (this.#db.isCluster) await tx.run(SEQUENTIAL_SHARDS);
     return work(tx);
   }
 

@@ -1,6 +1,6 @@
 /** The actual tables, read from PostgreSQL's catalogue. */
 import { namedCells, readStrings } from '../database/cells.ts';
-import { tenantStorageOf } from '../database/citus.ts';
+import { isCitus } from '../database/citus.ts';
 import type { Cells, Queryable } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
 import { raw, type Sql, sql, text } from '../sql.ts';
@@ -42,6 +42,10 @@ export interface ActualTable {
 }
 /** The `TableTenantLayout` that a table has. Partitions that an operator has made do not count. */
 type ActualTenantLayout = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
+
+/** The column that decides where each row is stored. */
+export const tenantColumnOf = (table: ActualTable | undefined): string | undefined =>
+  table?.tenantLayout?.kind === 'by' ? table.tenantLayout.column : undefined;
 
 const COLUMNS = raw(`
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
@@ -147,7 +151,7 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
   for (const [name, entry] of tables) {
     tables.set(name, { ...entry, constraints: constraints.get(name) ?? [], indexes: indexes.get(name) ?? [] });
   }
-  for (const [name, column] of await db.rows((await tenantStorageOf(db)) === 'citus' ? SHARDED : PARTITIONED)) {
+  for (const [name, column] of await db.rows((await isCitus(db)) ? SHARDED : PARTITIONED)) {
     const entry = tables.get(name!);
     const tenantLayout: ActualTenantLayout = column == null ? { kind: 'reference' } : { kind: 'by', column };
     if (entry !== undefined) tables.set(name!, { ...entry, tenantLayout });

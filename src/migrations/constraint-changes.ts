@@ -1,7 +1,7 @@
 /** The steps from the constraints and indexes of an existing table to those of the schema. */
 import { constraintName } from '../schema/model/stored-names.ts';
 import { empty, ident, raw, type Sql, sql } from '../sql.ts';
-import type { ActualConstraint, ActualIndex } from './catalog.ts';
+import { type ActualConstraint, type ActualIndex, tenantColumnOf } from './catalog.ts';
 import { addForeignKey, addUnique, createIndex } from './ddl.ts';
 import {
   addForeignKeyNotValid,
@@ -38,12 +38,17 @@ export class ConstraintChanges {
   /** Steps before the columns change. */
   async stepsBefore(): Promise<Step[]> {
     return [
-      ...this.#dropConstraints(await this.#t.isOnline()),
+      ...this.#dropConstraints(await this.#attachesUniques()),
       ...this.#dropLeftovers(),
       ...this.#checkKeysAtOnce(),
       ...this.#renameConstraints(),
       ...this.#renameIndexes(),
     ];
+  }
+
+  /** A unique index that was built online becomes the constraint, which Citus refuses. */
+  async #attachesUniques(): Promise<boolean> {
+    return (await this.#t.isOnline()) && !this.#t.isOfCluster;
   }
 
   /** Steps that need columns of other tables, which may be added later than those of this one. */
@@ -267,7 +272,7 @@ export class ConstraintChanges {
     const why =
       `"${this.#name}"."${column}" becomes unique${within}, and some rows have equal values; change them first; ` +
       `${this.#t.duplicates(columns).text} finds them`;
-    const isOnline = await this.#t.isOnline();
+    const isOnline = await this.#attachesUniques();
     // In the transaction, they are dropped first.
     const swapped = this.#isSwapped(columns, isOnline) ? this.#replacedBy(columns) : [];
     const needed = swapped.flatMap((constraint) => this.#whyNeeded(constraint) ?? []);
@@ -283,7 +288,11 @@ export class ConstraintChanges {
     if (await this.#t.hasDuplicates(columns)) return [{ sql: statement, destructive: why, isImpossible: true }];
     const index = names[replaces.length === 0 ? 0 : 1];
     if (isOnline) return uniqueOnline(this.#t, { columns, why, left, index, replaces });
-    return [...drops, { sql: statement }];
+    const isShut = this.#t.isOfCluster && (await this.#t.isLarge());
+    const rewrites =
+      `"${this.#name}"."${column}" becomes unique${within}, and a cluster builds that while all writers of the table wait; ` +
+      'stop the service first, or expect them to wait';
+    return [...drops, { sql: statement, ...(isShut && { rewrites }) }];
   }
 
   /** The complete index of an interrupted migration, which only has to become the constraint. */
@@ -332,8 +341,15 @@ export class ConstraintChanges {
     return [{ sql: addForeignKeyNotValid(this.#name, key) }, validate(this.#t, name, why)];
   }
 
+  /** The tenants of two tables that are divided by them until this migration: Citus joins their rows by nothing else. */
+  #storedTenant(table: string): ForeignKey['tenant'] {
+    const column = tenantColumnOf(this.#t.actual);
+    const references = this.#t.storedTenant(table);
+    return column === undefined || references === undefined ? undefined : { column, references };
+  }
+
   /** The condition of rows whose target does not exist. */
-  #orphans({ column, table, tenant }: ForeignKey): Sql {
+  #orphans({ column, table, tenant = this.#storedTenant(table) }: ForeignKey): Sql {
     const own = (name: string): Sql => ident(this.#t.actual.name, this.#t.stored(name));
     const stored = own(column);
     const target = this.#t.storedTable(table);

@@ -2,10 +2,9 @@
  * The statements that change the actual tables into the wanted ones, in order. Some lose data or
  * may fail on it.
  */
-import type { TenantStorage } from '../database/citus.ts';
 import type { Queryable } from '../database/contract.ts';
 import { ident, raw, type Sql, sql } from '../sql.ts';
-import type { ActualTable } from './catalog.ts';
+import { type ActualTable, tenantColumnOf } from './catalog.ts';
 import { ColumnChanges } from './column-changes.ts';
 import { ConstraintChanges } from './constraint-changes.ts';
 import { addForeignKey, createIndex } from './ddl.ts';
@@ -22,7 +21,7 @@ import {
   withoutConstraints,
   withoutLinkTenant,
 } from './tenant-move.ts';
-import { createStoredTable, replicate } from './tenant-tables.ts';
+import { createStoredTable, needsFreedKeys, replicate } from './tenant-tables.ts';
 import { undeclaredObjects } from './undeclared-objects.ts';
 
 interface PlanInput extends TableDiffOptions {
@@ -31,7 +30,7 @@ interface PlanInput extends TableDiffOptions {
   readonly actual: ReadonlyMap<string, ActualTable>;
   /** Tables that an earlier schema created. Other tables are never dropped. */
   readonly owned: readonly string[];
-  readonly tenantStorage: TenantStorage;
+  readonly isCluster: boolean;
   /** Keeps tables and columns that the schema does not have, unless they hinder it. */
   readonly keepsExtra?: boolean;
 }
@@ -67,7 +66,7 @@ class TablePlan {
     this.#formerNames = formerNames;
     this.search = search;
     const { wanted } = input;
-    const moved = new Set([...actual.values()].flatMap((existing) => movedName(existing, wanted)));
+    const moved = new Set([...actual.values()].flatMap((existing) => movedName(existing, input)));
     const known = [...actual.values()].filter(({ name }) => this.#isKnown(name));
     const dropped = foreignKeysOfMoved(known, moved);
     const gone = new Set(dropped.map(({ constraint }) => constraint));
@@ -97,7 +96,7 @@ class TablePlan {
     const { steps } = this;
     steps.push(...columns.renames(), ...(await constraints.stepsBefore()), ...(await columns.steps()));
     if (this.#input.keepsExtra === true) steps.push(...columns.relaxations());
-    if (this.#input.tenantStorage === 'citus') steps.push(...replicate(table, existing));
+    if (this.#input.isCluster) steps.push(...replicate(table, existing));
     this.after.push(...(await constraints.stepsAfter()));
     await this.search.addTo(constraints);
   }
@@ -130,26 +129,29 @@ class TablePlan {
 
   #statementsOf(table: Table): readonly Sql[] {
     const { tenantLayout, name } = table;
-    const { tenantStorage } = this.#input;
-    if (tenantLayout?.kind !== 'by') return createStoredTable(table, tenantStorage, undefined);
+    const { isCluster } = this.#input;
+    if (tenantLayout?.kind !== 'by') return createStoredTable(table, isCluster, undefined);
     const neighbour = this.#tablesByTenant.get(tenantLayout.target);
     if (neighbour === undefined) this.#tablesByTenant.set(tenantLayout.target, name);
-    return createStoredTable(table, tenantStorage, neighbour);
+    return createStoredTable(table, isCluster, neighbour);
   }
 
   #diff(table: Table, existing: ActualTable, canRunApart = this.#input.canRunApart): TableDiff {
     const storedTable = (name: string): string | undefined =>
       this.actual.has(name) ? (this.#formerNames.get(name) ?? name) : undefined;
     const hasStored = (name: string, column: string): boolean => this.actual.get(name)?.columns.has(column) === true;
+    const storedTenant = (name: string): string | undefined => tenantColumnOf(this.actual.get(name));
     const actual = { ...existing, name: storedTable(table.name) ?? table.name };
     const options = { ...this.#input, canRunApart };
-    return new TableDiff({ db: this.#input.db, table, actual, storedTable, hasStored, options });
+    return new TableDiff({ db: this.#input.db, table, actual, storedTable, hasStored, storedTenant, options });
   }
 }
 
-function movedName(existing: ActualTable, wanted: PlanInput['wanted']): readonly string[] {
+/** The name of a table whose foreign keys are dropped before it is stored in another way. */
+function movedName(existing: ActualTable, { wanted, isCluster }: PlanInput): readonly string[] {
   const table = wanted.get(existing.name);
-  return table !== undefined && needsMove(existing, table) ? [table.name] : [];
+  const isMoved = table !== undefined && (needsMove(existing, table) || (isCluster && needsFreedKeys(existing, table)));
+  return isMoved ? [table.name] : [];
 }
 
 /** Collects the missing trigram indexes, if the database can have them. */

@@ -1,5 +1,5 @@
 /** A migration: its plan, the reasons to refuse it, and the options of callers. */
-import { tenantStorageOf } from '../database/citus.ts';
+import { isCitus } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { raw, type Sql } from '../sql.ts';
@@ -134,9 +134,9 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const owned = actual.has('bylaw_schema') ? await ownedTables(db) : [];
   const wanted = tablesOf(schema);
   const kept = keepsExtra === true ? extraOf(wanted, renamedTables(wanted, actual).actual, owned) : [];
-  const tenantStorage = await tenantStorageOf(db);
-  if (tenantStorage === 'citus' && hasTenants(schema)) await assertCitusFits(db);
-  return { steps: await planSteps({ ...planning, db, wanted, actual, owned, tenantStorage }), kept };
+  const isCluster = await isCitus(db);
+  if (isCluster && hasTenants(schema)) await assertCitusFits(db);
+  return { steps: await planSteps({ ...planning, db, wanted, actual, owned, isCluster }), kept };
 }
 
 /**

@@ -1,7 +1,6 @@
 /** An existing table and the table that the schema wants, with questions to the existing rows. */
-import type { TenantStorage } from '../database/citus.ts';
 import type { Queryable } from '../database/contract.ts';
-import { ident, join, type Sql, sql, text } from '../sql.ts';
+import { ident, join, raw, type Sql, sql, text } from '../sql.ts';
 import type { ActualConstraint, ActualTable } from './catalog.ts';
 import { columnList, type Table } from './tables.ts';
 
@@ -15,7 +14,7 @@ export interface TableDiffOptions {
   readonly canRunApart: boolean;
   /** The bytes from which a table is large; tests set it. */
   readonly largeFrom?: number | undefined;
-  readonly tenantStorage?: TenantStorage;
+  readonly isCluster?: boolean;
 }
 
 interface TableDiffInput {
@@ -27,6 +26,8 @@ interface TableDiffInput {
   readonly storedTable: (name: string) => string | undefined;
   /** The database has the column; the table has its name of the schema. */
   readonly hasStored: (table: string, column: string) => boolean;
+  /** The column that decides where the rows of a table are stored now. */
+  readonly storedTenant: (table: string) => string | undefined;
   readonly options: TableDiffOptions;
 }
 
@@ -37,14 +38,16 @@ export class TableDiff {
   readonly alter: Sql;
   readonly storedTable: TableDiffInput['storedTable'];
   readonly hasStored: TableDiffInput['hasStored'];
+  readonly storedTenant: TableDiffInput['storedTenant'];
   readonly #db: Queryable;
   readonly #options: TableDiffOptions;
   /** The name of a column in the schema → its name in the database, if they differ. */
   readonly #renamed = new Map<string, string>();
   #size: Promise<TableSize> | undefined;
 
-  constructor({ db, table, actual, storedTable, hasStored, options }: TableDiffInput) {
+  constructor({ db, table, actual, storedTable, hasStored, storedTenant, options }: TableDiffInput) {
     this.hasStored = hasStored;
+    this.storedTenant = storedTenant;
     this.#db = db;
     this.#options = options;
     this.table = table;
@@ -87,7 +90,12 @@ export class TableDiff {
 
   /** Citus cannot rename constraints of distributed tables. */
   get canRename(): boolean {
-    return this.#options.tenantStorage !== 'citus' || this.table.tenantLayout === undefined;
+    return !this.#options.isCluster || this.table.tenantLayout === undefined;
+  }
+
+  /** Nodes of a cluster have the rows. */
+  get isOfCluster(): boolean {
+    return this.#options.isCluster === true && this.actual.tenantLayout !== undefined;
   }
 
   /** A scan takes longer than others should wait. */
@@ -130,7 +138,7 @@ export class TableDiff {
   }
 
   #readSize(): Promise<TableSize> {
-    this.#size ??= readTableSize(this.#db, this.actual.name);
+    this.#size ??= readTableSize(this.#db, this.actual.name, this.isOfCluster);
     return this.#size;
   }
 
@@ -145,9 +153,11 @@ interface TableSize {
   readonly isPartitioned: boolean;
 }
 
-async function readTableSize(db: Queryable, table: string): Promise<TableSize> {
+async function readTableSize(db: Queryable, table: string, isOfCluster: boolean): Promise<TableSize> {
+  // The table of the coordinator is empty.
+  const size = raw(isOfCluster ? 'citus_relation_size' : 'pg_relation_size');
   const [row] = await db.rows(sql`
-    SELECT pg_relation_size(oid), relkind
+    SELECT ${size}(oid), relkind
       FROM pg_class
      WHERE oid = to_regclass(quote_ident(${text(table)}))`);
   return { bytes: Number(row?.[0] ?? 0), isPartitioned: row?.[1] === 'p' };

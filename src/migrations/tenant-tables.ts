@@ -3,7 +3,6 @@
  * has it; otherwise they are hash partitions on one machine.
  */
 import { createHash } from 'node:crypto';
-import type { TenantStorage } from '../database/citus.ts';
 import type { Queryable } from '../database/contract.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { empty, ident, join, raw, type Sql, sql } from '../sql.ts';
@@ -28,10 +27,10 @@ export function partitionName(table: string, which: number | 'former'): string {
 }
 
 /** @param neighbour a table that is stored by the same tenants already */
-export function createStoredTable(table: Table, storage: TenantStorage, neighbour: string | undefined): readonly Sql[] {
+export function createStoredTable(table: Table, isCluster: boolean, neighbour: string | undefined): readonly Sql[] {
   const { name, tenantLayout } = table;
   if (tenantLayout === undefined) return createTable(table);
-  if (storage === 'citus') return [...createTable(table), distribute(name, tenantLayout, neighbour)];
+  if (isCluster) return [...createTable(table), distribute(name, tenantLayout, neighbour)];
   return tenantLayout.kind === 'reference' ? createTable(table) : createPartitionedTable(table, tenantLayout.column);
 }
 
@@ -78,10 +77,28 @@ export function replicate(
   { name, tenantLayout: wanted }: Table,
   { tenantLayout: actual }: ActualTable,
 ): readonly Step[] {
-  if (wanted?.kind === actual?.kind) return [];
+  if (!changesCopies(actual, wanted)) return [];
   if (wanted?.kind === 'reference') return [{ sql: distribute(name, wanted, undefined) }];
-  return [{ sql: sql`SELECT undistribute_table(${tableLiteral(name)}, cascade_via_foreign_keys => true)` }];
+  // The cascade of another table that refers to the same tables of the service may have done it.
+  return [
+    {
+      sql: sql`
+      SELECT undistribute_table(logicalrelid, cascade_via_foreign_keys => true)
+        FROM pg_dist_partition
+       WHERE logicalrelid = ${tableLiteral(name)}::regclass`,
+    },
+  ];
 }
+
+type Kind = Pick<TableTenantLayout, 'kind'> | undefined;
+const changesCopies = (actual: Kind, wanted: Kind): boolean => wanted?.kind !== actual?.kind;
+
+/**
+ * True if the cluster takes the table only without its foreign keys: of tables that become copies on every node, the first
+ * would refer to tables that are not yet, which Citus refuses for SET NULL and CASCADE.
+ */
+export const needsFreedKeys = (existing: ActualTable, wanted: Table): boolean =>
+  changesCopies(existing.tenantLayout, wanted.tenantLayout);
 
 /** The cluster needs a change before it can store collections by tenant. */
 class CitusUnfit extends Error {

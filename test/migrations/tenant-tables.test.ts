@@ -381,9 +381,9 @@ describe('a cluster', () => {
   });
   afterAll(() => db?.close());
   const planned = async (schema: Schema, actual: Awaited<ReturnType<typeof readCatalog>> = new Map()) =>
-    (
-      await planSteps({ db, wanted: tablesOf(schema), actual, owned: [], tenantStorage: 'citus', canRunApart: false })
-    ).map((step) => step.sql.text);
+    (await planSteps({ db, wanted: tablesOf(schema), actual, owned: [], isCluster: true, canRunApart: false })).map(
+      (step) => step.sql.text,
+    );
 
   it('a cluster gets its tables by these statements', async () => {
     const statements = await planned(SAMPLE);
@@ -458,14 +458,12 @@ describe('a cluster', () => {
       }),
     );
     const input = { db: own, wanted: tablesOf(notes(BY_TEAM)), actual, owned: [], canRunApart: false } as const;
-    const textsOf = async (tenantStorage: 'citus' | 'partitions') =>
-      (await planSteps({ ...input, tenantStorage }))
+    const textsOf = async (isCluster: boolean) =>
+      (await planSteps({ ...input, isCluster }))
         .map((step) => step.sql.text)
         .filter((statement) => statement.includes('_key'));
-    expect(await textsOf('partitions')).toEqual([
-      'ALTER TABLE "notes" RENAME CONSTRAINT "old_key" TO "notes_slug_key"',
-    ]);
-    expect(await textsOf('citus')).toEqual([
+    expect(await textsOf(false)).toEqual(['ALTER TABLE "notes" RENAME CONSTRAINT "old_key" TO "notes_slug_key"']);
+    expect(await textsOf(true)).toEqual([
       'ALTER TABLE "notes" DROP CONSTRAINT "old_key"',
       'alter table "notes" add constraint "notes_slug_key" unique ("team_id", "slug")',
     ]);
