@@ -301,10 +301,16 @@ export function readConfig(flags: FlagValues, env: Environment): Config {
 export const configIssues = (flags: FlagValues, env: Environment): readonly string[] => readSettings(flags, env).issues;
 
 /** Serves commands that read nothing but the schema file. */
-export function schemaFileOf(flags: FlagValues, env: Environment): string {
-  const { value, issue } = readSetting('schema', flags, env);
+export const schemaFileOf = (flags: FlagValues, env: Environment): string => settingOf('schema', flags, env) as string;
+
+/** Serves commands that start no process. */
+export const processesOf = (flags: FlagValues, env: Environment): number => settingOf('workers', flags, env) as number;
+
+/** Throws ConfigError. */
+function settingOf(name: SettingName, flags: FlagValues, env: Environment): unknown {
+  const { value, issue } = readSetting(name, flags, env);
   if (issue !== undefined) throw new ConfigError([issue]);
-  return value as string;
+  return value;
 }
 
 interface SettingRead {

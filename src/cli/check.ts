@@ -1,20 +1,25 @@
 /** `bylaw check`: the schema and every policy, all issues at once. */
-import { schemaFileOf } from '../config.ts';
+import { ConfigError, processesOf, schemaFileOf } from '../config.ts';
 import type { GrowthCode } from '../schema/advice/growth-notes.ts';
 import type { SchemaIssue } from '../schema/file/issue.ts';
 import { formatSchema } from '../schema/file/shape.ts';
+import { clusterAdvice } from './cluster-advice.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './support/schema-file.ts';
 
 export const command: Command = {
   name: 'check',
   summary: 'checks the schema and every policy',
-  settings: ['schema'],
+  settings: ['schema', 'workers'],
   flags: {
     json: { about: 'prints the issues as JSON: [{ code, severity, message, file, line, column, … }]' },
     growth: {
       about:
         'notes each field that lists can be filtered and sorted by without an index, and each string without `max`',
+    },
+    shards: {
+      value: 'MACHINES',
+      about: 'advises the number of shards for a cluster of up to so many machines, and counts connections',
     },
     strict: { about: 'exits with 1 on warnings, too' },
     'print-schema': { about: 'prints the JSON Schema of bylaw.yaml, for editors, and checks nothing' },
@@ -27,6 +32,10 @@ async function run(args: Arguments, io: Io): Promise<number> {
     io.stdout.write(formatSchema());
     return 0;
   }
+  if (args.has('shards')) {
+    io.stdout.write(clusterAdvice(clusterOf(args, io)));
+    return 0;
+  }
   const isStrict = args.has('strict');
   const file = readSchemaFile(schemaFileOf(args.flags, io.env), io);
   const growth = readGrowthNotes(file, io);
@@ -35,6 +44,14 @@ async function run(args: Arguments, io: Io): Promise<number> {
   else io.stdout.write(findingsSummary(file, isStrict) + (args.has('growth') ? growthSummary(growth) : ''));
   if (!args.has('json') && !args.has('growth')) io.stderr.write(growthHint(growth.issues.filter(isOfField)));
   return file.issues.some(({ severity }) => severity === 'error' || isStrict) ? 1 : 0;
+}
+
+/** Throws ConfigError. */
+function clusterOf(args: Arguments, io: Io): Parameters<typeof clusterAdvice>[0] {
+  const machines = Number(args.get('shards'));
+  if (!Number.isInteger(machines) || machines < 1 || machines > 1_000)
+    throw new ConfigError([`--shards: expected a number of machines from 1 to 1000, found ${args.get('shards')}`]);
+  return { machines, processes: processesOf(args.flags, io.env) };
 }
 
 /** The order of keys is part of the contract. */

@@ -8,6 +8,7 @@ export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string
   ['migrate', () => import('./migrate.ts')],
   ['export', () => import('./transfer/export.ts')],
   ['import', () => import('./transfer/import.ts')],
+  ['tenant', () => import('./transfer/tenant.ts')],
   ['backup', () => import('./backup/backup.ts')],
   ['user', () => import('./user.ts')],
   ['audit', () => import('./audit.ts')],

@@ -4,6 +4,7 @@ import { Refusal } from '../../refusal.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { param, raw, sql, text } from '../../sql.ts';
 import { toRefusal } from '../constraint-errors.ts';
+import { tenantKeyOf } from '../scope.ts';
 import { ImportStaging } from './import-staging.ts';
 import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
 
@@ -66,8 +67,15 @@ class DryRunEnded extends Error {
   }
 }
 
-/** Throws ImportRejected; RangeError for an `upsert` that is not unique, with the fields that are. */
+/** Throws ImportRejected; RangeError for an `upsert` that is not unique, and for a collection that a cluster divides. */
 export async function importRecords(db: Database, request: ImportRequest): Promise<Imported> {
+  const { name } = request.collection;
+  if (db.isCluster && tenantKeyOf(request.collection) !== undefined) {
+    throw new RangeError(
+      `\`${name}\` is distributed over a cluster, which joins no file with it; import it before it is distributed, or one ` +
+        'tenant at a time (`bylaw tenant import`)',
+    );
+  }
   try {
     return request.resumeAs === undefined ? await importAtOnce(db, request) : await importInChunks(db, request);
   } catch (error) {
