@@ -229,6 +229,15 @@ collections:
       create: true
       update: '@record.team = @request.auth.team'
       delete: '@record.team = @request.auth.team'
+  tasks:
+    distribute: { by: team, lists: filtered }
+    fields: { what: string, hidden: { type: bool, required: true, default: false } }
+    relations: { team: { kind: belongs_to, collection: teams, required: true } }
+    access:
+      view: '@record.team = @request.auth.team or @record.hidden = false'
+      create: true
+      update: '@record.team = @request.auth.team'
+      delete: '@record.team = @request.auth.team'
   pages:
     distribute: { by: team }
     fields: { what: string, hidden: { type: bool, required: true, default: false } }
@@ -271,7 +280,7 @@ describeDistributed(
     };
     const each = (...expected: readonly unknown[]) => Array.from({ length: 6 }, () => expected);
 
-    test.each(['events', 'pages'])('writes are refused if the record can be read (%s)', async (collection) => {
+    test.each(['events', 'pages', 'tasks'])('writes are refused if the record can be read (%s)', async (collection) => {
       const query = collection === 'pages' ? `?team=${other}` : '';
       const path = `/api/${collection}/${await create(ann.client, `${collection}${query}`, { team: other, what: 'seen' })}`;
       await ok(ann.client.get(`${path}${query}`));
@@ -279,16 +288,19 @@ describeDistributed(
       expect((await ok(ann.client.get(`${path}${query}`))).body.data.what).toBe('seen');
     });
 
-    test.each(['events', 'pages'])('writes are not found if the record cannot be read (%s)', async (collection) => {
-      const query = collection === 'pages' ? `?team=${other}` : '';
-      const hidden = await create(ann.client, `${collection}${query}`, { team: other, hidden: true });
-      for (const id of [hidden, '019a0000-0000-7000-8000-000000000000'])
-        expect(await write(`/api/${collection}/${id}`, query)).toEqual(each(404, 'not_found'));
-      if (query === '') return;
-      const unasked = await create(ann.client, `${collection}${query}`, { team: other });
-      for (const elsewhere of ['', `?team=${own}`])
-        expect(await write(`/api/${collection}/${unasked}`, elsewhere)).toEqual(each(404, 'not_found'));
-    });
+    test.each(['events', 'pages', 'tasks'])(
+      'writes are not found if the record cannot be read (%s)',
+      async (collection) => {
+        const query = collection === 'pages' ? `?team=${other}` : '';
+        const hidden = await create(ann.client, `${collection}${query}`, { team: other, hidden: true });
+        for (const id of [hidden, '019a0000-0000-7000-8000-000000000000'])
+          expect(await write(`/api/${collection}/${id}`, query)).toEqual(each(404, 'not_found'));
+        if (query === '') return;
+        const unasked = await create(ann.client, `${collection}${query}`, { team: other });
+        for (const elsewhere of ['', `?team=${own}`])
+          expect(await write(`/api/${collection}/${unasked}`, elsewhere)).toEqual(each(404, 'not_found'));
+      },
+    );
 
     test('records are written in their own team, from every place that reads them', async () => {
       const page = await create(ann.client, `pages?team=${own}`, { team: own });

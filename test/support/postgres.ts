@@ -4,10 +4,11 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 
@@ -22,6 +23,8 @@ export interface PostgresOptions {
   readonly collation?: 'c' | 'icu';
   /** Server settings over the fast and unsafe ones, e.g. `{ shared_buffers: '1GB' }`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** The server takes connections over TCP, as other machines send them; otherwise over a socket. */
+  readonly isOverTcp?: boolean;
 }
 
 const UNSAFE_AND_FAST: Readonly<Record<string, string>> = {
@@ -34,6 +37,7 @@ const UNSAFE_AND_FAST: Readonly<Record<string, string>> = {
 };
 const USER = 'postgres';
 const DATABASE = 'postgres';
+export const HOST = '127.0.0.1';
 const run = promisify(execFile);
 const madeSchemas = new Map<string, string[]>();
 
@@ -72,14 +76,17 @@ async function startCluster(bin: string, options: PostgresOptions): Promise<Test
   try {
     const parts = ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', ...locale, '--no-sync'];
     await run(join(bin, 'initdb'), parts, common);
-    const settings = { ...UNSAFE_AND_FAST, unix_socket_directories: folder, ...options.settings };
+    const tcp = options.isOverTcp ? { listen_addresses: HOST, port: String(await freePort()) } : undefined;
+    const settings = { ...UNSAFE_AND_FAST, unix_socket_directories: folder, ...tcp, ...options.settings };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const server = spawn('/bin/sh', ['-c', GUARD, join(bin, 'postgres'), folder, '-D', data, ...flags], {
       ...common,
       detached: true,
       stdio: ['pipe', 'ignore', 'pipe'],
     });
-    const url = `postgresql://${USER}@/${DATABASE}?host=${encodeURIComponent(folder)}`;
+    const url = tcp
+      ? `postgresql://${USER}@${HOST}:${tcp.port}/${DATABASE}`
+      : `postgresql://${USER}@/${DATABASE}?host=${encodeURIComponent(folder)}`;
     await untilReady(url, server);
     return { url, collation, stop: () => stopCluster(server, folder) };
   } catch (error) {
@@ -156,13 +163,15 @@ export function findBinaries(): string | undefined {
     ...(process.env.PATH ?? '').split(delimiter),
     ...versions.sort((a, b) => Number(b) - Number(a)).map((version) => join(distribution, version, 'bin')),
   ];
-  return folders.find(
+  const found = folders.find(
     (folder) => folder !== '' && ['initdb', 'postgres'].every((name) => existsSync(join(folder, name))),
   );
+  // Links to some of the programs may be in another folder.
+  return found && dirname(realpathSync(join(found, 'postgres')));
 }
 
 /** PostgreSQL refuses to run as root. */
-function unprivilegedOwner(): { uid: number; gid: number } | undefined {
+export function unprivilegedOwner(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8').split('\n');
   for (const name of ['postgres', 'nobody']) {
@@ -170,4 +179,13 @@ function unprivilegedOwner(): { uid: number; gid: number } | undefined {
     if (uid !== undefined && gid !== undefined) return { uid: Number(uid), gid: Number(gid) };
   }
   throw new Error('root cannot run PostgreSQL, and there is neither an account `postgres` nor `nobody` to run it as');
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('a server on the loopback has a port');
+  return address.port;
 }

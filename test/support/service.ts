@@ -119,6 +119,8 @@ export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The schema as the service gets it. */
   readonly change?: (schema: Schema) => Schema;
+  /** The address of the PostgreSQL server as the service gets it. */
+  readonly connect?: (url: string) => string;
   /** The database as the service gets it. */
   readonly watch?: (db: Database, schema: Schema) => Promise<Database>;
   /** Default: hashed as cheaply as may be. */
@@ -138,6 +140,7 @@ async function openTestService(
     schema = SAMPLE_SCHEMA,
     env = {},
     change = (same) => same,
+    connect = (same) => same,
     watch = async (same) => same,
     passwords = cheapPasswords(),
     arrival,
@@ -147,7 +150,7 @@ async function openTestService(
   const data = await mkdtemp(join(tmpdir(), 'bylaw-test-'));
   const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
   const model = change(schemaFrom(schema));
-  const db = await watch(asWanted(await openKind(kind), model), model);
+  const db = await watch(asWanted(await openKind(kind, connect), model), model);
   const service = await startService({
     config,
     schema: model,
@@ -179,12 +182,13 @@ async function openDistributed(kind: Kind, { schema = SAMPLE_SCHEMA, watch, ...o
   return service;
 }
 
-export async function openKind(kind: Kind): Promise<Database> {
+export async function openKind(kind: Kind, connect = (url: string): string => url): Promise<Database> {
   if (kind === 'embedded') return openEmbeddedDatabase();
-  return openDatabase({ url: await isolatedUrl(kind === 'cluster' ? clusterUrl : inject('postgresUrl')) });
+  return openDatabase({ url: connect(await isolatedUrl(kind === 'cluster' ? clusterUrl : inject('postgresUrl'))) });
 }
 
-const clusterUrl = process.env.TEST_CITUS_URL ?? '';
+/** The coordinator of a Citus cluster; empty: there is none. */
+export const clusterUrl = process.env.TEST_CITUS_URL ?? '';
 
 /** The suite once for each database. Without a PostgreSQL (reported at the start) only on the embedded one. */
 export function describeOnBoth(
@@ -213,14 +217,14 @@ export function describeRoutes(
   describe.skipIf(skip)(`${name} (distributed)`, () => runWith(new TestService('postgres', true), suite, options));
 }
 
-/** Runs a suite of distributed collections on a cluster as well, if there is one. */
+/** Runs a suite of distributed collections on the cluster, or on partitions where there is none. */
 export function describeDistributed(
   name: string,
   suite: (service: TestService) => void,
   options: ServiceOptions,
 ): void {
-  describeOnBoth(name, suite, options);
-  describe.skipIf(clusterUrl === '')(`${name} (cluster)`, () => withService('cluster', suite, options));
+  if (clusterUrl === '') describeOnBoth(`${name}, distributed`, suite, options);
+  else describe(`${name} (distributed)`, () => withService('cluster', suite, options));
 }
 
 /** Runs a suite once, on PostgreSQL if there is one: the two databases make no difference to it. */

@@ -1,5 +1,6 @@
 import type { Scenario } from '../scenario.ts';
 import { BACKUP } from './backup.ts';
+import { CLUSTER_SCENARIOS } from './cluster.ts';
 import { DATABASE_SCENARIOS } from './database.ts';
 import { DEPLOY_SCENARIOS } from './deploys.ts';
 import { FAIRNESS_SCENARIOS } from './fairness.ts';
@@ -19,6 +20,7 @@ export const SCENARIOS: readonly Scenario[] = [
   BACKUP,
   REPLICA,
   POOLER,
+  ...CLUSTER_SCENARIOS,
   SLOW_FILTER,
   ...FAIRNESS_SCENARIOS,
 ];

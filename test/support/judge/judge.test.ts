@@ -22,8 +22,8 @@ const PASSES: readonly Case[] = [
   [
     'a semi-join within the tenant',
     'SELECT 1 FROM documents AS t WHERE t.team_id = $1 AND EXISTS (SELECT 1 FROM comments AS c WHERE c.document_id ' +
-      '= t.id AND c.team_id = t.team_id)',
-    [RED],
+      '= t.id AND c.team_id = $2)',
+    [RED, RED],
   ],
   [
     'keys of the tenant',
@@ -40,16 +40,15 @@ const PASSES: readonly Case[] = [
   [
     'a written row',
     'UPDATE documents AS t SET title = $1 WHERE t.id = $2 AND t.team_id = $3 AND EXISTS (SELECT 1 FROM (SELECT ' +
-      't.team_id AS team_id) AS n WHERE EXISTS (SELECT 1 FROM comments AS c WHERE c.team_id = n.team_id)) RETURNING ' +
+      't.team_id AS team_id) AS n WHERE EXISTS (SELECT 1 FROM comments AS c WHERE c.team_id = $4)) RETURNING ' +
       't.id',
-    ['x', 1, RED],
+    ['x', 1, RED, RED],
   ],
   [
     'a new row that is judged',
-    'INSERT INTO documents AS t (id, team_id) SELECT n.id, n.team_id FROM (SELECT $1::uuid AS id, $2::uuid AS ' +
-      'team_id) AS n WHERE EXISTS (SELECT 1 FROM covers AS c WHERE c.team_id = n.team_id) RETURNING t.id, (SELECT ' +
-      'c.id FROM covers AS c WHERE c.document_id = t.id AND c.team_id = t.team_id)',
-    [1, RED],
+    'SELECT (EXISTS (SELECT 1 FROM covers AS c WHERE c.team_id = $3)) FROM (SELECT $1::uuid AS id, $2::uuid AS ' +
+      'team_id) AS n',
+    [1, RED, RED],
   ],
   ['a new row', 'INSERT INTO comments (id, team_id) VALUES ($1, $2)', [1, RED]],
   [
@@ -67,8 +66,8 @@ const PASSES: readonly Case[] = [
   [
     'a chain of ancestors',
     'SELECT 1 FROM comments AS t WHERE t.team_id = $1 AND EXISTS (WITH RECURSIVE c (id) AS (SELECT s.id FROM ' +
-      'comments AS s WHERE s.id = t.id AND s.team_id = t.team_id UNION ALL SELECT s.id FROM c JOIN comments AS s ON ' +
-      's.id = c.id AND s.team_id = t.team_id) SELECT 1 FROM c)',
+      'comments AS s WHERE s.id = t.id AND s.team_id = $1 UNION ALL SELECT s.id FROM c JOIN comments AS s ON ' +
+      's.id = c.id AND s.team_id = $1) SELECT 1 FROM c)',
     [RED],
   ],
   [
@@ -143,6 +142,33 @@ const FAULTS: readonly (readonly [Offence, what: string, text: string, values?: 
     'SELECT 1 FROM documents AS t WHERE t.team_id = $1 AND EXISTS (SELECT 1 FROM comments AS c WHERE c.team_id = ' +
       '$2)',
     [RED, BLUE],
+  ],
+  [
+    'outer_tenant',
+    'the tenant of the row outside',
+    'SELECT (EXISTS (SELECT 1 FROM comments AS c WHERE c.document_id = t.id AND c.team_id = t.team_id)) FROM ' +
+      'documents AS t WHERE t.team_id = $1',
+    [RED],
+  ],
+  [
+    'outer_tenant',
+    'the tenant of the written row',
+    'UPDATE documents AS t SET title = $1 WHERE t.team_id = $2 AND EXISTS (SELECT 1 FROM (SELECT t.team_id AS ' +
+      'team_id) AS n WHERE EXISTS (SELECT 1 FROM comments AS c WHERE c.team_id = n.team_id))',
+    ['x', RED],
+  ],
+  [
+    'param_in_returning',
+    'a value in RETURNING after a query',
+    'INSERT INTO documents AS t (id, team_id) SELECT n.id, n.team_id FROM (SELECT $1::uuid AS id, $2::uuid AS ' +
+      'team_id) AS n RETURNING t.id, t.owner_id = $3',
+    [1, RED, 1],
+  ],
+  [
+    'function_in_conflict',
+    'the time of a row that is there already',
+    'INSERT INTO kept (id, at) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET at = now()',
+    [1, 2],
   ],
   [
     'lock_on_all',

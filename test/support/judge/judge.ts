@@ -11,14 +11,17 @@ import { as, isTree, list, names, parse, type Tree, walk } from './syntax.ts';
 /** In statements that are about the records of all tenants. */
 const EVERY_TENANT = '/* every tenant */';
 
-/** `unpinned`: rows of any tenant. `two_tenants`: of more than one. */
+/** `unpinned`: rows of any tenant. `two_tenants`: of more than one. `outer_tenant`: of the tenant of a row outside. */
 export type Offence =
   | 'unpinned'
   | 'two_tenants'
+  | 'outer_tenant'
   | 'lock_on_all'
   | 'local_beside'
   | 'function_in_returning'
   | 'function_in_update'
+  | 'function_in_conflict'
+  | 'param_in_returning'
   | 'set_constraints'
   | 'deferrable'
   | 'unrouted_insert'
@@ -64,6 +67,15 @@ export class Judge {
 
   isUnstable(call: Tree): boolean {
     return this.#unstable.has(names(call.funcname).at(-1) ?? '');
+  }
+
+  callsUnstable(part: unknown): boolean {
+    let isFound = false;
+    walk(part, (kind, node) => {
+      if (kind === 'FuncCall' && this.isUnstable(node)) isFound = true;
+      return false;
+    });
+    return isFound;
   }
 }
 
@@ -172,7 +184,9 @@ class Hearing {
     if (column === undefined) return;
     const tenant = scope.known(alias, column);
     if (tenant !== undefined) this.#tenants.add(tenant);
-    else if (!this.#isForAll) this.offences.push('unpinned');
+    if (this.#isForAll) return;
+    if (tenant === undefined) this.offences.push('unpinned');
+    else if (scope.isFromOutside(alias, column)) this.offences.push('outer_tenant');
   }
 
   // -------------------------------------------------------------- writes
@@ -211,11 +225,15 @@ class Hearing {
     const table = String(isTree(node.relation) ? node.relation.relname : '');
     this.#tables.add(table);
     this.#returning(node);
+    if (this.#judge.callsUnstable(node.onConflictClause)) this.offences.push('function_in_conflict');
     const select = as(node.selectStmt, 'SelectStmt');
     const column = this.#judge.tenantColumn(table);
     if (select === undefined) return;
     const rows = list(select.valuesLists);
     if (rows.length === 0) {
+      // The coordinator sends them without their types.
+      const hasParam = has(as(node, 'returningClause')?.exprs, 'ParamRef');
+      if (hasParam && this.#judge.isSpread(table)) this.offences.push('param_in_returning');
       this.#select(select, scope);
       const isBare = list(select.fromClause).length === 0 && select.whereClause !== undefined;
       if (isBare && this.#judge.isSpread(table)) this.offences.push('select_without_from');
@@ -248,6 +266,16 @@ class Hearing {
       return kind === 'SubLink';
     });
   }
+}
+
+/** True if the part has a node of the kind. */
+function has(part: unknown, wanted: string): boolean {
+  let isFound = false;
+  walk(part, (kind) => {
+    if (kind === wanted) isFound = true;
+    return false;
+  });
+  return isFound;
 }
 
 const equal = (column: string, value: unknown): object => ({

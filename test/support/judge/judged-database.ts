@@ -54,6 +54,8 @@ const reader = (q: Reader, assert: Assert): Reader => ({
 
 class JudgedDatabase implements Database {
   readonly kind: Database['kind'];
+  /** The records room sends what it sends to a cluster. */
+  readonly isCluster = true;
   readonly openSession?: Database['openSession'];
   readonly copyFolder?: NonNullable<Database['copyFolder']>;
   readonly statementInTime?: Sql;

@@ -19,6 +19,8 @@ export class Scope {
   /** Rows by alias. */
   readonly #rows = new Map<string, Row>();
   readonly #known = new Map<string, TenantId>();
+  /** Columns of which only a row outside gives the value. */
+  readonly #fromOutside = new Set<string>();
   readonly #params: readonly unknown[];
 
   constructor(outer: Scope | undefined, params: readonly unknown[]) {
@@ -47,23 +49,36 @@ export class Scope {
   /** Takes what the conditions, all of which hold, say of the rows. */
   learn(conditions: readonly unknown[]): void {
     const pairs = conditions.flatMap(equalities);
-    for (let grew = true; grew; ) {
-      grew = false;
-      for (const [a, b] of pairs)
-        for (const [from, to] of [
-          [a, b],
-          [b, a],
-        ])
-          grew = this.#learnOne(from, to) || grew;
+    for (const fromOutside of [false, true]) {
+      for (let grew = true; grew; ) {
+        grew = false;
+        for (const [a, b] of pairs)
+          for (const [from, to] of [
+            [a, b],
+            [b, a],
+          ])
+            grew = this.#learnOne(from, to, fromOutside) || grew;
+      }
     }
   }
 
-  #learnOne(from: unknown, to: unknown): boolean {
+  #learnOne(from: unknown, to: unknown, fromOutside: boolean): boolean {
     const place = this.#placeOf(to);
-    const value = this.valueOf(from);
+    const value = fromOutside || !this.#isOutside(from) ? this.valueOf(from) : undefined;
     if (place === undefined || value === undefined || this.#known.has(place)) return false;
     this.#known.set(place, value);
+    if (fromOutside) this.#fromOutside.add(place);
     return true;
+  }
+
+  /** A column of a row of the queries around this one. */
+  #isOutside(operand: unknown): boolean {
+    return as(bare(operand), 'ColumnRef') !== undefined && this.#placeOf(operand) === undefined;
+  }
+
+  /** True if the tenant of the rows is known by a row outside alone. */
+  isFromOutside(alias: string, column: string): boolean {
+    return this.#fromOutside.has(`${alias}.${column}`);
   }
 
   known(alias: string, column: string): TenantId | undefined {

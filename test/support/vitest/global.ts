@@ -16,6 +16,8 @@ export default async function start(project: TestProject): Promise<() => Promise
     process.env.TEST_QUICK === undefined ? startPostgres() : undefined,
     makeEmptyDatabase(),
   ]);
+  if (process.argv.includes('distributed') && !process.env.TEST_CITUS_URL)
+    console.error('no Citus cluster (TEST_CITUS_URL): suites of distributed collections run on partitions alone');
   project.provide('postgresUrl', postgres?.url ?? '');
   project.provide('emptyDatabase', { tar, folder });
   return async () => {

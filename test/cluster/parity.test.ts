@@ -1,0 +1,103 @@
+/**
+ * A Citus cluster answers as one PostgreSQL does: the same script on both, with statuses and bodies compared. The cluster's own
+ * log of remote commands shows that each request of one tenant meets one shard.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Database } from '../../src/database/contract.ts';
+import { routes } from '../../src/routes/index.ts';
+import { clusterUrl, type ServiceOptions, TestService } from '../support/service.ts';
+import { type Recorded, Recorder } from './recorder.ts';
+import { logged, type Reached, RemoteCommands } from './remote-commands.ts';
+import { runScript } from './script.ts';
+
+const SCHEMA = readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8');
+
+interface Observed extends Recorded {
+  readonly reached: Reached;
+}
+
+/** Routes about no record, of mail, and of other services. */
+const NOT_IN_SCRIPT =
+  /^\/(?:$|\*|metrics|openapi|docs|\.well-known)|oauth|\/email\/|password\/reset|token\/refresh|sessions\/:id/;
+
+/**
+ * Requests that name no tenant, or are about records that every machine has: a record of a filtered collection by its id, the
+ * delete of a tag, a file or a user that the records of every tenant may refer to, and a batch for two tenants.
+ */
+const MEETS_MORE = [
+  /^(?:GET|PATCH|DELETE) \/api\/events\/<id/,
+  /^DELETE \/api\/(?:tags|files|users)\/<id/,
+  /^POST \/api\/batch .*in the other/,
+];
+
+describe.skipIf(clusterUrl === '')('a script of requests (distributed)', () => {
+  const observed: Observed[] = [];
+  let plain: readonly Recorded[] = [];
+  let reached: RemoteCommands;
+  const services: TestService[] = [];
+  const started = async (kind: 'postgres' | 'cluster', options: ServiceOptions): Promise<TestService> => {
+    const service = new TestService(kind);
+    services.push(service);
+    await service.start({ schema: SCHEMA, ...options });
+    return service;
+  };
+
+  beforeAll(async () => {
+    const one = await started('postgres', {});
+    const recorder = new Recorder(one.url);
+    await runScript(recorder, one.app);
+    plain = recorder.steps;
+    let db: Database | undefined;
+    const cluster = await started('cluster', { connect: logged, watch: async (opened) => (db = opened) });
+    reached = await RemoteCommands.of(db!);
+    const onCluster = new Recorder(cluster.url, async (step) => {
+      observed.push({ ...step, reached: reached.reached(reached.take()) });
+    });
+    await runScript(onCluster, cluster.app);
+  });
+  afterAll(async () => {
+    reached?.stop();
+    for (const service of services) await service.stop();
+  });
+
+  test('the script has requests of each kind of route', () => {
+    const sent = plain.map(({ request }) => request.split(' ').slice(0, 2).join(' '));
+    const missing = routes
+      .map(({ method, path }) => ({ method, path: String(path) }))
+      .filter(({ path }) => !NOT_IN_SCRIPT.test(path))
+      .filter(({ method, path }) => {
+        const pattern = path.replaceAll(/:\w+/g, '[^/ ?]+');
+        return !sent.some((each) => new RegExp(`^${method} ${pattern}(?:\\?|$)`).test(each));
+      });
+    expect(missing).toEqual([]);
+    expect(plain.length).toBeGreaterThan(223);
+  });
+
+  test('statuses and bodies are those of one PostgreSQL', () => {
+    expect(observed.map(({ request, status, body }) => ({ request, status, body }))).toEqual(plain);
+    expect(plain.filter(({ status }) => status >= 500)).toEqual([]);
+  });
+
+  test('each request of one tenant meets one shard', () => {
+    const more = observed.filter(
+      ({ request, reached: { shards } }) => shards > 1 && !MEETS_MORE.some((exception) => exception.test(request)),
+    );
+    expect(more.map(({ request, reached: { shards } }) => `${shards}: ${request}`)).toEqual([]);
+    expect(observed.filter(({ reached: { shards } }) => shards === 1).length).toBeGreaterThan(100);
+  });
+
+  test('a create of a divided record is committed in one phase', () => {
+    // A kept answer is on the coordinator.
+    const creates = observed.filter(
+      ({ request, status }) =>
+        /^POST \/api\/(?:documents|comments|covers|events) /.test(request) &&
+        status === 201 &&
+        !request.includes('Idempotency-Key'),
+    );
+    const prepared = creates.filter(({ reached: { isPrepared } }) => isPrepared);
+    expect(prepared.map(({ request }) => request)).toEqual([]);
+    expect(creates.length).toBeGreaterThan(10);
+  });
+});
