@@ -31,6 +31,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   start: () => import('./start.ts'),
   memory: () => import('./memory.ts'),
   distribute: () => import('./distribute.ts'),
+  cluster: () => import('./cluster.ts'),
 };
 
 const { values, positionals } = parseArgs({
