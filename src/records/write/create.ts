@@ -4,9 +4,10 @@
  */
 import type { Transaction } from '../../database/contract.ts';
 import type { Permit } from '../../policy/access.ts';
+import { NO_RELATED } from '../../policy/types.ts';
 import { newRecordId } from '../../record-id.ts';
 import { forbidden, invalid, type Refusal } from '../../refusal.ts';
-import type { Relation } from '../../schema/model/model.ts';
+import type { Collection, Relation } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { firstOf, toRefusal, unreadableReferences } from '../constraint-errors.ts';
@@ -26,7 +27,7 @@ import {
 } from './input.ts';
 import { readWritten, type StatementWriter, statementWriter, writtenOf } from './single-statement.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
-import { insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
+import { createdRow, insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
 export interface CreateRequest {
   readonly data: Data;
@@ -90,14 +91,22 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   // A statement never names two tenants.
   if (input.errors.length > 0 || writesMore || !mayBeOfTenant(writer, 'create')) return undefined;
   const permits = [permit, ...members.map((member) => member.permit)];
-  const { values } = newRecord(access, id, input);
+  const writing = newRecord(access, id, input);
+  const { values } = writing;
   const asked = { kind: 'create' as const, id, now: access.now, tenant, values, references, permits, counts: [] };
   const { plan, answers } = writePlanOf(store, access, asked);
   if (!plan.isExact) return undefined;
   const known = { asked, answers };
+  if (plan.isDecidedHere && !isPermitted(access.collection, creation, writing)) return undefined;
   if (plan.decision !== undefined) return createDecided(writer, { ...known, plan }, creation);
   const [cells] = await writer.write(plan.statement.fill(known));
   return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
+}
+
+/** The answer of the rules where they read the record and the request alone. */
+function isPermitted(collection: Collection, { id, permit, members }: Creation, writing: Writing): boolean {
+  const record = createdRow(collection, id, writing);
+  return [permit, ...members.map((member) => member.permit)].every((each) => each.test(record, NO_RELATED));
 }
 
 /** The same in two statements, of which the first decides. */
@@ -107,8 +116,8 @@ async function createDecided(
   { id, relations }: Creation,
 ): Promise<Written | undefined> {
   const [decided = []] = await writer.q.rows(plan.decision!.fill(known));
-  const [isPermitted, ...decisions] = decided;
-  if (isPermitted !== 't') return undefined;
+  const [isAllowed, ...decisions] = decided;
+  if (isAllowed !== 't') return undefined;
   const [cells = []] = await writer.write(plan.statement.fill(known));
   return writtenOf(writer, id, { view: plan.view, cells: [...cells, ...decisions], relations });
 }

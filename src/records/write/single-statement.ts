@@ -11,7 +11,7 @@ import { answerOfWrite, type ShownRecord, type Written } from '../read.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
-import { STORED, WRITTEN } from './written-row.ts';
+import { STORED } from './written-row.ts';
 
 export interface StatementWriter extends Reading {
   /**
@@ -84,8 +84,6 @@ export class WrittenView {
   readonly columns: Sql;
   /** The columns of a new record that ask no rule. */
   readonly newColumns: Sql;
-  /** The conditions of the row `WRITTEN` whose values follow these columns. */
-  readonly newDecisions: readonly Sql[];
   readonly #reading: Requested;
 
   constructor(reading: Requested) {
@@ -96,7 +94,12 @@ export class WrittenView {
     const isReadable = readable(access, name, STORED);
     this.columns = join([versionColumn(STORED), this.record.columns(STORED), sql`(${isReadable})`], ', ');
     this.newColumns = join([versionColumn(STORED), this.record.newColumns(STORED)], ', ');
-    this.newDecisions = [...this.record.masks(WRITTEN), readable(access, name, WRITTEN)];
+  }
+
+  /** The conditions of a new record, the row `alias`, whose values follow its columns. */
+  newDecisions(alias: string): readonly Sql[] {
+    const { access } = this.#reading;
+    return [...this.record.masks(alias), readable(access, access.collection.name, alias)];
   }
 
   /**
@@ -120,10 +123,15 @@ export class WrittenView {
   /** The columns read other rows than the record's own. */
   get consultsOthers(): boolean {
     const { store, access } = this.#reading;
+    return store.shape(access.collection.name).hasOnes.length > 0 || this.rulesConsultOthers;
+  }
+
+  /** The rules of the record and of its own members read other rows. */
+  get rulesConsultOthers(): boolean {
+    const { access } = this.#reading;
     const { name } = access.collection;
-    const { hasOnes } = store.shape(name);
     const asked = [access.permit(name, 'read'), ...this.record.permits([]).map(({ permit }) => permit)];
-    return hasOnes.length > 0 || asked.some((permit) => permit.consultsOthers);
+    return asked.some((permit) => permit.consultsOthers);
   }
 
   /** Reads the record after the write, for a statement that does not return it. */

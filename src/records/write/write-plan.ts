@@ -5,7 +5,7 @@
  */
 import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
-import { join, Place, raw, SqlForm } from '../../sql.ts';
+import { join, Place, raw, SqlForm, sql } from '../../sql.ts';
 import { type AccessContext, accessIn, type Store } from '../access-context.ts';
 import { readableReferences } from '../constraint-errors.ts';
 import type { RecordView } from '../record-view.ts';
@@ -51,6 +51,8 @@ export class WritePlan {
    * cells of the statement.
    */
   readonly decision: SqlForm<WriteValues> | undefined;
+  /** The rules of a create read the record and the request alone: `isPermitted` decides, before `statement` inserts. */
+  readonly isDecidedHere: boolean;
   readonly written: SqlForm<WriteValues>;
   /** The characters of both. */
   readonly text: number;
@@ -86,13 +88,17 @@ export class WritePlan {
       returning: this.isExact ? view.columns : raw('id'),
     };
     const now = place((request) => request.now);
-    const decidesFirst = !isUpdate && store.isCluster;
-    const asks = [decided.condition, ...view.newDecisions];
-    this.decision = decidesFirst
-      ? new SqlForm(insertJudgement(access.collection, { writing: decided.writing, conditions: asks }))
-      : undefined;
-    const inserted = decidesFirst
-      ? insertDecided(reading, { ...decided, returning: view.newColumns })
+    const isDivided = !isUpdate && store.isCluster;
+    const readsOwn = references.length === 0 && !permits.some((permit) => permit.consultsOthers);
+    this.isDecidedHere = isDivided && readsOwn && !view.rulesConsultOthers;
+    const asks = [decided.condition, ...view.newDecisions(WRITTEN)];
+    this.decision =
+      isDivided && !this.isDecidedHere
+        ? new SqlForm(insertJudgement(access.collection, { writing: decided.writing, conditions: asks }))
+        : undefined;
+    const own = this.isDecidedHere ? view.newDecisions(STORED).map((condition) => sql`(${condition})`) : [];
+    const inserted = isDivided
+      ? insertDecided(reading, { ...decided, returning: join([view.newColumns, ...own], ', ') })
       : insertStatement(reading, decided);
     this.statement = new SqlForm(isUpdate ? updateStatement(reading, { collection, id, now, ...decided }) : inserted);
     this.written = new SqlForm(view.statement(id));

@@ -5,6 +5,7 @@
  */
 import { heldColumn } from '../../policy/condition.ts';
 import { foldedColumn } from '../../policy/fold.ts';
+import type { Row } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { Collection, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
@@ -257,4 +258,38 @@ function memberIds(relation: ManyToMany, { members }: Writing, otherwise: Otherw
      WHERE id <> ALL(${leaving})
      UNION
     SELECT unnest(${joining}))`;
+}
+
+// ---------------------------------------------------------------- the same row in the process
+
+/** A new record as policies see it, with the ids of its partners and members. */
+export function createdRow(collection: Collection, id: string, writing: Writing): Row {
+  const before: Record<string, unknown> = {};
+  for (const { kind, name } of collection.relations.values()) {
+    if (kind === 'has_one') before[name] = null;
+    if (kind === 'many_to_many') before[name] = [];
+  }
+  return { id, ...storedRow(collection, writing, true), ...changedBy(before, writing) };
+}
+
+/** The members with a column that the write sets, as policies see them; of a new record, all. */
+export function storedRow({ fields, relations }: Collection, { values }: Writing, isNew: boolean): Row {
+  const byColumn = new Map(values.map(({ column, value }) => [column, value]));
+  const row: Record<string, unknown> = {};
+  for (const member of [...fields.values(), ...relations.values()]) {
+    if ('column' in member && (isNew || byColumn.has(member.column)))
+      row[member.name] = byColumn.get(member.column) ?? null;
+  }
+  return row;
+}
+
+/** Partners and members by relation, after the write. */
+export function changedBy(held: Row, { members, partners }: Writing): Row {
+  const after: Record<string, unknown> = { ...held };
+  for (const { relation, partner } of partners) after[relation.name] = partner;
+  for (const { relation, joining, leaving } of members) {
+    const kept = ((held[relation.name] ?? []) as readonly string[]).filter((id) => !leaving.includes(id));
+    after[relation.name] = [...new Set([...kept, ...joining])];
+  }
+  return after;
 }
