@@ -6,8 +6,6 @@ import { StoreError, type Violated } from './contract.ts';
 
 const QUERY_CANCELED = '57014';
 const LOCK_NOT_AVAILABLE = '55P03';
-const SERIALIZATION_FAILURE = '40001';
-const DEADLOCK = '40P01';
 const KINDS: Readonly<Record<string, StoreError['kind']>> = {
   23505: 'unique',
   // An exclusion.
@@ -113,11 +111,9 @@ export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === 
 
 export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === DIVISION_BY_ZERO;
 
-/** Trying the whole transaction again may succeed. */
-export function isTransient(error: unknown): boolean {
-  const state = sqlState(error);
-  return state === SERIALIZATION_FAILURE || state === DEADLOCK || isStalePlan(error);
-}
+/** Trying the whole transaction again may succeed: it failed to serialize, or met a deadlock. */
+export const isTransient = (error: unknown): boolean =>
+  /^(?:40001|40P01)$/.test(sqlState(error) ?? '') || isStalePlan(error);
 
 /**
  * The connection lacks an expected prepared statement: a migration changed its result, or its first execution was
