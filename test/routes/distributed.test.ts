@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { type Database, StoreError } from '../../src/database/contract.ts';
-import { raw, type Sql, sql, uuid } from '../../src/sql.ts';
+import { raw, type Sql, sql, text, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { judged } from '../support/judge/judged-database.ts';
 import { describeDistributed, type User } from '../support/service.ts';
@@ -238,6 +238,20 @@ describeDistributed(
         await unjudged.run(sql`DELETE FROM covers WHERE document_id = ${uuid(document.id)}`);
         expect((await ask()).text).not.toContain('a secret');
       }
+    });
+
+    test('a sweep takes the kept content of a record that is gone, and of no other', async () => {
+      const keep = (title: string) => {
+        const data = { slug: `s${++slugs}`, title };
+        return ok(ann.client.post('/api/documents', { data }, { 'Idempotency-Key': data.slug }), 201);
+      };
+      const kept = async (title: string) =>
+        (await unjudged.rows(sql`SELECT 1 FROM bylaw_kept_answers WHERE strpos(answer, ${text(title)}) > 0`)).length;
+      const { id } = await keep('a title that goes');
+      await keep('a title that stays');
+      await unjudged.run(sql`DELETE FROM documents WHERE id = ${uuid(id)}`);
+      await service.app.kept.sweep(service.app.schema);
+      expect([await kept('a title that goes'), await kept('a title that stays')]).toEqual([0, 1]);
     });
 
     test('deletes what goes with a record, and clears what refers to it', async () => {
