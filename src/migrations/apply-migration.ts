@@ -49,6 +49,12 @@ const TURN_PAUSE_MS = 200;
 const TURN_NOTE_MS = 10_000;
 /** Rows that one transaction of a step in pages changes. */
 const PAGE_ROWS = 5_000;
+/**
+ * After each statement that drops a constraint, Citus looks for tables of the coordinator that no longer refer to a table
+ * of every node, in all schemas of the database, and keeps the writers of those that it looks at out until the
+ * transaction ends: sessions, kept answers and the like.
+ */
+const LOOKS_FOR_FREED_TABLES = raw('SET LOCAL citus.enable_local_reference_table_foreign_keys TO');
 
 /** A table stayed locked through all attempts. */
 class TableInUse extends Error {
@@ -221,10 +227,18 @@ class MigrationRun {
     return refused;
   }
 
-  async #take(tx: Transaction, { sql: statement, foldedCopy }: Step): Promise<void> {
+  async #take(tx: Transaction, step: Step): Promise<void> {
+    const { sql: statement, foldedCopy } = step;
     this.#options.onStatement?.(statement.text);
-    await tx.run(statement);
+    await this.#run(tx, step);
     if (foldedCopy !== undefined) await throughPages((after) => copyPage(tx, foldedCopy, after));
+  }
+
+  async #run(tx: Transaction, { sql: statement, frees }: Step): Promise<void> {
+    const isLooking = this.#db.isCluster && !frees && /\bDROP\b/.test(statement.text);
+    if (isLooking) await tx.run(sql`${LOOKS_FOR_FREED_TABLES} off`);
+    await tx.run(statement);
+    if (isLooking) await tx.run(sql`${LOOKS_FOR_FREED_TABLES} DEFAULT`);
   }
 
   async #runApart(session: Session, step: Step): Promise<void> {
@@ -233,7 +247,7 @@ class MigrationRun {
     this.#options.onNote?.(`running, while the tables are in use: ${statement.text}`);
     try {
       if (apart === 'statement') await session.run(statement);
-      else if (apart === 'transaction') await this.#inTurns((tx) => tx.run(statement));
+      else if (apart === 'transaction') await this.#inTurns((tx) => this.#run(tx, step));
       else await this.#runInPages(step);
     } catch (error) {
       const isBroken = error instanceof StoreError && ['unique', 'check', 'foreign_key'].includes(error.kind);
@@ -245,12 +259,13 @@ class MigrationRun {
     }
   }
 
-  async #runInPages({ sql: statement, apart, foldedCopy }: Step): Promise<void> {
+  async #runInPages(step: Step): Promise<void> {
+    const { sql: statement, apart, foldedCopy } = step;
     invariant(typeof apart === 'object', 'a step in pages has a table');
     if (foldedCopy === undefined)
       return this.#eachPage((tx, after) => changePage(tx, { statement, table: apart.pagesOf, after }));
     await this.#eachPage((tx, after) => copyPage(tx, foldedCopy, after));
-    await this.#inTurns((tx) => tx.run(statement));
+    await this.#inTurns((tx) => this.#run(tx, step));
   }
 
   async #end(tx: Transaction, id: string | undefined): Promise<void> {

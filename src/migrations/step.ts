@@ -5,6 +5,8 @@ import type { LosableValues } from './value-loss.ts';
 
 export interface Step {
   readonly sql: Sql;
+  /** It drops a foreign key of a table that moves: a cluster may have to move the tables at its other end as well. */
+  readonly frees?: boolean;
   /** Why this loses data, or may not succeed. */
   readonly destructive?: string;
   /** The existing rows do not allow it; `destructive` has the query that finds them. */

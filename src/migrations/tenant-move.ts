@@ -132,7 +132,8 @@ export function dropForeignKey({ table, constraint }: ForeignKeyOfTable, wanted:
   const names = [table, ...(wanted?.was ?? [])].map((one) => constraintName(one, column, 'fkey'));
   const isAddedAgain = wanted?.foreignKeys.some((key) => key.table === target && column.includes(key.column)) === true;
   // A schema that no longer has the relation loses only the constraint.
-  if (wanted === undefined || isAddedAgain || names.includes(name)) return { sql: drop };
+  if (wanted === undefined || isAddedAgain || names.includes(name)) return { sql: drop, frees: true };
   const what = `FOREIGN KEY (${columns.join(', ')}) to "${target}"`;
-  return { sql: drop, destructive: `the schema does not have the constraint ${what} of "${table}"; it would be lost` };
+  const destructive = `the schema does not have the constraint ${what} of "${table}"; it would be lost`;
+  return { sql: drop, frees: true, destructive };
 }
