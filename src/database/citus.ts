@@ -7,8 +7,5 @@ export async function isCitus(db: Pick<Queryable, 'rows'>): Promise<boolean> {
   return row?.[0] === 't';
 }
 
-/**
- * Comes before statements about several tenants: over several connections, Citus could not change or define a table of
- * every node afterwards.
- */
+/** Comes before statements about several tenants: else no table of every node could be changed or defined later. */
 export const SEQUENTIAL_SHARDS = raw(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`);

@@ -25,9 +25,6 @@ const KINDS: Readonly<Record<string, StoreError['kind']>> = {
 const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
 /** Starting or stopping, too many connections. */
 const STARTING = /^(?:57P0[123]|53300)/;
-const DIVISION_BY_ZERO = '22012';
-const UNKNOWN_STATEMENT = '26000';
-const DUPLICATE_STATEMENT = '42P05';
 const DRIVER_LOST = /connect|terminat|closed|timeout|not queryable/i;
 
 interface ServerError extends Error {
@@ -109,7 +106,7 @@ export const isSchemaMoved = (error: unknown): boolean => /^(?:42703|42P01)$/.te
 /** A time limit cancelled the statement, or an operator did. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
 
-export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === DIVISION_BY_ZERO;
+export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === '22012';
 
 /** Trying the whole transaction again may succeed: it failed to serialize, or met a deadlock. */
 export const isTransient = (error: unknown): boolean =>
@@ -120,7 +117,6 @@ export const isTransient = (error: unknown): boolean =>
  * cancelled before it was prepared, while others were in flight behind it.
  */
 export function isStalePlan(error: unknown): boolean {
-  const state = sqlState(error);
-  if (state === UNKNOWN_STATEMENT || state === DUPLICATE_STATEMENT) return true;
-  return state === '0A000' && reasonOf(error).includes('cached plan must not change');
+  const state = sqlState(error) ?? '';
+  return /^(?:26000|42P05)$/.test(state) || (state === '0A000' && /cached plan must not change/.test(reasonOf(error)));
 }
