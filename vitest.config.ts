@@ -54,7 +54,8 @@ export default defineConfig(({ mode }) => {
       ...(isQuick ? { tagsFilter: ['!long'] } : {}),
       // Whole services, databases and argon2 run in these tests: more files at once than cores only makes them wait for each other.
       pool: 'forks',
-      maxWorkers: 2,
+      // While a service makes its tables on a cluster, Citus keeps writers of the same tables of other schemas waiting.
+      maxWorkers: process.env.TEST_CITUS_URL ? 1 : 2,
       sequence: { sequencer: LongestFirst },
       // Node loads the modules as it does for users: nothing is transformed, and an import is not a property of an object.
       experimental: { viteModuleRunner: false, nodeLoader: false },
