@@ -28,13 +28,16 @@ import { columnsOf, nodesOf, renumbered } from './visit.ts';
 type ValueSource = Pick<Binding, 'values'> | ((request: never) => Values);
 
 export const residualOf = (cached: CachedResidual, source: ValueSource, tenant?: TenantValue): Residual =>
-  cached.verdict === 'depends' ? new BoundResidual(cached, source, { tenant }) : CONSTANTS[cached.verdict];
+  cached.verdict === 'depends'
+    ? new BoundResidual(cached, source, tenant === undefined ? UNBOUND : { tenant })
+    : CONSTANTS[cached.verdict];
 
 interface BoundOptions {
   /** A character for each relation test that can be a list of keys. Undefined: all are. */
   readonly lists?: string | undefined;
   readonly tenant?: TenantValue | undefined;
 }
+const UNBOUND: BoundOptions = {};
 
 class BoundResidual implements Residual {
   readonly verdict = 'depends';
@@ -370,7 +373,7 @@ export class CachedResidual {
 
   branches(printing: Omit<BranchPrinting, 'listed'>, lists?: string): readonly BranchShape[] | undefined {
     const { alias, indexed, hasTenant } = printing;
-    const key = `${alias}|${hasTenant}|${lists}`;
+    const key = lists === undefined && !hasTenant ? alias : `${alias}|${hasTenant}|${lists}`;
     const known = this.#branches.get(key);
     if (known?.indexed === indexed) return known.shapes;
     const shapes = branchesOf(this.cond, { ...printing, listed: this.#listed(lists) });
