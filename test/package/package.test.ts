@@ -20,6 +20,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { Browser, describeInBrowser } from '../support/browser/browser.ts';
+import { fillDataFolder } from '../support/embedded.ts';
 import { closeKeptConnections } from '../support/kept-connections.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { followTour } from '../support/tour.ts';
@@ -89,6 +90,8 @@ class Stranger {
     return untilListening(child, () => process.kill(-child.pid!, 'SIGTERM'));
   }
 }
+
+// The first server of each Node makes its database, as does the reader of a page; the others find an empty one.
 
 /** Reads docs/getting-started.md. */
 const oldest = new Stranger('oldest/todo', OLDEST_BIN);
@@ -183,6 +186,7 @@ describe.each([
     const postgres = inject('postgresUrl');
     // Each on another database, where there are two.
     const isEmbedded = stranger === oldest || postgres === '';
+    if (isEmbedded) await fillDataFolder(join(tour, 'data'));
     const server = await stranger.serve(
       isEmbedded ? ['serve'] : ['serve', '--database-url', await isolatedUrl(postgres)],
       tour,
@@ -213,6 +217,7 @@ describe.each([
       console.log(JSON.stringify([test(policy, { record: data[0] }), where(policy).sql, refused]));
     `;
     writeFileSync(join(stranger.home, 'script.mjs'), script);
+    await fillDataFolder(join(stranger.home, 'embedded'));
     const { stdout } = await stranger.run('node', ['script.mjs']);
     expect(JSON.parse(stdout)).toEqual([true, `"t"."text" = 'x'::text`, 'not_found']);
   });
@@ -224,6 +229,7 @@ test('the README of a new project results in a front end', async () => {
   // The installation of this Node has run them.
   expect(commands).toBe(commandsOf(README)[1]);
   cpSync(join(project, 'bylaw.yaml'), join(current.home, 'bylaw.yaml'));
+  await fillDataFolder(join(current.home, 'data'));
   const server = await current.serve(last!.split(' '), current.home);
   try {
     const page = await fetch(`${server.url}/`, { headers: { accept: 'text/html' } });
