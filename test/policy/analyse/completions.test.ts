@@ -148,10 +148,14 @@ function piecesOf(text: string): readonly { readonly piece: string; readonly sta
 }
 
 test('completions at each place of a policy include its name or word', () => {
+  // Half of the places begin like those of other policies, and only the text before a place counts.
+  const known = new Map<string, readonly string[]>();
   for (const { text, action } of POLICIES)
     for (const { piece, start } of piecesOf(text)) {
-      const offered = completions(text, start, placeOf(action)).filter(({ span }) => span.start === start);
-      const texts = offered.map((each) => each.text.replace(/[.(]$/, '') || each.text);
+      const before = `${action} ${text.slice(0, start)}`;
+      const offered = () => completions(text, start, placeOf(action)).filter(({ span }) => span.start === start);
+      const texts = known.get(before) ?? offered().map((each) => each.text.replace(/[.(]$/, '') || each.text);
+      known.set(before, texts);
       expect(texts, `${text.slice(0, start)}|${text.slice(start)}`).toContain(piece);
     }
 });

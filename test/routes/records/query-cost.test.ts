@@ -8,7 +8,6 @@ import { describeRoutes, type User } from '../../support/service.ts';
 const SCHEMA = `
 roles: [member]
 register: { roles: [member] }
-limits: { query_time: 1s }
 collections:
   users:
     relations: { posts: { kind: has_many, collection: posts, via: author } }
@@ -73,5 +72,5 @@ describeRoutes(
       expect(outcomes.get(HOSTILE[2]!)).toEqual([400, 'query_too_expensive']);
     });
   },
-  { schema: SCHEMA },
+  { schema: SCHEMA, change: (schema) => ({ ...schema, limits: { ...schema.limits, queryTime: 0.4 } }) },
 );
