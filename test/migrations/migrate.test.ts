@@ -6,7 +6,9 @@ import { readCatalog } from '../../src/migrations/catalog.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
+import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
+
+const postgresUrl = ownPostgres();
 
 const collections = (text: string): string => `collections:\n${text}`;
 const FIRST = collections(`
@@ -21,7 +23,7 @@ const FIRST = collections(`
 describe.each(KINDS)('a migration on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind);
+    db = await openKind(kind, postgresUrl);
     await applyMigration(db, schemaOf(FIRST));
     await db.run(raw(`INSERT INTO teams (id, name) VALUES ('01900000-0000-7000-8000-000000000001', 'a')`));
     await db.run(
@@ -252,7 +254,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
 describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind);
+    db = await openKind(kind, postgresUrl);
   });
   afterAll(() => db?.close());
   const notes = (note: string) => schemaOf(collections(`  notes: { fields: { note: ${note} } }\n`));

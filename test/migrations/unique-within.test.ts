@@ -6,7 +6,9 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
-import { hasPostgres, KINDS, type Kind, openKind, schemaOf } from '../support/store-world.ts';
+import { hasPostgres, KINDS, type Kind, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
+
+const postgresUrl = ownPostgres();
 
 const pages = (unique: string): Schema =>
   schemaOf(`
@@ -27,7 +29,7 @@ let db: Database;
 afterEach(() => db?.close());
 
 async function open(kind: Kind, schema: Schema): Promise<void> {
-  db = await openKind(kind);
+  db = await openKind(kind, postgresUrl);
   await applyMigration(db, schema);
   await db.run(raw(`INSERT INTO books (id) VALUES ('${RED}'), ('${BLUE}')`));
   await db.run(insert('a', RED));

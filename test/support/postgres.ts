@@ -65,6 +65,17 @@ export async function isolatedUrl(url: string): Promise<string> {
   return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(`-c search_path=${schema}`)}`;
 }
 
+/**
+ * A connection string with a new database for its tables; the same one where the server is given. All suites share the catalogue
+ * of the other database, which grows by thousands of tables: a suite that reads it often gets slower during a run.
+ */
+export async function ownDatabaseUrl(url: string): Promise<string> {
+  if (process.env.TEST_DATABASE_URL) return url;
+  const database = `test_${randomBytes(6).toString('hex')}`;
+  await query(url, `CREATE DATABASE ${database}`);
+  return url.replace(`/${DATABASE}?`, `/${database}?`);
+}
+
 async function startCluster(bin: string, options: PostgresOptions): Promise<TestPostgres> {
   const collation = options.collation ?? (process.env.TEST_POSTGRES_COLLATION === 'icu' ? 'icu' : 'c');
   const owner = unprivilegedOwner();
