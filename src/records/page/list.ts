@@ -100,7 +100,7 @@ async function opaqueFilterOf(
 ): Promise<OpaqueFilter | undefined> {
   const { collection } = access;
   const opacity = filters.at(-1)!.opacity;
-  if (opacity === undefined || !store.pages.isLarge(collection)) return undefined;
+  if (opacity === undefined || !store.pages.isLarge(collection, opacity)) return undefined;
   const rows = scopeOf({ store })
     .from(collection.name, 't')
     .where(...filters.map((each) => each.where('t')));

@@ -98,10 +98,11 @@ const CLUSTERED = 0.5;
 const ORDERED = 0.9;
 /** Rows of filters that are found first, in an order that no index has or by an index of their own. */
 const MOST_FILTERED = 5_000;
+/** The largest share of a small table that is found first. */
+const SELECTIVE = 0.1;
 /**
- * A walk that may come to its end in vain is taken where it is expected to cost so many times less than the way after it,
- * and it ends once it costs so much: nothing is known of how the order of the page goes together with keys, with a filter,
- * or with the order of another column.
+ * A walk that may come to its end in vain ends once its cost is such a part of that of the way after it: nothing is known
+ * of how the order of the page goes together with keys, with a filter, or with the order of another column.
  */
 const WALK_FACTOR = 2;
 const WALKS = [51_200, 25_600, 12_800, 6_400, 3_200, 1_600, 800, 400, 200, 100, 50];
@@ -148,7 +149,8 @@ export class Estimate {
     const { opaque } = this.#question;
     const ofRule = this.#ofRule;
     // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
-    if (opaque !== undefined && isFoundAlone(opaque) && opaque.rows <= MOST_FILTERED) {
+    const fewRows = Math.min(MOST_FILTERED, SELECTIVE * this.#table.rows);
+    if (opaque !== undefined && isFoundAlone(opaque) && opaque.rows <= fewRows) {
       const found = this.#ofOpaque!;
       return ofRule !== undefined && ofRule.cost < Math.min(found.cost, INSTANT) ? ofRule.way : found.way;
     }
@@ -166,7 +168,7 @@ export class Estimate {
     const first = ofValue !== undefined && ofValue.cost <= limit ? ofValue : walk;
     if (best === undefined) return first.way;
     if (best.cost < first.cost) return best.way;
-    return this.#links === undefined ? this.#bounded(first, best) : first.way;
+    return this.#links === undefined ? this.#bounded(first.way, best) : first.way;
   }
 
   /** The page is in another order than that of the ids. */
@@ -193,7 +195,7 @@ export class Estimate {
     // All rows of one value are read before the first of them is known.
     const ofValue = order.isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
     const cost = (this.#walked + ofValue) * this.#passed();
-    return best.cost < cost ? best.way : this.#bounded({ cost, way: undefined }, best);
+    return best.cost < cost ? best.way : this.#bounded(undefined, best);
   }
 
   /** All rows of a table that is not small, as PostgreSQL finds them. */
@@ -209,13 +211,13 @@ export class Estimate {
   }
 
   /** The first way up to some length, and the other one after it. */
-  #bounded(first: Costed<ValueRange | undefined>, { cost, way }: Costed<Exclude<ChosenWay, ValueRange | undefined>>) {
-    const of = first.way?.of;
+  #bounded(first: ValueRange | undefined, { cost, way }: Costed<Exclude<ChosenWay, ValueRange | undefined>>) {
+    const of = first?.of;
     const share = of === undefined ? 1 : this.#shareIn(of);
     const passed = this.#passed(share);
-    if (this.#isSure(of) || cost > this.#table.rows * share * passed) return first.way;
-    const walk = WALKS.find((each) => each * passed * WALK_FACTOR <= cost) ?? 0;
-    return walk * passed < first.cost ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
+    if (this.#isSure(of) || cost > this.#table.rows * share * passed) return first;
+    const walk = WALKS.find((each) => each * passed * WALK_FACTOR <= cost);
+    return walk === undefined ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
   }
 
   #shareIn(of: ValueRange['of']): number {

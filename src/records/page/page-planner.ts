@@ -6,6 +6,7 @@
 import { present } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Branch, ColumnValues } from '../../policy/branch.ts';
+import type { Opacity } from '../../policy/filter-plans.ts';
 import type { IsFew } from '../../policy/types.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
@@ -61,6 +62,8 @@ export interface PageChoice {
 const MOST_ROWS = 10_000;
 /** The rows of a table that takes some milliseconds to read. */
 const LARGE = 10_000;
+/** The same where a filter looks up other rows for each. */
+const LARGE_OF_LOOK_UPS = 1_000;
 /** A longer list of keys costs more than a page whose rows are looked up. */
 const FEW_KEYS = 500;
 /** The same for a list whose rows are looked up by two columns, of which no index has both. */
@@ -153,9 +156,12 @@ export class PagePlanner {
     return branches.map((branch, i) => [branch, ...branch.alternatives][Number(ways[i])]!);
   }
 
-  /** Reading the whole table takes some milliseconds, and it is not divided by tenant. */
-  isLarge({ table, tenantLayout }: Collection): boolean {
-    return tenantLayout?.kind !== 'by' && (this.#statisticsOf(table)?.rows ?? 0) > LARGE;
+  /** Testing the whole table takes some milliseconds, and it is not divided by tenant. */
+  isLarge({ table, tenantLayout }: Collection, filter: Opacity): boolean {
+    const looksUp = filter === 'related' || filter === 'mixed';
+    return (
+      tenantLayout?.kind !== 'by' && (this.#statisticsOf(table)?.rows ?? 0) > (looksUp ? LARGE_OF_LOOK_UPS : LARGE)
+    );
   }
 
   /** Columns that an index begins with. */

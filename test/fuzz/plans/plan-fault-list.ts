@@ -15,7 +15,12 @@ export const PLAN_FAULTS: readonly Fault[] = [
     '(() => undefined)',
   ),
   fault(PLANNER, 'lists of keys have no bound', /FEW_KEYS = 500/, 'FEW_KEYS = 500_000_000'),
-  fault(COSTS, 'the rows of any filter are found first', /MOST_FILTERED = 5_000/, 'MOST_FILTERED = 5_000_000'),
+  fault(
+    COSTS,
+    'the rows of any filter are found first',
+    /MOST_FILTERED = 5_000;([\s\S]*)SELECTIVE = 0\.1;/,
+    'MOST_FILTERED = 5_000_000;$1SELECTIVE = 1;',
+  ),
   fault(COSTS, 'a walk before branches has no end', /WALKS = \[51_200, .*\]/, 'WALKS = [10_000_000]'),
   fault(
     FIRST_IDS,

@@ -5,7 +5,7 @@ import type { Branch } from '../../../src/policy/branch.ts';
 import { compileFilter } from '../../../src/policy/filter.ts';
 import type { ChoosesWay, PageQuestion } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
-import { shortestWay } from '../../../src/records/page/page-planner.ts';
+import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
 import { areManyLinks } from '../../../src/records/page/row-shares.ts';
 import {
   BackgroundStatistics,
@@ -511,6 +511,14 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
           records += (JSON.parse(plain.json) as readonly unknown[]).length;
         }
     expect(records).toBeGreaterThan(60);
+  });
+
+  it('the database estimates filters of large tables, and of smaller ones where they look up rows', () => {
+    const notes = world.schema.collections.get('notes')!;
+    const isLarge = (rows: number, filter: 'own' | 'mixed' | 'related'): boolean =>
+      new PagePlanner(world.schema, () => ({ rows, columns: new Map() })).isLarge(notes, filter);
+    const asked = [isLarge(20_000, 'own'), isLarge(5_000, 'own'), isLarge(5_000, 'mixed'), isLarge(500, 'related')];
+    expect(asked).toEqual([true, false, true, false]);
   });
 
   it('a page is planned for a value that is far more frequent than others', async () => {
