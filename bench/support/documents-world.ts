@@ -72,7 +72,7 @@ export class DocumentsWorld {
       const first = await parts.startBylaw();
       const signedIn = await signUp(first.url);
       // A single process can open an embedded database, so the server ends before the rows come in and others get copies. All
-      // that race start after that: the first one has signed a person up and has seen empty tables, and is 5 % slower for it.
+      // that race start after that: the first one has signed a person up and has seen empty tables, and is up to 5 % slower for it.
       await parts.stopServers();
       await fill(parts.database, signedIn.userId, options.rows);
       const byHand = options.isAlone ? [] : await parts.startByHand(signedIn, options.processes);

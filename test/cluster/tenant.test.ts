@@ -1,5 +1,5 @@
 /** `bylaw tenant`: a tenant leaves a database, comes into another one, and is deleted. */
-import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -111,6 +111,27 @@ describe.skipIf(clusterUrl === '' && inject('postgresUrl') === '')(`a tenant on 
     expect(await exported('moved')).toEqual(await exported('whole'));
     const [file] = (await exported('moved')).files!.map((line) => (JSON.parse(line) as { id: string }).id);
     expect(await readFile(join(folder, 'moved', 'files', file!), 'utf8')).toBe('bytes of red');
+  });
+
+  test('an import refuses an id that is a path, and another folder', async () => {
+    const hostile = { collection: 'teams', id: red };
+    for (const [name, manifest, files] of [
+      ['path', JSON.stringify(hostile), '{"id":"../../escaped"}'],
+      ['manifest', '{"collection":"teams","id":"-"}', ''],
+      ['text', 'no JSON', ''],
+    ] as const) {
+      await mkdir(join(folder, name, 'files'), { recursive: true });
+      await writeFile(join(folder, name, 'tenant.json'), manifest);
+      await writeFile(join(folder, name, 'files.ndjson'), files);
+    }
+    await writeFile(join(folder, 'escaped'), 'bytes');
+    const outcomes: unknown[] = [];
+    for (const name of ['path', 'manifest', 'text']) outcomes.push((await bylaw(to!, 'tenant', 'import', name)).code);
+    expect(outcomes).toEqual([1, 2, 2]);
+    const { stderr } = await bylaw(to!, 'tenant', 'export', `0${'-'.repeat(35)}`, 'none');
+    expect(stderr).toContain('expected the id of a tenant');
+    const found = await readdir(join(folder, 'data'), { recursive: true });
+    expect(found.filter((name) => name.endsWith('escaped'))).toEqual([]);
   });
 
   test.skipIf(clusterUrl === '')('a cluster exports a divided collection, and refuses to import it', async () => {

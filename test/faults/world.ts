@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { Client } from '../support/client.ts';
-import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { query, startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type Server, serve } from '../support/process.ts';
 
 export const SCHEMA = `
@@ -107,16 +107,8 @@ export class FaultWorld {
     return client;
   }
 
-  async query(text: string, values: readonly unknown[] = []): Promise<readonly pg.QueryResultRow[]> {
-    const client = new pg.Client({ connectionString: this.postgres.url });
-    // The server may be the one that a scenario crashes.
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.query(text, [...values])).rows;
-    } finally {
-      await client.end();
-    }
+  query(text: string, values: readonly unknown[] = []): Promise<readonly pg.QueryResultRow[]> {
+    return query(this.postgres.url, text, values);
   }
 
   /** The process id of the PostgreSQL server. */

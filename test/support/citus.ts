@@ -8,8 +8,8 @@ import { appendFile, chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
-import { findBinaries, freePort, HOST, unprivilegedOwner } from './postgres.ts';
+import type pg from 'pg';
+import { findBinaries, freePort, HOST, isAnswering, query, unprivilegedOwner } from './postgres.ts';
 
 const run = promisify(execFile);
 
@@ -73,7 +73,7 @@ export class CitusNode {
       });
       this.#server = server;
       while (server.exitCode === null && server.signalCode === null) {
-        if (await isUp(this.url)) return;
+        if (await isAnswering(this.url)) return;
         await pause(50);
       }
       // Processes of a killed server may hold its memory for a moment.
@@ -91,15 +91,8 @@ export class CitusNode {
     await ended;
   }
 
-  async query(text: string, values: readonly unknown[] = []): Promise<readonly pg.QueryResultRow[]> {
-    const client = new pg.Client({ connectionString: this.url });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.query(text, [...values])).rows;
-    } finally {
-      await client.end();
-    }
+  query(text: string, values: readonly unknown[] = []): Promise<readonly pg.QueryResultRow[]> {
+    return query(this.url, text, values);
   }
 }
 
@@ -151,20 +144,6 @@ export class CitusCluster {
   async stop(): Promise<void> {
     await Promise.all([this.coordinator, ...this.workers].map((node) => node.kill('SIGQUIT')));
     await rm(this.#folder, { recursive: true, force: true });
-  }
-}
-
-async function isUp(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    await client.query('SELECT 1');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await client.end().catch(() => undefined);
   }
 }
 

@@ -156,15 +156,27 @@ async function dropSchemas(url: string): Promise<void> {
   madeSchemas.delete(url);
 }
 
-async function query(url: string, text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
+/** Asks over a connection of its own; the server may be one that a test ends. */
+export async function query(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly pg.QueryResultRow[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => undefined);
   try {
     await client.connect();
-    await client.query(text);
+    return (await client.query(text, [...values])).rows;
   } finally {
     await client.end().catch(() => undefined);
   }
 }
+
+export const isAnswering = (url: string): Promise<boolean> =>
+  query(url, 'SELECT 1').then(
+    () => true,
+    () => false,
+  );
 
 /** The folder that holds both `initdb` and `postgres`; the newest version of a distribution's folders. */
 export function findBinaries(): string | undefined {

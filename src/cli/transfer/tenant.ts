@@ -9,7 +9,7 @@ import { StoreError } from '../../database/contract.ts';
 import { readIdentity } from '../../files/file-tables.ts';
 import { openStorage } from '../../files/storage/open-storage.ts';
 import { type Storage, storeBytes } from '../../files/storage/storage.ts';
-import { datetimeOf } from '../../policy/values.ts';
+import { datetimeOf, parseUuid } from '../../policy/values.ts';
 import { ImportRejected } from '../../records/transfer/import-records.ts';
 import type { SourceRecord } from '../../records/transfer/read-record.ts';
 import { deleteTenant } from '../../records/transfer/tenant-delete.ts';
@@ -148,16 +148,17 @@ const filePart = ({ schema }: OpenDatabase): TenantPart => ({
 
 async function exportFiles(opened: OpenDatabase, folder: string, ids: readonly string[]): Promise<void> {
   const storage = await storageOf(opened);
-  const records = createWriteStream(join(folder, 'files.ndjson'));
-  for (const id of ids) {
-    const tenant = { id, parts: [] };
-    for await (const json of exportPart(opened.db, opened.schema, { tenant, part: filePart(opened) }))
-      records.write(`${json}\n`);
-    const target = join(folder, 'files', id);
-    const bytes = existsSync(target) ? undefined : await storage.open(id);
-    if (bytes !== undefined) await writeWhole(target, bytes);
-  }
-  await new Promise((done) => records.end(done));
+  const lines = async function* (): AsyncGenerator<string> {
+    for (const id of ids) {
+      const tenant = { id, parts: [] };
+      for await (const json of exportPart(opened.db, opened.schema, { tenant, part: filePart(opened) }))
+        yield `${json}\n`;
+      const target = join(folder, 'files', id);
+      const bytes = existsSync(target) ? undefined : await storage.open(id);
+      if (bytes !== undefined) await writeWhole(target, bytes);
+    }
+  };
+  await pipeline(lines, createWriteStream(join(folder, 'files.ndjson')));
 }
 
 /** An interrupted copy has another name. */
@@ -212,10 +213,18 @@ async function runImport(args: Arguments, io: Io): Promise<number> {
 const MISSING =
   'a record refers to one that is not in this database, such as a user; import those first (`bylaw import users FILE`)';
 
+/** Throws ConfigError for another folder than that of an export. */
 function readManifest(folder: string, given: string): Manifest {
   const file = join(folder, MANIFEST);
   if (!existsSync(file)) throw new ConfigError([`${given}: expected the folder of a tenant, with ${MANIFEST}`]);
-  return JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+  try {
+    const { collection, id } = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+    const tenant = parseUuid(id);
+    if (tenant !== undefined) return { collection, id: tenant };
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+  }
+  throw new ConfigError([`${given}/${MANIFEST}: expected the \`collection\` and the \`id\` of a tenant, as JSON`]);
 }
 
 async function* recordsOf(file: string): AsyncGenerator<SourceRecord> {
@@ -228,9 +237,10 @@ async function importFiles(opened: OpenDatabase, folder: string): Promise<void> 
   const { db, schema } = opened;
   const part = filePart(opened);
   for await (const record of recordsOf(join(folder, 'files.ndjson'))) {
-    const id = String(record.members?.get('id'));
+    // Another text would be a path; the import of its record rejects it.
+    const id = parseUuid(String(record.members?.get('id'))) ?? '';
     const source = join(folder, 'files', id);
-    if (existsSync(source) && (await storage.size(id)) === undefined)
+    if (id !== '' && existsSync(source) && (await storage.size(id)) === undefined)
       await storeBytes(await storage.incoming(id), readFileSync(source));
     const records = (async function* () {
       yield record;
@@ -252,17 +262,18 @@ async function runDelete(args: Arguments, io: Io): Promise<number> {
   });
 }
 
-/** Throws ConfigError if there is no such tenant. */
+/** Throws ConfigError for an unknown tenant. */
 async function withTenant(
   args: Arguments,
   io: Io,
   id: string,
   work: (opened: OpenDatabase, tenant: Tenant) => Promise<number>,
 ): Promise<number> {
-  if (!/^[0-9a-f-]{36}$/i.test(id)) throw new ConfigError([`expected the id of a tenant, found ${id}`]);
+  const canonical = parseUuid(id);
+  if (canonical === undefined) throw new ConfigError([`expected the id of a tenant, found ${id}`]);
   const opened = await openMigratedDatabase(args, io);
   try {
-    const tenant = await findTenant(opened.db, opened.schema, id.toLowerCase());
+    const tenant = await findTenant(opened.db, opened.schema, canonical);
     if (tenant !== undefined) return await work(opened, tenant);
     const names = tenantCollections(opened.schema);
     throw new ConfigError([

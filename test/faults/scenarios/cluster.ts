@@ -187,7 +187,7 @@ const WORKER_KILLED: Scenario = {
   },
 };
 
-/** Every machine has the accounts: while one is away, people log in, and nobody registers. */
+/** Every machine has the accounts: while one is away, sign-in works and registration fails. */
 async function expectAccountsClosed(anybody: Client): Promise<void> {
   const known = await anybody.post('/api/auth/login', { email: 'person0@example.org', password: PASSWORD });
   const added = await anybody.post('/api/auth/register', { email: 'new@example.org', password: PASSWORD });

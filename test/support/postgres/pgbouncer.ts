@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import { isAnswering } from '../postgres.ts';
 
 const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer'].find((path) =>
   existsSync(path),
@@ -52,25 +52,11 @@ default_pool_size = 5
     const server = spawn(PROGRAM!, ['-q', settings], { cwd: '/', stdio: 'ignore', uid, gid });
     process.once('exit', () => server.kill('SIGKILL'));
     const bouncer = new Pgbouncer(`postgresql://postgres@127.0.0.1:${port}/postgres`, server, folder);
-    for (let attempt = 0; !(await bouncer.#isUp()); attempt++) {
+    for (let attempt = 0; !(await isAnswering(bouncer.url)); attempt++) {
       if (attempt > 100) throw new Error('pgbouncer did not start');
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     return bouncer;
-  }
-
-  async #isUp(): Promise<boolean> {
-    const client = new pg.Client({ connectionString: this.url });
-    client.on('error', () => undefined);
-    try {
-      await client.connect();
-      await client.query('SELECT 1');
-      return true;
-    } catch {
-      return false;
-    } finally {
-      await client.end().catch(() => undefined);
-    }
   }
 
   async stop(): Promise<void> {

@@ -5,7 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
+import type pg from 'pg';
+import { query } from '../postgres.ts';
 
 const run = promisify(execFile);
 
@@ -70,15 +71,8 @@ export class Standby {
     return standby;
   }
 
-  async query(text: string): Promise<readonly pg.QueryResultRow[]> {
-    const client = new pg.Client({ connectionString: this.url });
-    client.on('error', () => undefined);
-    try {
-      await client.connect();
-      return (await client.query(text)).rows;
-    } finally {
-      await client.end().catch(() => undefined);
-    }
+  query(text: string): Promise<readonly pg.QueryResultRow[]> {
+    return query(this.url, text);
   }
 
   /** From now on it lags behind more and more. */
