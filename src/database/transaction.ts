@@ -56,8 +56,8 @@ export function mustNotHoldConnection(): void {
 export interface Turn {
   /** Milliseconds after which the holder gives way. */
   readonly sliceMs: number;
-  /** The transaction has had a turn before. */
-  readonly isRepeated: boolean;
+  /** `resumed`: the transaction has had a turn before. */
+  readonly pace: 'unknown' | 'resumed';
 }
 
 export async function transact<T>(
@@ -68,10 +68,10 @@ export async function transact<T>(
   mustNotHoldConnection();
   const limits = unlimited ? NO_LIMITS : [raw(`SET LOCAL statement_timeout = ${Math.ceil(limitMs)}`)];
   const end = performance.now() + (unlimited ? Number.POSITIVE_INFINITY : limitMs);
-  let turn: Turn = { sliceMs: unlimited ? Number.POSITIVE_INFINITY : SLICE_MS, isRepeated: false };
+  let turn: Turn = { sliceMs: unlimited ? Number.POSITIVE_INFINITY : SLICE_MS, pace: 'unknown' };
   return retried(async () => {
     const held = await lease(turn);
-    if (!unlimited) turn = { sliceMs: Math.min(4 * turn.sliceMs, MOST_SLICE_MS), isRepeated: true };
+    if (!unlimited) turn = { sliceMs: Math.min(4 * turn.sliceMs, MOST_SLICE_MS), pace: 'resumed' };
     return attemptOnce(held, work, { limits, end, isOpen: true });
   });
 }

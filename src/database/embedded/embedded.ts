@@ -39,8 +39,8 @@ const SHARED_MS = 5_000;
 const SHORT_TURN_MS = 50;
 const MOST_REST_MS = 2_000;
 
-/** `quick`: statements that are known to be quick, and batches of them. */
-type Pace = 'quick' | 'unknown' | 'slow';
+/** `quick`: statements that are known to be quick, and batches of them. `resumed`: a transaction that has given way. */
+type Pace = 'quick' | 'unknown' | 'slow' | 'resumed';
 
 const settingOf = (sliceMs: number): Sql =>
   sql`SELECT set_config(${text(SLICE_SETTING)}, ${text(`${sliceMs} ms`)}, true)`;
@@ -57,7 +57,9 @@ class EmbeddedDatabase implements Database {
   readonly #statements: Statements;
   readonly #batcher: WriteBatcher;
   readonly #turns = laneQueue({ places: 1 });
-  readonly #slowTurns = laneQueue({ places: 1, dropsLeft: true });
+  readonly #slow = laneQueue({ places: 1, dropsLeft: true });
+  readonly #resumed = laneQueue({ places: 1, dropsLeft: true });
+  readonly #queues = [this.#slow, this.#resumed, this.#turns];
 
   constructor(engine: EmbeddedEngine, statements: Statements) {
     this.#engine = engine;
@@ -101,8 +103,7 @@ class EmbeddedDatabase implements Database {
 
   /** Waits for statements under way. */
   readonly close = async (): Promise<void> => {
-    const all = [this.#batcher, this.#slowTurns, this.#turns, this.#engine];
-    for (const each of all) await each.close();
+    for (const each of [this.#batcher, ...this.#queues, this.#engine]) await each.close();
   };
 
   /**
@@ -110,21 +111,15 @@ class EmbeddedDatabase implements Database {
    * takes a few statements, and gives way to nothing.
    */
   readonly #lease = async (turn?: Turn): Promise<Lease> => {
-    const leave = await this.#enter(turn === undefined ? 'quick' : turn.isRepeated ? 'slow' : 'unknown', MAX_WAIT_MS);
-    const end = performance.now() + (turn?.sliceMs ?? Number.POSITIVE_INFINITY);
+    const { client, end } = await this.#enter(turn?.pace ?? 'quick', MAX_WAIT_MS);
+    const sliceEnd = performance.now() + (turn?.sliceMs ?? Number.POSITIVE_INFINITY);
     const { id } = currentCaller();
-    try {
-      const client = await this.#engine.client();
-      return {
-        send: (...all) => this.#statements.send(client, ...all),
-        sendTogether: (all) => this.#statements.sendTogether(client, all),
-        release: () => leave(),
-        mustGiveWay: () => performance.now() > end && this.#turns.hasOthersThan(id),
-      };
-    } catch (error) {
-      leave();
-      throw error;
-    }
+    return {
+      send: (...all) => this.#statements.send(client, ...all),
+      sendTogether: (all) => this.#statements.sendTogether(client, all),
+      release: () => end(),
+      mustGiveWay: () => performance.now() > sliceEnd && this.#haveOthersThan(id),
+    };
   };
 
   async #rowsAlone(statement: Sql, pace: Pace = 'unknown', sliceMs?: number): Promise<readonly Cells[]> {
@@ -135,21 +130,17 @@ class EmbeddedDatabase implements Database {
   readonly #alone = async (statement: Sql, pace: Pace = 'quick', sliceMs = READ_SLICE_MS): Promise<Outcome> => {
     mustNotHoldConnection();
     const settings = sliceMs === READ_SLICE_MS ? [] : [settingOf(sliceMs)];
-    const leave = await this.#enter(pace);
+    const { client, end } = await this.#enter(pace);
+    const since = performance.now();
+    let hasFailed = true;
     try {
-      const client = await this.#engine.client();
-      const since = performance.now();
-      let hasFailed = true;
-      try {
-        // After a migration, a statement that was prepared before it has to be prepared again.
-        const outcome = await retried(() => this.#statements.send(client, ...settings, statement));
-        hasFailed = false;
-        return outcome;
-      } finally {
-        this.#statements.history.noteAnswer(statement.text, performance.now() - since, { hasFailed });
-      }
+      // After a migration, a statement that was prepared before it has to be prepared again.
+      const outcome = await retried(() => this.#statements.send(client, ...settings, statement));
+      hasFailed = false;
+      return outcome;
     } finally {
-      leave();
+      this.#statements.history.noteAnswer(statement.text, performance.now() - since, { hasFailed });
+      end();
     }
   };
 
@@ -178,42 +169,47 @@ class EmbeddedDatabase implements Database {
   }
 
   /**
-   * Callers take turns; slow statements, and transactions that have given way, have one turn between them. A caller whose
-   * turn was not short and has held up others gets no other one for as long, except for statements known to be quick.
+   * Callers take turns; slow statements have one turn between them, and so have transactions that have given way, so
+   * that any read waits for one of each. A caller whose turn was not short and has held up others gets no other one for
+   * as long, except for statements known to be quick. Resolves with the engine, which the caller holds until `end`.
    */
-  async #enter(pace: Pace, patienceMs = Number.POSITIVE_INFINITY): Promise<Leave> {
+  async #enter(pace: Pace, patienceMs = Number.POSITIVE_INFINITY) {
     const caller = currentCaller();
-    const leaveSlow = pace === 'slow' ? await this.#slowTurns.enter(patienceMs) : undefined;
+    const shared = pace === 'slow' ? this.#slow : pace === 'resumed' ? this.#resumed : undefined;
     const rests = pace !== 'quick';
-    let leave: Leave;
+    const held: Leave[] = [];
+    let since = Number.POSITIVE_INFINITY;
+    const end: Leave = (isTypical) => {
+      const took = performance.now() - since;
+      if (rests && !caller.isKept && took > SHORT_TURN_MS && this.#haveOthersThan(caller.id))
+        for (const queue of this.#queues) queue.rest(caller.id, Math.min(took, MOST_REST_MS));
+      for (const leave of held) leave(isTypical);
+    };
     try {
-      leave = this.#turns.enterAtOnce(caller, rests) ?? (await this.#turns.enter(patienceMs, rests));
+      if (shared !== undefined) held.push(await shared.enter(patienceMs));
+      held.unshift(this.#turns.enterAtOnce(caller, rests) ?? (await this.#turns.enter(patienceMs, rests)));
+      const client = await this.#engine.client();
+      since = performance.now();
+      return { client, end };
     } catch (error) {
-      leaveSlow?.();
+      end();
       throw error;
     }
-    const since = performance.now();
-    return () => {
-      const took = performance.now() - since;
-      const isLong = rests && !caller.isKept && took > SHORT_TURN_MS;
-      const queues = [this.#turns, this.#slowTurns];
-      if (isLong && queues.some((queue) => queue.hasOthersThan(caller.id)))
-        for (const queue of queues) queue.rest(caller.id, Math.min(took, MOST_REST_MS));
-      leave();
-      leaveSlow?.();
-    };
+  }
+
+  #haveOthersThan(id: string): boolean {
+    return this.#queues.some((queue) => queue.hasOthersThan(id));
   }
 
   async #copy(folder: string, copy: (folder: string) => Promise<void>): Promise<void> {
     mustNotHoldConnection();
-    const leave = await this.#turns.enter();
+    const { client, end } = await this.#enter('quick');
     try {
-      const client = await this.#engine.client();
       await client.query('CHECKPOINT');
       await copy(folder);
     } finally {
       // The time of a copy is not typical of statements.
-      leave(false);
+      end(false);
     }
   }
 }

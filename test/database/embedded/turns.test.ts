@@ -32,7 +32,7 @@ it.each(['quick', 'query', 'slow'] as const)(
   },
 );
 
-it.each(['quick', 'estimate'] as const)(
+it.each(['quick', 'estimate', 'slow'] as const)(
   'five %s reads in a row wait for one turn of the long batches of another caller',
   async (lane) => {
     const STEP = raw("SELECT count(*) FROM generate_series(1, 5000) AS n WHERE n::text LIKE '%1%'");
