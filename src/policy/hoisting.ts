@@ -6,6 +6,7 @@ import type { KeyCount, LookUp, RowShare } from './branch.ts';
 import { isValueTest, valuesOfTest } from './column-facts.ts';
 import type { ColumnRef, Condition, ConditionOperand, Exists, Source } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
+import { isSameColumn } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
 import { isTo } from './scalar-types.ts';
 import type { CatalogCollection } from './types.ts';
@@ -31,6 +32,8 @@ export function isSeparable(exists: Exists): boolean {
 }
 
 export interface KeyList {
+  /** The conjunct that compares the two. */
+  readonly item: Condition;
   /** The column of the rows that refer to the record of the request. */
   readonly own: ColumnRef;
   /** The column outside that it equals. */
@@ -38,20 +41,42 @@ export interface KeyList {
   readonly rest: readonly Condition[];
 }
 
-export function keyListOf(exists: Exists): KeyList | undefined {
-  const { key, negated, condition, source } = exists;
+export const keyListOf = (exists: Exists): KeyList | undefined =>
+  exists.negated ? undefined : keysOfRequest(exists, comparedColumns);
+
+/** The same of rows of the request, none of which has the key of the row outside. */
+export const excludedKeysOf = (exists: Exists): KeyList | undefined =>
+  exists.negated ? keysOfRequest(exists, columnsOfAny) : undefined;
+
+export const alternativesOf = (item: Condition): readonly Condition[] => (item.kind === 'or' ? item.items : [item]);
+
+/** The columns are equal, or one of both may be absent. */
+function columnsOfAny(item: Condition): readonly [ColumnRef, ColumnRef] | undefined {
+  const parts = alternativesOf(item);
+  const [pair, ...others] = parts.map(comparedColumns).filter((each) => each !== undefined);
+  const isAbsence = (part: Condition): boolean =>
+    part.kind === 'null' && !part.negated && pair!.some((column) => isSameColumn(column, part.column));
+  const isPair = pair !== undefined && others.length === 0 && parts.filter(isAbsence).length === parts.length - 1;
+  return isPair ? pair : undefined;
+}
+
+function keysOfRequest(
+  exists: Exists,
+  pairOf: (item: Condition) => readonly [ColumnRef, ColumnRef] | undefined,
+): KeyList | undefined {
+  const { key, condition, source } = exists;
   // Its keys are asked for alone, so nothing would hide a row.
-  if (key.kind !== 'slot' || negated || exists.guard !== undefined) return undefined;
+  if (key.kind !== 'slot' || exists.guard !== undefined) return undefined;
   const items = conjunctsOf(condition);
   const within = sourcesIn(exists);
   const isWithin = ({ source: { id } }: ColumnRef): boolean => within.has(id);
   for (const [i, item] of items.entries()) {
-    const pair = comparedColumns(item);
+    const pair = pairOf(item);
     if (pair === undefined) continue;
     const [own, outer] = pair[0].source.id === source.id ? pair : [pair[1], pair[0]];
     const rest = items.toSpliced(i, 1);
     if (own.source.id !== source.id || isWithin(outer) || !rest.flatMap(columnsOf).every(isWithin)) continue;
-    return { own, outer, rest };
+    return { item, own, outer, rest };
   }
   return undefined;
 }
@@ -104,12 +129,13 @@ const isSlot = ({ kind }: ConditionOperand): boolean => kind === 'slot';
 
 /** The same for the rows of a record of the request, of which a row outside names one by another column. */
 export function isKeyServedAlone(exists: Exists): boolean {
-  const list = exists.key.kind === 'slot' ? keyListOf({ ...exists, guard: undefined }) : undefined;
+  const list = keysOfRequest({ ...exists, guard: undefined }, comparedColumns);
   const { relation, target } = exists;
   return list !== undefined && 'viaColumn' in relation && !areOfOneKey(target, list.own.column, relation.viaColumn);
 }
 
 function areOfOneKey({ fields, relations }: CatalogCollection, one: string, other: string): boolean {
+  if (one === other) return true;
   const references = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
   return [...fields.values(), ...references].some(({ column, uniqueWithin }) => {
     const within = references.find(({ name }) => name === uniqueWithin)?.column;
@@ -137,11 +163,19 @@ export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undef
   };
 }
 
-/** The related rows that the condition looks up for each record. */
-export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>): readonly LookUp[] {
+type LookUpsOf = (collection: string) => readonly LookUp[];
+const NO_GUARDS: LookUpsOf = () => [];
+
+/**
+ * The related rows that the condition looks up for each record.
+ * @param ofGuards the look-ups of the rule that decides which records of a collection count
+ */
+export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>, ofGuards = NO_GUARDS): readonly LookUp[] {
   if (cond.kind === 'exists' && listed.has(cond)) return [];
-  const within = innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed));
-  return cond.kind === 'exists' ? [{ ...keyOfLookUp(cond), within }] : within;
+  const within = innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed, ofGuards));
+  if (cond.kind !== 'exists') return within;
+  const guarding = cond.guard === undefined ? [] : ofGuards(cond.guard.collection);
+  return [{ ...keyOfLookUp(cond), within: [...guarding, ...within] }];
 }
 
 function keyOfLookUp({ relation, target, by }: Exists): Omit<LookUp, 'within'> {

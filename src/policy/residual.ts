@@ -17,7 +17,7 @@ import type { Printing } from './emit/printing.ts';
 import { shapeNeedsOf } from './emit/shape-needs.ts';
 import type { Values, Where } from './emit/value-places.ts';
 import { whereOf } from './emit/where.ts';
-import { isHoistable, keyCountOf, keyListOf, lookUpsIn } from './hoisting.ts';
+import { excludedKeysOf, isHoistable, keyCountOf, keyListOf, lookUpsIn } from './hoisting.ts';
 import { or } from './lower/simplify.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
@@ -85,6 +85,7 @@ class BoundResidual implements Residual {
       return new BoundResidual(union, source, { tenant }).lookingUp([], isFew, isFree);
     }
     if (!this.walks) return this;
+    if (isFree && this.#lists !== undefined) return this.#listing(`${FREE}${this.#lists.replace(FREE, '')}`);
     const source = this.#source;
     let lists = isFree ? FREE : '';
     for (const { exists, count, isOfRequest } of this.#cached.lists()) {
@@ -95,7 +96,11 @@ class BoundResidual implements Residual {
           : isFew(exists.target.table, () => count(source.values), isOfRequest);
       lists += isListed ? LISTED : LOOK_UP;
     }
-    return new BoundResidual(this.#cached, source, { lists, tenant: this.#tenant });
+    return this.#listing(lists);
+  }
+
+  #listing(lists: string): Residual {
+    return new BoundResidual(this.#cached, this.#source, { lists, tenant: this.#tenant });
   }
 
   get needs(): Needs {
@@ -424,7 +429,11 @@ interface KeyedTest {
 const listsIn = (cond: Condition): readonly KeyedTest[] =>
   nodesOf(cond)
     .filter((node) => node.kind === 'exists')
-    .map((exists) => ({ exists, isOfRequest: keyListOf(exists) !== undefined, count: keyCountOf(exists) }))
+    .map((exists) => ({
+      exists,
+      isOfRequest: (keyListOf(exists) ?? excludedKeysOf(exists)) !== undefined,
+      count: keyCountOf(exists),
+    }))
     .filter(({ exists, isOfRequest }) => isOfRequest || isHoistable(exists));
 
 /** Process-wide: a memo of a pure function. */

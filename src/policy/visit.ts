@@ -137,10 +137,10 @@ export const conjunctsOf = (cond: Condition): readonly Condition[] => (cond.kind
 /** The condition itself and all inside. */
 export const nodesOf = (cond: Condition): readonly Condition[] => [cond, ...innerOf(cond).flatMap(nodesOf)];
 
-/** The same condition over other columns: those of the condition itself and of all inside. */
-export function withColumns(cond: Condition, change: (column: ColumnRef) => ColumnRef): Condition {
+/** The same condition over other columns: those of the condition itself and of all inside, or of its tests alone. */
+export function withColumns(cond: Condition, change: (column: ColumnRef) => ColumnRef, ofTests = false): Condition {
   const operand = (side: ConditionOperand): ConditionOperand => {
-    if (side.kind === 'count') return { ...side, exists: withColumns(side.exists, change) as Exists };
+    if (side.kind === 'count') return { ...side, exists: withColumns(side.exists, change, ofTests) as Exists };
     return side.kind === 'column' ? change(side) : side;
   };
   switch (cond.kind) {
@@ -148,16 +148,18 @@ export function withColumns(cond: Condition, change: (column: ColumnRef) => Colu
       return cond;
     case 'and':
     case 'or':
-      return { ...cond, items: cond.items.map((item) => withColumns(item, change)) };
+      return { ...cond, items: cond.items.map((item) => withColumns(item, change, ofTests)) };
     case 'test':
       return { ...cond, left: operand(cond.left), right: operand(cond.right) };
     case 'null':
       return { ...cond, column: change(cond.column) };
     case 'exists': {
+      const condition = withColumns(cond.condition, change, ofTests);
+      if (ofTests) return { ...cond, condition };
       const key = cond.key.kind === 'column' ? change(cond.key) : cond.key;
       const { colocated } = cond;
       const beside = colocated && { colocated: { ...colocated, outer: change(colocated.outer) } };
-      return { ...cond, key, ...beside, condition: withColumns(cond.condition, change) };
+      return { ...cond, key, ...beside, condition };
     }
   }
 }

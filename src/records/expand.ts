@@ -127,7 +127,7 @@ async function expandToOne(
     SELECT ${view.columns('x')}
       FROM ${scopeOf(reading)
         .from(collection, 'x')
-        .where(isHeld, readable(access, collection, 'x'))}`);
+        .where(isHeld, readable(access, collection, 'x', store.pages.isFew))}`);
   budget.takeRelated(rows.length);
   const texts = await toJson(reading, { collection, rows, from: 0, members, expands });
   const byId = new Map(rows.map((cells, i) => [cells[0], texts[i]!]));

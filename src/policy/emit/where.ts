@@ -15,11 +15,22 @@ import {
   isRoot,
   LINK_TENANT_COLUMN,
   NEXT,
+  type NullTest,
   RECORD,
   type Source,
   type Test,
 } from '../condition.ts';
-import { isHoistable, isKeyServedAlone, isServedAlone, type KeyList, keyListOf, readsMoreThanId } from '../hoisting.ts';
+import {
+  alternativesOf,
+  excludedKeysOf,
+  isHoistable,
+  isKeyServedAlone,
+  isServedAlone,
+  type KeyList,
+  keyListOf,
+  readsMoreThanId,
+} from '../hoisting.ts';
+import { and, isSameColumn } from '../lower/simplify.ts';
 import { OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
@@ -131,6 +142,8 @@ export class Printer {
     }
     const keyList = this.#listed?.has(cond) === false ? undefined : keyListOf(cond);
     if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList));
+    const excluded = excludedKeysOf(cond);
+    if (excluded !== undefined) return this.#isLookedUp(cond) ? this.#each(cond, excluded) : this.#none(cond, excluded);
     if (this.#isLookedUp(cond)) return this.#lookUp(cond);
     // A list of few keys is found once, and leaves PostgreSQL no way to read it again for each row.
     if (!underOr && this.#listed?.has(cond) !== true) return this.#semiJoin(cond);
@@ -360,6 +373,24 @@ export class Printer {
     this.#nearest = around;
     const keys = sql`SELECT ${this.#column(own)} FROM ${from} WHERE ${join(conditions, ' AND ')}`;
     return { of: outer, column: this.#column(outer), keys };
+  }
+
+  /** The keys are found once: NOT IN is not true either where a key, or the column outside beside some key, is absent. */
+  #none(exists: Exists, list: KeyList): Sql {
+    const { item, own, outer, rest } = list;
+    const isTested = (column: ColumnRef): boolean =>
+      !column.nullable ||
+      alternativesOf(item).some((part) => part.kind === 'null' && isSameColumn(part.column, column));
+    const present: NullTest = { kind: 'null', negated: true, column: own };
+    const { column, keys } = this.#keyList(exists, isTested(own) ? list : { ...list, rest: [...rest, present] });
+    const isNone = sql`${column} NOT IN (${keys})`;
+    return isTested(outer) ? isNone : sql`(${column} IS NULL OR ${isNone})`;
+  }
+
+  /** Each alternative has an index of its own. */
+  #each(exists: Exists, { item, rest }: KeyList): Sql {
+    const parts = alternativesOf(item).map((part) => this.#lookUp({ ...exists, condition: and([part, ...rest]) }));
+    return parts.length === 1 ? parts[0]! : sql`(${join(parts, ' AND ')})`;
   }
 
   #conditions(

@@ -101,22 +101,33 @@ const isToOneExists = (item: Condition): item is Exists =>
   item.kind === 'exists' && (item.relation.kind === 'belongs_to' || item.relation.kind === 'has_one');
 
 /**
- * `any(@request.auth.tasks as v, v.team = @record.doc.team)`: the doc depends on no task, so it is looked up before
- * them, once for each record. The team of the doc is then compared with a list of keys that the caller alone decides.
+ * A part that depends on no element comes before the elements, once for each record: so does the test of an element's
+ * reference to the record. `any(@request.auth.tasks as v, v.team = @record.doc.team)`: the doc is looked up first, and its
+ * team is then compared with a list of keys that the caller alone decides.
  */
 function stepBefore(exists: Exists): Condition {
-  const { negated, condition, relation, source } = exists;
+  const { negated, relation, source } = exists;
   if (negated || (relation.kind !== 'has_many' && relation.kind !== 'many_to_many')) return exists;
-  const items = conjunctsOf(condition);
+  const items = conjunctsOf(withOwnKey(exists));
+  const isOfElement = (item: Condition): boolean => columnsOf(item).some((column) => column.source.id === source.id);
+  const [within, beside] = [true, false].map((is) => items.filter((item) => isOfElement(item) === is));
+  if (beside!.length > 0) return and([...beside!, existsOf({ ...exists, condition: and(within!) })]);
   const at = items.findIndex(
     (item) => isToOneExists(item) && !item.negated && item.key.kind === 'column' && item.key.source.id !== source.id,
   );
   if (at < 0) return exists;
   const step = items[at] as Exists;
-  const isOfElement = (item: Condition): boolean => columnsOf(item).some((column) => column.source.id === source.id);
-  const [within, beside] = [true, false].map((is) => conjunctsOf(step.condition).filter((i) => isOfElement(i) === is));
-  const element = existsOf({ ...exists, condition: and([...items.toSpliced(at, 1), ...within!]) });
-  return existsOf({ ...step, condition: and([...beside!, element]) });
+  const element = existsOf({ ...exists, condition: and([...items.toSpliced(at, 1), step.condition]) });
+  return existsOf({ ...step, condition: element });
+}
+
+/** The condition on the elements, whose reference to the record is the key by which they are found. */
+function withOwnKey({ condition, relation, source, key, by }: Exists): Condition {
+  if (relation.kind !== 'has_many' || by !== 'owner' || key.kind === 'slot') return condition;
+  const isReference = (column: ColumnRef): boolean =>
+    column.source.id === source.id && column.column === relation.viaColumn && column.mask === undefined;
+  // The key of a step leads from a row that was loaded with it.
+  return withColumns(condition, (column) => (isReference(column) ? key : column), true);
 }
 
 /** There is at most one row after a to-one step, so all conditions on it are merged. */
@@ -169,7 +180,8 @@ function mergeOf(kind: Kind, a: Condition, b: Condition): Condition | undefined 
   return a.kind === 'test' && b.kind === 'test' ? mergeTests(kind, a, b) : undefined;
 }
 
-const isSameColumn = (a: ColumnRef, b: ColumnRef): boolean => a.source.id === b.source.id && a.column === b.column;
+export const isSameColumn = (a: ColumnRef, b: ColumnRef): boolean =>
+  a.source.id === b.source.id && a.column === b.column;
 
 function mergeNull(kind: Kind, a: NullTest, b: Condition): Condition | undefined {
   if (b.kind === 'null') {

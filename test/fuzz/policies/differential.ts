@@ -395,11 +395,14 @@ interface Conditioned {
   readonly looksUp: boolean;
 }
 
+/** Rows that refer to the caller are looked up too. */
+const NONE_IS_FEW = (): boolean => false;
+
 /** The condition of a residual as printed in a statement, sometimes under an `or`, sometimes without lists of keys. */
 export function conditionOf({ generated }: Compiled, conditioned: Conditioned): Sql {
   const { request, view, setting, inUnion, looksUp } = conditioned;
   const residual = residualFor(generated, request, view, setting);
   const isOfStored = setting.action === 'list' || setting.action === 'read' || setting.action === 'delete';
-  if (looksUp && isOfStored) return residual.lookingUp([]).where('r');
+  if (looksUp && isOfStored) return residual.lookingUp([], inUnion ? NONE_IS_FEW : undefined).where('r');
   return inUnion ? residual.whereInUnion('r', 'n') : residual.where('r', 'n');
 }

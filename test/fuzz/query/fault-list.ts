@@ -148,7 +148,7 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(
     EXPAND,
     'a hidden record is shown where one leads to it',
-    /isHeld, readable\(access, collection, 'x'\)\)/,
+    /isHeld, readable\(access, collection, 'x', store\.pages\.isFew\)\)/,
     'isHeld)',
   ),
   fault(

@@ -123,6 +123,29 @@ collections:
     expect(counts).toEqual([{ kind: 'rows', table: 'documents', share, areIds: true }, keys]);
   });
 
+  it('excludes keys of the caller that are found once, or looks up each alternative by an index of its own', () => {
+    const rule = 'not any(@request.auth.memberships as m, m.team = @record.team)';
+    const compiled = compile(rule, { catalog: catalog!, collection: 'documents', action: 'list' });
+    const none = decide({ rules: [compiled], request: REQUEST });
+    const keys = 'SELECT "t_1"."team_id" FROM "members" AS "t_1" WHERE "t_1"."user_id" = $1::uuid';
+    expect(none.lookingUp().where('t').text).toBe(`"t"."team_id" NOT IN (${keys})`);
+    const lookedUp = (row: string, condition: string): string =>
+      `NOT EXISTS (SELECT 1 FROM "members" AS "${row}" WHERE ${condition} OFFSET 0)`;
+    const parts = [
+      lookedUp('t_1', '("t_1"."user_id" = $1::uuid) IS TRUE AND "t_1"."team_id" = "t"."team_id"'),
+      lookedUp('t_2', '"t_2"."user_id" = $2::uuid AND "t_2"."team_id" IS NULL'),
+      lookedUp('t_3', '"t_3"."user_id" = $3::uuid AND "t"."team_id" IS NULL'),
+    ];
+    expect(none.lookingUp(() => false).where('t').text).toBe(`(${parts.join(' AND ')})`);
+  });
+
+  it('tests the parts that depend on no element once, before the elements', () => {
+    const rule = 'any(@record.document.team.members as m, any(@request.auth.memberships as n, n.team = m.team))';
+    expect(permitOf(rule).lookingUp().where('t').text).toContain(
+      '"t_1"."team_id" = ANY(ARRAY(SELECT "t_2"."team_id" FROM "members" AS "t_2" WHERE "t_2"."user_id" = $1::uuid)) AND EXISTS (SELECT 1 FROM "members" AS "t_3" WHERE "t_3"."team_id" = "t_1"."team_id" OFFSET 0)',
+    );
+  });
+
   it('has a shape for each choice of lists, and the same permit again for none', () => {
     const permit = permitOf(PUBLISHED, OF_TEAM);
     const shapeOf = (isFew: boolean) => permit.lookingUp(() => isFew).shape;
