@@ -141,7 +141,7 @@ interface PrintedFilter {
   readonly isByKeys: boolean;
   readonly isLookedUp: boolean;
 }
-const NO_LISTS: ReadonlySet<Exists> = new Set();
+export const NO_LISTS: ReadonlySet<Exists> = new Set();
 
 /** Process-wide: no two lowered filters have one number. */
 let made = 0;

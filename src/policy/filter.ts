@@ -9,14 +9,15 @@ import { LIMITS } from '../../grammar/limits.ts';
 import type { PolicyIssue } from '../../grammar/policy-error.ts';
 import { memoizedBy } from '../memoized.ts';
 import { type Sql, sql } from '../sql.ts';
-import type { ColumnValues } from './branch.ts';
+import type { ColumnValues, LookUp } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
 import type { Facts } from './column-facts.ts';
 import { valuesOfTest } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
-import { FilterPlan, FilterPlans, type LoweredFilter, type Opacity } from './filter-plans.ts';
+import { FilterPlan, FilterPlans, type LoweredFilter, NO_LISTS, type Opacity } from './filter-plans.ts';
+import { lookUpsIn } from './hoisting.ts';
 import { bind } from './lower/specialise.ts';
 import { equal, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
@@ -220,6 +221,11 @@ export class AskedFilter {
   /** It searches or reads other records, so that the values of columns do not tell how many records match. */
   get opacity(): Opacity | undefined {
     return this.#lowered.opacity;
+  }
+
+  /** The related rows that it looks up for each record, with those of the caller's rules on them. */
+  get lookUps(): readonly LookUp[] {
+    return lookUpsIn(this.#lowered.cond, NO_LISTS, (collection) => this.#visibility.records(collection).lookUps);
   }
 
   /**

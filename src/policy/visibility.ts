@@ -6,7 +6,7 @@ import { raw, type Sql, sql, type TenantValue } from '../sql.ts';
 import type { Permit } from './access.ts';
 
 /** `where(alias)` is the condition on the row of that name, for the verdict `depends`. */
-export type Readable = Pick<Permit, 'verdict' | 'where'>;
+export type Readable = Pick<Permit, 'verdict' | 'where' | 'lookUps'>;
 
 export interface Visibility {
   /** The tenant of the records that are asked for, where the statement names it as a value. */

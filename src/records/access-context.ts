@@ -277,11 +277,14 @@ export const visibilityOf = ({ permit, member, tenant }: AccessContext): Visibil
   member: (collection, name) => member(collection, name, 'read'),
 });
 
-/** The same access for statements that read few rows: its rules for reading look up related rows, or have short lists. */
-export function lookingUpIn(access: AccessContext, isFew?: IsFew): AccessContext {
+/**
+ * The same access for statements that read few rows: its rules for reading look up related rows, or have short lists.
+ * @param isFree for statements that read all rows, which have the same lists
+ */
+export function lookingUpIn(access: AccessContext, isFew?: IsFew, isFree?: boolean): AccessContext {
   const known = new Map<Permit, Permit>();
   const decided = (permit: Permit): Permit => {
-    const made = known.get(permit) ?? permit.lookingUp(isFew);
+    const made = known.get(permit) ?? permit.lookingUp(isFew, isFree);
     known.set(permit, made);
     return made;
   };

@@ -7,7 +7,11 @@ import type { Readable, Visibility } from '../../src/policy/visibility.ts';
 import { param, plannedParam, raw, type Sql, sql, typedLiteral } from '../../src/sql.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
-const rule = (verdict: Readable['verdict'], text = 'TRUE'): Readable => ({ verdict, where: () => raw(text) });
+const rule = (verdict: Readable['verdict'], text = 'TRUE'): Readable => ({
+  verdict,
+  where: () => raw(text),
+  lookUps: [],
+});
 const seeing = (records: Readable, member?: Readable): Visibility => ({ records: () => records, member: () => member });
 const REQUEST = { auth: { id: '0190000a-0000-7000-8000-000000000001' }, now: '2026-01-01T00:00:00.000000Z' };
 
@@ -115,7 +119,7 @@ test('a param is not planned for, and a literal beside it is', () => {
 });
 
 test('the rules that a filter goes through keep their literals', () => {
-  const rules = seeing({ verdict: 'depends', where: () => sql`x = ${typedLiteral('text', 'of the rule')}` });
+  const rules = seeing({ ...rule('depends'), where: () => sql`x = ${typedLiteral('text', 'of the rule')}` });
   const { text, values } = condition('any(tags as t, t.label = "secret")', {}, rules);
   expect(text).toContain("x = 'of the rule'::text");
   expect(values).toEqual(['secret']);

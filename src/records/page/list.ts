@@ -99,13 +99,14 @@ async function opaqueFilterOf(
   { filters }: BoundList,
 ): Promise<OpaqueFilter | undefined> {
   const { collection } = access;
-  const opacity = filters.at(-1)!.opacity;
+  const filter = filters.at(-1)!;
+  const { opacity } = filter;
   if (opacity === undefined || !store.pages.isLarge(collection, opacity)) return undefined;
   const rows = scopeOf({ store })
     .from(collection.name, 't')
     .where(...filters.map((each) => each.where('t')));
   const plan = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`);
-  return { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity };
+  return { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity, lookUps: filter.lookUps };
 }
 
 /** Throws `invalid_cursor`. */

@@ -65,6 +65,8 @@ export interface OpaqueFilter {
   /** The database's estimate of the time that it takes to find them, in its own unit. */
   readonly cost: number;
   readonly kind: Opacity;
+  /** It looks up these related rows of each record. */
+  readonly lookUps: readonly LookUp[];
 }
 
 /** The database's own unit of cost, which expects its tables on a disk. */
@@ -135,7 +137,7 @@ export class Estimate {
     const shares = filters.map((test) => shareOf(table, test));
     this.#filtered = linked * (opaque === undefined ? productOf(shares) : opaque.rows / Math.max(1, table.rows));
     this.#lookedUp = lookUps.length === 0 ? 0 : costOf(lookUps, statisticsOf);
-    this.#filterCost = opaque === undefined || opaque.kind === 'search' || opaque.kind === 'own' ? 0 : LINKED;
+    this.#filterCost = opaque === undefined ? 0 : costOf(opaque.lookUps, statisticsOf);
     const ordering = table.columns.get(isById ? 'id' : (order?.column ?? ''));
     // New ids come after all others.
     this.#clustering = ordering?.clustering ?? (isById ? 1 : 0);

@@ -273,12 +273,14 @@ class PageStatements {
     this.#position = position?.map((cell, i) => (cell === null ? null : new Place(positionCell(i))));
     const inTime = request.isQuery ? store.inTime : undefined;
     const range = page.way?.kind === 'filter range' ? page.way.column : undefined;
-    const printed = (how: Pick<PlacedFilter<PageValues>, 'isByKeys' | 'isLookedUp'>): readonly Sql[] =>
+    const isGathered = page.way?.kind === 'gathered';
+    const ofAll = isGathered ? visibilityOf(lookingUpIn(access, undefined, true)) : visibility;
+    const printed = (how: Partial<PlacedFilter<PageValues>>): readonly Sql[] =>
       filters.map((filter, i) => {
         const valuesOf = ({ page: asked }: PageValues) => asked.filters[i]!.values;
         return filter.placed('t', { visibility, inTime, valuesOf, range, ...how });
       });
-    this.#filters = printed({ isByKeys: page.way?.kind === 'gathered' && page.way.by === 'keys' });
+    this.#filters = printed({ visibility: ofAll, isByKeys: page.way?.kind === 'gathered' && page.way.by === 'keys' });
     this.#tests = page.way === undefined ? this.#filters : printed({ isLookedUp: true });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');

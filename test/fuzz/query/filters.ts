@@ -96,7 +96,7 @@ interface Grounds {
 }
 
 const OTHERS = (['allow', 'deny'] as const).map((verdict): Visibility => {
-  const rule: Readable = { verdict, where: () => raw('TRUE') };
+  const rule: Readable = { verdict, where: () => raw('TRUE'), lookUps: [] };
   return { records: () => rule, member: () => rule };
 });
 

@@ -48,6 +48,9 @@ function tables(rows: number): ReadonlyMap<string, TableStatistics> {
   ]);
 }
 
+/** A row that a filter looks up by its id. */
+const TARGET = { table: 'parents', column: 'id', within: [] };
+
 const one = (name: string, value: string, others = 0): Branch => ({
   column: name,
   isOneRange: true,
@@ -286,7 +289,7 @@ describe('the way to a page', () => {
   it('begins with the rows of a search or of a relation test, if the database expects few', () => {
     const known = tables(100_000);
     const wayTo = (rows: number, kind: 'search' | 'related' | 'mixed') => {
-      const opaque = { rows, cost: rows, kind };
+      const opaque = { rows, cost: rows, kind, lookUps: [TARGET] };
       const question = { ...QUESTION, branches: [MINE, one('status', 'odd')], opaque };
       return shortestWay(question, (table) => known.get(table));
     };
@@ -295,7 +298,7 @@ describe('the way to a page', () => {
     expect(wayTo(10, 'mixed')).toEqual({ kind: 'gathered', by: 'filters' });
     expect(wayTo(50_000, 'search')?.kind).toBe('branches');
     // The related rows may be many where another filter leaves few.
-    const opaque = { rows: 1, cost: 1_000, kind: 'related' } as const;
+    const opaque = { rows: 1, cost: 1_000, kind: 'related', lookUps: [TARGET] } as const;
     const narrowed = { ...QUESTION, branches: undefined, filters: [{ column: 'body', values: ['x'] }], opaque };
     expect(shortestWay(narrowed, (table) => known.get(table))).toEqual({ kind: 'gathered', by: 'filters' });
   });
@@ -326,7 +329,7 @@ describe('the way to a page', () => {
   it('a page is not gathered from the many rows that a filter finds in a short time', () => {
     const known = tables(100_000);
     const wayTo = (rows: number) => {
-      const opaque = { rows, cost: 10_000, kind: 'mixed' } as const;
+      const opaque = { rows, cost: 10_000, kind: 'mixed', lookUps: [TARGET] } as const;
       return shortestWay({ ...QUESTION, branches: undefined, isOpen: true, opaque }, (table) => known.get(table));
     };
     expect(wayTo(1_000)).toEqual({ kind: 'gathered', by: 'filters' });
@@ -345,7 +348,7 @@ describe('the way to a page', () => {
   it('a walk looks up related rows for the filter too', () => {
     const known = tables(100_000);
     const walkFor = (kind: 'own' | 'mixed') => {
-      const opaque = { rows: 30_000, cost: 100_000, kind };
+      const opaque = { rows: 30_000, cost: 100_000, kind, lookUps: kind === 'own' ? [] : [TARGET] };
       const way = shortestWay({ ...QUESTION, branches: undefined, opaque }, (table) => known.get(table));
       return way?.kind === 'gathered' ? way.walk : undefined;
     };
