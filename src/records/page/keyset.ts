@@ -5,6 +5,7 @@
  * the page does. `windowOf` limits how many rows of the order a statement takes.
  */
 import type { Cells } from '../../database/contract.ts';
+import type { Facts } from '../../policy/column-facts.ts';
 import { isText, scalarOf } from '../../policy/scalar-types.ts';
 import type { SortPath } from '../../policy/sort-path.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
@@ -32,6 +33,8 @@ interface Key {
  */
 interface Halves {
   readonly column: Sql;
+  /** The place of its cell in a position. */
+  readonly at: number;
   readonly present: Keyset;
   readonly absent: Keyset;
 }
@@ -41,7 +44,7 @@ export class Keyset {
   readonly #keys: readonly Key[];
   /** The keys before it are equal in all rows. */
   readonly #from: number;
-  /** The only key, where the order is that of the ids. */
+  /** The only key that is left, where the order is that of the ids. */
   readonly byId: Key | undefined;
   /** The columns of a SELECT before those of the record. The id alone is the first cell of every record. */
   readonly columns: readonly Sql[];
@@ -51,8 +54,8 @@ export class Keyset {
   constructor(keys: readonly Key[], from = 0, order?: Sql) {
     this.#keys = keys;
     this.#from = from;
-    this.byId = keys.length === 1 ? keys[0] : undefined;
-    this.columns = this.byId === undefined ? keys.map((key, i) => sql`${key.sql} AS ${raw(keyAlias(i))}`) : [];
+    this.byId = keys.length - from === 1 ? keys[from] : undefined;
+    this.columns = keys.length > 1 ? keys.map((key, i) => sql`${key.sql} AS ${raw(keyAlias(i))}`) : [];
     const names = keys.map((key, i) => `${keyAlias(i)}${directionOf(key)}`);
     this.order =
       order ??
@@ -68,10 +71,11 @@ export class Keyset {
 
   /** Only where the first key is indexed and can be null. */
   get halves(): Halves | undefined {
-    const [first, ...rest] = this.#keys as [Key, ...Key[]];
+    const at = this.#from;
+    const first = this.#keys[at]!;
     if (!first.isIndexed || !first.nullable) return undefined;
-    const present = new Keyset([{ ...first, nullable: false }, ...rest]);
-    return { column: first.sql, present, absent: new Keyset(this.#keys, 1) };
+    const present = new Keyset(this.#keys.with(at, { ...first, nullable: false }), at);
+    return { column: first.sql, at, present, absent: new Keyset(this.#keys, at + 1) };
   }
 
   /** The same order of rows that have one value of the column: no other index has it than that on the column and the id. */
@@ -143,11 +147,22 @@ export interface SortedRow {
   readonly alias: string;
 }
 
-/** Ends with the id, which breaks ties; what comes after it would settle nothing. */
-export function keysetOf(sorts: readonly Sorting[], row: SortedRow): Keyset {
+/**
+ * Ends with the id, which breaks ties; what comes after it would settle nothing.
+ * @param settled the first sorts of which all rows have one value
+ */
+export function keysetOf(sorts: readonly Sorting[], row: SortedRow, settled = 0): Keyset {
   const at = sorts.findIndex(isById);
   const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting) => sortKey(sorting, row));
-  return new Keyset([...keys, idKey(row, at >= 0 && sorts[at]!.descending)]);
+  return new Keyset([...keys, idKey(row, at >= 0 && sorts[at]!.descending)], settled);
+}
+
+/** The first sorts that order nothing, because all rows have the values of the facts. */
+export function settledSorts(sorts: readonly Sorting[], facts: Facts): number {
+  const isOpen = ({ path: { steps, field } }: Sorting): boolean =>
+    steps.length > 0 || field === undefined || !Object.hasOwn(facts, field.name);
+  const first = sorts.findIndex(isOpen);
+  return first < 0 ? sorts.length : first;
 }
 
 export const isById = ({ path }: Sorting): boolean => path.steps.length === 0 && path.field === undefined;

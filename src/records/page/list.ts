@@ -43,16 +43,17 @@ export interface Pages {
 /** Throws `invalid_cursor` and `query_too_expensive`. */
 export async function list({ store, plans }: Pages, caller: AccessContext, request: ListRequest): Promise<RecordPage> {
   const { limit, count = 'none', filter, sort = [], expands = [] } = request;
-  const endsEarly = sort.length === 0 || isInOrderOfIndex(store, caller, sort);
-  const access = endsEarly && filter !== undefined ? lookingUpIn(caller, store.pages.isFew) : caller;
+  const isInOrder = sort.length === 0 || isInOrderOfIndex(store, caller, sort);
+  const access = isInOrder && filter !== undefined ? lookingUpIn(caller, store.pages.isFew) : caller;
   const cursors = request.cursors && (await cursorsOf(store, access, request.cursors));
 
   // Request: the filters and the list rule, bound to the caller
   const bound = boundList(store, access, request);
-  const { isOpen, permit, tenant } = bound;
+  const { isOpen, permit, tenant, settled } = bound;
   // The filters leave nothing that the caller may list
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
   const opaque = filter && (await opaqueFilterOf(store, access, bound));
+  const endsEarly = settled === 0 ? isInOrder : isInOrderOfIndex(store, caller, sort.slice(settled));
   const page = askedPage(store, access, { ...bound, position: cursors?.position, endsEarly, opaque });
 
   // Shape: one plan serves all requests that differ by values alone

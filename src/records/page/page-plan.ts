@@ -39,6 +39,7 @@ import {
   mostOf,
   type PlacedRows,
   type Sorting,
+  settledSorts,
   textOfMost,
   windowOf,
 } from './keyset.ts';
@@ -88,6 +89,8 @@ export interface BoundList {
   readonly isOpen: boolean;
   /** The tenant of the records, where they are divided by tenant. */
   readonly tenant: string | undefined;
+  /** The first sorts of which all rows have one value. */
+  readonly settled: number;
 }
 export interface AskedPage extends PageChoice, BoundList {
   readonly position: Position | undefined;
@@ -121,7 +124,7 @@ export function boundList(store: Store, access: AccessContext, request: ListRequ
   const tenant = listedTenant(access, facts);
   const permit = listed.given(store.isCluster ? { ...facts, ...tenantFact(access, tenant) } : facts);
   const isOpen = listed.verdict === 'allow' && related.length === 0 && filters.every((each) => each.isOpen);
-  return { request, filters, related, permit, isOpen, tenant };
+  return { request, filters, related, permit, isOpen, tenant, settled: settledSorts(request.sort ?? [], facts) };
 }
 
 interface AskedList extends BoundList, Pick<AskedPage, 'position' | 'endsEarly'> {
@@ -134,8 +137,9 @@ export function askedPage(
   { collection }: AccessContext,
   { position, endsEarly, opaque, ...bound }: AskedList,
 ): AskedPage {
-  const { request, filters, related, permit, tenant } = bound;
-  const { filter, limit, offset, sort = [] } = request;
+  const { request, filters, related, permit, tenant, settled } = bound;
+  const { filter, limit, offset, sort: asked = [] } = request;
+  const sort = asked.slice(settled);
   const tests = filters.flatMap((each) => each.tests);
   const links = related.length === 0 ? undefined : linkTestOf(related);
   const [first] = sort;
@@ -173,7 +177,7 @@ function linkTestOf(related: readonly RelatedFilter[]): PageQuestion['links'] {
  * schema and numbers of compiled rules and filters, so two shapes never have one spelling.
  */
 export function pageShape({ name }: AccessContext['collection'], page: AskedPage): string {
-  const { request, position, endsEarly, filters, related, rule, whole, tenant, way, isPlannedFor } = page;
+  const { request, position, endsEarly, filters, related, rule, whole, tenant, settled, way, isPlannedFor } = page;
   const { members, expands = [], sort = [], limit, offset } = request;
   const order = sort.map(
     ({ path: { steps, field }, descending }) =>
@@ -191,6 +195,7 @@ export function pageShape({ name }: AccessContext['collection'], page: AskedPage
     filters.map(({ shape }) => shape),
     related.map(({ relation }) => relation.name),
     order,
+    settled,
     after,
     window,
     members === undefined ? '*' : [...members, ...expands.map(({ relation }) => relation.name)].sort(),
@@ -258,7 +263,7 @@ class PageStatements {
 
   constructor(store: Store, caller: AccessContext, page: AskedPage) {
     const { collection } = caller;
-    const { request, filters, related, position } = page;
+    const { request, filters, related, position, settled } = page;
     const { sort = [] } = request;
     // Short lists of keys take an access of their own, which exact filters are not worth
     const isShort = page.endsEarly && request.filter === undefined;
@@ -284,7 +289,7 @@ class PageStatements {
     this.#tests = page.way === undefined ? this.#filters : printed({ isLookedUp: true });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
-    this.keyset = keysetOf(sort, { scope, visibility, collection: collection.name, alias: 't' });
+    this.keyset = keysetOf(sort, { scope, visibility, collection: collection.name, alias: 't' }, settled);
     const members = withExpanded(request.members, request.expands ?? []);
     this.view = new RecordView(store, access, { collection: collection.name, members, tenant });
     this.capabilities = request.capabilities ? new CapabilityColumns(access) : undefined;
@@ -329,11 +334,11 @@ class PageStatements {
     if (way !== undefined) return this.#foundBy(way, windowOf(most, offset));
     const { halves } = this.keyset;
     if (halves === undefined) return this.#range(this.keyset, this.#after(this.keyset), windowOf(most, offset));
-    const { column, present, absent } = halves;
+    const { column, at, present, absent } = halves;
     const without = sql`${column} IS NULL`;
     const position = this.#position;
     const none = { rows: 0, place: 0 };
-    if (position !== undefined && position[0] === null)
+    if (position !== undefined && position[at] === null)
       return this.#range(absent, [...this.#after(absent), without], windowOf(most, none));
     const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
     const half = windowOf(upTo, none);
@@ -367,15 +372,21 @@ class PageStatements {
         return this.#selected(keyset.within(way.column), { rows: this.#rows, conditions }, window);
       }
       case 'gathered': {
-        const rest = [...after, ...others, ...this.#whole];
-        const [first, then] = way.by === 'all' ? [[...this.#filters, ...rest], []] : [this.#filters, rest];
-        const found = sql`(SELECT t.* FROM ${this.#rows.where(...first)} OFFSET 0) AS t`;
+        const rest = [...after, ...this.#whole];
+        // What reads the row alone is tested before the filters look up others, and chooses no index.
+        const [first, then] =
+          way.by === 'all'
+            ? [[...rest, ...others], []]
+            : this.#page.whole!.consultsOthers
+              ? [[], [...rest, ...others]]
+              : [rest.map(tested), others];
+        const found = sql`(SELECT t.* FROM ${this.#rows.where(...this.#filters, ...first)} OFFSET 0) AS t`;
         const where = (...conditions: readonly Sql[]): Sql =>
           conditions.length === 0 ? found : sql`${found} WHERE ${join(conditions, ' AND ')}`;
         const gathered = { rows: { where }, conditions: then };
         const { halves } = keyset;
         // The rows without a value are one range, and the last of the order.
-        const isAtEnd = halves !== undefined && this.#position?.[0] === null;
+        const isAtEnd = halves !== undefined && this.#position?.[halves.at] === null;
         if (way.walk === 0 || isAtEnd) return this.#selected(keyset, gathered, window);
         const present = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
         const walked = halves?.present ?? keyset;

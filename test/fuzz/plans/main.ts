@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz -- plans --seconds 60 --seed 1` · `--rows n` of the largest table · `--lists n` of each set of rules ·
- * `--world n` one world alone, `--list n` of it one list alone, `--from n` the worlds from there on · `--few n` the buffers
+ * `--world n` one world alone, `--list n,m` of it some lists alone, `--from n` the worlds from there on · `--few n` the buffers
  * of a page that is not compared, `--causes n` the causes after which the run ends · `--embedded` on the
  * embedded database. Exits with 1 when a form disagrees, when a list of ours reads too much, or too little was compared.
  */
@@ -60,7 +60,7 @@ export async function fuzzPlans(args: readonly string[]): Promise<number> {
     rows: Number(options.rows ?? DEFAULT_ROWS[options.embedded ? 'embedded' : 'postgres']),
     lists: Number(options.lists),
     few: Number(options.few),
-    only: options.list === undefined ? undefined : Number(options.list),
+    only: options.list === undefined ? undefined : new Set(options.list.split(',').map(Number)),
     note,
     isKnown: (cause) => causes.has(cause),
     isOver: () => Date.now() > end || causes.size >= Number(options.causes),

@@ -49,8 +49,8 @@ export interface PlanRun {
   readonly hooks?: Hooks | undefined;
   /** The program without the fault of `doors`: a list that it also finds to be slow shows nothing of the fault. */
   readonly usual?: PlanDoors | undefined;
-  /** The only list that is compared, of all of the world. */
-  readonly only?: number | undefined;
+  /** The only lists that are compared, of all of the world. */
+  readonly only?: ReadonlySet<number> | undefined;
   note(disagreement: PlanDisagreement): void;
   /** A disagreement of this cause was noted. */
   isKnown(cause: string): boolean;
@@ -91,7 +91,7 @@ export async function runPlans(number: number, place: PlanPlace, run: PlanRun): 
     for (let i = 0; i < run.lists && !run.isOver(); i++) {
       const at = set * run.lists + i;
       const list = randomList(world, rules, new Random((run.seed * 1_000_153 + number * 7_937 + at * 101) >>> 0));
-      const isOther = run.only !== undefined && run.only !== at;
+      const isOther = run.only?.has(at) === false;
       const found = await session.examine(list, isOther);
       if (found === undefined || (await usual?.examine(list)) !== undefined) continue;
       const smallest = run.isKnown(found.cause) ? found : await session.shrunk(list, found);
