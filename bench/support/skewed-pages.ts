@@ -186,6 +186,14 @@ const CASES: readonly Case[] = [
     sort: '-due_at',
     best: gathered(`b.kind = 'late'`, 'm.due_at DESC, m.id'),
   },
+  // All rows have one kind, so the order is that of the ids.
+  {
+    ...ofKind('kind 1'),
+    title: 'documents, kind = "kind 1", by kind',
+    filters: {},
+    filter: 'kind = "kind 1"',
+    sort: '-kind',
+  },
   {
     title: 'comments but one, the newest first',
     collection: 'comments',

@@ -138,7 +138,7 @@ interface PrintedFilter {
   readonly inTime: Sql | undefined;
   /** A column. */
   readonly range: string | undefined;
-  readonly isByKeys: boolean;
+  readonly byKeys: 'list' | 'test' | undefined;
   readonly isLookedUp: boolean;
 }
 export const NO_LISTS: ReadonlySet<Exists> = new Set();

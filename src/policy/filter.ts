@@ -177,8 +177,8 @@ export interface PlacedFilter<Request> {
   readonly inTime: Sql | undefined;
   /** A column, whose test for one value is printed as a range. */
   readonly range?: string | undefined;
-  /** The filter is a relation test, which is printed as a list of keys. */
-  readonly isByKeys?: boolean;
+  /** The filter is a relation test: its list of keys, or the test that a row has one of the list `keys`. */
+  readonly byKeys?: 'list' | 'test' | undefined;
   /** Its relation tests look up the related rows of each row. */
   readonly isLookedUp?: boolean;
 }
@@ -241,12 +241,14 @@ export class AskedFilter {
 
   /** The same condition of all filters of this shape. */
   placed<Request>(alias: string, placed: PlacedFilter<Request>): Sql {
-    const { valuesOf, visibility, inTime, range, isByKeys = false, isLookedUp = false } = placed;
-    const isUsual = range === undefined && !isByKeys && !isLookedUp;
+    const { valuesOf, visibility, inTime, range, byKeys, isLookedUp = false } = placed;
+    const isUsual = range === undefined && byKeys === undefined && !isLookedUp;
     const where = isUsual
       ? this.#lowered.where(alias, visibility, inTime)
-      : this.#lowered.printed({ alias, visibility, inTime, range, isByKeys, isLookedUp });
-    return withTime(where.placed(valuesOf, visibility.tenant), inTime);
+      : this.#lowered.printed({ alias, visibility, inTime, range, byKeys, isLookedUp });
+    const placedWhere = where.placed(valuesOf, visibility.tenant);
+    // The list asks for the time itself
+    return byKeys === 'list' ? placedWhere : withTime(placedWhere, inTime);
   }
 
   /** It compares the column with one value. */

@@ -41,7 +41,8 @@ import { Tenants } from './tenants.ts';
 import { FILTER_PLACES, POLICY_PLACES, TENANT_PLACE, Where } from './value-places.ts';
 
 export function whereOf(cond: Condition, printing: Printing): Where {
-  if (printing.isByKeys === true && cond.kind === 'exists') return new Where(new Printer(printing).byKeys(cond));
+  if (printing.byKeys !== undefined && cond.kind === 'exists')
+    return new Where(new Printer(printing).byKeys(cond, printing.byKeys));
   const printed = new Printer(printing).printBeside(cond, printing.beside ?? cond, printing.inUnion);
   return new Where(cond.kind === 'and' || cond.kind === 'or' ? sql`(${printed})` : printed);
 }
@@ -129,8 +130,9 @@ export class Printer {
   }
 
   /** The related rows are found first. */
-  byKeys(cond: Exists): Sql {
-    return this.#anyOf(this.#hoisted(cond));
+  byKeys(cond: Exists, part: 'list' | 'test'): Sql {
+    const { keys, ...of } = this.#hoisted(cond);
+    return part === 'list' ? keys : this.#anyOf({ ...of, keys: raw('SELECT key FROM "keys"') });
   }
 
   #exists(cond: Exists, underOr: boolean): Sql {

@@ -23,7 +23,8 @@ export function amongFirstIds(branches: readonly Branch[], source: RowSource, wa
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
   if (walk === undefined) return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
   const { conditions, length } = source;
-  return amongWalked({ ...walk, columns: [], most: typedLiteral('int8', length), conditions }, parts);
+  const walked = { ...walk, columns: [], most: typedLiteral('int8', length), conditions };
+  return sql`t.id = ANY(ARRAY(${walkedIds(walked, parts)}))`;
 }
 
 export interface WalkedRows {
@@ -43,8 +44,42 @@ export interface WalkedRows {
 /** No condition for a permit of every record. */
 export const conditionOf = (permit: Permit): readonly Sql[] => (permit.verdict === 'allow' ? [] : [permit.where('t')]);
 
-/** @param parts SELECTs of ids, which are read only if the walk has not found enough */
-export function amongWalked(walk: WalkedRows, parts: readonly Sql[]): Sql {
+/** Keys by which rows are found if there are not more than so many. */
+export interface BoundedKeys {
+  readonly list: Sql;
+  readonly most: number;
+}
+
+/**
+ * A SELECT of ids.
+ *
+ * @param walk undefined: no walk
+ * @param parts SELECTs of ids, which are read only if the walk has not found enough
+ * @param keys the first part finds its rows by these; where they are too many, the second part is read in its place
+ */
+export function walkedIds(walk: WalkedRows | undefined, parts: readonly Sql[], keys?: BoundedKeys): Sql {
+  const lists: Sql[] = [];
+  const read: Sql[] = [];
+  const conditions: Sql[] = [];
+  if (walk !== undefined) {
+    lists.push(walkedRows(walk));
+    read.push(raw('SELECT id FROM "walked"'));
+    conditions.push(sql`(SELECT count(*) FROM "walked") < ${walk.most}`);
+  }
+  if (keys !== undefined)
+    lists.push(sql`"keys" (key) AS MATERIALIZED (${keys.list} LIMIT ${typedLiteral('int8', keys.most + 1)})`);
+  for (const [i, part] of parts.entries()) {
+    const count =
+      keys && sql`(SELECT count(*) FROM "keys") ${raw(i === 0 ? '<=' : '>')} ${typedLiteral('int8', keys.most)}`;
+    const where = join(count === undefined ? conditions : [...conditions, count], ' AND ');
+    read.push(sql`(SELECT "first".id FROM ${part} AS "first" WHERE ${where})`);
+  }
+  return sql`
+    WITH ${join(lists, ', ')}
+    ${join(read, ' UNION ALL ')}`;
+}
+
+function walkedRows(walk: WalkedRows): Sql {
   const { from, isRange, columns, order, rows, most, conditions, rule } = walk;
   const passed = sql`(
     SELECT ${join([raw('t.*'), ...columns], ', ')}
@@ -59,16 +94,12 @@ export function amongWalked(walk: WalkedRows, parts: readonly Sql[]): Sql {
     ? sql`(SELECT t.* FROM ${passed} WHERE ${join(conditions, ' AND ')} ORDER BY ${order} OFFSET 0) AS t`
     : passed;
   const tests = isLast ? permitted : [...conditions, ...permitted];
-  const isShort = sql`(SELECT count(*) FROM "walked") < ${most}`;
-  const others = parts.map((part) => sql`(SELECT "first".id FROM ${part} AS "first" WHERE ${isShort})`);
-  return sql`t.id = ANY(ARRAY(
-    WITH "walked" AS MATERIALIZED (
+  return sql`"walked" AS MATERIALIZED (
          SELECT t.*
            FROM ${found}
           WHERE ${join(tests, ' AND ')}
           ORDER BY ${order}
-          LIMIT ${most})
-    SELECT id FROM "walked" UNION ALL ${join(others, ' UNION ALL ')}))`;
+          LIMIT ${most})`;
 }
 
 function firstIds(branch: Branch, source: RowSource): Sql {

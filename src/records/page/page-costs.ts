@@ -31,6 +31,8 @@ interface Gathered extends AfterWalk {
   readonly kind: 'gathered';
   /** The filters find the rows, or the related rows of a filter that is a relation test; or filters and rule together. */
   readonly by: 'filters' | 'keys' | 'all';
+  /** The most keys; where there are more, the filters find the rows. */
+  readonly keys?: number | undefined;
 }
 
 export interface PageQuestion {
@@ -71,8 +73,6 @@ export interface OpaqueFilter {
 
 /** The database's own unit of cost, which expects its tables on a disk. */
 const OPAQUE = 0.4;
-/** The cost of a way that is short even where the estimate of another one is wrong. */
-const INSTANT = 200;
 /** A descent of an index. Costs are about a microsecond each; only their ratio counts. */
 const RANGE = 4;
 /** A page of the table with a row that an index finds. */
@@ -100,14 +100,15 @@ const CLUSTERED = 0.5;
 const ORDERED = 0.9;
 /** Rows of filters that are found first, in an order that no index has or by an index of their own. */
 const MOST_FILTERED = 5_000;
-/** The largest share of a small table that is found first. */
-const SELECTIVE = 0.1;
 /**
- * A walk that may come to its end in vain ends once its cost is such a part of that of the way after it: nothing is known
- * of how the order of the page goes together with keys, with a filter, or with the order of another column.
+ * A walk that may come to its end in vain, or a list of keys that may be long, ends once its cost is such a part of that
+ * of the way after it: nothing is known of how the order of the page goes together with keys, with a filter, or with the
+ * order of another column.
  */
-const WALK_FACTOR = 2;
-const WALKS = [51_200, 25_600, 12_800, 6_400, 3_200, 1_600, 800, 400, 200, 100, 50];
+const TRY = 2;
+/** The same for a walk that is expected to be the longer way. */
+const UNLIKELY_TRY = 4;
+const LENGTHS = [51_200, 25_600, 12_800, 6_400, 3_200, 1_600, 800, 400, 200, 100, 50];
 
 export class Estimate {
   readonly #question: PageQuestion;
@@ -148,14 +149,7 @@ export class Estimate {
 
   /** @param served filters that an index serves */
   shortest(served: readonly ColumnValues[]): ChosenWay {
-    const { opaque } = this.#question;
     const ofRule = this.#ofRule;
-    // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
-    const fewRows = Math.min(MOST_FILTERED, SELECTIVE * this.#table.rows);
-    if (opaque !== undefined && isFoundAlone(opaque) && opaque.rows <= fewRows) {
-      const found = this.#ofOpaque!;
-      return ofRule !== undefined && ofRule.cost < Math.min(found.cost, INSTANT) ? ofRule.way : found.way;
-    }
     const range = this.#rangeOf(served);
     // The range of a filter holds fewer rows than the walk, in the same order.
     const walk = range ?? { cost: this.#walk, way: undefined };
@@ -168,9 +162,7 @@ export class Estimate {
     const isOpenEnded = range === undefined && !this.#isSure();
     const limit = isOpenEnded ? Math.max(walk.cost, best?.cost ?? Number.POSITIVE_INFINITY) : walk.cost;
     const first = ofValue !== undefined && ofValue.cost <= limit ? ofValue : walk;
-    if (best === undefined) return first.way;
-    if (best.cost < first.cost) return best.way;
-    return this.#links === undefined ? this.#bounded(first.way, best) : first.way;
+    return this.#bounded(first, best);
   }
 
   /** The page is in another order than that of the ids. */
@@ -193,11 +185,8 @@ export class Estimate {
     ]
       .filter((each) => each !== undefined)
       .toSorted((a, b) => a.cost - b.cost);
-    if (best === undefined) return undefined;
-    // All rows of one value are read before the first of them is known.
-    const ofValue = order.isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
-    const cost = (this.#walked + ofValue) * this.#passed();
-    return best.cost < cost ? best.way : this.#bounded(undefined, best);
+    const cost = (this.#walked + this.#unordered) * this.#passed();
+    return this.#bounded({ cost, way: undefined }, best);
   }
 
   /** All rows of a table that is not small, as PostgreSQL finds them. */
@@ -209,17 +198,30 @@ export class Estimate {
     const ofRule = this.#branches.length === 0 ? rows : sumOf(this.#branches.map((each) => each.whole));
     const found = Math.min(UNBOUNDED * FOUND * Math.min(ofRule, ...served), rows * SCANNED);
     const related = tablesOf(this.#question.lookUps).map((table) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED);
-    return { cost: UNION + found + sumOf(related), way: { kind: 'gathered', by: 'all' } } as const;
+    const filter = Math.min(ofRule * this.#filterCost, (this.#question.opaque?.cost ?? 0) * OPAQUE);
+    return { cost: UNION + found + sumOf(related) + filter, way: { kind: 'gathered', by: 'all' } } as const;
   }
 
-  /** The first way up to some length, and the other one after it. */
-  #bounded(first: ValueRange | undefined, { cost, way }: Costed<Exclude<ChosenWay, ValueRange | undefined>>) {
-    const of = first?.of;
+  /** The shorter way where that is sure. Otherwise the first one up to some length, and the other one after it. */
+  #bounded(first: Costed<ValueRange | undefined>, other: Costed<FullWay> | undefined): ChosenWay {
+    if (other === undefined) return first.way;
+    const { cost, way } = other;
+    const of = first.way?.of;
+    if (this.#links !== undefined || this.#isSure(of)) return cost < first.cost ? way : first.way;
     const share = of === undefined ? 1 : this.#shareIn(of);
     const passed = this.#passed(share);
-    if (this.#isSure(of) || cost > this.#table.rows * share * passed) return first;
-    const walk = WALKS.find((each) => each * passed * WALK_FACTOR <= cost);
+    const isByKeys = way.kind === 'gathered' && way.by === 'keys';
+    if (cost > this.#table.rows * share * passed && !isByKeys) return first.way;
+    const most = cost / (first.cost <= cost ? TRY : UNLIKELY_TRY) / passed - (of === undefined ? this.#unordered : 0);
+    const walk = LENGTHS.find((each) => each <= most);
     return walk === undefined ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
+  }
+
+  /** All rows of one value are read before the first of them is known. */
+  get #unordered(): number {
+    const { order } = this.#question;
+    const isWhole = order === undefined || order.isWhole;
+    return isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
   }
 
   #shareIn(of: ValueRange['of']): number {
@@ -251,13 +253,21 @@ export class Estimate {
   }
 
   /** All rows that the filters find, by the estimate of the database. */
-  get #ofOpaque() {
+  get #ofOpaque(): Costed<Gathered> | undefined {
     const { opaque, filters } = this.#question;
     if (opaque === undefined) return undefined;
-    const cost = opaque.cost * OPAQUE + opaque.rows * (WALKED + this.#lookedUp);
+    const found = Math.min(opaque.cost * OPAQUE, this.#table.rows * (WALKED + Math.max(SCANNED, this.#filterCost)));
+    // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
+    const [related] = opaque.kind === 'related' ? opaque.lookUps : [];
+    const read = related && (this.#statisticsOf(related.table)?.rows ?? Number.POSITIVE_INFINITY) * SCANNED;
+    const cost = Math.min(found, (read ?? found) + opaque.rows * RANGE) + opaque.rows * (WALKED + this.#lookedUp);
     // The keys may be many more than the rows that other filters leave.
     const isByKeys = opaque.kind === 'related' && filters.length === 0;
-    return { cost, way: { kind: 'gathered', by: isByKeys ? 'keys' : 'filters' } } as const;
+    const keys = LENGTHS.find((each) => each * RANGE * TRY <= found) ?? LENGTHS.at(-1)!;
+    return {
+      cost,
+      way: isByKeys ? { kind: 'gathered', by: 'keys', keys } : { kind: 'gathered', by: 'filters' },
+    } as const;
   }
 
   /** The records that the rule permits, before the filters. */
@@ -351,6 +361,8 @@ export class Estimate {
 
 /** The filter finds its rows by an index of its own, or from related rows. */
 const isFoundAlone = ({ kind }: OpaqueFilter): boolean => kind === 'search' || kind === 'related';
+
+type FullWay = Exclude<ChosenWay, ValueRange | undefined>;
 
 interface Costed<Way> {
   readonly cost: number;

@@ -29,7 +29,7 @@ import { listedTenant, type ScopedRows, scopeOf, tenantFact } from '../scope.ts'
 import type { AnsweredPermits } from '../shape-memory.ts';
 import type { CountKind } from './count.ts';
 import type { Position } from './cursor.ts';
-import { amongWalked, conditionOf } from './first-ids.ts';
+import { conditionOf, type WalkedRows, walkedIds } from './first-ids.ts';
 import {
   anyWindowOf,
   columnOrderOf,
@@ -124,7 +124,8 @@ export function boundList(store: Store, access: AccessContext, request: ListRequ
   const tenant = listedTenant(access, facts);
   const permit = listed.given(store.isCluster ? { ...facts, ...tenantFact(access, tenant) } : facts);
   const isOpen = listed.verdict === 'allow' && related.length === 0 && filters.every((each) => each.isOpen);
-  return { request, filters, related, permit, isOpen, tenant, settled: settledSorts(request.sort ?? [], facts) };
+  const settled = request.sort === undefined ? 0 : settledSorts(request.sort, facts);
+  return { request, filters, related, permit, isOpen, tenant, settled };
 }
 
 interface AskedList extends BoundList, Pick<AskedPage, 'position' | 'endsEarly'> {
@@ -252,6 +253,8 @@ class PageStatements {
   readonly #position: readonly unknown[] | undefined;
   readonly #rows: ScopedRows;
   readonly #filters: readonly Sql[];
+  /** The keys of the last filter, and the filters with this one as a test for a key. */
+  readonly #keyed: { readonly list: Sql; readonly tests: readonly Sql[] } | undefined;
   /** The filters, of few rows that an order has found. */
   readonly #tests: readonly Sql[];
   /** Conditions of the filters that name a related record, in the order of these. */
@@ -285,7 +288,10 @@ class PageStatements {
         const valuesOf = ({ page: asked }: PageValues) => asked.filters[i]!.values;
         return filter.placed('t', { visibility, inTime, valuesOf, range, ...how });
       });
-    this.#filters = printed({ visibility: ofAll, isByKeys: page.way?.kind === 'gathered' && page.way.by === 'keys' });
+    this.#filters = printed({ visibility: ofAll });
+    const isByKeys = page.way?.kind === 'gathered' && page.way.by === 'keys';
+    const keyed = (byKeys: 'list' | 'test'): readonly Sql[] => printed({ visibility: ofAll, byKeys });
+    this.#keyed = isByKeys ? { list: keyed('list').at(-1)!, tests: keyed('test') } : undefined;
     this.#tests = page.way === undefined ? this.#filters : printed({ isLookedUp: true });
     const scope = scopeOf({ store, tenant });
     this.#rows = scope.from(collection.name, 't');
@@ -373,34 +379,52 @@ class PageStatements {
       }
       case 'gathered': {
         const rest = [...after, ...this.#whole];
-        // What reads the row alone is tested before the filters look up others, and chooses no index.
+        // A rule of the row alone is tested before the filters look up other rows, and chooses no index.
         const [first, then] =
           way.by === 'all'
             ? [[...rest, ...others], []]
             : this.#page.whole!.consultsOthers
               ? [[], [...rest, ...others]]
               : [rest.map(tested), others];
-        const found = sql`(SELECT t.* FROM ${this.#rows.where(...this.#filters, ...first)} OFFSET 0) AS t`;
-        const where = (...conditions: readonly Sql[]): Sql =>
-          conditions.length === 0 ? found : sql`${found} WHERE ${join(conditions, ' AND ')}`;
-        const gathered = { rows: { where }, conditions: then };
+        const matching = (filters: readonly Sql[]): RowSelection => {
+          const fenced = sql`(SELECT t.* FROM ${this.#rows.where(...filters, ...first)} OFFSET 0) AS t`;
+          const where = (...conditions: readonly Sql[]): Sql =>
+            conditions.length === 0 ? fenced : sql`${fenced} WHERE ${join(conditions, ' AND ')}`;
+          return { rows: { where }, conditions: then };
+        };
         const { halves } = keyset;
+        const keyed = this.#keyed;
         // The rows without a value are one range, and the last of the order.
         const isAtEnd = halves !== undefined && this.#position?.[halves.at] === null;
-        if (way.walk === 0 || isAtEnd) return this.#selected(keyset, gathered, window);
-        const present = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
-        const walked = halves?.present ?? keyset;
+        if ((way.walk === 0 && keyed === undefined) || isAtEnd)
+          return this.#selected(keyset, matching(this.#filters), window);
         const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
         const most = mostOf(upTo.rows, upTo.place);
-        const { columns } = walked;
-        const walk = { columns, most, rows: way.walk, conditions: [...this.#tests, ...others], rule: this.#rule };
-        const among = amongWalked({ ...walk, ...this.#walkedIn(way.within, walked, present) }, [
-          sql`(
+        const ids = (filters: readonly Sql[]): Sql => {
+          const { rows, conditions } = matching(filters);
+          return sql`(
            SELECT ${join([raw('t.id'), ...keyset.columns], ', ')}
-             FROM ${where(...then)}
+             FROM ${rows.where(...conditions)}
             ORDER BY ${keyset.order}
-            LIMIT ${most})`,
-        ]);
+            LIMIT ${most})`;
+        };
+        const present = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
+        const walked = halves?.present ?? keyset;
+        const { columns } = walked;
+        const conditions = [...this.#tests, ...others];
+        const walk = (rows: number): WalkedRows | undefined =>
+          rows === 0
+            ? undefined
+            : { columns, most, rows, conditions, rule: this.#rule, ...this.#walkedIn(way.within, walked, present) };
+        const gathered =
+          way.walk === 0 ? ids(this.#filters) : sql`(${walkedIds(walk(way.walk), [ids(this.#filters)])})`;
+        // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
+        const short = Math.min(way.walk, SHORT_WALK);
+        const found =
+          keyed === undefined
+            ? gathered
+            : sql`(${walkedIds(walk(short), [ids(keyed.tests), gathered], { list: keyed.list, most: way.keys })})`;
+        const among = sql`t.id = ANY(ARRAY${found})`;
         return this.#selected(keyset, { rows: this.#rows, conditions: [among] }, window);
       }
     }
@@ -450,6 +474,9 @@ class PageStatements {
        ORDER BY ${keyset.order} ${window}`;
   }
 }
+
+/** The rows of a walk that fills a first page where about half of the rows match. */
+const SHORT_WALK = 50;
 
 interface RowSelection {
   readonly rows: Pick<ScopedRows, 'where'>;

@@ -49,6 +49,8 @@ interface BranchesWay extends Walking {
 interface GatheredWay extends Walking {
   readonly kind: 'gathered';
   readonly by: 'filters' | 'keys' | 'all';
+  /** The most keys. */
+  readonly keys: number;
 }
 
 export interface PageChoice {
@@ -186,8 +188,10 @@ function wayOf(chosen: Exclude<ChosenWay, undefined>, most: number): PageWay {
   const walk = chosen.walk ?? 0;
   const within = chosen.within && rangeOf(chosen.within);
   const after = `${walk} ${within?.text}`;
-  if (chosen.kind === 'gathered')
-    return { kind: 'gathered', by: chosen.by, walk, within, text: `gathered ${chosen.by} ${after}` };
+  if (chosen.kind === 'gathered') {
+    const { by, keys = 0 } = chosen;
+    return { kind: 'gathered', by, keys, walk, within, text: `gathered ${by} ${keys} ${after}` };
+  }
   const ways = chosen.branches.map(({ place }) => place).join('');
   // A longer range has the same first ids.
   const length = LENGTHS.find((each) => each >= most) ?? most;

@@ -55,7 +55,7 @@ const rangeOfRule =
 
 const gathered: ChoosesForm = () => ({ kind: 'gathered', by: 'filters' });
 const gatheredByKeys: ChoosesForm = ({ opaque }) =>
-  opaque?.kind === 'related' ? { kind: 'gathered', by: 'keys' } : none();
+  opaque?.kind === 'related' ? { kind: 'gathered', by: 'keys', keys: 1_000_000 } : none();
 const allGathered =
   (walk?: number): ChoosesForm =>
   ({ links, isById, order }) =>

@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz -- plans --seconds 60 --seed 1` · `--rows n` of the largest table · `--lists n` of each set of rules ·
- * `--world n` one world alone, `--list n,m` of it some lists alone, `--from n` the worlds from there on · `--few n` the buffers
- * of a page that is not compared, `--causes n` the causes after which the run ends · `--embedded` on the
+ * `--world n` one world alone, `--list n,m` of it some lists alone, `--from n` the worlds from there on · `--few n` the
+ * buffers of a page that is not compared, `--causes n` the causes after which the run ends · `--embedded` on the
  * embedded database. Exits with 1 when a form disagrees, when a list of ours reads too much, or too little was compared.
  */
 import { parseArgs } from 'node:util';

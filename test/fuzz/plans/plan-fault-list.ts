@@ -18,10 +18,10 @@ export const PLAN_FAULTS: readonly Fault[] = [
   fault(
     COSTS,
     'the rows of any filter are found first',
-    /MOST_FILTERED = 5_000;([\s\S]*)SELECTIVE = 0\.1;/,
-    'MOST_FILTERED = 5_000_000;$1SELECTIVE = 1;',
+    /return first\.way;\n {4}const \{ cost, way \} = other;/,
+    "return first.way;\n    if (this.#question.opaque !== undefined) return { kind: 'gathered', by: 'filters' };\n    const { cost, way } = other;",
   ),
-  fault(COSTS, 'a walk before branches has no end', /WALKS = \[51_200, .*\]/, 'WALKS = [10_000_000]'),
+  fault(COSTS, 'a walk before branches has no end', /LENGTHS = \[51_200, .*\]/, 'LENGTHS = [10_000_000]'),
   fault(
     FIRST_IDS,
     'a range has the order of another index',

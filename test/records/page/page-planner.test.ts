@@ -231,7 +231,7 @@ describe('the way to a page', () => {
         { ...slug, isInside: true },
         { ...slug, values: ['x', 'y'] },
       ])
-        expect(wayTo([filter], isOpen)).toEqual({ kind: 'gathered', by: 'all' });
+        expect(wayTo([filter], isOpen)).toMatchObject({ kind: 'gathered', by: 'all' });
     }
     const question = { ...QUESTION, branches: undefined, filters: [stage, slug] };
     expect(shortestWay(question, () => undefined)).toEqual({ kind: 'range', of: stage });
@@ -248,8 +248,8 @@ describe('the way to a page', () => {
     expect(wayTo('status', 'odd')).toEqual({ kind: 'gathered', by: 'filters' });
     expect(wayTo('status', 'draft')).toBeUndefined();
     expect(wayTo('slug', 'x', 'stage')).toEqual({ kind: 'gathered', by: 'filters' });
-    // A walk in the order of another index would come to its end.
-    expect(wayTo('body', 'x', 'stage')).toEqual({ kind: 'gathered', by: 'all' });
+    // A walk in the order of another index is expected to come to its end, and is the shorter for it.
+    expect(wayTo('body', 'x', 'stage')).toEqual({ kind: 'gathered', by: 'all', walk: 6_400 });
     // It may come to its end, because the values of two columns may go together.
     expect(wayTo('status', 'draft', 'stage')).toEqual({ kind: 'gathered', by: 'all', walk: 12_800 });
   });
@@ -294,13 +294,23 @@ describe('the way to a page', () => {
       return shortestWay(question, (table) => known.get(table));
     };
     expect(wayTo(10, 'search')).toEqual({ kind: 'gathered', by: 'filters' });
-    expect(wayTo(10, 'related')).toEqual({ kind: 'gathered', by: 'keys' });
+    expect(wayTo(10, 'related')).toEqual({ kind: 'gathered', by: 'keys', keys: 50 });
     expect(wayTo(10, 'mixed')).toEqual({ kind: 'gathered', by: 'filters' });
     expect(wayTo(50_000, 'search')?.kind).toBe('branches');
     // The related rows may be many where another filter leaves few.
     const opaque = { rows: 1, cost: 1_000, kind: 'related', lookUps: [TARGET] } as const;
     const narrowed = { ...QUESTION, branches: undefined, filters: [{ column: 'body', values: ['x'] }], opaque };
     expect(shortestWay(narrowed, (table) => known.get(table))).toEqual({ kind: 'gathered', by: 'filters' });
+  });
+
+  it('a list of keys is the longer the more the other ways cost', () => {
+    const known = tables(100_000);
+    const keysFor = (cost: number) => {
+      const opaque = { rows: 10, cost, kind: 'related', lookUps: [TARGET] } as const;
+      const way = shortestWay({ ...QUESTION, branches: undefined, opaque }, (table) => known.get(table));
+      return way?.kind === 'gathered' && way.by === 'keys' ? way.keys : undefined;
+    };
+    expect([10, 10_000, 1_000_000_000].map(keysFor)).toEqual([50, 400, 51_200]);
   });
 
   it('a walk by ids is shorter where the table has another order', () => {
@@ -332,7 +342,7 @@ describe('the way to a page', () => {
       const opaque = { rows, cost: 10_000, kind: 'mixed', lookUps: [TARGET] } as const;
       return shortestWay({ ...QUESTION, branches: undefined, isOpen: true, opaque }, (table) => known.get(table));
     };
-    expect(wayTo(1_000)).toEqual({ kind: 'gathered', by: 'filters' });
+    expect(wayTo(1_000)).toEqual({ kind: 'gathered', by: 'filters', walk: 200 });
     expect(wayTo(90_000)).toEqual({ kind: 'gathered', by: 'all', walk: 800 });
   });
 
@@ -352,7 +362,7 @@ describe('the way to a page', () => {
       const way = shortestWay({ ...QUESTION, branches: undefined, opaque }, (table) => known.get(table));
       return way?.kind === 'gathered' ? way.walk : undefined;
     };
-    expect([walkFor('own'), walkFor('mixed')]).toEqual([12_800, 800]);
+    expect([walkFor('own'), walkFor('mixed')]).toEqual([12_800, 3_200]);
   });
 
   it.each([
