@@ -85,8 +85,10 @@ class BoundResidual implements Residual {
       return new BoundResidual(union, source, { tenant }).lookingUp([], isFew, isFree);
     }
     if (!this.walks) return this;
-    if (isFree && this.#lists !== undefined) return this.#listing(`${FREE}${this.#lists.replace(FREE, '')}`);
     const source = this.#source;
+    const tenant = this.#tenant;
+    if (isFree && this.#lists !== undefined)
+      return new BoundResidual(this.#cached, source, { lists: `${FREE}${this.#lists.replace(FREE, '')}`, tenant });
     let lists = isFree ? FREE : '';
     for (const { exists, count, isOfRequest } of this.#cached.lists()) {
       const isPlaced = typeof source === 'function';
@@ -96,11 +98,7 @@ class BoundResidual implements Residual {
           : isFew(exists.target.table, () => count(source.values), isOfRequest);
       lists += isListed ? LISTED : LOOK_UP;
     }
-    return this.#listing(lists);
-  }
-
-  #listing(lists: string): Residual {
-    return new BoundResidual(this.#cached, this.#source, { lists, tenant: this.#tenant });
+    return new BoundResidual(this.#cached, source, { lists, tenant });
   }
 
   get needs(): Needs {

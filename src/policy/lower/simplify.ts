@@ -265,14 +265,18 @@ export function booleanTest(test: Test): Test {
   return { ...test, op: equalityOf(true), right: { ...right, value: !right.value } };
 }
 
-/** Two bounds of one direction: `and` keeps the narrower, `or` the wider. */
+/** Two bounds of one direction: `and` keeps the narrower, `or` the wider. No value is between bounds that cross. */
 function mergeBounds(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | undefined {
-  const { direction, strict } = OPERATORS[a.op];
-  if (direction === undefined || OPERATORS[b.op].direction !== direction) return undefined;
+  const [one, two] = [OPERATORS[a.op], OPERATORS[b.op]];
+  if (one.direction === undefined || two.direction === undefined) return undefined;
   const [x, y] = [elementsOf(a)[0]!, elementsOf(b)[0]!];
-  const order = rank(x, y);
-  const aIsStrict = strict === true;
-  const aIsNarrower = order === 0 ? aIsStrict : direction === 'up' ? order > 0 : order < 0;
+  const order = one.direction === 'up' ? rank(x, y) : rank(y, x);
+  const aIsStrict = one.strict === true;
+  if (one.direction !== two.direction) {
+    const areCrossed = order > 0 || (order === 0 && (aIsStrict || two.strict === true));
+    return kind === 'and' && areCrossed ? FALSE : undefined;
+  }
+  const aIsNarrower = order === 0 ? aIsStrict : order > 0;
   return aIsNarrower === (kind === 'and') ? a : b;
 }
 

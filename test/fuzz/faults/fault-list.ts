@@ -241,6 +241,7 @@ export const FAULTS: readonly Fault[] = [
     /\[\.\.\.items\.toSpliced\(at, 1\), step\.condition\]/,
     '[step.condition]',
   ),
+  fault(SIMPLIFY, 'bounds that meet have no value', /areCrossed = order > 0/, 'areCrossed = order >= 0'),
   fault(SIMPLIFY, 'a part before the elements is lost', /and\(\[\.\.\.beside!, existsOf/, 'and([existsOf'),
   fault(
     WHERE,
@@ -249,12 +250,6 @@ export const FAULTS: readonly Fault[] = [
     'list',
   ),
   fault(WHERE, 'an absent column is among excluded keys', /isTested\(outer\) \? isNone : /, ''),
-  fault(
-    WHERE,
-    'one look-up excludes for all alternatives',
-    /alternativesOf\(item\)\.map/,
-    'alternativesOf(item).slice(0, 1).map',
-  ),
   fault(SIMPLIFY, 'two equal tests for null cancel each other', /if \(a\.negated === b\.negated\) return a;/, ''),
   fault(SIMPLIFY, 'a union of lists keeps the first', /\? \[\.\.\.x, \.\.\.y\] : /, '? x : '),
   fault(

@@ -403,6 +403,6 @@ export function conditionOf({ generated }: Compiled, conditioned: Conditioned): 
   const { request, view, setting, inUnion, looksUp } = conditioned;
   const residual = residualFor(generated, request, view, setting);
   const isOfStored = setting.action === 'list' || setting.action === 'read' || setting.action === 'delete';
-  if (looksUp && isOfStored) return residual.lookingUp([], inUnion ? NONE_IS_FEW : undefined).where('r');
+  if (looksUp && isOfStored) return residual.lookingUp([], inUnion ? undefined : NONE_IS_FEW).where('r');
   return inUnion ? residual.whereInUnion('r', 'n') : residual.where('r', 'n');
 }

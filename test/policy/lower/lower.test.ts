@@ -38,6 +38,8 @@ const SAME: readonly (readonly [string, string])[] = [
   ['@record.score > 1 or @record.score > 3', '@record.score > 1'],
   ['@record.score > 3 and @record.score >= 3', '@record.score > 3'],
   ['@record.score > 3 or @record.score >= 3', '@record.score >= 3'],
+  ['@record.score > 3 and @record.score <= 3', 'false'],
+  ['@record.score < 2 and @record.score > 3', 'false'],
   ['@record.score = 1 and @record.score is not null', '@record.score = 1'],
   ['@record.score = 1 and @record.score is null', 'false'],
   ['@record.score = 1 or @record.score is not null', '@record.score is not null'],
