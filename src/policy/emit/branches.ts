@@ -148,7 +148,7 @@ function partsOfShape(cond: Condition, access: BranchAccess, printing: BranchPri
   const isAll = rest.kind === 'const' && rest.value;
   let printed: Where | undefined;
   const where = () => {
-    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, listed, beside: cond, hasTenant });
+    if (!isAll) printed ??= whereOf(rest, { alias, inUnion: false, isOfFound: true, listed, beside: cond, hasTenant });
     return printed;
   };
   const range = isOneRange ? whereOf(access, { alias, inUnion: false, range: test, hasTenant }) : undefined;

@@ -30,6 +30,8 @@ export interface Printing {
    * each row. Default: all.
    */
   readonly listed?: ReadonlySet<Exists> | undefined;
+  /** It is asked of rows that another condition finds: their columns are compared with a list of keys by a hash. */
+  readonly isOfFound?: boolean;
   /** The others do as PostgreSQL chooses, which is the shorter way where all rows of a table are read. */
   readonly isFree?: boolean;
 }

@@ -72,6 +72,7 @@ export class Printer {
   readonly #range: Test | undefined;
   readonly #listed: ReadonlySet<Exists> | undefined;
   readonly #isFree: boolean;
+  readonly #isOfFound: boolean;
   readonly #hasTenant: boolean;
   readonly #places: typeof POLICY_PLACES;
   /** The rows' names in the statement. */
@@ -91,6 +92,7 @@ export class Printer {
     range,
     listed,
     isFree,
+    isOfFound,
     hasTenant = false,
   }: Omit<Printing, 'inUnion'>) {
     this.#alias = alias;
@@ -100,6 +102,7 @@ export class Printer {
     this.#range = range;
     this.#listed = listed;
     this.#isFree = isFree === true;
+    this.#isOfFound = isOfFound === true;
     this.#places = visibility === undefined ? POLICY_PLACES : FILTER_PLACES;
     this.#aliases.set(RECORD.id, alias);
     this.#naming.set(RECORD.id, (column) => ident(alias, column));
@@ -186,7 +189,9 @@ export class Printer {
   }
 
   #anyOf({ column, keys }: Keys): Sql {
-    return sql`${column} = ANY(ARRAY(${keys}))`;
+    // An index may serve the array, which PostgreSQL compares key by key where none does.
+    const isHashed = this.#isOfFound && isRoot(this.#nearest);
+    return isHashed ? sql`${column} IN (${keys})` : sql`${column} = ANY(ARRAY(${keys}))`;
   }
 
   #part(item: Condition, underOr: boolean): Sql {
