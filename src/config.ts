@@ -19,6 +19,8 @@ export interface Config {
   readonly databaseUrl?: string;
   readonly replicaUrl?: string;
   readonly directUrl?: string;
+  /** The node of a cluster that is asked about one tenant: its coordinator, or the worker that has the tenant's records. */
+  readonly databaseWorkers: 'coordinator' | 'direct';
   readonly data: string;
   /** `s3://…`. Undefined: a folder in `data`. */
   readonly files?: string;
@@ -140,6 +142,16 @@ export const SETTINGS = {
     otherwise: 'DATABASE_URL, unless that has `pooler=transaction`',
     about: 'the database past a pooler, for notifications between servers',
     read: postgresUrl,
+  },
+  databaseWorkers: {
+    value: 'coordinator|direct',
+    env: 'DATABASE_WORKERS',
+    default: 'coordinator',
+    about: '`direct` asks the workers of a cluster about one tenant without the coordinator, where they can be reached',
+    read: z.enum(['coordinator', 'direct'], { error: 'expected `coordinator` or `direct`' }) as z.ZodType<
+      'coordinator' | 'direct',
+      string
+    >,
   },
   data: {
     flag: 'data',
@@ -306,6 +318,9 @@ export const schemaFileOf = (flags: FlagValues, env: Environment): string => set
 /** Serves commands that start no process. */
 export const processesOf = (flags: FlagValues, env: Environment): number => settingOf('workers', flags, env) as number;
 
+export const asksWorkersDirectly = (flags: FlagValues, env: Environment): boolean =>
+  settingOf('databaseWorkers', flags, env) === 'direct';
+
 /** Throws ConfigError. */
 function settingOf(name: SettingName, flags: FlagValues, env: Environment): unknown {
   const { value, issue } = readSetting(name, flags, env);
@@ -348,12 +363,15 @@ function unknownEnvironment(env: Environment): readonly string[] {
   return ours.filter((name) => !known.includes(name)).map((name) => unknownName('environment name', name, known));
 }
 
-function conflicts({ workers, databaseUrl, replicaUrl, adminEmail, adminPassword }: ServerSettings): readonly string[] {
+function conflicts(settings: ServerSettings): readonly string[] {
+  const { workers, databaseUrl, replicaUrl, databaseWorkers, adminEmail, adminPassword } = settings;
   const issues: string[] = [];
   if (workers > 1 && databaseUrl === undefined)
     issues.push('--workers: more than one needs --database-url (the embedded database serves one process)');
   if (replicaUrl !== undefined && databaseUrl === undefined)
     issues.push('DATABASE_REPLICA_URL: a replica needs DATABASE_URL');
+  if (databaseWorkers === 'direct' && (databaseUrl === undefined || replicaUrl !== undefined))
+    issues.push('DATABASE_WORKERS: direct needs DATABASE_URL, and excludes DATABASE_REPLICA_URL');
   if ((adminEmail === undefined) !== (adminPassword === undefined))
     issues.push('BYLAW_ADMIN_EMAIL and BYLAW_ADMIN_PASSWORD: one needs the other');
   return issues;

@@ -18,6 +18,7 @@ test('the settings have defaults', () => {
     host: '127.0.0.1',
     port: 8090,
     data: './data',
+    databaseWorkers: 'coordinator',
     workers: 1,
     baseUrl: 'http://127.0.0.1:8090',
     baseUrlGiven: false,
@@ -26,6 +27,11 @@ test('the settings have defaults', () => {
     maxConnections: 4_096,
     isDevelopment: false,
   });
+});
+
+test('the workers of a cluster are asked directly where that is set', () => {
+  const env = { DATABASE_URL: 'postgres://h/d', DATABASE_WORKERS: 'direct' };
+  expect(readConfig({}, env).databaseWorkers).toBe('direct');
 });
 
 test('a database URL may leave the host out, also after a user', () => {
@@ -70,6 +76,7 @@ test('flags win over the environment, which wins over defaults', () => {
     databaseUrl: 'postgres://h/d',
     replicaUrl: 'postgresql://r/d',
     directUrl: 'postgresql://p/d',
+    databaseWorkers: 'coordinator',
     files: 's3://bucket',
     smtpUrl: 'smtps://user:password@mail.example:465',
     mailFrom: 'The Service <no-reply@b.example>',
@@ -90,6 +97,7 @@ test('flags win over the environment, which wins over defaults', () => {
 
 const PORT = 'expected an int from 0 to 65535';
 const POSTGRES = 'expected a URL such as postgres://user@host:5432/name';
+const DIRECT = 'DATABASE_WORKERS: direct needs DATABASE_URL, and excludes DATABASE_REPLICA_URL';
 const SMTP = 'expected a URL such as smtp://user:password@host:587';
 const SENDER = 'expected an address such as no-reply@example.com or `Example <no-reply@example.com>`';
 
@@ -108,6 +116,9 @@ test.each<[FlagValues, Record<string, string>, readonly string[]]>([
       'BYLAW_ADMIN_EMAIL and BYLAW_ADMIN_PASSWORD: one needs the other',
     ],
   ],
+  [{}, { DATABASE_WORKERS: 'yes' }, ['DATABASE_WORKERS: expected `coordinator` or `direct`']],
+  [{}, { DATABASE_WORKERS: 'direct' }, [DIRECT]],
+  [{}, { DATABASE_WORKERS: 'direct', DATABASE_URL: 'postgres://h/d', DATABASE_REPLICA_URL: 'postgres://r' }, [DIRECT]],
   [
     { 'database-url': 'mysql://h/d', 'base-url': 'api.example', port: '65536' },
     { BYLAW_RATE_LIMIT: 'no' },

@@ -1,5 +1,5 @@
 /** `bylaw check`: the schema and every policy, all issues at once. */
-import { ConfigError, processesOf, schemaFileOf } from '../config.ts';
+import { asksWorkersDirectly, ConfigError, processesOf, schemaFileOf } from '../config.ts';
 import type { GrowthCode } from '../schema/advice/growth-notes.ts';
 import type { SchemaIssue } from '../schema/file/issue.ts';
 import { formatSchema } from '../schema/file/shape.ts';
@@ -10,7 +10,7 @@ import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './suppo
 export const command: Command = {
   name: 'check',
   summary: 'checks the schema and every policy',
-  settings: ['schema', 'workers'],
+  settings: ['schema', 'workers', 'databaseWorkers'],
   flags: {
     json: { about: 'prints the issues as JSON: [{ code, severity, message, file, line, column, … }]' },
     growth: {
@@ -51,7 +51,7 @@ function clusterOf(args: Arguments, io: Io): Parameters<typeof clusterAdvice>[0]
   const machines = Number(args.get('shards'));
   if (!Number.isInteger(machines) || machines < 1 || machines > 1_000)
     throw new ConfigError([`--shards: expected a number of machines from 1 to 1000, found ${args.get('shards')}`]);
-  return { machines, processes: processesOf(args.flags, io.env) };
+  return { machines, processes: processesOf(args.flags, io.env), isDirect: asksWorkersDirectly(args.flags, io.env) };
 }
 
 /** The order of keys is part of the contract. */

@@ -74,10 +74,7 @@ export interface WriteTarget {
   readonly table?: string;
   /** The id of the row that the statement locks. */
   readonly row?: string | undefined;
-  /**
-   * The collection is divided by tenant. The statement gets a separate transaction, because a
-   * transaction of two tenants would span two nodes of a cluster.
-   */
+  /** Divided by tenant: the statement gets a transaction of its own, because one of two tenants would span two nodes. */
   readonly isDivided?: boolean;
   readonly plan?: ReadOptions['plan'];
 }
@@ -101,6 +98,8 @@ export function deliver(
   for (const each of subscriptions) if (each.channel === channel) each.onMessage(payload);
 }
 
+export type StatementTaker = Pick<Database, 'rows' | 'run' | 'write'>;
+
 export interface Database extends Reader {
   /**
    * A database that cannot cancel statements gives this condition for reads: it is true as long as the statement has
@@ -110,10 +109,9 @@ export interface Database extends Reader {
   readonly kind: 'embedded' | 'postgres';
   /** A cluster of Citus. */
   readonly isCluster?: boolean;
-  /**
-   * Reads for one request of this caller, which may lag behind as a replica does, but not behind the caller's own
-   * writes. The database itself if it has no replica.
-   */
+  /** A shorter way to the records of a tenant, which answers as the database does. Undefined: none is known. */
+  nodeFor?(table: string, tenant: string): StatementTaker | undefined;
+  /** For one request: reads that may lag as a replica does, but not behind the caller's writes. Default: the database. */
   replicaFor(callerId: string): Reader;
   /** Call it after a committed write of this caller. Resolves when the write is announced to the other nodes. */
   noteWrite(callerId: string): Promise<void>;

@@ -188,9 +188,9 @@ export class Store {
     return shape;
   }
 
-  /** @param q reads the key, once: the transaction where the caller is in one. */
+  /** @param q reads the key, once, if it is a transaction. A node has no tables of the service. */
   versions(q: Queryable): Versions | Promise<Versions> {
-    return this.#versions ?? this.#readVersions(q);
+    return this.#versions ?? this.#readVersions('inTransaction' in q ? q : this.db);
   }
 
   async cursors(): Promise<Cursors> {
@@ -206,9 +206,11 @@ export class Store {
   /**
    * The reader of a caller. Rows may be as old as the replica may lag, but not older than the caller's
    * writes.
+   * @param tenant of the records that are read; undefined: unknown, or they have none
    */
-  readerFor(access: AccessContext): Reader {
-    return this.db.replicaFor(callerIdOf(access));
+  readerFor(access: AccessContext, tenant?: string): Reader {
+    const node = tenant === undefined ? undefined : this.db.nodeFor?.(access.collection.table, tenant);
+    return node ?? this.db.replicaFor(callerIdOf(access));
   }
 
   /** A transaction of a request, in the time that the schema gives it. */

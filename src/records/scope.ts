@@ -264,9 +264,19 @@ export const withinTenant = <R extends Pick<Reading, 'store' | 'access' | 'tenan
   tenant: string | undefined,
 ): R => ({
   ...reading,
+  ...wayTo(reading, tenant),
   tenant,
   access: accessIn(reading.access, tenant, reading.store.isCluster ? tenantFact(reading.access, tenant) : undefined),
 });
+
+/** The node that has the records of the tenant takes the place of the database, but not that of a transaction. */
+function wayTo(
+  { store: { db }, access, q }: Partial<Reading> & Pick<Reading, 'store' | 'access'>,
+  tenant: string | undefined,
+): Partial<Pick<Reading, 'q'>> {
+  const node = tenant === undefined || q !== db ? undefined : db.nodeFor?.(access.collection.table, tenant);
+  return node === undefined ? {} : { q: node };
+}
 
 /**
  * All records of the tenant have it, so no rule asks for it. Citus keeps the plan of a statement about one table only if

@@ -1,6 +1,7 @@
 /** Opens the database that the configuration names. */
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { askWorkersDirectly } from '../cluster/direct-workers.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/open-database.ts';
@@ -36,20 +37,22 @@ const RETRY_PAUSE_MS = 500;
 /**
  * Waits half a minute for a server that cannot be reached, because the database may start after the
  * service, as with containers and after a power failure. A wrong password or name fails at once.
- * `onWait` is called once, when the start begins to wait.
+ * `say` is called when the start begins to wait, and when a worker of a cluster is found or lost.
  */
 export async function openDatabaseWhenUp(
   config: Config,
   cwd: string,
-  onWait: (message: string) => void,
+  say: (message: string) => void,
 ): Promise<Database> {
   const end = performance.now() + REACHABLE_WITHIN_MS;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await openConfiguredDatabase(config, cwd);
+      const db = await openConfiguredDatabase(config, cwd);
+      if (config.databaseWorkers === 'coordinator') return db;
+      return await orClose(db, askWorkersDirectly(db, { url: atLocalServer(config.databaseUrl!), say }));
     } catch (error) {
       if (!isNotReachable(error) || performance.now() > end) throw error;
-      if (attempt === 1) onWait(`${reasonOf(error)}; trying for ${REACHABLE_WITHIN_MS / 1_000} s`);
+      if (attempt === 1) say(`${reasonOf(error)}; trying for ${REACHABLE_WITHIN_MS / 1_000} s`);
     }
     await sleep(RETRY_PAUSE_MS);
   }

@@ -2,20 +2,24 @@
  * A Citus cluster answers as one PostgreSQL does: the same script on both, with statuses and bodies compared. The cluster's own
  * log of remote commands shows that each request of one tenant meets one shard.
  */
+
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database/contract.ts';
 import { routes } from '../../src/routes/index.ts';
 import { clusterUrl, type ServiceOptions, TestService } from '../support/service.ts';
+import { DirectDatabase } from './direct.ts';
 import { type Recorded, Recorder } from './recorder.ts';
-import { logged, type Reached, RemoteCommands } from './remote-commands.ts';
+import { logged, type Reached, type RemoteCommand, RemoteCommands } from './remote-commands.ts';
 import { runScript } from './script.ts';
 
 const SCHEMA = readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8');
 
 interface Observed extends Recorded {
   readonly reached: Reached;
+  readonly commands: readonly RemoteCommand[];
 }
 
 /** Routes about no record, of mail, and of other services. */
@@ -34,6 +38,8 @@ const MEETS_MORE = [
 
 describe.skipIf(clusterUrl === '')('a script of requests (distributed)', () => {
   const observed: Observed[] = [];
+  /** The same from a service that asks the workers directly. */
+  const asked: Observed[] = [];
   let plain: readonly Recorded[] = [];
   let reached: RemoteCommands;
   const services: TestService[] = [];
@@ -53,9 +59,22 @@ describe.skipIf(clusterUrl === '')('a script of requests (distributed)', () => {
     const cluster = await started('cluster', { connect: logged, watch: async (opened) => (db = opened) });
     reached = await RemoteCommands.of(db!);
     const onCluster = new Recorder(cluster.url, async (step) => {
-      observed.push({ ...step, reached: reached.reached(reached.take()) });
+      const commands = reached.take();
+      observed.push({ ...step, reached: reached.reached(commands), commands });
     });
     await runScript(onCluster, cluster.app);
+    reached.stop();
+    await cluster.stop();
+
+    const direct = new DirectDatabase();
+    const asking = await started('cluster', { connect: (url) => direct.connect(logged(url)), watch: direct.watch });
+    await direct.knows('documents', randomUUID());
+    reached = await RemoteCommands.of(direct.db);
+    const onWorkers = new Recorder(asking.url, async (step) => {
+      const commands = reached.take();
+      asked.push({ ...step, reached: reached.reached(commands), commands });
+    });
+    await runScript(onWorkers, asking.app);
   });
   afterAll(async () => {
     reached?.stop();
@@ -80,12 +99,44 @@ describe.skipIf(clusterUrl === '')('a script of requests (distributed)', () => {
     expect(plain.filter(({ status }) => status >= 500)).toEqual([]);
   });
 
+  test('statuses and bodies are those of one PostgreSQL, where the workers are asked directly', () => {
+    expect(asked.map(({ request, status, body }) => ({ request, status, body }))).toEqual(plain);
+  });
+
   test('each request of one tenant meets one shard', () => {
-    const more = observed.filter(
-      ({ request, reached: { shards } }) => shards > 1 && !MEETS_MORE.some((exception) => exception.test(request)),
+    for (const steps of [observed, asked]) {
+      const more = steps.filter(
+        ({ request, reached: { shards } }) => shards > 1 && !MEETS_MORE.some((exception) => exception.test(request)),
+      );
+      expect(more.map(({ request, reached: { shards } }) => `${shards}: ${request}`)).toEqual([]);
+      expect(steps.filter(({ reached: { shards } }) => shards === 1).length).toBeGreaterThan(100);
+    }
+  });
+
+  test('a read of one tenant meets its worker alone, if the workers are asked directly', () => {
+    const reads = asked.filter(
+      ({ request, reached: { shards } }) => shards === 1 && /^(?:GET|POST \S+\/(?:query|aggregate)) /.test(request),
     );
-    expect(more.map(({ request, reached: { shards } }) => `${shards}: ${request}`)).toEqual([]);
-    expect(observed.filter(({ reached: { shards } }) => shards === 1).length).toBeGreaterThan(100);
+    const others = reads.filter(({ reached }) => reached.isForwarded || reached.asked.length > 1);
+    expect(others.map(({ request }) => request)).toEqual([]);
+    expect(reads.length).toBeGreaterThan(50);
+  });
+
+  test('a write of one statement meets its worker alone, if the workers are asked directly', () => {
+    const writes = asked.filter(
+      ({ status, commands, reached: { isForwarded } }) =>
+        status < 300 && !isForwarded && commands.some(({ text }) => /^(?:INSERT|UPDATE) .*documents_\d/i.test(text)),
+    );
+    expect(writes.filter(({ reached }) => reached.asked.length > 1)).toEqual([]);
+    expect(writes.length).toBeGreaterThan(10);
+  });
+
+  test('no worker gets a statement about the tables of the service', () => {
+    const coordinator = Number(new URL(clusterUrl).port);
+    const ofService = asked.flatMap(({ commands }) =>
+      commands.filter((each) => each.asked !== coordinator && /\b(?:bylaw|_auth|_files)_/.test(each.text)),
+    );
+    expect(ofService.map(({ text }) => text.slice(0, 200))).toEqual([]);
   });
 
   test('a create of a divided record is committed in one phase', () => {

@@ -1,4 +1,7 @@
-/** The commands that a coordinator sends to its workers, by its own log, which it sends to each client as notices. */
+/**
+ * The commands that a node of a cluster sends to others, and those that it executes itself on shards that it has: by its own log, which it
+ * sends to each client as notices.
+ */
 import pg from 'pg';
 import type { Database } from '../../src/database/contract.ts';
 import { raw } from '../../src/sql.ts';
@@ -6,19 +9,21 @@ import { raw } from '../../src/sql.ts';
 /** Connections that are opened from now on log. */
 export const logged = (url: string): string => {
   const [base, options = ''] = url.split('options=');
-  const settings = '-c citus.log_remote_commands=on -c client_min_messages=notice';
+  const settings = '-c citus.log_remote_commands=on -c citus.log_local_commands=on -c client_min_messages=notice';
   const all = [decodeURIComponent(options), settings].join(' ').trim();
   return `${base}${base!.includes('?') ? '' : '?'}options=${encodeURIComponent(all)}`;
 };
 
 interface Notice {
   readonly message?: string;
-  readonly detail?: string;
 }
 
 export interface RemoteCommand {
   readonly text: string;
-  readonly server: string;
+  /** The port of the node that the client asked. */
+  readonly asked: number;
+  /** The node that was asked has the shard. */
+  readonly isLocal: boolean;
 }
 
 export interface Reached {
@@ -26,6 +31,10 @@ export interface Reached {
   readonly shards: number;
   readonly commands: number;
   readonly isPrepared: boolean;
+  /** The nodes that clients asked for rows of a tenant. */
+  readonly asked: readonly number[];
+  /** A node had to ask another one. */
+  readonly isForwarded: boolean;
 }
 
 export class RemoteCommands {
@@ -38,7 +47,7 @@ export class RemoteCommands {
     const { emit } = pg.Client.prototype;
     const take = (command: RemoteCommand): void => void this.#commands.push(command);
     pg.Client.prototype.emit = function (this: pg.Client, name: string | symbol, ...rest: unknown[]): boolean {
-      if (name === 'notice') noteCommand(rest[0] as Notice | undefined, take);
+      if (name === 'notice') noteCommand(rest[0] as Notice | undefined, this.port, take);
       return emit.call(this, name as never, ...(rest as never[]));
     } as typeof emit;
     this.#undo = () => {
@@ -61,11 +70,16 @@ export class RemoteCommands {
   }
 
   reached(commands: readonly RemoteCommand[]): Reached {
-    const parts = commands.flatMap(({ text }) =>
-      [...text.matchAll(/_(\d{6,})\b/g)].flatMap(([, shard]) => this.#parts.get(shard!) ?? []),
-    );
-    const isPrepared = commands.some(({ text }) => text.includes('PREPARE TRANSACTION'));
-    return { shards: new Set(parts).size, commands: commands.length, isPrepared };
+    const partsOf = ({ text }: RemoteCommand): readonly string[] =>
+      [...text.matchAll(/_(\d{6,})\b/g)].flatMap(([, shard]) => this.#parts.get(shard!) ?? []);
+    const ofTenants = commands.filter((each) => partsOf(each).length > 0);
+    return {
+      shards: new Set(ofTenants.flatMap(partsOf)).size,
+      commands: commands.length,
+      isPrepared: commands.some(({ text }) => text.includes('PREPARE TRANSACTION')),
+      asked: [...new Set(ofTenants.map(({ asked }) => asked))],
+      isForwarded: ofTenants.some(({ isLocal }) => !isLocal),
+    };
   }
 
   stop(): void {
@@ -73,7 +87,7 @@ export class RemoteCommands {
   }
 }
 
-function noteCommand(notice: Notice | undefined, take: (command: RemoteCommand) => void): void {
-  const text = /^issuing (.*)$/s.exec(notice?.message ?? '')?.[1];
-  if (text !== undefined) take({ text, server: notice?.detail ?? '' });
+function noteCommand(notice: Notice | undefined, asked: number, take: (command: RemoteCommand) => void): void {
+  const [, kind, text] = /^(issuing|executing the command locally:) (.*)$/s.exec(notice?.message ?? '') ?? [];
+  if (text !== undefined) take({ text, asked, isLocal: kind !== 'issuing' });
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, inject } from 'vitest';
 import { createPasswordPool, type PasswordPool } from '../../src/auth/accounts/passwords.ts';
+import { askWorkersDirectly } from '../../src/cluster/direct-workers.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
@@ -184,8 +185,14 @@ async function openDistributed(kind: Kind, { schema = SAMPLE_SCHEMA, watch, ...o
 
 export async function openKind(kind: Kind, connect = (url: string): string => url): Promise<Database> {
   if (kind === 'embedded') return openEmbeddedDatabase();
-  return openDatabase({ url: connect(await isolatedUrl(kind === 'cluster' ? clusterUrl : inject('postgresUrl'))) });
+  const url = connect(await isolatedUrl(kind === 'cluster' ? clusterUrl : inject('postgresUrl')));
+  const db = await openDatabase({ url });
+  if (kind !== 'cluster' || !isDirect) return db;
+  return askWorkersDirectly(db, { url, say: () => undefined });
 }
+
+/** True if all suites ask the workers of the cluster directly. */
+const isDirect = process.env.TEST_CITUS_WORKERS === 'direct';
 
 /** The coordinator of a Citus cluster; empty: there is none. */
 export const clusterUrl = process.env.TEST_CITUS_URL ?? '';

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { NoDirectWorkers } from '../../cluster/direct-workers.ts';
 import type { Config } from '../../config.ts';
 import { FolderUnusable } from '../../database/embedded/data-folder.ts';
 import { FolderInUse } from '../../folder-lock.ts';
@@ -119,10 +120,11 @@ export async function openSocket(folder: string, service: Service, io: Io): Prom
   }
 }
 
+const CLEAR = [MigrationRefused, FolderInUse, FolderUnusable, NoDirectWorkers];
+
 /** Why the service cannot start, if the operator can fix it. */
 function startErrorOf(error: unknown, { host, port }: Config): string | undefined {
-  if (error instanceof MigrationRefused || error instanceof FolderInUse || error instanceof FolderUnusable)
-    return error.message;
+  if (CLEAR.some((each) => error instanceof each)) return reasonOf(error);
   const code = codeOf(error);
   if (code === 'EADDRINUSE')
     return `port ${port} of ${host} is in use by another program; choose another with --port (or PORT), or a free one with --port 0`;

@@ -44,8 +44,8 @@ export const DATE_PARTS = { year: 'YYYY', month: 'YYYY-MM', day: 'YYYY-MM-DD' } 
 
 /** Throws `query_too_expensive`. */
 export async function aggregate(store: Store, access: AccessContext, request: AggregateRequest): Promise<Aggregates> {
-  const statement = aggregateStatement(store, access, request);
-  const options = { schema: store.schema, reader: store.readerFor(access), lane: 'query' } as const;
+  const { statement, tenant } = aggregateStatement(store, access, request);
+  const options = { schema: store.schema, reader: store.readerFor(access, tenant), lane: 'query' } as const;
   return readWithin(options, async (budget) => {
     const rows = await budget.rows(statement);
     const shown = rows.slice(0, request.limit).map((cells) => groupJson(cells, request));
@@ -53,7 +53,7 @@ export async function aggregate(store: Store, access: AccessContext, request: Ag
   });
 }
 
-function aggregateStatement(store: Store, caller: AccessContext, request: AggregateRequest): Sql {
+function aggregateStatement(store: Store, caller: AccessContext, request: AggregateRequest) {
   const { name } = caller.collection;
   const { filter, groups, measures, limit } = request;
   const facts = filter?.asked(caller, visibilityOf(caller)).facts ?? {};
@@ -71,12 +71,13 @@ function aggregateStatement(store: Store, caller: AccessContext, request: Aggreg
   const named = columns.map((column, i) => sql`${column} AS ${raw(columnAlias(i))}`);
   const grouped = groups.length === 0 ? raw('') : raw(` GROUP BY ${groups.map((_, i) => i + 1).join(', ')}`);
   const order = groupOrder(request);
-  return sql`
+  const statement = sql`
     SELECT ${join(named, ', ')}
       FROM ${scopeOf({ store, tenant })
         .from(name, 't')
         .where(...conditions)}${grouped}
     ${order === '' ? raw('') : raw(`ORDER BY ${order} `)}LIMIT ${mostOf(limit + 1)}`;
+  return { statement, tenant };
 }
 
 const columnAlias = (i: number): string => `"_k${i}"`;

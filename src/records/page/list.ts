@@ -64,7 +64,7 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
 
   // Statement: all share a reader, which waits once for the caller's writes, and decides once where to read
   const values = { page, answers };
-  const reader = store.readerFor(access);
+  const reader = store.readerFor(access, tenant);
   const lane = request.isQuery ? 'query' : 'quick';
   const statement = plan.statement.fill(values);
   const source = plan.source?.fill(values);

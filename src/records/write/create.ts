@@ -25,7 +25,7 @@ import {
   readInput,
   type ServerValues,
 } from './input.ts';
-import { readWritten, type StatementWriter, statementWriter, writtenOf } from './single-statement.ts';
+import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import { createdRow, insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
 
@@ -99,7 +99,7 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const known = { asked, answers };
   if (plan.isDecidedHere && !isPermitted(access.collection, creation, writing)) return undefined;
   if (plan.decision !== undefined) return createDecided(writer, { ...known, plan }, creation);
-  const [cells] = await writer.write(plan.statement.fill(known));
+  const [cells] = await sendWrite(writer, plan.statement.fill(known));
   return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
 }
 
@@ -118,7 +118,7 @@ async function createDecided(
   const [decided = []] = await writer.q.rows(plan.decision!.fill(known));
   const [isAllowed, ...decisions] = decided;
   if (isAllowed !== 't') return undefined;
-  const [cells = []] = await writer.write(plan.statement.fill(known));
+  const [cells = []] = await sendWrite(writer, plan.statement.fill(known));
   return writtenOf(writer, id, { view: plan.view, cells: [...cells, ...decisions], relations });
 }
 

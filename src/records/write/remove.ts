@@ -28,6 +28,7 @@ import {
   acceptedCounts,
   hasCount,
   type StatementWriter,
+  sendWrite,
   statementWriter,
   versionUnchanged,
 } from './single-statement.ts';
@@ -89,7 +90,8 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
   const id = isDivided ? sql`${uuid(request.id)}` : STORED_ID;
   const unkept = keptNowhere(id, cascadingFrom(store.schema, collection.name));
   // A statement on a divided collection reads no table of the service.
-  if (isDivided && (await writer.q.rows(sql`SELECT 1 WHERE ${unkept}`)).length === 0) return false;
+  const service = 'inTransaction' in writer.q ? writer.q : store.db;
+  if (isDivided && (await service.rows(sql`SELECT 1 WHERE ${unkept}`)).length === 0) return false;
   const conditions = [
     sql`${STORED_ID} = ${uuid(request.id)}`,
     permit.lookingUp().where(STORED),
@@ -102,7 +104,7 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
       .from(collection.name, STORED)
       .where(...conditions)}
     RETURNING 1`;
-  const deleted = await writer.write(statement, request.id);
+  const deleted = await sendWrite(writer, statement, request.id);
   return deleted.length > 0;
 }
 

@@ -2,7 +2,7 @@
  * Writes of one statement, which decides and writes. If it writes nothing, a transaction finds out
  * why, on the locked row.
  */
-import type { Queryable, Transaction } from '../../database/contract.ts';
+import type { Cells, StatementTaker, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
 import type { Relation } from '../../schema/model/model.ts';
 import { ident, join, type Place, param, type Sql, sql, uuid } from '../../sql.ts';
@@ -13,23 +13,33 @@ import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
 import { STORED } from './written-row.ts';
 
+/** A transaction, or what gives each statement a transaction of its own. */
 export interface StatementWriter extends Reading {
-  /**
-   * Sends a statement that writes, and resolves with the rows that it returns. `row`: the id of the
-   * row that it locks.
-   */
-  write(statement: Sql, row?: string): ReturnType<Queryable['rows']>;
+  readonly q: Transaction | StatementTaker;
 }
 
 /** Writes in a transaction of its own, or as a part of `tx`. */
-export function statementWriter(store: Store, access: AccessContext, tx?: Transaction): StatementWriter {
+export const statementWriter = (store: Store, access: AccessContext, tx?: Transaction): StatementWriter => ({
+  store,
+  access,
+  q: tx ?? store.db,
+});
+
+/**
+ * Sends a statement that writes, and resolves with the rows that it returns.
+ * @param row the id of the row that it locks
+ */
+export function sendWrite(
+  { store, access, q }: StatementWriter,
+  statement: Sql,
+  row?: string,
+): Promise<readonly Cells[]> {
+  if ('inTransaction' in q) return q.rows(statement);
   const { table } = access.collection;
   const isDivided = tenantKeyOf(access.collection) !== undefined;
   // The write of one record needs no other plan for other values.
   const plan = isDivided ? store.genericPlan : undefined;
-  const write: StatementWriter['write'] = (statement, row) =>
-    tx === undefined ? store.db.write(statement, { table, row, isDivided, plan }) : tx.rows(statement);
-  return { store, access, q: tx ?? store.db, write };
+  return q.write(statement, { table, row, isDivided, plan });
 }
 
 export interface Target {

@@ -13,7 +13,14 @@ import { inTenantOf, isReadableElsewhere } from '../scope.ts';
 import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
 import { changedSince, LockedUpdate } from './locked-row.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
-import { acceptedCounts, readWritten, type StatementWriter, statementWriter, writtenOf } from './single-statement.ts';
+import {
+  acceptedCounts,
+  readWritten,
+  type StatementWriter,
+  sendWrite,
+  statementWriter,
+  writtenOf,
+} from './single-statement.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import type { MemberChange, PartnerChange, Writing } from './written-row.ts';
 
@@ -96,7 +103,7 @@ async function updateUnlocked(
 ): Promise<Written | undefined> {
   const { id, relations } = change;
   const { plan } = known;
-  const [returned] = await writer.write(plan.statement.fill(known), id);
+  const [returned] = await sendWrite(writer, plan.statement.fill(known), id);
   if (returned === undefined) return undefined;
   const cells = plan.isExact ? returned : (await writer.q.rows(plan.written.fill(known)))[0]!;
   return writtenOf(writer, id, { view: plan.view, cells, relations });

@@ -111,11 +111,14 @@ async function startedCluster(world: FaultWorld): Promise<CitusCluster> {
   return cluster;
 }
 
-async function serveTeams(world: FaultWorld, cluster: CitusCluster) {
+/** The workers are asked by the coordinator, or by the service itself. */
+type Way = 'coordinator' | 'direct';
+
+async function serveTeams(world: FaultWorld, cluster: CitusCluster, way: Way = 'coordinator') {
   const server = await world.serve({
     schema: SCHEMA,
     databaseUrl: cluster.coordinator.url,
-    env: { BYLAW_RATE_LIMIT: 'off' },
+    env: { BYLAW_RATE_LIMIT: 'off', DATABASE_WORKERS: way },
   });
   const teams: Team[] = [];
   for (let n = 0; n < TEAMS; n++) teams.push(await makeTeam(cluster, new Client(server.url), n));
@@ -158,17 +161,19 @@ async function portOf({ coordinator }: CitusCluster, team: string): Promise<numb
 const isServed = (team: Team) => async (): Promise<boolean> =>
   (await team.client.get('/api/documents?limit=1')).status === 200;
 
+const nameOf = (name: string, way: Way): string => (way === 'direct' ? `${name}-direct` : name);
+
 const skip = (): string | undefined =>
   citusBinaries() === undefined ? 'no PostgreSQL here has the extension Citus' : undefined;
 
-const WORKER_KILLED: Scenario = {
-  name: 'cluster-worker-killed',
+const workerKilled = (way: Way): Scenario => ({
+  name: nameOf('cluster-worker-killed', way),
   holds:
     'a killed worker costs its own teams 503s until it is back; others notice nothing, and no acknowledged write is lost',
   skip,
   async run(world) {
     const cluster = await startedCluster(world);
-    const { server, teams } = await serveTeams(world, cluster);
+    const { server, teams } = await serveTeams(world, cluster, way);
     const worker = cluster.workers[0]!;
     const load = new ClusterLoad(teams);
     await pause(world.loadMs / 2);
@@ -185,7 +190,7 @@ const WORKER_KILLED: Scenario = {
     await load.check(cluster);
     await expectNothingPrepared([cluster.coordinator, ...cluster.workers]);
   },
-};
+});
 
 /** Every machine has the accounts: while one is away, sign-in works and registration fails. */
 async function expectAccountsClosed(anybody: Client): Promise<void> {
@@ -205,13 +210,13 @@ async function expectNothingPrepared(nodes: readonly CitusNode[]): Promise<void>
   await untilGood(isSettled, 30_000);
 }
 
-const SHARDS_MOVED: Scenario = {
-  name: 'cluster-shards-moved',
+const shardsMoved = (way: Way): Scenario => ({
+  name: nameOf('cluster-shards-moved', way),
   holds: 'a new worker takes its share of the shards under load: every request is answered as usual',
   skip,
   async run(world) {
     const cluster = await startedCluster(world);
-    const { teams } = await serveTeams(world, cluster);
+    const { teams } = await serveTeams(world, cluster, way);
     const load = new ClusterLoad(teams);
     const { port } = await cluster.addWorker();
     await cluster.coordinator.query("SELECT replicate_reference_tables('force_logical')");
@@ -234,16 +239,16 @@ const SHARDS_MOVED: Scenario = {
     load.expectOnly(['200', '201']);
     await load.check(cluster);
   },
-};
+});
 
-const COORDINATOR_KILLED: Scenario = {
-  name: 'cluster-coordinator-killed',
+const coordinatorKilled = (way: Way): Scenario => ({
+  name: nameOf('cluster-coordinator-killed', way),
   holds:
     'without the coordinator every request is a 503; when it is back all is served, and no acknowledged write is lost',
   skip,
   async run(world) {
     const cluster = await startedCluster(world);
-    const { server, teams } = await serveTeams(world, cluster);
+    const { server, teams } = await serveTeams(world, cluster, way);
     const load = new ClusterLoad(teams);
     await pause(world.loadMs / 2);
     await cluster.coordinator.kill();
@@ -257,6 +262,10 @@ const COORDINATOR_KILLED: Scenario = {
     await load.check(cluster);
     await expectNothingPrepared([cluster.coordinator, ...cluster.workers]);
   },
-};
+});
 
-export const CLUSTER_SCENARIOS: readonly Scenario[] = [WORKER_KILLED, SHARDS_MOVED, COORDINATOR_KILLED];
+export const CLUSTER_SCENARIOS: readonly Scenario[] = (['coordinator', 'direct'] as const).flatMap((way) => [
+  workerKilled(way),
+  shardsMoved(way),
+  coordinatorKilled(way),
+]);

@@ -5,6 +5,7 @@ import type {
   Reader,
   ReadOptions,
   Session,
+  StatementTaker,
   Subscription,
   Transaction,
   WriteTarget,
@@ -52,6 +53,12 @@ const reader = (q: Reader, assert: Assert): Reader => ({
   run: async (statement) => q.run(assert(statement)),
 });
 
+const judgedNode = (node: StatementTaker | undefined, assert: Assert): StatementTaker | undefined =>
+  node && {
+    ...reader(node, assert),
+    write: async (statement, target) => node.write(assert(statement), target),
+  };
+
 class JudgedDatabase implements Database {
   readonly kind: Database['kind'];
   /** The records room sends what it sends to a cluster. */
@@ -59,6 +66,7 @@ class JudgedDatabase implements Database {
   readonly openSession?: Database['openSession'];
   readonly copyFolder?: NonNullable<Database['copyFolder']>;
   readonly statementInTime?: Sql;
+  readonly nodeFor?: NonNullable<Database['nodeFor']>;
   readonly #db: Database;
   readonly #assert: Assert;
   readonly #assertDefinition: Assert;
@@ -68,7 +76,8 @@ class JudgedDatabase implements Database {
     this.#assertDefinition = assertDefinition;
     this.#assert = assert;
     this.kind = db.kind;
-    const { openSession, copyFolder, statementInTime } = db;
+    const { openSession, copyFolder, statementInTime, nodeFor } = db;
+    if (nodeFor !== undefined) this.nodeFor = (...of) => judgedNode(nodeFor(...of), assert);
     if (openSession !== undefined) this.openSession = async () => session(await openSession(), assert);
     if (copyFolder !== undefined) this.copyFolder = (copy) => copyFolder.call(db, copy);
     if (statementInTime !== undefined) this.statementInTime = statementInTime;
@@ -84,7 +93,7 @@ class JudgedDatabase implements Database {
     return this.#db.write(this.#assert(statement), target);
   }
   replicaFor(callerId: string): Reader {
-    return reader(this.#db.replicaFor(callerId), this.#assert);
+    return this.nodeFor === undefined ? reader(this.#db.replicaFor(callerId), this.#assert) : this;
   }
   noteWrite(callerId: string) {
     return this.#db.noteWrite(callerId);

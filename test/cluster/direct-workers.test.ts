@@ -1,0 +1,248 @@
+/** The way to a worker is a hint: where it leads nowhere, or to another server, the coordinator answers. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { askWorkersDirectly } from '../../src/cluster/direct-workers.ts';
+import { nameOfNode, Placements } from '../../src/cluster/placements.ts';
+import { hashOfUuid } from '../../src/cluster/uuid-hash.ts';
+import { urlAt, WorkerNode } from '../../src/cluster/worker-node.ts';
+import { type Database, StoreError } from '../../src/database/contract.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { startOptions } from '../../src/service/system-tables.ts';
+import { param, raw, sql, uuid } from '../../src/sql.ts';
+import { CitusCluster, type CitusNode, citusBinaries } from '../support/citus.ts';
+import { openEmbeddedDatabase } from '../support/embedded.ts';
+import { findBinaries, freePort, isolatedUrl, startPostgres } from '../support/postgres.ts';
+import { clusterUrl, schemaFrom } from '../support/service.ts';
+import { until } from '../support/until.ts';
+import { DirectDatabase } from './direct.ts';
+
+const SCHEMA = schemaFrom(readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8'));
+
+describe('the hash of a uuid', () => {
+  test('a uuid has the hash that PostgreSQL gives it', async () => {
+    const db = await openEmbeddedDatabase();
+    const ids = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
+    for (let i = 0; i < 200; i++) ids.push(randomUUID());
+    const rows = await db.rows(
+      sql`SELECT uuid_hash(id) FROM unnest(${param('uuid[]', ids)}) WITH ORDINALITY AS u (id, n) ORDER BY n`,
+    );
+    expect(ids.map(hashOfUuid)).toEqual(rows.map(([hash]) => Number(hash)));
+    await db.close();
+  });
+
+  test('another text has no hash', () => {
+    expect(['', 'x', '../', `${randomUUID()}0`].map(hashOfUuid)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+});
+
+describe('the URL of a worker', () => {
+  test.each([
+    [
+      'postgres://me:pass%40word@coordinator/app?sslmode=verify-full',
+      'postgres://me:pass%40word@w:6/app?sslmode=verify-full',
+    ],
+    ['postgresql://coordinator:5432/app', 'postgresql://w:6/app'],
+    ['postgres://me@/app?host=/run/postgresql&port=5433&options=-c%20a%3Db', 'postgres://me@w:6/app?options=-c+a%3Db'],
+    ['postgres:///app', 'postgres://w:6/app'],
+  ])('the URL of %s keeps all but the machine', (url, wanted) => {
+    expect(urlAt(url, { host: 'w', port: 6 })).toBe(wanted);
+  });
+
+  test('an address of IPv6 has brackets', () => {
+    expect(urlAt('postgres://c/app', { host: 'fd00::7', port: 6 })).toBe('postgres://[fd00::7]:6/app');
+  });
+});
+
+describe('a database without workers', () => {
+  test('an embedded database is refused', async () => {
+    const db = await openEmbeddedDatabase();
+    await expect(askWorkersDirectly(db, { url: 'postgres://x/y', say: () => undefined })).rejects.toThrow(
+      'not a cluster',
+    );
+    await db.close();
+  });
+
+  test('a pooler is refused', async () => {
+    const cluster = { isCluster: true } as Database;
+    const asked = askWorkersDirectly(cluster, { url: 'postgres://x/y?pooler=transaction', say: () => undefined });
+    await expect(asked).rejects.toThrow('a pooler does not lead to workers');
+  });
+});
+
+/** A coordinator that counts what it is asked. */
+function counting(): { readonly db: Database; readonly asked: string[] } {
+  const asked: string[] = [];
+  const answer = async (statement: { readonly text: string }) => {
+    asked.push(statement.text);
+    return [['coordinator']];
+  };
+  return { asked, db: { rows: answer, write: answer } as unknown as Database };
+}
+
+describe.skipIf(findBinaries() === undefined || process.env.TEST_QUICK === '1')('a worker that fails', () => {
+  let server: Awaited<ReturnType<typeof startPostgres>>;
+  beforeAll(async () => {
+    server = await startPostgres({ isOverTcp: true });
+  });
+  afterAll(() => server?.stop());
+
+  test('a worker that cannot be reached leaves reads and writes to the coordinator', async () => {
+    const { db, asked } = counting();
+    const node = new WorkerNode(db, 'postgres://me@c/app', { host: '127.0.0.1', port: await freePort() });
+    expect(await node.rows(raw('SELECT 1'))).toEqual([['coordinator']]);
+    expect(await node.write(raw('INSERT INTO a VALUES (1)'))).toEqual([['coordinator']]);
+    expect(asked.length).toBe(2);
+    await node.close();
+  });
+
+  test('a worker without the table leaves reads and writes to the coordinator', async () => {
+    const { db, asked } = counting();
+    const node = await nodeAtPostgres(db);
+    await node.rows(raw('SELECT * FROM nowhere'));
+    await node.write(raw('INSERT INTO nowhere VALUES (1)'));
+    expect(asked.length).toBe(2);
+    await node.close();
+  });
+
+  test('a write that breaks a constraint is not written again', async () => {
+    const { db, asked } = counting();
+    const node = await nodeAtPostgres(db);
+    await node.write(raw('CREATE TABLE taken (id int PRIMARY KEY)'));
+    await node.write(raw('INSERT INTO taken VALUES (1)'));
+    const again = node.write(raw('INSERT INTO taken VALUES (1)'));
+    await expect(again).rejects.toMatchObject({ kind: 'unique' });
+    expect(asked).toEqual([]);
+    await node.close();
+  });
+
+  test('a write whose connection is lost is not written again', async () => {
+    const { db, asked } = counting();
+    const node = await nodeAtPostgres(db);
+    const lost = node.write(raw('SELECT pg_terminate_backend(pg_backend_pid())'));
+    await expect(lost).rejects.toBeInstanceOf(StoreError);
+    expect(asked).toEqual([]);
+    await node.close();
+  });
+
+  test('a read beyond its time is not read again', async () => {
+    const { db, asked } = counting();
+    const node = await nodeAtPostgres(db);
+    const slow = node.rows(raw('SELECT pg_sleep(10)'), { lane: 'slow', limitMs: 100 });
+    await expect(slow).rejects.toMatchObject({ kind: 'time_limit' });
+    expect(asked).toEqual([]);
+    await node.close();
+  });
+
+  async function nodeAtPostgres(db: Database): Promise<WorkerNode> {
+    const url = await isolatedUrl(server!.url);
+    return new WorkerNode(db, url, { host: '127.0.0.1', port: Number(new URL(url).port) });
+  }
+});
+
+describe.skipIf(clusterUrl === '' || citusBinaries() === undefined)('workers asked directly (distributed)', () => {
+  let cluster: CitusCluster;
+  const direct = new DirectDatabase();
+  let user = '';
+
+  const teamAt = async (worker: CitusNode): Promise<string> => {
+    const placements = await Placements.read(direct.db);
+    for (;;) {
+      const team = randomUUID();
+      if (placements.find('documents', team) !== nameOfNode({ host: '127.0.0.1', port: worker.port })) continue;
+      await direct.db.run(
+        sql`INSERT INTO teams (id, name, created_by_id) VALUES (${uuid(team)}, ${param('text', team)}, ${uuid(user)})`,
+      );
+      return team;
+    }
+  };
+  const insertion = (team: string) => sql`
+    INSERT INTO documents (id, slug, title, status, team_id, owner_id)
+    VALUES (${uuid(randomUUID())}, ${param('text', randomUUID())}, 'a title', 'draft', ${uuid(team)}, ${uuid(user)})
+    RETURNING id`;
+  const count = (team: string) => sql`SELECT count(*) FROM documents WHERE team_id = ${uuid(team)}`;
+
+  beforeAll(async () => {
+    cluster = await CitusCluster.start();
+    const url = direct.connect(await isolatedUrl(cluster.coordinator.url));
+    const db = await openDatabase({ url });
+    await applyMigration(db, SCHEMA, startOptions());
+    const [row] = await db.rows(raw('SELECT gen_random_uuid()'));
+    user = row![0]!;
+    await db.run(sql`INSERT INTO users (id, email) VALUES (${uuid(user)}, 'a@example.org')`);
+    await direct.watch(db);
+  });
+  afterAll(async () => {
+    await direct.db?.close();
+    await cluster?.stop();
+  });
+
+  test('each worker is found at the start', () => {
+    const names = cluster.workers.map(({ port }) => `the worker 127.0.0.1:${port} is asked directly`);
+    expect(direct.said.toSorted()).toEqual(names.toSorted());
+  });
+
+  test('a node reads what the coordinator wrote, and the coordinator what a node wrote', async () => {
+    const team = await teamAt(cluster.workers[0]!);
+    const node = direct.db.nodeFor!('documents', team)!;
+    await direct.db.write(insertion(team));
+    await node.write(insertion(team));
+    expect(await node.rows(count(team))).toEqual([['2']]);
+    expect(await direct.db.rows(count(team))).toEqual([['2']]);
+  });
+
+  test('a table that is not distributed has no node, and another text than an id has none', () => {
+    const { nodeFor } = direct.db;
+    expect(nodeFor!('teams', randomUUID())).toBeUndefined();
+    expect(nodeFor!('documents', '127.0.0.1')).toBeUndefined();
+  });
+
+  test('a node answers for a tenant whose shard has moved away, and another node is known after a while', async () => {
+    const [from, to] = cluster.workers as [CitusNode, CitusNode];
+    const team = await teamAt(from);
+    const former = direct.db.nodeFor!('documents', team)!;
+    await former.write(insertion(team));
+    await cluster.coordinator.query(
+      `SELECT citus_move_shard_placement(get_shard_id_for_distribution_column($4::regclass, $1::uuid),
+                                         '127.0.0.1', $2::int, '127.0.0.1', $3::int, 'block_writes')`,
+      [team, from.port, to.port, `${await schemaOf(direct.db)}.documents`],
+    );
+    await former.write(insertion(team));
+    expect(await former.rows(count(team))).toEqual([['2']]);
+    await until('the new worker is known', () => {
+      const node = direct.db.nodeFor!('documents', team) as WorkerNode | undefined;
+      return node?.address.port === to.port;
+    });
+    expect(await direct.db.nodeFor!('documents', team)!.rows(count(team))).toEqual([['2']]);
+  });
+
+  test('a server that is not the worker is not asked', async () => {
+    const other = await cluster.addNode();
+    const node = new WorkerNode(direct.db, cluster.coordinator.url, { host: '127.0.0.1', port: other.port });
+    const identity = await node.identity();
+    node.prove(identity!, { server: 'another', session: identity!.session });
+    expect(node.isProvenSince(0)).toBe(false);
+    node.prove(identity!, identity);
+    expect(node.isProvenSince(0)).toBe(true);
+    await node.close();
+  });
+
+  test('a killed worker is asked through the coordinator, and directly once it is back', async () => {
+    const [worker] = cluster.workers as [CitusNode];
+    const team = await teamAt(worker);
+    await worker.kill();
+    const node = direct.db.nodeFor!('documents', team);
+    await expect((node ?? direct.db).rows(count(team))).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(direct.db.nodeFor!('documents', team)).toBeUndefined();
+    await worker.start();
+    await direct.knows('documents', team);
+    expect(await direct.db.nodeFor!('documents', team)!.rows(count(team))).toEqual([['0']]);
+  });
+});
+
+async function schemaOf(db: Database): Promise<string> {
+  const [row] = await db.rows(raw('SELECT current_schema()'));
+  return row![0]!;
+}
