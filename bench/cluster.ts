@@ -1,12 +1,16 @@
 /**
  * Measures the cost of a Citus cluster: requests of one client, one after the other, to a service on a coordinator with two workers,
- * beside the same on the partitions of one PostgreSQL. All processes share this machine, so the figure is the overhead alone.
+ * and to one that asks the workers directly, beside the same on the partitions of one PostgreSQL. All processes share this machine, so
+ * the figure is the overhead alone.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { createPasswordPool } from '../src/auth/accounts/passwords.ts';
+import { askWorkersDirectly } from '../src/cluster/direct-workers.ts';
+import { urlAt } from '../src/cluster/worker-node.ts';
 import { readConfig } from '../src/config.ts';
 import type { Database } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
@@ -14,7 +18,7 @@ import { readServerUrl } from '../src/database/server-url.ts';
 import { openLog } from '../src/http/observe/log.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import { type Service, startService } from '../src/service/start-service.ts';
-import { raw } from '../src/sql.ts';
+import { raw, sql, uuid } from '../src/sql.ts';
 import { CitusCluster } from '../test/support/citus.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
@@ -118,7 +122,8 @@ class Contender {
   readonly #service: Service;
   readonly #db: Database;
   readonly #data: string;
-  readonly #client: pg.Client;
+  /** Asks by hand. */
+  #client: pg.Client;
   #headers: Record<string, string> = {};
   readonly #ids = { notes: '', documents: '' };
   #document = { team: '', owner: '' };
@@ -131,12 +136,14 @@ class Contender {
     this.#client = client;
   }
 
-  static async open(server: string, rows: number): Promise<Contender> {
+  /** @param isDirect the workers of a cluster are asked */
+  static async open(server: string, rows: number, isDirect = false): Promise<Contender> {
     const { schema, issues } = parseSchema(SCHEMA, 'distributed.yaml');
     if (schema === undefined) throw new Error(JSON.stringify(issues));
     const data = mkdtempSync(join(tmpdir(), 'bylaw-bench-'));
     const url = await isolatedUrl(server);
-    const db = await openDatabase({ url });
+    const opened = await openDatabase({ url });
+    const db = isDirect ? await askWorkersDirectly(opened, { url, say: () => undefined }) : opened;
     const client = new pg.Client(readServerUrl(url).config);
     await client.connect();
     // As the service asks the partitions.
@@ -146,7 +153,22 @@ class Contender {
     const service = await startService({ config, schema, db, log: openLog('error'), passwords });
     const contender = new Contender(service, db, data, client);
     await contender.#fill(rows);
+    if (isDirect) await contender.#goDirect(url);
     return contender;
+  }
+
+  /** Waits until the service knows the worker of the team, which is then asked by hand too. */
+  async #goDirect(url: string): Promise<void> {
+    const { team } = this.#document;
+    while (this.#db.nodeFor!('notes', team) === undefined) await pause(100);
+    const [[host, port] = []] = await this.#db.rows(sql`
+      SELECT nodename, nodeport
+        FROM citus_shards
+       WHERE table_name = 'notes'::regclass
+         AND shardid = get_shard_id_for_distribution_column('notes', ${uuid(team)})`);
+    await this.#client.end();
+    this.#client = new pg.Client(readServerUrl(urlAt(url, { host: host!, port: Number(port) })).config);
+    await this.#client.connect();
   }
 
   async #fill(rows: number): Promise<void> {
@@ -235,23 +257,22 @@ class Contender {
   }
 }
 
-type Both = readonly [Contender, Contender];
 type Call = (contender: Contender) => Promise<unknown>;
 
 /** Other work of the machine only adds to the time of a call, so the quickest tenth shows what the call takes. */
 const QUICKEST = 0.1;
 
-/** The milliseconds of each call to one PostgreSQL and to the cluster, all in turn. */
+/** The milliseconds of each call to each contender, all in turn. */
 async function race(
-  both: Both,
+  contenders: readonly Contender[],
   calls: readonly Call[],
   seconds: number,
-): Promise<readonly (readonly [number, number])[]> {
-  const times = calls.map(() => both.map((): number[] => []));
+): Promise<readonly (readonly number[])[]> {
+  const times = calls.map(() => contenders.map((): number[] => []));
   const end = performance.now() + seconds * 1000;
   for (let round = 0; round < 5 || performance.now() < end; round++) {
     for (const [c, call] of calls.entries()) {
-      for (const [i, contender] of both.entries()) {
+      for (const [i, contender] of contenders.entries()) {
         for (let n = 0; n < CALLS; n++) {
           const start = performance.now();
           await call(contender);
@@ -261,11 +282,12 @@ async function race(
     }
   }
   const quickest = (taken: readonly number[]) => taken.toSorted((a, b) => a - b)[Math.floor(taken.length * QUICKEST)]!;
-  return times.map(([one, cluster]) => [quickest(one!), quickest(cluster!)] as const);
+  return times.map((taken) => taken.map(quickest));
 }
 
-const inMs = ([one, cluster]: readonly [number, number]): string =>
-  `one PostgreSQL ${one.toFixed(3)} ms, cluster ${cluster.toFixed(3)} ms`;
+const NAMES = ['partitions', 'cluster', 'cluster, workers asked directly'] as const;
+const inMs = (taken: readonly number[]): string =>
+  taken.map((each, i) => `${NAMES[i]} ${each.toFixed(3)} ms`).join(', ');
 
 /** Without these, one PostgreSQL would do less work for each commit than a node of the cluster does. */
 const SAME_SETTINGS = ['fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'autovacuum', 'shared_buffers'];
@@ -289,30 +311,32 @@ async function run({ seconds, rows }: BenchOptions): Promise<void> {
   if (cluster !== undefined) await cluster.coordinator.query('SELECT pg_reload_conf()');
   const server = await startPostgres({ isOverTcp: true, settings: await settingsOf(coordinator) });
   if (server === undefined) throw new Error('this bench needs a PostgreSQL');
-  const both: Contender[] = [];
+  const contenders: Contender[] = [];
   try {
-    for (const url of [server.url, coordinator]) both.push(await Contender.open(url, rows));
-    const pair: Both = [both[0]!, both[1]!];
+    contenders.push(await Contender.open(server.url, rows));
+    for (const isDirect of [false, true]) contenders.push(await Contender.open(coordinator, rows, isDirect));
     for (const [name, statement] of Object.entries(BAREST)) {
-      const [times] = await race(pair, [(contender) => contender.send(name, [statement])], 1);
+      const [times] = await race(contenders, [(contender) => contender.send(name, [statement])], 1);
       console.log(`       ${name}: ${inMs(times!)}`);
     }
     for (const collection of COLLECTIONS) {
       for (const work of Object.keys(LIMITS) as Work[]) {
         const name = `${work} of ${collection}`;
         const calls: Call[] = [(each) => each[work](collection), (each) => each.byHand(work, collection)];
-        const [asked, byHand] = await race(pair, calls, seconds);
-        const [one, cluster] = asked!;
+        const [asked, byHand] = await race(contenders, calls, seconds);
         console.log(`       ${name}: ${inMs(asked!)}; by hand ${inMs(byHand!)}`);
-        const least = (one - byHand![0] + byHand![1]) / one;
-        console.log(
-          `       ${least.toFixed(2)} × if the service added to its statement by hand what it adds on one PostgreSQL`,
-        );
-        verdict(`${name}: a cluster ÷ partitions`, cluster / one, { limit: LIMITS[work], unit: '×' });
+        const [one, ...clusters] = asked!;
+        for (const [i, taken] of clusters.entries()) {
+          const least = (one! - byHand![0]! + byHand![i + 1]!) / one!;
+          console.log(
+            `       ${least.toFixed(2)} × if the service added to its statement by hand what it adds on one PostgreSQL`,
+          );
+          verdict(`${name}: ${NAMES[i + 1]} ÷ partitions`, taken / one!, { limit: LIMITS[work], unit: '×' });
+        }
       }
     }
   } finally {
-    for (const contender of both) await contender.close();
+    for (const contender of contenders) await contender.close();
     await server.stop();
     await cluster?.stop();
   }
@@ -320,7 +344,7 @@ async function run({ seconds, rows }: BenchOptions): Promise<void> {
 
 const bench: Bench = {
   name: 'cluster',
-  question: 'requests of one client to a cluster, and to the partitions of one PostgreSQL',
+  question: 'requests of one client to a cluster, with and without its workers asked directly, and to partitions',
   run,
 };
 export default bench;
