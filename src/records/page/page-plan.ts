@@ -156,8 +156,9 @@ export function askedPage(
   const choice = isFound ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId, order });
   // A plan for all values would expect the related rows of an average record
   const isOpaque = filter !== undefined && filters.at(-1)!.opacity !== undefined;
-  const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly;
-  const isWhole = (request.count ?? 'none') !== 'none' || choice.way?.kind === 'gathered';
+  const isGathered = choice.way?.kind === 'gathered';
+  const isPlannedFor = choice.isPlannedFor || isOpaque || !endsEarly || (isGathered && permit.consultsOthers);
+  const isWhole = (request.count ?? 'none') !== 'none' || isGathered;
   return { ...bound, position, endsEarly, rule, whole: isWhole ? ofAll() : undefined, ...choice, isPlannedFor };
 }
 
