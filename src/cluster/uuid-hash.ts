@@ -7,6 +7,11 @@ const UUID_TEXT = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 const UUID_BYTES = 16;
 /** The start of `hash_bytes`. */
 const START = (0x9e3779b9 + UUID_BYTES + 3_923_095) | 0;
+/** Bits by which the two halves of its `mix` rotate. */
+const MIXING = [
+  [4, 6, 8],
+  [16, 19, 4],
+] as const;
 
 const rotated = (x: number, by: number): number => (x << by) | (x >>> (32 - by));
 
@@ -17,18 +22,14 @@ export function hashOfUuid(uuid: string): number | undefined {
   let a = (START + bytes.readInt32LE(0)) | 0;
   let b = (START + bytes.readInt32LE(4)) | 0;
   let c = (START + bytes.readInt32LE(8)) | 0;
-  a = (a - c) ^ rotated(c, 4);
-  c = (c + b) | 0;
-  b = (b - a) ^ rotated(a, 6);
-  a = (a + c) | 0;
-  c = (c - b) ^ rotated(b, 8);
-  b = (b + a) | 0;
-  a = (a - c) ^ rotated(c, 16);
-  c = (c + b) | 0;
-  b = (b - a) ^ rotated(a, 19);
-  a = (a + c) | 0;
-  c = (c - b) ^ rotated(b, 4);
-  b = (b + a) | 0;
+  for (const [first, second, third] of MIXING) {
+    a = (a - c) ^ rotated(c, first);
+    c = (c + b) | 0;
+    b = (b - a) ^ rotated(a, second);
+    a = (a + c) | 0;
+    c = (c - b) ^ rotated(b, third);
+    b = (b + a) | 0;
+  }
   a = (a + bytes.readInt32LE(12)) | 0;
   c = ((c ^ b) - rotated(b, 14)) | 0;
   a = ((a ^ c) - rotated(c, 11)) | 0;
