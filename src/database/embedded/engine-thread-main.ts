@@ -10,7 +10,7 @@ import type { EngineAnswer, EngineStart } from './engine-socket.ts';
 import { SyncedFolder } from './synced-folder.ts';
 
 /** PostgreSQL's default is 128 MB. The engine's memory holds all of it from the start, and the system caches the files as well. */
-const PARAMS = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'];
+const PARAMS = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'];
 /** `-F` is `fsync = off`. */
 const SYNCED = PARAMS.filter((param) => param !== '-F');
 
