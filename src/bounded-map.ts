@@ -29,7 +29,8 @@ export class BoundedMap<K, V> {
 
   /** Returns the last value that was dropped to make room. */
   set(key: K, value: V): V | undefined {
-    if (!this.#map.delete(key)) this.#weight += this.#weigh?.(key) ?? 1;
+    if (this.#weight > this.#max / 2 ? !this.#map.delete(key) : !this.#map.has(key))
+      this.#weight += this.#weigh?.(key) ?? 1;
     const dropped = this.#weight > this.#max ? this.#dropOldest() : undefined;
     this.#map.set(key, value);
     return dropped;

@@ -135,8 +135,7 @@ export class Estimate {
     this.#statisticsOf = statisticsOf;
     this.#links = linksOf(question, statisticsOf);
     const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
-    const shares = filters.map((test) => shareOf(table, test));
-    this.#filtered = linked * (opaque === undefined ? productOf(shares) : opaque.rows / Math.max(1, table.rows));
+    this.#filtered = linked * (opaque === undefined ? shareOfAll(table, filters) : opaque.rows / Math.max(1, table.rows));
     this.#lookedUp = lookUps.length === 0 ? 0 : costOf(lookUps, statisticsOf);
     this.#filterCost = opaque === undefined ? 0 : costOf(opaque.lookUps, statisticsOf);
     const ordering = table.columns.get(isById ? 'id' : (order?.column ?? ''));
@@ -155,9 +154,7 @@ export class Estimate {
     const walk = range ?? { cost: this.#walk, way: undefined };
     const ofValue = ofRule?.way.kind === 'range' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
     const ofBranches = ofRule?.way.kind === 'branches' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
-    const [best] = [ofBranches, this.#ofOpaque, this.#ofAll]
-      .filter((each) => each !== undefined)
-      .toSorted((a, b) => a.cost - b.cost);
+    const best = cheapest<Costed<FullWay>>([ofBranches, this.#ofOpaque, this.#ofAll]);
     // A walk in vain passes more rows than the range.
     const isOpenEnded = range === undefined && !this.#isSure();
     const limit = isOpenEnded ? Math.max(walk.cost, best?.cost ?? Number.POSITIVE_INFINITY) : walk.cost;
@@ -168,8 +165,7 @@ export class Estimate {
   /** The page is in another order than that of the ids. */
   shortestInOtherOrder(served: readonly ColumnValues[]): ChosenWay {
     const { filters, order, opaque } = this.#question;
-    const rowsOf = (tests: readonly ColumnValues[]): number =>
-      this.#table.rows * productOf(tests.map((test) => shareOf(this.#table, test)));
+    const rowsOf = (tests: readonly ColumnValues[]): number => this.#table.rows * shareOfAll(this.#table, tests);
     // PostgreSQL chooses among all ways to read all rows, but for an index of a search, and related rows.
     if (order === undefined && opaque !== undefined) {
       const isShort = isFoundAlone(opaque) && opaque.rows <= Math.min(MOST_FILTERED, this.#permittedRows);
@@ -178,13 +174,8 @@ export class Estimate {
     const byFilters = { kind: 'gathered', by: 'filters' } as const;
     const least = Math.min(...served.map((test) => rowsOf([test])));
     if (order === undefined) return least <= MOST_FILTERED ? byFilters : undefined;
-    const [best] = [
-      { cost: least * FOUND + rowsOf(filters) * this.#lookedUp, way: byFilters },
-      this.#ofOpaque,
-      this.#ofAll,
-    ]
-      .filter((each) => each !== undefined)
-      .toSorted((a, b) => a.cost - b.cost);
+    const ofFilters = { cost: least * FOUND + rowsOf(filters) * this.#lookedUp, way: byFilters };
+    const best = cheapest<Costed<FullWay>>([ofFilters, this.#ofOpaque, this.#ofAll]);
     const cost = (this.#walked + this.#unordered) * this.#passed();
     return this.#bounded({ cost, way: undefined }, best);
   }
@@ -295,11 +286,11 @@ export class Estimate {
   }
 
   #rangeOf(served: readonly ColumnValues[]) {
-    const costs = served.map((of) => {
+    const ranges = served.map((of) => {
       const share = shareOf(this.#table, of);
       return { cost: RANGE + this.#walked * share * this.#passed(share), way: { kind: 'range', of } as const };
     });
-    return costs.toSorted((a, b) => a.cost - b.cost)[0];
+    return cheapest(ranges);
   }
 
   /** The share of all rows that the rule permits and a walk meets soon. */
@@ -320,26 +311,29 @@ export class Estimate {
   #shortest(branch: Branch): EstimatedBranch {
     const ways = [branch, ...branch.alternatives].map((way) => this.#waysKeys(way));
     // All ways find the same rows, so the narrowest gives their share.
-    const share = Math.min(...ways.map((way) => way.found * way.rest));
-    const costs = ways.map(({ way, keys, keyRows, ofKey, found }) => {
-      const met = Math.max((share / found) * this.#filtered, 1e-9);
-      const read = Math.min(this.#table.rows * ofKey, this.#question.most / met);
-      const looked = way.others > 0 ? 0 : this.#lookedUp;
-      const each = this.#links === undefined ? this.#passed(ofKey) - looked : LINKED;
-      const ofKeys = keyRows * FOUND + keys * RANGE;
-      return {
-        branch: way,
-        cost: ofKeys + keys * read * each,
-        whole: ofKeys / FOUND + this.#table.rows * found,
-      };
-    });
-    const [best] = costs.toSorted((a, b) => a.cost - b.cost);
-    const clustering = this.#table.columns.get(best!.branch.column)?.clustering ?? 0;
-    return { ...best!, share, isClustered: clustering > CLUSTERED };
+    let share = 1;
+    for (const { found, rest } of ways) share = Math.min(share, found * rest);
+    return cheapest(ways.map((way) => this.#estimated(way, share)))!;
+  }
+
+  #estimated({ way, keys, keyRows, ofKey, found }: WaysKeys, share: number): EstimatedBranch {
+    const { rows, columns } = this.#table;
+    const met = Math.max((share / found) * this.#filtered, 1e-9);
+    const read = Math.min(rows * ofKey, this.#question.most / met);
+    const looked = way.others > 0 ? 0 : this.#lookedUp;
+    const each = this.#links === undefined ? this.#passed(ofKey) - looked : LINKED;
+    const ofKeys = keyRows * FOUND + keys * RANGE;
+    return {
+      branch: way,
+      cost: ofKeys + keys * read * each,
+      whole: ofKeys / FOUND + rows * found,
+      share,
+      isClustered: (columns.get(way.column)?.clustering ?? 0) > CLUSTERED,
+    };
   }
 
   /** The keys of a way, the share of all rows that each has and that all have, and the share of these that meet the rest. */
-  #waysKeys(way: Branch) {
+  #waysKeys(way: Branch): WaysKeys {
     const { column, count, isOneRange } = way;
     const known = this.#table.columns.get(column);
     let own = 1;
@@ -373,6 +367,15 @@ interface Costed<Way> {
 const isWhole = ({ isOneRange, count, tests, others }: Branch): boolean =>
   tests.length + others === (isOneRange || count?.kind === 'list' ? 1 : 0);
 
+interface WaysKeys {
+  readonly way: Branch;
+  readonly keys: number;
+  readonly keyRows: number;
+  readonly ofKey: number;
+  readonly found: number;
+  readonly rest: number;
+}
+
 interface EstimatedBranch {
   readonly branch: Branch;
   readonly cost: number;
@@ -393,4 +396,17 @@ const costOf = (lookUps: readonly LookUp[], statisticsOf: StatisticsOf): number 
   sumOf(lookUps.map((each) => LINKED + rowsOfKey(each, statisticsOf) * (FOUND + costOf(each.within, statisticsOf))));
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
-const productOf = (numbers: readonly number[]): number => numbers.reduce((product, each) => product * each, 1);
+
+/** The share of the rows that meet all tests. */
+function shareOfAll(table: TableStatistics, tests: readonly ColumnValues[]): number {
+  let share = 1;
+  for (const test of tests) share *= shareOf(table, test);
+  return share;
+}
+
+/** The first of those that cost the least. */
+function cheapest<T extends { readonly cost: number }>(ways: readonly (T | undefined)[]): T | undefined {
+  let least: T | undefined;
+  for (const way of ways) if (way !== undefined && (least === undefined || way.cost < least.cost)) least = way;
+  return least;
+}
