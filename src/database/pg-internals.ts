@@ -83,9 +83,10 @@ const SMALL_ROW = 4_096;
 /** The high bits of four bytes: set in multi-byte UTF-8. */
 const NOT_ASCII = 0x80808080;
 
+type BytesOfRows = readonly [Buffer, DataView];
+
 /** The text of each cell of a DataRow; -1 bytes are NULL. */
-function cellsOf(bytes: Buffer, from: number, end: number): Cells {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+function cellsOf([bytes, view]: BytesOfRows, from: number, end: number): Cells {
   const count = view.getUint16(from);
   const cells: (string | null)[] = new Array(count);
   // Most cells are ASCII, for which Latin-1 equals UTF-8.
@@ -112,11 +113,16 @@ function isAscii(view: DataView, from: number, end: number): boolean {
 
 /** The driver's parser of answers; `cellsOf` reads rows, because the driver decodes each cell by a separate call. */
 export class CellParser extends Parser {
+  /** Until the last row. */
+  #rows: BytesOfRows | undefined;
+
   override handlePacket(offset: number, code: number, length: number, bytes: Buffer): DriverMessage {
     // `D` is a DataRow; its length counts four bytes before the offset.
+    if (code !== 0x44) this.#rows = undefined;
     if (code !== 0x44) return super.handlePacket(offset, code, length, bytes);
-    const row: DataRow = { name: 'dataRow', fields: cellsOf(bytes, offset, offset + length - 4), bytes: length };
-    return row;
+    if (this.#rows?.[0] !== bytes) this.#rows = [bytes, new DataView(bytes.buffer, bytes.byteOffset, bytes.length)];
+    const fields = cellsOf(this.#rows, offset, offset + length - 4);
+    return { name: 'dataRow', fields, bytes: length } satisfies DataRow as DriverMessage;
   }
 }
 

@@ -17,14 +17,18 @@ interface ShapeMember {
   readonly unquotedJson?: ((cell: string) => string) | undefined;
 }
 
+/** A text after a value that is complete, and after one that lacks its closing quotation mark. */
+type Following = readonly [string, string];
+
 /** The texts around the value of a member; the first begins with the brace. */
 interface Printed {
   /** `"title":`, with the quotation mark of a value that needs nothing else. */
-  readonly open: string;
+  readonly open: Following;
   readonly text: (cell: string) => string;
-  readonly close: string;
+  /** 1: the text after the value begins with its closing quotation mark. */
+  readonly next: 0 | 1;
   /** `"title":null` */
-  readonly none: string;
+  readonly none: Following;
 }
 
 /** Names of members that are shown. The id always is. */
@@ -86,18 +90,16 @@ export class RecordShape {
 
   #text(cells: Cells, from: number, count: number, members?: Members): string {
     let json = '';
+    let at: Printed['next'] = 0;
     for (let i = 0; i < count; i++) {
       if (i > 0 && members?.has(this.#names[i]!) === false) continue;
       const cell = cells[from + i] ?? null;
-      const { open, text, close, none } = this.#printed[i]!;
-      if (cell === null) json += none;
-      else {
-        json += open;
-        json += text(cell);
-        json += close;
-      }
+      const { open, text, next, none } = this.#printed[i]!;
+      json += cell === null ? none[at] : open[at];
+      if (cell !== null) json += text(cell);
+      at = cell === null ? 0 : next;
     }
-    return json;
+    return at === 0 ? json : `${json}"`;
   }
 
   /** The record as policies see it. */
@@ -124,11 +126,12 @@ export class RecordShape {
 
 function printed({ name, toJson, unquotedJson }: Omit<ShapeMember, 'column'>, i: number): Printed {
   const key = `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`;
-  const none = `${key}null`;
   // V8 joins the parts of an answer once, so each part less saves time.
+  const following = (text: string): Following => [text, `"${text}`];
+  const none = following(`${key}null`);
   return unquotedJson === undefined
-    ? { open: key, text: toJson, close: '', none }
-    : { open: `${key}"`, text: unquotedJson, close: '"', none };
+    ? { open: following(key), text: toJson, next: 0, none }
+    : { open: following(`${key}"`), text: unquotedJson, next: 1, none };
 }
 
 function* membersOf(collection: Collection): Iterable<ShapeMember> {

@@ -135,7 +135,8 @@ export class Estimate {
     this.#statisticsOf = statisticsOf;
     this.#links = linksOf(question, statisticsOf);
     const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
-    this.#filtered = linked * (opaque === undefined ? shareOfAll(table, filters) : opaque.rows / Math.max(1, table.rows));
+    this.#filtered =
+      linked * (opaque === undefined ? shareOfAll(table, filters) : opaque.rows / Math.max(1, table.rows));
     this.#lookedUp = lookUps.length === 0 ? 0 : costOf(lookUps, statisticsOf);
     this.#filterCost = opaque === undefined ? 0 : costOf(opaque.lookUps, statisticsOf);
     const ordering = table.columns.get(isById ? 'id' : (order?.column ?? ''));
