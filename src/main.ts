@@ -13,7 +13,7 @@ const { stdout, stderr, stdin, env } = process;
 const MALLOC = { MALLOC_TRIM_THRESHOLD_: '1048576', MALLOC_ARENA_MAX: '2' };
 /**
  * MiB of each half of the young generation. V8 lets it grow to 64 in a heap of 4 GiB, for no speed, and chooses less in a
- * small heap. Beside an embedded engine, which takes most of the time, half as much serves as fast.
+ * small heap. Half as much serves as fast beside an embedded engine, which takes most of the time.
  */
 const HALF = '--max-semi-space-size';
 const isEmbedded = !env.DATABASE_URL && !process.argv.some((arg) => arg.startsWith('--database-url'));
