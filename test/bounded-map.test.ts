@@ -20,6 +20,7 @@ test.each([
   ['a map keeps an entry used when it is full', 4, 'ABCDaE', 'acde'],
   ['a map keeps an entry that is set again', 4, 'ABCDAE', 'acde'],
   ['a map ignores uses before it was half full', 4, 'ABaaCDE', 'bcde'],
+  ['a map ignores that an entry is set again before it is half full', 4, 'ABACDE', 'bcde'],
   ['a map drops the least recently used entry', 4, 'ABCDabcdaE', 'acde'],
   ['a map may hold one entry', 1, 'AaB', 'b'],
 ])('%s', (_, max, uses, keys) => {

@@ -113,7 +113,7 @@ function isAscii(view: DataView, from: number, end: number): boolean {
 
 /** The driver's parser of answers; `cellsOf` reads rows, because the driver decodes each cell by a separate call. */
 export class CellParser extends Parser {
-  /** Until the last row. */
+  /** The bytes of the answer under way; a message that is no row ends it. */
   #rows: BytesOfRows | undefined;
 
   override handlePacket(offset: number, code: number, length: number, bytes: Buffer): DriverMessage {
