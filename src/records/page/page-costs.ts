@@ -200,6 +200,8 @@ export class Estimate {
     const { cost, way } = other;
     const of = first.way?.of;
     if (this.#links !== undefined || this.#isSure(of)) return cost < first.cost ? way : first.way;
+    // Then a walk in vain would cost a page more than it saves.
+    if (way.kind === 'branches' && first.cost > TRY * cost && this.#isKnown) return way;
     const share = of === undefined ? 1 : this.#shareIn(of);
     const passed = this.#passed(share);
     const isByKeys = way.kind === 'gathered' && way.by === 'keys';
@@ -230,6 +232,12 @@ export class Estimate {
     const branches = this.#branches;
     if (branches.length === 0 || !branches.every(({ branch }) => isWhole(branch))) return false;
     return isById || (this.#isOfTable && branches.every(({ isClustered }) => !isClustered));
+  }
+
+  /** Single columns, whose values statistics count, decide which rows match. */
+  get #isKnown(): boolean {
+    const { opaque, lookUps } = this.#question;
+    return opaque === undefined && lookUps.length === 0 && this.#branches.every(({ branch }) => branch.others === 0);
   }
 
   /** The order of the page is about the order of the table. */
