@@ -30,6 +30,13 @@ export function parseJson(bytes: Buffer): unknown {
   return hasInexact ? JSON.parse(text, keepInexact) : JSON.parse(text);
 }
 
+/** The value of a JSON text of a file, whose structure has no limits: its numerals are those of `parseJson`. */
+export const parseFileJson = (text: string): unknown =>
+  MAY_BE_INEXACT.test(text) ? JSON.parse(text, keepInexact) : JSON.parse(text);
+
+/** A fraction, or a negative exponent. Strings have them too; the reviver then finds nothing. */
+const MAY_BE_INEXACT = /[0-9](?:\.[0-9]|[eE]-)/;
+
 /** True if a numeral is inexact. */
 function checkStructure(bytes: Buffer): boolean {
   /** The keys so far of each open object; undefined for a list. */

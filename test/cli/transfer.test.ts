@@ -173,6 +173,24 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     expect(records((await bylaw('export', 'nodes')).stdout)).toEqual([record(1)]);
   });
 
+  test('an int takes no numeral of a file that only rounding makes an int, and a float takes its nearest double', async () => {
+    const { bylaw } = await newDatabase();
+    const rounded = '{"name":"a","size":9007199254740991.4}';
+    const exact = '{"name":"b","size":90071992547409910e-1,"ratio":1.00000000000000000001,"note":"1.5"}';
+    for (const [name, text, line] of [
+      ['numerals.ndjson', `${exact}\n${rounded}\n`, 2],
+      ['numerals.json', `[${exact},${rounded}]`, 1],
+    ] as const) {
+      const { code, stderr } = await bylaw('import', 'nodes', file(name, text));
+      const place = `${join(folder, name)}:${line}`;
+      const expected = 'expected a whole number within ±9007199254740991, found 9007199254740991.4';
+      expect([code, stderr]).toEqual([1, `${place}: \`size\`: ${expected}\n1 error; nothing was stored\n`]);
+    }
+    expect(await bylaw('import', 'nodes', file('exact.ndjson', exact))).toMatchObject({ code: 0 });
+    const stored = { name: 'b', size: 9007199254740991, ratio: 1, note: '1.5' };
+    expect(records((await bylaw('export', 'nodes')).stdout)).toMatchObject([stored]);
+  });
+
   test.each([
     ['a.ndjson', '{"name": "a"}\n\n{"name": \n[1]\n', [':3: cannot be read as JSON', ':4: expected a JSON object']],
     [

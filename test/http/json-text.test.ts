@@ -1,7 +1,7 @@
 /** The structure of a JSON text is checked before it is parsed, and no numeral is rounded to an int. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { JSON_LIMITS, JsonStructureError, parseJson } from '../../src/http/json-text.ts';
+import { JSON_LIMITS, JsonStructureError, parseFileJson, parseJson } from '../../src/http/json-text.ts';
 import { InexactNumeral } from '../../src/policy/values.ts';
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text));
@@ -76,12 +76,14 @@ describe('numerals', () => {
     '1e-400',
   ])('%s is no int, and the nearest double for a float', (text) => {
     expect(parse(`{"n":[${text}]}`)).toEqual({ n: [new InexactNumeral(text)] });
+    expect(parseFileJson(`{"n":[${text}]}`)).toEqual({ n: [new InexactNumeral(text)] });
   });
 
   test.each(['1.0', '1e3', '10e-1', '1.50e1', '0.1', '-0.0', '1.5', '1e300', '9007199254740993', '0e-5'])(
     '%s is the number that JSON.parse reads',
     (text) => {
       expect(parse(text)).toBe(JSON.parse(text));
+      expect(parseFileJson(text)).toBe(JSON.parse(text));
     },
   );
 });

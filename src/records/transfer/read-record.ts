@@ -1,6 +1,6 @@
 /** A record of a file, checked against its collection: every error at once, each at its line. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import type { Scalar } from '../../policy/values.ts';
+import { InexactNumeral, type Scalar } from '../../policy/values.ts';
 import { newRecordId } from '../../record-id.ts';
 import { ID_KIND } from '../../schema/fields/index.ts';
 import type { Collection } from '../../schema/model/model.ts';
@@ -150,6 +150,6 @@ function elementsGiven(value: unknown, isText: boolean): readonly unknown[] | un
 const LONGEST_SHOWN = 60;
 
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'nothing';
+  const text = value instanceof InexactNumeral ? value.text : (JSON.stringify(value) ?? 'nothing');
   return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`;
 }

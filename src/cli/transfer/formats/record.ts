@@ -1,3 +1,4 @@
+import { parseFileJson } from '../../../http/json-text.ts';
 import type { SourceRecord } from '../../../records/transfer/read-record.ts';
 import { reasonOf } from '../../../thrown.ts';
 
@@ -18,7 +19,7 @@ export interface RecordWriter {
 export function recordOfJson(text: string, line: number): SourceRecord {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseFileJson(text);
   } catch (error) {
     return { line, isText: false, error: `cannot be read as JSON: ${reasonOf(error)}` };
   }
