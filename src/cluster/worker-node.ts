@@ -160,8 +160,8 @@ export class WorkerNode {
     } catch (error) {
       failure = error;
       this.#noteLoss(error);
-      const isOfStatement = toStoreError(error) instanceof StoreError || isTransient(error);
-      if (isOfStatement || mayBeCommitted(error, true)) throw error;
+      if (toStoreError(error) instanceof StoreError || isTransient(error)) throw error;
+      if (mayBeCommitted(error, true)) throw new StoreError('unavailable', error);
       return undefined;
     } finally {
       lease.release(isConnectionLoss(failure));

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { askWorkersDirectly } from '../../src/cluster/direct-workers.ts';
 import { nameOfNode, Placements } from '../../src/cluster/placements.ts';
 import { hashOfUuid } from '../../src/cluster/uuid-hash.ts';
@@ -72,6 +72,10 @@ describe('a database without workers', () => {
   });
 });
 
+/** The hash of this id shows whether a cluster hashes as we do. */
+const HASHED = '5f0e6a1c-3d92-4b7e-8c41-a9d27be3f608';
+const ONE_SHARD = { tables: { documents: 1 }, shards: [[1, -(2 ** 31), 2 ** 31 - 1, 1]] };
+
 /** A coordinator that counts what it is asked. */
 function counting(): { readonly db: Database; readonly asked: string[] } {
   const asked: string[] = [];
@@ -127,6 +131,15 @@ describe.skipIf(findBinaries() === undefined || process.env.TEST_QUICK === '1')(
     await node.close();
   });
 
+  test('a write that ends with an internal error, of which the outcome is unknown, is 503 and not written again', async () => {
+    const { db, asked } = counting();
+    const node = await nodeAtPostgres(db);
+    const broken = node.write(raw(`DO $$ BEGIN RAISE EXCEPTION 'of Citus' USING ERRCODE = 'XX000'; END $$`));
+    await expect(broken).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(asked).toEqual([]);
+    await node.close();
+  });
+
   test('a read beyond its time is not read again', async () => {
     const { db, asked } = counting();
     const node = await nodeAtPostgres(db);
@@ -134,6 +147,42 @@ describe.skipIf(findBinaries() === undefined || process.env.TEST_QUICK === '1')(
     await expect(slow).rejects.toMatchObject({ kind: 'time_limit' });
     expect(asked).toEqual([]);
     await node.close();
+  });
+
+  test('the catalogue is read again after 5 seconds, and no worker is known after 15 without it', async () => {
+    const url = await isolatedUrl(server!.url);
+    const port = Number(new URL(url).port);
+    const db = await openDatabase({ url });
+    const catalogue = { hash: hashOfUuid(HASHED), workers: [{ group: 1, host: '127.0.0.1', port }], ...ONE_SHARD };
+    let reads = 0;
+    let isAway = false;
+    const rows: Database['rows'] = async (statement) => {
+      if (statement.text.includes('pg_dist_node')) {
+        if (isAway) throw new StoreError('unavailable', undefined);
+        reads++;
+        return [[JSON.stringify(catalogue)]];
+      }
+      if (!statement.text.includes('master_run_on_worker')) return db.rows(statement);
+      const [[identity] = []] = await db.rows(raw((statement.values[2] as string[])[0]!));
+      return [['127.0.0.1', String(port), identity!]];
+    };
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const coordinator = { isCluster: true, rows, close: () => db.close() } as unknown as Database;
+    const asked = await askWorkersDirectly(coordinator, { url, say: () => undefined });
+    try {
+      const isKnownAfter = (milliseconds: number): boolean => {
+        vi.advanceTimersByTime(milliseconds);
+        return asked.nodeFor!('documents', HASHED) !== undefined;
+      };
+      expect([isKnownAfter(0), isKnownAfter(4_999), reads]).toEqual([true, true, 1]);
+      expect(isKnownAfter(2)).toBe(true);
+      await until('the catalogue was read again', () => reads === 2);
+      isAway = true;
+      expect([isKnownAfter(14_990), isKnownAfter(20), reads]).toEqual([true, false, 2]);
+    } finally {
+      vi.useRealTimers();
+      await asked.close();
+    }
   });
 
   async function nodeAtPostgres(db: Database): Promise<WorkerNode> {

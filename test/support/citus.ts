@@ -30,6 +30,9 @@ shared_buffers = 64MB
 fsync = off
 `;
 
+/** Changes the folder of a node before its first start. Its parent is the home of the account that runs the servers. */
+export type PrepareNode = (data: string, owner: ReturnType<typeof unprivilegedOwner>) => Promise<void>;
+
 export class CitusNode {
   readonly url: string;
   readonly port: number;
@@ -46,7 +49,7 @@ export class CitusNode {
     this.url = `postgres://postgres@${HOST}:${port}/postgres`;
   }
 
-  static async make(bin: string, folder: string, name: string): Promise<CitusNode> {
+  static async make(bin: string, folder: string, name: string, prepare: PrepareNode): Promise<CitusNode> {
     const owner = unprivilegedOwner();
     const data = join(folder, name);
     const common = { cwd: '/', env: { PATH: process.env.PATH, TZ: 'UTC' }, ...owner };
@@ -58,6 +61,7 @@ export class CitusNode {
     const port = await freePort();
     const own = `${SETTINGS}port = ${port}\nunix_socket_directories = '${folder}'\n`;
     await appendFile(join(data, 'postgresql.conf'), own);
+    await prepare(data, owner);
     return new CitusNode(bin, data, port, owner);
   }
 
@@ -67,7 +71,7 @@ export class CitusNode {
     for (;;) {
       const server = spawn(join(this.#bin, 'postgres'), ['-D', this.#data], {
         cwd: '/',
-        env: { PATH: process.env.PATH, TZ: 'UTC' },
+        env: { PATH: process.env.PATH, TZ: 'UTC', HOME: dirname(this.#data) },
         stdio: 'ignore',
         ...this.#owner,
       });
@@ -101,23 +105,25 @@ export class CitusCluster {
   readonly workers: CitusNode[] = [];
   readonly #folder: string;
   readonly #bin: string;
+  readonly #prepare: PrepareNode;
 
-  private constructor(bin: string, folder: string, coordinator: CitusNode) {
+  private constructor(bin: string, folder: string, prepare: PrepareNode, coordinator: CitusNode) {
     this.#bin = bin;
     this.#folder = folder;
+    this.#prepare = prepare;
     this.coordinator = coordinator;
   }
 
   /** @param workers 0: the coordinator is a server with the extension, and no more */
-  static async start(workers = 2): Promise<CitusCluster> {
+  static async start(workers = 2, prepare: PrepareNode = async () => undefined): Promise<CitusCluster> {
     const bin = citusBinaries();
     if (bin === undefined) throw new Error('no PostgreSQL here has the extension Citus');
     const folder = await mkdtemp(join(tmpdir(), 'bylaw-citus-'));
     const owner = unprivilegedOwner();
     if (owner !== undefined) await chown(folder, owner.uid, owner.gid);
     await mkdir(folder, { recursive: true });
-    const coordinator = await CitusNode.make(bin, folder, 'coordinator');
-    const cluster = new CitusCluster(bin, folder, coordinator);
+    const coordinator = await CitusNode.make(bin, folder, 'coordinator', prepare);
+    const cluster = new CitusCluster(bin, folder, prepare, coordinator);
     await coordinator.start();
     await coordinator.query('CREATE EXTENSION citus');
     if (workers > 0) await coordinator.query('SELECT citus_set_coordinator_host($1, $2)', [HOST, coordinator.port]);
@@ -134,7 +140,7 @@ export class CitusCluster {
 
   /** A server with the extension, which the coordinator does not know yet. */
   async addNode(): Promise<CitusNode> {
-    const worker = await CitusNode.make(this.#bin, this.#folder, `worker-${this.workers.length + 1}`);
+    const worker = await CitusNode.make(this.#bin, this.#folder, `worker-${this.workers.length + 1}`, this.#prepare);
     await worker.start();
     await worker.query('CREATE EXTENSION citus');
     this.workers.push(worker);
