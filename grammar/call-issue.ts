@@ -26,6 +26,8 @@ const FOREIGN_QUANTIFIERS: ReadonlyMap<string, string> = new Map([
 const VALUES: ReadonlyMap<string, string> = new Map([
   ['now', '@now'],
   ['current_timestamp', '@now'],
+  ['today', '@today'],
+  ['current_date', '@today'],
   ['auth.uid', '@request.auth.id'],
   ['current_user', '@request.auth.id'],
   ['auth.email', '@request.auth.email'],

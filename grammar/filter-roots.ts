@@ -1,5 +1,5 @@
 /**
- * The words with `@` in the filter of a query: `@me` and `@now`. Other words get an error that proposes a
+ * The words with `@` in the filter of a query: `@me`, `@now` and `@today`. Other words get an error that proposes a
  * spelling.
  */
 import { type PolicyIssue, replacing } from './policy-error.ts';
@@ -35,6 +35,6 @@ export function filterIssue(names: readonly Name[], span: Span): Omit<PolicyIssu
 
 const unknown = (message: string, span: Span): Omit<PolicyIssue, 'severity'> => ({
   code: 'path_unknown',
-  message: `${message}; expected a member of the record, a \`$name\` of the params, \`@me\` or \`@now\``,
+  message: `${message}; expected a member of the record, a \`$name\` of the params, \`@me\`, \`@now\` or \`@today\``,
   span,
 });

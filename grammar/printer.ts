@@ -80,8 +80,9 @@ const printAncestors = ({ path, by }: Ancestors): string => `ancestors(${printPa
 
 const printList = ({ items }: List): string => `[${items.map(printOperand).join(', ')}]`;
 
-function printNow({ offset }: Now): string {
-  return offset === undefined ? '@now' : `@now ${offset.sign} ${offset.amount}${offset.unit}`;
+function printNow({ isDay, offset }: Now): string {
+  const word = isDay ? '@today' : '@now';
+  return offset === undefined ? word : `${word} ${offset.sign} ${offset.amount}${offset.unit}`;
 }
 
 function rootOf({ root, variable }: Path): string {

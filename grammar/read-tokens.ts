@@ -8,7 +8,7 @@ import { overNames } from './limits.ts';
 import { type PolicyIssue, replacing } from './policy-error.ts';
 import { nearest } from './suggest.ts';
 import type { Dialect, Name, Now, Numeral, Operand, Param, Path, Root, Span, Text } from './syntax.ts';
-import { JSON_NUMBER, RESERVED, spanOf } from './tokens.ts';
+import { JSON_NUMBER, NOW_WORDS, RESERVED, spanOf } from './tokens.ts';
 
 export interface TokenReport {
   readonly dialect: Dialect;
@@ -193,7 +193,7 @@ function incomplete({ root, span }: Path): TokenIssue {
 
 /** The roots of a policy's paths. */
 export const PATH_ROOTS: readonly string[] = [...ROOTS.keys(), ...[...SOURCES.keys()].map((key) => `@request.${key}`)];
-const ROOT_TEXTS: readonly string[] = PATH_ROOTS.toSpliced(ROOTS.size, 0, '@now');
+const ROOT_TEXTS: readonly string[] = PATH_ROOTS.toSpliced(ROOTS.size, 0, ...NOW_WORDS);
 
 function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
   const [first, second] = names as readonly [Name, Name?];
@@ -206,8 +206,9 @@ function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
       '`@request` alone is not a value; expected `@request.auth`, `@request.query` or `@request.data` and a name';
     return reportIssue(report, { code: 'path_incomplete', message, span });
   }
-  if (found === '@now') {
-    return reportIssue(report, { code: 'path_unknown', message: '`@now` is a datetime and has no parts', span });
+  if (found === '@now' || found === '@today') {
+    const type = found === '@now' ? 'datetime' : 'date';
+    return reportIssue(report, { code: 'path_unknown', message: `\`${found}\` is a ${type} and has no parts`, span });
   }
   const near =
     FOREIGN_ROOTS.get(found.toLowerCase()) ??
@@ -335,15 +336,20 @@ export interface Shift {
 
 export function readNow(token: IToken, shift: Shift | undefined, report: TokenReport): Now {
   const span = spanOf(token);
-  if (shift === undefined) return { kind: 'now', seconds: 0, span };
+  const day = token.image === '@today' ? { isDay: true as const } : {};
+  if (shift === undefined) return { kind: 'now', ...day, seconds: 0, span };
   const { amount, unit } = readDuration(shift.duration, report);
+  if (day.isDay && SECONDS[unit] % SECONDS.d !== 0 && amount !== 0) {
+    const message = `\`@today\` moves by whole days, found ${shift.duration.image}; expected d or w`;
+    reportIssue(report, { code: 'duration_malformed', message, span: spanOf(shift.duration) });
+  }
   const seconds = amount * SECONDS[unit] * (shift.sign === '-' ? -1 : 1) + 0;
   if (Math.abs(seconds) > LONGEST) {
     const message = 'a duration of more than a thousand years; expected a shorter one';
     reportIssue(report, { code: 'duration_too_long', message, span: spanOf(shift.duration) });
   }
   const whole = { start: span.start, end: spanOf(shift.duration).end };
-  return { kind: 'now', seconds, offset: { sign: shift.sign, amount, unit }, span: whole };
+  return { kind: 'now', ...day, seconds, offset: { sign: shift.sign, amount, unit }, span: whole };
 }
 
 function readDuration(token: IToken, report: TokenReport): { readonly amount: number; readonly unit: Unit } {

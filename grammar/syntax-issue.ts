@@ -224,7 +224,7 @@ function afterOperand(found: UnexpectedToken): Given {
     token.tokenType === t.Minus ||
     (token.tokenType === t.Numeral && token.image.startsWith('-'))
   ) {
-    const message = `${describe(token)}; the language has no arithmetic except a duration after \`@now\``;
+    const message = `${describe(token)}; the language has no arithmetic except a duration after \`@now\` or \`@today\``;
     return { code: 'no_arithmetic', message, span: t.spanOf(token) };
   }
   const doubled = doubledQuote(before, token);
@@ -351,7 +351,11 @@ function missingOperand(found: UnexpectedToken): Given {
   const what = before?.tokenType === t.Comparison ? 'a value' : 'a condition';
   if (token?.tokenType === t.CallName) return unknownFunction(found, at);
   if (token?.tokenType === t.Duration) {
-    return { code: 'duration_misplaced', message: `a duration may only follow \`@now +\` or \`@now -\``, span };
+    return {
+      code: 'duration_misplaced',
+      message: `a duration may only follow \`+\` or \`-\` after \`@now\` or \`@today\``,
+      span,
+    };
   }
   if (token?.tokenType === t.Open && before?.tokenType === t.Comparison) {
     const list = listInParentheses(found);

@@ -138,9 +138,14 @@ export interface List {
   readonly items: readonly (Text | Numeral | Bool | Null)[];
   readonly span: Span;
 }
-/** `@now`, `@now - 24h`, `@now + 7d`. `seconds` is signed; `amount` and `unit` are as written. */
+/**
+ * `@now`, `@now - 24h`, `@now + 7d`; `@today`, `@today + 7d`. `seconds` is signed; `amount` and `unit` are as
+ * written.
+ */
 export interface Now {
   readonly kind: 'now';
+  /** `@today`: the day of the request, in the time zone of the schema. */
+  readonly isDay?: true;
   readonly seconds: number;
   readonly offset?: { readonly sign: '+' | '-'; readonly amount: number; readonly unit: 's' | 'm' | 'h' | 'd' | 'w' };
   readonly span: Span;

@@ -75,7 +75,9 @@ export const Truth = createToken({
   label: '`true` or `false`',
 });
 export const Null = createToken({ name: 'Null', pattern: pattern(words('null')), label: 'null' });
-export const Now = createToken({ name: 'Now', pattern: /@now(?![A-Za-z0-9_.])/, label: '@now' });
+/** The instant of the request, and the day of that instant. */
+export const NOW_WORDS = ['@now', '@today'] as const;
+export const Now = createToken({ name: 'Now', pattern: /@(?:now|today)(?![A-Za-z0-9_.])/, label: '@now' });
 export const AtPath = createToken({
   name: 'AtPath',
   pattern: /@[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]*)*/,
@@ -185,7 +187,8 @@ export const SPELLINGS: ReadonlyMap<TokenType, readonly string[]> = new Map<Toke
   [Comparison, COMPARE_OPS],
   [Quantifier, QUANTIFIERS],
   [Truth, ['true', 'false']],
-  ...[IsNull, IsNotNull, And, Or, Not, As, By, Now, Count, Ancestors, Plus, Minus]
+  [Now, NOW_WORDS],
+  ...[IsNull, IsNotNull, And, Or, Not, As, By, Count, Ancestors, Plus, Minus]
     .concat(Open, Close, OpenList, CloseList, Comma)
     .map((type) => [type, [labelOf(type)]] as const),
 ]);

@@ -25,7 +25,7 @@ export const TERMINALS: ReadonlyMap<string, Terminal> = new Map<string, Terminal
   ['CallName', { ebnf: '[A-Za-z_] [A-Za-z0-9_]*   /* before "(" */', pattern: new RegExp(`^q${STEP}$`) }],
   ['Truth', { words: ['true', 'false'] }],
   ['Null', { words: ['null'] }],
-  ['Now', { words: ['@now'] }],
+  ['Now', { words: ['@now', '@today'] }],
   ['Open', { words: ['('] }],
   ['Close', { words: [')'] }],
   ['OpenList', { words: ['['] }],

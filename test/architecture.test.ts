@@ -239,8 +239,10 @@ test('no constraint is deferred to the commit: a statement fails at once, on eve
  * `type === 'int'` in any place but the entry of the type. `kind` is the kind of a node of the syntax tree, and `typeof` knows the
  * types of JavaScript.
  */
-const ASKS_TYPE_BY_NAME =
-  /(?<!typeof .*)(?<!\bkind )(?:===|!==) '(?:string|bool|int|float|datetime)'|case '(?:int|float|datetime)':|includes\('(?:int|float|datetime)'\)/;
+const TYPE_NAMES = 'int|float|datetime|date';
+const ASKS_TYPE_BY_NAME = new RegExp(
+  `(?<!typeof .*)(?<!\\bkind )(?:===|!==) '(?:string|bool|${TYPE_NAMES})'|case '(?:${TYPE_NAMES})':|includes\\('(?:${TYPE_NAMES})'\\)`,
+);
 
 test('the entry of a field type holds all of it: no other file of src compares with the name of a type', () => {
   const own = files

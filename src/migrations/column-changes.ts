@@ -1,5 +1,6 @@
 /** The steps from the columns of an existing table to those of the schema. */
 import { isFoldedCopy } from '../policy/fold.ts';
+import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { empty, ident, raw, type Sql, sql } from '../sql.ts';
 import type { ActualColumn } from './catalog.ts';
 import { requireOnline } from './online-ddl.ts';
@@ -148,11 +149,27 @@ export class ColumnChanges {
       const rewrites = `${what}; that writes every row again, and blocks the table meanwhile`;
       return (await this.#t.isLarge()) ? { sql: change, rewrites } : { sql: change };
     }
+    const lossless = await this.#losslessConversion(column, existing);
+    if (lossless !== undefined) {
+      const rewrites = `${what}; that writes every row again, and blocks the table meanwhile`;
+      return { sql: sql`${change} USING ${lossless}`, ...((await this.#t.isLarge()) && { rewrites }) };
+    }
     return {
       sql: sql`${change} USING ${ident(column.name)}::text::${raw(column.type)}`,
       destructive: `${what}; values that do not fit are changed, or make the migration fail`,
       values: { table: this.#t.actual.name, column: this.#t.stored(column.name) },
     };
+  }
+
+  /** From and to strings, where every value is the same afterwards. */
+  async #losslessConversion(column: Column, existing: ActualColumn): Promise<Sql | undefined> {
+    const stored = ident(this.#t.stored(column.name));
+    const name = ident(column.name);
+    if (column.type === STRING_COLUMN) return textFormOf(existing.type)?.print(name);
+    const form = existing.type === STRING_COLUMN ? textFormOf(column.type) : undefined;
+    if (form === undefined) return undefined;
+    const isOther = await this.#t.exists(sql`${stored} IS NOT NULL AND NOT ${form.isPrinted(stored)}`);
+    return isOther ? undefined : form.parse(name);
   }
 
   async #require(column: Column): Promise<readonly Step[]> {
@@ -190,6 +207,10 @@ export class ColumnChanges {
     return check === undefined ? [] : [{ sql: sql`${this.#alter} DROP CONSTRAINT ${ident(check.name)}` }];
   }
 }
+
+const STRING_COLUMN = FIELD_KINDS.string.column;
+const textFormOf = (columnType: string) =>
+  Object.values(FIELD_KINDS).find(({ column, text }) => column === columnType && text !== undefined)?.text;
 
 /** The value that existing rows without one get. */
 function valueOfExisting({ columnDefault, fill }: Column): Sql | undefined {

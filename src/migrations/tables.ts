@@ -173,7 +173,7 @@ function fillOf(value: Default, type: Field['type']): string | undefined {
     case 'constant':
       return FIELD_KINDS[type].literal(value.value);
     case 'now':
-      return 'now()';
+      return value.zone === undefined ? 'now()' : `(now() AT TIME ZONE ${quotedText(value.zone)})::date`;
     case 'auth':
       return undefined;
   }

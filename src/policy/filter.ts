@@ -124,7 +124,7 @@ function kindIn(value: unknown): string {
 }
 
 /** Named conditions are those of the schema's author. */
-const withoutConditions = ({ collections, roles }: Catalog): Catalog => ({ collections, roles });
+const withoutConditions = ({ conditions, ...catalog }: Catalog): Catalog => catalog;
 
 export class Filter {
   readonly #plan: FilterPlan;

@@ -15,7 +15,7 @@ import type { Scalar } from './values.ts';
 
 /**
  * The types that the two sides may have. `same`: types that can be equal; `ordered`: strings, numbers,
- * datetimes; `element`: a value and a list; `holder`: a list and a value, or two strings; `text`: two
+ * dates and times; `element`: a value and a list; `holder`: a list and a value, or two strings; `text`: two
  * strings; `search`: a field with `search: true`, and a string that is not a field's.
  */
 type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text' | 'search';
@@ -111,8 +111,8 @@ function ordering(
 }
 
 /**
- * Orders two present values of one type: numbers by value, strings by code point (datetimes and
- * ids are ASCII).
+ * Orders two present values of one type: numbers by value, strings by code point (dates, times
+ * and ids are ASCII).
  */
 export function rank(left: Scalar, right: Scalar): number {
   if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
@@ -164,7 +164,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: '>=',
     mirror: '>',
     holds: (left, right) => rank(left, oneValue(right)) < 0,
-    doc: 'less: strings by code point, numbers by value, datetimes earlier',
+    doc: 'less: strings by code point, numbers by value, dates and times earlier',
     examples: ['@record.due_at < @now', '@record.score < 10'],
   }),
   '<=': ordering('<=', {
@@ -181,7 +181,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: '<=',
     mirror: '<',
     holds: (left, right) => rank(left, oneValue(right)) > 0,
-    doc: 'greater: strings by code point, numbers by value, datetimes later',
+    doc: 'greater: strings by code point, numbers by value, dates and times later',
     examples: ['@record.created_at > @now - 24h'],
   }),
   '>=': ordering('>=', {

@@ -2,6 +2,7 @@
 import type { SqlType } from '../sql.ts';
 import {
   parseBool,
+  parseDate,
   parseDatetime,
   parseFloatText,
   parseInt53,
@@ -31,6 +32,8 @@ export interface ScalarKind {
   readonly truth?: true;
   /** `@now` is one of its values. */
   readonly instant?: true;
+  /** `@today` is one of its values. */
+  readonly day?: true;
   /** Text of a query parameter. */
   readText(text: string): Scalar | undefined;
   /** A value of a JSON body or of the caller's own record. `"5"` is not an int here. */
@@ -56,6 +59,13 @@ function correctedDatetime(text: string): string | undefined {
   if (parts === null) return undefined;
   const [, day, minutes = '00:00', seconds = ':00', zone = 'Z'] = parts;
   return `${day}T${minutes}${seconds}${zone.toUpperCase()}`;
+}
+
+const CLOSE_TO_DATE = /^(\d{4})[-/.]?(\d\d?)[-/.]?(\d\d?)(?:[ Tt].*)?$/;
+
+function correctedDate(text: string): string | undefined {
+  const [, year, month = '', day = ''] = CLOSE_TO_DATE.exec(text) ?? [];
+  return year && `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
 }
 
 const define = <Name extends string>(kinds: Readonly<Record<Name, ScalarKind>>): typeof kinds => kinds;
@@ -95,6 +105,15 @@ export const SCALARS = define({
     readJson: readString(parseDatetime),
     literal: { code: 'datetime_malformed', expected: '`2024-01-31T12:00:00Z`', corrected: correctedDatetime },
   },
+  date: {
+    label: 'date',
+    sqlType: 'date',
+    ordered: true,
+    day: true,
+    readText: parseDate,
+    readJson: readString(parseDate),
+    literal: { code: 'date_malformed', expected: '`2024-01-31`', corrected: correctedDate },
+  },
 });
 export type ScalarType = keyof typeof SCALARS;
 
@@ -117,6 +136,8 @@ export const isWhole = (type: ValueType): boolean => scalarOf(type).numbers === 
 export const isText = (type: ValueType): boolean => scalarOf(type).text === true;
 export const isTruth = (type: ValueType): boolean => scalarOf(type).truth === true;
 export const isInstant = (type: ValueType): boolean => scalarOf(type).instant === true;
+
+export const isDay = (type: ValueType): boolean => scalarOf(type).day === true;
 
 /** The words of a type in messages. */
 export const describeType = (type: ValueType): string => (isTo(type) ? `id of \`${type.id}\`` : SCALARS[type].label);

@@ -18,6 +18,8 @@ export interface Catalog {
   readonly roles: ReadonlyMap<string, unknown>;
   /** The named conditions of a schema file; filters of queries have none. */
   readonly conditions?: ReadonlyMap<string, NamedCondition>;
+  /** The time zone of `@today`; default: UTC. */
+  readonly timezone?: string | undefined;
 }
 /** `is_member(team: teams)`: expanded by the checker wherever it is called. */
 export interface NamedCondition {
@@ -173,7 +175,7 @@ export interface RequestOperand {
 }
 /**
  * A literal already of its final type. int: number; float: number; datetime: canonical
- * `YYYY-MM-DDTHH:MM:SS.ffffffZ`; id: lower-case uuid. A number literal that is not an integer and
+ * `YYYY-MM-DDTHH:MM:SS.ffffffZ`; date: `YYYY-MM-DD`; id: lower-case uuid. A number literal that is not an integer and
  * meets an int keeps type 'float': comparison is by value, never rounded. A numeral that doubles
  * cannot hold exactly has `exact` (its decimal source), and comparison is against that exact
  * decimal value.
@@ -186,10 +188,12 @@ export interface LiteralOperand {
   readonly list: boolean;
   readonly span: Span;
 }
-interface NowOperand {
+export interface NowOperand {
   readonly kind: 'now';
   readonly seconds: number;
-  readonly type: 'datetime';
+  readonly type: 'datetime' | 'date';
+  /** Given for `@today`. */
+  readonly zone?: string;
   readonly span: Span;
 }
 

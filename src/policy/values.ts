@@ -127,6 +127,53 @@ function offsetSeconds(sign: string | undefined, hours = '0', minutes = '0'): nu
   return sign === '-' ? -seconds : seconds;
 }
 
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
+
+/** `YYYY-MM-DD`, which is canonical; the years 0001 to 9999. */
+export function parseDate(text: string): string | undefined {
+  const match = text.length === 10 ? DATE.exec(text) : null;
+  if (match === null) return undefined;
+  const [year, month, day] = match.slice(1).map(Number) as [number, number, number];
+  return year >= 1 && exists({ year, month, day, hour: 0, minute: 0, second: 0 }) ? text : undefined;
+}
+
+const FIRST_DAY = FIRST_INSTANT.slice(0, 10);
+const LAST_DAY = LAST_INSTANT.slice(0, 10);
+/** Zones come from schemas, so there are few. */
+const dayFormats = new Map<string, Intl.DateTimeFormat>();
+
+function dayFormatOf(zone: string): Intl.DateTimeFormat {
+  const known = dayFormats.get(zone);
+  if (known !== undefined) return known;
+  const parts = { era: 'short', year: 'numeric', month: '2-digit', day: '2-digit' } as const;
+  const format = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', { timeZone: zone, ...parts });
+  dayFormats.set(zone, format);
+  return format;
+}
+
+/** The default of `timezone:`. */
+export const UTC = 'UTC';
+
+/** The day of a canonical instant in a time zone, moved. Total: clamps to the years 0001 to 9999. */
+export function dayOf(instant: string, zone: string, seconds = 0): string {
+  const day = zone === UTC ? instant.slice(0, 10) : localDay(instant, zone);
+  return addSeconds(`${day}T00:00:00.000000Z`, seconds).slice(0, 10);
+}
+
+/** The value of `@now` or `@today`. */
+export const movedNow = (
+  now: string,
+  { seconds, zone }: { readonly seconds: number; readonly zone?: string },
+): string => (zone === undefined ? addSeconds(now, seconds) : dayOf(now, zone, seconds));
+
+function localDay(instant: string, zone: string): string {
+  const parts = new Map<string, string>();
+  for (const { type, value } of dayFormatOf(zone).formatToParts(Date.parse(instant))) parts.set(type, value);
+  if (parts.get('era') !== 'AD') return FIRST_DAY;
+  const year = parts.get('year')!.padStart(4, '0');
+  return year.length > 4 ? LAST_DAY : `${year}-${parts.get('month')}-${parts.get('day')}`;
+}
+
 /** Takes canonical text. Total: clamps to the years 0001 to 9999. */
 export function addSeconds(canonical: string, seconds: number): string {
   if (seconds === 0) return canonical;

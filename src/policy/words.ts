@@ -134,6 +134,10 @@ export const ROOT_DOCS: Readonly<Record<string, NameDoc>> = {
     forms: ['@now', '@now - 24h', '@now + 7d'],
     doc: 'the instant of the request, the same in every part of it; units are s, m, h, d, w',
   },
+  '@today': {
+    forms: ['@today', '@today + 7d'],
+    doc: 'the day of the request in the `timezone` of the schema, for date fields; units are d, w',
+  },
 };
 
 /** The variable that a quantifier or `count` binds. */

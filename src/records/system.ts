@@ -8,7 +8,7 @@ import type { Collection, Default, Field } from '../schema/model/model.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
 import type { Store } from './access-context.ts';
 import { everyTenant } from './scope.ts';
-import { type ColumnValue, withFoldedCopies } from './write/input.ts';
+import { type ColumnValue, valueOfDefault, withFoldedCopies } from './write/input.ts';
 
 /**
  * Values by the names of fields and belongs_to relations, each already of its type; also `id` and, for
@@ -60,8 +60,7 @@ export async function findSystem(
 
 /** The service has no caller here, so a default from `@request.auth` gives nothing. */
 function defaultValue(otherwise: Default | undefined): unknown {
-  if (otherwise?.kind === 'now') return datetimeOf(new Date());
-  return otherwise?.kind === 'constant' ? otherwise.value : undefined;
+  return otherwise?.kind === 'auth' ? undefined : valueOfDefault(otherwise, datetimeOf(new Date()));
 }
 
 type NamedColumn = Pick<Field, 'name' | 'column'>;

@@ -24,6 +24,7 @@ import {
   readRegister,
   readRoles,
   readSessions,
+  readTimezone,
   readUploads,
 } from './model/settings.ts';
 import { readTenantLayouts } from './model/tenant-layouts.ts';
@@ -75,6 +76,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     audit: readAuditSettings(shape),
     limits: readLimits(shape, settings),
     uploads: readUploads(shape, settings),
+    timezone: catalog.timezone,
     origins: readOrigins(shape, settings),
     proxies: readProxies(shape, settings),
     seed: shape.seed,
@@ -85,6 +87,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
 
 /** The part of a schema that policies may know, before its own policies are read. */
 export interface SchemaCatalog extends Catalog {
+  readonly timezone: string;
   readonly collections: ReadonlyMap<string, Bare>;
 }
 
@@ -110,10 +113,11 @@ function readDeclarations(source: SchemaSource) {
   if (isEmptyObject(raw)) report(NO_COLLECTIONS);
   const { file: shape, broken } = readShape(raw, report);
   const roles = readRoles(shape, report);
-  const declared = declareCollections(shape, { report, broken });
+  const timezone = readTimezone(shape, report);
+  const declared = declareCollections(shape, { report, broken, timezone });
   const collections = readTenantLayouts(declared, { file: shape, report, broken });
-  const conditions = readConditions(shape, { source, catalog: { collections, roles } });
-  const catalog: SchemaCatalog = { collections, roles, conditions: conditions.conditions };
+  const conditions = readConditions(shape, { source, catalog: { collections, roles, timezone } });
+  const catalog: SchemaCatalog = { collections, roles, timezone, conditions: conditions.conditions };
   return { shape, roles, collections, catalog, broken: new Set([...broken, ...conditions.broken]) };
 }
 

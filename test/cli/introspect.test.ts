@@ -32,6 +32,7 @@ CREATE TABLE seats (id uuid PRIMARY KEY, room bigint, place bigint, UNIQUE (room
 CREATE TABLE reserved (id uuid PRIMARY KEY, "limit" bigint, expand text, owner uuid REFERENCES users);
 CREATE TABLE legacy (id serial PRIMARY KEY, note text);
 CREATE TABLE rates (region text, day date, rate numeric, PRIMARY KEY (region, day));
+CREATE TABLE kinds (id uuid PRIMARY KEY, born date NOT NULL DEFAULT CURRENT_DATE, ended date DEFAULT '9999-12-31');
 CREATE TABLE heap (note text);
 CREATE TABLE auth (id uuid PRIMARY KEY);
 CREATE VIEW open_projects AS SELECT * FROM projects WHERE state = 'open';
@@ -47,6 +48,13 @@ const DECLARED = {
   badges: {
     relations: {
       user: { kind: 'belongs_to', collection: 'users', required: true, unique: true, on_delete: 'cascade' },
+    },
+    ...nothing,
+  },
+  kinds: {
+    fields: {
+      born: { type: 'date', required: true, default: '@today' },
+      ended: { type: 'date', default: '9999-12-31' },
     },
     ...nothing,
   },
@@ -112,7 +120,7 @@ const COMMENTS = [
   '#   rates: its primary key is (region, day); expected one column `id` of type uuid',
 ];
 
-describe.skipIf(inject('postgresUrl') === '')('a database of seventeen tables', () => {
+describe.skipIf(inject('postgresUrl') === '')('a database of eighteen tables', () => {
   let url: string;
   let client: pg.Client;
   let folder: string;
@@ -140,7 +148,7 @@ describe.skipIf(inject('postgresUrl') === '')('a database of seventeen tables', 
 
   test('the draft declares fitting columns, and gives reasons for the others', async () => {
     const { code, stdout, stderr } = await bylaw('introspect', url);
-    expect([code, stderr]).toEqual([0, '6 tables adopted, 5 need changes first, 6 cannot be collections\n']);
+    expect([code, stderr]).toEqual([0, '7 tables adopted, 5 need changes first, 6 cannot be collections\n']);
     expect(parse(stdout)).toEqual({ collections: DECLARED });
     const places = COMMENTS.map((text) => stdout.indexOf(text));
     expect(COMMENTS.filter((_, i) => places[i] === -1)).toEqual([]);

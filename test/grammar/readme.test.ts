@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PATH_ROOTS } from '../../grammar/read-tokens.ts';
-import { CHANGE_CALLS, COMPARE_OPS, SPELLINGS } from '../../grammar/tokens.ts';
+import { CHANGE_CALLS, COMPARE_OPS, NOW_WORDS, SPELLINGS } from '../../grammar/tokens.ts';
 import { examine } from '../../src/policy/check/checker.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import type { Action } from '../../src/policy/types.ts';
@@ -16,11 +16,11 @@ const context = (action: Action, collection = 'documents') => ({ catalog: SAMPLE
 describe('the reference for authors', () => {
   it('the reference knows every operator, word, function and name of the grammar', () => {
     expect(Object.keys(OPERATORS).sort()).toEqual([...COMPARE_OPS].sort());
-    const parts = ['as', 'by', 'true', 'false', '@now'];
+    const parts = ['as', 'by', 'true', 'false', ...NOW_WORDS];
     const words = [...SPELLINGS.values()].flat().filter((text) => /[a-z<=>]/.test(text) && !parts.includes(text));
     const known = [OPERATORS, CONNECTIVES, FUNCTIONS].flatMap((table) => Object.keys(table));
     expect(known.sort()).toEqual([...words, ...CHANGE_CALLS].sort());
-    expect(Object.keys(ROOT_DOCS).sort()).toEqual([...PATH_ROOTS, '@now'].sort());
+    expect(Object.keys(ROOT_DOCS).sort()).toEqual([...PATH_ROOTS, ...NOW_WORDS].sort());
   });
 
   it.each(Object.values(OPERATORS).flatMap(({ symbol, examples }) => examples.map((example) => [symbol, example])))(

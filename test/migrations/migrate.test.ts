@@ -251,6 +251,48 @@ describe.each(KINDS)('a migration on %s', (kind) => {
   });
 });
 
+/** Values of each type as a string holds them, and a string that is near one. */
+const TEXT_FORMS = [
+  { type: 'date', values: ['0001-01-01', '2024-02-29', '9999-12-31'], others: ['2023-02-29', '0000-01-01', 'today'] },
+];
+
+describe.each(KINDS)('a migration to and from strings on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind, postgresUrl);
+  });
+  afterAll(() => db?.close());
+  const valuesOf = (type: string) =>
+    schemaOf(collections(`  values: { fields: { v: { type: ${type}, index: true } } }\n`));
+  const stored = async () => (await db.rows(raw('SELECT v FROM "values" ORDER BY id'))).map(([v]) => v);
+
+  it.each(TEXT_FORMS)(
+    'values of $type keep their text, and other strings need consent',
+    async ({ type, values, others }) => {
+      await applyMigration(db, valuesOf('string'));
+      await db.run(raw('TRUNCATE "values"'));
+      const insert = (n: number, text: string) =>
+        db.run(raw(`INSERT INTO "values" (id, v) VALUES ('01900000-0000-7000-8000-00000000000${n}', '${text}')`));
+      for (const [i, value] of values.entries()) await insert(i, value);
+      await db.run(raw(`INSERT INTO "values" (id) VALUES ('01900000-0000-7000-8000-00000000000a')`));
+      const expected = [...values, null];
+      for (const to of [type, 'string', type]) {
+        expect((await planMigration(db, valuesOf(to))).destructive).toEqual([]);
+        await applyMigration(db, valuesOf(to));
+        expect(await stored()).toEqual(expected);
+      }
+      await applyMigration(db, valuesOf('string'));
+      for (const other of others) {
+        await insert(9, other);
+        expect((await planMigration(db, valuesOf(type))).destructive, other).toHaveLength(1);
+        await db.run(raw(`DELETE FROM "values" WHERE id = '01900000-0000-7000-8000-000000000009'`));
+      }
+      const [rewritten] = (await planMigration(db, valuesOf(type), { largeFrom: 0 })).destructive;
+      expect(rewritten).toMatchObject({ kind: 'rewrites' });
+    },
+  );
+});
+
 describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {

@@ -313,7 +313,9 @@ function scalar(operand: CheckedOperand, world: Bound): Maybe {
     case 'literal':
       return literalValues(operand)[0];
     case 'now':
-      return shifted(world.request.now, operand.seconds);
+      return operand.zone === undefined
+        ? shifted(world.request.now, operand.seconds)
+        : today(world.request.now, operand.zone, operand.seconds);
     case 'count':
       return counted(operand, world);
   }
@@ -424,7 +426,7 @@ function fromJson(value: unknown, type: ValueType): Maybe {
     if (type === 'int') return Number.isSafeInteger(value) ? value : undefined;
     return type === 'float' && Number.isFinite(value) ? value : undefined;
   }
-  const isWritten = type === 'string' || type === 'datetime' || typeof type === 'object';
+  const isWritten = type === 'string' || type === 'datetime' || type === 'date' || typeof type === 'object';
   return typeof value === 'string' && isWritten ? fromText(value, type) : undefined;
 }
 
@@ -445,6 +447,8 @@ export function fromText(text: string, type: ValueType): Maybe {
       return jsonNumber(text);
     case 'datetime':
       return instant(text);
+    case 'date':
+      return /^\d{4}-\d\d-\d\d$/.test(text) ? instant(`${text}T00:00:00Z`)?.slice(0, 10) : undefined;
   }
 }
 
@@ -470,6 +474,17 @@ function instant(text: string): string | undefined {
   const utc = new Date(asIfUtc.getTime() - offset).toISOString();
   if (utc.length !== 24 || utc < '0001') return undefined;
   return `${utc.slice(0, 19)}.${fractionDigits.padEnd(6, '0')}Z`;
+}
+
+/** The day there, by the offset of the zone. The first and the last day are its limits. */
+function today(now: string, timeZone: string, seconds: number): string {
+  const at = Date.parse(now);
+  const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }).formatToParts(at);
+  const zone = parts.find(({ type }) => type === 'timeZoneName')!.value;
+  const [, sign, hours, minutes, rest = '0'] = /^GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(zone)!;
+  const offset = sign === undefined ? 0 : Number(hours) * 3600 + Number(minutes) * 60 + Number(rest);
+  const there = shifted(now, sign === '-' ? -offset : offset);
+  return shifted(`${there.slice(0, 10)}T00:00:00.000000Z`, seconds).slice(0, 10);
 }
 
 /** Instants beyond the years 0001 to 9999 stop at their ends. */

@@ -250,7 +250,7 @@ class Reader {
 
   /** The type of what is neither a literal nor a query parameter. */
   #declared(operand: Operand, elements: Elements): ValueType | undefined {
-    if (operand.kind === 'now') return 'datetime';
+    if (operand.kind === 'now') return operand.isDay ? 'date' : 'datetime';
     if (operand.kind === 'count') return 'int';
     if (operand.kind !== 'path') return undefined;
     const named = this.#named(operand, elements);
@@ -283,7 +283,15 @@ class Reader {
         return named.kind === 'query' ? requestOf('query', named.name, type) : named.operand;
       }
       case 'now':
-        return { kind: 'now', seconds: operand.seconds, type: 'datetime', span: SPAN };
+        return operand.isDay
+          ? {
+              kind: 'now',
+              seconds: operand.seconds,
+              type: 'date',
+              zone: this.#at.catalog.timezone ?? 'UTC',
+              span: SPAN,
+            }
+          : { kind: 'now', seconds: operand.seconds, type: 'datetime', span: SPAN };
       case 'count':
         return this.#counted(operand, elements);
       case 'ancestors':
@@ -462,7 +470,7 @@ function literal(item: Item, type: ValueType): LiteralOperand {
       if (type !== 'bool') throw new Misfit('a bool against another type');
       return literalOf(item.value, 'bool');
     case 'text': {
-      if (type !== 'string' && type !== 'datetime' && typeof type !== 'object')
+      if (type !== 'string' && type !== 'datetime' && type !== 'date' && typeof type !== 'object')
         throw new Misfit('a text against another type');
       const value = fromText(item.value, type);
       if (value === undefined) throw new Misfit(`${JSON.stringify(item.value)} is not of its type`);

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { SCALARS } from '../../src/policy/scalar-types.ts';
 import {
   addSeconds,
+  dayOf,
   parseBool,
+  parseDate,
   parseDatetime,
   parseFloatText,
   parseInt53,
@@ -84,6 +86,41 @@ describe('the readers of request values', () => {
     '2024-01-01T00:00:00Z\n',
   ])('the readers reject %j', (text) => {
     expect(parseDatetime(text)).toBeUndefined();
+  });
+
+  it.each([
+    ['2024-02-29', '2024-02-29'],
+    ['0001-01-01', '0001-01-01'],
+    ['9999-12-31', '9999-12-31'],
+    ['2023-02-29', undefined],
+    ['1900-02-29', undefined],
+    ['0000-12-31', undefined],
+    ['2024-00-10', undefined],
+    ['2024-1-01', undefined],
+    ['2024-01-01T00:00:00Z', undefined],
+    ['10000-01-01', undefined],
+    ['2024-01-01\n', undefined],
+  ])('the reader of dates takes %j as %j', (text, canonical) => {
+    expect(parseDate(text)).toBe(canonical);
+  });
+
+  it.each([
+    ['UTC', '2024-02-28T23:59:59.999999Z', '2024-02-28'],
+    ['Pacific/Kiritimati', '2024-02-28T09:59:59.999999Z', '2024-02-28'],
+    ['Pacific/Kiritimati', '2024-02-28T10:00:00.000000Z', '2024-02-29'],
+    ['America/New_York', '2024-03-10T04:59:59.000000Z', '2024-03-09'],
+    ['America/New_York', '2024-07-10T04:00:00.000000Z', '2024-07-10'],
+    ['America/New_York', '0001-01-01T00:00:00.000000Z', '0001-01-01'],
+    ['Asia/Tokyo', '9999-12-31T23:59:59.999999Z', '9999-12-31'],
+    ['Asia/Tokyo', '0099-06-15T00:00:00.500000Z', '0099-06-15'],
+  ])('the day in %s of %s is %s', (zone, instant, day) => {
+    expect(dayOf(instant, zone)).toBe(day);
+  });
+
+  it('days move by whole days, and stop at the ends of the calendar', () => {
+    expect(dayOf('2024-02-28T12:00:00.000000Z', 'UTC', 86_400)).toBe('2024-02-29');
+    expect(dayOf('2024-02-28T12:00:00.000000Z', 'UTC', 86_400 * 1e7)).toBe('9999-12-31');
+    expect(dayOf('2024-02-28T12:00:00.000000Z', 'Asia/Tokyo', -86_400 * 1e7)).toBe('0001-01-01');
   });
 
   it('datetime arithmetic keeps microseconds, and stops at the ends of the calendar', () => {

@@ -87,6 +87,22 @@ describe('the JSON values of fields', () => {
     ).toEqual(['too_small', '2026-01-01T00:30:00.000000Z']);
   });
 
+  it('date takes days of the calendar, and compares bounds', () => {
+    expect(read(FIELD_KINDS.date, ['2024-02-29', '2023-02-29', '2024-02-29T00:00:00Z', 20240229, null])).toEqual([
+      '2024-02-29',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+    ]);
+    const bounds = { min: '2024-01-01', max: '2024-12-31' };
+    expect(read(FIELD_KINDS.date, ['2023-12-31', '2024-01-01', '2025-01-01'], bounds)).toEqual([
+      'too_small',
+      '2024-01-01',
+      'too_large',
+    ]);
+  });
+
   it('id takes UUIDs in any letter case', () => {
     expect(read(ID_KIND, ['0190B0A0-0000-7000-8000-00000000000A', '0190b0a000007000800000000000000a', 5])).toEqual([
       '0190b0a0-0000-7000-8000-00000000000a',
@@ -112,6 +128,7 @@ describe('cells of PostgreSQL', () => {
       '"9999-12-31T23:59:59.999999Z"',
       '9999-12-31T23:59:59.999999Z',
     ],
+    [FIELD_KINDS.date, '0001-01-01', '"0001-01-01"', '0001-01-01'],
     [
       ID_KIND,
       '0190b0a0-0000-7000-8000-00000000000a',

@@ -23,7 +23,7 @@ const owned = (text: string): string =>
 const TYPES: readonly (readonly [type: string, says: string])[] = [
   ['text', 'did you mean `string`?'],
   ['boolean', 'did you mean `bool`?'],
-  ['date', 'did you mean `datetime`?'],
+  ['timestamp', 'did you mean `datetime`?'],
   ['number', '`int` is for whole numbers, `float` for others'],
   ['json', 'bylaw has no JSON type'],
   ['uuid', 'a belongs_to under `relations`'],

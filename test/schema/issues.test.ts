@@ -64,10 +64,10 @@ function fixed(text: string): string {
   return lines.join('\n');
 }
 
-it.each(['text', 'boolean', 'date', 'admin', 'public', 'authenticated', 'owner', '[admin, public]'])(
+it.each(['text', 'boolean', 'timestamp', 'admin', 'public', 'authenticated', 'owner', '[admin, public]'])(
   'the fix for %s is valid',
   (word) => {
-    const isType = ['text', 'boolean', 'date'].includes(word);
+    const isType = ['text', 'boolean', 'timestamp'].includes(word);
     const text = `collections:
   a:
     fields: { f: ${isType ? word : 'string'} }

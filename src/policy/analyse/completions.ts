@@ -8,7 +8,7 @@ import { ME } from '../../../grammar/filter-roots.ts';
 import { LIMITS } from '../../../grammar/limits.ts';
 import { PATH_ROOTS, SECONDS } from '../../../grammar/read-tokens.ts';
 import type { Span } from '../../../grammar/syntax.ts';
-import { CHANGE_CALLS, COMPARE_OPS, QUANTIFIERS } from '../../../grammar/tokens.ts';
+import { CHANGE_CALLS, COMPARE_OPS, NOW_WORDS, QUANTIFIERS } from '../../../grammar/tokens.ts';
 import { examineOnce } from '../check/checker.ts';
 import { HOLDS } from '../operators.ts';
 import type { CatalogCollection, CheckContext, Checked, CheckedCompare, KnownName, KnownNames } from '../types.ts';
@@ -353,6 +353,7 @@ class Completer {
       case 'false':
         return this.#endings();
       case '@now':
+      case '@today':
         return this.#operandTails;
       case '[':
         return this.#isStart ? [`] ${HOLDS} ${this.#value}`] : [']'];
@@ -376,7 +377,7 @@ class Completer {
 }
 
 /** Words that are values and not names. */
-const VALUE_WORDS: ReadonlySet<string> = new Set(['true', 'false', '@now']);
+const VALUE_WORDS: ReadonlySet<string> = new Set(['true', 'false', ...NOW_WORDS]);
 const ENDS: ReadonlySet<string> = new Set([')', ']', ',']);
 const RANGING: ReadonlySet<string> = new Set([...QUANTIFIERS, 'count', 'ancestors']);
 /** The end of a count that is compared, so that it is a condition. */

@@ -27,7 +27,7 @@ import {
   type ToManyPath,
   type Verdict,
 } from '../types.ts';
-import { addSeconds, own, type Scalar } from '../values.ts';
+import { movedNow, own, type Scalar } from '../values.ts';
 import { memberName } from '../visit.ts';
 
 type KleeneValue = boolean | undefined;
@@ -265,7 +265,7 @@ class Evaluation {
       case 'literal':
         return { value: operand.value };
       case 'now':
-        return { value: addSeconds(this.#situation.request.now, operand.seconds) };
+        return { value: movedNow(this.#situation.request.now, operand) };
       case 'request':
         return this.#requestValue(operand);
       case 'column':

@@ -177,7 +177,7 @@ const isFloatSide = (side: Side): boolean =>
   !isWhole(side.operand.type);
 
 function unordered({ op, opSpan }: Compare, type: ValueType): CheckIssue {
-  const message = `\`${op}\` compares strings, numbers and datetimes, not ${describeType(type)}; expected \`=\` or \`!=\``;
+  const message = `\`${op}\` compares strings, numbers, dates and times, not ${describeType(type)}; expected \`=\` or \`!=\``;
   return { code: 'type_unordered', message, span: opSpan };
 }
 

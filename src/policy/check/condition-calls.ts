@@ -11,6 +11,7 @@ import { readLiteral } from './literals.ts';
 import { readAs } from './params.ts';
 import { type BoundParameter, type CheckIssue, type Place, recordStart } from './place.ts';
 import { resolve } from './resolve.ts';
+import { nowOperand } from './sides.ts';
 import { sizeOf } from './size.ts';
 
 export interface Head {
@@ -116,10 +117,10 @@ export function bindArgument(parameter: Parameter, argument: Operand, place: Pla
     case 'path':
       return bindPath(parameter, argument, place);
     case 'now': {
-      const operand = { kind: 'now', seconds: argument.seconds, type: 'datetime', span: argument.span } as const;
-      return fits('datetime', parameter.type)
+      const operand = nowOperand(argument, place.catalog);
+      return fits(operand.type, parameter.type)
         ? argumentOf(operand)
-        : place.report(unfit(parameter, 'datetime', argument));
+        : place.report(unfit(parameter, operand.type, argument));
     }
     case 'text':
     case 'number':

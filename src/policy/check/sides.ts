@@ -1,5 +1,6 @@
-import type { Compare, Count, Elements, List, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
-import type { CheckedOperand, CountOperand, RequestOperand } from '../types.ts';
+import type { Compare, Count, Elements, List, Now, Null, Operand, Path, Span } from '../../../grammar/syntax.ts';
+import type { Catalog, CheckedOperand, CountOperand, NowOperand, RequestOperand } from '../types.ts';
+import { UTC } from '../values.ts';
 import { resolveAncestors } from './ancestors.ts';
 import type { Literal } from './literals.ts';
 import { paramOf } from './params.ts';
@@ -43,7 +44,7 @@ export function sideOf(operand: Operand, at: Comparing): Side | undefined {
     case 'list':
       return { kind: 'list', list: operand, span };
     case 'now':
-      return { kind: 'fixed', operand: { kind: 'now', seconds: operand.seconds, type: 'datetime', span }, span };
+      return { kind: 'fixed', operand: nowOperand(operand, at.catalog), span };
     case 'count': {
       const count = at.count(operand);
       return count && { kind: 'fixed', operand: count, span };
@@ -60,6 +61,11 @@ export function sideOf(operand: Operand, at: Comparing): Side | undefined {
     }
   }
 }
+
+export const nowOperand = ({ isDay, seconds, span }: Now, { timezone }: Pick<Catalog, 'timezone'>): NowOperand =>
+  isDay
+    ? { kind: 'now', seconds, type: 'date', zone: timezone ?? UTC, span }
+    : { kind: 'now', seconds, type: 'datetime', span };
 
 function pathSide(path: Path, at: Comparing): Side | undefined {
   const named = resolve(path, at);

@@ -76,6 +76,7 @@ const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
   ['record', '@record'],
   ['next', '@next'],
   ['now', '@now'],
+  ['today', '@today'],
   ['request', '@request'],
   ['auth', '@request.auth'],
   ['query', '@request.query'],
@@ -158,7 +159,7 @@ export function unknownMember(path: Path, place: Place): undefined {
     const message = `unknown name \`${name}\`; did you mean \`${replacement}\`?`;
     return place.report({ code: 'name_unknown', message, span, ...replacing(span, replacement) });
   };
-  if (name === 'now' || name === 'me') return instead(`@${name}`);
+  if (name === 'now' || name === 'today' || name === 'me') return instead(`@${name}`);
   if (place.params !== undefined && Object.hasOwn(place.params, name)) return instead(`$${name}`);
   const near = nearest(name, names);
   if (near !== undefined) return instead(near);

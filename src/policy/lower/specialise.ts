@@ -19,11 +19,12 @@ import type {
   ColumnOperand,
   CountOperand,
   LiteralOperand,
+  NowOperand,
   PolicyRequest,
   RequestOperand,
   Scope,
 } from '../types.ts';
-import { addSeconds, own, type Scalar } from '../values.ts';
+import { addSeconds, dayOf, movedNow, own, type Scalar } from '../values.ts';
 import { isList } from '../visit.ts';
 
 /**
@@ -43,9 +44,7 @@ const STATES = 5;
 interface SlotOperand {
   readonly kind: 'slot';
   readonly slot: number;
-  readonly operand:
-    | RequestOperand
-    | { readonly kind: 'now'; readonly seconds: number; readonly type: 'datetime'; readonly list?: false };
+  readonly operand: RequestOperand | (Omit<NowOperand, 'span'> & { readonly list?: false });
 }
 export interface PlannedCount extends Omit<CountOperand, 'condition' | 'nullable' | 'span'> {
   readonly condition: Planned;
@@ -176,7 +175,7 @@ class Planner {
   slot(operand: SlotOperand['operand'], isNeedle = false): number {
     const key = JSON.stringify(
       operand.kind === 'now'
-        ? [operand.seconds]
+        ? [operand.seconds, operand.zone]
         : [operand.source, operand.name, operand.type, operand.list, ...(isNeedle ? ['needle'] : [])],
     );
     const known = this.#known.get(key);
@@ -194,8 +193,7 @@ class Planner {
       return { state: () => state, present: () => true, value: () => value };
     }
     if (operand.kind === 'now') {
-      const { seconds } = operand;
-      return { state: () => PRESENT, present: () => true, value: ({ now }) => addSeconds(now, seconds) };
+      return { state: () => PRESENT, present: () => true, value: ({ now }) => movedNow(now, operand) };
     }
     const slot = this.slot(operand);
     const state = ({ states }: Binding): number => states[slot]!;
@@ -328,7 +326,8 @@ function readSlot(
   { request, values, index }: SlotReading,
 ): number {
   if (operand.kind === 'now') {
-    values[index] = addSeconds(request.now, operand.seconds);
+    const { seconds, zone } = operand;
+    values[index] = zone === undefined ? addSeconds(request.now, seconds) : dayOf(request.now, zone, seconds);
     return PRESENT;
   }
   const { source, name } = operand;

@@ -4,7 +4,7 @@ import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
 import { fold, foldedColumn } from '../../policy/fold.ts';
 import type { Row } from '../../policy/types.ts';
-import type { Scalar } from '../../policy/values.ts';
+import { dayOf, type Scalar } from '../../policy/values.ts';
 import {
   addError,
   type ErrorDetail,
@@ -255,7 +255,7 @@ export function valueOfDefault(value: Default | undefined, now: string, auth: Ro
     case 'constant':
       return value.value;
     case 'now':
-      return now;
+      return value.zone === undefined ? now : dayOf(now, value.zone);
     case 'auth':
       return (auth[value.name] ?? undefined) as Scalar | undefined;
   }

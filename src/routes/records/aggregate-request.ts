@@ -118,7 +118,7 @@ class AggregateReader {
     const { label, ordered } = scalarOf(type);
     if (measure.kind === 'sum' || measure.kind === 'avg')
       return isNumeric(type) ? measure : `expected a number, found ${label}`;
-    return ordered ? measure : `${label} has no order; expected a string, a number or a datetime`;
+    return ordered ? measure : `${label} has no order; expected a string, a number, a date or a time`;
   }
 
   sort(names: readonly string[]): AggregateRequest['sort'] {

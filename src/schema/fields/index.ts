@@ -1,6 +1,7 @@
 /** The field types. A new one is its file and its line here. */
 import type { ScalarType } from '../../policy/scalar-types.ts';
 import { bool } from './bool.ts';
+import { date } from './date.ts';
 import { datetime } from './datetime.ts';
 import { float } from './float.ts';
 import { id } from './id.ts';
@@ -8,7 +9,14 @@ import { int } from './int.ts';
 import type { FieldKind } from './kind.ts';
 import { string } from './string.ts';
 
-export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = { string, bool, int, float, datetime };
+export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
+  string,
+  bool,
+  int,
+  float,
+  datetime,
+  date,
+};
 export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
 export const ID_KIND: FieldKind = id;
 

@@ -4,7 +4,7 @@
  */
 import type { ScalarKind, ScalarType } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
-import { quotedText } from '../../sql.ts';
+import { quotedText, raw, type Sql, sql } from '../../sql.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -33,6 +33,16 @@ interface Adoption {
   readonly note?: string;
   /** The column's DEFAULT as YAML; undefined: a schema cannot say it. */
   defaultOf(expression: string): string | undefined;
+}
+
+/** Given if a column of text becomes one of this type, and back, where nothing is lost. */
+interface TextForm {
+  /** The value as the text that `fromJson` reads back. */
+  print(column: Sql): Sql;
+  /** True of a text that `print` prints. */
+  isPrinted(text: Sql): Sql;
+  /** The value of such a text. */
+  parse(text: Sql): Sql;
 }
 
 export interface FieldKind {
@@ -66,6 +76,7 @@ export interface FieldKind {
   typescript(constraints: Constraints): string;
   /** The way in which columns of existing tables are adopted. */
   readonly adoption: Adoption;
+  readonly text?: TextForm;
 }
 
 /** The parts of a kind that policies decide, and those that most kinds share. */
@@ -78,6 +89,22 @@ export const asInPolicies = ({
   literal: (value) => (typeof value === 'string' ? quotedText(value) : String(value)),
   hasColumnDefault: true,
 });
+
+/** A type whose canonical text is the one that PostgreSQL prints and reads. */
+export const asText = (column: string, isPrinted: TextForm['isPrinted']): TextForm => ({
+  print: (value) => sql`${value}::text`,
+  isPrinted,
+  parse: (text) => sql`${text}::${raw(column)}`,
+});
+
+/** Reads the JSON of a type whose values are canonical strings that compare as they sort. */
+export const readerOf =
+  ({ readJson }: ScalarKind, expected: string): FieldKind['fromJson'] =>
+  (value, constraints) => {
+    const canonical = readJson(value);
+    if (typeof canonical !== 'string') return reject('wrong_type', `expected ${expected}`);
+    return outsideBounds(canonical, constraints) ?? { value: canonical };
+  };
 
 export interface Rejected {
   readonly error: Rejection;

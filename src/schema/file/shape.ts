@@ -1,6 +1,7 @@
 /** The shape of a schema file. `bylaw.schema.json` and the tables of docs/schema.md are generated from it. */
 import { z } from 'zod';
 import { ACTIONS } from '../../policy/types.ts';
+import { UTC } from '../../policy/values.ts';
 import { SCALAR_TYPES } from '../fields/index.ts';
 import {
   DEFAULT_CLIENT_AUTH,
@@ -97,7 +98,7 @@ const fieldObject = z.strictObject({
   ),
   default: key(
     scalar,
-    'the value of a new record that gives none: a value of the type, `@now`, or `@request.auth.<name>`',
+    'the value of a new record that gives none: a value of the type, `@now`, `@today`, or `@request.auth.<name>`',
     {
       examples: ['draft', '@now'],
     },
@@ -105,8 +106,10 @@ const fieldObject = z.strictObject({
   enum: key(z.array(z.union([z.string(), z.number()])).min(1), 'the only values allowed (string, int, float)', {
     examples: [['draft', 'published']],
   }),
-  min: key(bound, 'string: the least number of characters; int, float, datetime: the least value', { examples: [1] }),
-  max: key(bound, 'string: the greatest number of characters; int, float, datetime: the greatest value', {
+  min: key(bound, 'string: the least number of characters; numbers, dates and times: the least value', {
+    examples: [1],
+  }),
+  max: key(bound, 'string: the greatest number of characters; numbers, dates and times: the greatest value', {
     examples: [200],
   }),
   was: key(name, OLD_NAME, { examples: ['headline'] }),
@@ -303,6 +306,10 @@ export const schemaShape = z.strictObject({
   audit: key(audit, 'the trail of events of accounts'),
   limits: key(limits, 'limits against guessing and flooding'),
   uploads: key(uploads, 'limits of uploads'),
+  timezone: key(z.string(), 'the time zone of `@today`, as IANA names it', {
+    default: UTC,
+    examples: ['Europe/Amsterdam'],
+  }),
   origins: key(names, 'origins of web pages that may call the service with credentials', {
     default: [],
     examples: [['https://app.example']],

@@ -30,12 +30,13 @@ interface Declaring extends Reporting {
   readonly drafts: ReadonlyMap<string, CollectionDraft>;
 }
 interface DeclaringDefaults extends Declaring {
+  readonly timezone: string;
   readonly auth: AuthTypes;
 }
 
 export function declareCollections(
   file: SchemaFile,
-  { report, broken }: Reporting,
+  { report, broken, timezone }: Reporting & Pick<DeclaringDefaults, 'timezone'>,
 ): ReadonlyMap<string, WithoutTenantLayout> {
   const drafts = new Map<string, CollectionDraft>();
   const context: Declaring = { report, broken, drafts };
@@ -51,7 +52,7 @@ export function declareCollections(
   for (const draft of drafts.values()) addBelongsTo(draft, context);
   for (const draft of drafts.values()) addReverse(draft, context);
   const auth = authTypes(drafts.get('users')!);
-  for (const draft of drafts.values()) addDefaults(draft, { ...context, auth });
+  for (const draft of drafts.values()) addDefaults(draft, { ...context, auth, timezone });
   for (const draft of drafts.values()) checkFormerNames(draft, report);
   checkFormerCollections(drafts, report);
   checkRegistration(drafts.get('users')!, context);
@@ -308,12 +309,12 @@ function authTypes({ fields, relations }: CollectionDraft): AuthTypes {
   return types;
 }
 
-function addDefaults(draft: CollectionDraft, { report, auth }: DeclaringDefaults): void {
+function addDefaults(draft: CollectionDraft, { report, auth, timezone }: DeclaringDefaults): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
     const field = draft.fields.get(name);
     const raw = fieldShapeOf(shape).default;
     if (field === undefined || field.readOnly || raw === undefined) continue;
-    const value = readFieldDefault(raw, field, { name, path: [...draft.path, 'fields', name], report, auth });
+    const value = readFieldDefault(raw, field, { name, path: [...draft.path, 'fields', name], report, auth, timezone });
     if (value !== undefined) draft.fields.set(name, { ...field, default: value });
   }
   for (const { name, shape, path } of relationsOf(draft)) {

@@ -29,6 +29,8 @@ export interface Schema {
   readonly audit: { readonly keep?: number };
   readonly limits: Limits;
   readonly uploads: Uploads;
+  /** The time zone of `@today`, as IANA names it. */
+  readonly timezone: string;
   /** Exact origins (`https://app.example`). */
   readonly origins: readonly string[];
   /** Addresses or CIDR ranges whose X-Forwarded-For counts. */
@@ -85,7 +87,7 @@ export type MemberAccess = Readonly<Partial<Record<MemberAction, readonly Policy
 
 export interface Field extends CatalogField {
   readonly type: ScalarType;
-  /** A constant of the field's type, or a value of the request: `@now`, `@request.auth.id`. */
+  /** A constant of the field's type, or a value of the request: `@now`, `@today`, `@request.auth.id`. */
   readonly default?: Default;
   readonly was?: string;
   /** The author wrote `index: false`. */
@@ -95,7 +97,8 @@ export interface Field extends CatalogField {
 }
 export type Default =
   | { readonly kind: 'constant'; readonly value: string | number | boolean }
-  | { readonly kind: 'now' }
+  /** `zone` is given for `@today`. */
+  | { readonly kind: 'now'; readonly zone?: string }
   | { readonly kind: 'auth'; readonly name: string };
 
 export type Relation = BelongsTo | HasOne | HasMany | ManyToMany;

@@ -1,6 +1,7 @@
 /** All of the file except its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
 import { z } from 'zod';
 import { nearest } from '../../../grammar/suggest.ts';
+import { UTC } from '../../policy/values.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { SchemaFile } from '../file/shape.ts';
 import { bytesOf, rateOf, secondsOf } from '../file/units.ts';
@@ -104,6 +105,24 @@ export function readRegister({ register }: SchemaFile, { report, roles }: Settin
   return {
     roles: [...new Set(names.filter((name, i) => knownRole(name, { path: ['register', 'roles', i], roles, report })))],
   };
+}
+
+/** Offsets (`+02:00`) are no names of zones: they have no daylight saving. */
+export function readTimezone({ timezone = UTC }: SchemaFile, report: Report): string {
+  if (/^[A-Za-z]/.test(timezone) && isZone(timezone)) return timezone;
+  const near = nearest(timezone, Intl.supportedValuesOf('timeZone'));
+  const hint = near === undefined ? 'expected a name of IANA such as `Europe/Amsterdam`' : `did you mean \`${near}\`?`;
+  const message = `unknown time zone \`${timezone}\`; ${hint}`;
+  report({ code: 'invalid_timezone', message, path: ['timezone'], replacement: near });
+  return UTC;
+}
+
+function isZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name }) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 // ---------------------------------------------------------------- sessions, audit, limits, uploads

@@ -1,7 +1,8 @@
 /** Reads one field of the file into a field of the model. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
+import { NOW_WORDS } from '../../../grammar/tokens.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
-import { describeType, isInstant, isText } from '../../policy/scalar-types.ts';
+import { describeType, isDay, isInstant, isText } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { type Constraints, FIELD_KINDS } from '../fields/index.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
@@ -17,6 +18,8 @@ export interface FieldPlace {
 }
 interface DefaultPlace extends FieldPlace {
   readonly auth: AuthTypes;
+  /** The zone of `@today`. */
+  readonly timezone: string;
 }
 /** The types of `@request.auth.<name>`, which a default may take. */
 export type AuthTypes = ReadonlyMap<string, ValueType>;
@@ -128,11 +131,17 @@ function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: Fiel
 
 const FROM_AUTH = /^@request\.auth\.(.*)$/s;
 
-export function readFieldDefault(raw: Scalar, field: Field, { path, report, auth }: DefaultPlace): Default | undefined {
+export function readFieldDefault(
+  raw: Scalar,
+  field: Field,
+  { path, report, auth, timezone }: DefaultPlace,
+): Default | undefined {
   const at = [...path, 'default'];
-  if (raw === '@now') {
-    if (isInstant(field.type)) return { kind: 'now' };
-    const message = `expected ${describeType(field.type)}, found \`@now\`, which is a datetime`;
+  if (raw === '@now' && isInstant(field.type)) return { kind: 'now' };
+  if (raw === '@today' && isDay(field.type)) return { kind: 'now', zone: timezone };
+  if (raw === '@now' || raw === '@today') {
+    const type = raw === '@now' ? 'datetime' : 'date';
+    const message = `expected ${describeType(field.type)}, found \`${raw}\`, which is a ${type}`;
     return report({ code: 'invalid_default', message, path: at });
   }
   if (typeof raw === 'string' && raw.startsWith('@'))
@@ -156,10 +165,10 @@ export function readAuthDefault(raw: string, { type, path, report, auth }: AuthD
   const name = FROM_AUTH.exec(raw)?.[1];
   const source = name === undefined ? undefined : auth.get(name);
   if (name === undefined || source === undefined) {
-    const near = nearest(raw, ['@now', ...[...auth.keys()].map((key) => `@request.auth.${key}`)]);
+    const near = nearest(raw, [...NOW_WORDS, ...[...auth.keys()].map((key) => `@request.auth.${key}`)]);
     const hint =
       near === undefined
-        ? 'expected `@now` or a field of `@request.auth` such as `@request.auth.id`'
+        ? 'expected `@now`, `@today` or a field of `@request.auth` such as `@request.auth.id`'
         : `did you mean \`${near}\`?`;
     return report({ code: 'invalid_default', message: `unknown name \`${raw}\`; ${hint}`, path: at });
   }

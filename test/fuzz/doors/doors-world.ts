@@ -29,6 +29,7 @@ const FIELDS: Readonly<Record<string, ScalarType>> = {
   rate: 'float',
   flag: 'bool',
   due: 'datetime',
+  day: 'date',
 };
 const REQUIRED: Readonly<Record<string, ScalarType>> = { kind: 'string', size: 'int', open: 'bool' };
 

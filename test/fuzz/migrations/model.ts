@@ -1,7 +1,7 @@
 /** Random schemas, random changes of them, and what each table and column of the first is called in the second. */
 import type { Random } from '../random.ts';
 
-type FieldType = 'string' | 'int' | 'float' | 'bool' | 'datetime';
+type FieldType = 'string' | 'int' | 'float' | 'bool' | 'datetime' | 'date';
 
 interface FieldModel {
   readonly type: FieldType;
@@ -45,6 +45,7 @@ export const VALUES: Readonly<Record<FieldType, readonly (string | number | bool
   float: [0, 1.5, -7, 1e21],
   bool: [true, false],
   datetime: ['2026-01-02T03:04:05.000006Z', '1999-12-31T23:59:59.000000Z'],
+  date: ['0001-01-01', '2024-02-29', '9999-12-31'],
 };
 const TYPES = Object.keys(VALUES) as readonly FieldType[];
 

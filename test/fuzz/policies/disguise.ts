@@ -217,9 +217,9 @@ class Disguiser {
         // A whole number that no double holds is a float.
         return type === 'int' && /^-?\d{1,15}$/.test(operand.source) ? 'int' : 'float';
       case 'now':
-        return type === 'datetime' ? type : undefined;
+        return type === (operand.isDay ? 'date' : 'datetime') ? type : undefined;
       case 'text':
-        return type === 'string' || type === 'datetime' ? type : undefined;
+        return type === 'string' || type === 'datetime' || type === 'date' ? type : undefined;
       case 'bool':
         return type === 'bool' ? type : undefined;
       default:

@@ -17,7 +17,7 @@ import type {
 import type { Action, Catalog, CatalogCollection, ScalarType } from '../../../src/policy/types.ts';
 import { folded } from '../../oracle/interpret.ts';
 import type { Random } from '../random.ts';
-import { DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from './values.ts';
+import { DATES, DATETIME_SPELLINGS, FLOATS, INTS, TEXTS } from './values.ts';
 import { type WantedSide, wantedLeaf } from './wanted-leaf.ts';
 import { ROLES, TYPES } from './world.ts';
 
@@ -62,13 +62,14 @@ export interface Setting {
 const MOST_NAMES = 6;
 /** So far every path is known; farther out only some, since there are very many. */
 const NEAR = 3;
-export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'missing', '__proto__', 'constructor'];
+export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'missing', '__proto__', 'constructor'];
 export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   string: 'k1',
   int: 'k2',
   float: 'k2',
   bool: 'k3',
   datetime: 'k4',
+  date: 'k6',
   id: 'k5',
 };
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
@@ -467,7 +468,7 @@ export class PolicyMaker {
       case 'data':
         return this.#held('data', of);
       case 'now':
-        return this.#now();
+        return type === 'date' ? this.#today() : this.#now();
       default: {
         if (isList) return this.#listOf(of);
         const numerals = type === 'exact' ? EXACT_NUMERALS : type === 'float' ? ['0.5', '-1.5'] : ['0', '1', '-2'];
@@ -589,7 +590,7 @@ export class PolicyMaker {
 
   #orderedTypes(): readonly [Type, Type] {
     const random = this.#random;
-    const type = random.pick<Type>(['string', 'string', 'int', 'int', 'float', 'float', 'datetime']);
+    const type = random.pick<Type>(['string', 'string', 'int', 'int', 'float', 'float', 'datetime', 'date']);
     if ((type === 'int' || type === 'float') && random.chance(0.5)) return [type, type === 'int' ? 'float' : 'int'];
     return [type, type];
   }
@@ -711,6 +712,7 @@ export class PolicyMaker {
     const random = this.#random;
     const { catalog, collection, action } = this.#setting;
     if (type === 'datetime' && random.chance(0.5)) return this.#now();
+    if (type === 'date' && random.chance(0.5)) return this.#today();
     const roll = random.next();
     if (roll < 0.45) return this.#query(type);
     const isData = roll > 0.75 && (action === 'update' || action === 'create');
@@ -733,6 +735,16 @@ export class PolicyMaker {
       offset: { sign, amount, unit },
       span: SPAN,
     };
+  }
+
+  #today(): Now {
+    const random = this.#random;
+    if (random.chance(0.3)) return { kind: 'now', isDay: true, seconds: 0, span: SPAN };
+    const sign = random.chance(0.5) ? '+' : '-';
+    const unit = random.pick(['d', 'd', 'w'] as const);
+    const amount = random.pick([1, 1, 2, 7, 50000]);
+    const seconds = (sign === '-' ? -1 : 1) * amount * UNITS[unit];
+    return { kind: 'now', isDay: true, seconds, offset: { sign, amount, unit }, span: SPAN };
   }
 
   /** Now and then one that the policy has already: two bounds meet where their values are one. */
@@ -758,6 +770,8 @@ export class PolicyMaker {
         return { kind: 'bool', value: random.chance(0.5), span: SPAN };
       case 'datetime':
         return textOf(random.pick(DATETIME_SPELLINGS));
+      case 'date':
+        return textOf(random.pick(DATES));
       case 'int':
       case 'float':
         return { kind: 'number', source: this.#numeral(), span: SPAN };

@@ -46,7 +46,7 @@ function plainOperand(operand: Operand): unknown {
     case 'list':
       return ['list', operand.items.map(plainOperand)];
     case 'now':
-      return ['now', operand.seconds];
+      return ['now', operand.isDay === true, operand.seconds];
     case 'param':
       return ['param', operand.name];
     case 'ancestors':
@@ -128,7 +128,7 @@ class Outline {
           ? ['number', operand.list]
           : [operand.value, operand.list];
       case 'now':
-        return ['now', operand.seconds];
+        return ['now', operand.type, operand.zone, operand.seconds];
       case 'count':
         return ['count', this.#range(operand.path, operand.variable), this.of(operand.condition), operand.nullable];
     }

@@ -81,20 +81,20 @@ function sideOf(operand: CheckedOperand): string {
     case 'literal':
       return `literal:${operand.exact === undefined ? typeOf(operand.type) : 'exact'}${operand.list ? '[]' : ''}`;
     case 'now':
-      return 'now:datetime';
+      return `now:${operand.type}`;
     case 'count':
       return `count${operand.nullable ? '?' : ''}`;
   }
 }
 
-const TYPES = ['string', 'int', 'float', 'bool', 'datetime', 'id'];
+const TYPES = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'id'];
 const NUMBERS = ['int', 'float'];
 
 const columns = (type: string): string[] =>
   ['column', 'path'].flatMap((kind) => [`${kind}:${type}`, `${kind}:${type}?`]);
 const requests = (type: string): string[] => [
   ...['auth', 'query', 'data'].map((source) => `${source}:${type}`),
-  ...(type === 'datetime' ? ['now:datetime'] : []),
+  ...(type === 'datetime' || type === 'date' ? [`now:${type}`] : []),
 ];
 
 /** Every leaf that the language allows, one side of which is a record's. */

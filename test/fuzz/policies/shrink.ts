@@ -50,7 +50,7 @@ function* shorter(operand: Operand): Generator<Operand> {
   } else if (operand.kind === 'ancestors') {
     for (const path of shorter(operand.path)) if (path.kind === 'path') yield { ...operand, path };
   } else if (operand.kind === 'now' && operand.offset) {
-    yield { kind: 'now', seconds: 0, span: SPAN };
+    yield { kind: 'now', ...(operand.isDay && { isDay: true }), seconds: 0, span: SPAN };
   }
 }
 

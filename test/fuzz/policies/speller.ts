@@ -167,8 +167,9 @@ class Speller {
     return items.flatMap((item, i) => [...(i > 0 ? [','] : []), ...this.#operand(item)]);
   }
 
-  #now({ offset }: Now): readonly string[] {
-    return offset === undefined ? ['@now'] : ['@now', offset.sign, `${offset.amount}${offset.unit}`];
+  #now({ isDay, offset }: Now): readonly string[] {
+    const word = isDay ? '@today' : '@now';
+    return offset === undefined ? [word] : [word, offset.sign, `${offset.amount}${offset.unit}`];
   }
 
   #path({ root, variable, steps }: Path): string {

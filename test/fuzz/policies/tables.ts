@@ -15,6 +15,7 @@ const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
   float: 'float8',
   bool: 'boolean',
   datetime: 'timestamptz',
+  date: 'date',
 };
 const quoted = (name: string): string => `"${name}"`;
 

@@ -96,6 +96,19 @@ export const DATETIME_SPELLINGS: readonly string[] = [
   '2024-03-02T12:00:00.000001-00:00',
 ];
 
+/** The days of the instants, in some zones the days beside them, and days that readers trip over. */
+export const DATES: readonly string[] = [
+  '0001-01-01',
+  '9999-12-31',
+  '1969-12-31',
+  '1900-02-28',
+  '2000-02-29',
+  '2024-02-29',
+  '2024-03-01',
+  '2024-03-02',
+  '0099-06-15',
+];
+
 export function scalarOf(type: ScalarType, random: Random): string | number | boolean {
   switch (type) {
     case 'string':
@@ -108,6 +121,8 @@ export function scalarOf(type: ScalarType, random: Random): string | number | bo
       return random.chance(0.5);
     case 'datetime':
       return random.pick(DATETIMES);
+    case 'date':
+      return random.pick(DATES);
   }
 }
 
@@ -154,6 +169,30 @@ const ODD_DATETIMES: readonly string[] = [
   '0001-01-01T00:00:00+00:01',
   '2024-03-01T12:00:00+24:00',
 ];
+/** Well formed, and rejected for one reason alone. */
+const NO_DATES: readonly string[] = [
+  '2024-02-30',
+  '2023-02-29',
+  '1900-02-29',
+  '0000-12-31',
+  '2024-04-31',
+  '2024-13-01',
+];
+const ODD_DATES: readonly string[] = [
+  'today',
+  'infinity',
+  'epoch',
+  ...NO_DATES,
+  '2024-3-1',
+  '20240301',
+  '2024-060',
+  '2024-03-01T00:00:00Z',
+  '01.03.2024',
+  '10000-01-01',
+  '2024-03-01 BC',
+  ' 2024-03-01',
+  '2024-03-00',
+];
 const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
 
 /** Keyed by the parameter that mostly holds a value of that type. */
@@ -162,5 +201,6 @@ export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],
   k3: BOOLS,
   k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES],
+  k6: [...DATES, ...DATES, ...ODD_DATES, ...NO_DATES],
 };
 export const QUERY_TEXTS: readonly string[] = [...Object.values(THEMES).flat(), ...ODD_IDS];

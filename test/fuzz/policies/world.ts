@@ -27,7 +27,7 @@ interface Mutable extends CatalogCollection {
   readonly relations: Map<string, CatalogRelation>;
 }
 
-export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime'];
+export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime', 'date'];
 const FIELD_NAMES = [
   'title',
   'body',
@@ -60,6 +60,8 @@ const MORE_NAMES = [
   'place',
 ];
 const COLLECTIONS = ['users', 'docs', 'teams', 'tags'];
+/** Zones in which the day is often another one than in UTC. */
+const ZONES = [undefined, 'UTC', 'Pacific/Kiritimati', 'America/St_Johns', 'Pacific/Pago_Pago'];
 export const ROLES = ['admin', 'member', 'editor'];
 /** Few rows for many policies, many rows for many decisions by each. */
 export const FEW_ROWS = 96;
@@ -72,7 +74,11 @@ export function randomWorld(random: Random, most = FEW_ROWS): World {
   for (const name of names) collections.set(name, randomCollection(name, random));
   const counts = new Map(names.map((name) => [name, countOf(most, random)]));
   for (const name of names) addRelations(collections, { from: name, counts, random });
-  const catalog: Catalog = { collections, roles: new Map(ROLES.map((role) => [role, {}])) };
+  const catalog: Catalog = {
+    collections,
+    roles: new Map(ROLES.map((role) => [role, {}])),
+    timezone: random.pick(ZONES),
+  };
   const ids = new Map(names.map((name) => [name, Array.from({ length: counts.get(name)! }, () => random.uuid())]));
   ids.get(random.pick(names))![0] = '00000000-0000-4000-8000-000000000000';
   ids.get(random.pick(names))!.splice(-1, 1, 'ffffffff-ffff-ffff-ffff-ffffffffffff');

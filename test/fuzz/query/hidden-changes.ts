@@ -152,17 +152,25 @@ export class HiddenChanges {
     const { doors, stocked } = this.#world;
     const { sql, ident, join, param } = doors.compiler.sql;
     const { table, fields, relations } = stocked.schema.collections.get(name)!;
-    const types = { string: 'text', int: 'int8', float: 'float8', bool: 'bool', datetime: 'timestamptz' } as const;
     const own = [...fields.values()].filter(({ readOnly }) => !readOnly);
     const references = [...relations.values()].flatMap((each) => (each.kind === 'belongs_to' ? [each] : []));
     const cells = [
-      ...own.map(({ name: field, column, type }) => sql`${ident(column)} = ${param(types[type], row[field])}`),
+      ...own.map(({ name: field, column, type }) => sql`${ident(column)} = ${param(TYPES[type], row[field])}`),
       ...references.map(({ name: relation, column }) => sql`${ident(column)} = ${param('uuid', row[relation])}`),
     ];
     if (cells.length === 0) return;
     await stocked.db.run(sql`UPDATE ${ident(table)} SET ${join(cells, ', ')} WHERE id = ${param('uuid', row.id)}`);
   }
 }
+
+const TYPES = {
+  string: 'text',
+  int: 'int8',
+  float: 'float8',
+  bool: 'bool',
+  datetime: 'timestamptz',
+  date: 'date',
+} as const;
 
 interface Standing {
   readonly row: Row;

@@ -1,0 +1,183 @@
+/** Each type of a field over HTTP: values in and out, errors, filters, order, pages, defaults and rules, on both databases. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { describeRoutes, type User } from '../../support/service.ts';
+
+interface TypeCase {
+  readonly type: string;
+  /** The declaration of the field, without its type. */
+  readonly options?: string;
+  /** In their order, as a client writes them and as the service prints them. */
+  readonly values: readonly (readonly [given: unknown, printed: unknown])[];
+  readonly expected: string;
+  readonly invalid: readonly unknown[];
+  /** Texts of a URL that are not of the type. */
+  readonly invalidTexts: readonly string[];
+  /** Literals of a filter, and the printed values that they are less than. */
+  readonly literals: readonly (readonly [literal: string, above: number])[];
+  readonly malformed: readonly (readonly [literal: string, code: string])[];
+}
+
+const CASES: readonly TypeCase[] = [
+  {
+    type: 'date',
+    options: ", min: '0001-01-01', default: '@today'",
+    values: ['0001-01-01', '1999-12-31', '2000-02-29', '2024-02-29', '9999-12-31'].map((day) => [day, day]),
+    expected: 'expected a date in the years 0001 to 9999, such as "2026-01-31"',
+    invalid: [
+      '2026-02-29',
+      '1900-02-29',
+      '0000-12-31',
+      '10000-01-01',
+      '2026-1-31',
+      '2026-01-31T00:00:00Z',
+      'today',
+      5,
+      {},
+    ],
+    invalidTexts: ['2026-02-29', '', 'today', '2026-01-31T00:00:00Z'],
+    literals: [
+      ['"1999-12-31"', 3],
+      ['"2000-01-01"', 3],
+      ['@today - 50000w', 4],
+    ],
+    malformed: [
+      ['"2026-02-30"', 'date_malformed'],
+      ['5', 'type_mismatch'],
+      ['@now', 'type_mismatch'],
+      ['@today - 1h', 'duration_malformed'],
+    ],
+  },
+];
+
+const SCHEMA = `
+timezone: Pacific/Kiritimati
+roles: [member]
+register: { roles: [member] }
+collections:
+${CASES.map(
+  ({ type, options = '' }) => `
+  ${type}_records:
+    fields:
+      value: { type: ${type}, unique: true${options} }
+      other: { type: ${type} }
+      hidden: { type: ${type}, access: { read: '@record.value = @record.other' } }
+    access: { view: true, create: true, update: '@record.value is null or @record.value != @next.value', delete: true }
+`,
+).join('')}`;
+
+describeRoutes(
+  'field types',
+  (service) => {
+    let ann: User;
+    beforeAll(async () => {
+      ann = await service.user();
+    });
+
+    describe.each(CASES)('$type', ({ type, values, expected, invalid, invalidTexts, literals, malformed, options }) => {
+      const path = `/api/${type}_records`;
+      const printed = values.map(([, value]) => value);
+      const post = (data: object) => ann.client.post(path, { data });
+      const query = async (body: object): Promise<unknown> => {
+        const { body: answer, text } = await ann.client.post(`${path}/query`, body);
+        return answer.data?.map(({ value }: { value: unknown }) => value) ?? text;
+      };
+      const ids = new Map<unknown, string>();
+
+      beforeAll(async () => {
+        for (const [given, value] of values.toReversed()) {
+          const { status, body, text } = await post({ value: given, hidden: given });
+          expect([status, body.data?.value], text).toEqual([201, value]);
+          ids.set(value, body.data.id);
+        }
+      });
+
+      test('invalid values are 422 with what was expected', async () => {
+        for (const value of invalid) {
+          const { status, body } = await post({ value });
+          expect([status, body.errors?.[0]], JSON.stringify(value)).toEqual([
+            422,
+            { pointer: '/data/value', code: 'wrong_type', detail: expected },
+          ]);
+        }
+      });
+
+      test('a value is read back, filtered by and unique', async () => {
+        for (const [given, value] of values) {
+          const { body } = await ann.client.get(`${path}/${ids.get(value)}`);
+          expect([body.data.value, body.data.other]).toEqual([value, null]);
+          const found = await ann.client.get(`${path}?value=${encodeURIComponent(String(given))}`);
+          expect(found.body.data.map(({ id }: { id: string }) => id)).toEqual([ids.get(value)]);
+          expect(await query({ filter: 'value = $x', params: { x: given } })).toEqual([value]);
+          expect(await query({ filter: 'value in $x', params: { x: [given, null] } })).toEqual([value]);
+          expect((await post({ value: given })).status).toBe(409);
+        }
+      });
+
+      test('invalid filters are 400, and invalid params find nothing', async () => {
+        for (const text of invalidTexts) {
+          const { status, body } = await ann.client.get(`${path}?value=${encodeURIComponent(text)}`);
+          expect([status, body.errors?.[0].code], text).toEqual([400, 'filter_invalid_value']);
+        }
+        for (const [literal, code] of malformed) {
+          const { status, body } = await ann.client.post(`${path}/query`, { filter: `value = ${literal}` });
+          expect([status, body.errors?.[0].code], literal).toEqual([400, code]);
+        }
+        for (const value of invalid) {
+          const { status, body } = await ann.client.post(`${path}/query`, {
+            filter: 'value = $x',
+            params: { x: value },
+          });
+          expect([status, ...(body.data ?? [])], JSON.stringify(value)).toEqual([422]);
+        }
+      });
+
+      test('the order is that of the values, also over pages', async () => {
+        expect(await query({ sort: ['value'], filter: 'value is not null' })).toEqual(printed);
+        const back: unknown[] = [];
+        for (let cursor: string | undefined, more = true; more; ) {
+          const { body, text } = await ann.client.post(`${path}/query`, {
+            sort: ['-value'],
+            limit: 2,
+            ...(cursor && { cursor }),
+          });
+          expect(body.data, text).toBeDefined();
+          back.push(...body.data.map(({ value }: { value: unknown }) => value));
+          cursor = body.page.next_cursor;
+          more = cursor !== undefined && cursor !== null;
+        }
+        expect(back.filter((value) => value !== null)).toEqual(printed.toReversed());
+        for (const [literal, above] of literals)
+          expect(await query({ sort: ['value'], filter: `value > ${literal}` }), literal).toEqual(
+            printed.slice(-above),
+          );
+        const { body } = await ann.client.post(`${path}/aggregate`, { measures: { a: 'min(value)', b: 'max(value)' } });
+        expect(body.data).toEqual([{ a: printed[0], b: printed.at(-1) }]);
+      });
+
+      test('rules of records and of fields compare values', async () => {
+        const id = ids.get(printed[1])!;
+        const patch = (data: object) => ann.client.patch(`${path}/${id}`, { data });
+        expect((await ann.client.get(`${path}/${id}`)).body.data).not.toHaveProperty('hidden');
+        expect((await patch({ other: values[0]![0] })).status).toBe(403);
+        expect((await patch({ value: null, other: values[1]![0] })).status).toBe(403);
+        expect((await patch({ value: values[1]![0] })).status).toBe(403);
+        const { body: created } = await post({ value: null, other: values[1]![0] });
+        const given = { value: options?.includes('default') ? created.data.value : null, other: printed[1] };
+        expect(created.data).toMatchObject(given);
+        await ann.client.delete(`${path}/${created.data.id}`);
+      });
+    });
+
+    test('@today is the day in the time zone of the schema', async () => {
+      const { body } = await ann.client.post('/api/date_records', { data: { other: '2000-01-01' } });
+      const there = new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10);
+      expect(body.data.value).toBe(there);
+      const found = await ann.client.post('/api/date_records/query', {
+        filter: 'value = @today and value < @today + 1d',
+      });
+      expect(found.body.data).toHaveLength(1);
+      await ann.client.delete(`/api/date_records/${body.data.id}`);
+    });
+  },
+  { schema: SCHEMA },
+);
