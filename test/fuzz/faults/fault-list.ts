@@ -573,7 +573,6 @@ export const FAULTS: readonly Fault[] = [
     'day: Math.min(day, 28), hour: 0, minute: 0, second: 0 })',
   ),
   fault(VALUES, '@today is the day in UTC', /zone === UTC \?/, 'zone !== "" ?'),
-  fault(VALUES, 'the day before the first is read', /if \(parts\.get\('era'\) !== 'AD'\) return FIRST_DAY;/, ''),
   fault(SPECIALISE, '@today does not move', /dayOf\(request\.now, zone, seconds\)/, 'dayOf(request.now, zone)'),
   fault(VALUES, 'datetimes ignore their offset', /epochSeconds\(time\) - offset/, 'epochSeconds(time)'),
   fault(VALUES, 'offsets are added', /epochSeconds\(time\) - offset/, 'epochSeconds(time) + offset'),
