@@ -12,6 +12,7 @@ type ElementType =
   | 'numeric'
   | 'bool'
   | 'date'
+  | 'time'
   | 'timestamptz'
   | 'jsonb'
   | 'bytea';

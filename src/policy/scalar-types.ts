@@ -7,6 +7,7 @@ import {
   parseFloatText,
   parseInt53,
   parseString,
+  parseTime,
   parseUuid,
   readFloat,
   readInt53,
@@ -68,6 +69,13 @@ function correctedDate(text: string): string | undefined {
   return year && `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
 }
 
+const CLOSE_TO_TIME = /^(\d\d?):(\d\d)(:\d\d(?:\.\d{1,6})?)?Z?$/;
+
+function correctedTime(text: string): string | undefined {
+  const [, hours, minutes, seconds = ':00'] = CLOSE_TO_TIME.exec(text) ?? [];
+  return hours && `${hours.padStart(2, '0')}:${minutes}${seconds}`;
+}
+
 const define = <Name extends string>(kinds: Readonly<Record<Name, ScalarKind>>): typeof kinds => kinds;
 
 export const SCALARS = define({
@@ -113,6 +121,14 @@ export const SCALARS = define({
     readText: parseDate,
     readJson: readString(parseDate),
     literal: { code: 'date_malformed', expected: '`2024-01-31`', corrected: correctedDate },
+  },
+  time: {
+    label: 'time',
+    sqlType: 'time',
+    ordered: true,
+    readText: parseTime,
+    readJson: readString(parseTime),
+    literal: { code: 'time_malformed', expected: '`09:30:00`', corrected: correctedTime },
   },
 });
 export type ScalarType = keyof typeof SCALARS;

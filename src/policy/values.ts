@@ -137,6 +137,14 @@ export function parseDate(text: string): string | undefined {
   return year >= 1 && exists({ year, month, day, hour: 0, minute: 0, second: 0 }) ? text : undefined;
 }
 
+const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?$/;
+
+/** → `HH:MM:SS`, with the decimals that are not zero: times compare as these strings. No 24:00, no leap second, no offset. */
+export function parseTime(text: string): string | undefined {
+  if (text.length > 15 || !TIME.test(text)) return undefined;
+  return text.length === 8 ? text : text.replace(/\.?0+$/, '');
+}
+
 const FIRST_DAY = FIRST_INSTANT.slice(0, 10);
 const LAST_DAY = LAST_INSTANT.slice(0, 10);
 /** Zones come from schemas, so there are few. */

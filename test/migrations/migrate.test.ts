@@ -253,6 +253,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
 
 /** Values of each type as a string holds them, and a string that is near one. */
 const TEXT_FORMS = [
+  { type: 'time', values: ['00:00:00', '09:30:00.5', '23:59:59.999999'], others: ['24:00:00', '09:30', '09:30:00.50'] },
   { type: 'date', values: ['0001-01-01', '2024-02-29', '9999-12-31'], others: ['2023-02-29', '0000-01-01', 'today'] },
 ];
 

@@ -426,9 +426,12 @@ function fromJson(value: unknown, type: ValueType): Maybe {
     if (type === 'int') return Number.isSafeInteger(value) ? value : undefined;
     return type === 'float' && Number.isFinite(value) ? value : undefined;
   }
-  const isWritten = type === 'string' || type === 'datetime' || type === 'date' || typeof type === 'object';
+  const isWritten = typeof type === 'object' || WRITTEN_AS_TEXT.includes(type);
   return typeof value === 'string' && isWritten ? fromText(value, type) : undefined;
 }
+
+/** The types that JSON and literals write as strings. */
+export const WRITTEN_AS_TEXT: readonly ValueType[] = ['string', 'datetime', 'date', 'time'];
 
 /** The value of a text of the request, or of a literal; undefined if it is not of the type. */
 export function fromText(text: string, type: ValueType): Maybe {
@@ -449,6 +452,8 @@ export function fromText(text: string, type: ValueType): Maybe {
       return instant(text);
     case 'date':
       return /^\d{4}-\d\d-\d\d$/.test(text) ? instant(`${text}T00:00:00Z`)?.slice(0, 10) : undefined;
+    case 'time':
+      return timeOfDay(text);
   }
 }
 
@@ -460,6 +465,15 @@ function jsonNumber(text: string): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The decimals up to the last that is not zero. */
+function timeOfDay(text: string): string | undefined {
+  const found = instant(`2000-01-01T${text}Z`)?.slice(11, 26);
+  if (found === undefined || /[Z+-]/.test(text)) return undefined;
+  let end = found.length;
+  while (end > 9 && found[end - 1] === '0') end--;
+  return found.slice(0, end === 9 ? 8 : end);
 }
 
 /** RFC 3339 → `YYYY-MM-DDTHH:MM:SS.ffffffZ`. */

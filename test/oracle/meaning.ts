@@ -33,7 +33,7 @@ import type {
   ToOneStep,
   ValueType,
 } from '../../src/policy/types.ts';
-import { fromText, isSameNumber } from './interpret.ts';
+import { fromText, isSameNumber, WRITTEN_AS_TEXT } from './interpret.ts';
 
 export interface Standpoint {
   readonly catalog: Catalog;
@@ -470,8 +470,7 @@ function literal(item: Item, type: ValueType): LiteralOperand {
       if (type !== 'bool') throw new Misfit('a bool against another type');
       return literalOf(item.value, 'bool');
     case 'text': {
-      if (type !== 'string' && type !== 'datetime' && type !== 'date' && typeof type !== 'object')
-        throw new Misfit('a text against another type');
+      if (typeof type !== 'object' && !WRITTEN_AS_TEXT.includes(type)) throw new Misfit('a text against another type');
       const value = fromText(item.value, type);
       if (value === undefined) throw new Misfit(`${JSON.stringify(item.value)} is not of its type`);
       return literalOf(value as string, type);

@@ -5,6 +5,7 @@ import { SCALARS, type ScalarType } from '../../src/policy/scalar-types.ts';
 import { schemaOf } from '../support/store-world.ts';
 
 const VALUES: Readonly<Partial<Record<ScalarType, readonly [literal: string, printed: string]>>> = {
+  time: ['"09:30:00"', "'09:30:00'::time"],
   date: ['"2024-02-29"', "'2024-02-29'::date"],
 };
 

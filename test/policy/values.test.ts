@@ -8,6 +8,7 @@ import {
   parseDatetime,
   parseFloatText,
   parseInt53,
+  parseTime,
   parseUuid,
 } from '../../src/policy/values.ts';
 
@@ -102,6 +103,24 @@ describe('the readers of request values', () => {
     ['2024-01-01\n', undefined],
   ])('the reader of dates takes %j as %j', (text, canonical) => {
     expect(parseDate(text)).toBe(canonical);
+  });
+
+  it.each([
+    ['09:30:00', '09:30:00'],
+    ['00:00:00.000000', '00:00:00'],
+    ['10:20:30.100', '10:20:30.1'],
+    ['23:59:59.999999', '23:59:59.999999'],
+    ['24:00:00', undefined],
+    ['23:60:00', undefined],
+    ['23:59:60', undefined],
+    ['9:30:00', undefined],
+    ['09:30', undefined],
+    ['09:30:00.', undefined],
+    ['09:30:00.1234567', undefined],
+    ['09:30:00Z', undefined],
+    ['09:30:00\n', undefined],
+  ])('the reader of times takes %j as %j', (text, canonical) => {
+    expect(parseTime(text)).toBe(canonical);
   });
 
   it.each([

@@ -103,6 +103,19 @@ describe('the JSON values of fields', () => {
     ]);
   });
 
+  it('time takes times of the day, and compares bounds', () => {
+    const bounds = { min: '08:00:00', max: '18:00:00' };
+    const given = ['07:59:59.999999', '08:00:00.000', '18:00:00.000001', '24:00:00', '9:00:00', 9];
+    expect(read(FIELD_KINDS.time, given, bounds)).toEqual([
+      'too_small',
+      '08:00:00',
+      'too_large',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+    ]);
+  });
+
   it('id takes UUIDs in any letter case', () => {
     expect(read(ID_KIND, ['0190B0A0-0000-7000-8000-00000000000A', '0190b0a000007000800000000000000a', 5])).toEqual([
       '0190b0a0-0000-7000-8000-00000000000a',
@@ -129,6 +142,7 @@ describe('cells of PostgreSQL', () => {
       '9999-12-31T23:59:59.999999Z',
     ],
     [FIELD_KINDS.date, '0001-01-01', '"0001-01-01"', '0001-01-01'],
+    [FIELD_KINDS.time, '23:59:59.5', '"23:59:59.5"', '23:59:59.5'],
     [
       ID_KIND,
       '0190b0a0-0000-7000-8000-00000000000a',

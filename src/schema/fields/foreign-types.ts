@@ -23,7 +23,7 @@ const ADVICE_BY_TYPE: ReadonlyMap<string, Advice> = new Map([
   ...['boolean', 'bit', 'checkbox', 'toggle'].map((name) => [name, same('bool')] as const),
   ...['integer', 'bigint', 'smallint', 'long', 'int4', 'int8'].map((name) => [name, same('int')] as const),
   ...['double', 'real', 'decimal', 'numeric', 'float8'].map((name) => [name, same('float')] as const),
-  ...['time', 'timestamp', 'timestamptz'].map((name) => [name, same('datetime')] as const),
+  ...['timestamp', 'timestamptz'].map((name) => [name, same('datetime')] as const),
   ['number', NUMBER],
   ...['json', 'jsonb', 'object', 'map'].map((name) => [name, JSON_TYPE] as const),
   ...['relation', 'reference', 'ref', 'm2o', 'belongs_to', 'has_one', 'has_many', 'many_to_many'].map(

@@ -8,6 +8,7 @@ import { id } from './id.ts';
 import { int } from './int.ts';
 import type { FieldKind } from './kind.ts';
 import { string } from './string.ts';
+import { time } from './time.ts';
 
 export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   string,
@@ -16,6 +17,7 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   float,
   datetime,
   date,
+  time,
 };
 export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
 export const ID_KIND: FieldKind = id;

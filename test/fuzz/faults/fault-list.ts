@@ -565,6 +565,13 @@ export const FAULTS: readonly Fault[] = [
     /UUID_FORMAT\.test\(text\) \? text\.toLowerCase\(\)/,
     'UUID_FORMAT.test(text) ? text',
   ),
+  fault(VALUES, 'times keep zeros after the last decimal', /text\.replace\(\/\\\.\?0\+\$\/, ''\)/, 'text'),
+  fault(
+    VALUES,
+    '24:00:00 is a time',
+    /\(\?:\[01\]\\d\|2\[0-3\]\):\[0-5\]\\d:\[0-5\]\\d\(\?:\\\./,
+    '(?:[01]\\d|2[0-4]):[0-5]\\d:[0-5]\\d(?:\\.',
+  ),
   fault(VALUES, 'dates have a year zero', /year >= 1 && exists\(/, 'exists('),
   fault(
     VALUES,

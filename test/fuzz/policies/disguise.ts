@@ -219,7 +219,7 @@ class Disguiser {
       case 'now':
         return type === (operand.isDay ? 'date' : 'datetime') ? type : undefined;
       case 'text':
-        return type === 'string' || type === 'datetime' || type === 'date' ? type : undefined;
+        return WRITTEN_AS_TEXT.some((each) => each === type) ? type : undefined;
       case 'bool':
         return type === 'bool' ? type : undefined;
       default:
@@ -235,6 +235,9 @@ class Disguiser {
     return field?.type;
   }
 }
+
+/** Types whose literals are strings. */
+const WRITTEN_AS_TEXT: readonly ValueType[] = ['string', 'datetime', 'date', 'time'];
 
 interface Walked {
   readonly step: Name;

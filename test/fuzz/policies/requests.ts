@@ -2,7 +2,7 @@
 import type { PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { Random } from '../random.ts';
 import { KEY_OF, QUERY_KEYS, type Setting } from './policies.ts';
-import { DATETIME_SPELLINGS, DATETIMES, NOW, QUERY_TEXTS, scalarOf, THEMES } from './values.ts';
+import { DATETIME_SPELLINGS, DATETIMES, NOW, QUERY_TEXTS, scalarOf, THEMES, TIME_SPELLINGS } from './values.ts';
 import { ROLES, type World } from './world.ts';
 
 /**
@@ -110,7 +110,9 @@ function randomBody(
 }
 
 const bodyValue = (type: Parameters<typeof scalarOf>[0], random: Random) =>
-  type === 'datetime' ? random.pick(DATETIME_SPELLINGS) : scalarOf(type, random);
+  type === 'datetime' || type === 'time' ? random.pick(SPELLINGS[type]) : scalarOf(type, random);
+
+const SPELLINGS = { datetime: DATETIME_SPELLINGS, time: TIME_SPELLINGS };
 
 const WRONG: readonly unknown[] = [
   null,

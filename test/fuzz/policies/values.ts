@@ -109,6 +109,25 @@ export const DATES: readonly string[] = [
   '0099-06-15',
 ];
 
+const TIMES: readonly string[] = [
+  '00:00:00',
+  '23:59:59.999999',
+  '00:00:00.000001',
+  '12:00:00',
+  '12:00:00.5',
+  '12:00:00.45',
+  '12:00:00.05',
+  '12:00:10',
+  '09:30:00',
+];
+export const TIME_SPELLINGS: readonly string[] = [
+  ...TIMES,
+  '12:00:00.500000',
+  '12:00:00.50',
+  '12:00:00.0',
+  '12:00:10.000000',
+];
+
 export function scalarOf(type: ScalarType, random: Random): string | number | boolean {
   switch (type) {
     case 'string':
@@ -123,6 +142,8 @@ export function scalarOf(type: ScalarType, random: Random): string | number | bo
       return random.pick(DATETIMES);
     case 'date':
       return random.pick(DATES);
+    case 'time':
+      return random.pick(TIMES);
   }
 }
 
@@ -193,6 +214,22 @@ const ODD_DATES: readonly string[] = [
   ' 2024-03-01',
   '2024-03-00',
 ];
+/** Well formed, and rejected for one reason alone. */
+const NO_TIMES: readonly string[] = ['24:00:00', '23:59:60', '23:60:00', '12:00:00.1234567'];
+const ODD_TIMES: readonly string[] = [
+  ...NO_TIMES,
+  '12:00',
+  '9:30:00',
+  '12:00:00Z',
+  '12:00:00+02',
+  '12:00:00.',
+  'now',
+  'allballs',
+  '24:00:00.000001',
+  '12:00:00 PM',
+  'T12:00:00',
+  '12:00:00,5',
+];
 const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
 
 /** Keyed by the parameter that mostly holds a value of that type. */
@@ -201,6 +238,7 @@ export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],
   k3: BOOLS,
   k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES],
+  k7: [...TIME_SPELLINGS, ...TIME_SPELLINGS, ...ODD_TIMES, ...NO_TIMES],
   k6: [...DATES, ...DATES, ...ODD_DATES, ...NO_DATES],
 };
 export const QUERY_TEXTS: readonly string[] = [...Object.values(THEMES).flat(), ...ODD_IDS];

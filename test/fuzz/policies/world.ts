@@ -27,7 +27,7 @@ interface Mutable extends CatalogCollection {
   readonly relations: Map<string, CatalogRelation>;
 }
 
-export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime', 'date'];
+export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time'];
 const FIELD_NAMES = [
   'title',
   'body',
@@ -58,6 +58,12 @@ const MORE_NAMES = [
   'path',
   'next',
   'place',
+  'total',
+  'when',
+  'code',
+  'blob',
+  'key',
+  'at',
 ];
 const COLLECTIONS = ['users', 'docs', 'teams', 'tags'];
 /** Zones in which the day is often another one than in UTC. */

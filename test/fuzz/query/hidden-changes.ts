@@ -170,6 +170,7 @@ const TYPES = {
   bool: 'bool',
   datetime: 'timestamptz',
   date: 'date',
+  time: 'time',
 } as const;
 
 interface Standing {

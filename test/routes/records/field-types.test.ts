@@ -47,6 +47,29 @@ const CASES: readonly TypeCase[] = [
       ['@today - 1h', 'duration_malformed'],
     ],
   },
+  {
+    type: 'time',
+    options: ", default: '08:00:00', max: '23:59:59.999999'",
+    values: [
+      ['00:00:00', '00:00:00'],
+      ['09:30:00.000', '09:30:00'],
+      ['09:30:00.050000', '09:30:00.05'],
+      ['09:30:00.5', '09:30:00.5'],
+      ['23:59:59.999999', '23:59:59.999999'],
+    ],
+    expected: 'expected a time of the day from 00:00:00 to 23:59:59.999999, such as "09:30:00"',
+    invalid: ['24:00:00', '23:59:60', '09:30', '9:30:00', '09:30:00Z', '09:30:00.1234567', 'now', 930, true],
+    invalidTexts: ['24:00:00', '', '09:30'],
+    literals: [
+      ['"09:30:00"', 3],
+      ['"09:30:00.4"', 2],
+    ],
+    malformed: [
+      ['"24:00:00"', 'time_malformed'],
+      ['@today', 'type_mismatch'],
+      ['930', 'type_mismatch'],
+    ],
+  },
 ];
 
 const SCHEMA = `

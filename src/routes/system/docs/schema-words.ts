@@ -3,7 +3,12 @@ import { type ApiDocument, nameOfRef, resolved, type ShownSchema } from './api-d
 import { attribute, code, html, prose } from './html-text.ts';
 
 const TYPE_WORDS: Readonly<Record<string, string>> = { integer: 'int', number: 'float', boolean: 'bool' };
-const FORMAT_WORDS: Readonly<Record<string, string>> = { uuid: 'id', 'date-time': 'datetime', date: 'date' };
+const FORMAT_WORDS: Readonly<Record<string, string>> = {
+  uuid: 'id',
+  'date-time': 'datetime',
+  date: 'date',
+  'partial-time': 'time',
+};
 
 /** Returns HTML; references are links to the schema that they name. */
 export function typeWords(schema: ShownSchema): string {
