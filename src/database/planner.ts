@@ -2,7 +2,7 @@
 import { type Sql, sql } from '../sql.ts';
 import type { Reader } from './contract.ts';
 
-interface ExpectedPlan {
+export interface ExpectedPlan extends Readonly<Record<string, unknown>> {
   /** The cost in the planner's own unit. */
   readonly 'Total Cost': number;
   readonly 'Plan Rows': number;

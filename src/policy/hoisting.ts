@@ -149,7 +149,8 @@ function areOfOneKey({ fields, relations }: CatalogCollection, one: string, othe
 export function keyCountOf(exists: Exists): (values: Values) => KeyCount | undefined {
   const { target, condition, key, relation, source, by } = exists;
   const { table } = target;
-  const links = by === 'owner' && relation.kind === 'many_to_many' ? { links: relation.linkTable } : {};
+  const isByLinks = by === 'owner' && relation.kind === 'many_to_many';
+  const links = isByLinks ? { links: { table: relation.linkTable, column: relation.targetColumn } } : {};
   return (values) => {
     const share = rowShareOf(condition, source.id, values);
     const ofRequest: RowShare | undefined =

@@ -3,23 +3,20 @@
  * GET lists and POST queries ask for the same page; filters, policy and order are one statement.
  */
 import type { Cells, ReadOptions } from '../../database/contract.ts';
-import { planOf } from '../../database/planner.ts';
-import { type Sql, sql } from '../../sql.ts';
+import type { Sql } from '../../sql.ts';
 import { type AccessContext, callerIdOf, lookingUpIn, type Store } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
 import { toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
 import { type ReadBudget, readWithin } from '../read-budget.ts';
-import { scopeOf } from '../scope.ts';
 import type { ShapeMemory } from '../shape-memory.ts';
 import { type Counted, countRows, nothingCounted } from './count.ts';
 import type { CursorScope, Position } from './cursor.ts';
+import { estimatedFilter } from './estimated-filter.ts';
 import { isInOrderOfIndex } from './keyset.ts';
-import type { OpaqueFilter } from './page-costs.ts';
 import {
   type AskedPage,
   askedPage,
-  type BoundList,
   boundList,
   type CursorRequest,
   type ListRequest,
@@ -52,7 +49,7 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
   const { isOpen, permit, tenant, settled } = bound;
   // The filters leave nothing that the caller may list
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
-  const opaque = filter && (await opaqueFilterOf(store, access, bound));
+  const opaque = filter && (await estimatedFilter(store, access, bound.filters));
   const endsEarly = settled === 0 ? isInOrder : isInOrderOfIndex(store, caller, sort.slice(settled));
   const page = askedPage(store, access, { ...bound, position: cursors?.position, endsEarly, opaque });
 
@@ -91,23 +88,6 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
     const nextCursor = hasMore ? cursors?.write(plan.keyset.positionOf(shown.at(-1)!)) : undefined;
     return { json: arrayOf(texts), hasMore, ...(nextCursor === undefined ? {} : { nextCursor }), ...counted };
   });
-}
-
-/** The estimate of a large table's rows that the filters find, where the values of columns do not tell. */
-async function opaqueFilterOf(
-  store: Store,
-  access: AccessContext,
-  { filters }: BoundList,
-): Promise<OpaqueFilter | undefined> {
-  const { collection } = access;
-  const filter = filters.at(-1)!;
-  const { opacity } = filter;
-  if (opacity === undefined || !store.pages.isLarge(collection, opacity)) return undefined;
-  const rows = scopeOf({ store })
-    .from(collection.name, 't')
-    .where(...filters.map((each) => each.where('t')));
-  const plan = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`);
-  return { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity, lookUps: filter.lookUps };
 }
 
 /** Throws `invalid_cursor`. */

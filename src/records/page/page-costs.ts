@@ -69,6 +69,10 @@ export interface OpaqueFilter {
   readonly kind: Opacity;
   /** It looks up these related rows of each record. */
   readonly lookUps: readonly LookUp[];
+  /** The cost to read the related rows once, where the database would keep them all in memory. */
+  readonly hashed?: number | undefined;
+  /** The records for which the database would look up rows one by one, and the cost of each. */
+  readonly lookedUp?: { readonly rows: number; readonly cost: number } | undefined;
 }
 
 /** The database's own unit of cost, which expects its tables on a disk. */
@@ -138,7 +142,7 @@ export class Estimate {
     this.#filtered =
       linked * (opaque === undefined ? shareOfAll(table, filters) : opaque.rows / Math.max(1, table.rows));
     this.#lookedUp = lookUps.length === 0 ? 0 : costOf(lookUps, statisticsOf);
-    this.#filterCost = opaque === undefined ? 0 : costOf(opaque.lookUps, statisticsOf);
+    this.#filterCost = opaque === undefined ? 0 : filterCostOf(opaque, statisticsOf);
     const ordering = table.columns.get(isById ? 'id' : (order?.column ?? ''));
     // New ids come after all others.
     this.#clustering = ordering?.clustering ?? (isById ? 1 : 0);
@@ -190,7 +194,8 @@ export class Estimate {
     const ofRule = this.#branches.length === 0 ? rows : sumOf(this.#branches.map((each) => each.whole));
     const found = Math.min(UNBOUNDED * FOUND * Math.min(ofRule, ...served), rows * SCANNED);
     const related = tablesOf(this.#question.lookUps).map((table) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED);
-    const filter = Math.min(ofRule * this.#filterCost, (this.#question.opaque?.cost ?? 0) * OPAQUE);
+    const { opaque } = this.#question;
+    const filter = opaque === undefined ? 0 : Math.min(ofRule * this.#filterCost, this.#timeOf(opaque));
     return { cost: UNION + found + sumOf(related) + filter, way: { kind: 'gathered', by: 'all' } } as const;
   }
 
@@ -206,7 +211,8 @@ export class Estimate {
     const passed = this.#passed(share);
     const isByKeys = way.kind === 'gathered' && way.by === 'keys';
     if (cost > this.#table.rows * share * passed && !isByKeys) return first.way;
-    const most = cost / (first.cost <= cost ? TRY : UNLIKELY_TRY) / passed - (of === undefined ? this.#unordered : 0);
+    const ordering = of === undefined ? this.#ordering : 0;
+    const most = (cost / (first.cost <= cost ? TRY : UNLIKELY_TRY) - ordering) / passed;
     const walk = LENGTHS.find((each) => each <= most);
     return walk === undefined ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
   }
@@ -216,6 +222,11 @@ export class Estimate {
     const { order } = this.#question;
     const isWhole = order === undefined || order.isWhole;
     return isWhole ? 0 : this.#table.rows * (this.#table.columns.get(order.column)?.repeated ?? 0);
+  }
+
+  /** The cost to order these rows. A walk of bounded length does so before it tests the first of them. */
+  get #ordering(): number {
+    return Math.min(this.#unordered * (WALKED + FOUND), this.#table.rows * SCANNED);
   }
 
   #shareIn(of: ValueRange['of']): number {
@@ -246,17 +257,22 @@ export class Estimate {
     return isById || (order?.isWhole === true && this.#clustering > ORDERED);
   }
 
-  /** The cost of a row that a walk passes, or the range of a value that such a share of the rows has. */
-  #passed(share = 1): number {
+  /**
+   * The cost of a row that a walk passes, or the range of a value that such a share of the rows has.
+   * @param lookedUp of a row whose related rows are looked up for the rule
+   */
+  #passed(share = 1, lookedUp = this.#lookedUp): number {
     const pages = Math.min(1, 1 - this.#clustering ** 2 + 1 / (ROWS_OF_PAGE * share));
-    return WALKED + FOUND * pages + this.#lookedUp + this.#filterCost;
+    // The filters are tested first.
+    const left = Math.min(1, this.#filtered / share);
+    return WALKED + FOUND * pages + left * lookedUp + this.#filterCost;
   }
 
   /** All rows that the filters find, by the estimate of the database. */
   get #ofOpaque(): Costed<Gathered> | undefined {
     const { opaque, filters } = this.#question;
     if (opaque === undefined) return undefined;
-    const found = Math.min(opaque.cost * OPAQUE, this.#table.rows * (WALKED + Math.max(SCANNED, this.#filterCost)));
+    const found = this.#timeOf(opaque);
     // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
     const [related] = opaque.kind === 'related' ? opaque.lookUps : [];
     const read = related && (this.#statisticsOf(related.table)?.rows ?? Number.POSITIVE_INFINITY) * SCANNED;
@@ -268,6 +284,16 @@ export class Estimate {
       cost,
       way: isByKeys ? { kind: 'gathered', by: 'keys', keys } : { kind: 'gathered', by: 'filters' },
     } as const;
+  }
+
+  /** The cost to find all rows of a filter. */
+  #timeOf({ cost, hashed, lookedUp }: OpaqueFilter): number {
+    const { rows } = this.#table;
+    const each = WALKED + Math.max(SCANNED, this.#filterCost);
+    if (hashed !== undefined) return Math.min(rows * SCANNED + hashed * OPAQUE, rows * each);
+    // The database expects most pages of the look-ups to be read before.
+    const least = Math.max(cost * OPAQUE, (lookedUp?.rows ?? 0) * each);
+    return Math.min(least, rows * each);
   }
 
   /** The records that the rule permits, before the filters. */
@@ -328,17 +354,26 @@ export class Estimate {
   #estimated({ way, keys, keyRows, ofKey, found }: WaysKeys, share: number): EstimatedBranch {
     const { rows, columns } = this.#table;
     const met = Math.max((share / found) * this.#filtered, 1e-9);
-    const read = Math.min(rows * ofKey, this.#question.most / met);
-    const looked = way.others > 0 ? 0 : this.#lookedUp;
-    const each = this.#links === undefined ? this.#passed(ofKey) - looked : LINKED;
-    const ofKeys = keyRows * FOUND + keys * RANGE;
+    const { most } = this.#question;
+    const read = Math.min(rows * ofKey, most / met);
+    const each = this.#links === undefined ? this.#passed(ofKey, way.others > 0 ? this.#lookedUp : 0) : LINKED;
+    const ofKeys = this.#readKeys(way, keyRows);
+    // An id has one record, so that the first keys are enough.
+    const ranges = way.column === 'id' ? Math.min(keys, (UNEVEN * most) / met) : keys;
     return {
       branch: way,
-      cost: ofKeys + keys * read * each,
-      whole: ofKeys / FOUND + rows * found,
+      cost: ofKeys + ranges * (RANGE + read * each),
+      whole: (ofKeys + keys * RANGE) / FOUND + rows * found,
       share,
       isClustered: (columns.get(way.column)?.clustering ?? 0) > CLUSTERED,
     };
+  }
+
+  /** The rows that give the keys are found one by one, or are a part of a table that is read as a whole. */
+  #readKeys({ count }: Branch, keyRows: number): number {
+    const table = count?.kind === 'rows' ? this.#statisticsOf(count.links?.table ?? count.table) : undefined;
+    const whole = (table?.rows ?? Number.POSITIVE_INFINITY) * SCANNED + keyRows * WALKED;
+    return Math.min(keyRows * FOUND, whole);
   }
 
   /** The keys of a way, the share of all rows that each has and that all have, and the share of these that meet the rest. */
@@ -403,6 +438,12 @@ function linksOf({ links }: PageQuestion, statisticsOf: StatisticsOf): number | 
 /** Each row that is found looks up the rows within. */
 const costOf = (lookUps: readonly LookUp[], statisticsOf: StatisticsOf): number =>
   sumOf(lookUps.map((each) => LINKED + rowsOfKey(each, statisticsOf) * (FOUND + costOf(each.within, statisticsOf))));
+
+/** Some related rows of a record answer for it, and the database knows the cost to find these. */
+function filterCostOf({ lookUps, lookedUp }: OpaqueFilter, statisticsOf: StatisticsOf): number {
+  const ofAll = costOf(lookUps, statisticsOf);
+  return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
+}
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 

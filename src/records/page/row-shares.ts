@@ -72,24 +72,34 @@ export function foundBy(count: KeyCount | undefined, { keys, ofKey, statisticsOf
 export function estimatedKeys(count: KeyCount, statisticsOf: StatisticsOf): number | undefined {
   if (count.kind === 'list') return count.count;
   const table = statisticsOf(count.table);
-  const rows = count.links === undefined ? table?.rows : (statisticsOf(count.links)?.rows ?? table?.rows);
-  return table && rows! * shareMeeting(count.share, table, statisticsOf);
+  const links = count.links && statisticsOf(count.links.table);
+  if (table === undefined || links === undefined)
+    return table && table.rows * shareMeeting(count.share, table, statisticsOf);
+  // A row may have far more links than others.
+  const shareOfTest = (test: ColumnValues): number =>
+    test.column === 'id' ? shareOf(links, { ...test, column: count.links!.column }) : shareOf(table, test);
+  return links.rows * shareMeeting(count.share, table, statisticsOf, shareOfTest);
 }
 
-function shareMeeting(share: RowShare, table: TableStatistics, statisticsOf: StatisticsOf): number {
+function shareMeeting(
+  share: RowShare,
+  table: TableStatistics,
+  statisticsOf: StatisticsOf,
+  shareOfTest = (test: ColumnValues): number => shareOf(table, test),
+): number {
   switch (share.kind) {
     case 'values':
-      return shareOf(table, share);
+      return shareOfTest(share);
     case 'keys': {
       const keys = estimatedKeys(share.keys, statisticsOf) ?? UNKNOWN_KEYS;
       return foundBy(share.keys, { keys, ofKey: keyShare(table.columns.get(share.column)), statisticsOf });
     }
     case 'all':
-      return Math.min(...share.of.map((each) => shareMeeting(each, table, statisticsOf)));
+      return Math.min(...share.of.map((each) => shareMeeting(each, table, statisticsOf, shareOfTest)));
     case 'any':
       return Math.min(
         1,
-        share.of.reduce((sum, each) => sum + shareMeeting(each, table, statisticsOf), 0),
+        share.of.reduce((sum, each) => sum + shareMeeting(each, table, statisticsOf, shareOfTest), 0),
       );
   }
 }

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { compileFilter } from '../../../src/policy/filter.ts';
+import type { OpaqueFilter } from '../../../src/records/page/page-costs.ts';
 import { raw, sql, uuid } from '../../../src/sql.ts';
 import { KINDS, openKind, World } from '../../support/store-world.ts';
 import { until } from '../../support/until.ts';
@@ -15,12 +16,15 @@ collections:
       code: { type: string, index: true }
     relations:
       owner: { kind: belongs_to, collection: users, required: true }
+      parent: { kind: belongs_to, collection: notes }
+      children: { kind: has_many, collection: notes, via: parent }
     access: { view: '@record.owner = @request.auth.id', create: true }
 `;
 describe.each(KINDS)('estimates of filters (%s)', (kind) => {
   let db: Database;
   let world: World;
   const lanes = new Set<string | undefined>();
+  let opaque: OpaqueFilter | undefined;
 
   beforeAll(async () => {
     db = await openKind(kind);
@@ -28,7 +32,12 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
       if (statement.text.startsWith('EXPLAIN')) lanes.add(options?.lane);
       return db.rows(statement, options);
     };
-    world = await World.open({ ...db, replicaFor: () => ({ run: db.run, rows }) } as unknown as Database, SCHEMA);
+    world = await World.open({ ...db, replicaFor: () => ({ run: db.run, rows }) } as unknown as Database, SCHEMA, {
+      choosesWay: (question) => {
+        opaque = question.opaque;
+        return undefined;
+      },
+    });
   });
   afterAll(() => db?.close());
 
@@ -37,6 +46,7 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
     await db.run(sql`
       INSERT INTO notes (id, code, owner_id)
       SELECT gen_random_uuid(), 'c' || n, ${uuid(ann.id)} FROM generate_series(1, 12000) AS n`);
+    await db.run(raw(`UPDATE notes SET parent_id = p.id FROM notes AS p WHERE p.code = notes.code`));
     await db.run(raw('ANALYZE notes'));
     const place = { catalog: world.schema, collection: 'notes', params: {} };
     const { filter } = compileFilter('code contains "c1"', place);
@@ -46,5 +56,18 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
       return lanes.size > 0;
     });
     expect([...lanes]).toEqual(['estimate']);
+  });
+
+  it.each([
+    ['related rows that it keeps in memory', 'any(children as c, c.code != "c1") or code = "c2"', 'hashed'],
+    ['related rows that it looks up one by one', 'code = "c1" and any(children as c, c.code != "c2")', 'lookedUp'],
+  ])('the plan of a filter tells of %s', async (_, text, name) => {
+    const ann = await world.user(`${name}@example.org`);
+    const { filter } = compileFilter(text, { catalog: world.schema, collection: 'notes', params: {} });
+    await world.records.list(ann.ask('notes'), { limit: 5, offset: 0, filter });
+    const { hashed, lookedUp } = opaque!;
+    expect(Object.entries({ hashed, lookedUp }).filter(([, cost]) => cost !== undefined)).toEqual([
+      [name, expect.anything()],
+    ]);
   });
 });

@@ -6,7 +6,7 @@ import { compileFilter } from '../../../src/policy/filter.ts';
 import type { ChoosesWay, PageQuestion } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
-import { areManyLinks } from '../../../src/records/page/row-shares.ts';
+import { areManyLinks, estimatedKeys } from '../../../src/records/page/row-shares.ts';
 import {
   BackgroundStatistics,
   type ColumnStatistics,
@@ -104,6 +104,7 @@ interface Case {
   readonly chosen: 'branches' | 'range' | 'gathered' | 'plain';
 }
 const MINE = one('owner_id', 'me');
+const MANY = { kind: 'values', column: 'status', values: ['many'] } as const;
 const linksTo = (tag: string) => ({ table: 'documents__tags', column: 'member_id', values: [tag] });
 const CASES: readonly Case[] = [
   { says: 'what most rows match is met soon', branches: [MINE, one('status', 'published')], chosen: 'plain' },
@@ -357,6 +358,39 @@ describe('the way to a page', () => {
     expect(wayTo(90_000)).toEqual({ kind: 'gathered', by: 'all', walk: 800 });
   });
 
+  it('related rows that the database keeps in memory cost their reading, and not a look-up for each row', () => {
+    const known = tables(100_000);
+    const wayTo = (hashed: number | undefined) => {
+      const opaque = { rows: 1_000, cost: 10_000_000, kind: 'mixed', lookUps: [TARGET], hashed } as const;
+      return shortestWay({ ...QUESTION, branches: undefined, isOpen: true, opaque }, (table) => known.get(table));
+    };
+    expect(wayTo(200)).toEqual({ kind: 'gathered', by: 'filters', walk: 400 });
+    expect(wayTo(undefined)).toEqual({ kind: 'gathered', by: 'all', walk: 25_600 });
+  });
+
+  it('a filter whose rows are looked up one by one takes as long for all rows as a walk of them', () => {
+    const known = tables(100_000);
+    const many = { table: 'documents', column: 'status', within: [] };
+    const wayTo = (lookedUp: { readonly rows: number; readonly cost: number } | undefined) => {
+      const opaque = { rows: 40_000, cost: 10_000, kind: 'mixed', lookUps: [many], lookedUp } as const;
+      return shortestWay({ ...QUESTION, branches: undefined, isOpen: true, opaque }, (table) => known.get(table));
+    };
+    expect(wayTo(undefined)).toEqual({ kind: 'gathered', by: 'filters' });
+    expect(wayTo({ rows: 100_000, cost: 3 })).toEqual({ kind: 'gathered', by: 'all', walk: 25_600 });
+  });
+
+  it('a walk in the order of a column whose values repeat reads rows to order them, and tests only the first', () => {
+    const known = tables(100_000);
+    const wayBy = (isWhole: boolean) => {
+      const order = { column: 'stage', isWhole };
+      const opaque = { rows: 300, cost: 200_000, kind: 'mixed', lookUps: [TARGET] } as const;
+      const question = { ...QUESTION, branches: undefined, isOpen: true, isById: false, order, opaque };
+      return shortestWay(question, (table) => known.get(table));
+    };
+    expect(wayBy(true)).toEqual({ kind: 'gathered', by: 'filters', walk: 6_400 });
+    expect(wayBy(false)).toEqual({ kind: 'gathered', by: 'filters', walk: 1_600 });
+  });
+
   it('the links of a page are many where they take some milliseconds to read, and more than those of others', () => {
     const links = {
       rows: 400_000,
@@ -364,6 +398,39 @@ describe('the way to a page', () => {
     };
     const areMany = (value: string) => areManyLinks({ column: 'member_id', values: [value] }, links);
     expect([areMany('frequent'), areMany('usual'), areMany('x')]).toEqual([true, false, false]);
+  });
+
+  it('keys that are ids are read in their order, of which the first are enough', () => {
+    const known = tables(100_000);
+    const ids = byKeys('id', { kind: 'rows', table: 'parents', share: MANY, areIds: false });
+    const way = shortestWay({ ...QUESTION, branches: [ids], lookUps: [TARGET] }, (table) => known.get(table));
+    expect(way).toEqual({ kind: 'branches', branches: [ids], walk: 1_600 });
+  });
+
+  it('the links of a row are as many as its value has, however many the average row has', () => {
+    const known = tables(100_000);
+    const keysOf = (value: string) =>
+      estimatedKeys(
+        {
+          kind: 'rows',
+          table: 'parents',
+          links: { table: 'documents__tags', column: 'member_id' },
+          share: { kind: 'values', column: 'id', values: [value] },
+          areIds: false,
+        },
+        (table) => known.get(table),
+      );
+    expect([keysOf('frequent'), Math.round(keysOf('rare')!)]).toEqual([50_000, 100]);
+  });
+
+  it('a walk looks up related rows for the rule only where a row meets the filters', () => {
+    const known = tables(100_000);
+    const walkFor = (filters: PageQuestion['filters']) => {
+      const lookUps = [{ table: 'memberships', column: 'user_id', within: [TARGET] }];
+      const way = shortestWay({ ...QUESTION, branches: undefined, lookUps, filters }, (table) => known.get(table));
+      return way?.kind === 'gathered' ? way.walk : undefined;
+    };
+    expect([walkFor([]), walkFor([{ column: 'stage_of_none', values: ['x'] }])]).toEqual([200, 12_800]);
   });
 
   it('a walk looks up related rows for the filter too', () => {

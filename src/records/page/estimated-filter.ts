@@ -1,0 +1,51 @@
+/** The rows that a filter finds, where the values of columns do not tell: by the plan that the database would make for it. */
+import { type ExpectedPlan, planOf } from '../../database/planner.ts';
+import type { AskedFilter } from '../../policy/filter.ts';
+import { sql } from '../../sql.ts';
+import type { AccessContext, Store } from '../access-context.ts';
+import { scopeOf } from '../scope.ts';
+import type { OpaqueFilter } from './page-costs.ts';
+
+/** Undefined: the table is small, or values tell. */
+export async function estimatedFilter(
+  store: Store,
+  access: AccessContext,
+  filters: readonly AskedFilter[],
+): Promise<OpaqueFilter | undefined> {
+  const { collection } = access;
+  const filter = filters.at(-1)!;
+  const { opacity } = filter;
+  if (opacity === undefined || !store.pages.isLarge(collection, opacity)) return undefined;
+  const rows = scopeOf({ store })
+    .from(collection.name, 't')
+    .where(...filters.map((each) => each.where('t')));
+  const plan: PlanNode = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`);
+  const found = { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity, lookUps: filter.lookUps };
+  return { ...found, hashed: costOfHashed(plan), lookedUp: lookUpsIn(plan) };
+}
+
+interface PlanNode extends ExpectedPlan {
+  readonly Plans?: readonly PlanNode[];
+}
+
+const nodesOf = (plan: PlanNode): readonly PlanNode[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+/**
+ * The cost to read the related rows that are kept in a hash table. The cost of the plan is that of look-ups for each row, which
+ * do not run: PostgreSQL decides between the two ways after the costs.
+ */
+function costOfHashed(plan: PlanNode): number | undefined {
+  const nodes = nodesOf(plan);
+  const hashed = new Set(nodes.flatMap(({ Filter }) => String(Filter ?? '').match(/(?<=hashed )SubPlan \d+/g) ?? []));
+  if (hashed.size === 0) return undefined;
+  const read = nodes.filter((node) => hashed.has(String(node['Subplan Name'])));
+  return read.reduce((sum, each) => sum + each['Total Cost'], 0);
+}
+
+/** The look-ups for each of so many rows, and the cost of one. */
+function lookUpsIn(plan: PlanNode): OpaqueFilter['lookedUp'] {
+  for (const { 'Node Type': type, Plans: [outer, inner] = [] } of nodesOf(plan))
+    if (type === 'Nested Loop' && inner !== undefined && nodesOf(outer!).some(({ Alias }) => Alias === 't'))
+      return { rows: outer!['Plan Rows'], cost: inner['Total Cost'] };
+  return undefined;
+}
