@@ -144,8 +144,8 @@ export class ColumnChanges {
     const { table } = this.#t;
     const change = sql`${this.#alter} ALTER COLUMN ${ident(column.name)} TYPE ${raw(columnTypeOf(column))}`;
     const what = `"${table.name}"."${column.name}" would change from ${existing.type} to ${column.type}`;
-    // A double represents every int within ±(2^53−1) exactly.
-    if (existing.type === 'bigint' && column.type === 'double precision') {
+    // A double represents every int within ±(2^53−1) exactly, but not every bigint.
+    if (existing.type === 'bigint' && column.type === 'double precision' && !(await this.#exceedsDoubles(column))) {
       const rewrites = `${what}; that writes every row again, and blocks the table meanwhile`;
       return (await this.#t.isLarge()) ? { sql: change, rewrites } : { sql: change };
     }
@@ -159,6 +159,11 @@ export class ColumnChanges {
       destructive: `${what}; values that do not fit are changed, or make the migration fail`,
       values: { table: this.#t.actual.name, column: this.#t.stored(column.name) },
     };
+  }
+
+  #exceedsDoubles({ name }: Column): Promise<boolean> {
+    const stored = ident(this.#t.stored(name));
+    return this.#t.exists(sql`${stored} NOT BETWEEN -9007199254740991 AND 9007199254740991`);
   }
 
   /** From and to strings, where every value is the same afterwards. */

@@ -5,12 +5,13 @@
 import type { CompareOp } from '../../grammar/syntax.ts';
 import { equalityOf, OPERATORS, type Operator, orderOf } from './operators.ts';
 import { isWhole, type ValueType } from './scalar-types.ts';
+import { isWithinGrid, type NumeralGrid, plainNumeral, rankNumerals } from './values.ts';
 
 /**
  * The result of reducing a comparison with a literal: a comparison with a number that the column's
  * type holds, or a constant.
  */
-export type NumberTest = { readonly op: CompareOp; readonly value: number } | boolean;
+export type NumberTest<T = number> = { readonly op: CompareOp; readonly value: T } | boolean;
 /** A number literal; `exact` is its decimal source if no double equals it. */
 export interface ExactNumber {
   readonly value: number;
@@ -62,7 +63,7 @@ const signOf = (value: bigint): number => (value > 0n ? 1 : value < 0n ? -1 : 0)
  * Decides a number strictly between two neighbouring values of the column's type: comparing with
  * the lower one suffices.
  */
-function between({ direction, negative }: Operator, below: number): NumberTest {
+function between<T>({ direction, negative }: Operator, below: T): NumberTest<T> {
   if (direction === undefined) return negative === true;
   return { op: orderOf(direction, direction === 'up'), value: below };
 }
@@ -113,6 +114,26 @@ function floatTest(operator: Operator, { value, exact }: ExactNumber): NumberTes
   if (direction === undefined) return negative === true;
   // The literal lies just below `value` (off > 0) or just above it.
   return { op: orderOf(direction, off > 0 === (direction === 'down')), value };
+}
+
+/** `column op literal`, for a column of plain numerals. */
+export function gridTest(grid: NumeralGrid, op: CompareOp, literal: string): NumberTest<string> {
+  const operator = numeralComparison(op);
+  if (!isWithinGrid(grid, literal)) return beyond(operator, rankNumerals(literal, grid.greatest) > 0);
+  const below = flooredTo(grid.decimals, literal);
+  return below === literal ? { op, value: literal } : between(operator, below);
+}
+
+/** True if a value of the grid can equal the literal. */
+export const isOnGrid = (grid: NumeralGrid, literal: string): boolean =>
+  typeof gridTest(grid, equalityOf(true), literal) === 'object';
+
+/** The greatest numeral of so many decimals that is not above. */
+function flooredTo(decimals: number, numeral: string): string {
+  const [whole = '', fraction = ''] = numeral.split('.');
+  if (fraction.length <= decimals) return numeral;
+  const cut = BigInt(whole + fraction.slice(0, decimals)) - (numeral.startsWith('-') ? 1n : 0n);
+  return plainNumeral(`${cut}e-${decimals}`);
 }
 
 /** Compares a number of a request with one of a policy. */

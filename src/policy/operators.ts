@@ -9,9 +9,9 @@ import { join, raw, type Sql, sql } from '../sql.ts';
 import { compareText } from './collation.ts';
 import type { ConditionOperand } from './condition.ts';
 import { fold, foldedColumn } from './fold.ts';
-import { isText } from './scalar-types.ts';
+import { gridOf, isText } from './scalar-types.ts';
 import type { CheckedCompare, CheckedOperand, ValueType } from './types.ts';
-import type { Scalar } from './values.ts';
+import { rankNumerals, type Scalar } from './values.ts';
 
 /**
  * The types that the two sides may have. `same`: types that can be equal; `ordered`: strings, numbers,
@@ -62,13 +62,13 @@ export interface Operator {
   readonly complement?: CompareOp;
   /** `a op b` is `b mirror a`. */
   readonly mirror?: CompareOp;
-  /** Both sides are present. */
-  holds(left: Scalar, right: Scalar | readonly Scalar[]): boolean;
+  /** Both sides are present. An ordering needs their type, unless they are numbers or compare by code point. */
+  holds(left: Scalar, right: Scalar | readonly Scalar[], type?: ValueType): boolean;
   /** `holds` for many left sides; it prepares the right side once. */
   holdsFor?(right: Scalar): (left: Scalar) => boolean;
   /**
    * An expression over two JavaScript expressions whose values are present. It may name only
-   * `rank(a, b)`, `fold(a)` and the sides. An operator that folds gets a folded right side.
+   * `rank(a, b)`, `rankNumerals(a, b)`, `fold(a)` and the sides. An operator that folds gets a folded right side.
    */
   js(left: string, right: string, type: ValueType): string;
   sql(sides: SqlSides): Sql;
@@ -103,7 +103,10 @@ function ordering(
     family: 'order',
     sides: 'ordered',
     sargable: true,
-    js: (left, right, type) => (isText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`),
+    js: (left, right, type) => {
+      if (gridOf(type) !== undefined) return `rankNumerals(${left}, ${right}) ${symbol} 0`;
+      return isText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`;
+    },
     sql: (sides) => (isText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides)),
     nullMeaning: COMPARISON_OF_ABSENT,
     ...rest,
@@ -114,7 +117,8 @@ function ordering(
  * Orders two present values of one type: numbers by value, strings by code point (dates, times
  * and ids are ASCII).
  */
-export function rank(left: Scalar, right: Scalar): number {
+export function rank(left: Scalar, right: Scalar, type?: ValueType): number {
+  if (type !== undefined && gridOf(type) !== undefined) return rankNumerals(String(left), String(right));
   if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
   return left < right ? -1 : left > right ? 1 : 0;
 }
@@ -163,7 +167,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     strict: true,
     complement: '>=',
     mirror: '>',
-    holds: (left, right) => rank(left, oneValue(right)) < 0,
+    holds: (left, right, type) => rank(left, oneValue(right), type) < 0,
     doc: 'less: strings by code point, numbers by value, dates and times earlier',
     examples: ['@record.due_at < @now', '@record.score < 10'],
   }),
@@ -171,7 +175,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     direction: 'down',
     complement: '>',
     mirror: '>=',
-    holds: (left, right) => rank(left, oneValue(right)) <= 0,
+    holds: (left, right, type) => rank(left, oneValue(right), type) <= 0,
     doc: 'less or equal',
     examples: ['@record.score <= 10'],
   }),
@@ -180,7 +184,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     strict: true,
     complement: '<=',
     mirror: '<',
-    holds: (left, right) => rank(left, oneValue(right)) > 0,
+    holds: (left, right, type) => rank(left, oneValue(right), type) > 0,
     doc: 'greater: strings by code point, numbers by value, dates and times later',
     examples: ['@record.created_at > @now - 24h'],
   }),
@@ -188,7 +192,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     direction: 'up',
     complement: '<',
     mirror: '<=',
-    holds: (left, right) => rank(left, oneValue(right)) >= 0,
+    holds: (left, right, type) => rank(left, oneValue(right), type) >= 0,
     doc: 'greater or equal; over an int a literal is never rounded: `n >= 1.5` is `n >= 2`; over a float it is the nearest double',
     examples: ['@record.rating >= 4.5'],
   }),

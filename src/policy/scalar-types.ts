@@ -1,11 +1,14 @@
 /** The types of fields, as policies see them. The compiler knows a type only by its entry here. */
 import type { SqlType } from '../sql.ts';
 import {
+  INT64,
+  type NumeralGrid,
   parseBool,
   parseDate,
   parseDatetime,
   parseFloatText,
   parseInt53,
+  parseInt64,
   parseString,
   parseTime,
   parseUuid,
@@ -27,6 +30,8 @@ export interface ScalarKind {
    * kinds compare by value.
    */
   readonly numbers?: 'whole' | 'double';
+  /** Given if its values are plain numerals as strings, which compare by value. */
+  readonly grid?: NumeralGrid;
   /** Strings: compared by code point, with parts to look for. */
   readonly text?: true;
   /** A value is a condition by itself. */
@@ -104,6 +109,14 @@ export const SCALARS = define({
     readText: parseFloatText,
     readJson: readFloat,
   },
+  bigint: {
+    label: 'bigint',
+    sqlType: 'int8',
+    ordered: true,
+    grid: INT64,
+    readText: parseInt64,
+    readJson: (value) => readString(parseInt64)(value) ?? readInt53(value)?.toString(),
+  },
   datetime: {
     label: 'datetime',
     sqlType: 'timestamptz',
@@ -149,6 +162,7 @@ export const ID: ScalarKind = {
 export const scalarOf = (type: ValueType): ScalarKind => (isTo(type) ? ID : SCALARS[type]);
 export const isNumeric = (type: ValueType): boolean => scalarOf(type).numbers !== undefined;
 export const isWhole = (type: ValueType): boolean => scalarOf(type).numbers === 'whole';
+export const gridOf = (type: ValueType): NumeralGrid | undefined => scalarOf(type).grid;
 export const isText = (type: ValueType): boolean => scalarOf(type).text === true;
 export const isTruth = (type: ValueType): boolean => scalarOf(type).truth === true;
 export const isInstant = (type: ValueType): boolean => scalarOf(type).instant === true;

@@ -145,6 +145,72 @@ export function parseTime(text: string): string | undefined {
   return text.length === 8 ? text : text.replace(/\.?0+$/, '');
 }
 
+/**
+ * A JSON numeral as its plain digits without superfluous zeros: equal numbers have equal texts. Numbers beyond 10^400, and
+ * nearer to zero than 10^-400, are one such number: no stored value is as far out.
+ */
+export function plainNumeral(source: string): string {
+  const [mantissa = '', exponent = '0'] = source.toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
+  const digits = (whole + fraction).replace(/^0+/, '');
+  if (digits === '') return '0';
+  const sign = source.startsWith('-') ? '-' : '';
+  const places = fraction.length - Number(exponent);
+  const magnitude = digits.length - places;
+  if (magnitude > FARTHEST) return `${sign}1${'0'.repeat(FARTHEST)}`;
+  if (magnitude < -FARTHEST) return `${sign}0.${'0'.repeat(FARTHEST)}1`;
+  if (places <= 0) return `${sign}${digits}${'0'.repeat(-places)}`;
+  const padded = digits.padStart(places + 1, '0');
+  const decimals = withoutTrailingZeros(padded.slice(-places));
+  return `${sign}${padded.slice(0, -places)}${decimals === '' ? '' : `.${decimals}`}`;
+}
+
+const FARTHEST = 400;
+
+/** A loop: `/0+$/` takes quadratic time where zeros are many and not at the end. */
+export function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return digits.slice(0, end);
+}
+
+/** Compares two plain numerals by value. */
+export function rankNumerals(left: string, right: string): number {
+  const isNegative = left.startsWith('-');
+  if (isNegative !== right.startsWith('-')) return isNegative ? -1 : 1;
+  const order = isNegative ? rankMagnitudes(right, left) : rankMagnitudes(left, right);
+  return Math.sign(order);
+}
+
+function rankMagnitudes(left: string, right: string): number {
+  const lengths = wholeLength(left) - wholeLength(right);
+  if (lengths !== 0) return lengths;
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+const wholeLength = (numeral: string): number => {
+  const point = numeral.indexOf('.');
+  return point < 0 ? numeral.length : point;
+};
+
+/** The plain numerals that a type holds. */
+export interface NumeralGrid {
+  readonly least: string;
+  readonly greatest: string;
+  /** The most decimals that a value has. */
+  readonly decimals: number;
+}
+export const INT64: NumeralGrid = { least: '-9223372036854775808', greatest: '9223372036854775807', decimals: 0 };
+
+export const isWithinGrid = ({ least, greatest }: NumeralGrid, numeral: string): boolean =>
+  rankNumerals(numeral, least) >= 0 && rankNumerals(numeral, greatest) <= 0;
+
+/** → the plain digits; within the range of PostgreSQL's int8. */
+export function parseInt64(text: string): string | undefined {
+  if (text.length > 20 || !INT.test(text)) return undefined;
+  return text === '-0' ? '0' : isWithinGrid(INT64, text) ? text : undefined;
+}
+
 const FIRST_DAY = FIRST_INSTANT.slice(0, 10);
 const LAST_DAY = LAST_INSTANT.slice(0, 10);
 /** Zones come from schemas, so there are few. */

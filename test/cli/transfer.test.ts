@@ -21,6 +21,7 @@ collections:
       open: { type: bool, required: true, default: true }
       due_at: datetime
       born: date
+      serial: bigint
       opens: time
     relations:
       parent: { kind: belongs_to, collection: nodes }
@@ -42,6 +43,7 @@ const record = (n: number, members: object = {}) => ({
   open: true,
   due_at: null,
   born: null,
+  serial: null,
   opens: null,
   parent: null,
   tags: [],
@@ -52,7 +54,14 @@ const HOSTILE = [
   record(1, { note: '', parent: id(2) }),
   record(2, { note: 'a "quoted", line\r\nand another', parent: id(1), tags: [id(91), id(92)] }),
   record(3, { note: '\uFEFF = 1 ü 𝄞 \\n', size: -9007199254740991, ratio: 1e-7, open: false, due_at: STAMP }),
-  record(4, { born: '0001-01-01', opens: '23:59:59.5', note: 'null', size: 0, ratio: 12345678901234567000 }),
+  record(4, {
+    born: '0001-01-01',
+    serial: '-9223372036854775808',
+    opens: '23:59:59.5',
+    note: 'null',
+    size: 0,
+    ratio: 12345678901234567000,
+  }),
   record(5, { note: ' [{,}] ' }),
 ];
 

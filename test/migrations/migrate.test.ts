@@ -253,6 +253,11 @@ describe.each(KINDS)('a migration on %s', (kind) => {
 
 /** Values of each type as a string holds them, and a string that is near one. */
 const TEXT_FORMS = [
+  {
+    type: 'bigint',
+    values: ['0', '-9223372036854775808', '9223372036854775807'],
+    others: ['9223372036854775808', '01', '1.0', '-0'],
+  },
   { type: 'time', values: ['00:00:00', '09:30:00.5', '23:59:59.999999'], others: ['24:00:00', '09:30', '09:30:00.50'] },
   { type: 'date', values: ['0001-01-01', '2024-02-29', '9999-12-31'], others: ['2023-02-29', '0000-01-01', 'today'] },
 ];
@@ -292,6 +297,30 @@ describe.each(KINDS)('a migration to and from strings on %s', (kind) => {
       expect(rewritten).toMatchObject({ kind: 'rewrites' });
     },
   );
+});
+
+describe.each(KINDS)('a migration of numbers on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind, postgresUrl);
+  });
+  afterAll(() => db?.close());
+
+  it('a bigint becomes a float without consent only where a double holds every value', async () => {
+    const numbers = (type: string) => schemaOf(collections(`  numbers: { fields: { n: ${type} } }\n`));
+    await applyMigration(db, numbers('bigint'));
+    const insert = (n: string) =>
+      db.run(raw(`INSERT INTO numbers (id, n) VALUES ('01900000-0000-7000-8000-000000000001', ${n})`));
+    for (const [n, count] of [
+      ['9007199254740991', 0],
+      ['9007199254740993', 1],
+      ['-9223372036854775808', 1],
+    ] as const) {
+      await insert(n);
+      expect((await planMigration(db, numbers('float'))).destructive, n).toHaveLength(count);
+      await db.run(raw('TRUNCATE numbers'));
+    }
+  });
 });
 
 describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {

@@ -1,6 +1,6 @@
 /** Groups and measures by their definition, in exact arithmetic. */
 import type { CatalogCollection, Row, ScalarType } from '../../src/policy/types.ts';
-import { compared, ranked } from './order.ts';
+import { compared, ranked, sortedBy } from './order.ts';
 
 export interface Aggregation {
   readonly group_by: readonly string[];
@@ -25,7 +25,7 @@ export function aggregated(
   const keyOf = (row: Row): string => JSON.stringify(groups.map((group) => groupValue(row, group)));
   const sets = groups.length === 0 ? [rows] : [...Map.groupBy(rows, keyOf).values()];
   const lines = sets.map((set): Line => {
-    const named = groups.map((group) => [group, plain(groupValue(set[0]!, group))] as const);
+    const named = groups.map((group) => [group, typed(groupValue(set[0]!, group), fields.get(group)?.type)] as const);
     const measured = Object.entries(measures).map(
       ([name, measure]) => [name, measureCell(set, measure, (field) => fields.get(field)!.type)] as const,
     );
@@ -62,6 +62,10 @@ function groupValue(row: Row, group: string): unknown {
 
 /** Zero has one sign. */
 const unsigned = (value: unknown): unknown => (value === 0 ? 0 : value);
+const typed = (value: unknown, type: ScalarType | undefined): Cell => ({
+  shown: unsigned(value),
+  order: sortedBy(value, type),
+});
 const plain = (value: unknown): Cell => ({ shown: unsigned(value), order: value });
 
 function measureCell(rows: readonly Row[], measure: string, typeOf: (field: string) => ScalarType): Cell {
@@ -71,9 +75,10 @@ function measureCell(rows: readonly Row[], measure: string, typeOf: (field: stri
   if (values.length === 0) return plain(null);
   if (kind === 'min' || kind === 'max') {
     const sign = kind === 'min' ? 1 : -1;
-    return plain(values.toSorted((a, b) => sign * compared(a, b))[0]);
+    const type = typeOf(field);
+    return typed(values.toSorted((a, b) => sign * compared(sortedBy(a, type), sortedBy(b, type)))[0], type);
   }
-  const sum = (values as number[]).reduce((total, value) => total + exact(value), 0n);
+  const sum = (values as (number | string)[]).reduce((total, value) => total + exact(value), 0n);
   return kind === 'sum' ? sumCell(sum, typeOf(field)) : averageCell(sum, BigInt(values.length));
 }
 
@@ -81,13 +86,14 @@ function measureCell(rows: readonly Row[], measure: string, typeOf: (field: stri
 const SCALE = 360;
 
 /** A double by its shortest decimals, as an integer of units of 10^-SCALE. */
-function exact(value: number): bigint {
+function exact(value: number | string): bigint {
   const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(value))!;
   const zeros = SCALE + Number(exponent) - fraction.length;
   return BigInt(`${sign}${whole}${fraction}${'0'.repeat(zeros)}`);
 }
 
 function sumCell(sum: bigint, type: ScalarType): Cell {
+  if (type === 'bigint') return { shown: String(sum / 10n ** BigInt(SCALE)), order: sum };
   const value = Number(`${sum}e-${SCALE}`);
   const isBeyond = type === 'int' ? !Number.isSafeInteger(value) : !Number.isFinite(value);
   return { shown: isBeyond ? null : unsigned(value), order: sum, isBeyond };

@@ -377,11 +377,16 @@ function columnValue({ scope, steps, column }: ColumnOperand, world: Bound): May
     case 'id':
       return own(end.row, 'id') as Maybe;
     case 'field':
-      return own(end.row, column.field.name) as Maybe;
+      return written(own(end.row, column.field.name) as Maybe, column.field.type);
     case 'belongs_to':
       return own(end.row, column.relation.name) as Maybe;
   }
 }
+
+/** A value of these types is the number that its string writes. */
+export const EXACT_TYPES: readonly ValueType[] = ['bigint'];
+const written = (value: Maybe, type: ValueType): Maybe =>
+  typeof value === 'string' && EXACT_TYPES.includes(type) ? { decimal: value } : value;
 
 /** A missing key, null and undefined are one absence. */
 function own(row: Readonly<Record<string, unknown>> | null | undefined, key: string): unknown {
@@ -423,15 +428,17 @@ function requestList({ source, name, type }: RequestOperand, request: PolicyRequ
 function fromJson(value: unknown, type: ValueType): Maybe {
   if (typeof value === 'boolean') return type === 'bool' ? value : undefined;
   if (typeof value === 'number') {
+    if (type === 'bigint') return Number.isSafeInteger(value) ? { decimal: String(value) } : undefined;
     if (type === 'int') return Number.isSafeInteger(value) ? value : undefined;
     return type === 'float' && Number.isFinite(value) ? value : undefined;
   }
-  const isWritten = typeof type === 'object' || WRITTEN_AS_TEXT.includes(type);
+  const isWritten = typeof type === 'object' || IN_JSON_STRINGS.includes(type);
   return typeof value === 'string' && isWritten ? fromText(value, type) : undefined;
 }
 
 /** The types that JSON and literals write as strings. */
 export const WRITTEN_AS_TEXT: readonly ValueType[] = ['string', 'datetime', 'date', 'time'];
+const IN_JSON_STRINGS: readonly ValueType[] = [...WRITTEN_AS_TEXT, 'bigint'];
 
 /** The value of a text of the request, or of a literal; undefined if it is not of the type. */
 export function fromText(text: string, type: ValueType): Maybe {
@@ -452,6 +459,10 @@ export function fromText(text: string, type: ValueType): Maybe {
       return instant(text);
     case 'date':
       return /^\d{4}-\d\d-\d\d$/.test(text) ? instant(`${text}T00:00:00Z`)?.slice(0, 10) : undefined;
+    case 'bigint':
+      return /^-?(0|[1-9][0-9]*)$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
+        ? { decimal: text }
+        : undefined;
     case 'time':
       return timeOfDay(text);
   }

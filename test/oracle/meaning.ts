@@ -33,7 +33,7 @@ import type {
   ToOneStep,
   ValueType,
 } from '../../src/policy/types.ts';
-import { fromText, isSameNumber, WRITTEN_AS_TEXT } from './interpret.ts';
+import { EXACT_TYPES, fromText, isSameNumber, WRITTEN_AS_TEXT } from './interpret.ts';
 
 export interface Standpoint {
   readonly catalog: Catalog;
@@ -462,6 +462,7 @@ type Item = List['items'][number];
 function literal(item: Item, type: ValueType): LiteralOperand {
   switch (item.kind) {
     case 'number': {
+      if (EXACT_TYPES.includes(type)) return { ...literalOf(0, type), exact: item.source };
       if (!isNumber(type)) throw new Misfit('a number against another type');
       const made = literalOf(Number(item.source) + 0, type === 'float' ? 'float' : ownType(item)!);
       return isRounded(item.source) ? { ...made, exact: item.source } : made;

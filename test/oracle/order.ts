@@ -1,5 +1,5 @@
 /** The order of a query by its definition: nulls last in both directions, strings by code point, ties by id. */
-import type { Catalog, Related, Row } from '../../src/policy/types.ts';
+import type { Catalog, Related, Row, ScalarType } from '../../src/policy/types.ts';
 
 export interface Ordering {
   readonly catalog: Catalog;
@@ -28,7 +28,8 @@ export const keysOf = (row: Row, sort: readonly string[], ordering: Ordering): r
   sort.map((text) => cellOf(row, text.replace(/^-/, '').split('.'), ordering));
 
 function cellOf(row: Row, [name, ...rest]: readonly string[], { catalog, collection, related }: Ordering): unknown {
-  if (rest.length === 0) return row[name!] ?? null;
+  if (rest.length === 0)
+    return sortedBy(row[name!] ?? null, catalog.collections.get(collection)!.fields.get(name!)?.type);
   const relation = catalog.collections.get(collection)!.relations.get(name!)!;
   const id = row[name!] ?? null;
   const target =
@@ -40,6 +41,10 @@ function cellOf(row: Row, [name, ...rest]: readonly string[], { catalog, collect
   if (target === undefined) return null;
   return cellOf(target, rest, { catalog, collection: relation.collection, related });
 }
+
+/** Numbers that are written as strings sort by value. */
+export const sortedBy = (value: unknown, type: ScalarType | undefined): unknown =>
+  type === 'bigint' && typeof value === 'string' ? BigInt(value) : value;
 
 /** @param sign -1: descending, in which null still comes last. */
 export function ranked(a: unknown, b: unknown, sign: number): number {

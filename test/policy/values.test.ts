@@ -8,8 +8,11 @@ import {
   parseDatetime,
   parseFloatText,
   parseInt53,
+  parseInt64,
   parseTime,
   parseUuid,
+  plainNumeral,
+  rankNumerals,
 } from '../../src/policy/values.ts';
 
 const read = <T>(parse: (text: string) => T, texts: readonly string[]) => texts.map((text) => [text, parse(text)]);
@@ -121,6 +124,41 @@ describe('the readers of request values', () => {
     ['09:30:00\n', undefined],
   ])('the reader of times takes %j as %j', (text, canonical) => {
     expect(parseTime(text)).toBe(canonical);
+  });
+
+  it.each([
+    ['9223372036854775807', '9223372036854775807'],
+    ['-9223372036854775808', '-9223372036854775808'],
+    ['-0', '0'],
+    ['9223372036854775808', undefined],
+    ['-9223372036854775809', undefined],
+    ['1.0', undefined],
+    ['01', undefined],
+    ['1e3', undefined],
+    ['', undefined],
+  ])('the reader of 64-bit ints takes %j as %j', (text, canonical) => {
+    expect(parseInt64(text)).toBe(canonical);
+  });
+
+  it.each([
+    ['0.0', '0'],
+    ['-0e5', '0'],
+    ['1.500', '1.5'],
+    ['15e-1', '1.5'],
+    ['-1.5e3', '-1500'],
+    ['1e-3', '0.001'],
+    ['120e-1', '12'],
+    ['1e401', `1${'0'.repeat(400)}`],
+    ['1e999999999999', `1${'0'.repeat(400)}`],
+    ['-1e-999999999999', `-0.${'0'.repeat(400)}1`],
+  ])('%s is plainly %s', (source, plain) => {
+    expect(plainNumeral(source)).toBe(plain);
+  });
+
+  it('plain numerals compare by value', () => {
+    const ascending = ['-100', '-9.75', '-9.5', '-9', '-0.1', '0', '0.05', '0.1', '9', '9.5', '9.75', '10', '100'];
+    for (const [i, a] of ascending.entries())
+      for (const [j, b] of ascending.entries()) expect(rankNumerals(a, b), `${a} ${b}`).toBe(Math.sign(i - j));
   });
 
   it.each([

@@ -116,6 +116,20 @@ describe('the JSON values of fields', () => {
     ]);
   });
 
+  it('bigint takes strings of 64-bit ints, and compares bounds by value', () => {
+    const given = ['8', '9', '10', '100', '101', 10, '1.0', '9223372036854775808'];
+    expect(read(FIELD_KINDS.bigint, given, { min: '9', max: '100' })).toEqual([
+      'too_small',
+      '9',
+      '10',
+      '100',
+      'too_large',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+    ]);
+  });
+
   it('id takes UUIDs in any letter case', () => {
     expect(read(ID_KIND, ['0190B0A0-0000-7000-8000-00000000000A', '0190b0a000007000800000000000000a', 5])).toEqual([
       '0190b0a0-0000-7000-8000-00000000000a',
@@ -143,6 +157,7 @@ describe('cells of PostgreSQL', () => {
     ],
     [FIELD_KINDS.date, '0001-01-01', '"0001-01-01"', '0001-01-01'],
     [FIELD_KINDS.time, '23:59:59.5', '"23:59:59.5"', '23:59:59.5'],
+    [FIELD_KINDS.bigint, '-9223372036854775808', '"-9223372036854775808"', '-9223372036854775808'],
     [
       ID_KIND,
       '0190b0a0-0000-7000-8000-00000000000a',

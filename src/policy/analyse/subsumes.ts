@@ -87,7 +87,7 @@ function ordered(b: CheckedCompare, a: CheckedCompare): boolean {
   const [narrow, wide] = [OPERATORS[b.op], OPERATORS[a.op]];
   if (wide.direction === undefined) return false;
   if (!isMember(narrow) && narrow.direction !== wide.direction) return false;
-  const order = rank(high, low);
+  const order = rank(high, low, b.left.type);
   const strictlyInside = wide.direction === 'up' ? order > 0 : order < 0;
   const inclusive = !wide.strict || narrow.strict === true;
   return strictlyInside || (order === 0 && inclusive);

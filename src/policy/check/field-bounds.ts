@@ -4,7 +4,7 @@
  */
 import { isMember, isNonMember, OPERATORS, rank } from '../operators.ts';
 import { isText } from '../scalar-types.ts';
-import type { CatalogField, CheckedCompare, LiteralOperand } from '../types.ts';
+import type { CatalogField, CheckedCompare, LiteralOperand, ValueType } from '../types.ts';
 
 /** The outcomes of a comparison whose sides are present. */
 export interface Bounded {
@@ -20,6 +20,8 @@ type Limit = number | string;
 interface FieldLimits {
   readonly min?: Limit | undefined;
   readonly max?: Limit | undefined;
+  /** The type of the values; undefined for numbers. */
+  readonly type?: ValueType;
 }
 
 /** `undefined` if the possible values say nothing of it. */
@@ -40,7 +42,9 @@ export function boundedByField(compare: CheckedCompare): Bounded | undefined {
       return { ...decided, fact: `\`${field.name}\` has ${enumFact(field.enum)}`, by: 'enums' };
   }
   if (field.min === undefined && field.max === undefined) return undefined;
-  const decided = isText(field.type) ? ofLength(op, literal, field) : ofValue(op, literal, field);
+  const decided = isText(field.type)
+    ? ofLength(op, literal, { min: field.min, max: field.max })
+    : ofValue(op, literal, field);
   return decided && { ...decided, fact: factOf(field), by: 'bounds' };
 }
 
@@ -62,8 +66,8 @@ function ofEnum(op: CheckedCompare['op'], literal: LiteralOperand, names: readon
 const enumFact = (names: readonly Limit[]): string =>
   names.length === 1 ? `the one value \`${names[0]}\`` : 'no other values';
 
-const isWithin = (value: Limit, { min, max }: FieldLimits): boolean =>
-  (min === undefined || rank(value, min) >= 0) && (max === undefined || rank(value, max) <= 0);
+const isWithin = (value: Limit, { min, max, type }: FieldLimits): boolean =>
+  (min === undefined || rank(value, min, type) >= 0) && (max === undefined || rank(value, max, type) <= 0);
 
 function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
   const operator = OPERATORS[op];
@@ -78,7 +82,7 @@ function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: Fiel
   // The least and the greatest value decide for all between them.
   const [best, worst] = operator.direction === 'up' ? [max, min] : [min, max];
   const holdsFor = (limit: Limit | undefined): boolean | undefined =>
-    limit === undefined ? undefined : operator.holds(limit, value);
+    limit === undefined ? undefined : operator.holds(limit, value, limits.type);
   return { canHold: holdsFor(best) ?? true, canFail: !(holdsFor(worst) ?? false) };
 }
 

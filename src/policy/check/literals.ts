@@ -6,6 +6,7 @@ import { replacing } from '../../../grammar/policy-error.ts';
 import type { Bool, List, Numeral, Text } from '../../../grammar/syntax.ts';
 import {
   describeType,
+  gridOf,
   isNumeric,
   isText,
   isTruth,
@@ -15,7 +16,7 @@ import {
   type ScalarType,
 } from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
-import { parseUuid, type Scalar } from '../values.ts';
+import { parseUuid, plainNumeral, type Scalar, withoutTrailingZeros } from '../values.ts';
 import type { CheckIssue } from './place.ts';
 
 export type Literal = Text | Numeral | Bool;
@@ -32,13 +33,6 @@ function normalised(source: string): string {
   const digits = (whole + fraction).replace(/^0+/, '');
   const kept = withoutTrailingZeros(digits);
   return kept === '' ? '0' : `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
-}
-
-/** A loop: `/0+$/` takes quadratic time where zeros are many and not at the end. */
-function withoutTrailingZeros(digits: string): string {
-  let end = digits.length;
-  while (digits[end - 1] === '0') end--;
-  return digits.slice(0, end);
 }
 
 /** A fraction is the nearest double; an integer is itself or `exact`. */
@@ -78,7 +72,8 @@ function retyped(literal: Literal, type: ValueType): string | undefined {
       ? undefined
       : JSON.stringify(literal.kind === 'number' ? literal.source : `${literal.value}`);
   if (literal.kind !== 'text') return undefined;
-  if (isNumeric(type) && /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/.test(literal.value)) return literal.value;
+  if ((isNumeric(type) || gridOf(type)) && /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/.test(literal.value))
+    return literal.value;
   return isTruth(type) && /^(?:true|false)$/.test(literal.value) ? literal.value : undefined;
 }
 
@@ -107,6 +102,7 @@ function readAgainst(literal: Literal, type: ValueType): LiteralRead | CheckIssu
     const value = SCALARS[type].readText(literal.value);
     return value === undefined ? malformedLiteral(literal, type, form) : { value, type };
   }
+  if (literal.kind === 'number' && gridOf(type) !== undefined) return { value: plainNumeral(literal.source), type };
   const own = ownReading(literal);
   if (isNumeric(own.type) && isNumeric(type)) return { ...own, type: isWhole(type) ? own.type : type };
   return own.type === type ? own : literalMismatch(literal, type);

@@ -2,9 +2,9 @@
  * The possible results of a condition (true, false, unknown), for any record and any request: never
  * too few, sometimes too many.
  */
-import { numberTest } from '../numerals.ts';
+import { gridTest, numberTest } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
-import { isNumeric } from '../scalar-types.ts';
+import { gridOf, isNumeric } from '../scalar-types.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 import { boundedByField } from './field-bounds.ts';
 import { mayBeAbsent } from './resolve.ts';
@@ -101,6 +101,11 @@ function ofPresentSides({ op, left, right }: CheckedCompare): Outcomes {
   const operator = OPERATORS[op];
   if (sameColumn(left, right)) return operator.negative || operator.strict ? CAN_BE_FALSE : CAN_BE_TRUE;
   if (right.kind !== 'literal' || left.kind !== 'column') return CAN_BE_TRUE | CAN_BE_FALSE;
+  const grid = gridOf(left.type);
+  if (grid !== undefined && typeof right.value === 'string') {
+    const test = gridTest(grid, op, right.value);
+    if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
+  }
   if (isNumeric(left.type) && typeof right.value === 'number') {
     const test = numberTest(left.type, op, { value: right.value, exact: right.exact as string | undefined });
     if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
@@ -110,7 +115,7 @@ function ofPresentSides({ op, left, right }: CheckedCompare): Outcomes {
 
 function ofLiterals(op: CheckedCompare['op'], left: LiteralOperand, right: LiteralOperand): Outcomes {
   if (left.exact !== undefined || right.exact !== undefined) return CAN_BE_TRUE | CAN_BE_FALSE;
-  return OPERATORS[op].holds(left.value as string, right.value as string) ? CAN_BE_TRUE : CAN_BE_FALSE;
+  return OPERATORS[op].holds(left.value as string, right.value as string, left.type) ? CAN_BE_TRUE : CAN_BE_FALSE;
 }
 
 function sameColumn(left: CheckedOperand, right: CheckedOperand): boolean {

@@ -12,7 +12,7 @@ import {
   type Test,
 } from '../condition.ts';
 import { isMember, OPERATORS, type Operator } from '../operators.ts';
-import { isText } from '../scalar-types.ts';
+import { gridOf, isText } from '../scalar-types.ts';
 import type { Related, Row } from '../types.ts';
 import { own, type Scalar } from '../values.ts';
 import { sourcesIn } from '../visit.ts';
@@ -122,7 +122,7 @@ function testClosure(test: Test): Closure {
     const x = a(frame);
     const y = b(frame);
     if (isBeyond && x === undefined) return y != null;
-    return x != null && y != null && holds(x as Scalar, y as Scalar) !== negated;
+    return x != null && y != null && holds(x as Scalar, y as Scalar, left.type) !== negated;
   };
 }
 
@@ -174,7 +174,7 @@ function orderedTest(
   left: ConditionOperand,
   [a, b]: readonly [FrameReader, FrameReader],
 ): Closure | undefined {
-  if (direction === undefined || isText(left.type)) return undefined;
+  if (direction === undefined || isText(left.type) || gridOf(left.type)) return undefined;
   return ORDERINGS[direction][strict ? 'strict' : 'inclusive'](a as NumberReader, b as RightReader);
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../condition.ts';
 import { fold } from '../fold.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
-import { own, type Scalar } from '../values.ts';
+import { own, rankNumerals, type Scalar } from '../values.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 
 /** Compiled when first called, so that a request which only needs SQL does not pay for it. */
@@ -30,10 +30,19 @@ export function javascript(cond: Condition): Predicate {
 
 function compileCode(cond: Condition): Predicate {
   const { code, constants } = writeCode(cond);
-  const make = new Function('constants', 'own', 'rank', 'oneOf', 'manyOf', 'countedOf', 'goesOn', 'fold', code) as (
-    ...given: unknown[]
-  ) => Predicate;
-  return make(constants, own, rank, oneOf, manyOf, countedOf, goesOn, fold);
+  const make = new Function(
+    'constants',
+    'own',
+    'rank',
+    'rankNumerals',
+    'oneOf',
+    'manyOf',
+    'countedOf',
+    'goesOn',
+    'fold',
+    code,
+  ) as (...given: unknown[]) => Predicate;
+  return make(constants, own, rank, rankNumerals, oneOf, manyOf, countedOf, goesOn, fold);
 }
 
 /** The text of the code and the constants it names, for `explain` and for tests. */

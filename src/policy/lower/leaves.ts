@@ -14,9 +14,9 @@ import {
   TRUE,
 } from '../condition.ts';
 import { isHoistable } from '../hoisting.ts';
-import { canEqual, numberTest } from '../numerals.ts';
+import { canEqual, gridTest, isOnGrid, numberTest } from '../numerals.ts';
 import { OPERATORS, orderOf } from '../operators.ts';
-import { isNumeric, isText, isWhole } from '../scalar-types.ts';
+import { gridOf, isNumeric, isText, isWhole } from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
@@ -61,6 +61,16 @@ export function valueTest(
     right,
   });
   const { type } = column;
+  const grid = gridOf(type);
+  if (value.kind === 'literal' && grid !== undefined) {
+    if (value.list) {
+      const elements = (value.value as readonly string[]).filter((element) => isOnGrid(grid, element));
+      return listTest({ column, type, elements, member });
+    }
+    const result = gridTest(grid, op, value.value as string);
+    if (typeof result === 'boolean') return result ? isPresent(column) : FALSE;
+    return test({ kind: 'literal', type, value: result.value }, result.op);
+  }
   if (value.kind === 'literal' && isNumeric(type)) {
     if (value.list) return listTest({ column, type, elements: numericElements(type, value), member });
     const result = numberTest(type, op, { value: value.value as number, exact: value.exact as string | undefined });

@@ -270,7 +270,7 @@ function mergeBounds(kind: Kind, a: ColumnTest, b: ColumnTest): Condition | unde
   const [one, two] = [OPERATORS[a.op], OPERATORS[b.op]];
   if (one.direction === undefined || two.direction === undefined) return undefined;
   const [x, y] = [elementsOf(a)[0]!, elementsOf(b)[0]!];
-  const order = one.direction === 'up' ? rank(x, y) : rank(y, x);
+  const order = one.direction === 'up' ? rank(x, y, a.left.type) : rank(y, x, a.left.type);
   const aIsStrict = one.strict === true;
   if (one.direction !== two.direction) {
     const areCrossed = order > 0 || (order === 0 && (aIsStrict || two.strict === true));

@@ -240,7 +240,7 @@ const numeralOf = (operand: CheckedOperand): string | undefined =>
 export function holdsOf({ op, left, right }: CheckedCompare): Holds {
   const { holds, mirror } = OPERATORS[op];
   const [exactLeft, exactRight] = [exactOf(left), exactOf(right)];
-  if (exactLeft === undefined && exactRight === undefined) return (a, b) => holds(a as Scalar, b);
+  if (exactLeft === undefined && exactRight === undefined) return (a, b) => holds(a as Scalar, b, left.type);
   if (isList(left) || isList(right)) return () => holdsInList({ op, left, right }, (exactLeft ?? exactRight)!);
   const [writtenLeft, writtenRight] = [numeralOf(left), numeralOf(right)];
   if (writtenLeft !== undefined && writtenRight !== undefined)

@@ -4,7 +4,7 @@
  */
 import type { Cells } from '../../database/contract.ts';
 import type { Filter } from '../../policy/filter.ts';
-import { isText, isWhole } from '../../policy/scalar-types.ts';
+import { gridOf, isText, isWhole } from '../../policy/scalar-types.ts';
 import { maskedBy, type Visibility } from '../../policy/visibility.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field } from '../../schema/model/model.ts';
@@ -118,7 +118,7 @@ class SeenColumns {
     const column = this.#column(field);
     if (kind === 'min' || kind === 'max')
       return sql`${raw(kind)}(${column}${raw(isText(field.type) ? ' COLLATE "C"' : '')})`;
-    const exact = !isWhole(field.type) ? sql`${column}::text::numeric` : column;
+    const exact = !isWhole(field.type) && gridOf(field.type) === undefined ? sql`${column}::text::numeric` : column;
     if (kind === 'sum') return sql`sum(${exact})`;
     return sql`sum(${exact})::numeric(1000, ${raw(isWhole(field.type) ? '40' : '350')}) / nullif(count(${column}), 0)`;
   }
@@ -157,6 +157,8 @@ function measureText(measure: Measure, cell: string | null): string | undefined 
   if (measure.kind === 'count') return cell;
   const { kind, field } = measure;
   if (kind === 'min' || kind === 'max') return FIELD_KINDS[field.type].toJson(cell);
+  // A string, as its values are.
+  if (kind === 'sum' && gridOf(field.type) !== undefined) return JSON.stringify(cell);
   const value = Number(cell);
   if (kind === 'sum' && isWhole(field.type)) return Number.isSafeInteger(value) ? cell : undefined;
   return Number.isFinite(value) ? JSON.stringify(value + 0) : undefined;

@@ -1,6 +1,6 @@
 /** The request of an aggregate: its body, checked against the schema. Not a route. */
 import { hintOf } from '../../../grammar/suggest.ts';
-import { isInstant, isNumeric, scalarOf } from '../../policy/scalar-types.ts';
+import { gridOf, isInstant, isNumeric, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
 import {
   type AggregateRequest,
@@ -117,7 +117,7 @@ class AggregateReader {
   #measured(measure: Extract<Measure, { field: Field }>, { type }: Field): Measure | string {
     const { label, ordered } = scalarOf(type);
     if (measure.kind === 'sum' || measure.kind === 'avg')
-      return isNumeric(type) ? measure : `expected a number, found ${label}`;
+      return isNumeric(type) || gridOf(type) ? measure : `expected a number, found ${label}`;
     return ordered ? measure : `${label} has no order; expected a string, a number, a date or a time`;
   }
 

@@ -21,7 +21,7 @@ const ENUM: Advice = { hint: 'write `{ type: string, enum: [a, b] }`' };
 const ADVICE_BY_TYPE: ReadonlyMap<string, Advice> = new Map([
   ...['text', 'varchar', 'char', 'str', 'email', 'url', 'slug'].map((name) => [name, same('string')] as const),
   ...['boolean', 'bit', 'checkbox', 'toggle'].map((name) => [name, same('bool')] as const),
-  ...['integer', 'bigint', 'smallint', 'long', 'int4', 'int8'].map((name) => [name, same('int')] as const),
+  ...['integer', 'smallint', 'long', 'int4', 'int8'].map((name) => [name, same('int')] as const),
   ...['double', 'real', 'decimal', 'numeric', 'float8'].map((name) => [name, same('float')] as const),
   ...['timestamp', 'timestamptz'].map((name) => [name, same('datetime')] as const),
   ['number', NUMBER],

@@ -1,5 +1,6 @@
 /** The field types. A new one is its file and its line here. */
 import type { ScalarType } from '../../policy/scalar-types.ts';
+import { bigint } from './bigint.ts';
 import { bool } from './bool.ts';
 import { date } from './date.ts';
 import { datetime } from './datetime.ts';
@@ -15,6 +16,7 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   bool,
   int,
   float,
+  bigint,
   datetime,
   date,
   time,

@@ -3,7 +3,7 @@
  * `policy/scalar-types.ts` holds the part that policies know.
  */
 import type { ScalarKind, ScalarType } from '../../policy/scalar-types.ts';
-import type { Scalar } from '../../policy/values.ts';
+import { rankNumerals, type Scalar } from '../../policy/values.ts';
 import { quotedText, raw, type Sql, sql } from '../../sql.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -97,14 +97,22 @@ export const asText = (column: string, isPrinted: TextForm['isPrinted']): TextFo
   parse: (text) => sql`${text}::${raw(column)}`,
 });
 
-/** Reads the JSON of a type whose values are canonical strings that compare as they sort. */
+/** Reads the JSON strings of a type whose values are canonical strings. */
 export const readerOf =
-  ({ readJson }: ScalarKind, expected: string): FieldKind['fromJson'] =>
+  ({ readJson, grid }: ScalarKind, expected: string): FieldKind['fromJson'] =>
   (value, constraints) => {
-    const canonical = readJson(value);
+    const canonical = typeof value === 'string' ? readJson(value) : undefined;
     if (typeof canonical !== 'string') return reject('wrong_type', `expected ${expected}`);
-    return outsideBounds(canonical, constraints) ?? { value: canonical };
+    const isOutside = grid === undefined ? outsideBounds : outsideNumerals;
+    return isOutside(canonical, constraints) ?? { value: canonical };
   };
+
+/** The same for plain numerals. */
+function outsideNumerals(value: string, { min, max }: Constraints): Rejected | undefined {
+  if (min !== undefined && rankNumerals(value, String(min)) < 0) return reject('too_small', `expected ${min} or more`);
+  if (max !== undefined && rankNumerals(value, String(max)) > 0) return reject('too_large', `expected ${max} or less`);
+  return undefined;
+}
 
 export interface Rejected {
   readonly error: Rejection;

@@ -1,6 +1,7 @@
 /** Reads one field of the file into a field of the model. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { NOW_WORDS } from '../../../grammar/tokens.ts';
+import { rank } from '../../policy/operators.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
 import { describeType, isDay, isInstant, isText } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
@@ -77,7 +78,8 @@ function checkIndexable(
 function readBounds(shape: FieldShape, place: FieldPlace): Constraints {
   const min = readBound('min', shape, place);
   const max = readBound('max', shape, place);
-  if (min !== undefined && max !== undefined && min > max) {
+  const ofValue = FIELD_KINDS[shape.type].bounds === 'value' ? shape.type : undefined;
+  if (min !== undefined && max !== undefined && rank(min, max, ofValue) > 0) {
     const message = `no value fits: \`min\` (${min}) is greater than \`max\` (${max})`;
     place.report({ code: 'min_above_max', message, path: [...place.path, 'min'] });
     return {};

@@ -30,6 +30,7 @@ const FIELDS: Readonly<Record<string, ScalarType>> = {
   flag: 'bool',
   due: 'datetime',
   day: 'date',
+  long: 'bigint',
   hour: 'time',
 };
 const REQUIRED: Readonly<Record<string, ScalarType>> = { kind: 'string', size: 'int', open: 'bool' };

@@ -572,6 +572,25 @@ export const FAULTS: readonly Fault[] = [
     /\(\?:\[01\]\\d\|2\[0-3\]\):\[0-5\]\\d:\[0-5\]\\d\(\?:\\\./,
     '(?:[01]\\d|2[0-4]):[0-5]\\d:[0-5]\\d(?:\\.',
   ),
+  fault(
+    VALUES,
+    'plain numerals compare as strings',
+    /const lengths = wholeLength\(left\) - wholeLength\(right\);/,
+    'const lengths = 0;',
+  ),
+  fault(
+    VALUES,
+    'negative numerals compare by magnitude',
+    /isNegative \? rankMagnitudes\(right, left\)/,
+    'isNegative ? rankMagnitudes(left, right)',
+  ),
+  fault(NUMERALS, 'a literal with a fraction is cut towards zero', /\(numeral\.startsWith\('-'\) \? 1n : 0n\)/, '0n'),
+  fault(
+    CLOSURES,
+    'closures compare bigints as strings',
+    /\|\| gridOf\(left\.type\)\) return undefined;/,
+    ') return undefined;',
+  ),
   fault(VALUES, 'dates have a year zero', /year >= 1 && exists\(/, 'exists('),
   fault(
     VALUES,

@@ -17,7 +17,7 @@ import type {
 import type { Action, Catalog, CatalogCollection, ScalarType } from '../../../src/policy/types.ts';
 import { folded } from '../../oracle/interpret.ts';
 import type { Random } from '../random.ts';
-import { DATES, DATETIME_SPELLINGS, FLOATS, INTS, TEXTS, TIME_SPELLINGS } from './values.ts';
+import { BIGINT_NUMERALS, DATES, DATETIME_SPELLINGS, FLOATS, INTS, TEXTS, TIME_SPELLINGS } from './values.ts';
 import { type WantedSide, wantedLeaf } from './wanted-leaf.ts';
 import { ROLES, TYPES } from './world.ts';
 
@@ -62,7 +62,7 @@ export interface Setting {
 const MOST_NAMES = 6;
 /** So far every path is known; farther out only some, since there are very many. */
 const NEAR = 3;
-export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7', 'missing', '__proto__', 'constructor'];
+export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7', 'k8', 'missing', '__proto__', 'constructor'];
 export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   string: 'k1',
   int: 'k2',
@@ -71,6 +71,7 @@ export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   datetime: 'k4',
   date: 'k6',
   time: 'k7',
+  bigint: 'k8',
   id: 'k5',
 };
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
@@ -591,7 +592,19 @@ export class PolicyMaker {
 
   #orderedTypes(): readonly [Type, Type] {
     const random = this.#random;
-    const type = random.pick<Type>(['string', 'string', 'int', 'int', 'float', 'float', 'datetime', 'date', 'time']);
+    const type = random.pick<Type>([
+      'string',
+      'string',
+      'int',
+      'int',
+      'float',
+      'float',
+      'datetime',
+      'date',
+      'time',
+      'bigint',
+      'bigint',
+    ]);
     if ((type === 'int' || type === 'float') && random.chance(0.5)) return [type, type === 'int' ? 'float' : 'int'];
     return [type, type];
   }
@@ -775,6 +788,8 @@ export class PolicyMaker {
         return textOf(random.pick(DATES));
       case 'time':
         return textOf(random.pick(TIME_SPELLINGS));
+      case 'bigint':
+        return { kind: 'number', source: random.pick(BIGINT_NUMERALS), span: SPAN };
       case 'int':
       case 'float':
         return { kind: 'number', source: this.#numeral(), span: SPAN };

@@ -124,7 +124,7 @@ class Outline {
         return [operand.source, operand.name, operand.type, operand.list];
       case 'literal':
         // How a number is held is the checker's own; what it is shows where it is compared.
-        return operand.type === 'int' || operand.type === 'float'
+        return operand.type === 'int' || operand.type === 'float' || operand.type === 'bigint'
           ? ['number', operand.list]
           : [operand.value, operand.list];
       case 'now':

@@ -87,7 +87,7 @@ function sideOf(operand: CheckedOperand): string {
   }
 }
 
-const TYPES = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time', 'id'];
+const TYPES = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time', 'bigint', 'id'];
 const NUMBERS = ['int', 'float'];
 
 const columns = (type: string): string[] =>

@@ -16,6 +16,7 @@ const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
   bool: 'boolean',
   datetime: 'timestamptz',
   date: 'date',
+  bigint: 'bigint',
   time: 'time',
 };
 const quoted = (name: string): string => `"${name}"`;

@@ -128,6 +128,41 @@ export const TIME_SPELLINGS: readonly string[] = [
   '12:00:10.000000',
 ];
 
+export const BIGINTS: readonly string[] = [
+  '0',
+  '1',
+  '-1',
+  '2',
+  '5',
+  '10',
+  '-5',
+  '-10',
+  '9007199254740992',
+  '9007199254740993',
+  '-9007199254740993',
+  '9223372036854775807',
+  '9223372036854775806',
+  '-9223372036854775808',
+];
+/** Around the ends of the range, and no whole numbers. */
+export const BIGINT_NUMERALS: readonly string[] = [
+  ...BIGINTS,
+  '9223372036854775808',
+  '-9223372036854775809',
+  '9223372036854775806.5',
+  '92233720368547758070e-1',
+  '0.5',
+  '-0.5',
+  '1.5',
+  '1e1',
+  '-0',
+  '1e400',
+  '-1e400',
+  '1e-400',
+  '-1e-999999999',
+  '1e999999999',
+];
+
 export function scalarOf(type: ScalarType, random: Random): string | number | boolean {
   switch (type) {
     case 'string':
@@ -142,6 +177,8 @@ export function scalarOf(type: ScalarType, random: Random): string | number | bo
       return random.pick(DATETIMES);
     case 'date':
       return random.pick(DATES);
+    case 'bigint':
+      return random.pick(BIGINTS);
     case 'time':
       return random.pick(TIMES);
   }
@@ -230,6 +267,20 @@ const ODD_TIMES: readonly string[] = [
   'T12:00:00',
   '12:00:00,5',
 ];
+const ODD_BIGINTS: readonly string[] = [
+  '9223372036854775808',
+  '-9223372036854775809',
+  '99999999999999999999',
+  '01',
+  '+1',
+  '1.0',
+  '1e1',
+  '-0',
+  '0x10',
+  ' 1',
+  '1\n',
+  '٣',
+];
 const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
 
 /** Keyed by the parameter that mostly holds a value of that type. */
@@ -238,6 +289,7 @@ export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],
   k3: BOOLS,
   k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES],
+  k8: [...BIGINTS, ...BIGINTS, ...ODD_BIGINTS],
   k7: [...TIME_SPELLINGS, ...TIME_SPELLINGS, ...ODD_TIMES, ...NO_TIMES],
   k6: [...DATES, ...DATES, ...ODD_DATES, ...NO_DATES],
 };

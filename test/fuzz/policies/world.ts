@@ -27,7 +27,7 @@ interface Mutable extends CatalogCollection {
   readonly relations: Map<string, CatalogRelation>;
 }
 
-export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time'];
+export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time', 'bigint'];
 const FIELD_NAMES = [
   'title',
   'body',

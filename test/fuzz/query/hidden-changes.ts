@@ -170,6 +170,7 @@ const TYPES = {
   bool: 'bool',
   datetime: 'timestamptz',
   date: 'date',
+  bigint: 'int8',
   time: 'time',
 } as const;
 

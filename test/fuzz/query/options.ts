@@ -151,11 +151,14 @@ export function aggregationOf({ fields, relations }: Collection, random: Random)
   const group_by = random.shuffled(groups).slice(0, random.pick([0, 0, 1, 2, 3]));
   const measured = all.flatMap(({ name, type }) => {
     if (type === 'bool') return [];
-    const kinds = type === 'int' || type === 'float' ? ['sum', 'avg', 'min', 'max'] : ['min', 'max'];
+    const kinds =
+      type === 'int' || type === 'float' || type === 'bigint' ? ['sum', 'avg', 'min', 'max'] : ['min', 'max'];
     return kinds.map((kind) => `${kind}(${name})`);
   });
   // The order in which floats are added must not show, nor the records without a value.
-  const numbers = all.filter(({ type }) => (type === 'int' || type === 'float') && random.chance(0.5));
+  const numbers = all.filter(
+    ({ type }) => (type === 'int' || type === 'float' || type === 'bigint') && random.chance(0.5),
+  );
   const sums = numbers.map(({ name }) => `${random.pick(['sum', 'avg'])}(${name})`);
   const some = [...new Set(['count', ...sums, ...random.shuffled(measured).slice(0, random.below(5))])];
   const measures = Object.fromEntries(some.map((measure, i) => [`m${i}`, measure]));

@@ -70,6 +70,23 @@ const CASES: readonly TypeCase[] = [
       ['930', 'type_mismatch'],
     ],
   },
+  {
+    type: 'bigint',
+    options: ", default: '7', min: '-9223372036854775808'",
+    values: ['-9223372036854775808', '-10', '9', '9007199254740993', '9223372036854775807'].map((n) => [n, n]),
+    expected: 'expected a whole number from -9223372036854775808 to 9223372036854775807 as a string, such as "42"',
+    invalid: ['9223372036854775808', '-9223372036854775809', '1.0', '1e3', '01', '+1', '', 1.5, true],
+    invalidTexts: ['9223372036854775808', '', '1.5', '1e3'],
+    literals: [
+      ['9007199254740992', 2],
+      ['8.5', 3],
+      ['-1e400', 5],
+    ],
+    malformed: [
+      ['"9"', 'type_mismatch'],
+      ['@today', 'type_mismatch'],
+    ],
+  },
 ];
 
 const SCHEMA = `

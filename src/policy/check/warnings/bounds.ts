@@ -25,8 +25,8 @@ export function excludingBounds(items: readonly Checked[]): readonly [CheckedCom
     const key = `${isRelative ? 'now' : ''}${identity(subject)}`;
     const range: ComparedRange = ranges.get(key) ?? {};
     ranges.set(key, range);
-    if (sides.includes('lower') && isNarrower(bound, range.lower, 1)) range.lower = bound;
-    if (sides.includes('upper') && isNarrower(bound, range.upper, -1)) range.upper = bound;
+    if (sides.includes('lower') && isNarrower(bound, range.lower, { sign: 1, subject })) range.lower = bound;
+    if (sides.includes('upper') && isNarrower(bound, range.upper, { sign: -1, subject })) range.upper = bound;
     const { lower, upper } = range;
     if (lower !== undefined && upper !== undefined && lower !== upper && excludes(lower, upper, subject))
       return [lower.compare, upper.compare];
@@ -64,10 +64,15 @@ function boundValue(operand: CheckedOperand): string | number | undefined {
   return typeof value === 'string' || typeof value === 'number' ? value : undefined;
 }
 
-/** `sign`: 1 for lower bounds, -1 for upper ones. */
-function isNarrower(bound: ComparedBound, known: ComparedBound | undefined, sign: number): boolean {
+interface Narrowing {
+  /** 1 for lower bounds, -1 for upper ones. */
+  readonly sign: number;
+  readonly subject: CheckedOperand;
+}
+
+function isNarrower(bound: ComparedBound, known: ComparedBound | undefined, { sign, subject }: Narrowing): boolean {
   if (known === undefined) return true;
-  const order = rank(bound.value, known.value) * sign;
+  const order = rank(bound.value, known.value, subject.type) * sign;
   return order > 0 || (order === 0 && bound.isStrict && !known.isStrict);
 }
 
@@ -77,6 +82,6 @@ function excludes(lower: ComparedBound, upper: ComparedBound, subject: CheckedOp
     const greatest = upper.isStrict ? Math.ceil(upper.value) - 1 : Math.floor(upper.value);
     return least > greatest;
   }
-  const order = rank(lower.value, upper.value);
+  const order = rank(lower.value, upper.value, subject.type);
   return order > 0 || (order === 0 && (lower.isStrict || upper.isStrict));
 }
