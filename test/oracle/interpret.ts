@@ -328,10 +328,10 @@ function list(operand: CheckedOperand, world: Bound): readonly Maybe[] | undefin
   throw new TypeError(`a ${operand.kind} is not a list`);
 }
 
-function literalValues({ value, exact }: LiteralOperand): readonly Value[] {
+function literalValues({ value, exact, type }: LiteralOperand): readonly Value[] {
   const values: readonly (string | number | boolean)[] = typeof value === 'object' ? value : [value];
   const sources: readonly string[] = exact === undefined ? [] : typeof exact === 'string' ? [exact] : exact;
-  return values.map((each, i) => (sources[i] ? { decimal: sources[i] } : each));
+  return values.map((each, i) => (sources[i] ? { decimal: sources[i] } : written(each, type)!));
 }
 
 /** `undefined`: the id that the request holds is absent. */
