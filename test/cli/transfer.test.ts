@@ -27,6 +27,9 @@ collections:
       parent: { kind: belongs_to, collection: nodes }
       tags: { kind: many_to_many, collection: tags }
   tags: { fields: { label: string } }
+  stops:
+    fields: { code: { type: string, unique: true, required: true }, opened: date, seen_at: datetime, note: string }
+    relations: { node: { kind: belongs_to, collection: nodes }, next: { kind: belongs_to, collection: stops } }
   lines: { fields: { line: { type: int, unique: true }, given: string, is_stored: bool, size: int } }
 `;
 const id = (n: number): string => `01900000-0000-7000-8000-${String(n).padStart(12, '0')}`;
@@ -213,7 +216,7 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
     ],
     ['b.json', '{"name": "a"}', [':1: expected a JSON list']],
     ['a.csv', 'name,name\na,b\n', [':1: the header names `name` twice']],
-    ['c.csv', 'name,note\n"a"b,c\n"d', [':2: expected a comma behind a quoted cell', ':3: a quoted cell does not end']],
+    ['c.csv', 'name,note\n"a"b,c\n"d', [':2: expected "," behind a quoted cell', ':3: a quoted cell does not end']],
   ])('a malformed file is reported with its errors: %s', async (name, text, expected) => {
     const { bylaw } = await newDatabase();
     const { code, stderr } = await bylaw('import', 'nodes', file(name, text));
@@ -309,6 +312,88 @@ describe.skipIf(inject('postgresUrl') === '')('export and import (postgres)', ()
       code: 0,
       stdout: '1 created, 0 updated, 5000 of an earlier run\n',
     });
+  });
+
+  test('a file of another program is read by its names, keys, dates, delimiter, nulls and encoding', async () => {
+    const { bylaw } = await newDatabase();
+    await bylaw('import', 'nodes', file('named.json', JSON.stringify([record(1), record(2)])));
+    const lines = [
+      'Code;Node;Next stop;Opened;Comment;Unused',
+      'A1;node 1;B2;31.12.2025;Café;1',
+      'B2;node 2;NA;1.2.2026;"NA";2',
+      'C3;NA;A1;;NA;',
+    ];
+    const source = join(folder, 'stops.csv');
+    writeFileSync(source, Buffer.from(lines.join('\n'), 'latin1'));
+    const names = ['Code=code', 'Node=node', 'Next stop=next', 'Opened=opened', 'Comment=note', 'Unused='];
+    const flags = [
+      ...names.flatMap((pair) => ['--map', pair]),
+      ...['--ref', 'node=name', '--ref', 'next=code', '--delimiter', ';', '--null', 'NA', '--date-format', 'D.M.YYYY'],
+    ];
+    expect(await bylaw('import', 'stops', source, ...flags)).toMatchObject({
+      code: 1,
+      stderr:
+        `${source}:2: expected text in UTF-8, found bytes that are none; \`--encoding\` names another encoding of the file\n` +
+        '1 error; nothing was stored\n',
+    });
+    expect(await bylaw('import', 'stops', source, ...flags, '--encoding', 'windows-1252')).toMatchObject({
+      code: 0,
+      stdout: '3 created, 0 updated\n',
+    });
+    const found = records((await bylaw('export', 'stops')).stdout);
+    const codeOf = new Map(found.map(({ id: of, code }) => [of, code]));
+    const shown = found.map(({ code, node, next, opened, note }) => [code, node, codeOf.get(next), opened, note]);
+    expect(shown.toSorted()).toEqual([
+      ['A1', id(1), 'B2', '2025-12-31', 'Café'],
+      ['B2', id(2), undefined, '2026-02-01', 'NA'],
+      ['C3', null, 'A1', null, null],
+    ]);
+  });
+
+  test('dates with a time are instants of UTC, and others are errors', async () => {
+    const { bylaw } = await newDatabase();
+    const source = file('seen.json', JSON.stringify([{ code: 'a', seen_at: '1/31/2026 9:05', opened: '2026-01-31' }]));
+    const format = ['--date-format', 'M/D/YYYY H:mm'];
+    expect(await bylaw('import', 'stops', source, ...format)).toMatchObject({ code: 0 });
+    const [found] = records((await bylaw('export', 'stops')).stdout);
+    expect([found.seen_at, found.opened]).toEqual(['2026-01-31T09:05:00.000000Z', '2026-01-31']);
+    file(
+      'seen.json',
+      JSON.stringify([
+        { code: 'b', seen_at: '2026-01-31' },
+        { code: 'c', seen_at: '2/31/2026 9:05' },
+      ]),
+    );
+    const { code, stderr } = await bylaw('import', 'stops', source, ...format);
+    expect([code, stderr.split('\n').slice(0, 2)]).toEqual([
+      1,
+      [
+        `${source}:1: \`seen_at\`: expected M/D/YYYY H:mm, found "2026-01-31"`,
+        expect.stringContaining(`${source}:1: \`seen_at\`: expected RFC 3339`),
+      ],
+    ]);
+  });
+
+  test('flags that do not fit the file or the collection are named', async () => {
+    const { bylaw } = await newDatabase();
+    const source = file('flags.csv', 'code,other\na,b\n');
+    const cases: readonly (readonly [code: number, says: string, ...flags: string[]])[] = [
+      [2, '--delimiter: expected one character, or `tab`, found ";;"', '--delimiter', ';;'],
+      [2, '--encoding: unknown encoding martian', '--encoding', 'martian'],
+      [2, '--map: expected a name, `=` and a field, found "code"', '--map', 'code'],
+      [2, '--ref: expected a name, `=` and a field, found "node="', '--ref', 'node='],
+      [2, '--map has the field `note` twice', '--map', 'code=note', '--map', 'other=note'],
+      [2, '`note` is not a unique field of `stops`; there are: `id`, `code`', '--ref', 'next=note'],
+      [2, '--date-format: expected one each of YYYY', '--date-format', 'YY'],
+      [2, '--null needs the format csv', '--null', 'x', '--format', 'ndjson'],
+      [1, `${source}:1: the header has no \`missing\``, '--map', 'missing=note'],
+      [1, `${source}:2: the record gives \`code\` twice`, '--map', 'other=code'],
+    ];
+    for (const [code, says, ...flags] of cases)
+      expect([flags, await bylaw('import', 'stops', source, ...flags)]).toEqual([
+        flags,
+        { code, stdout: '', stderr: expect.stringContaining(says) },
+      ]);
   });
 
   test('users are imported with roles, and files are rejected', async () => {

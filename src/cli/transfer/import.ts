@@ -5,13 +5,15 @@ import { resolve } from 'node:path';
 import { SingleBar } from 'cli-progress';
 import { ConfigError, unknownName } from '../../config.ts';
 import { datetimeOf } from '../../policy/values.ts';
+import { DateFormat } from '../../records/transfer/date-format.ts';
 import { type Imported, ImportRejected, importRecords } from '../../records/transfer/import-records.ts';
-import type { SourceRecord } from '../../records/transfer/read-record.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
 import { openWorkspace } from '../support/workspace.ts';
 import { requireCollection } from './export.ts';
+import { isEncoding } from './formats/file-text.ts';
 import { FORMAT_NAMES, FORMATS, type Format, formatOfFile, formatOptionsOf } from './formats/format.ts';
+import { pairsOf, readRecords, renamed } from './source-records.ts';
 
 export const command: Command = {
   name: 'import',
@@ -20,7 +22,28 @@ export const command: Command = {
   settings: DATABASE_SETTINGS,
   flags: {
     format: { value: 'FORMAT', about: `one of ${FORMAT_NAMES.join(', ')}`, default: "the file's extension" },
+    encoding: {
+      value: 'NAME',
+      about: 'the encoding of the file; UTF-16 is known by its first bytes',
+      default: 'utf-8',
+    },
+    delimiter: { value: 'CHARACTER', about: 'csv: the character between cells, or `tab`', default: ',' },
+    null: { value: 'TEXT', about: 'csv: a cell without quotes that is null, as the empty one is' },
     'safe-cells': { about: 'csv: removes the quotes that an export with --safe-cells has put' },
+    map: {
+      value: 'NAME=FIELD',
+      repeated: true,
+      about: 'the values that have this name in the file are those of the field; without a field they are left out',
+    },
+    ref: {
+      value: 'RELATION=FIELD',
+      repeated: true,
+      about: 'the file names the records of the relation by this unique field of theirs, and not by their ids',
+    },
+    'date-format': {
+      value: 'FORMAT',
+      about: 'the form of dates, such as `DD.MM.YYYY` or `M/D/YYYY HH:mm`; times are in UTC',
+    },
     'dry-run': { about: 'reports every error and changes nothing' },
     upsert: { value: 'FIELD', about: 'updates the record that has the same value in this unique field' },
     resume: { about: 'commits every 5,000 records, and goes on where the import of this file stopped' },
@@ -33,6 +56,11 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const file = resolve(io.cwd, given);
   const format = requireFormat(args.get('format') ?? formatOfFile(file));
   const options = formatOptionsOf(args, format);
+  const encoding = args.get('encoding');
+  if (encoding !== undefined && !isEncoding(encoding))
+    throw new ConfigError([`--encoding: unknown encoding ${encoding}`]);
+  const names = pairsOf(args, 'map');
+  const references = pairsOf(args, 'ref');
   if (!existsSync(file)) throw new ConfigError([`the file ${given} does not exist`]);
   const { db, schema, close } = await openWorkspace(args, io);
   const progress = new ProgressLine(io, statSync(file).size);
@@ -42,8 +70,11 @@ async function run(args: Arguments, io: Io): Promise<number> {
     const imported = await importRecords(db, {
       schema,
       collection,
-      records: () => readFile(file, (texts) => format.read(texts, options), progress),
+      records: () =>
+        renamed(readRecords({ file, encoding, read: (texts) => format.read(texts, options), progress }), names),
       upsert: args.get('upsert'),
+      references,
+      dateFormat: dateFormatOf(args.get('date-format')),
       dryRun: args.has('dry-run'),
       resumeAs: args.has('resume') ? await fileHash(file) : undefined,
       now: datetimeOf(new Date()),
@@ -75,20 +106,8 @@ function requireImportable({ kind }: Collection): void {
     throw new ConfigError(['files are uploaded, not imported: their bytes belong to their records']);
 }
 
-async function* readFile(file: string, read: Format['read'], progress: ProgressLine): AsyncGenerator<SourceRecord> {
-  const stream = createReadStream(file, 'utf8');
-  async function* texts(): AsyncGenerator<string> {
-    for await (const text of stream) {
-      yield String(text);
-      progress.update(stream.bytesRead);
-    }
-  }
-  try {
-    yield* read(texts());
-  } finally {
-    stream.destroy();
-  }
-}
+const dateFormatOf = (text: string | undefined): DateFormat | undefined =>
+  text === undefined ? undefined : new DateFormat(text);
 
 async function fileHash(file: string): Promise<string> {
   const hash = createHash('sha256');

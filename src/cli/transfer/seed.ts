@@ -1,15 +1,15 @@
 /** `seed:` of the schema file: records for collections that are empty. For development only. */
-import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { unknownName } from '../../config.ts';
 import type { Database } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import { ImportRejected, importRecords } from '../../records/transfer/import-records.ts';
-import type { SourceRecord } from '../../records/transfer/read-record.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, raw } from '../../sql.ts';
 import { FORMATS, formatOfFile } from './formats/format.ts';
+import { readRecords } from './source-records.ts';
 
 export interface Seeded {
   /** Lines such as `12 records into posts (seed/posts.csv)`. */
@@ -49,7 +49,7 @@ export async function loadSeed(db: Database, { schema, cwd, only }: SeedRequest)
       const { created } = await importRecords(db, {
         schema,
         collection,
-        records: () => readSeedFile(path, format),
+        records: () => readRecords({ file: path, read: present(FORMATS.get(format), 'the format').read }),
         now: datetimeOf(new Date()),
       });
       done.push(`${created} ${created === 1 ? 'record' : 'records'} into ${collection.name} (${place(path)})`);
@@ -107,13 +107,4 @@ function inOrderOfReferences(files: readonly SeedFile[]): readonly SeedFile[] {
 async function isEmptyTable(db: Database, { table }: Collection): Promise<boolean> {
   const [row] = await db.rows(raw(`SELECT EXISTS (SELECT 1 FROM ${ident(table).text})`));
   return row?.[0] === 'f';
-}
-
-async function* readSeedFile(path: string, format: string): AsyncGenerator<SourceRecord> {
-  const stream = createReadStream(path, 'utf8');
-  try {
-    yield* present(FORMATS.get(format), 'the format').read(stream as AsyncIterable<string>);
-  } finally {
-    stream.destroy();
-  }
 }

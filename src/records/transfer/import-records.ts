@@ -5,8 +5,10 @@ import type { Collection, Schema } from '../../schema/model/model.ts';
 import { param, raw, sql, text } from '../../sql.ts';
 import { toRefusal } from '../constraint-errors.ts';
 import { tenantKeyOf } from '../scope.ts';
+import type { DateFormat } from './date-format.ts';
 import { ImportStaging } from './import-staging.ts';
-import { type ImportError, RecordReader, type SourceRecord, type StagedRecord } from './read-record.ts';
+import { storedMembersOf } from './members.ts';
+import { type ImportError, RecordReader, type SourceRecord, type StagedRecord, type TargetKey } from './read-record.ts';
 
 const RECORD_BATCH = 500;
 /** The records that a resumable import commits at once. */
@@ -20,7 +22,10 @@ export interface ImportRequest {
   /** Opens the file anew each time: a transaction that met a deadlock is tried again. */
   readonly records: () => AsyncIterable<SourceRecord>;
   /** A unique field (or `id`) that finds the record to update; the others are created. */
-  readonly upsert?: string;
+  readonly upsert?: string | undefined;
+  /** Unique fields by relation: the file names the records of a relation by this field. */
+  readonly references?: ReadonlyMap<string, string>;
+  readonly dateFormat?: DateFormat | undefined;
   /** Checks everything and writes nothing. */
   readonly dryRun?: boolean;
   /** Commits in chunks under this name, and goes on where an earlier import of this name stopped. */
@@ -138,17 +143,37 @@ async function importInChunks(db: Database, request: ImportRequest): Promise<Imp
 }
 
 async function openRun(tx: Transaction, request: ImportRequest, before = 0): Promise<Run> {
-  const { schema, collection, upsert, now } = request;
-  const reader = new RecordReader(collection, schema.roles.keys(), now);
+  const { schema, collection, upsert, now, dateFormat } = request;
+  const keyed = targetKeys(request);
+  const reader = new RecordReader({ collection, roles: schema.roles.keys(), now, keyed, dateFormat });
   const unique = reader.members.filter(({ isUnique }) => isUnique);
   const key = upsert === undefined ? undefined : unique.find(({ name }) => name === upsert);
   if (upsert !== undefined && key === undefined) {
     const names = unique.map(({ name }) => `\`${name}\``).join(', ');
     throw new RangeError(`\`${upsert}\` is not a unique field of \`${collection.name}\`; there are: ${names}`);
   }
-  const staging = new ImportStaging(tx, { schema, collection, members: reader.members, upsert: key });
+  const staging = new ImportStaging(tx, { schema, collection, members: reader.members, upsert: key, keyed });
   await staging.open();
   return new Run(reader, staging, request, before);
+}
+
+/** Throws a RangeError for a relation or a field that there is not. */
+function targetKeys({ schema, collection, references = new Map() }: ImportRequest): ReadonlyMap<string, TargetKey> {
+  const keys = new Map<string, TargetKey>();
+  for (const [name, field] of references) {
+    const relation = collection.relations.get(name);
+    if (relation?.kind !== 'belongs_to' && relation?.kind !== 'many_to_many')
+      throw new RangeError(`\`${name}\` is not a belongs_to or many_to_many of \`${collection.name}\``);
+    const target = schema.collections.get(relation.collection)!;
+    const unique = storedMembersOf(target).filter(({ isUnique }) => isUnique);
+    const member = unique.find((each) => each.name === field);
+    if (member === undefined) {
+      const names = unique.map((each) => `\`${each.name}\``).join(', ');
+      throw new RangeError(`\`${field}\` is not a unique field of \`${target.name}\`; there are: ${names}`);
+    }
+    keys.set(name, { target, member });
+  }
+  return keys;
 }
 
 /** A run imports the records of one transaction. */

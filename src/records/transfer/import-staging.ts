@@ -7,11 +7,21 @@ import { fold } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
-import { ident, join, param, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, sql, text } from '../../sql.ts';
 import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
+import { KeyedReferences, stagedType } from './keyed-references.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
-import type { ImportError, StagedRecord } from './read-record.ts';
-import { comma, findErrors, type ImportCheck, isGiven, isKeyGiven, LINKS, STAGE } from './staging-tables.ts';
+import type { ImportError, StagedRecord, TargetKey } from './read-record.ts';
+import {
+  comma,
+  findErrors,
+  type ImportCheck,
+  isGiven,
+  isKeyGiven,
+  LINKS,
+  STAGE,
+  type StagedValues,
+} from './staging-tables.ts';
 import { SwappedValues } from './swapped-values.ts';
 import { uniqueChecks } from './unique-checks.ts';
 
@@ -23,10 +33,9 @@ interface StagingPlan {
   readonly collection: Collection;
   readonly members: readonly StoredMember[];
   readonly upsert?: Upsert | undefined;
+  /** Relations whose records the file names by a unique field. */
+  readonly keyed: ReadonlyMap<string, TargetKey>;
 }
-
-/** A column, and its value in each row. */
-type StagedValues = readonly [Sql, SqlType, readonly (Scalar | null)[]];
 
 const foldedOf = (value: Scalar | null | undefined): string | null => (typeof value === 'string' ? fold(value) : null);
 
@@ -40,8 +49,9 @@ export class ImportStaging {
   readonly #stored: ScopedRows;
   /** Reaches the tenant of the staged record `s`. */
   readonly #staged: Scope;
+  readonly #references: KeyedReferences;
 
-  constructor(tx: Transaction, { schema, collection, members, upsert }: StagingPlan) {
+  constructor(tx: Transaction, { schema, collection, members, upsert, keyed }: StagingPlan) {
     this.#tx = tx;
     this.#schema = schema;
     this.#collection = collection;
@@ -50,6 +60,7 @@ export class ImportStaging {
     this.#stored = everyTenant(schema).from(collection.name, 't');
     const tenant = tenantKeyOf(collection);
     this.#staged = new Scope(schema, tenant && ident('s', tenant.column));
+    this.#references = new KeyedReferences(collection, this.#staged, keyed);
   }
 
   /** The folded copies of search fields. */
@@ -59,17 +70,15 @@ export class ImportStaging {
 
   /** No field begins with an underscore, so the first columns belong to no member. */
   async open(): Promise<void> {
-    const members = this.#members.map(({ column, columnType }) => {
-      return sql`${ident(column)} ${raw(columnType === 'text' ? 'text COLLATE "C"' : columnType)}`;
-    });
+    const members = this.#members.map((member) => sql`${ident(member.column)} ${stagedType(member)}`);
     const columns = [...members, ...this.#copies.map(({ copy }) => sql`${ident(copy)} text`)];
     await this.#tx.run(sql`
       CREATE TEMPORARY TABLE ${STAGE} (
         _line int8 NOT NULL, _given text NOT NULL, _roles text, _is_stored bool NOT NULL DEFAULT false,
-        ${comma(columns)}
+        ${comma(columns)}${this.#references.columns}
       ) ON COMMIT DROP`);
     await this.#tx.run(sql`
-      CREATE TEMPORARY TABLE ${LINKS} (line int8 NOT NULL, relation text NOT NULL, source uuid NOT NULL, target uuid NOT NULL)
+      CREATE TEMPORARY TABLE ${LINKS} (line int8 NOT NULL, relation text NOT NULL, source uuid NOT NULL, target uuid${this.#references.linkColumns})
       ON COMMIT DROP`);
   }
 
@@ -86,15 +95,17 @@ export class ImportStaging {
       ...this.#copies.map(
         ({ name, copy }) => [ident(copy), 'text[]', records.map(({ values }) => foldedOf(values.get(name)))] as const,
       ),
+      ...this.#references.valuesOf(records),
     ]);
     await this.#addLinks(records);
   }
 
   async #addLinks(records: readonly StagedRecord[]): Promise<void> {
-    const links = records.flatMap(({ line, id, links: given }) =>
-      [...given].flatMap(([relation, targets]) =>
-        [...new Set(targets)].map((target) => ({ line, id, relation, target })),
-      ),
+    const links = records.flatMap(({ line, id, links: given, keys }) =>
+      [...given.keys()].flatMap((relation) => [
+        ...[...new Set(given.get(relation))].map((target) => ({ line, id, relation, target, key: undefined })),
+        ...[...new Set(keys.get(relation))].map((key) => ({ line, id, relation, target: null, key })),
+      ]),
     );
     if (links.length === 0) return;
     await this.#insert(LINKS, [
@@ -102,6 +113,7 @@ export class ImportStaging {
       [raw('relation'), 'text[]', links.map(({ relation }) => relation)],
       [raw('source'), 'uuid[]', links.map(({ id }) => id)],
       [raw('target'), 'uuid[]', links.map(({ target }) => target)],
+      ...this.#references.linkValuesOf(links),
     ]);
   }
 
@@ -114,8 +126,11 @@ export class ImportStaging {
   /** Finds the records that are there already, then everything that the database would refuse. */
   async check(): Promise<readonly ImportError[]> {
     await this.#tx.run(sql`ANALYZE ${STAGE}`);
+    await this.#references.resolveStored(this.#tx);
     const unmatched = await this.#match();
+    await this.#references.resolveStaged(this.#tx);
     const checks = [
+      ...this.#references.checks,
       ...this.#tenantChecks(),
       ...uniqueChecks({ schema: this.#schema, collection: this.#collection, members: this.#members }),
       ...this.#referenceChecks(),
@@ -182,7 +197,7 @@ export class ImportStaging {
         SELECT l.line, l.target::text
           FROM ${LINKS} AS l
           JOIN ${STAGE} AS s ON s._line = l.line
-         WHERE l.relation = ${text(name)} AND NOT ${this.#exists(collection, raw('l.target'))}`;
+         WHERE l.relation = ${text(name)} AND l.target IS NOT NULL AND NOT ${this.#exists(collection, raw('l.target'))}`;
       return [unknown, (id) => `\`${name}\`: ${this.#missing(collection, id)}`];
     });
   }

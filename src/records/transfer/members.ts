@@ -2,7 +2,7 @@
 import { foldedColumn } from '../../policy/fold.ts';
 import { isText } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import type { Read } from '../../schema/fields/kind.ts';
+import type { FieldKind, Read } from '../../schema/fields/kind.ts';
 import type { Collection, Default, Field, ManyToMany } from '../../schema/model/model.ts';
 import type { SqlType } from '../../sql.ts';
 
@@ -20,6 +20,8 @@ export interface StoredMember {
   readonly uniqueWithin?: { readonly name: string; readonly column: string };
   /** The column of the folded copy that a search field keeps. */
   readonly copy?: string;
+  /** Its values are days or instants. */
+  readonly moment?: FieldKind['moment'];
   /** The collection that it references. */
   readonly references?: string;
   /** Reads a value of a JSON document other than null. */
@@ -55,6 +57,7 @@ export function storedMembersOf(collection: Collection): readonly StoredMember[]
       ...(field.search && { copy: foldedColumn(field.column) }),
       read: (value) => kind.fromJson(value, field),
       fromText: (text) => (isText(field.type) ? text : kind.fromQuery(text)),
+      ...(kind.moment && { moment: kind.moment }),
     };
   });
   const references = [...collection.relations.values()].flatMap((relation): readonly StoredMember[] => {

@@ -6,6 +6,7 @@ import { ID_KIND } from '../../schema/fields/index.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { valueOfDefault } from '../write/input.ts';
+import type { DateFormat } from './date-format.ts';
 import { manyToManyOf, type StoredMember, storedMembersOf } from './members.ts';
 
 /** A record as its file has it. `line` is the physical line that it begins on, from 1. */
@@ -33,6 +34,24 @@ export interface StagedRecord {
   /** Target ids by relation, for those that the file gives. */
   readonly links: ReadonlyMap<string, readonly string[]>;
   readonly roles: readonly string[] | undefined;
+  /** Values of a unique field of the target, by relation, in place of its ids; for those that the file gives. */
+  readonly keys: ReadonlyMap<string, readonly Scalar[]>;
+}
+
+export interface RecordReading {
+  readonly collection: Collection;
+  /** The names that users may have. */
+  readonly roles: Iterable<string>;
+  /** For defaults, canonical. */
+  readonly now: string;
+  /** Relations whose records the file names by a unique field. */
+  readonly keyed: ReadonlyMap<string, TargetKey>;
+  readonly dateFormat?: DateFormat | undefined;
+}
+/** A unique field of the target of a relation. */
+export interface TargetKey {
+  readonly target: Collection;
+  readonly member: StoredMember;
 }
 
 export class RecordReader {
@@ -42,12 +61,15 @@ export class RecordReader {
   readonly #byName: ReadonlyMap<string, StoredMember>;
   readonly #lists: ReadonlySet<string>;
   readonly #now: string;
+  readonly #keyed: RecordReading['keyed'];
+  readonly #dateFormat: DateFormat | undefined;
 
-  /** `roles`: the names that users may have. `now`: for defaults, canonical. */
-  constructor(collection: Collection, roles: Iterable<string>, now: string) {
+  constructor({ collection, roles, now, keyed, dateFormat }: RecordReading) {
     this.#collection = collection;
     this.#roles = new Set(roles);
     this.#now = now;
+    this.#keyed = keyed;
+    this.#dateFormat = dateFormat;
     this.members = storedMembersOf(collection);
     this.#byName = new Map(this.members.map((member) => [member.name, member]));
     this.#lists = new Set(manyToManyOf(collection).map(({ name }) => name));
@@ -62,10 +84,17 @@ export class RecordReader {
     }
     const values = new Map<string, Scalar | null>();
     const links = new Map<string, readonly string[]>();
+    const keys = new Map<string, readonly Scalar[]>();
     let roles: readonly string[] | undefined;
     for (const [name, value] of members) {
       const member = this.#byName.get(name);
-      if (member !== undefined) values.set(name, this.#stored(member, readValue(member, { value, isText, report })));
+      const key = this.#keyed.get(name);
+      if (key !== undefined) {
+        keys.set(name, this.#keys(name, key, { value, isText, report }));
+        if (member === undefined) links.set(name, []);
+        else values.set(name, null);
+      } else if (member !== undefined)
+        values.set(name, this.#value(this.#collection, member, { value, isText, report }));
       else if (this.#lists.has(name)) links.set(name, this.#ids(name, { value, isText, report }));
       else if (name === 'roles' && this.#collection.kind === 'users')
         roles = this.#roleNames({ value, isText, report });
@@ -79,12 +108,14 @@ export class RecordReader {
     for (const member of this.members) {
       if (errors.length > before) return undefined;
       // An empty cell of a column that must have a value is one that its author left to the default.
-      const isLeftOut = !values.has(member.name) || (member.required && values.get(member.name) === null);
+      const isKeyed = (keys.get(member.name)?.length ?? 0) > 0;
+      const isLeftOut = !values.has(member.name) || (member.required && values.get(member.name) === null && !isKeyed);
       if (isLeftOut) values.set(member.name, this.#defaultOf(member));
-      if (member.required && values.get(member.name) === null) report(`\`${member.name}\` must have a value`);
+      if (member.required && values.get(member.name) === null && !isKeyed)
+        report(`\`${member.name}\` must have a value`);
     }
     if (errors.length > before) return undefined;
-    return { line, id: values.get('id') as string, values, given, links, roles };
+    return { line, id: values.get('id') as string, values, given, links, roles, keys };
   }
 
   #defaultOf({ name, default: otherwise }: StoredMember): Scalar | null {
@@ -103,6 +134,17 @@ export class RecordReader {
     });
   }
 
+  /** A belongs_to has one value, or none for null, and a list any number. */
+  #keys(name: string, { target, member }: TargetKey, { value, isText, report }: GivenValue): readonly Scalar[] {
+    const given = this.#byName.has(name) ? (value === null ? [] : [value]) : elementsGiven(value, isText);
+    const reportKey = (message: string): void => report(`\`${name}\`, ${message}`);
+    if (given === undefined) report(`\`${name}\`: expected a list of values, found ${shown(value)}`);
+    return (given ?? []).flatMap((each) => {
+      const key = this.#value(target, member, { value: each, isText, report: reportKey });
+      return key === null ? [] : [key];
+    });
+  }
+
   #roleNames({ value, isText, report }: GivenValue): readonly string[] {
     const names = elementsGiven(value, isText);
     if (names === undefined) report(`\`roles\`: expected a list of roles, found ${shown(value)}`);
@@ -112,9 +154,10 @@ export class RecordReader {
     return [...new Set((names ?? []) as string[])];
   }
 
-  /** The value that a registration would store. */
-  #stored({ name }: StoredMember, value: Scalar | null): Scalar | null {
-    const isEmail = this.#collection.kind === 'users' && name === 'email';
+  /** The value that would be stored: an email as a registration stores it. */
+  #value({ kind }: Collection, member: StoredMember, given: GivenValue): Scalar | null {
+    const value = readValue(member, given, this.#dateFormat);
+    const isEmail = kind === 'users' && member.name === 'email';
     return isEmail && typeof value === 'string' ? normalEmail(value) : value;
   }
 
@@ -131,12 +174,24 @@ interface GivenValue {
   readonly report: (message: string) => void;
 }
 
-function readValue(member: StoredMember, { value, isText, report }: GivenValue): Scalar | null {
-  if (value === null || value === undefined) return null;
+function readValue(
+  member: StoredMember,
+  { value: given, isText, report }: GivenValue,
+  dateFormat: DateFormat | undefined,
+): Scalar | null {
+  if (given === null || given === undefined) return null;
+  const isDay = member.moment === 'day';
+  // A day has no time to lose.
+  const isOfFormat = dateFormat !== undefined && member.moment !== undefined && !(isDay && dateFormat.hasTime);
+  const value = isOfFormat && typeof given === 'string' ? dateFormat.read(given, isDay) : given;
+  if (value === undefined) {
+    report(`\`${member.name}\`: expected ${dateFormat!.text}, found ${shown(given)}`);
+    return null;
+  }
   const json = isText ? member.fromText(value as string) : value;
   const read = member.read(json === undefined ? value : json);
   if (!read.error) return read.value;
-  report(`\`${member.name}\`: ${read.error.detail}, found ${shown(value)}`);
+  report(`\`${member.name}\`: ${read.error.detail}, found ${shown(given)}`);
   return null;
 }
 

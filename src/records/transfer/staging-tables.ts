@@ -1,6 +1,7 @@
 /** The temporary tables of an import, and conditions on their rows. */
 import type { Queryable } from '../../database/contract.ts';
-import { ident, join, raw, type Sql, sql, text } from '../../sql.ts';
+import type { Scalar } from '../../policy/values.ts';
+import { ident, join, raw, type Sql, type SqlType, sql, text } from '../../sql.ts';
 import { keyColumns, type StoredMember } from './members.ts';
 import type { ImportError } from './read-record.ts';
 
@@ -11,6 +12,9 @@ import type { ImportError } from './read-record.ts';
 export const STAGE = raw('"bylaw_import"');
 /** `line`, `relation`, `source` and `target` of each link. */
 export const LINKS = raw('"bylaw_import_links"');
+
+/** A column, and its value in each row. */
+export type StagedValues = readonly [Sql, SqlType, readonly (Scalar | null)[]];
 
 export const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
 

@@ -90,7 +90,7 @@ async function inChunks(
   { schema, part, tenant, records, now }: TenantImport,
   write: (records: readonly StagedRecord[], members: readonly StoredMember[]) => Promise<void>,
 ): Promise<void> {
-  const reader = new RecordReader(part.collection, schema.roles.keys(), now);
+  const reader = new RecordReader({ collection: part.collection, roles: schema.roles.keys(), now, keyed: new Map() });
   const owner = reader.members.find(({ column }) => column === part.column)!;
   const errors: ImportError[] = [];
   let chunk: StagedRecord[] = [];

@@ -19,6 +19,7 @@ export const date: FieldKind = {
   expected: EXPECTED,
   bounds: 'value',
   hasEnum: false,
+  moment: 'day',
   fromJson: readerOf(SCALARS.date, EXPECTED),
   toJson: (cell) => `"${cell}"`,
   unquotedJson: String,

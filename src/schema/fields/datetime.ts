@@ -35,6 +35,7 @@ export const datetime: FieldKind = {
   expected: EXPECTED,
   bounds: 'value',
   hasEnum: false,
+  moment: 'instant',
   fromJson: datetimeFromJson,
   toJson: (cell) => `"${canonicalOfCell(cell)}"`,
   unquotedJson: canonicalOfCell,

@@ -74,6 +74,8 @@ export interface FieldKind {
   readonly hasColumnDefault: boolean;
   jsonSchema(constraints: Constraints): JsonSchema;
   typescript(constraints: Constraints): string;
+  /** Values are days or instants, which files write in many forms. */
+  readonly moment?: 'day' | 'instant';
   /** The way in which columns of existing tables are adopted. */
   readonly adoption: Adoption;
   readonly text?: TextForm;

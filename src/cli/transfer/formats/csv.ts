@@ -36,12 +36,12 @@ interface CsvRow {
 
 export async function* csvReader(
   chunks: Chunks,
-  { hasSafeCells = false }: FormatOptions = {},
+  { hasSafeCells = false, ...options }: FormatOptions = {},
 ): AsyncGenerator<SourceRecord> {
   const textOf = (cell: Cell): Cell =>
     hasSafeCells && cell !== null && SAFE_FORMULA.test(cell) ? cell.slice(1) : cell;
   let names: readonly string[] | undefined;
-  for await (const { line, cells, error } of rowsOf(chunks)) {
+  for await (const { line, cells, error } of rowsOf(chunks, options)) {
     if (error !== undefined) yield { line, isText: true, error };
     else if (names === undefined) {
       names = cells.map((cell) => cell ?? '');
@@ -66,8 +66,8 @@ function errorOfHeader(names: readonly string[]): string | undefined {
   return names.includes('') ? 'the header has a cell without a name' : undefined;
 }
 
-async function* rowsOf(chunks: Chunks): AsyncGenerator<CsvRow> {
-  const scanner = new CsvScanner();
+async function* rowsOf(chunks: Chunks, options: FormatOptions): AsyncGenerator<CsvRow> {
+  const scanner = new CsvScanner(options);
   for await (const chunk of chunks) yield* scanner.push(chunk);
   yield* scanner.end();
 }
@@ -82,6 +82,13 @@ class CsvScanner {
   #wasQuoted = false;
   #error: string | undefined;
   #isFirst = true;
+  readonly #delimiter: string;
+  readonly #nullText: string;
+
+  constructor({ delimiter = ',', nullText = '' }: FormatOptions) {
+    this.#delimiter = delimiter;
+    this.#nullText = nullText;
+  }
 
   *push(chunk: string): Generator<CsvRow> {
     for (const char of chunk) {
@@ -108,7 +115,7 @@ class CsvScanner {
     } else if (this.#state === 'quote' && char === '"') {
       this.#cell += char;
       this.#state = 'quoted';
-    } else if (char === ',') {
+    } else if (char === this.#delimiter) {
       this.#endCell();
     } else if (char === '\n') {
       const row = this.#endRow();
@@ -120,13 +127,14 @@ class CsvScanner {
     } else if (char === '\r') {
       // A CR precedes a line feed; no text that we write has a lone CR.
     } else {
-      if (this.#wasQuoted) this.#error = 'expected a comma behind a quoted cell';
+      if (this.#wasQuoted) this.#error = `expected ${JSON.stringify(this.#delimiter)} behind a quoted cell`;
       this.#cell += char;
     }
   }
 
   #endCell(): void {
-    this.#cells.push(this.#cell === '' && !this.#wasQuoted ? null : this.#cell);
+    const isNull = !this.#wasQuoted && (this.#cell === '' || this.#cell === this.#nullText);
+    this.#cells.push(isNull ? null : this.#cell);
     this.#cell = '';
     this.#wasQuoted = false;
     this.#state = 'plain';

@@ -26,11 +26,23 @@ export function formatOfFile(file: string): string | undefined {
   return extension === 'jsonl' ? 'ndjson' : FORMAT_NAMES.find((name) => name === extension);
 }
 
-const SAFE_CELLS = 'safe-cells';
+/** Flags of CSV alone. */
+const OF_CSV = ['safe-cells', 'delimiter', 'null'];
 
 /** Throws ConfigError. */
 export function formatOptionsOf(args: Arguments, format: Format): FormatOptions {
-  const hasSafeCells = args.has(SAFE_CELLS);
-  if (hasSafeCells && format !== FORMATS.get('csv')) throw new ConfigError([`--${SAFE_CELLS} needs the format csv`]);
-  return { hasSafeCells };
+  const given = format === FORMATS.get('csv') ? [] : OF_CSV.filter((flag) => args.has(flag));
+  if (given.length > 0) throw new ConfigError(given.map((flag) => `--${flag} needs the format csv`));
+  const delimiter = args.get('delimiter');
+  return {
+    hasSafeCells: args.has('safe-cells'),
+    delimiter: delimiter === undefined ? undefined : delimiterOf(delimiter),
+    nullText: args.get('null'),
+  };
+}
+
+function delimiterOf(given: string): string {
+  const character = given === 'tab' ? '\t' : given;
+  if ([...character].length === 1 && !/["\r\n]/.test(character)) return character;
+  throw new ConfigError([`--delimiter: expected one character, or \`tab\`, found ${JSON.stringify(given)}`]);
 }

@@ -8,6 +8,10 @@ export type Chunks = AsyncIterable<string>;
 export interface FormatOptions {
   /** Cells of CSV that a spreadsheet would calculate have a leading quote. */
   readonly hasSafeCells?: boolean;
+  /** The character between cells of CSV. Default: a comma. */
+  readonly delimiter?: string | undefined;
+  /** A cell of CSV without quotes that is null, as the empty one is. */
+  readonly nullText?: string | undefined;
 }
 
 export interface RecordWriter {
