@@ -65,8 +65,8 @@ export function throwStoreError(error: unknown): never {
 function violatedBy({ constraint = '', detail = '' }: ServerError, kind: StoreError['kind']): Violated {
   const list = detail.slice(detail.indexOf('(') + 1);
   const end = kind === 'check' ? -1 : list.indexOf(')=(');
-  const columns = end < 0 ? [] : list.slice(0, end).split(', ');
-  return { constraint, columns: columns.map((name) => (name.startsWith('"') ? name.slice(1, -1) : name)) };
+  const columns = end < 0 ? [] : list.slice(0, end).matchAll(/"((?:[^"]|"")*)"|([^, ]+)/g);
+  return { constraint, columns: Array.from(columns, ([, quoted, name]) => name ?? quoted!.replaceAll('""', '"')) };
 }
 
 /** Citus reports the loss of a node, and the end of the server, as internal errors. */

@@ -66,9 +66,8 @@ async function countIn(db: Database, { collection, table, rules }: RuleCount): P
 
 function fieldRules({ fields }: Collection, { columns }: ActualTable): readonly Rule[] {
   return [...fields.values()].flatMap((field) => {
-    const stored = columns.has(field.column) ? field.column : field.was;
-    const type = stored === undefined ? undefined : columns.get(stored)?.type;
-    if (field.readOnly || stored === undefined || !comparableTypes(field).includes(type ?? '')) return [];
+    const stored = columns.has(field.column) ? field.column : (field.was ?? field.name);
+    if (field.readOnly || !comparableTypes(field).includes(columns.get(stored)?.type ?? '')) return [];
     return boundRules(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
   });
 }

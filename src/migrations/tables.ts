@@ -78,14 +78,15 @@ function collectionTable(collection: Collection, schema: Schema): Table {
   const references = belongsTosOf(collection);
   return {
     name: collection.table,
-    ...(collection.was !== undefined && { was: [collection.was] }),
+    ...formerTable(collection),
     columns: [
       { name: 'id', type: 'uuid', required: true },
       ...systemColumns(collection),
-      ...fields.flatMap((field) =>
-        field.search ? [fieldColumnOf(field), foldedColumnOf(field)] : [fieldColumnOf(field)],
-      ),
-      ...references.map(referenceColumnOf),
+      ...fields.flatMap((field) => {
+        const was = formerColumn(collection, field);
+        return field.search ? [fieldColumnOf(field, was), foldedColumnOf(field, was)] : [fieldColumnOf(field, was)];
+      }),
+      ...references.map((relation) => referenceColumnOf(relation, formerColumn(collection, relation))),
       // PostgreSQL does not write the default into existing rows: adding the column to a large table takes no time.
       { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', columnDefault: '1' },
     ],
@@ -136,7 +137,22 @@ function systemColumns(collection: Collection): readonly Column[] {
   ];
 }
 
-function fieldColumnOf(field: Field): Column {
+/** A table or a column gets the name that the file gives it now. */
+const formerTable = ({ name, table, was }: Collection): Pick<Table, 'was'> => {
+  const former = was ?? (table === name ? undefined : name);
+  return former === undefined ? {} : { was: [former] };
+};
+
+function formerColumn({ fields, relations }: Collection, member: Field | BelongsTo): string | undefined {
+  const columnNamed = (name: string): string => ('kind' in member ? `${name}_id` : name);
+  if (member.was !== undefined) return columnNamed(member.was);
+  const former = columnNamed(member.name);
+  const members: readonly (Field | Relation)[] = [...fields.values(), ...relations.values()];
+  const isTaken = members.some((each) => 'column' in each && each.column === former);
+  return isTaken ? undefined : former;
+}
+
+function fieldColumnOf(field: Field, was: string | undefined): Column {
   const isTime = STAMPS.includes(field.name);
   const fill = isTime ? 'now()' : field.default && fillOf(field.default, field.type);
   return {
@@ -146,21 +162,21 @@ function fieldColumnOf(field: Field): Column {
     fill,
     // A version of the program that does not know the field leaves the column out.
     columnDefault: isTime ? 'now()' : columnDefaultOf(field),
-    was: field.was,
+    was,
   };
 }
 
-function foldedColumnOf({ column, was }: Field): Column {
+function foldedColumnOf({ column }: Field, was: string | undefined): Column {
   const former = was && foldedColumn(was);
   return { name: foldedColumn(column), type: 'text', required: false, foldedFrom: column, was: former };
 }
 
-function referenceColumnOf(relation: BelongsTo): Column {
+function referenceColumnOf(relation: BelongsTo, was: string | undefined): Column {
   return {
     name: relation.column,
     type: 'uuid',
     required: relation.required,
-    was: relation.was && `${relation.was}_id`,
+    was,
   };
 }
 

@@ -81,7 +81,6 @@ export interface BelongsTo {
   readonly name: string;
   readonly collection: string;
   readonly required: boolean;
-  /** `<name>_id` */
   readonly column: string;
   /** The same as `uniqueWithin` of a field. */
   readonly uniqueWithin?: string;

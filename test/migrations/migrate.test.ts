@@ -172,6 +172,47 @@ describe.each(KINDS)('a migration on %s', (kind) => {
     expect(names.join()).not.toMatch(/things_name|things_team/);
   });
 
+  it('a migration gives tables and columns the names of the file', async () => {
+    const text = (teams: string, name: string, n: string, team: string) =>
+      collections(`
+  teams: { ${teams} fields: { name: { type: string, required: true } } }
+  named:
+    fields: { name: { type: string, unique: true, search: true, max: 9 ${name} }, n: { type: int ${n} } }
+    relations: { team: { kind: belongs_to, collection: teams ${team} } }
+`);
+    const usual = schemaOf(text('', '', '', ''));
+    const other = schemaOf(text('table: "T, x",', ', column: n', `, column: 'Größe "n"'`, ', column: team'));
+    const moved = await openKind(kind, postgresUrl);
+    try {
+      await applyMigration(moved, usual);
+      await moved.run(raw(`INSERT INTO teams (id, name) VALUES ('01900000-0000-7000-8000-000000000001', 'a')`));
+      await moved.run(
+        raw(`INSERT INTO named (id, name, "name~folded", n, team_id)
+             VALUES ('01900000-0000-7000-8000-000000000002', 'X', 'x', 7, '01900000-0000-7000-8000-000000000001')`),
+      );
+      const renamed = schemaOf(text('table: "T, x",', ', column: title', `, column: 'Größe "n"'`, ', column: team'));
+      expect((await planMigration(moved, renamed)).destructive).toEqual([]);
+      await applyMigration(moved, renamed);
+      const rows = await moved.rows(
+        raw(
+          `SELECT d.title, d."title~folded", d."Größe ""n""", t.name FROM named AS d JOIN "T, x" AS t ON t.id = d.team`,
+        ),
+      );
+      expect(rows).toEqual([['X', 'x', '7', 'a']]);
+      expect(await planMigration(moved, renamed)).toEqual({ statements: [], destructive: [], apart: [] });
+      const { constraints } = (await readCatalog(moved)).get('named')!;
+      expect(constraints.map(({ name }) => name)).toEqual(
+        expect.arrayContaining(['named_title_key', 'named_team_fkey']),
+      );
+      // The column of one field is never taken for the former one of another.
+      expect((await planMigration(moved, other)).destructive.map(({ why }) => why)).toEqual([
+        expect.stringContaining('"named"."title"'),
+      ]);
+    } finally {
+      await moved.close();
+    }
+  });
+
   it('a migration runs statements that lose data or may fail with consent only, and otherwise changes nothing', async () => {
     const last = (fields: string) =>
       collections(`

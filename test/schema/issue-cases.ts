@@ -357,6 +357,50 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['invalid_was'],
   },
   {
+    about: 'a column of two fields',
+    text: inA('      m: { type: int, column: ⟦n }\n'),
+    codes: ['invalid_stored_name'],
+    says: '`n` is the column of `n` already',
+  },
+  {
+    about: 'a column of the service',
+    text: inA('      m: { type: int, column: ⟦_version }\n'),
+    codes: ['invalid_stored_name'],
+  },
+  {
+    about: 'a column of PostgreSQL',
+    text: inA('      m: { type: int, column: ⟦xmin }\n'),
+    codes: ['invalid_stored_name'],
+  },
+  {
+    about: 'a column that PostgreSQL would shorten',
+    text: inA(`      m: { type: int, column: ⟦${'ä'.repeat(29)} }\n`),
+    codes: ['invalid_stored_name'],
+    says: 'expected the name of a column, of 1 to 56 bytes',
+  },
+  {
+    about: 'a table of two collections',
+    text: 'collections:\n  a: { table: ⟦b }\n  b: {}\n',
+    codes: ['invalid_stored_name'],
+    says: '`b` is the table of `b` already',
+  },
+  {
+    about: 'a table of links',
+    text: 'collections:\n  a: { relations: { m: { kind: many_to_many, collection: a } } }\n  b: { table: ⟦a__m }\n',
+    codes: ['invalid_stored_name'],
+    says: '`a__m` is the table of `a.m` already',
+  },
+  {
+    about: 'another table for users',
+    text: 'collections:\n  users: { table: ⟦people }\n',
+    codes: ['invalid_stored_name'],
+  },
+  {
+    about: 'a table of the service',
+    text: 'collections:\n  a: { table: ⟦bylaw_a }\n',
+    codes: ['invalid_stored_name'],
+  },
+  {
     about: 'a required field of users',
     text: 'collections:\n  users:\n    fields:\n      nick: { type: string, required: ⟦true }\n',
     codes: ['required_of_users'],

@@ -112,6 +112,7 @@ const fieldObject = z.strictObject({
   max: key(bound, 'string: the greatest number of characters; numbers, dates and times: the greatest value', {
     examples: [200],
   }),
+  column: key(z.string(), 'the column of the table; default: the name of the field', { examples: ['Total Amount'] }),
   was: key(name, OLD_NAME, { examples: ['headline'] }),
   access: ownAccess,
 });
@@ -136,6 +137,9 @@ const belongsTo = z.strictObject({
       examples: ['@request.auth.id'],
     },
   ),
+  column: key(z.string(), 'the column of the table; default: the name of the relation and `_id`', {
+    examples: ['cust_no'],
+  }),
   was: key(name, OLD_NAME, { examples: ['author'] }),
   access: ownAccess,
 });
@@ -193,6 +197,7 @@ const collection = z.strictObject({
     'spreads the records over machines: `reference` has all of them on each, a mapping keeps the records of one tenant together',
     { examples: ['reference', { by: 'team' }] },
   ),
+  table: key(z.string(), 'the table of the database; default: the name of the collection', { examples: ['T_ORDERS'] }),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
 });
 

@@ -6,6 +6,7 @@ import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, Schema
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
+import { checkColumns, checkTables, tableOf } from './given-names.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
 
@@ -55,12 +56,14 @@ export function declareCollections(
   for (const draft of drafts.values()) addDefaults(draft, { ...context, auth, timezone });
   for (const draft of drafts.values()) checkFormerNames(draft, report);
   checkFormerCollections(drafts, report);
+  for (const draft of drafts.values()) checkColumns(draft, report);
+  checkTables(drafts, report);
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
   return new Map(
     [...drafts].map(([name, { kind, fields, relations, shape }]) => [
       name,
-      { name, kind, table: name, fields, relations, was: shape.was },
+      { name, kind, table: tableOf({ name, shape }), fields, relations, was: shape.was },
     ]),
   );
 }
@@ -105,7 +108,7 @@ function holderOfName(name: string, { fields, relations, kind }: CollectionDraft
   if (relations.has(name)) return `there is a relation \`${name}\` already`;
   if (takenNames(kind).includes(name)) return `\`${name}\` means something else on \`${kind}\``;
   for (const relation of relations.values()) {
-    if (relation.kind === 'belongs_to' && relation.column === name)
+    if (relation.kind === 'belongs_to' && `${relation.name}_id` === name)
       return `\`${name}\` is the id of the relation \`${relation.name}\``;
     const many = relation.kind === 'has_many' || relation.kind === 'many_to_many';
     if (many && `${relation.name}_any` === name)
@@ -212,7 +215,7 @@ function belongsToOf({ name, shape, path }: DeclaredRelation<BelongsToShape>, re
     name,
     collection,
     required,
-    column: `${name}_id`,
+    column: shape.column ?? `${name}_id`,
     onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
     ...readUnique(shape),
     readOnly: false,

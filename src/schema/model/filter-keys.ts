@@ -29,7 +29,7 @@ function allKeys({ fields, relations }: Filtered): readonly FilterKey[] {
 function keysOf(relation: Relation): readonly string[] {
   switch (relation.kind) {
     case 'belongs_to':
-      return [relation.name, relation.column];
+      return [relation.name, `${relation.name}_id`];
     case 'has_one':
       return [relation.name];
     case 'has_many':

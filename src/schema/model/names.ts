@@ -4,7 +4,7 @@ import { NAME } from '../file/shape.ts';
 import { RESERVED_COLLECTIONS, RESERVED_NAMES } from './model.ts';
 
 /** The system columns of every PostgreSQL table. */
-const SYSTEM_COLUMNS: readonly string[] = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'];
+export const SYSTEM_COLUMNS: readonly string[] = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'];
 /** PostgreSQL truncates longer names, which can make two names equal. */
 const NAME_BYTES = 63;
 

@@ -30,10 +30,19 @@ export const INDEXABLE_LENGTH = 675;
 
 /** Reads a field without its default, which may refer to fields of `users`. */
 export function readField(shape: FieldShape, place: FieldPlace): Field {
-  const { type, required = false, index = false, search = false, was } = shape;
+  const { type, required = false, index = false, search = false, column, was } = shape;
   const kind = FIELD_KINDS[type];
   const uniqueness = readUnique(shape);
-  const given = { name: place.name, type: type, required, ...uniqueness, index, was, ...(search && { search }) };
+  const given = {
+    name: place.name,
+    type: type,
+    required,
+    ...uniqueness,
+    index,
+    was,
+    ...(search && { search }),
+    ...(column !== undefined && { column }),
+  };
   if (search && !isText(type)) place.report(searchOf(type, place));
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);

@@ -1,0 +1,66 @@
+/** `table` and `column` of the file: names in the database that are not those of the collection and its members. */
+import type { Path, Report } from '../file/issue.ts';
+import type { CollectionShape } from '../file/shape.ts';
+import type { Collection } from './model.ts';
+import { SYSTEM_COLUMNS } from './names.ts';
+
+/** PostgreSQL truncates a longer name. A folded copy appends to the name of its column. */
+const MOST_BYTES = { table: 63, column: 56 };
+
+interface NamedCollection extends Pick<Collection, 'name' | 'kind' | 'fields' | 'relations'> {
+  readonly shape: CollectionShape;
+  readonly path: Path;
+}
+
+const ISSUE = 'invalid_stored_name';
+
+export const tableOf = ({ name, shape }: Pick<NamedCollection, 'name' | 'shape'>): string => shape.table ?? name;
+
+export function checkTables(declared: ReadonlyMap<string, NamedCollection>, report: Report): void {
+  // A table without a name of its own has that of its collection, so it is the other one that has to change.
+  const inOrder = [...declared.values()].toSorted(
+    (a, b) => Number(b.shape.table !== undefined) - Number(a.shape.table !== undefined),
+  );
+  const taken = new Map(inOrder.map((each) => [tableOf(each), each.name]));
+  for (const each of declared.values())
+    for (const relation of each.relations.values())
+      if (relation.kind === 'many_to_many') taken.set(relation.linkTable, `${each.name}.${relation.name}`);
+  for (const { name, kind, shape, path } of declared.values()) {
+    const { table } = shape;
+    if (table === undefined) continue;
+    const invalid = (message: string): void => report({ code: ISSUE, message, path: [...path, 'table'] });
+    const holder = taken.get(table);
+    if (kind !== 'plain') invalid(`\`${kind}\` is a table of the service, which has this name in every database`);
+    else if (holder !== name) invalid(`\`${table}\` is the table of \`${holder}\` already`);
+    else if (/^(?:_|bylaw_)/i.test(table)) invalid('names that begin with `_` or `bylaw_` belong to the service');
+    else checkName('table', table, invalid);
+  }
+}
+
+export function checkColumns({ fields, relations, path }: NamedCollection, report: Report): void {
+  const holders = new Map<string, string>([['id', 'id']]);
+  for (const [part, members] of [
+    ['fields', fields],
+    ['relations', relations],
+  ] as const) {
+    for (const member of members.values()) {
+      if (!('column' in member)) continue;
+      const { name, column } = member;
+      const invalid = (message: string): void =>
+        report({ code: ISSUE, message, path: [...path, part, name, 'column'] });
+      const holder = holders.get(column);
+      holders.set(column, name);
+      if (holder !== undefined) invalid(`\`${column}\` is the column of \`${holder}\` already`);
+      else if (SYSTEM_COLUMNS.includes(column)) invalid('PostgreSQL gives every table that column');
+      else if (/^_|~folded$/.test(column))
+        invalid('names that begin with `_` or end with `~folded` belong to the service');
+      else checkName('column', column, invalid);
+    }
+  }
+}
+
+function checkName(kind: keyof typeof MOST_BYTES, name: string, invalid: (message: string) => void): void {
+  const most = MOST_BYTES[kind];
+  if (name === '' || Buffer.byteLength(name) > most || name.includes('\0') || !name.isWellFormed())
+    invalid(`expected the name of a ${kind}, of 1 to ${most} bytes`);
+}
