@@ -239,8 +239,8 @@ test('no constraint is deferred to the commit: a statement fails at once, on eve
  * `type === 'int'` in any place but the entry of the type. `kind` is the kind of a node of the syntax tree, and `typeof` knows the
  * types of JavaScript.
  */
-// `bigint` is left out: it is a type of PostgreSQL, too, by which migrations compare columns.
-const TYPE_NAMES = 'int|float|datetime|date|time';
+// `bigint` and `uuid` are left out: they are types of PostgreSQL, too, by which migrations compare columns.
+const TYPE_NAMES = 'int|float|datetime|date|time|bytes';
 const ASKS_TYPE_BY_NAME = new RegExp(
   `(?<!typeof .*)(?<!\\bkind )(?:===|!==) '(?:string|bool|${TYPE_NAMES})'|case '(?:${TYPE_NAMES})':|includes\\('(?:${TYPE_NAMES})'\\)`,
 );

@@ -75,11 +75,11 @@ export function factsOf(cond: Condition): FactsOf {
 function equalityFactsOf(cond: Condition): FactsOf {
   if (!isValueTest(cond) || !isOfOneValue(cond)) return () => [];
   const { left, right } = cond;
-  const { readJson } = scalarOf(left.type);
+  const { readJson, readStored = readJson } = scalarOf(left.type);
   return (values) => {
     const value = right.kind === 'literal' ? right.value : values[right.slot];
     // An int never equals a number with a fraction, so no record meets the condition.
-    return readJson(value) === undefined ? [] : [{ column: left, value }];
+    return readStored(value) === undefined ? [] : [{ column: left, value }];
   };
 }
 

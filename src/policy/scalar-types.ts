@@ -4,6 +4,7 @@ import {
   INT64,
   type NumeralGrid,
   parseBool,
+  parseBytes,
   parseDate,
   parseDatetime,
   parseFloatText,
@@ -12,6 +13,7 @@ import {
   parseString,
   parseTime,
   parseUuid,
+  readBytes,
   readFloat,
   readInt53,
   type Scalar,
@@ -34,6 +36,8 @@ export interface ScalarKind {
   readonly grid?: NumeralGrid;
   /** Strings: compared by code point, with parts to look for. */
   readonly text?: true;
+  /** False: the values have no order at all, not even that of a list. */
+  readonly sorts?: false;
   /** A value is a condition by itself. */
   readonly truth?: true;
   /** `@now` is one of its values. */
@@ -44,6 +48,8 @@ export interface ScalarKind {
   readText(text: string): Scalar | undefined;
   /** A value of a JSON body or of the caller's own record. `"5"` is not an int here. */
   readJson(value: unknown): Scalar | undefined;
+  /** Given if a record has its values in another form than JSON. Takes both. */
+  readStored?(value: unknown): Scalar | undefined;
   /** Given if policies write its literals as strings. */
   readonly literal?: LiteralForm;
 }
@@ -142,6 +148,24 @@ export const SCALARS = define({
     readText: parseTime,
     readJson: readString(parseTime),
     literal: { code: 'time_malformed', expected: '`09:30:00`', corrected: correctedTime },
+  },
+  uuid: {
+    label: 'uuid',
+    sqlType: 'uuid',
+    ordered: false,
+    readText: parseUuid,
+    readJson: readString(parseUuid),
+    literal: { code: 'uuid_malformed', expected: '`01900000-0000-7000-8000-000000000000`' },
+  },
+  bytes: {
+    label: 'bytes',
+    sqlType: 'bytea',
+    ordered: false,
+    sorts: false,
+    readText: parseBytes,
+    readJson: readString(parseBytes),
+    readStored: readBytes,
+    literal: { code: 'bytes_malformed', expected: '`aGVsbG8=`, in base64' },
   },
 });
 export type ScalarType = keyof typeof SCALARS;

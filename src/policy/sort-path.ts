@@ -1,8 +1,10 @@
 /** A sort key of a query: a scalar field or the `id` of the record, or of a record that to-one relations lead to. */
+
 import { LIMITS } from '../../grammar/limits.ts';
 import { hintOf, nearest } from '../../grammar/suggest.ts';
 import { present } from '../invariant.ts';
 import { findRelation } from './check/resolve.ts';
+import { scalarOf } from './scalar-types.ts';
 import type { Catalog, CatalogCollection, CatalogField, ToOneStep } from './types.ts';
 
 export interface SortPath {
@@ -28,6 +30,8 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
   const last = names.at(-1) ?? '';
   const field = at.fields.get(last);
   if (field === undefined && last !== 'id') return notScalar(last, at);
+  if (field !== undefined && scalarOf(field.type).sorts === false)
+    return `\`${last}\` is ${scalarOf(field.type).label}, which have no order`;
   return { steps, at: at.name, field };
 }
 

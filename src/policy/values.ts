@@ -211,6 +211,35 @@ export function parseInt64(text: string): string | undefined {
   return text === '-0' ? '0' : isWithinGrid(INT64, text) ? text : undefined;
 }
 
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const HEX_BYTES = /^\\x(?:[0-9a-f]{2})*$/;
+/** The bytes of a value. */
+export const MOST_BYTES_OF_VALUE = 65_536;
+
+/** Base64 with its padding → the text that PostgreSQL prints, `\x6869`, in which equal bytes are equal. */
+export function parseBytes(text: string): string | undefined {
+  if (text.length > Math.ceil(MOST_BYTES_OF_VALUE / 3) * 4 || !BASE64.test(text)) return undefined;
+  const binary = atob(text);
+  // The bits after the last byte are zero.
+  if (binary.length > MOST_BYTES_OF_VALUE || btoa(binary) !== text) return undefined;
+  let hex = '\\x';
+  for (let i = 0; i < binary.length; i++) hex += binary.charCodeAt(i).toString(16).padStart(2, '0');
+  return hex;
+}
+
+/** The inverse of `parseBytes`. */
+export function base64OfBytes(hex: string): string {
+  let binary = '';
+  for (let i = 2; i < hex.length; i += 2) binary += String.fromCharCode(Number.parseInt(hex.slice(i, i + 2), 16));
+  return btoa(binary);
+}
+
+/** Takes what `parseBytes` returns, too: a record has its values in that form. */
+export const readBytes = (value: unknown): string | undefined => {
+  if (typeof value !== 'string') return undefined;
+  return HEX_BYTES.test(value) ? value : parseBytes(value);
+};
+
 const FIRST_DAY = FIRST_INSTANT.slice(0, 10);
 const LAST_DAY = LAST_INSTANT.slice(0, 10);
 /** Zones come from schemas, so there are few. */

@@ -32,7 +32,8 @@ CREATE TABLE seats (id uuid PRIMARY KEY, room bigint, place bigint, UNIQUE (room
 CREATE TABLE reserved (id uuid PRIMARY KEY, "limit" bigint, expand text, owner uuid REFERENCES users);
 CREATE TABLE legacy (id serial PRIMARY KEY, note text);
 CREATE TABLE rates (region text, day date, rate numeric, PRIMARY KEY (region, day));
-CREATE TABLE kinds (id uuid PRIMARY KEY, born date NOT NULL DEFAULT CURRENT_DATE, ended date DEFAULT '9999-12-31', opens time DEFAULT '09:30');
+CREATE TABLE kinds (
+  id uuid PRIMARY KEY, born date NOT NULL DEFAULT CURRENT_DATE, ended date DEFAULT '9999-12-31', opens time DEFAULT '09:30', code uuid, data bytea);
 CREATE TABLE heap (note text);
 CREATE TABLE auth (id uuid PRIMARY KEY);
 CREATE VIEW open_projects AS SELECT * FROM projects WHERE state = 'open';
@@ -56,6 +57,8 @@ const DECLARED = {
       born: { type: 'date', required: true, default: '@today' },
       ended: { type: 'date', default: '9999-12-31' },
       opens: { type: 'time', default: '09:30:00' },
+      code: { type: 'uuid' },
+      data: { type: 'bytes' },
     },
     ...nothing,
   },

@@ -21,6 +21,8 @@ collections:
       open: { type: bool, required: true, default: true }
       due_at: datetime
       born: date
+      code: uuid
+      blob: bytes
       serial: bigint
       opens: time
     relations:
@@ -46,6 +48,8 @@ const record = (n: number, members: object = {}) => ({
   open: true,
   due_at: null,
   born: null,
+  code: null,
+  blob: null,
   serial: null,
   opens: null,
   parent: null,
@@ -59,13 +63,15 @@ const HOSTILE = [
   record(3, { note: '\uFEFF = 1 ü 𝄞 \\n', size: -9007199254740991, ratio: 1e-7, open: false, due_at: STAMP }),
   record(4, {
     born: '0001-01-01',
+    code: id(7),
+    blob: '+/8A',
     serial: '-9223372036854775808',
     opens: '23:59:59.5',
     note: 'null',
     size: 0,
     ratio: 12345678901234567000,
   }),
-  record(5, { note: ' [{,}] ' }),
+  record(5, { blob: '', note: ' [{,}] ' }),
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-transfer-'));

@@ -295,6 +295,11 @@ describe.each(KINDS)('a migration on %s', (kind) => {
 /** Values of each type as a string holds them, and a string that is near one. */
 const TEXT_FORMS = [
   {
+    type: 'uuid',
+    values: ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
+    others: ['FFFFFFFF-ffff-ffff-ffff-ffffffffffff', 'x'],
+  },
+  {
     type: 'bigint',
     values: ['0', '-9223372036854775808', '9223372036854775807'],
     others: ['9223372036854775808', '01', '1.0', '-0'],
@@ -338,6 +343,35 @@ describe.each(KINDS)('a migration to and from strings on %s', (kind) => {
       expect(rewritten).toMatchObject({ kind: 'rewrites' });
     },
   );
+});
+
+describe.each(KINDS)('a migration of bytes on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind, postgresUrl);
+  });
+  afterAll(() => db?.close());
+
+  it('bytes become base64 and base64 becomes bytes, and other strings need consent', async () => {
+    const blobs = (type: string) => schemaOf(collections(`  blobs: { fields: { b: ${type} } }\n`));
+    const stored = async () => (await db.rows(raw('SELECT b FROM blobs ORDER BY id'))).map(([b]) => b);
+    const insert = (n: number, text: string) =>
+      db.run(raw(`INSERT INTO blobs (id, b) VALUES ('01900000-0000-7000-8000-00000000000${n}', '${text}')`));
+    const long = Buffer.alloc(200, 0xfb).toString('base64');
+    await applyMigration(db, blobs('string'));
+    for (const [i, text] of ['', 'AP8=', long].entries()) await insert(i, text);
+    for (const to of ['bytes', 'string']) {
+      expect((await planMigration(db, blobs(to))).destructive).toEqual([]);
+      await applyMigration(db, blobs(to));
+      if (to === 'bytes') expect((await stored()).slice(0, 2)).toEqual(['\\x', '\\x00ff']);
+    }
+    expect(await stored()).toEqual(['', 'AP8=', long]);
+    for (const text of ['AP9=', 'AP8', 'no base64']) {
+      await insert(9, text);
+      expect((await planMigration(db, blobs('bytes'))).destructive, text).toHaveLength(1);
+      await db.run(raw(`DELETE FROM blobs WHERE b = '${text}'`));
+    }
+  });
 });
 
 describe.each(KINDS)('a migration of numbers on %s', (kind) => {

@@ -398,11 +398,11 @@ function own(row: Readonly<Record<string, unknown>> | null | undefined, key: str
 function requestValue({ source, name, type }: RequestOperand, request: PolicyRequest): Maybe {
   switch (source) {
     case 'auth':
-      return fromJson(own(request.auth, name), type);
+      return fromRecord(own(request.auth, name), type);
     case 'data':
       return fromJson(own(request.data, name), type);
     case 'param':
-      return fromJson(own(request.params, name), type);
+      return fromRecord(own(request.params, name), type);
     case 'query': {
       const given = own(request.query, name);
       return typeof given === 'string' ? fromText(given, type) : undefined;
@@ -420,8 +420,18 @@ function requestList({ source, name, type }: RequestOperand, request: PolicyRequ
   const elements: unknown = source === 'query' && typeof given === 'string' ? [given] : given;
   if (!Array.isArray(elements)) return undefined;
   return elements.map((element: unknown) =>
-    source === 'query' ? fromText(String(element), type) : fromJson(element, type),
+    source === 'query'
+      ? fromText(String(element), type)
+      : source === 'data'
+        ? fromJson(element, type)
+        : fromRecord(element, type),
   );
+}
+
+/** The caller's own record, and a filter of a URL, have bytes as PostgreSQL prints them. */
+function fromRecord(value: unknown, type: ValueType): Maybe {
+  if (type === 'bytes' && typeof value === 'string' && /^\\x([0-9a-f]{2})*$/.test(value)) return value;
+  return fromJson(value, type);
 }
 
 /** A value of JSON already has its type: `"5"` is not a number. */
@@ -437,7 +447,7 @@ function fromJson(value: unknown, type: ValueType): Maybe {
 }
 
 /** The types that JSON and literals write as strings. */
-export const WRITTEN_AS_TEXT: readonly ValueType[] = ['string', 'datetime', 'date', 'time'];
+export const WRITTEN_AS_TEXT: readonly ValueType[] = ['string', 'datetime', 'date', 'time', 'uuid', 'bytes'];
 const IN_JSON_STRINGS: readonly ValueType[] = [...WRITTEN_AS_TEXT, 'bigint'];
 
 /** The value of a text of the request, or of a literal; undefined if it is not of the type. */
@@ -463,6 +473,12 @@ export function fromText(text: string, type: ValueType): Maybe {
       return /^-?(0|[1-9][0-9]*)$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
         ? { decimal: text }
         : undefined;
+    case 'uuid':
+      return fromText(text, { id: '' });
+    case 'bytes': {
+      const bytes = Buffer.from(text, 'base64');
+      return bytes.toString('base64') === text ? `\\x${bytes.toString('hex')}` : undefined;
+    }
     case 'time':
       return timeOfDay(text);
   }

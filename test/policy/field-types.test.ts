@@ -6,6 +6,9 @@ import { schemaOf } from '../support/store-world.ts';
 
 const VALUES: Readonly<Partial<Record<ScalarType, readonly [literal: string, printed: string]>>> = {
   time: ['"09:30:00"', "'09:30:00'::time"],
+  bigint: ['5', "'5'::int8"],
+  uuid: ['"0190B0A0-0000-7000-8000-00000000000A"', "'0190b0a0-0000-7000-8000-00000000000a'::uuid"],
+  bytes: ['"YWI="', "E'\\\\x6162'::bytea"],
   date: ['"2024-02-29"', "'2024-02-29'::date"],
 };
 

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { SCALARS } from '../../src/policy/scalar-types.ts';
 import {
   addSeconds,
+  base64OfBytes,
   dayOf,
   parseBool,
+  parseBytes,
   parseDate,
   parseDatetime,
   parseFloatText,
@@ -159,6 +161,25 @@ describe('the readers of request values', () => {
     const ascending = ['-100', '-9.75', '-9.5', '-9', '-0.1', '0', '0.05', '0.1', '9', '9.5', '9.75', '10', '100'];
     for (const [i, a] of ascending.entries())
       for (const [j, b] of ascending.entries()) expect(rankNumerals(a, b), `${a} ${b}`).toBe(Math.sign(i - j));
+  });
+
+  it.each([
+    ['', '\\x'],
+    ['YWI=', '\\x6162'],
+    ['AP+/', '\\x00ffbf'],
+    ['YWI', undefined],
+    ['YWJ=', undefined],
+    ['YW==\n', undefined],
+    ['-_-_', undefined],
+    ['\\x6162', undefined],
+    ['A'.repeat(87_384), undefined],
+  ])('the reader of bytes takes %j as %j', (text, canonical) => {
+    expect(parseBytes(text)).toBe(canonical);
+    if (canonical !== undefined) expect(base64OfBytes(canonical)).toBe(text);
+  });
+
+  it('the reader of bytes takes 64 KiB', () => {
+    expect(parseBytes(Buffer.alloc(65_536).toString('base64'))).toHaveLength(2 + 2 * 65_536);
   });
 
   it.each([

@@ -158,6 +158,8 @@ describe('cells of PostgreSQL', () => {
     [FIELD_KINDS.date, '0001-01-01', '"0001-01-01"', '0001-01-01'],
     [FIELD_KINDS.time, '23:59:59.5', '"23:59:59.5"', '23:59:59.5'],
     [FIELD_KINDS.bigint, '-9223372036854775808', '"-9223372036854775808"', '-9223372036854775808'],
+    [FIELD_KINDS.bytes, '\\x', '""', '\\x'],
+    [FIELD_KINDS.bytes, '\\x00ff', '"AP8="', '\\x00ff'],
     [
       ID_KIND,
       '0190b0a0-0000-7000-8000-00000000000a',
@@ -167,6 +169,8 @@ describe('cells of PostgreSQL', () => {
   ] as const;
 
   it.each(cases)('%#: JSON and a value that agree', (kind, cell, json, value) => {
-    expect([kind.toJson(cell), kind.fromCell(cell), JSON.parse(kind.toJson(cell))]).toEqual([json, value, value]);
+    expect([kind.toJson(cell), kind.fromCell(cell)]).toEqual([json, value]);
+    const read = kind === ID_KIND ? JSON.parse(json) : kind.fromJson(JSON.parse(json), {});
+    expect(kind === ID_KIND ? read : (read as { value: unknown }).value).toBe(value);
   });
 });

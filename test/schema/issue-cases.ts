@@ -26,7 +26,7 @@ const TYPES: readonly (readonly [type: string, says: string])[] = [
   ['timestamp', 'did you mean `datetime`?'],
   ['number', '`int` is for whole numbers, `float` for others'],
   ['json', 'bylaw has no JSON type'],
-  ['uuid', 'a belongs_to under `relations`'],
+  ['bytea', 'did you mean `bytes`?'],
   ['relation', 'under `relations`'],
   ['string[]', 'a many_to_many'],
   ['file', 'a belongs_to to `files`'],

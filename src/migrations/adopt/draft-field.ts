@@ -78,11 +78,6 @@ function fieldTypeOf({ name: table }: ExistingTable, { name, type, collation, va
       };
     case 'timestamp without time zone':
       return { type: 'datetime', obstacle: `it is ${type}: ${withTimeZone(table, name)}` };
-    case 'uuid':
-      return {
-        type: 'string',
-        obstacle: 'it is a uuid without a foreign key: add the key, or make it text COLLATE "C"',
-      };
     default:
       return (
         ofKind(type, to) ?? {

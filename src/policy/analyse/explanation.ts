@@ -338,8 +338,10 @@ class Evaluation {
     const raw = requestValue(operand, this.#situation.request);
     const shown = `\`${this.#text(span)}\``;
     if (raw === undefined || raw === null) return { absent: `${shown} was not sent` };
+    const scalar = scalarOf(type);
+    const readJson = (source === 'auth' && scalar.readStored) || scalar.readJson;
     const read = (value: unknown): Scalar | undefined =>
-      source === 'query' ? scalarOf(type).readText(String(value)) : scalarOf(type).readJson(value);
+      source === 'query' ? scalar.readText(String(value)) : readJson(value);
     if (list) {
       const elements = (Array.isArray(raw) ? raw : [raw]).map(read);
       if (elements.length > 0 && elements.every((element) => element === undefined))

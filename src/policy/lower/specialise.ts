@@ -333,11 +333,13 @@ function readSlot(
   const { source, name } = operand;
   const raw = own(request[HOLDERS[source]], name);
   const isText = source === 'query';
+  // The caller's own record, and a filter of a URL, have values as a record has them.
+  const readJson = (source !== 'data' && scalar.readStored) || scalar.readJson;
   if (operand.list) {
     const given = isText && typeof raw === 'string' ? [raw] : raw;
     if (!Array.isArray(given)) return ABSENT;
     if (given.length === 0) return EMPTY;
-    const read = given.map((element) => (isText ? scalar.readText(String(element)) : scalar.readJson(element)));
+    const read = given.map((element) => (isText ? scalar.readText(String(element)) : readJson(element)));
     const present = read.filter((value) => value !== undefined);
     values[index] = present;
     if (present.length === given.length) return PRESENT;
@@ -345,7 +347,7 @@ function readSlot(
   }
   // A repeated key of the query has no single value.
   if (isText && typeof raw !== 'string') return ABSENT;
-  const value = isText ? scalar.readText(raw as string) : scalar.readJson(raw);
+  const value = isText ? scalar.readText(raw as string) : readJson(raw);
   if (value === undefined || (isNeedle && isBlankNeedle(value as string))) return ABSENT;
   values[index] = value;
   return isPrefix && successorOf(value as string) === undefined ? WITHOUT_SUCCESSOR : PRESENT;

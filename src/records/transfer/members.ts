@@ -1,6 +1,5 @@
 /** The members of a record outside the API: its stored members by name, and its many_to_many lists. */
 import { foldedColumn } from '../../policy/fold.ts';
-import { isText } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { FieldKind, Read } from '../../schema/fields/kind.ts';
 import type { Collection, Default, Field, ManyToMany } from '../../schema/model/model.ts';
@@ -56,7 +55,11 @@ export function storedMembersOf(collection: Collection): readonly StoredMember[]
       ...leaderOf(collection, field),
       ...(field.search && { copy: foldedColumn(field.column) }),
       read: (value) => kind.fromJson(value, field),
-      fromText: (text) => (isText(field.type) ? text : kind.fromQuery(text)),
+      fromText(text) {
+        const value = kind.fromQuery(text);
+        // A value that JSON writes as a string is the text of the cell.
+        return typeof value === 'string' ? text : value;
+      },
       ...(kind.moment && { moment: kind.moment }),
     };
   });

@@ -29,7 +29,7 @@ const ADVICE_BY_TYPE: ReadonlyMap<string, Advice> = new Map([
   ...['relation', 'reference', 'ref', 'm2o', 'belongs_to', 'has_one', 'has_many', 'many_to_many'].map(
     (name) => [name, RELATION] as const,
   ),
-  ['uuid', { hint: 'a reference to a record is a belongs_to under `relations`; any other UUID is a `string`' }],
+  ...['bytea', 'binary', 'blob', 'varbinary'].map((name) => [name, same('bytes')] as const),
   ...['array', 'list', 'tags'].map((name) => [name, LIST] as const),
   ...['file', 'image'].map((name) => [name, FILE] as const),
   ...['enum', 'select'].map((name) => [name, ENUM] as const),

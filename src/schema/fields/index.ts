@@ -2,6 +2,7 @@
 import type { ScalarType } from '../../policy/scalar-types.ts';
 import { bigint } from './bigint.ts';
 import { bool } from './bool.ts';
+import { bytes } from './bytes.ts';
 import { date } from './date.ts';
 import { datetime } from './datetime.ts';
 import { float } from './float.ts';
@@ -10,6 +11,7 @@ import { int } from './int.ts';
 import type { FieldKind } from './kind.ts';
 import { string } from './string.ts';
 import { time } from './time.ts';
+import { uuid } from './uuid.ts';
 
 export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   string,
@@ -20,6 +22,8 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   datetime,
   date,
   time,
+  uuid,
+  bytes,
 };
 export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
 export const ID_KIND: FieldKind = id;

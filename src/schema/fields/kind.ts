@@ -58,6 +58,8 @@ export interface FieldKind {
   /** The meaning of `min` and `max`: nothing, a length in code points, or a value of the type. */
   readonly bounds: 'none' | 'length' | 'value';
   readonly hasEnum: boolean;
+  /** False: a value may be too long for the entry of an index. */
+  readonly isIndexable?: false;
   /** A value of a JSON body other than null. */
   fromJson(value: unknown, constraints: Constraints): Read;
   /** Text of a query parameter; `undefined`: it is not of the type. */

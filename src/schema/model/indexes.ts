@@ -92,7 +92,8 @@ const fieldOfColumn = (column: string, fields: ReadonlyMap<string, Field>): Fiel
   [...fields.values()].find((field) => field.column === column);
 
 export function isIndexable(field: Field | undefined): boolean {
-  if (field === undefined || FIELD_KINDS[field.type].bounds !== 'length') return field !== undefined;
+  if (field === undefined || FIELD_KINDS[field.type].isIndexable === false) return false;
+  if (FIELD_KINDS[field.type].bounds !== 'length') return true;
   return field.enum !== undefined || (field.max !== undefined && Number(field.max) <= INDEXABLE_LENGTH);
 }
 

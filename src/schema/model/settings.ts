@@ -107,7 +107,7 @@ export function readRegister({ register }: SchemaFile, { report, roles }: Settin
   };
 }
 
-/** Offsets (`+02:00`) are no names of zones: they have no daylight saving. */
+/** Offsets (`+02:00`) name no zone: they have no daylight saving. */
 export function readTimezone({ timezone = UTC }: SchemaFile, report: Report): string {
   if (/^[A-Za-z]/.test(timezone) && isZone(timezone)) return timezone;
   const near = nearest(timezone, Intl.supportedValuesOf('timeZone'));

@@ -73,6 +73,11 @@ function checkIndexable(
   { path, report }: FieldPlace,
 ): void {
   const { type, max } = field;
+  if (isIndexed(field) && FIELD_KINDS[type].isIndexable === false) {
+    const key = field.index ? 'index' : 'unique';
+    const message = `\`${key}\` does not apply to ${type}, which may be too long for an index; remove it`;
+    report({ code: 'not_for_this_type', message, path: [...path, key], at: 'key' });
+  }
   if (
     !isIndexed(field) ||
     FIELD_KINDS[type].bounds !== 'length' ||

@@ -30,6 +30,7 @@ const FIELDS: Readonly<Record<string, ScalarType>> = {
   flag: 'bool',
   due: 'datetime',
   day: 'date',
+  code: 'uuid',
   long: 'bigint',
   hour: 'time',
 };

@@ -591,6 +591,13 @@ export const FAULTS: readonly Fault[] = [
     /\|\| gridOf\(left\.type\)\) return undefined;/,
     ') return undefined;',
   ),
+  fault(
+    VALUES,
+    'the bits after the last byte may be set',
+    / \|\| btoa\(binary\) !== text\) return undefined;/,
+    ') return undefined;',
+  ),
+  fault(VALUES, 'small bytes have one digit', /\.toString\(16\)\.padStart\(2, '0'\)/, '.toString(16)'),
   fault(VALUES, 'dates have a year zero', /year >= 1 && exists\(/, 'exists('),
   fault(
     VALUES,

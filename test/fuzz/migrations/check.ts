@@ -176,7 +176,7 @@ export class MigrationCase {
 }
 
 /** Types whose values are the same as strings. */
-const KEPT_AS_TEXT: readonly string[] = ['date', 'time', 'bigint'];
+const KEPT_AS_TEXT: readonly string[] = ['date', 'time', 'bigint', 'uuid'];
 
 interface ColumnAt {
   readonly collection: string;

@@ -1,7 +1,7 @@
 /** Random schemas, random changes of them, and what each table and column of the first is called in the second. */
 import type { Random } from '../random.ts';
 
-type FieldType = 'string' | 'int' | 'float' | 'bool' | 'datetime' | 'date' | 'time' | 'bigint';
+type FieldType = 'string' | 'int' | 'float' | 'bool' | 'datetime' | 'date' | 'time' | 'bigint' | 'uuid';
 
 interface FieldModel {
   readonly type: FieldType;
@@ -47,6 +47,7 @@ export const VALUES: Readonly<Record<FieldType, readonly (string | number | bool
   datetime: ['2026-01-02T03:04:05.000006Z', '1999-12-31T23:59:59.000000Z'],
   date: ['0001-01-01', '2024-02-29', '9999-12-31'],
   bigint: ['0', '-7', '9223372036854775807'],
+  uuid: ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
   time: ['00:00:00', '12:00:00.5', '23:59:59.999999'],
 };
 const TYPES = Object.keys(VALUES) as readonly FieldType[];

@@ -238,7 +238,7 @@ class Disguiser {
 }
 
 /** Types whose literals are strings. */
-const WRITTEN_AS_TEXT: readonly ValueType[] = ['string', 'datetime', 'date', 'time'];
+const WRITTEN_AS_TEXT: readonly ValueType[] = ['string', 'datetime', 'date', 'time', 'uuid', 'bytes'];
 
 interface Walked {
   readonly step: Name;

@@ -17,7 +17,17 @@ import type {
 import type { Action, Catalog, CatalogCollection, ScalarType } from '../../../src/policy/types.ts';
 import { folded } from '../../oracle/interpret.ts';
 import type { Random } from '../random.ts';
-import { BIGINT_NUMERALS, DATES, DATETIME_SPELLINGS, FLOATS, INTS, TEXTS, TIME_SPELLINGS } from './values.ts';
+import {
+  BIGINT_NUMERALS,
+  BYTES,
+  DATES,
+  DATETIME_SPELLINGS,
+  FLOATS,
+  INTS,
+  TEXTS,
+  TIME_SPELLINGS,
+  UUID_SPELLINGS,
+} from './values.ts';
 import { type WantedSide, wantedLeaf } from './wanted-leaf.ts';
 import { ROLES, TYPES } from './world.ts';
 
@@ -62,7 +72,21 @@ export interface Setting {
 const MOST_NAMES = 6;
 /** So far every path is known; farther out only some, since there are very many. */
 const NEAR = 3;
-export const QUERY_KEYS = ['k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7', 'k8', 'missing', '__proto__', 'constructor'];
+export const QUERY_KEYS = [
+  'k1',
+  'k2',
+  'k3',
+  'k4',
+  'k5',
+  'k6',
+  'k7',
+  'k8',
+  'k9',
+  'k10',
+  'missing',
+  '__proto__',
+  'constructor',
+];
 export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   string: 'k1',
   int: 'k2',
@@ -71,9 +95,12 @@ export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   datetime: 'k4',
   date: 'k6',
   time: 'k7',
+  uuid: 'k9',
+  bytes: 'k10',
   bigint: 'k8',
   id: 'k5',
 };
+const isUnordered = (type: Type): boolean => ['bool', 'uuid', 'bytes'].includes(type) || type.startsWith('id:');
 const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 } as const;
 /** How often a leaf is of a shape that is drawn from all of them alike. */
 const WANTED_SHARE = 0.3;
@@ -294,7 +321,7 @@ export class PolicyMaker {
   #test(type: Type, left: Path): Expr {
     const random = this.#random;
     if (random.chance(0.4)) return { kind: 'is null', negated: random.chance(0.5), operand: left, span: SPAN };
-    const isOrdered = type !== 'bool' && !type.startsWith('id:') && random.chance(0.5);
+    const isOrdered = !isUnordered(type) && random.chance(0.5);
     const op = random.pick<CompareOp>(isOrdered ? ['<', '<=', '>', '>='] : ['=', '!=', 'in', 'not in']);
     const isList = op === 'in' || op === 'not in';
     const right = random.chance(0.7) ? (isList ? this.#listOf(type) : this.#literal(type)) : this.#query(type);
@@ -549,8 +576,7 @@ export class PolicyMaker {
     if (!left) return [];
     const equal: readonly CompareOp[] = ['=', '!=', 'in', 'not in'];
     const ordered: readonly CompareOp[] = ['<', '<=', '>', '>='];
-    const isUnordered = type === 'bool' || type.startsWith('id:');
-    const ops = isUnordered ? equal : random.pick([equal, ordered, [...equal, ...ordered]]);
+    const ops = isUnordered(type) ? equal : random.pick([equal, ordered, [...equal, ...ordered]]);
     const literal = this.#literal(type);
     return Array.from({ length: random.pick([2, 2, 3, 4]) }, (): Expr => {
       if (left.kind === 'path' && random.chance(0.25))
@@ -788,6 +814,10 @@ export class PolicyMaker {
         return textOf(random.pick(DATES));
       case 'time':
         return textOf(random.pick(TIME_SPELLINGS));
+      case 'uuid':
+        return textOf(random.pick(UUID_SPELLINGS));
+      case 'bytes':
+        return textOf(random.pick(BYTES));
       case 'bigint':
         return { kind: 'number', source: random.pick(BIGINT_NUMERALS), span: SPAN };
       case 'int':

@@ -2,7 +2,17 @@
 import type { PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { Random } from '../random.ts';
 import { KEY_OF, QUERY_KEYS, type Setting } from './policies.ts';
-import { DATETIME_SPELLINGS, DATETIMES, NOW, QUERY_TEXTS, scalarOf, THEMES, TIME_SPELLINGS } from './values.ts';
+import {
+  BYTES,
+  DATETIME_SPELLINGS,
+  DATETIMES,
+  NOW,
+  QUERY_TEXTS,
+  scalarOf,
+  THEMES,
+  TIME_SPELLINGS,
+  UUID_SPELLINGS,
+} from './values.ts';
 import { ROLES, type World } from './world.ts';
 
 /**
@@ -110,9 +120,11 @@ function randomBody(
 }
 
 const bodyValue = (type: Parameters<typeof scalarOf>[0], random: Random) =>
-  type === 'datetime' || type === 'time' ? random.pick(SPELLINGS[type]) : scalarOf(type, random);
+  isSpelled(type) ? random.pick(SPELLINGS[type]) : scalarOf(type, random);
 
-const SPELLINGS = { datetime: DATETIME_SPELLINGS, time: TIME_SPELLINGS };
+const isSpelled = (type: string): type is keyof typeof SPELLINGS => Object.hasOwn(SPELLINGS, type);
+
+const SPELLINGS = { datetime: DATETIME_SPELLINGS, time: TIME_SPELLINGS, uuid: UUID_SPELLINGS, bytes: BYTES };
 
 const WRONG: readonly unknown[] = [
   null,

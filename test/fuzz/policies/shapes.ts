@@ -87,7 +87,7 @@ function sideOf(operand: CheckedOperand): string {
   }
 }
 
-const TYPES = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time', 'bigint', 'id'];
+const TYPES = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time', 'bigint', 'uuid', 'bytes', 'id'];
 const NUMBERS = ['int', 'float'];
 
 const columns = (type: string): string[] =>
@@ -112,7 +112,7 @@ export function leafShapes(): string[] {
       for (const b of columns(rightType)) if (!(op === 'contains' && a.startsWith('query'))) both(`${a} ${op} ${b}`);
   };
   for (const type of TYPES) {
-    const ops = type === 'bool' || type === 'id' ? ['=', '!='] : ['=', '!=', '<', '<=', '>', '>='];
+    const ops = ['bool', 'uuid', 'bytes', 'id'].includes(type) ? ['=', '!='] : ['=', '!=', '<', '<=', '>', '>='];
     const literals = type === 'int' ? ['int', 'float', 'exact'] : type === 'float' ? ['float', 'exact'] : [type];
     for (const op of ops) {
       pairs(op, [type, type]);

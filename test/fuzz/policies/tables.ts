@@ -16,6 +16,8 @@ const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
   bool: 'boolean',
   datetime: 'timestamptz',
   date: 'date',
+  uuid: 'uuid',
+  bytes: 'bytea',
   bigint: 'bigint',
   time: 'time',
 };

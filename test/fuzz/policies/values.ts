@@ -163,6 +163,18 @@ export const BIGINT_NUMERALS: readonly string[] = [
   '1e999999999',
 ];
 
+const UUIDS: readonly string[] = [
+  '00000000-0000-0000-0000-000000000000',
+  '00000000-0000-0000-0000-00000000000a',
+  '01234567-89ab-cdef-0123-456789abcdef',
+  '80000000-0000-0000-0000-000000000000',
+  'ffffffff-ffff-ffff-ffff-ffffffffffff',
+];
+export const UUID_SPELLINGS: readonly string[] = [...UUIDS, ...UUIDS.map((text) => text.toUpperCase())];
+/** Base64, and the form in which records have it. */
+export const BYTES: readonly string[] = ['', 'AA==', 'AAA=', '/w==', '+/+/', 'XHg=', 'YWI=', 'YWJj', 'Jw=='];
+const hexOf = (base64: string): string => `\\x${Buffer.from(base64, 'base64').toString('hex')}`;
+
 export function scalarOf(type: ScalarType, random: Random): string | number | boolean {
   switch (type) {
     case 'string':
@@ -177,6 +189,10 @@ export function scalarOf(type: ScalarType, random: Random): string | number | bo
       return random.pick(DATETIMES);
     case 'date':
       return random.pick(DATES);
+    case 'uuid':
+      return random.pick(UUIDS);
+    case 'bytes':
+      return hexOf(random.pick(BYTES));
     case 'bigint':
       return random.pick(BIGINTS);
     case 'time':
@@ -281,6 +297,14 @@ const ODD_BIGINTS: readonly string[] = [
   '1\n',
   '٣',
 ];
+const ODD_UUIDS: readonly string[] = [
+  '{01234567-89ab-cdef-0123-456789abcdef}',
+  '0123456789abcdef0123456789abcdef',
+  'urn:uuid:01234567-89ab-cdef-0123-456789abcdef',
+  '01234567-89ab-cdef-0123-456789abcdeg',
+  ' 01234567-89ab-cdef-0123-456789abcdef',
+];
+const ODD_BYTES: readonly string[] = ['AA', 'AB==', 'AA=', 'AAA', 'A===', '-_-_', 'YW Jj', 'YWJj\n', '====', 'é'];
 const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
 
 /** Keyed by the parameter that mostly holds a value of that type. */
@@ -289,6 +313,8 @@ export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k2: [...INTS.map(String), ...FLOATS.map(String), ...ODD_NUMBERS],
   k3: BOOLS,
   k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES],
+  k9: [...UUID_SPELLINGS, ...ODD_UUIDS],
+  k10: [...BYTES, ...BYTES, ...ODD_BYTES],
   k8: [...BIGINTS, ...BIGINTS, ...ODD_BIGINTS],
   k7: [...TIME_SPELLINGS, ...TIME_SPELLINGS, ...ODD_TIMES, ...NO_TIMES],
   k6: [...DATES, ...DATES, ...ODD_DATES, ...NO_DATES],

@@ -27,7 +27,18 @@ interface Mutable extends CatalogCollection {
   readonly relations: Map<string, CatalogRelation>;
 }
 
-export const TYPES: readonly ScalarType[] = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time', 'bigint'];
+export const TYPES: readonly ScalarType[] = [
+  'string',
+  'int',
+  'float',
+  'bool',
+  'datetime',
+  'date',
+  'time',
+  'bigint',
+  'uuid',
+  'bytes',
+];
 const FIELD_NAMES = [
   'title',
   'body',

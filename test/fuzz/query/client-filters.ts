@@ -5,7 +5,17 @@ import type { Elements, Expr, Operand, Path } from '../../../grammar/syntax.ts';
 import type { Filter, FilterPlace } from '../../../src/policy/filter.ts';
 import type { Checked, Params } from '../../../src/policy/types.ts';
 import { SPAN } from '../policies/policies.ts';
-import { BIGINTS, DATES, DATETIME_SPELLINGS, FLOATS, INTS, TEXTS, TIME_SPELLINGS } from '../policies/values.ts';
+import {
+  BIGINTS,
+  BYTES,
+  DATES,
+  DATETIME_SPELLINGS,
+  FLOATS,
+  INTS,
+  TEXTS,
+  TIME_SPELLINGS,
+  UUID_SPELLINGS,
+} from '../policies/values.ts';
 import type { Random } from '../random.ts';
 import type { QueryCompiler } from './store-modules.ts';
 
@@ -98,6 +108,8 @@ const KINDS: readonly ((random: Random, ids: readonly string[]) => unknown)[] = 
   (random) => random.chance(0.5),
   (random) => random.pick(DATETIME_SPELLINGS),
   (random) => random.pick(DATES),
+  (random) => random.pick(UUID_SPELLINGS),
+  (random) => random.pick(BYTES),
   (random) => random.pick(BIGINTS),
   (random) => random.pick(TIME_SPELLINGS),
   (random, ids) => (random.chance(0.5) ? random.pick(ids) : random.pick(ids).toUpperCase()),

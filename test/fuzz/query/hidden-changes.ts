@@ -170,6 +170,8 @@ const TYPES = {
   bool: 'bool',
   datetime: 'timestamptz',
   date: 'date',
+  uuid: 'uuid',
+  bytes: 'bytea',
   bigint: 'int8',
   time: 'time',
 } as const;

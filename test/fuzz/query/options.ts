@@ -150,7 +150,7 @@ export function aggregationOf({ fields, relations }: Collection, random: Random)
   ];
   const group_by = random.shuffled(groups).slice(0, random.pick([0, 0, 1, 2, 3]));
   const measured = all.flatMap(({ name, type }) => {
-    if (type === 'bool') return [];
+    if (type === 'bool' || type === 'uuid' || type === 'bytes') return [];
     const kinds =
       type === 'int' || type === 'float' || type === 'bigint' ? ['sum', 'avg', 'min', 'max'] : ['min', 'max'];
     return kinds.map((kind) => `${kind}(${name})`);

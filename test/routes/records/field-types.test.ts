@@ -4,6 +4,8 @@ import { describeRoutes, type User } from '../../support/service.ts';
 
 interface TypeCase {
   readonly type: string;
+  /** `sorted`: lists sort by it, and `<` does not compare it. */
+  readonly order?: 'sorted' | 'none';
   /** The declaration of the field, without its type. */
   readonly options?: string;
   /** In their order, as a client writes them and as the service prints them. */
@@ -87,6 +89,40 @@ const CASES: readonly TypeCase[] = [
       ['@today', 'type_mismatch'],
     ],
   },
+  {
+    type: 'uuid',
+    order: 'sorted',
+    values: [
+      ['00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000000'],
+      ['01900000-0000-7000-8000-00000000000A', '01900000-0000-7000-8000-00000000000a'],
+      ['ffffffff-ffff-ffff-ffff-ffffffffffff', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
+    ],
+    expected: 'expected a UUID with dashes, such as "01900000-0000-7000-8000-000000000000"',
+    invalid: ['0190000000007000800000000000000a', '{01900000-0000-7000-8000-00000000000a}', '', 'x', 5],
+    invalidTexts: ['x', ''],
+    literals: [],
+    malformed: [
+      ['"x"', 'uuid_malformed'],
+      ['5', 'type_mismatch'],
+    ],
+  },
+  {
+    type: 'bytes',
+    order: 'none',
+    values: [
+      ['', ''],
+      ['AA==', 'AA=='],
+      ['+/8A', '+/8A'],
+    ],
+    expected: 'expected at most 65536 bytes in base64 with its padding, such as "aGVsbG8="',
+    invalid: ['AA', 'AB==', '-_8A', '\\x00', 'A'.repeat(87_388), 5, []],
+    invalidTexts: ['AA', 'AB=='],
+    literals: [],
+    malformed: [
+      ['"AB=="', 'bytes_malformed'],
+      ['@now', 'type_mismatch'],
+    ],
+  },
 ];
 
 const SCHEMA = `
@@ -95,10 +131,10 @@ roles: [member]
 register: { roles: [member] }
 collections:
 ${CASES.map(
-  ({ type, options = '' }) => `
+  ({ type, options = '', order }) => `
   ${type}_records:
     fields:
-      value: { type: ${type}, unique: true${options} }
+      value: { type: ${type}${order === 'none' ? '' : ', unique: true'}${options} }
       other: { type: ${type} }
       hidden: { type: ${type}, access: { read: '@record.value = @record.other' } }
     access: { view: true, create: true, update: '@record.value is null or @record.value != @next.value', delete: true }
@@ -113,100 +149,120 @@ describeRoutes(
       ann = await service.user();
     });
 
-    describe.each(CASES)('$type', ({ type, values, expected, invalid, invalidTexts, literals, malformed, options }) => {
-      const path = `/api/${type}_records`;
-      const printed = values.map(([, value]) => value);
-      const post = (data: object) => ann.client.post(path, { data });
-      const query = async (body: object): Promise<unknown> => {
-        const { body: answer, text } = await ann.client.post(`${path}/query`, body);
-        return answer.data?.map(({ value }: { value: unknown }) => value) ?? text;
-      };
-      const ids = new Map<unknown, string>();
+    describe.each(CASES)(
+      '$type',
+      ({ type, values, expected, invalid, invalidTexts, literals, malformed, options, order }) => {
+        const path = `/api/${type}_records`;
+        const printed = values.map(([, value]) => value);
+        const post = (data: object) => ann.client.post(path, { data });
+        const query = async (body: object): Promise<unknown> => {
+          const { body: answer, text } = await ann.client.post(`${path}/query`, body);
+          return answer.data?.map(({ value }: { value: unknown }) => value) ?? text;
+        };
+        const ids = new Map<unknown, string>();
 
-      beforeAll(async () => {
-        for (const [given, value] of values.toReversed()) {
-          const { status, body, text } = await post({ value: given, hidden: given });
-          expect([status, body.data?.value], text).toEqual([201, value]);
-          ids.set(value, body.data.id);
-        }
-      });
+        beforeAll(async () => {
+          for (const [given, value] of values.toReversed()) {
+            const { status, body, text } = await post({ value: given, hidden: given });
+            expect([status, body.data?.value], text).toEqual([201, value]);
+            ids.set(value, body.data.id);
+          }
+        });
 
-      test('invalid values are 422 with what was expected', async () => {
-        for (const value of invalid) {
-          const { status, body } = await post({ value });
-          expect([status, body.errors?.[0]], JSON.stringify(value)).toEqual([
-            422,
-            { pointer: '/data/value', code: 'wrong_type', detail: expected },
-          ]);
-        }
-      });
+        test('invalid values are 422 with what was expected', async () => {
+          for (const value of invalid) {
+            const { status, body } = await post({ value });
+            expect([status, body.errors?.[0]], JSON.stringify(value)).toEqual([
+              422,
+              { pointer: '/data/value', code: 'wrong_type', detail: expected },
+            ]);
+          }
+        });
 
-      test('a value is read back, filtered by and unique', async () => {
-        for (const [given, value] of values) {
-          const { body } = await ann.client.get(`${path}/${ids.get(value)}`);
-          expect([body.data.value, body.data.other]).toEqual([value, null]);
-          const found = await ann.client.get(`${path}?value=${encodeURIComponent(String(given))}`);
-          expect(found.body.data.map(({ id }: { id: string }) => id)).toEqual([ids.get(value)]);
-          expect(await query({ filter: 'value = $x', params: { x: given } })).toEqual([value]);
-          expect(await query({ filter: 'value in $x', params: { x: [given, null] } })).toEqual([value]);
-          expect((await post({ value: given })).status).toBe(409);
-        }
-      });
+        test('a value is read back, filtered by and unique', async () => {
+          for (const [given, value] of values) {
+            const { body } = await ann.client.get(`${path}/${ids.get(value)}`);
+            expect([body.data.value, body.data.other]).toEqual([value, null]);
+            const found = await ann.client.get(`${path}?value=${encodeURIComponent(String(given))}`);
+            expect(found.body.data.map(({ id }: { id: string }) => id)).toEqual([ids.get(value)]);
+            expect(await query({ filter: 'value = $x', params: { x: given } })).toEqual([value]);
+            expect(await query({ filter: 'value in $x', params: { x: [given, null] } })).toEqual([value]);
+            if (order !== 'none') expect((await post({ value: given })).status).toBe(409);
+          }
+        });
 
-      test('invalid filters are 400, and invalid params find nothing', async () => {
-        for (const text of invalidTexts) {
-          const { status, body } = await ann.client.get(`${path}?value=${encodeURIComponent(text)}`);
-          expect([status, body.errors?.[0].code], text).toEqual([400, 'filter_invalid_value']);
-        }
-        for (const [literal, code] of malformed) {
-          const { status, body } = await ann.client.post(`${path}/query`, { filter: `value = ${literal}` });
-          expect([status, body.errors?.[0].code], literal).toEqual([400, code]);
-        }
-        for (const value of invalid) {
-          const { status, body } = await ann.client.post(`${path}/query`, {
-            filter: 'value = $x',
-            params: { x: value },
+        test('invalid filters are 400, and invalid params find nothing', async () => {
+          for (const text of invalidTexts) {
+            const { status, body } = await ann.client.get(`${path}?value=${encodeURIComponent(text)}`);
+            expect([status, body.errors?.[0].code], text).toEqual([400, 'filter_invalid_value']);
+          }
+          for (const [literal, code] of malformed) {
+            const { status, body } = await ann.client.post(`${path}/query`, { filter: `value = ${literal}` });
+            expect([status, body.errors?.[0].code], literal).toEqual([400, code]);
+          }
+          for (const value of invalid) {
+            const { status, body } = await ann.client.post(`${path}/query`, {
+              filter: 'value = $x',
+              params: { x: value },
+            });
+            expect([status, ...(body.data ?? [])], JSON.stringify(value)).toEqual([422]);
+          }
+        });
+
+        test.runIf(order === 'none')('values without an order are no sort', async () => {
+          const { status, body } = await ann.client.post(`${path}/query`, { sort: ['value'] });
+          expect([status, body.errors?.[0].detail]).toEqual([422, `\`value\` is ${type}, which have no order`]);
+        });
+
+        test.runIf(order !== undefined)('values that are equal or not are not compared with <', async () => {
+          for (const filter of ['value < other', 'value >= $x']) {
+            const { status, body } = await ann.client.post(`${path}/query`, { filter, params: { x: values[0]![0] } });
+            expect([status, body.errors?.[0].code], filter).toEqual([400, 'type_unordered']);
+          }
+          const { status } = await ann.client.post(`${path}/aggregate`, { measures: { a: 'min(value)' } });
+          expect(status).toBe(422);
+        });
+
+        test.skipIf(order === 'none')('the order is that of the values, also over pages', async () => {
+          expect(await query({ sort: ['value'], filter: 'value is not null' })).toEqual(printed);
+          const back: unknown[] = [];
+          for (let cursor: string | undefined, more = true; more; ) {
+            const { body, text } = await ann.client.post(`${path}/query`, {
+              sort: ['-value'],
+              limit: 2,
+              ...(cursor && { cursor }),
+            });
+            expect(body.data, text).toBeDefined();
+            back.push(...body.data.map(({ value }: { value: unknown }) => value));
+            cursor = body.page.next_cursor;
+            more = cursor !== undefined && cursor !== null;
+          }
+          expect(back.filter((value) => value !== null)).toEqual(printed.toReversed());
+          for (const [literal, above] of literals)
+            expect(await query({ sort: ['value'], filter: `value > ${literal}` }), literal).toEqual(
+              printed.slice(-above),
+            );
+          if (order === 'sorted') return;
+          const { body } = await ann.client.post(`${path}/aggregate`, {
+            measures: { a: 'min(value)', b: 'max(value)' },
           });
-          expect([status, ...(body.data ?? [])], JSON.stringify(value)).toEqual([422]);
-        }
-      });
+          expect(body.data).toEqual([{ a: printed[0], b: printed.at(-1) }]);
+        });
 
-      test('the order is that of the values, also over pages', async () => {
-        expect(await query({ sort: ['value'], filter: 'value is not null' })).toEqual(printed);
-        const back: unknown[] = [];
-        for (let cursor: string | undefined, more = true; more; ) {
-          const { body, text } = await ann.client.post(`${path}/query`, {
-            sort: ['-value'],
-            limit: 2,
-            ...(cursor && { cursor }),
-          });
-          expect(body.data, text).toBeDefined();
-          back.push(...body.data.map(({ value }: { value: unknown }) => value));
-          cursor = body.page.next_cursor;
-          more = cursor !== undefined && cursor !== null;
-        }
-        expect(back.filter((value) => value !== null)).toEqual(printed.toReversed());
-        for (const [literal, above] of literals)
-          expect(await query({ sort: ['value'], filter: `value > ${literal}` }), literal).toEqual(
-            printed.slice(-above),
-          );
-        const { body } = await ann.client.post(`${path}/aggregate`, { measures: { a: 'min(value)', b: 'max(value)' } });
-        expect(body.data).toEqual([{ a: printed[0], b: printed.at(-1) }]);
-      });
-
-      test('rules of records and of fields compare values', async () => {
-        const id = ids.get(printed[1])!;
-        const patch = (data: object) => ann.client.patch(`${path}/${id}`, { data });
-        expect((await ann.client.get(`${path}/${id}`)).body.data).not.toHaveProperty('hidden');
-        expect((await patch({ other: values[0]![0] })).status).toBe(403);
-        expect((await patch({ value: null, other: values[1]![0] })).status).toBe(403);
-        expect((await patch({ value: values[1]![0] })).status).toBe(403);
-        const { body: created } = await post({ value: null, other: values[1]![0] });
-        const given = { value: options?.includes('default') ? created.data.value : null, other: printed[1] };
-        expect(created.data).toMatchObject(given);
-        await ann.client.delete(`${path}/${created.data.id}`);
-      });
-    });
+        test('rules of records and of fields compare values', async () => {
+          const id = ids.get(printed[1])!;
+          const patch = (data: object) => ann.client.patch(`${path}/${id}`, { data });
+          expect((await ann.client.get(`${path}/${id}`)).body.data).not.toHaveProperty('hidden');
+          expect((await patch({ other: values[0]![0] })).status).toBe(403);
+          expect((await patch({ value: null, other: values[1]![0] })).status).toBe(403);
+          expect((await patch({ value: values[1]![0] })).status).toBe(403);
+          const { body: created } = await post({ value: null, other: values[1]![0] });
+          const given = { value: options?.includes('default') ? created.data.value : null, other: printed[1] };
+          expect(created.data).toMatchObject(given);
+          await ann.client.delete(`${path}/${created.data.id}`);
+        });
+      },
+    );
 
     test('@today is the day in the time zone of the schema', async () => {
       const { body } = await ann.client.post('/api/date_records', { data: { other: '2000-01-01' } });

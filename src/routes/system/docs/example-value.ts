@@ -7,6 +7,7 @@ type Use = 'request' | 'answer';
 const EXAMPLE_ID = '0190b0a0-0000-7000-8000-000000000001';
 const EXAMPLE_DATE = '2026-01-31';
 const EXAMPLE_TIME = '09:30:00';
+const EXAMPLE_BYTES = 'aGVsbG8=';
 const EXAMPLE_DATETIME = '2026-01-31T12:00:00.000000Z';
 /** A deeper example is of no use. */
 const MAX_EXAMPLE_DEPTH = 6;
@@ -49,6 +50,7 @@ function scalarExample({ type, format, minLength = 0, maxLength, ...schema }: Sh
   if (format === 'uuid') return EXAMPLE_ID;
   if (format === 'date') return EXAMPLE_DATE;
   if (format === 'partial-time') return EXAMPLE_TIME;
+  if (format === 'byte') return EXAMPLE_BYTES;
   if (format === 'date-time') return EXAMPLE_DATETIME;
   return (TEXTS[name] ?? name.replaceAll('_', ' ')).padEnd(minLength, '.').slice(0, maxLength);
 }

@@ -8,6 +8,7 @@ const FORMAT_WORDS: Readonly<Record<string, string>> = {
   'date-time': 'datetime',
   date: 'date',
   'partial-time': 'time',
+  byte: 'bytes',
 };
 
 /** Returns HTML; references are links to the schema that they name. */
