@@ -304,7 +304,21 @@ const ODD_UUIDS: readonly string[] = [
   '01234567-89ab-cdef-0123-456789abcdeg',
   ' 01234567-89ab-cdef-0123-456789abcdef',
 ];
-const ODD_BYTES: readonly string[] = ['AA', 'AB==', 'AA=', 'AAA', 'A===', '-_-_', 'YW Jj', 'YWJj\n', '====', 'é'];
+/** Well formed, but for bits after the last byte. */
+const NO_BYTES: readonly string[] = ['AB==', '/x==', 'YWJ=', 'AAB=', 'XHh='];
+const ODD_BYTES: readonly string[] = [
+  ...NO_BYTES,
+  ...NO_BYTES,
+  'AA',
+  'AA=',
+  'AAA',
+  'A===',
+  '-_-_',
+  'YW Jj',
+  'YWJj\n',
+  '====',
+  'é',
+];
 const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
 
 /** Keyed by the parameter that mostly holds a value of that type. */
@@ -314,7 +328,7 @@ export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k3: BOOLS,
   k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES],
   k9: [...UUID_SPELLINGS, ...ODD_UUIDS],
-  k10: [...BYTES, ...BYTES, ...ODD_BYTES],
+  k10: [...BYTES, ...NO_BYTES, ...ODD_BYTES],
   k8: [...BIGINTS, ...BIGINTS, ...ODD_BIGINTS],
   k7: [...TIME_SPELLINGS, ...TIME_SPELLINGS, ...ODD_TIMES, ...NO_TIMES],
   k6: [...DATES, ...DATES, ...ODD_DATES, ...NO_DATES],
