@@ -4,29 +4,31 @@
  * plans it).
  */
 import { STAMPS } from '../../policy/types.ts';
-import { collectionNameIssue } from '../../schema/model/names.ts';
 import { allowedBy, draftField, oneLine } from './draft-field.ts';
-import { draftBelongsTo, foreignKeysOf, withReverse } from './draft-relation.ts';
+import { type DraftNames, draftBelongsTo, foreignKeysOf, withReverse } from './draft-relation.ts';
 import { alterColumn, type Draft, type DraftTable, USER_COLUMNS, withTimeZone } from './draft-table.ts';
-import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
+import { collectionNames, memberNames } from './drafted-names.ts';
+import { type ExistingColumn, type ExistingTable, isReference, isUniqueColumn } from './existing-tables.ts';
 
 export function draftSchema(tables: readonly ExistingTable[]): Draft {
   const own = tables.filter(({ name }) => !/^(?:_|bylaw_)/.test(name));
   const candidates = own.filter((table) => skipReason(table) === undefined);
   const adoptable = new Map(candidates.map((table) => [table.name, table]));
+  const names = { known: adoptable, collections: collectionNames(candidates) };
   // A table that references a rejected table would lose its foreign key, so it is rejected too.
   for (;;) {
-    const drafts = [...adoptable.values()].map((table) => draftTable(table, adoptable));
+    const drafts = [...adoptable.values()].map((table) => draftTable(table, names));
     const rejected = drafts.filter((draft) => !isAdoptable(draft));
-    for (const { name } of rejected) adoptable.delete(name);
+    for (const { table } of rejected) adoptable.delete(table);
     if (rejected.length === 0) break;
   }
-  const drafts = candidates.map((table) => draftTable(table, adoptable));
-  const references = candidates.filter(({ name }) => adoptable.has(name)).flatMap((table) => foreignKeysOf(table));
-  const adopted = drafts.filter(({ name }) => adoptable.has(name)).map((draft) => withReverse(draft, references));
+  const drafts = candidates.map((table) => draftTable(table, names));
+  const adoptedTables = candidates.filter(({ name }) => adoptable.has(name));
+  const references = adoptedTables.flatMap((table) => foreignKeysOf(table, names.collections));
+  const adopted = drafts.filter(({ table }) => adoptable.has(table)).map((draft) => withReverse(draft, references));
   return {
     adopted,
-    postponed: drafts.filter(({ name }) => !adoptable.has(name)),
+    postponed: drafts.filter(({ table }) => !adoptable.has(table)),
     skipped: own.flatMap((table) => {
       const reason = skipReason(table);
       return reason === undefined ? [] : [{ name: table.name, reason }];
@@ -38,7 +40,7 @@ const isAdoptable = ({ obstacles, fields, relations }: DraftTable): boolean =>
   obstacles.length === 0 && [...fields, ...relations].every(({ obstacle }) => obstacle === undefined);
 
 /** Why a table is not a candidate. */
-function skipReason({ name, kind, columns, constraints }: ExistingTable): string | undefined {
+function skipReason({ kind, columns, constraints }: ExistingTable): string | undefined {
   if (kind !== 'table') return `it is a ${kind}`;
   const key = constraints.find((constraint) => constraint.kind === 'p');
   if (key === undefined) return 'it has no primary key';
@@ -59,18 +61,20 @@ function skipReason({ name, kind, columns, constraints }: ExistingTable): string
   const type = columns.find((one) => one.name === column)?.type;
   if (column !== 'id' || type !== 'uuid')
     return `its primary key is \`${column}\` of type ${type}; expected \`id\` of type uuid`;
-  return collectionNameIssue(name)?.message;
+  return undefined;
 }
 
-function draftTable(table: ExistingTable, known: ReadonlyMap<string, ExistingTable>): DraftTable {
+function draftTable(table: ExistingTable, names: Omit<DraftNames, 'members'>): DraftTable {
   const columns = table.columns.filter(({ name }) => name !== 'id' && name !== '_version');
-  const keys = table.constraints.filter(({ kind }) => kind === 'f');
-  const isReference = ({ name }: ExistingColumn): boolean => keys.some((key) => key.columns.includes(name));
-  const plain = columns.filter((column) => !isReference(column) && !isBuiltIn(table, column));
+  const members = memberNames(table);
+  const plain = columns.filter((column) => !isReference(table, column.name) && !isBuiltIn(table, column));
   return {
-    name: table.name,
-    fields: plain.map((column) => draftField(table, column)),
-    relations: columns.filter(isReference).map((column) => draftBelongsTo(table, column, known)),
+    name: names.collections.get(table.name)!,
+    table: table.name,
+    fields: plain.map((column) => draftField(table, column, members.get(column.name)!)),
+    relations: columns
+      .filter(({ name }) => isReference(table, name))
+      .map((column) => draftBelongsTo(table, column, { ...names, members })),
     notes: notesOf(table),
     obstacles: [...obstaclesOf(table), ...columns.flatMap((column) => builtInObstacle(table, column))],
   };

@@ -1,7 +1,7 @@
 /** A column as a field of the draft: its type, its constraints, and the obstacles to its adoption. */
 import type { ScalarType } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS, SCALAR_TYPES } from '../../schema/fields/index.ts';
-import { memberNameIssue } from '../../schema/model/names.ts';
+import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { unquotedText } from '../../sql.ts';
 import { alterColumn, type DraftMember, retypedAsText, withTimeZone } from './draft-table.ts';
 import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
@@ -16,7 +16,8 @@ interface FieldType {
   readonly note?: string | undefined;
 }
 
-export function draftField(table: ExistingTable, column: ExistingColumn): DraftMember {
+/** @param member the name of the field */
+export function draftField(table: ExistingTable, column: ExistingColumn, member: string): DraftMember {
   const { name, required, generated, default: value } = column;
   const unique = isUniqueColumn(table, name);
   const index = !unique && table.indexes.some(({ columns }) => columns.length === 1 && columns[0] === name);
@@ -27,8 +28,6 @@ export function draftField(table: ExistingTable, column: ExistingColumn): DraftM
   const allowed =
     column.values ?? (FIELD_KINDS[kind.type].hasEnum && check ? allowedBy(check.definition, [name]) : undefined);
   const known = value === undefined ? undefined : FIELD_KINDS[kind.type].adoption.defaultOf(value);
-  const isForeign = table.name === 'users' && name === 'password';
-  const rejected = isForeign ? '`password` means something else on `users`' : memberNameIssue(name)?.message;
   const cannotRegister = table.name === 'users' && required && known === undefined;
   const parts = [
     `type: ${kind.type}`,
@@ -38,9 +37,11 @@ export function draftField(table: ExistingTable, column: ExistingColumn): DraftM
     ...(kind.max === undefined ? [] : [`max: ${kind.max}`]),
     ...(allowed === undefined ? [] : [`enum: ${JSON.stringify(allowed)}`]),
     ...(known === undefined ? [] : [`default: ${known}`]),
+    ...(member === name ? [] : [`column: ${JSON.stringify(name)}`]),
   ];
+  const isPassword = table.name === 'users' && name === 'password';
   const obstacles = [
-    rejected,
+    isPassword ? '`password` means something else on `users`' : columnNameIssue(name),
     generated ? 'PostgreSQL makes its value, which a schema cannot say' : undefined,
     kind.obstacle,
     cannotRegister ? 'it is required and has no default, but a user registers with email and password only' : undefined,
@@ -48,7 +49,7 @@ export function draftField(table: ExistingTable, column: ExistingColumn): DraftM
   const note =
     value !== undefined && known === undefined ? `its default ${oneLine(value)} is not used by the service` : kind.note;
   return {
-    name,
+    name: member,
     yaml: `{ ${parts.join(', ')} }`,
     ...(note !== undefined && { note }),
     ...(obstacles.length > 0 && { obstacle: obstacles.join('; ') }),

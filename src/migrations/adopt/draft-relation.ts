@@ -1,6 +1,8 @@
 /** A foreign key as a belongs_to of the draft, and its other side as a has_many or has_one. */
+import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
-import { type DraftMember, type DraftTable, renameColumn, USER_COLUMNS, yamlName } from './draft-table.ts';
+import { type DraftMember, type DraftTable, USER_COLUMNS, yamlName } from './draft-table.ts';
+import { memberNames } from './drafted-names.ts';
 import { type ExistingColumn, type ExistingConstraint, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 
 export interface ReferencingKey {
@@ -15,22 +17,30 @@ const ON_DELETE_OF_CATALOG: Readonly<Record<string, string>> = {
   a: 'restrict',
   n: 'set_null',
 };
-const relationNameOf = (column: string): string => column.replace(/_id$/, '');
+export interface DraftNames {
+  /** The adopted tables. */
+  readonly known: ReadonlyMap<string, ExistingTable>;
+  /** The collection of each table. */
+  readonly collections: ReadonlyMap<string, string>;
+  /** The member of each column. */
+  readonly members: ReadonlyMap<string, string>;
+}
 
 export function draftBelongsTo(
   table: ExistingTable,
   column: ExistingColumn,
-  known: ReadonlyMap<string, ExistingTable>,
+  { known, collections, members }: DraftNames,
 ): DraftMember {
   const key = table.constraints.find(({ kind, columns }) => kind === 'f' && columns.includes(column.name))!;
-  const name = relationNameOf(column.name);
+  const name = members.get(column.name)!;
   const onDelete = ON_DELETE_OF_CATALOG[key.onDelete!];
   const parts = [
     'kind: belongs_to',
-    `collection: ${yamlName(key.table!)}`,
+    `collection: ${yamlName(collections.get(key.table!) ?? key.table!)}`,
     ...(column.required ? ['required: true'] : []),
     ...(isUniqueColumn(table, column.name) ? ['unique: true'] : []),
     ...(onDelete === undefined ? [] : [`on_delete: ${onDelete}`]),
+    ...(`${name}_id` === column.name ? [] : [`column: ${JSON.stringify(column.name)}`]),
   ];
   const obstacles = referenceObstacles({ table, column, key, known });
   const isReplaced = key.onDelete === 'a' && obstacles.length === 0;
@@ -52,12 +62,8 @@ interface ForeignColumn {
 function referenceObstacles({ table, column, key, known }: ForeignColumn): readonly string[] {
   const { name } = column;
   const found: string[] = [];
-  if (!name.endsWith('_id'))
-    found.push(`a belongs_to is a column \`…_id\`: ${renameColumn(table.name, name, `${name}_id`)}`);
-  const issue = memberNameIssue(relationNameOf(name))?.message;
+  const issue = columnNameIssue(name);
   if (issue !== undefined) found.push(issue);
-  if (table.columns.some((other) => other.name === relationNameOf(name) && other.name !== name))
-    found.push(`there is a column \`${relationNameOf(name)}\` too`);
   if (column.type !== 'uuid') found.push(`it is ${column.type}, not uuid`);
   else if (!known.has(key.table!)) found.push(`it references ${key.table}, which is not adopted`);
   if (key.foreignColumns?.join() !== 'id')
@@ -73,15 +79,17 @@ function referenceObstacles({ table, column, key, known }: ForeignColumn): reado
   return found;
 }
 
-export const foreignKeysOf = (table: ExistingTable): readonly ReferencingKey[] =>
-  table.constraints
+export function foreignKeysOf(table: ExistingTable, collections: DraftNames['collections']): readonly ReferencingKey[] {
+  const members = memberNames(table);
+  return table.constraints
     .filter(({ kind }) => kind === 'f')
     .map(({ columns: [column = ''], table: to }) => ({
-      from: table.name,
-      member: relationNameOf(column),
+      from: collections.get(table.name)!,
+      member: members.get(column)!,
       to: to!,
       unique: isUniqueColumn(table, column),
     }));
+}
 
 /** Adds the has_many or has_one of each reference to the table, under a free name. */
 export function withReverse(draft: DraftTable, references: readonly ReferencingKey[]): DraftTable {
@@ -90,7 +98,7 @@ export function withReverse(draft: DraftTable, references: readonly ReferencingK
   const taken = new Set([...members, ...reserved]);
   const reverse: DraftMember[] = [];
   for (const { from, member, to, unique } of references) {
-    if (to !== draft.name) continue;
+    if (to !== draft.table) continue;
     const name = [from, `${from}_by_${member}`].find((wanted) => {
       return !taken.has(wanted) && !taken.has(`${wanted}_any`) && memberNameIssue(wanted) === undefined;
     });

@@ -12,7 +12,9 @@ export interface DraftMember {
   readonly obstacle?: string;
 }
 export interface DraftTable {
+  /** The name of the collection. */
   readonly name: string;
+  readonly table: string;
   readonly fields: readonly DraftMember[];
   readonly relations: readonly DraftMember[];
   readonly notes: readonly string[];
@@ -49,6 +51,3 @@ export const withTimeZone = (table: string, column: string): string =>
 
 export const retypedAsText = (table: string, column: string): string =>
   `${alterColumn(table, column)} TYPE text COLLATE "C" USING ${ident(column).text}::text`;
-
-export const renameColumn = (table: string, column: string, name: string): string =>
-  `ALTER TABLE ${ident(table).text} RENAME COLUMN ${ident(column).text} TO ${ident(name).text}`;

@@ -40,6 +40,9 @@ export interface ExistingTable {
   readonly indexes: readonly ExistingIndex[];
 }
 
+export const isReference = ({ constraints }: ExistingTable, column: string): boolean =>
+  constraints.some(({ kind, columns }) => kind === 'f' && columns.includes(column));
+
 export const isUniqueColumn = ({ constraints, indexes }: ExistingTable, column: string): boolean =>
   constraints.some(({ kind, columns }) => kind === 'u' && columns.length === 1 && columns[0] === column) ||
   indexes.some(({ unique, columns }) => unique && columns.length === 1 && columns[0] === column);

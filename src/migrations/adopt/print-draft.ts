@@ -26,10 +26,11 @@ const clashOf = (name: string): string =>
 const POSTPONED = `# These have a uuid key, but not all of each fits as it is. Make the changes that are named, and introspect again.
 `;
 
-const collectionLines = ({ name, fields, relations, notes }: DraftTable): string =>
+const collectionLines = ({ name, table, fields, relations, notes }: DraftTable): string =>
   [
     ...notes.map((note) => `  # ${safe(note)}\n`),
     `  ${yamlName(name)}:\n`,
+    ...(table === name ? [] : [`    table: ${JSON.stringify(table)}\n`]),
     ...draftMemberLines('fields', fields),
     ...draftMemberLines('relations', relations),
     '    # access: { list: …, read: …, create: …, update: …, delete: … }\n',

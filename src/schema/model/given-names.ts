@@ -30,11 +30,18 @@ export function checkTables(declared: ReadonlyMap<string, NamedCollection>, repo
     if (table === undefined) continue;
     const invalid = (message: string): void => report({ code: ISSUE, message, path: [...path, 'table'] });
     const holder = taken.get(table);
+    const issue = tableNameIssue(table);
     if (kind !== 'plain') invalid(`\`${kind}\` is a table of the service, which has this name in every database`);
     else if (holder !== name) invalid(`\`${table}\` is the table of \`${holder}\` already`);
-    else if (/^(?:_|bylaw_)/i.test(table)) invalid('names that begin with `_` or `bylaw_` belong to the service');
-    else checkName('table', table, invalid);
+    else if (issue !== undefined) invalid(issue);
   }
+}
+
+/** Why a column of this name cannot be that of a member. */
+export function columnNameIssue(column: string): string | undefined {
+  if (SYSTEM_COLUMNS.includes(column)) return 'PostgreSQL gives every table that column';
+  if (/^_|~folded$/.test(column)) return 'names that begin with `_` or end with `~folded` belong to the service';
+  return storedNameIssue('column', column);
 }
 
 export function checkColumns({ fields, relations, path }: NamedCollection, report: Report): void {
@@ -50,17 +57,20 @@ export function checkColumns({ fields, relations, path }: NamedCollection, repor
         report({ code: ISSUE, message, path: [...path, part, name, 'column'] });
       const holder = holders.get(column);
       holders.set(column, name);
-      if (holder !== undefined) invalid(`\`${column}\` is the column of \`${holder}\` already`);
-      else if (SYSTEM_COLUMNS.includes(column)) invalid('PostgreSQL gives every table that column');
-      else if (/^_|~folded$/.test(column))
-        invalid('names that begin with `_` or end with `~folded` belong to the service');
-      else checkName('column', column, invalid);
+      const issue =
+        holder === undefined ? columnNameIssue(column) : `\`${column}\` is the column of \`${holder}\` already`;
+      if (issue !== undefined) invalid(issue);
     }
   }
 }
 
-function checkName(kind: keyof typeof MOST_BYTES, name: string, invalid: (message: string) => void): void {
+const tableNameIssue = (table: string): string | undefined =>
+  /^(?:_|bylaw_)/i.test(table)
+    ? 'names that begin with `_` or `bylaw_` belong to the service'
+    : storedNameIssue('table', table);
+
+function storedNameIssue(kind: keyof typeof MOST_BYTES, name: string): string | undefined {
   const most = MOST_BYTES[kind];
-  if (name === '' || Buffer.byteLength(name) > most || name.includes('\0') || !name.isWellFormed())
-    invalid(`expected the name of a ${kind}, of 1 to ${most} bytes`);
+  const isStored = name !== '' && Buffer.byteLength(name) <= most && !name.includes('\0') && name.isWellFormed();
+  return isStored ? undefined : `expected the name of a ${kind}, of 1 to ${most} bytes`;
 }
