@@ -51,6 +51,8 @@ export interface LookUp {
   readonly column: string;
   /** The rows that are looked up for each of them. */
   readonly within: readonly LookUp[];
+  /** They depend on more of the record than the key, so that no join finds those of all records. */
+  readonly isOfEach?: true;
 }
 /** The rows of a table that meet a condition, as far as values and keys decide it. */
 export type RowShare =

@@ -176,7 +176,15 @@ export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>, ofGuards
   const within = innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed, ofGuards));
   if (cond.kind !== 'exists') return within;
   const guarding = cond.guard === undefined ? [] : ofGuards(cond.guard.collection);
-  return [{ ...keyOfLookUp(cond), within: [...guarding, ...within] }];
+  return [{ ...keyOfLookUp(cond), within: [...guarding, ...within], ...(isOfEach(cond) && { isOfEach: true }) }];
+}
+
+/** The condition reads other columns outside than those by which the rows are found. */
+function isOfEach(cond: Exists): boolean {
+  const bound = sourcesIn(cond);
+  const isAlone = columnsOf(cond.condition).every((ref) => bound.has(ref.source.id));
+  const stated = { ...cond, negated: false };
+  return !isAlone && keyListOf(stated) === undefined && excludedKeysOf(stated) === undefined;
 }
 
 function keyOfLookUp({ relation, target, by }: Exists): Omit<LookUp, 'within'> {

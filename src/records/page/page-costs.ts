@@ -193,10 +193,16 @@ export class Estimate {
     const served = filters.filter(({ column }) => indexed.has(column)).map((test) => rows * shareOf(this.#table, test));
     const ofRule = this.#branches.length === 0 ? rows : sumOf(this.#branches.map((each) => each.whole));
     const found = Math.min(UNBOUNDED * FOUND * Math.min(ofRule, ...served), rows * SCANNED);
-    const related = tablesOf(this.#question.lookUps).map((table) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED);
+    const related = this.#question.lookUps.map((lookUp) =>
+      lookUp.isOfEach === true ? ofRule * costOf([lookUp], this.#statisticsOf) : this.#scanned(tablesOf([lookUp])),
+    );
     const { opaque } = this.#question;
     const filter = opaque === undefined ? 0 : Math.min(ofRule * this.#filterCost, this.#timeOf(opaque));
     return { cost: UNION + found + sumOf(related) + filter, way: { kind: 'gathered', by: 'all' } } as const;
+  }
+
+  #scanned(tables: readonly string[]): number {
+    return sumOf(tables.map((table) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED));
   }
 
   /** The shorter way where that is sure. Otherwise the first one up to some length, and the other one after it. */

@@ -1,7 +1,7 @@
 /** Relation tests in statements that read few records: lists of keys where there are few keys, else a look-up for each record. */
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/policy/access.ts';
-import type { KeyCount } from '../../../src/policy/branch.ts';
+import type { KeyCount, LookUp } from '../../../src/policy/branch.ts';
 import { compile } from '../../../src/policy/compile.ts';
 import { readSchemaCatalog } from '../../../src/schema/load.ts';
 import type { Place } from '../../../src/sql.ts';
@@ -47,6 +47,17 @@ describe('a list rule over related rows', () => {
       'EXISTS (SELECT 1 FROM "members" AS "t_2" WHERE "t_2"."team_id" = "t_1"."team_id" AND ("t_2"."user_id" = $3::uuid) IS TRUE OFFSET 0)) OFFSET 0))',
     ]);
     expect(values).toEqual([ME, ME, ME]);
+  });
+
+  it.each([
+    [OF_TEAM, false],
+    [OF_OWN_TEAM, false],
+    [`not (${OF_OWN_TEAM})`, true],
+    ['any(@record.document.team.members as m, m.user = @record.author)', true],
+  ])('knows whether no join finds the rows for all records: %s, %j', (rule, isOfEach) => {
+    const all = (of: readonly LookUp[]): readonly LookUp[] => of.flatMap((each) => [each, ...all(each.within)]);
+    const found = all(permitOf(rule).lookingUp(() => false).lookUps);
+    expect(found.some((each) => each.isOfEach === true)).toBe(isOfEach);
   });
 
   it('lets no other index than that of the key find the looked-up rows, but one of both columns', () => {

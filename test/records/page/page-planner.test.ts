@@ -433,6 +433,16 @@ describe('the way to a page', () => {
     expect([walkFor([]), walkFor([{ column: 'stage_of_none', values: ['x'] }])]).toEqual([200, 12_800]);
   });
 
+  it('rows that depend on the whole record are looked up for each, however all records are found', () => {
+    const known = tables(100_000);
+    const wayFor = (isOfEach: { readonly isOfEach?: true }) => {
+      const lookUps = [{ table: 'memberships', column: 'user_id', within: [TARGET], ...isOfEach }];
+      return shortestWay({ ...QUESTION, branches: undefined, lookUps }, (table) => known.get(table));
+    };
+    expect(wayFor({})).toEqual({ kind: 'gathered', by: 'all', walk: 200 });
+    expect(wayFor({ isOfEach: true })).toEqual({ kind: 'gathered', by: 'all', walk: 25_600 });
+  });
+
   it('a walk looks up related rows for the filter too', () => {
     const known = tables(100_000);
     const walkFor = (kind: 'own' | 'mixed') => {
