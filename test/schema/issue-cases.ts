@@ -401,6 +401,19 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['invalid_stored_name'],
   },
   {
+    about: 'a required field that is read-only',
+    text: inA('      m: { type: int, required: ⟦true, read_only: true }\n'),
+    codes: ['required_read_only'],
+    says: 'give it a default',
+  },
+  {
+    about: 'a has_one by a relation that is read-only',
+    text:
+      'collections:\n  a: { relations: { o: { kind: has_one, collection: b, via: ⟦a } } }\n' +
+      '  b: { relations: { a: { kind: belongs_to, collection: a, read_only: true } } }\n',
+    codes: ['read_only_via'],
+  },
+  {
     about: 'a required field of users',
     text: 'collections:\n  users:\n    fields:\n      nick: { type: string, required: ⟦true }\n',
     codes: ['required_of_users'],

@@ -46,6 +46,7 @@ const unique = z.union([flag, z.string().regex(WITHIN)]);
 const NO = { default: false, examples: [true] };
 const UNIQUE = { default: false, examples: [true, 'within_team'] };
 const OF_RELATION = '`within_team`: among records with the same `team`, which is a required belongs_to';
+const READ_ONLY = 'no request sets the value: it is the default, or what another program writes into the table';
 const OLD_NAME =
   'the former name, after a rename: the migration renames the column, where it would drop one and add one';
 
@@ -113,6 +114,7 @@ const fieldObject = z.strictObject({
     examples: [200],
   }),
   column: key(z.string(), 'the column of the table; default: the name of the field', { examples: ['Total Amount'] }),
+  read_only: key(flag, READ_ONLY, NO),
   was: key(name, OLD_NAME, { examples: ['headline'] }),
   access: ownAccess,
 });
@@ -140,6 +142,7 @@ const belongsTo = z.strictObject({
   column: key(z.string(), 'the column of the table; default: the name of the relation and `_id`', {
     examples: ['cust_no'],
   }),
+  read_only: key(flag, READ_ONLY, NO),
   was: key(name, OLD_NAME, { examples: ['author'] }),
   access: ownAccess,
 });

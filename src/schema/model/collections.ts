@@ -56,6 +56,7 @@ export function declareCollections(
   for (const draft of drafts.values()) addDefaults(draft, { ...context, auth, timezone });
   for (const draft of drafts.values()) checkFormerNames(draft, report);
   checkFormerCollections(drafts, report);
+  for (const draft of drafts.values()) checkReadOnly(draft, context);
   for (const draft of drafts.values()) checkColumns(draft, report);
   checkTables(drafts, report);
   checkRegistration(drafts.get('users')!, context);
@@ -218,7 +219,7 @@ function belongsToOf({ name, shape, path }: DeclaredRelation<BelongsToShape>, re
     column: shape.column ?? `${name}_id`,
     onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
     ...readUnique(shape),
-    readOnly: false,
+    readOnly: shape.read_only ?? false,
     was,
   };
 }
@@ -259,6 +260,10 @@ function reverseOf({ name, shape, path }: Reverse, draft: CollectionDraft, conte
   if (via === undefined) return undefined;
   // At most one record may reference this one.
   if (kind === 'has_one') {
+    if (via.readOnly) {
+      const message = `\`${via.name}\` is read-only, and a has_one sets it; expected a has_many`;
+      context.report({ code: 'read_only_via', message, path: [...path, 'via'] });
+    }
     const { uniqueWithin: _, ...rest } = via;
     context.drafts.get(collection)!.relations.set(via.name, { ...rest, unique: true });
   }
@@ -315,22 +320,31 @@ function authTypes({ fields, relations }: CollectionDraft): AuthTypes {
 function addDefaults(draft: CollectionDraft, { report, auth, timezone }: DeclaringDefaults): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
     const field = draft.fields.get(name);
-    const raw = fieldShapeOf(shape).default;
-    if (field === undefined || field.readOnly || raw === undefined) continue;
+    const { default: raw, read_only: isReadOnly = false } = fieldShapeOf(shape);
+    // The name may be that of a field of the service.
+    if (field === undefined || field.readOnly !== isReadOnly || raw === undefined) continue;
     const value = readFieldDefault(raw, field, { name, path: [...draft.path, 'fields', name], report, auth, timezone });
     if (value !== undefined) draft.fields.set(name, { ...field, default: value });
   }
   for (const { name, shape, path } of relationsOf(draft)) {
     const relation = draft.relations.get(name);
-    if (
-      shape.kind !== 'belongs_to' ||
-      relation?.kind !== 'belongs_to' ||
-      shape.default === undefined ||
-      relation.readOnly
-    )
-      continue;
+    if (shape.kind !== 'belongs_to' || relation?.kind !== 'belongs_to' || shape.default === undefined) continue;
     const value = readAuthDefault(shape.default, { type: { id: relation.collection }, path, report, auth });
     if (value !== undefined) draft.relations.set(name, { ...relation, default: value });
+  }
+}
+
+/** A create could never give such a value. */
+function checkReadOnly({ shape, path }: CollectionDraft, { report }: Declaring): void {
+  const fields = Object.entries(shape.fields ?? {}).map(
+    ([name, each]) => ['fields', name, fieldShapeOf(each)] as const,
+  );
+  const relations = Object.entries(shape.relations ?? {}).map(([name, each]) => ['relations', name, each] as const);
+  for (const [part, name, each] of [...fields, ...relations]) {
+    if (!('read_only' in each) || each.read_only !== true || each.required !== true || each.default !== undefined)
+      continue;
+    const message = `\`${name}\` is required and read-only, so no record could be created; give it a default`;
+    report({ code: 'required_read_only', message, path: [...path, part, name, 'required'] });
   }
 }
 

@@ -30,7 +30,7 @@ export const INDEXABLE_LENGTH = 675;
 
 /** Reads a field without its default, which may refer to fields of `users`. */
 export function readField(shape: FieldShape, place: FieldPlace): Field {
-  const { type, required = false, index = false, search = false, column, was } = shape;
+  const { type, required = false, index = false, search = false, read_only: readOnly = false, column, was } = shape;
   const kind = FIELD_KINDS[type];
   const uniqueness = readUnique(shape);
   const given = {
@@ -41,6 +41,7 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
     index,
     was,
     ...(search && { search }),
+    readOnly,
     ...(column !== undefined && { column }),
   };
   if (search && !isText(type)) place.report(searchOf(type, place));
