@@ -240,7 +240,7 @@ test('no constraint is deferred to the commit: a statement fails at once, on eve
  * types of JavaScript.
  */
 // `bigint` and `uuid` are left out: they are types of PostgreSQL, too, by which migrations compare columns.
-const TYPE_NAMES = 'int|float|datetime|date|time|bytes';
+const TYPE_NAMES = 'int|float|datetime|date|time|bytes|decimal';
 const ASKS_TYPE_BY_NAME = new RegExp(
   `(?<!typeof .*)(?<!\\bkind )(?:===|!==) '(?:string|bool|${TYPE_NAMES})'|case '(?:${TYPE_NAMES})':|includes\\('(?:${TYPE_NAMES})'\\)`,
 );

@@ -3,7 +3,7 @@
  * that it reads, and 1 MiB of brackets or of keys held up all requests for a second. The same pass finds what JSON.parse
  * lets pass: equal keys, of which the last one wins, and numerals that it rounds to another integer.
  */
-import { InexactNumeral } from '../policy/values.ts';
+import { InexactNumeral, plainNumeral } from '../policy/values.ts';
 
 export const JSON_LIMITS = { depth: 32, tokens: 20_000 } as const;
 
@@ -21,8 +21,8 @@ const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
 
 /**
- * The value of a JSON text. Throws JsonStructureError, and what JSON.parse throws. A numeral with a fraction or an exponent whose double is
- * an integer that it does not equal is an `InexactNumeral`, so that no int takes it.
+ * The value of a JSON text. Throws JsonStructureError, and what JSON.parse throws. A numeral that rounding to a
+ * double changes is an `InexactNumeral`, so that no int takes it, and a decimal has its digits.
  */
 export function parseJson(bytes: Buffer): unknown {
   const hasInexact = checkStructure(bytes);
@@ -34,8 +34,8 @@ export function parseJson(bytes: Buffer): unknown {
 export const parseFileJson = (text: string): unknown =>
   MAY_BE_INEXACT.test(text) ? JSON.parse(text, keepInexact) : JSON.parse(text);
 
-/** A fraction, or a negative exponent. Strings have them too; the reviver then finds nothing. */
-const MAY_BE_INEXACT = /[0-9](?:\.[0-9]|[eE]-)/;
+/** A fraction, a negative exponent, or many digits. Strings have them too; the reviver then finds nothing. */
+const MAY_BE_INEXACT = /[0-9](?:\.[0-9]|[eE]-)|[0-9]{16}/;
 
 /** True if a numeral is inexact. */
 function checkStructure(bytes: Buffer): boolean {
@@ -119,12 +119,14 @@ function unescapedKey(token: string): string {
 
 const FRACTION = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/**
- * Returns true if rounding to a double made an integer of a numeral with a fraction. Doubles beyond 2^53 never
- * pass for an int.
- */
+/** Returns true if rounding to a double changes the digits of a numeral, or makes an integer of one with a fraction. */
 function isInexact(numeral: string): boolean {
   const [, whole, fraction = '', exponent = '0'] = FRACTION.exec(numeral) ?? [];
+  // Doubles hold all numbers of up to 15 digits apart.
+  if (whole !== undefined && whole.length + fraction.length > 15) {
+    const value = Number(numeral);
+    return Number.isFinite(value) && plainNumeral(String(value)) !== plainNumeral(numeral);
+  }
   if (whole === undefined || (fraction === '' && !exponent.startsWith('-'))) return false;
   if (!Number.isSafeInteger(Number(numeral))) return false;
   const digits = whole + fraction;

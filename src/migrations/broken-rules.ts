@@ -67,7 +67,8 @@ async function countIn(db: Database, { collection, table, rules }: RuleCount): P
 function fieldRules({ fields }: Collection, { columns }: ActualTable): readonly Rule[] {
   return [...fields.values()].flatMap((field) => {
     const stored = columns.has(field.column) ? field.column : (field.was ?? field.name);
-    if (field.readOnly || !comparableTypes(field).includes(columns.get(stored)?.type ?? '')) return [];
+    const type = columns.get(stored)?.type.replace(/\(.*\)$/, '') ?? '';
+    if (field.readOnly || !comparableTypes(field).includes(type)) return [];
     return boundRules(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
   });
 }

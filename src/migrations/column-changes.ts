@@ -1,5 +1,6 @@
 /** The steps from the columns of an existing table to those of the schema. */
 import { isFoldedCopy } from '../policy/fold.ts';
+import { digitsOf } from '../schema/fields/decimal.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { empty, ident, raw, type Sql, sql } from '../sql.ts';
 import type { ActualColumn } from './catalog.ts';
@@ -170,11 +171,12 @@ export class ColumnChanges {
   async #losslessConversion(column: Column, existing: ActualColumn): Promise<Sql | undefined> {
     const stored = ident(this.#t.stored(column.name));
     const name = ident(column.name);
+    if (widensDigits(existing.type, column.type)) return sql`${name}::${raw(column.type)}`;
     if (column.type === STRING_COLUMN) return textFormOf(existing.type)?.print(name);
     const form = existing.type === STRING_COLUMN ? textFormOf(column.type) : undefined;
     if (form === undefined) return undefined;
-    const isOther = await this.#t.exists(sql`${stored} IS NOT NULL AND NOT ${form.isPrinted(stored)}`);
-    return isOther ? undefined : form.parse(name);
+    const isOther = await this.#t.exists(sql`${stored} IS NOT NULL AND NOT ${form.isPrinted(stored, column.type)}`);
+    return isOther ? undefined : form.parse(name, column.type);
   }
 
   async #require(column: Column): Promise<readonly Step[]> {
@@ -215,7 +217,16 @@ export class ColumnChanges {
 
 const STRING_COLUMN = FIELD_KINDS.string.column;
 const textFormOf = (columnType: string) =>
-  Object.values(FIELD_KINDS).find(({ column, text }) => column === columnType && text !== undefined)?.text;
+  Object.values(FIELD_KINDS).find(
+    ({ column, text }) => column === columnType.replace(/\(\d+,\d+\)$/, '') && text !== undefined,
+  )?.text;
+
+/** From a decimal to one with as many digits on both sides of the point, or more. */
+function widensDigits(from: string, to: string): boolean {
+  const [narrow, wide] = [digitsOf(from), digitsOf(to)];
+  if (narrow === undefined || wide === undefined) return false;
+  return wide.scale >= narrow.scale && wide.precision - wide.scale >= narrow.precision - narrow.scale;
+}
 
 /** The value that existing rows without one get. */
 function valueOfExisting({ columnDefault, fill }: Column): Sql | undefined {

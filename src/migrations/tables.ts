@@ -6,7 +6,7 @@ import { present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { foldedColumn } from '../policy/fold.ts';
 import { STAMPS } from '../policy/types.ts';
-import { FIELD_KINDS } from '../schema/fields/index.ts';
+import { columnTypeOfField, FIELD_KINDS } from '../schema/fields/index.ts';
 import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../schema/model/model.ts';
 import { linkTableOf } from '../schema/model/names.ts';
@@ -157,7 +157,7 @@ function fieldColumnOf(field: Field, was: string | undefined): Column {
   const fill = isTime ? 'now()' : field.default && fillOf(field.default, field.type);
   return {
     name: field.column,
-    type: FIELD_KINDS[field.type].column,
+    type: columnTypeOfField(field),
     required: field.required,
     fill,
     // A version of the program that does not know the field leaves the column out.

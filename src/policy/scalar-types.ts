@@ -1,12 +1,14 @@
 /** The types of fields, as policies see them. The compiler knows a type only by its entry here. */
 import type { SqlType } from '../sql.ts';
 import {
+  DECIMALS,
   INT64,
   type NumeralGrid,
   parseBool,
   parseBytes,
   parseDate,
   parseDatetime,
+  parseDecimal,
   parseFloatText,
   parseInt53,
   parseInt64,
@@ -14,6 +16,7 @@ import {
   parseTime,
   parseUuid,
   readBytes,
+  readDecimal,
   readFloat,
   readInt53,
   type Scalar,
@@ -122,6 +125,14 @@ export const SCALARS = define({
     grid: INT64,
     readText: parseInt64,
     readJson: (value) => readString(parseInt64)(value) ?? readInt53(value)?.toString(),
+  },
+  decimal: {
+    label: 'decimal',
+    sqlType: 'numeric',
+    ordered: true,
+    grid: DECIMALS,
+    readText: parseDecimal,
+    readJson: readDecimal,
   },
   datetime: {
     label: 'datetime',

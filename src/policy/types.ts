@@ -72,6 +72,9 @@ export interface CatalogField {
   /** The bound of a string's length in code points; else of the value, a datetime in canonical text. */
   readonly min?: number | string;
   readonly max?: number | string;
+  /** A decimal: its digits, and those after the point. */
+  readonly precision?: number;
+  readonly scale?: number;
 }
 export type CatalogRelation = BelongsTo | HasOne | HasMany | ManyToMany;
 export const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>

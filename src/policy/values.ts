@@ -6,7 +6,7 @@ import { JSON_NUMBER } from '../../grammar/tokens.ts';
 
 export type Scalar = string | number | boolean;
 
-/** A numeral of a JSON text that is near an integer and not equal to it: a float takes the nearest double, an int nothing. */
+/** A numeral of a JSON text that rounding to a double changes: a float takes the nearest double, an int nothing, a decimal its digits. */
 export class InexactNumeral {
   readonly text: string;
   constructor(text: string) {
@@ -240,6 +240,34 @@ export const readBytes = (value: unknown): string | undefined => {
   return HEX_BYTES.test(value) ? value : parseBytes(value);
 };
 
+/** Values of decimals have at most so many digits. */
+export const MOST_DIGITS = 38;
+const NINES = '9'.repeat(MOST_DIGITS);
+export const DECIMALS: NumeralGrid = {
+  least: `-${NINES}.${NINES}`,
+  greatest: `${NINES}.${NINES}`,
+  decimals: MOST_DIGITS,
+};
+const DECIMAL = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/;
+
+/** → the plain digits, `12.5` for `12.50`. No exponent. */
+export const parseDecimal = (text: string): string | undefined =>
+  text.length <= 2 * MOST_DIGITS + 2 && DECIMAL.test(text) ? decimalOf(text) : undefined;
+
+/** Takes the numbers of JSON too, by the digits that were written. */
+export function readDecimal(value: unknown): string | undefined {
+  if (typeof value === 'string') return parseDecimal(value);
+  if (value instanceof InexactNumeral) return decimalOf(value.text);
+  // A numeral that is not the shortest of its double is an `InexactNumeral`.
+  return typeof value === 'number' && Number.isFinite(value) ? decimalOf(String(value)) : undefined;
+}
+
+function decimalOf(source: string): string | undefined {
+  const plain = plainNumeral(source);
+  const [, fraction = ''] = plain.split('.');
+  return fraction.length <= MOST_DIGITS && isWithinGrid(DECIMALS, plain) ? plain : undefined;
+}
+
 const FIRST_DAY = FIRST_INSTANT.slice(0, 10);
 const LAST_DAY = LAST_INSTANT.slice(0, 10);
 /** Zones come from schemas, so there are few. */
@@ -289,6 +317,6 @@ export const readInt53 = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) ? withoutNegativeZero(value) : undefined;
 
 export function readFloat(value: unknown): number | undefined {
-  if (value instanceof InexactNumeral) return Number(value.text);
-  return typeof value === 'number' && Number.isFinite(value) ? withoutNegativeZero(value) : undefined;
+  const number = value instanceof InexactNumeral ? Number(value.text) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? withoutNegativeZero(number) : undefined;
 }

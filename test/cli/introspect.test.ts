@@ -24,7 +24,8 @@ CREATE UNIQUE INDEX ON projects (team_id, name);
 CREATE TABLE badges (id uuid PRIMARY KEY, user_id uuid NOT NULL UNIQUE REFERENCES users ON DELETE CASCADE);
 CREATE TABLE "Regions" (id uuid PRIMARY KEY, code text COLLATE "C");
 CREATE TABLE project_members (project_id uuid REFERENCES projects, user_id uuid REFERENCES users, PRIMARY KEY (project_id, user_id));
-CREATE TABLE orders (id uuid PRIMARY KEY, name varchar(80) NOT NULL, quantity integer, feeling mood, placed timestamp, meta jsonb, tags text[]);
+CREATE TABLE orders (id uuid PRIMARY KEY, name varchar(80) NOT NULL, quantity integer, feeling mood, placed timestamp, meta jsonb, tags text[],
+  rate numeric);
 CREATE TABLE lines (id uuid PRIMARY KEY, order_id uuid NOT NULL REFERENCES orders);
 CREATE TABLE zones (id uuid PRIMARY KEY, code text COLLATE "C" NOT NULL UNIQUE);
 CREATE TABLE parcels (id uuid PRIMARY KEY, zone_id text REFERENCES zones (code));
@@ -33,7 +34,8 @@ CREATE TABLE reserved (id uuid PRIMARY KEY, "limit" bigint, expand text, owner u
 CREATE TABLE legacy (id serial PRIMARY KEY, note text);
 CREATE TABLE rates (region text, day date, rate numeric, PRIMARY KEY (region, day));
 CREATE TABLE kinds (
-  id uuid PRIMARY KEY, born date NOT NULL DEFAULT CURRENT_DATE, ended date DEFAULT '9999-12-31', opens time DEFAULT '09:30', code uuid, data bytea);
+  id uuid PRIMARY KEY, born date NOT NULL DEFAULT CURRENT_DATE, ended date DEFAULT '9999-12-31', opens time DEFAULT '09:30', code uuid, data bytea,
+  price numeric(12,2) NOT NULL DEFAULT 0.50);
 CREATE TABLE heap (note text);
 CREATE TABLE auth (id uuid PRIMARY KEY);
 CREATE TABLE "Sales ""orders""" (
@@ -84,6 +86,7 @@ const DECLARED = {
       opens: { type: 'time', default: '09:30:00' },
       code: { type: 'uuid' },
       data: { type: 'bytes' },
+      price: { type: 'decimal', required: true, precision: 12, scale: 2, default: '0.50' },
     },
     ...nothing,
   },
@@ -142,6 +145,7 @@ const COMMENTS = [
   'TYPE timestamptz USING "placed" AT TIME ZONE \'UTC\'',
   '# no field type holds jsonb; move the column',
   '# no field type holds text[]; move the column',
+  'it is numeric; a decimal has at most 38 digits: change it to numeric(p,s)',
   '# names that begin with `_` or end with `~folded` belong to the service',
   'UNIQUE (room, place) would be dropped',
   '#   heap: it has no primary key',

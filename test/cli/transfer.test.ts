@@ -21,6 +21,7 @@ collections:
       open: { type: bool, required: true, default: true }
       due_at: datetime
       born: date
+      price: { type: decimal, precision: 38, scale: 10 }
       code: uuid
       blob: bytes
       serial: bigint
@@ -48,6 +49,7 @@ const record = (n: number, members: object = {}) => ({
   open: true,
   due_at: null,
   born: null,
+  price: null,
   code: null,
   blob: null,
   serial: null,
@@ -63,6 +65,7 @@ const HOSTILE = [
   record(3, { note: '\uFEFF = 1 ü 𝄞 \\n', size: -9007199254740991, ratio: 1e-7, open: false, due_at: STAMP }),
   record(4, {
     born: '0001-01-01',
+    price: '-1234567890123456789012345678.0123456789',
     code: id(7),
     blob: '+/8A',
     serial: '-9223372036854775808',

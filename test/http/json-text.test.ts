@@ -74,16 +74,29 @@ describe('numerals', () => {
     '-4503599627370496.00000001',
     '90071992547409914e-1',
     '1e-400',
+    '9007199254740993',
+    '0.1000000000000000055',
+    '123456789012345678.25',
   ])('%s is no int, and the nearest double for a float', (text) => {
     expect(parse(`{"n":[${text}]}`)).toEqual({ n: [new InexactNumeral(text)] });
     expect(parseFileJson(`{"n":[${text}]}`)).toEqual({ n: [new InexactNumeral(text)] });
   });
 
-  test.each(['1.0', '1e3', '10e-1', '1.50e1', '0.1', '-0.0', '1.5', '1e300', '9007199254740993', '0e-5'])(
-    '%s is the number that JSON.parse reads',
-    (text) => {
-      expect(parse(text)).toBe(JSON.parse(text));
-      expect(parseFileJson(text)).toBe(JSON.parse(text));
-    },
-  );
+  test.each([
+    '1.0',
+    '1e3',
+    '10e-1',
+    '1.50e1',
+    '0.1',
+    '-0.0',
+    '1.5',
+    '1e300',
+    '9007199254740992',
+    '0.30000000000000004',
+    '1.7976931348623157e308',
+    '0e-5',
+  ])('%s is the number that JSON.parse reads', (text) => {
+    expect(parse(text)).toBe(JSON.parse(text));
+    expect(parseFileJson(text)).toBe(JSON.parse(text));
+  });
 });

@@ -295,6 +295,11 @@ describe.each(KINDS)('a migration on %s', (kind) => {
 /** Values of each type as a string holds them, and a string that is near one. */
 const TEXT_FORMS = [
   {
+    type: 'decimal, precision: 4, scale: 2',
+    values: ['0.00', '-12.50', '99.99'],
+    others: ['12.345', '123', '1e1', 'NaN'],
+  },
+  {
     type: 'uuid',
     values: ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
     others: ['FFFFFFFF-ffff-ffff-ffff-ffffffffffff', 'x'],
@@ -343,6 +348,32 @@ describe.each(KINDS)('a migration to and from strings on %s', (kind) => {
       expect(rewritten).toMatchObject({ kind: 'rewrites' });
     },
   );
+});
+
+describe.each(KINDS)('a migration of decimals on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind, postgresUrl);
+  });
+  afterAll(() => db?.close());
+
+  it('a decimal gains digits without consent, and loses none', async () => {
+    const prices = (precision: number, scale: number) =>
+      schemaOf(
+        collections(`  prices: { fields: { p: { type: decimal, precision: ${precision}, scale: ${scale} } } }\n`),
+      );
+    const destroyed = async (precision: number, scale: number) =>
+      (await planMigration(db, prices(precision, scale))).destructive.length;
+    await applyMigration(db, prices(6, 2));
+    await db.run(raw(`INSERT INTO prices (id, p) VALUES ('01900000-0000-7000-8000-000000000001', -1234.56)`));
+    expect((await planMigration(db, prices(6, 2))).statements).toEqual([]);
+    expect(await Promise.all([destroyed(6, 1), destroyed(6, 3), destroyed(5, 2), destroyed(5, 1)])).toEqual([
+      1, 1, 1, 1,
+    ]);
+    expect(await Promise.all([destroyed(7, 2), destroyed(7, 3), destroyed(38, 10)])).toEqual([0, 0, 0]);
+    await applyMigration(db, prices(8, 3));
+    expect((await db.rows(raw('SELECT p FROM prices'))).map(([p]) => p)).toEqual(['-1234.560']);
+  });
 });
 
 describe.each(KINDS)('a migration of bytes on %s', (kind) => {

@@ -384,7 +384,7 @@ function columnValue({ scope, steps, column }: ColumnOperand, world: Bound): May
 }
 
 /** A value of these types is the number that its string writes. */
-export const EXACT_TYPES: readonly ValueType[] = ['bigint'];
+export const EXACT_TYPES: readonly ValueType[] = ['bigint', 'decimal'];
 const written = (value: Maybe, type: ValueType): Maybe =>
   typeof value === 'string' && EXACT_TYPES.includes(type) ? { decimal: value } : value;
 
@@ -438,6 +438,7 @@ function fromRecord(value: unknown, type: ValueType): Maybe {
 function fromJson(value: unknown, type: ValueType): Maybe {
   if (typeof value === 'boolean') return type === 'bool' ? value : undefined;
   if (typeof value === 'number') {
+    if (type === 'decimal') return fromNumeral(String(value));
     if (type === 'bigint') return Number.isSafeInteger(value) ? { decimal: String(value) } : undefined;
     if (type === 'int') return Number.isSafeInteger(value) ? value : undefined;
     return type === 'float' && Number.isFinite(value) ? value : undefined;
@@ -448,7 +449,7 @@ function fromJson(value: unknown, type: ValueType): Maybe {
 
 /** The types that JSON and literals write as strings. */
 export const WRITTEN_AS_TEXT: readonly ValueType[] = ['string', 'datetime', 'date', 'time', 'uuid', 'bytes'];
-const IN_JSON_STRINGS: readonly ValueType[] = [...WRITTEN_AS_TEXT, 'bigint'];
+const IN_JSON_STRINGS: readonly ValueType[] = [...WRITTEN_AS_TEXT, 'bigint', 'decimal'];
 
 /** The value of a text of the request, or of a literal; undefined if it is not of the type. */
 export function fromText(text: string, type: ValueType): Maybe {
@@ -479,9 +480,21 @@ export function fromText(text: string, type: ValueType): Maybe {
       const bytes = Buffer.from(text, 'base64');
       return bytes.toString('base64') === text ? `\\x${bytes.toString('hex')}` : undefined;
     }
+    case 'decimal':
+      return /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/.test(text) && text.length <= 78 ? fromNumeral(text) : undefined;
     case 'time':
       return timeOfDay(text);
   }
+}
+
+/** At most 38 digits on either side of the point, as far as they count. */
+function fromNumeral(decimal: string): Maybe {
+  if (!/^-?[0-9.]+(e[+-]?[0-9]+)?$/i.test(decimal)) return undefined;
+  const { numerator, denominator } = fraction({ decimal });
+  const scaled = numerator * 10n ** 38n;
+  const isHeld =
+    scaled % denominator === 0n && scaled / denominator < 10n ** 76n && scaled / denominator > -(10n ** 76n);
+  return isHeld ? { decimal } : undefined;
 }
 
 function jsonNumber(text: string): number | undefined {

@@ -6,6 +6,7 @@ import { schemaOf } from '../support/store-world.ts';
 
 const VALUES: Readonly<Partial<Record<ScalarType, readonly [literal: string, printed: string]>>> = {
   time: ['"09:30:00"', "'09:30:00'::time"],
+  decimal: ['12.50', "'12.5'::numeric"],
   bigint: ['5', "'5'::int8"],
   uuid: ['"0190B0A0-0000-7000-8000-00000000000A"', "'0190b0a0-0000-7000-8000-00000000000a'::uuid"],
   bytes: ['"YWI="', "E'\\\\x6162'::bytea"],
@@ -13,7 +14,9 @@ const VALUES: Readonly<Partial<Record<ScalarType, readonly [literal: string, pri
 };
 
 test.each(Object.entries(VALUES))('%s: no column is cast, and each value has the type of the column', (type, pair) => {
-  const catalog = schemaOf(`collections: { docs: { fields: { v: ${type} } } }`);
+  const catalog = schemaOf(
+    `collections: { docs: { fields: { v: { type: ${type}${type === 'decimal' ? ', precision: 12, scale: 2' : ''} } } } }`,
+  );
   const [literal, printed] = pair;
   const kind = SCALARS[type as ScalarType];
   const text = JSON.parse(literal.startsWith('"') ? literal : `"${literal}"`);

@@ -4,6 +4,7 @@ import {
   addSeconds,
   base64OfBytes,
   dayOf,
+  InexactNumeral,
   parseBool,
   parseBytes,
   parseDate,
@@ -15,6 +16,7 @@ import {
   parseUuid,
   plainNumeral,
   rankNumerals,
+  readDecimal,
 } from '../../src/policy/values.ts';
 
 const read = <T>(parse: (text: string) => T, texts: readonly string[]) => texts.map((text) => [text, parse(text)]);
@@ -180,6 +182,32 @@ describe('the readers of request values', () => {
 
   it('the reader of bytes takes 64 KiB', () => {
     expect(parseBytes(Buffer.alloc(65_536).toString('base64'))).toHaveLength(2 + 2 * 65_536);
+  });
+
+  it.each([
+    ['12.50', '12.5'],
+    ['-0.00', '0'],
+    ['0', '0'],
+    ['9'.repeat(38), '9'.repeat(38)],
+    ['9'.repeat(39), undefined],
+    [`0.${'0'.repeat(37)}1`, `0.${'0'.repeat(37)}1`],
+    [`0.${'0'.repeat(38)}1`, undefined],
+    ['1e2', undefined],
+    ['.5', undefined],
+    ['5.', undefined],
+    ['+1', undefined],
+    ['NaN', undefined],
+    [12.5, '12.5'],
+    [1e-7, '0.0000001'],
+    [1e21, '1000000000000000000000'],
+    [1e39, undefined],
+    [Number.NaN, undefined],
+    [Number.POSITIVE_INFINITY, undefined],
+    [new InexactNumeral('9007199254740993'), '9007199254740993'],
+    [new InexactNumeral('1e-400'), undefined],
+    [true, undefined],
+  ])('the reader of decimals takes %j as %j', (given, plain) => {
+    expect(readDecimal(given)).toBe(plain);
   });
 
   it.each([

@@ -130,6 +130,27 @@ describe('the JSON values of fields', () => {
     ]);
   });
 
+  it('decimal takes strings and exact numbers of its digits, and rounds nothing', () => {
+    const digits = { precision: 4, scale: 2, min: '-50', max: '50.5' };
+    const given = ['12.50', 12.5, '0.1', 1e-2, '12.345', 0.001, '123', '-123', '50.51', '-50.01', '1e1', 'x', true];
+    expect(read(FIELD_KINDS.decimal, given, digits)).toEqual([
+      '12.5',
+      '12.5',
+      '0.1',
+      '0.01',
+      'too_precise',
+      'too_precise',
+      'too_large',
+      'too_small',
+      'too_large',
+      'too_small',
+      'wrong_type',
+      'wrong_type',
+      'wrong_type',
+    ]);
+    expect(read(FIELD_KINDS.decimal, ['0.99', '1'], { precision: 2, scale: 2 })).toEqual(['0.99', 'too_large']);
+  });
+
   it('id takes UUIDs in any letter case', () => {
     expect(read(ID_KIND, ['0190B0A0-0000-7000-8000-00000000000A', '0190b0a000007000800000000000000a', 5])).toEqual([
       '0190b0a0-0000-7000-8000-00000000000a',
@@ -160,6 +181,8 @@ describe('cells of PostgreSQL', () => {
     [FIELD_KINDS.bigint, '-9223372036854775808', '"-9223372036854775808"', '-9223372036854775808'],
     [FIELD_KINDS.bytes, '\\x', '""', '\\x'],
     [FIELD_KINDS.bytes, '\\x00ff', '"AP8="', '\\x00ff'],
+    [FIELD_KINDS.decimal, '-12.50', '"-12.50"', '-12.5'],
+    [FIELD_KINDS.decimal, '0.00', '"0.00"', '0'],
     [
       ID_KIND,
       '0190b0a0-0000-7000-8000-00000000000a',

@@ -1,5 +1,7 @@
 /** A column as a field of the draft: its type, its constraints, and the obstacles to its adoption. */
 import type { ScalarType } from '../../policy/scalar-types.ts';
+import { MOST_DIGITS } from '../../policy/values.ts';
+import { digitsOf } from '../../schema/fields/decimal.ts';
 import { FIELD_KINDS, SCALAR_TYPES } from '../../schema/fields/index.ts';
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { unquotedText } from '../../sql.ts';
@@ -11,6 +13,8 @@ export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 interface FieldType {
   readonly type: ScalarType;
   readonly max?: number;
+  readonly precision?: number;
+  readonly scale?: number;
   /** Why the column does not fit as it is. */
   readonly obstacle?: string;
   readonly note?: string | undefined;
@@ -34,6 +38,7 @@ export function draftField(table: ExistingTable, column: ExistingColumn, member:
     ...(required ? ['required: true'] : []),
     ...(unique ? ['unique: true'] : []),
     ...(index ? ['index: true'] : []),
+    ...(kind.precision === undefined ? [] : [`precision: ${kind.precision}`, `scale: ${kind.scale}`]),
     ...(kind.max === undefined ? [] : [`max: ${kind.max}`]),
     ...(allowed === undefined ? [] : [`enum: ${JSON.stringify(allowed)}`]),
     ...(known === undefined ? [] : [`default: ${known}`]),
@@ -92,11 +97,21 @@ function fieldTypeOf({ name: table }: ExistingTable, { name, type, collation, va
 /** @param to returns the SQL that turns the column into that type */
 function ofKind(type: string, to: (target: string) => string): FieldType | undefined {
   for (const name of SCALAR_TYPES) {
-    const { column, adoption } = FIELD_KINDS[name];
+    const { column, adoption, columnOf } = FIELD_KINDS[name];
+    if (columnOf !== undefined && type.startsWith(column)) return decimalOf(name, type);
     if (column === type) return { type: name, note: adoption.note };
     if (adoption.narrower.includes(type)) return { type: name, obstacle: to(column) };
   }
   return undefined;
+}
+
+function decimalOf(name: ScalarType, type: string): FieldType {
+  const digits = digitsOf(type);
+  if (digits !== undefined && digits.precision <= MOST_DIGITS && digits.scale <= digits.precision)
+    return { type: name, ...digits };
+  const digitsOfAll = { precision: MOST_DIGITS, scale: MOST_DIGITS / 2 };
+  const obstacle = `it is ${type}; a ${name} has at most ${MOST_DIGITS} digits: change it to numeric(p,s)`;
+  return { type: name, ...digitsOfAll, obstacle };
 }
 
 /** `CHECK ((status = ANY (ARRAY['a'::text, 'b'::text])))` → its strings. */

@@ -2,6 +2,7 @@
 import type { Param } from '../../../grammar/syntax.ts';
 import { isWhole } from '../scalar-types.ts';
 import type { RequestOperand, ValueType } from '../types.ts';
+import { InexactNumeral } from '../values.ts';
 import type { Place, QueryName } from './place.ts';
 import { reportUnknownName } from './unknown-names.ts';
 
@@ -31,6 +32,7 @@ export function readAsGiven(param: QueryName): RequestOperand {
 /** The type of a list is that of its elements. */
 export function typeGiven(given: unknown): ValueType | undefined {
   const value: unknown = Array.isArray(given) ? given.find((element) => element !== null) : given;
+  if (value instanceof InexactNumeral) return 'float';
   switch (typeof value) {
     case 'string':
       return 'string';

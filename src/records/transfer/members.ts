@@ -1,6 +1,6 @@
 /** The members of a record outside the API: its stored members by name, and its many_to_many lists. */
 import { foldedColumn } from '../../policy/fold.ts';
-import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import { columnTypeOfField, FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
 import type { FieldKind, Read } from '../../schema/fields/kind.ts';
 import type { Collection, Default, Field, ManyToMany } from '../../schema/model/model.ts';
 import type { SqlType } from '../../sql.ts';
@@ -47,7 +47,7 @@ export function storedMembersOf(collection: Collection): readonly StoredMember[]
     return {
       name: field.name,
       column: field.column,
-      columnType: kind.column,
+      columnType: columnTypeOfField(field),
       arrayType: `${kind.sqlType}[]` as SqlType,
       required: field.required,
       default: field.default,

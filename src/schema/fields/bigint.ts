@@ -20,7 +20,6 @@ export const bigint: FieldKind = {
   typescript: () => 'string',
   adoption: { narrower: [], defaultOf: () => undefined },
   text: asText(
-    'bigint',
     (text) => sql`CASE
       WHEN ${text} ~ '^(0|-?[1-9][0-9]{0,18})$' THEN ${text}::numeric BETWEEN -9223372036854775808 AND 9223372036854775807
       ELSE false

@@ -33,5 +33,5 @@ export const date: FieldKind = {
       return /^('\d{4}-\d\d-\d\d')::date$/.exec(expression)?.[1];
     },
   },
-  text: asText('date', isDate),
+  text: asText(isDate),
 };

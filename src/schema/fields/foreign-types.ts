@@ -8,6 +8,7 @@ interface Advice {
 
 const same = (type: string): Advice => ({ type, hint: `did you mean \`${type}\`?` });
 const NUMBER: Advice = { hint: '`int` is for whole numbers, `float` for others' };
+const DECIMAL: Advice = { hint: 'write `{ type: decimal, precision: 12, scale: 2 }`' };
 const JSON_TYPE: Advice = {
   hint: 'bylaw has no JSON type; declare its members as fields, or keep its text in a `string`',
 };
@@ -22,7 +23,8 @@ const ADVICE_BY_TYPE: ReadonlyMap<string, Advice> = new Map([
   ...['text', 'varchar', 'char', 'str', 'email', 'url', 'slug'].map((name) => [name, same('string')] as const),
   ...['boolean', 'bit', 'checkbox', 'toggle'].map((name) => [name, same('bool')] as const),
   ...['integer', 'smallint', 'long', 'int4', 'int8'].map((name) => [name, same('int')] as const),
-  ...['double', 'real', 'decimal', 'numeric', 'float8'].map((name) => [name, same('float')] as const),
+  ...['double', 'real', 'float8'].map((name) => [name, same('float')] as const),
+  ...['numeric', 'money'].map((name) => [name, DECIMAL] as const),
   ...['timestamp', 'timestamptz'].map((name) => [name, same('datetime')] as const),
   ['number', NUMBER],
   ...['json', 'jsonb', 'object', 'map'].map((name) => [name, JSON_TYPE] as const),

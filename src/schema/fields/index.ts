@@ -5,10 +5,11 @@ import { bool } from './bool.ts';
 import { bytes } from './bytes.ts';
 import { date } from './date.ts';
 import { datetime } from './datetime.ts';
+import { decimal } from './decimal.ts';
 import { float } from './float.ts';
 import { id } from './id.ts';
 import { int } from './int.ts';
-import type { FieldKind } from './kind.ts';
+import type { Constraints, FieldKind } from './kind.ts';
 import { string } from './string.ts';
 import { time } from './time.ts';
 import { uuid } from './uuid.ts';
@@ -19,11 +20,17 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   int,
   float,
   bigint,
+  decimal,
   datetime,
   date,
   time,
   uuid,
   bytes,
+};
+/** The type of the column of a field. */
+export const columnTypeOfField = (field: Constraints & { readonly type: ScalarType }): string => {
+  const kind = FIELD_KINDS[field.type];
+  return kind.columnOf?.(field) ?? kind.column;
 };
 export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
 export const ID_KIND: FieldKind = id;

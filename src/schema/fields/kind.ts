@@ -13,11 +13,14 @@ export interface Constraints {
   readonly min?: number | string;
   readonly max?: number | string;
   readonly enum?: readonly (string | number)[];
+  /** Of a decimal: its digits, and those after the point. */
+  readonly precision?: number | undefined;
+  readonly scale?: number | undefined;
 }
 
 /**
  * Why a value is rejected. `code` is stable: `wrong_type`, `too_small`, `too_large`, `too_short`,
- * `too_long`, `not_in_enum`, `unstorable`. `detail` is for people.
+ * `too_long`, `too_precise`, `not_in_enum`, `unstorable`. `detail` is for people.
  */
 interface Rejection {
   readonly code: string;
@@ -40,9 +43,9 @@ interface TextForm {
   /** The value as the text that `fromJson` reads back. */
   print(column: Sql): Sql;
   /** True of a text that `print` prints. */
-  isPrinted(text: Sql): Sql;
+  isPrinted(text: Sql, columnType: string): Sql;
   /** The value of such a text. */
-  parse(text: Sql): Sql;
+  parse(text: Sql, columnType: string): Sql;
 }
 
 export interface FieldKind {
@@ -51,6 +54,8 @@ export interface FieldKind {
   readonly doc: string;
   /** The type of the column, as PostgreSQL's `format_type` prints it. */
   readonly column: string;
+  /** The type of the column of a field, where that depends on its limits. */
+  columnOf?(constraints: Constraints): string;
   /** The type of a parameter that meets the column. */
   readonly sqlType: ScalarKind['sqlType'];
   /** The description of a valid value, after "expected". */
@@ -95,10 +100,10 @@ export const asInPolicies = ({
 });
 
 /** A type whose canonical text is the one that PostgreSQL prints and reads. */
-export const asText = (column: string, isPrinted: TextForm['isPrinted']): TextForm => ({
+export const asText = (isPrinted: TextForm['isPrinted']): TextForm => ({
   print: (value) => sql`${value}::text`,
   isPrinted,
-  parse: (text) => sql`${text}::${raw(column)}`,
+  parse: (text, columnType) => sql`${text}::${raw(columnType)}`,
 });
 
 /** Reads the JSON strings of a type whose values are canonical strings. */
@@ -112,7 +117,7 @@ export const readerOf =
   };
 
 /** The same for plain numerals. */
-function outsideNumerals(value: string, { min, max }: Constraints): Rejected | undefined {
+export function outsideNumerals(value: string, { min, max }: Constraints): Rejected | undefined {
   if (min !== undefined && rankNumerals(value, String(min)) < 0) return reject('too_small', `expected ${min} or more`);
   if (max !== undefined && rankNumerals(value, String(max)) > 0) return reject('too_large', `expected ${max} or less`);
   return undefined;

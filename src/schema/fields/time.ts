@@ -24,5 +24,5 @@ export const time: FieldKind = {
     narrower: [],
     defaultOf: (expression) => /^('[0-9:.]+')::time without time zone$/.exec(expression)?.[1],
   },
-  text: asText(COLUMN, (text) => sql`${text} ~ '^([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{0,5}[1-9])?$'`),
+  text: asText((text) => sql`${text} ~ '^([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{0,5}[1-9])?$'`),
 };

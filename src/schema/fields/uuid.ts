@@ -22,5 +22,5 @@ export const uuid: FieldKind = {
     narrower: [],
     defaultOf: (expression) => /^('[0-9a-f-]{36}')::uuid$/.exec(expression)?.[1],
   },
-  text: asText('uuid', (text) => sql`${text} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`),
+  text: asText((text) => sql`${text} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`),
 };

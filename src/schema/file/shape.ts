@@ -113,6 +113,10 @@ const fieldObject = z.strictObject({
   max: key(bound, 'string: the greatest number of characters; numbers, dates and times: the greatest value', {
     examples: [200],
   }),
+  precision: key(z.int().min(1).max(38), 'decimal: the number of digits; required', { examples: [12] }),
+  scale: key(z.int().min(0).max(38), 'decimal: the digits after the point, at most `precision`; required', {
+    examples: [2],
+  }),
   column: key(z.string(), 'the column of the table; default: the name of the field', { examples: ['Total Amount'] }),
   read_only: key(flag, READ_ONLY, NO),
   was: key(name, OLD_NAME, { examples: ['headline'] }),

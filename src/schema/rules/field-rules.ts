@@ -45,13 +45,38 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
     ...(column !== undefined && { column }),
   };
   if (search && !isText(type)) place.report(searchOf(type, place));
+  const digits = readDigits(shape, place);
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);
   checkIndexable({ ...given, ...bounds, ...allowed }, place);
   // Otherwise PostgreSQL's index would reject a longer string, and the caller would get no useful error.
   const capped = kind.bounds === 'length' && isIndexed(given) && bounds.max === undefined && allowed.enum === undefined;
   const noIndex = shape.index === false && { noIndex: true as const };
-  return fieldOf({ ...given, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed, ...noIndex });
+  return fieldOf({ ...given, ...digits, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed, ...noIndex });
+}
+
+/** Reads the digits of a decimal, which has no others. */
+function readDigits(shape: FieldShape, { path, report }: FieldPlace): Pick<Field, 'precision' | 'scale'> {
+  const { type, precision, scale } = shape;
+  const isDecimal = FIELD_KINDS[type].columnOf !== undefined;
+  if (!isDecimal) {
+    for (const key of ['precision', 'scale'] as const) {
+      const message = `\`${key}\` does not apply to a ${type}; remove it`;
+      if (shape[key] !== undefined) report({ code: 'not_for_this_type', message, path: [...path, key], at: 'key' });
+    }
+    return {};
+  }
+  if (precision === undefined || scale === undefined) {
+    const message = `a ${type} needs \`precision\` and \`scale\`; expected \`{ type: ${type}, precision: 12, scale: 2 }\``;
+    report({ code: 'digits_missing', message, path });
+    return {};
+  }
+  if (scale > precision) {
+    const message = `\`scale\` (${scale}) is greater than \`precision\` (${precision}), which counts all digits`;
+    report({ code: 'scale_above_precision', message, path: [...path, 'scale'] });
+    return {};
+  }
+  return { precision, scale };
 }
 
 /** Reads `unique`. */

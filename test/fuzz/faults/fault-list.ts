@@ -598,6 +598,18 @@ export const FAULTS: readonly Fault[] = [
     ') return undefined;',
   ),
   fault(VALUES, 'small bytes have one digit', /\.toString\(16\)\.padStart\(2, '0'\)/, '.toString(16)'),
+  fault(
+    VALUES,
+    'decimals keep zeros after the last decimal',
+    /const decimals = withoutTrailingZeros\(padded\.slice\(-places\)\);/,
+    'const decimals = padded.slice(-places);',
+  ),
+  fault(
+    VALUES,
+    'a decimal may have any number of digits',
+    /fraction\.length <= MOST_DIGITS && isWithinGrid\(DECIMALS, plain\)/,
+    'true',
+  ),
   fault(VALUES, 'dates have a year zero', /year >= 1 && exists\(/, 'exists('),
   fault(
     VALUES,

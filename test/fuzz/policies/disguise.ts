@@ -213,7 +213,7 @@ class Disguiser {
       case 'path':
         return operand.root === 'query' ? type : undefined;
       case 'number':
-        if (type === 'bigint') return type;
+        if (type === 'bigint' || type === 'decimal') return type;
         if (type !== 'int' && type !== 'float') return undefined;
         // A whole number that no double holds is a float.
         return type === 'int' && /^-?\d{1,15}$/.test(operand.source) ? 'int' : 'float';

@@ -22,6 +22,7 @@ import {
   BYTES,
   DATES,
   DATETIME_SPELLINGS,
+  DECIMAL_NUMERALS,
   FLOATS,
   INTS,
   TEXTS,
@@ -83,6 +84,7 @@ export const QUERY_KEYS = [
   'k8',
   'k9',
   'k10',
+  'k11',
   'missing',
   '__proto__',
   'constructor',
@@ -96,6 +98,7 @@ export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
   date: 'k6',
   time: 'k7',
   uuid: 'k9',
+  decimal: 'k11',
   bytes: 'k10',
   bigint: 'k8',
   id: 'k5',
@@ -630,6 +633,8 @@ export class PolicyMaker {
       'time',
       'bigint',
       'bigint',
+      'decimal',
+      'decimal',
     ]);
     if ((type === 'int' || type === 'float') && random.chance(0.5)) return [type, type === 'int' ? 'float' : 'int'];
     return [type, type];
@@ -818,6 +823,8 @@ export class PolicyMaker {
         return textOf(random.pick(UUID_SPELLINGS));
       case 'bytes':
         return textOf(random.pick(BYTES));
+      case 'decimal':
+        return { kind: 'number', source: random.pick(DECIMAL_NUMERALS), span: SPAN };
       case 'bigint':
         return { kind: 'number', source: random.pick(BIGINT_NUMERALS), span: SPAN };
       case 'int':

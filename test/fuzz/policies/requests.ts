@@ -6,6 +6,7 @@ import {
   BYTES,
   DATETIME_SPELLINGS,
   DATETIMES,
+  DECIMAL_INPUTS,
   NOW,
   QUERY_TEXTS,
   scalarOf,
@@ -124,7 +125,13 @@ const bodyValue = (type: Parameters<typeof scalarOf>[0], random: Random) =>
 
 const isSpelled = (type: string): type is keyof typeof SPELLINGS => Object.hasOwn(SPELLINGS, type);
 
-const SPELLINGS = { datetime: DATETIME_SPELLINGS, time: TIME_SPELLINGS, uuid: UUID_SPELLINGS, bytes: BYTES };
+const SPELLINGS = {
+  datetime: DATETIME_SPELLINGS,
+  time: TIME_SPELLINGS,
+  uuid: UUID_SPELLINGS,
+  bytes: BYTES,
+  decimal: DECIMAL_INPUTS,
+};
 
 const WRONG: readonly unknown[] = [
   null,

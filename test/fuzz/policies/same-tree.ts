@@ -124,9 +124,7 @@ class Outline {
         return [operand.source, operand.name, operand.type, operand.list];
       case 'literal':
         // How a number is held is the checker's own; what it is shows where it is compared.
-        return operand.type === 'int' || operand.type === 'float' || operand.type === 'bigint'
-          ? ['number', operand.list]
-          : [operand.value, operand.list];
+        return NUMERIC.some((each) => each === operand.type) ? ['number', operand.list] : [operand.value, operand.list];
       case 'now':
         return ['now', operand.type, operand.zone, operand.seconds];
       case 'count':
@@ -134,6 +132,8 @@ class Outline {
     }
   }
 }
+
+const NUMERIC: readonly unknown[] = ['int', 'float', 'bigint', 'decimal'];
 
 const flatChecked = (kind: 'and' | 'or', items: readonly Checked[]): readonly Checked[] =>
   items.flatMap((item) =>

@@ -87,7 +87,20 @@ function sideOf(operand: CheckedOperand): string {
   }
 }
 
-const TYPES = ['string', 'int', 'float', 'bool', 'datetime', 'date', 'time', 'bigint', 'uuid', 'bytes', 'id'];
+const TYPES = [
+  'string',
+  'int',
+  'float',
+  'bool',
+  'datetime',
+  'date',
+  'time',
+  'bigint',
+  'decimal',
+  'uuid',
+  'bytes',
+  'id',
+];
 const NUMBERS = ['int', 'float'];
 
 const columns = (type: string): string[] =>

@@ -16,6 +16,7 @@ const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
   bool: 'boolean',
   datetime: 'timestamptz',
   date: 'date',
+  decimal: 'numeric(38,19)',
   uuid: 'uuid',
   bytes: 'bytea',
   bigint: 'bigint',

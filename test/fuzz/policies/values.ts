@@ -175,6 +175,59 @@ export const UUID_SPELLINGS: readonly string[] = [...UUIDS, ...UUIDS.map((text) 
 export const BYTES: readonly string[] = ['', 'AA==', 'AAA=', '/w==', '+/+/', 'XHg=', 'YWI=', 'YWJj', 'Jw=='];
 const hexOf = (base64: string): string => `\\x${Buffer.from(base64, 'base64').toString('hex')}`;
 
+/** As records have them: without zeros after the last decimal. */
+const DECIMALS: readonly string[] = [
+  '0',
+  '1',
+  '-1',
+  '2',
+  '10',
+  '9.5',
+  '9.75',
+  '-9.5',
+  '-10',
+  '0.1',
+  '0.05',
+  '0.30000000000000004',
+  '9007199254740993',
+  '9999999999999999999',
+  '-9999999999999999999',
+  '0.0000000000000000001',
+  '-9999999999999999999.9999999999999999999',
+];
+export const DECIMAL_NUMERALS: readonly string[] = [
+  ...DECIMALS,
+  '9.50',
+  '95e-1',
+  '1.0e1',
+  '-0.0',
+  '0.3',
+  '9007199254740992.9999999999999999999',
+  '10000000000000000000',
+  '99999999999999999999999999999999999999.5',
+  '1e38',
+  '-1e38',
+  '0.00000000000000000000000000000000000001',
+  '0.000000000000000000000000000000000000001',
+  '1e400',
+  '-1e400',
+  '1e-400',
+  '1e999999999',
+  '-1e-999999999',
+];
+/** What a JSON body may give, too. */
+export const DECIMAL_INPUTS: readonly (string | number)[] = [
+  ...DECIMALS,
+  '9.50',
+  '-0',
+  '0.0',
+  9.5,
+  0.1,
+  -10,
+  1e-7,
+  1e15,
+];
+
 export function scalarOf(type: ScalarType, random: Random): string | number | boolean {
   switch (type) {
     case 'string':
@@ -189,6 +242,8 @@ export function scalarOf(type: ScalarType, random: Random): string | number | bo
       return random.pick(DATETIMES);
     case 'date':
       return random.pick(DATES);
+    case 'decimal':
+      return random.pick(DECIMALS);
     case 'uuid':
       return random.pick(UUIDS);
     case 'bytes':
@@ -319,6 +374,23 @@ const ODD_BYTES: readonly string[] = [
   '====',
   'é',
 ];
+const ODD_DECIMALS: readonly string[] = [
+  '9.50',
+  '-0',
+  '0.0',
+  '1e1',
+  '01',
+  '+1',
+  '.5',
+  '5.',
+  ' 1',
+  '1,5',
+  'NaN',
+  'Infinity',
+  '1e999999999',
+  '9'.repeat(39),
+  `0.${'0'.repeat(38)}1`,
+];
 const ODD_IDS: readonly string[] = ['{00000000-0000-4000-8000-000000000000}', '00000000000040008000000000000000'];
 
 /** Keyed by the parameter that mostly holds a value of that type. */
@@ -329,6 +401,7 @@ export const THEMES: Readonly<Record<string, readonly string[]>> = {
   k4: [...DATETIME_SPELLINGS, ...ODD_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES, ...NO_DATETIMES],
   k9: [...UUID_SPELLINGS, ...ODD_UUIDS],
   k10: [...BYTES, ...NO_BYTES, ...ODD_BYTES],
+  k11: [...DECIMALS, ...DECIMALS, ...ODD_DECIMALS],
   k8: [...BIGINTS, ...BIGINTS, ...ODD_BIGINTS],
   k7: [...TIME_SPELLINGS, ...TIME_SPELLINGS, ...ODD_TIMES, ...NO_TIMES],
   k6: [...DATES, ...DATES, ...ODD_DATES, ...NO_DATES],

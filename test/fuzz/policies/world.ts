@@ -38,6 +38,7 @@ export const TYPES: readonly ScalarType[] = [
   'bigint',
   'uuid',
   'bytes',
+  'decimal',
 ];
 const FIELD_NAMES = [
   'title',

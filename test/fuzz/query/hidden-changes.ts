@@ -170,6 +170,7 @@ const TYPES = {
   bool: 'bool',
   datetime: 'timestamptz',
   date: 'date',
+  decimal: 'numeric',
   uuid: 'uuid',
   bytes: 'bytea',
   bigint: 'int8',

@@ -8,6 +8,8 @@ interface TypeCase {
   readonly order?: 'sorted' | 'none';
   /** The declaration of the field, without its type. */
   readonly options?: string;
+  /** The part of the declaration that each field of the type has. */
+  readonly digits?: string;
   /** In their order, as a client writes them and as the service prints them. */
   readonly values: readonly (readonly [given: unknown, printed: unknown])[];
   readonly expected: string;
@@ -123,6 +125,32 @@ const CASES: readonly TypeCase[] = [
       ['@now', 'type_mismatch'],
     ],
   },
+  {
+    type: 'decimal',
+    digits: ', precision: 38, scale: 10',
+    options: ", default: '0.5', max: '9999999999999999999999999999'",
+    values: [
+      ['-9007199254740993.25', '-9007199254740993.2500000000'],
+      [-10, '-10.0000000000'],
+      ['9.5', '9.5000000000'],
+      ['9.7500', '9.7500000000'],
+      [12.5, '12.5000000000'],
+      ['9999999999999999999999999999', '9999999999999999999999999999.0000000000'],
+    ],
+    expected: 'expected a decimal such as "12.50", of at most 38 digits',
+    invalid: ['1e3', '01', '.5', '5.', '+1', 'NaN', '', true, []],
+    invalidTexts: ['1e3', '', 'NaN'],
+    literals: [
+      ['9.50', 3],
+      ['-9007199254740993.26', 6],
+      ['9.4999999999999999999999999999999999999999999', 4],
+      ['-1e400', 6],
+    ],
+    malformed: [
+      ['"9.5"', 'type_mismatch'],
+      ['@today', 'type_mismatch'],
+    ],
+  },
 ];
 
 const SCHEMA = `
@@ -131,12 +159,12 @@ roles: [member]
 register: { roles: [member] }
 collections:
 ${CASES.map(
-  ({ type, options = '', order }) => `
+  ({ type, options = '', digits = '', order }) => `
   ${type}_records:
     fields:
-      value: { type: ${type}${order === 'none' ? '' : ', unique: true'}${options} }
-      other: { type: ${type} }
-      hidden: { type: ${type}, access: { read: '@record.value = @record.other' } }
+      value: { type: ${type}${order === 'none' ? '' : ', unique: true'}${digits}${options} }
+      other: { type: ${type}${digits} }
+      hidden: { type: ${type}${digits}, access: { read: '@record.value = @record.other' } }
     access: { view: true, create: true, update: '@record.value is null or @record.value != @next.value', delete: true }
 `,
 ).join('')}`;
@@ -263,6 +291,20 @@ describeRoutes(
         });
       },
     );
+
+    test('a decimal has the digits that were given, and more are an error', async () => {
+      const given = ['0.12345678901', '12345678901234567890123456789', '-12345678901234567890123456789'];
+      const codes = [];
+      for (const other of given) {
+        const { body } = await ann.client.post('/api/decimal_records', { data: { other } });
+        codes.push(body.errors.map(({ code, detail }: { code: string; detail: string }) => `${code}: ${detail}`));
+      }
+      expect(codes).toEqual([
+        ['too_precise: expected at most 10 digits after the point'],
+        ['too_large: expected at most 28 digits before the point'],
+        ['too_small: expected at most 28 digits before the point'],
+      ]);
+    });
 
     test('@today is the day in the time zone of the schema', async () => {
       const { body } = await ann.client.post('/api/date_records', { data: { other: '2000-01-01' } });

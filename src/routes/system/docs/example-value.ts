@@ -8,6 +8,7 @@ const EXAMPLE_ID = '0190b0a0-0000-7000-8000-000000000001';
 const EXAMPLE_DATE = '2026-01-31';
 const EXAMPLE_TIME = '09:30:00';
 const EXAMPLE_BYTES = 'aGVsbG8=';
+const EXAMPLE_DECIMAL = '12.50';
 const EXAMPLE_DATETIME = '2026-01-31T12:00:00.000000Z';
 /** A deeper example is of no use. */
 const MAX_EXAMPLE_DEPTH = 6;
@@ -51,6 +52,7 @@ function scalarExample({ type, format, minLength = 0, maxLength, ...schema }: Sh
   if (format === 'date') return EXAMPLE_DATE;
   if (format === 'partial-time') return EXAMPLE_TIME;
   if (format === 'byte') return EXAMPLE_BYTES;
+  if (format === 'decimal') return EXAMPLE_DECIMAL;
   if (format === 'date-time') return EXAMPLE_DATETIME;
   return (TEXTS[name] ?? name.replaceAll('_', ' ')).padEnd(minLength, '.').slice(0, maxLength);
 }

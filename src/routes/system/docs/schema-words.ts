@@ -9,6 +9,8 @@ const FORMAT_WORDS: Readonly<Record<string, string>> = {
   date: 'date',
   'partial-time': 'time',
   byte: 'bytes',
+  int64: 'bigint',
+  decimal: 'decimal',
 };
 
 /** Returns HTML; references are links to the schema that they name. */
