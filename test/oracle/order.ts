@@ -23,9 +23,11 @@ export function inOrder(rows: readonly Row[], sort: readonly string[], ordering:
   });
 }
 
-/** The sort values of a record. */
+/** The sort values of a record, which JSON can write. */
 export const keysOf = (row: Row, sort: readonly string[], ordering: Ordering): readonly unknown[] =>
-  sort.map((text) => cellOf(row, text.replace(/^-/, '').split('.'), ordering));
+  sort
+    .map((text) => cellOf(row, text.replace(/^-/, '').split('.'), ordering))
+    .map((value) => (typeof value === 'bigint' ? String(value) : value));
 
 function cellOf(row: Row, [name, ...rest]: readonly string[], { catalog, collection, related }: Ordering): unknown {
   if (rest.length === 0)

@@ -13,7 +13,7 @@ export interface Constraints {
   readonly min?: number | string;
   readonly max?: number | string;
   readonly enum?: readonly (string | number)[];
-  /** Of a decimal: its digits, and those after the point. */
+  /** A decimal has so many digits, and `scale` of them after the point. */
   readonly precision?: number | undefined;
   readonly scale?: number | undefined;
 }

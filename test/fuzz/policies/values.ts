@@ -215,7 +215,7 @@ export const DECIMAL_NUMERALS: readonly string[] = [
   '1e999999999',
   '-1e-999999999',
 ];
-/** What a JSON body may give, too. */
+/** A JSON body may give these, too. */
 export const DECIMAL_INPUTS: readonly (string | number)[] = [
   ...DECIMALS,
   '9.50',
