@@ -15,6 +15,7 @@ const TEXT = readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml
 
 interface Named {
   table?: string;
+  timestamps?: object;
   fields?: Record<string, string | object>;
   relations?: Record<string, { kind: string; column?: string }>;
 }
@@ -24,7 +25,10 @@ function renamed(text: string): string {
   const file = parseDocument(text).toJS() as { collections: Record<string, Named> };
   for (const [name, collection] of Object.entries(file.collections)) {
     const { fields = {}, relations = {} } = collection;
-    if (name !== 'users' && name !== 'files') collection.table = `The "${name}", all`;
+    if (name !== 'users' && name !== 'files') {
+      collection.table = `The "${name}", all`;
+      collection.timestamps = { created_at: 'made "on"', updated_at: 'created_at' };
+    }
     for (const [field, shape] of Object.entries(fields))
       fields[field] = { ...(typeof shape === 'string' ? { type: shape } : shape), column: `${field}, "of" ${name}` };
     for (const [relation, shape] of Object.entries(relations))

@@ -404,6 +404,17 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['invalid_stored_name'],
   },
   {
+    about: 'another column for the times of users',
+    text: 'collections:\n  users: { ⟦timestamps: { created_at: made_on } }\n',
+    codes: ['invalid_stored_name'],
+  },
+  {
+    about: 'a column of a time and of a field',
+    text: 'collections:\n  a: { timestamps: { created_at: made_on }, fields: { m: { type: int, column: ⟦made_on } } }\n',
+    codes: ['invalid_stored_name'],
+    says: '`made_on` is the column of `created_at` already',
+  },
+  {
     about: 'a table of the service',
     text: 'collections:\n  a: { table: ⟦bylaw_a }\n',
     codes: ['invalid_stored_name'],

@@ -2,7 +2,7 @@
 
 import { datetimeOf } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
-import { touched } from '../../records/write/written-row.ts';
+import { touchedAccount } from '../../records/write/written-row.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, uuid } from '../../sql.ts';
 import { type AuditQuery, type AuditRow, readAudit, recordAudit } from '../audit-trail.ts';
@@ -84,7 +84,7 @@ export class Administration {
       await tx.run(sql`
         UPDATE "users"
            SET disabled = ${param('bool', disabled)},
-               ${touched('users', datetimeOf(new Date()))}
+               ${touchedAccount(datetimeOf(new Date()))}
          WHERE id = ${uuid(id)}`);
       if (disabled) await sessions.endAll(tx, id);
       await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });

@@ -10,7 +10,7 @@ import { Store } from '../../records/access-context.ts';
 import type { RecordShape } from '../../records/record-shape.ts';
 import { scopeOf } from '../../records/scope.ts';
 import { insertSystem } from '../../records/system.ts';
-import { touched } from '../../records/write/written-row.ts';
+import { touchedAccount } from '../../records/write/written-row.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
@@ -129,7 +129,7 @@ export class Users {
     await db.run(sql`
       UPDATE "users"
          SET roles = ${param('text[]', roles)},
-             ${touched('users', datetimeOf(new Date()))}
+             ${touchedAccount(datetimeOf(new Date()))}
        WHERE id = ${uuid(id)}`);
   }
 
@@ -147,7 +147,7 @@ export class Users {
     const changed = await db.run(sql`
       UPDATE "users"
          SET email_verified = true,
-             ${touched('users', datetimeOf(new Date()))}
+             ${touchedAccount(datetimeOf(new Date()))}
        WHERE id = ${uuid(id)}
          AND NOT email_verified`);
     return changed > 0;

@@ -73,13 +73,13 @@ function deleteChunk(
 /** Clears the references of records that stay, such as the tenant's people. */
 async function clearReferences(db: Database, schema: Schema, { tenant, part }: PartOfTenant): Promise<void> {
   const now = datetimeOf(new Date());
-  for (const { name, relations } of schema.collections.values()) {
-    for (const relation of relations.values()) {
+  for (const collection of schema.collections.values()) {
+    for (const relation of collection.relations.values()) {
       if (relation.kind !== 'belongs_to' || relation.collection !== part.collection.name || relation.required) continue;
-      const rows = everyTenant(schema).from(name, 't');
+      const rows = everyTenant(schema).from(collection.name, 't');
       const refers = sql`${ident('t', relation.column)} = ${uuid(tenant.id)}`;
       const cleared = sql`${ident(relation.column)} = NULL`;
-      await db.transaction((tx) => tx.run(sql`UPDATE ${rows.set([cleared, touched('t', now)], refers)}`));
+      await db.transaction((tx) => tx.run(sql`UPDATE ${rows.set([cleared, touched(collection, 't', now)], refers)}`));
     }
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { Transaction } from '../../database/contract.ts';
 import type { Permit } from '../../policy/access.ts';
-import { NO_RELATED } from '../../policy/types.ts';
+import { NO_RELATED, STAMPS } from '../../policy/types.ts';
 import { newRecordId } from '../../record-id.ts';
 import { forbidden, invalid, type Refusal } from '../../refusal.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
@@ -148,15 +148,15 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
 }
 
 /** The whole write of a create. */
-export const newRecord = ({ now }: AccessContext, id: string, { values, links, hasOnes }: Input): Writing => ({
-  values: withStamps(id, now, values),
+export const newRecord = (
+  { collection, now }: AccessContext,
+  id: string,
+  { values, links, hasOnes }: Input,
+): Writing => ({
+  values: [{ column: 'id', type: 'uuid', value: id }, ...stampsOf(collection, now), ...values],
   members: links.map(firstMembersOf),
   partners: hasOnes.map(firstPartnerOf),
 });
 
-const withStamps = (id: string, now: string, values: readonly ColumnValue[]): readonly ColumnValue[] => [
-  { column: 'id', type: 'uuid', value: id },
-  { column: 'created_at', type: 'timestamptz', value: now },
-  { column: 'updated_at', type: 'timestamptz', value: now },
-  ...values,
-];
+const stampsOf = ({ fields }: Collection, now: string): readonly ColumnValue[] =>
+  STAMPS.map((name) => ({ column: fields.get(name)!.column, type: 'timestamptz', value: now }));

@@ -3,7 +3,7 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
 import { fold, foldedColumn } from '../../policy/fold.ts';
-import type { Row } from '../../policy/types.ts';
+import { type Row, STAMPS } from '../../policy/types.ts';
 import { dayOf, type Scalar } from '../../policy/values.ts';
 import {
   addError,
@@ -229,7 +229,7 @@ class InputReader implements Input {
   #fillIn(data: Data): void {
     const { now, auth } = this.#access;
     for (const field of this.#collection.fields.values()) {
-      if (Object.hasOwn(data, field.name) || field.name === 'created_at' || field.name === 'updated_at') continue;
+      if (Object.hasOwn(data, field.name) || STAMPS.includes(field.name)) continue;
       const value = Object.hasOwn(this.#given, field.name)
         ? this.#given[field.name]
         : valueOfDefault(field.default, now, auth);

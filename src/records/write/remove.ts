@@ -186,10 +186,10 @@ function touchOwners({ rows, collection, targets, now }: Referrers, relation: Ma
   const links = rows.related.links(relation, collection.name, 'l');
   const isLink = sql`l.${ident(sourceColumn)} = t.id`;
   const isGoing = sql`l.${ident(targetColumn)} = ANY(${targets})`;
-  return sql`UPDATE ${rows.set([touched('t', now)], sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
+  return sql`UPDATE ${rows.set([touched(collection, 't', now)], sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
 }
 
-function clearReference({ rows, targets, now }: Referrers, { column }: BelongsTo): Sql {
+function clearReference({ rows, collection, targets, now }: Referrers, { column }: BelongsTo): Sql {
   const cleared = sql`${ident(column)} = NULL`;
-  return sql`UPDATE ${rows.set([cleared, touched('t', now)], sql`${ident('t', column)} = ANY(${targets})`)}`;
+  return sql`UPDATE ${rows.set([cleared, touched(collection, 't', now)], sql`${ident('t', column)} = ANY(${targets})`)}`;
 }

@@ -145,7 +145,7 @@ export function updateStatement(reading: Requested, { condition, returning, ...u
     : condition;
   const isTarget = sql`${ident(STORED, 'id')} = ${uuid(update.id)}`;
   return sql`
-    UPDATE ${stored.set([...assignments, touched(STORED, update.now)], isTarget, isAllowed)}
+    UPDATE ${stored.set([...assignments, touched(collection, STORED, update.now)], isTarget, isAllowed)}
     RETURNING ${returning}`;
 }
 
@@ -171,13 +171,27 @@ const UPDATED_AT = 'updated_at';
  * @param alias of the row that changes
  * @param now canonical
  */
-export function touched(alias: string, now: string | Place<never>): Sql {
-  const version = sql`${ident(VERSION_COLUMN)} = ${ident(alias, VERSION_COLUMN)} + 1`;
-  return sql`${ident(UPDATED_AT)} = ${touchedAt(alias, now)}, ${version}`;
+export const touched = (collection: Stamped, alias: string, now: string | Place<never>): Sql =>
+  touchedIn({ column: updatedColumn(collection), alias }, now);
+
+/** The same for an account. Its columns have the names of its fields. */
+export const touchedAccount = (now: string): Sql => touchedIn({ column: UPDATED_AT, alias: 'users' }, now);
+
+type Stamped = Pick<Collection, 'fields'>;
+const updatedColumn = ({ fields }: Stamped): string => fields.get(UPDATED_AT)!.column;
+
+interface StampColumn {
+  readonly column: string;
+  readonly alias: string;
 }
 
-const touchedAt = (alias: string, now: string | Place<never>): Sql =>
-  sql`greatest(${ident(alias, UPDATED_AT)}, ${param('timestamptz', now)})`;
+function touchedIn(stamp: StampColumn, now: string | Place<never>): Sql {
+  const version = sql`${ident(VERSION_COLUMN)} = ${ident(stamp.alias, VERSION_COLUMN)} + 1`;
+  return sql`${ident(stamp.column)} = ${touchedAt(stamp, now)}, ${version}`;
+}
+
+const touchedAt = ({ column, alias }: StampColumn, now: string | Place<never>): Sql =>
+  sql`greatest(${ident(alias, column)}, ${param('timestamptz', now)})`;
 
 // ---------------------------------------------------------------- the written row
 
@@ -205,8 +219,9 @@ const newRow = (collection: Collection, row: WrittenRow): Sql => rowOf(collectio
 function changedRow(related: Scope, collection: Collection, row: WrittenRow & Pick<RowUpdate, 'now'>): Sql {
   const { now } = row;
   const id = ident(STORED, 'id');
+  const updated = updatedColumn(collection);
   return rowOf(collection, row, {
-    column: (column) => (column === UPDATED_AT ? touchedAt(STORED, now) : ident(STORED, column)),
+    column: (column) => (column === updated ? touchedAt({ column, alias: STORED }, now) : ident(STORED, column)),
     partner: ({ collection: target, viaColumn }) => sql`(
       SELECT x.id
         FROM ${related.from(target, 'x').where(sql`x.${ident(viaColumn)} = ${id}`)})`,

@@ -204,6 +204,14 @@ const collection = z.strictObject({
     'spreads the records over machines: `reference` has all of them on each, a mapping keeps the records of one tenant together',
     { examples: ['reference', { by: 'team' }] },
   ),
+  timestamps: key(
+    z.strictObject({
+      created_at: key(z.string(), 'the column of `created_at`', { default: 'created_at', examples: ['made_on'] }),
+      updated_at: key(z.string(), 'the column of `updated_at`', { default: 'updated_at', examples: ['changed_on'] }),
+    }),
+    'the columns of the times that every record has',
+    { examples: [{ created_at: 'made_on' }] },
+  ),
   table: key(z.string(), 'the table of the database; default: the name of the collection', { examples: ['T_ORDERS'] }),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
 });

@@ -94,7 +94,11 @@ function collectionNames(file: SchemaFile): readonly string[] {
 
 function collectionDraftOf(given: Pick<CollectionDraft, 'name' | 'path' | 'shape'>): CollectionDraft {
   const kind = kindOf(given.name);
-  const fields = new Map(builtInFields(kind).map((field) => [field.name, field]));
+  const { timestamps = {} } = given.shape;
+  const columns: Readonly<Record<string, string | undefined>> = { ...timestamps };
+  const fields = new Map(
+    builtInFields(kind).map((field) => [field.name, { ...field, column: columns[field.name] ?? field.column }]),
+  );
   return {
     ...given,
     kind,

@@ -1,4 +1,5 @@
 /** `table` and `column` of the file: names in the database that are not those of the collection and its members. */
+import { STAMPS } from '../../policy/types.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection } from './model.ts';
@@ -26,12 +27,15 @@ export function checkTables(declared: ReadonlyMap<string, NamedCollection>, repo
     for (const relation of each.relations.values())
       if (relation.kind === 'many_to_many') taken.set(relation.linkTable, `${each.name}.${relation.name}`);
   for (const { name, kind, shape, path } of declared.values()) {
-    const { table } = shape;
+    const { table, timestamps } = shape;
+    const ofService = `\`${kind}\` is a table of the service, which has its names in every database`;
+    if (kind !== 'plain' && timestamps !== undefined)
+      report({ code: ISSUE, message: ofService, path: [...path, 'timestamps'] });
     if (table === undefined) continue;
     const invalid = (message: string): void => report({ code: ISSUE, message, path: [...path, 'table'] });
     const holder = taken.get(table);
     const issue = tableNameIssue(table);
-    if (kind !== 'plain') invalid(`\`${kind}\` is a table of the service, which has this name in every database`);
+    if (kind !== 'plain') invalid(ofService);
     else if (holder !== name) invalid(`\`${table}\` is the table of \`${holder}\` already`);
     else if (issue !== undefined) invalid(issue);
   }
@@ -53,8 +57,8 @@ export function checkColumns({ fields, relations, path }: NamedCollection, repor
     for (const member of members.values()) {
       if (!('column' in member)) continue;
       const { name, column } = member;
-      const invalid = (message: string): void =>
-        report({ code: ISSUE, message, path: [...path, part, name, 'column'] });
+      const place = STAMPS.includes(name) ? ['timestamps', name] : [part, name, 'column'];
+      const invalid = (message: string): void => report({ code: ISSUE, message, path: [...path, ...place] });
       const holder = holders.get(column);
       holders.set(column, name);
       const issue =
