@@ -67,7 +67,7 @@ async function countIn(db: Database, { collection, table, rules }: RuleCount): P
 function fieldRules({ fields }: Collection, { columns }: ActualTable): readonly Rule[] {
   return [...fields.values()].flatMap((field) => {
     const stored = columns.has(field.column) ? field.column : (field.was ?? field.name);
-    const type = columns.get(stored)?.type.replace(/\(.*\)$/, '') ?? '';
+    const type = columns.get(stored)?.type.split('(', 1)[0] ?? '';
     if (field.readOnly || !comparableTypes(field).includes(type)) return [];
     return boundRules(field, ident(stored)).map(([rule, isBroken]) => ({ field: field.name, rule, isBroken }));
   });

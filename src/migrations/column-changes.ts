@@ -172,8 +172,10 @@ export class ColumnChanges {
     const stored = ident(this.#t.stored(column.name));
     const name = ident(column.name);
     if (widensDigits(existing.type, column.type)) return sql`${name}::${raw(column.type)}`;
+    // The column may be that of an int, which an older version of the program would turn back at its next start.
+    if (column.type === STRING_COLUMN && existing.type === INT_COLUMN) return undefined;
     if (column.type === STRING_COLUMN) return textFormOf(existing.type)?.print(name);
-    const form = existing.type === STRING_COLUMN ? textFormOf(column.type) : undefined;
+    const form = existing.type === STRING_COLUMN ? column.textForm : undefined;
     if (form === undefined) return undefined;
     const isOther = await this.#t.exists(sql`${stored} IS NOT NULL AND NOT ${form.isPrinted(stored, column.type)}`);
     return isOther ? undefined : form.parse(name, column.type);
@@ -216,6 +218,7 @@ export class ColumnChanges {
 }
 
 const STRING_COLUMN = FIELD_KINDS.string.column;
+const INT_COLUMN = FIELD_KINDS.int.column;
 const textFormOf = (columnType: string) =>
   Object.values(FIELD_KINDS).find(
     ({ column, text }) => column === columnType.replace(/\(\d+,\d+\)$/, '') && text !== undefined,

@@ -7,6 +7,7 @@ import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { foldedColumn } from '../policy/fold.ts';
 import { STAMPS } from '../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS } from '../schema/fields/index.ts';
+import type { TextForm } from '../schema/fields/kind.ts';
 import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../schema/model/model.ts';
 import { linkTableOf } from '../schema/model/names.ts';
@@ -25,6 +26,8 @@ export interface Column {
   readonly was?: string;
   /** The column whose folded copies this one holds. */
   readonly foldedFrom?: string;
+  /** The texts that become its values without loss. */
+  readonly textForm?: TextForm | undefined;
 }
 export interface ForeignKey {
   readonly column: string;
@@ -162,6 +165,7 @@ function fieldColumnOf(field: Field, was: string | undefined): Column {
     fill,
     // A version of the program that does not know the field leaves the column out.
     columnDefault: isTime ? 'now()' : columnDefaultOf(field),
+    textForm: FIELD_KINDS[field.type].text,
     was,
   };
 }

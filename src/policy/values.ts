@@ -142,7 +142,9 @@ const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?$/;
 /** → `HH:MM:SS`, with the decimals that are not zero: times compare as these strings. No 24:00, no leap second, no offset. */
 export function parseTime(text: string): string | undefined {
   if (text.length > 15 || !TIME.test(text)) return undefined;
-  return text.length === 8 ? text : text.replace(/\.?0+$/, '');
+  if (text.length === 8) return text;
+  const decimals = withoutTrailingZeros(text.slice(9));
+  return decimals === '' ? text.slice(0, 8) : `${text.slice(0, 8)}.${decimals}`;
 }
 
 /**

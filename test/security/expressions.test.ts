@@ -73,6 +73,16 @@ const CONSTRUCTIONS: readonly (Pick<Construction, 'file' | 'text'> & { readonly 
     text: `new RegExp(\`\\\\b\${name}\\\\b\`)`,
     reason: 'one of three fixed letters',
   },
+  {
+    file: 'src/records/transfer/date-format.ts',
+    text: "new RegExp(`${Object.keys(PARTS).join('|')}|.`, 'gsu')",
+    reason: 'nine fixed words, none of which repeats anything',
+  },
+  {
+    file: 'src/records/transfer/date-format.ts',
+    text: "new RegExp(`^${parts.map(patternOf).join('')}$`, 'su')",
+    reason: 'groups of at most four digits and escaped letters, each of which is there once',
+  },
 ];
 
 const { literals, constructions } = findExpressions(['src', 'grammar']);

@@ -7,14 +7,14 @@ import { STAMPS } from '../../policy/types.ts';
 import { allowedBy, draftField, oneLine } from './draft-field.ts';
 import { type DraftNames, draftBelongsTo, foreignKeysOf, withReverse } from './draft-relation.ts';
 import { alterColumn, type Draft, type DraftTable, USER_COLUMNS, withTimeZone } from './draft-table.ts';
-import { collectionNames, memberNames } from './drafted-names.ts';
-import { type ExistingColumn, type ExistingTable, isReference, isUniqueColumn } from './existing-tables.ts';
+import { draftedCollections, draftedMembers } from './drafted-names.ts';
+import { type ExistingColumn, type ExistingTable, holdsReference, isUniqueColumn } from './existing-tables.ts';
 
 export function draftSchema(tables: readonly ExistingTable[]): Draft {
   const own = tables.filter(({ name }) => !/^(?:_|bylaw_)/.test(name));
   const candidates = own.filter((table) => skipReason(table) === undefined);
   const adoptable = new Map(candidates.map((table) => [table.name, table]));
-  const names = { known: adoptable, collections: collectionNames(candidates) };
+  const names = { known: adoptable, collections: draftedCollections(candidates) };
   // A table that references a rejected table would lose its foreign key, so it is rejected too.
   for (;;) {
     const drafts = [...adoptable.values()].map((table) => draftTable(table, names));
@@ -66,14 +66,14 @@ function skipReason({ kind, columns, constraints }: ExistingTable): string | und
 
 function draftTable(table: ExistingTable, names: Omit<DraftNames, 'members'>): DraftTable {
   const columns = table.columns.filter(({ name }) => name !== 'id' && name !== '_version');
-  const members = memberNames(table);
-  const plain = columns.filter((column) => !isReference(table, column.name) && !isBuiltIn(table, column));
+  const members = draftedMembers(table);
+  const plain = columns.filter((column) => !holdsReference(table, column.name) && !isBuiltIn(table, column));
   return {
     name: names.collections.get(table.name)!,
     table: table.name,
     fields: plain.map((column) => draftField(table, column, members.get(column.name)!)),
     relations: columns
-      .filter(({ name }) => isReference(table, name))
+      .filter(({ name }) => holdsReference(table, name))
       .map((column) => draftBelongsTo(table, column, { ...names, members })),
     notes: notesOf(table),
     obstacles: [...obstaclesOf(table), ...columns.flatMap((column) => builtInObstacle(table, column))],

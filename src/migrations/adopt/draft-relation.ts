@@ -2,7 +2,7 @@
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
 import { type DraftMember, type DraftTable, USER_COLUMNS, yamlName } from './draft-table.ts';
-import { memberNames } from './drafted-names.ts';
+import { draftedMembers } from './drafted-names.ts';
 import { type ExistingColumn, type ExistingConstraint, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 
 export interface ReferencingKey {
@@ -80,7 +80,7 @@ function referenceObstacles({ table, column, key, known }: ForeignColumn): reado
 }
 
 export function foreignKeysOf(table: ExistingTable, collections: DraftNames['collections']): readonly ReferencingKey[] {
-  const members = memberNames(table);
+  const members = draftedMembers(table);
   return table.constraints
     .filter(({ kind }) => kind === 'f')
     .map(({ columns: [column = ''], table: to }) => ({

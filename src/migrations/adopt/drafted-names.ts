@@ -1,9 +1,9 @@
 /** The names of a draft, where those of the database cannot be names of collections and members. */
 import { STAMPS } from '../../policy/types.ts';
 import { collectionNameIssue, memberNameIssue, type NameIssue } from '../../schema/model/names.ts';
-import { type ExistingTable, isReference } from './existing-tables.ts';
+import { type ExistingTable, holdsReference } from './existing-tables.ts';
 
-const LONGEST = 40;
+const MOST_LETTERS = 40;
 
 /** `Total Amount` → `Total_Amount`; `Größe` → `Grosse`; `2nd` → `x_2nd`. */
 function cleaned(name: string): string {
@@ -11,9 +11,10 @@ function cleaned(name: string): string {
     .replaceAll('ß', 'ss')
     .normalize('NFKD')
     .replaceAll(/\p{M}+/gu, '')
-    .replaceAll(/[^A-Za-z0-9]+/g, '_')
-    .replaceAll(/^_+|_+$/g, '');
-  return (/^[A-Za-z]/.test(words) ? words : `x_${words}`).slice(0, LONGEST).replace(/_+$/, '');
+    .split(/[^A-Za-z0-9]+/)
+    .filter((word) => word !== '')
+    .join('_');
+  return (/^[A-Za-z]/.test(words) ? words : `x_${words}`).slice(0, MOST_LETTERS).replace(/_$/, '');
 }
 
 interface Wanted {
@@ -24,7 +25,7 @@ interface Wanted {
   issueOf(name: string): NameIssue | undefined;
 }
 
-function freeName({ name, suffix, taken, issueOf }: Wanted): string {
+function freeNameFor({ name, suffix, taken, issueOf }: Wanted): string {
   const base = cleaned(name);
   const isFree = (each: string): boolean => !taken.has(each) && issueOf(each) === undefined;
   const found = [name, base, `${base}_${suffix}`].find(isFree);
@@ -36,14 +37,14 @@ function freeName({ name, suffix, taken, issueOf }: Wanted): string {
 }
 
 /** The collection of each table. */
-export function collectionNames(tables: readonly ExistingTable[]): ReadonlyMap<string, string> {
+export function draftedCollections(tables: readonly ExistingTable[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const usual = tables.filter(({ name }) => collectionNameIssue(name) === undefined);
   const taken = new Set(usual.map(({ name }) => name));
   for (const { name } of usual) names.set(name, name);
   for (const { name } of tables) {
     if (names.has(name)) continue;
-    const free = freeName({ name, suffix: 'table', taken, issueOf: collectionNameIssue });
+    const free = freeNameFor({ name, suffix: 'table', taken, issueOf: collectionNameIssue });
     names.set(name, free);
     taken.add(free);
   }
@@ -51,10 +52,10 @@ export function collectionNames(tables: readonly ExistingTable[]): ReadonlyMap<s
 }
 
 /** The member of each column of a table. A belongs_to has the name of its column without `_id`. */
-export function memberNames(table: ExistingTable): ReadonlyMap<string, string> {
+export function draftedMembers(table: ExistingTable): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const taken = new Set(['id', ...STAMPS, ...(table.name === 'users' ? ['password'] : [])]);
-  const isForeign = (column: string): boolean => isReference(table, column);
+  const isForeign = (column: string): boolean => holdsReference(table, column);
   const wanted = table.columns.map(({ name }) => ({
     column: name,
     name: isForeign(name) ? name.replace(/_id$/, '') : name,
@@ -65,7 +66,7 @@ export function memberNames(table: ExistingTable): ReadonlyMap<string, string> {
     const { column, name } = each;
     const isBuiltIn = column === name && taken.has(column);
     const suffix = isForeign(column) ? 'reference' : 'value';
-    const free = isBuiltIn ? name : freeName({ name, suffix, taken, issueOf: memberNameIssue });
+    const free = isBuiltIn ? name : freeNameFor({ name, suffix, taken, issueOf: memberNameIssue });
     names.set(column, free);
     // A belongs_to is known by its name and `_id` too.
     for (const used of isForeign(column) ? [free, `${free}_id`] : [free]) taken.add(used);

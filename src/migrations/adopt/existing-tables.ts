@@ -40,7 +40,7 @@ export interface ExistingTable {
   readonly indexes: readonly ExistingIndex[];
 }
 
-export const isReference = ({ constraints }: ExistingTable, column: string): boolean =>
+export const holdsReference = ({ constraints }: ExistingTable, column: string): boolean =>
   constraints.some(({ kind, columns }) => kind === 'f' && columns.includes(column));
 
 export const isUniqueColumn = ({ constraints, indexes }: ExistingTable, column: string): boolean =>

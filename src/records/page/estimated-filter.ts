@@ -21,21 +21,21 @@ export async function estimatedFilter(
     .where(...filters.map((each) => each.where('t')));
   const plan: PlanNode = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`);
   const found = { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity, lookUps: filter.lookUps };
-  return { ...found, hashed: costOfHashed(plan), lookedUp: lookUpsIn(plan) };
+  return { ...found, hashed: costOfHashed(plan), lookedUp: loopIn(plan) };
 }
 
 interface PlanNode extends ExpectedPlan {
   readonly Plans?: readonly PlanNode[];
 }
 
-const nodesOf = (plan: PlanNode): readonly PlanNode[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+const planNodesOf = (plan: PlanNode): readonly PlanNode[] => [plan, ...(plan.Plans ?? []).flatMap(planNodesOf)];
 
 /**
  * The cost to read the related rows that are kept in a hash table. The cost of the plan is that of look-ups for each row, which
  * do not run: PostgreSQL decides between the two ways after the costs.
  */
 function costOfHashed(plan: PlanNode): number | undefined {
-  const nodes = nodesOf(plan);
+  const nodes = planNodesOf(plan);
   const hashed = new Set(nodes.flatMap(({ Filter }) => String(Filter ?? '').match(/(?<=hashed )SubPlan \d+/g) ?? []));
   if (hashed.size === 0) return undefined;
   const read = nodes.filter((node) => hashed.has(String(node['Subplan Name'])));
@@ -43,9 +43,9 @@ function costOfHashed(plan: PlanNode): number | undefined {
 }
 
 /** The look-ups for each of so many rows, and the cost of one. */
-function lookUpsIn(plan: PlanNode): OpaqueFilter['lookedUp'] {
-  for (const { 'Node Type': type, Plans: [outer, inner] = [] } of nodesOf(plan))
-    if (type === 'Nested Loop' && inner !== undefined && nodesOf(outer!).some(({ Alias }) => Alias === 't'))
+function loopIn(plan: PlanNode): OpaqueFilter['lookedUp'] {
+  for (const { 'Node Type': type, Plans: [outer, inner] = [] } of planNodesOf(plan))
+    if (type === 'Nested Loop' && inner !== undefined && planNodesOf(outer!).some(({ Alias }) => Alias === 't'))
       return { rows: outer!['Plan Rows'], cost: inner['Total Cost'] };
   return undefined;
 }

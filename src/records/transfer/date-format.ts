@@ -11,7 +11,8 @@ const PARTS: Readonly<Record<string, string>> = {
   mm: '(?<minute>[0-9]{2})',
   ss: '(?<second>[0-9]{2})',
 };
-const PART = new RegExp(`${Object.keys(PARTS).join('|')}|.`, 'gsu');
+const patternOf = (part: string): string => PARTS[part] ?? part.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&');
+const FORMAT_PART = new RegExp(`${Object.keys(PARTS).join('|')}|.`, 'gsu');
 
 export class DateFormat {
   readonly text: string;
@@ -21,7 +22,7 @@ export class DateFormat {
 
   /** Throws a RangeError for a form that lacks a part of a date, or has one twice. */
   constructor(text: string) {
-    const parts = text.match(PART) ?? [];
+    const parts = text.match(FORMAT_PART) ?? [];
     const count = (...names: readonly string[]): number => parts.filter((part) => names.includes(part)).length;
     const [hours, minutes, seconds] = [count('HH', 'H'), count('mm'), count('ss')];
     const isDate = [count('YYYY'), count('MM', 'M'), count('DD', 'D')].every((found) => found === 1);
@@ -31,10 +32,7 @@ export class DateFormat {
       );
     this.text = text;
     this.hasTime = hours > 0;
-    this.#pattern = new RegExp(
-      `^${parts.map((part) => PARTS[part] ?? part.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&')).join('')}$`,
-      'su',
-    );
+    this.#pattern = new RegExp(`^${parts.map(patternOf).join('')}$`, 'su');
   }
 
   /** RFC 3339, or the date of it; the day may be none of the calendar. Undefined: the text is not of the form. */

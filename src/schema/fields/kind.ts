@@ -39,7 +39,7 @@ interface Adoption {
 }
 
 /** Given if a column of text becomes one of this type, and back, where nothing is lost. */
-interface TextForm {
+export interface TextForm {
   /** The value as the text that `fromJson` reads back. */
   print(column: Sql): Sql;
   /** True of a text that `print` prints. */

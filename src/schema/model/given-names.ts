@@ -75,6 +75,7 @@ const tableNameIssue = (table: string): string | undefined =>
 
 function storedNameIssue(kind: keyof typeof MOST_BYTES, name: string): string | undefined {
   const most = MOST_BYTES[kind];
-  const isStored = name !== '' && Buffer.byteLength(name) <= most && !name.includes('\0') && name.isWellFormed();
+  const isStored =
+    name !== '' && new TextEncoder().encode(name).length <= most && !name.includes('\0') && name.isWellFormed();
   return isStored ? undefined : `expected the name of a ${kind}, of 1 to ${most} bytes`;
 }

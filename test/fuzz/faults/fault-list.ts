@@ -565,7 +565,7 @@ export const FAULTS: readonly Fault[] = [
     /UUID_FORMAT\.test\(text\) \? text\.toLowerCase\(\)/,
     'UUID_FORMAT.test(text) ? text',
   ),
-  fault(VALUES, 'times keep zeros after the last decimal', /text\.replace\(\/\\\.\?0\+\$\/, ''\)/, 'text'),
+  fault(VALUES, 'times keep zeros after the last decimal', /withoutTrailingZeros\(text\.slice\(9\)\)/, 'text.slice(9)'),
   fault(
     VALUES,
     '24:00:00 is a time',

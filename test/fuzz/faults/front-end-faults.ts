@@ -217,8 +217,8 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
     CALLS,
     '@now as an argument is not shifted',
-    /\{ kind: 'now', seconds: argument\.seconds,/,
-    "{ kind: 'now', seconds: 0,",
+    /nowOperand\(argument, place\.catalog\)/,
+    'nowOperand({ ...argument, seconds: 0 }, place.catalog)',
   ),
   fault(
     CHANGED,

@@ -1,7 +1,7 @@
 /** The text of a file: in UTF-8, in the encoding that its first bytes mark, or in another one by its name. */
 
 /** The first bytes of a file that is in this encoding, whatever it is said to be in. */
-const MARKS: readonly (readonly [encoding: string, bytes: readonly number[]])[] = [
+const BYTE_ORDER_MARKS: readonly (readonly [encoding: string, bytes: readonly number[]])[] = [
   ['utf-8', [0xef, 0xbb, 0xbf]],
   ['utf-16le', [0xff, 0xfe]],
   ['utf-16be', [0xfe, 0xff]],
@@ -37,7 +37,7 @@ export async function* decodedText(chunks: AsyncIterable<Uint8Array>, encoding =
   let decoder: LineDecoder | undefined;
   for await (const chunk of chunks) {
     decoder ??= new LineDecoder(
-      MARKS.find(([, bytes]) => bytes.every((byte, i) => chunk[i] === byte))?.[0] ?? encoding,
+      BYTE_ORDER_MARKS.find(([, bytes]) => bytes.every((byte, i) => chunk[i] === byte))?.[0] ?? encoding,
     );
     yield decoder.push(chunk);
   }
