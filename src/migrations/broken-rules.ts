@@ -82,10 +82,11 @@ function comparableTypes(field: Field): readonly string[] {
 
 function boundRules(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
   const { min, max, enum: allowed } = field;
-  const { bounds, literal, column: columnType } = FIELD_KINDS[field.type];
+  const { bounds, literal, column: columnType, isBeyond, doc } = FIELD_KINDS[field.type];
   const measured = bounds === 'length' ? sql`char_length(${column})` : column;
   const boundOf = (bound: number | string) => raw(bounds === 'length' ? String(bound) : literal(bound));
   const rules: [string, Sql][] = [];
+  if (isBeyond !== undefined) rules.push([doc, isBeyond(column)]);
   if (min !== undefined) rules.push([`min ${min}`, sql`${measured} < ${boundOf(min)}`]);
   if (max !== undefined) rules.push([`max ${max}`, sql`${measured} > ${boundOf(max)}`]);
   if (allowed !== undefined) {

@@ -95,6 +95,21 @@ collections:
     }
   });
 
+  test('`migrate plan` counts the values of a bigint that an int does not hold', async () => {
+    const numbers = (type: string) => schema(`collections: { numbers: { fields: { n: ${type} } } }\n`);
+    const values = ['9007199254740991', '9007199254740992', '-9223372036854775808'];
+    await db.run(raw('CREATE TABLE numbers (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), n bigint)'));
+    await db.run(raw(`INSERT INTO numbers (n) VALUES ${values.map((n) => `(${n})`).join()}`));
+    const rules = async () => (await bylaw('migrate', 'plan')).out.match(/^-- RULE.*`numbers`.*$/gm) ?? [];
+    numbers('bigint');
+    expect(await rules()).toEqual([]);
+    numbers('int');
+    expect(await rules()).toEqual([
+      expect.stringContaining('2 records of `numbers` break `a whole number within ±(2^53−1)` of `n`'),
+    ]);
+    await db.run(raw('DROP TABLE numbers'));
+  });
+
   test('`migrate plan` distinguishes impossible from destructive statements, and writes a file', async () => {
     schema(`
 collections:

@@ -1,9 +1,11 @@
+import { sql } from '../../sql.ts';
 import { numberKind } from './number.ts';
 
 export const int = numberKind({
   name: 'int',
   doc: 'a whole number within ±(2^53−1)',
   column: 'bigint',
+  isBeyond: (column) => sql`${column} NOT BETWEEN -9007199254740991 AND 9007199254740991`,
   expected: 'a whole number within ±9007199254740991',
   adoption: {
     narrower: ['integer', 'smallint'],

@@ -54,6 +54,8 @@ export interface FieldKind {
   readonly doc: string;
   /** The type of the column, as PostgreSQL's `format_type` prints it. */
   readonly column: string;
+  /** Given if the column holds values that the type does not: true of these. */
+  isBeyond?(column: Sql): Sql;
   /** The type of the column of a field, where that depends on its limits. */
   columnOf?(constraints: Constraints): string;
   /** The type of a parameter that meets the column. */
