@@ -24,7 +24,7 @@ seed: ./seed
 collections:
   posts:
     fields: { ${fields} }
-    access: { list: ${list}, create: true }
+    access: { list: ${list}, read: true, create: true, update: true }
 ${more}`;
 
 interface Entry {
@@ -119,10 +119,15 @@ test('`bylaw dev` keeps the last good schema and shows the error until the file 
   expect((await save(schema())).msg).toBe('serving the new schema');
 });
 
-test('`bylaw dev` drops a field of its session without a question, but not one with earlier values', async () => {
+test('`bylaw dev` drops a field without values unasked, and keeps one with values', async () => {
   const both = 'title: string, n: int';
   expect((await save(schema({ fields: both }))).text).toContain('ADD COLUMN "n"');
-  expect((await client.post('/api/posts', { data: { title: 'three', n: 3 } })).status).toBe(201);
+  expect((await save(schema())).text).toContain('DROP COLUMN "n"');
+  expect((await save(schema({ fields: both }))).text).toContain('ADD COLUMN "n"');
+  const { body } = await client.post('/api/posts', { data: { title: 'three', n: 3 } });
+  expect((await save(schema())).text).toContain('no longer has "posts"."n"; its values would be lost');
+  expect((await client.get(`/api/posts/${body.data.id}`)).body.data.n).toBe(3);
+  expect((await client.patch(`/api/posts/${body.data.id}`, { data: { n: null } })).status).toBe(200);
   expect((await save(schema())).text).toContain('DROP COLUMN "n"');
   expect((await titles()).length).toBe(3);
 
@@ -139,10 +144,30 @@ test('`bylaw dev` drops a field of its session without a question, but not one w
   client = await login();
   expect((await titles()).length).toBe(3);
   expect((await save(schema({ fields: 'headline: { type: string, was: title }' }))).text).toContain('RENAME COLUMN');
-  // The new name does not make it a column of this session.
   expect((await save(schema({ fields: 'n: int' }))).text).toContain('no longer has "posts"."headline"');
   const renamed = (await client.get('/api/posts')).body.data.map(({ headline }: { headline: string }) => headline);
   expect(renamed.toSorted()).toEqual(['one', 'three', 'two']);
+});
+
+test('`bylaw dev` keeps the last good schema when its file is empty', async () => {
+  const fields = 'headline: { type: string, was: title }';
+  await save(schema({ fields }));
+  for (const text of ['', 'roles: [admin]\n']) {
+    const { msg, text: why } = await save(text);
+    expect([msg, why]).toEqual([
+      expect.stringMatching(/the last good schema stays$/),
+      expect.stringContaining('no collections any more'),
+    ]);
+  }
+  await save(schema({ fields }));
+  expect((await titles()).length).toBe(3);
+});
+
+test('`bylaw dev` names no remedy that would fail', async () => {
+  const { text } = await save(
+    schema({ fields: 'headline: { type: string, was: title }, code: { type: string, required: true }' }),
+  );
+  expect(text).toMatch(/nothing was changed; change the rows or the schema, and save the file again$/);
 });
 
 test('`bylaw dev` seeds a new collection, and errors name the file and the line', async () => {

@@ -1,10 +1,10 @@
-/** Migrations of `bylaw dev`: statements that lose nothing run at once, the others with the developer's consent. */
+/** Migrations of `bylaw dev`: statements that lose no value run at once, the others with the developer's consent. */
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../database/contract.ts';
 import { applyMigration } from '../../migrations/apply-migration.ts';
 import { type Migration, MigrationRefused } from '../../migrations/migration.ts';
-import { type ColumnNumbers, losesNothing, readColumnNumbers } from '../../migrations/value-loss.ts';
+import { losesNothing } from '../../migrations/value-loss.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { migrateOptions } from '../../service/system-tables.ts';
 import type { Io } from '../support/command.ts';
@@ -18,13 +18,20 @@ const TYPED_AHEAD_MS = 50;
 /** The developer declined, or could not be asked without a terminal. */
 export class NotMigrated extends Error {
   constructor(migration: Migration, wasAsked: boolean) {
-    const remedy = wasAsked
-      ? 'save the file again to be asked again'
-      : 'run `bylaw dev` on a terminal to be asked, or `bylaw migrate apply --allow-destructive` and save the file again';
-    super(`${reasonsOf(migration)}\nnothing was changed; ${remedy}`);
+    super(`${reasonsOf(migration)}\nnothing was changed; ${remedyOf(migration, wasAsked)}`);
     this.name = 'NotMigrated';
   }
 }
+
+function remedyOf(migration: Migration, wasAsked: boolean): string {
+  if (isImpossible(migration)) return 'change the rows or the schema, and save the file again';
+  return wasAsked
+    ? 'save the file again to be asked again'
+    : 'run `bylaw dev` on a terminal to be asked, or `bylaw migrate apply --allow-destructive` and save the file again';
+}
+
+/** The rows have to change first, so consent does not help. */
+const isImpossible = ({ destructive }: Migration): boolean => destructive.some(({ kind }) => kind === 'impossible');
 
 const reasonsOf = ({ destructive }: Migration): string =>
   `the schema asks for changes that lose data or may fail on it:\n${destructive.map(({ why }) => `- ${why}`).join('\n')}`;
@@ -32,18 +39,11 @@ const reasonsOf = ({ destructive }: Migration): string =>
 export class DevMigration {
   readonly #db: Database;
   readonly #io: Io;
-  /** The columns at the start of `bylaw dev`. */
-  readonly #before: ColumnNumbers;
   #question: AbortController | undefined;
 
-  private constructor(db: Database, io: Io, before: ColumnNumbers) {
+  constructor(db: Database, io: Io) {
     this.#db = db;
     this.#io = io;
-    this.#before = before;
-  }
-
-  static async open(db: Database, io: Io): Promise<DevMigration> {
-    return new DevMigration(db, io, await readColumnNumbers(db));
   }
 
   /**
@@ -75,7 +75,7 @@ export class DevMigration {
     return applyMigration(this.#db, schema, {
       ...migrateOptions(),
       allows: async (tx, { sql: { text }, values }) =>
-        allowed.includes(text) || (values !== undefined && (await losesNothing(tx, values, this.#before))),
+        allowed.includes(text) || (values !== undefined && (await losesNothing(tx, values))),
     });
   }
 
@@ -85,7 +85,7 @@ export class DevMigration {
   }
 
   async #isConfirmed(migration: Migration): Promise<boolean> {
-    if (!this.#mayAsk) return false;
+    if (!this.#mayAsk || isImpossible(migration)) return false;
     const { stdin, stderr } = this.#io;
     const terminal = createInterface({ input: stdin, output: stderr as NodeJS.WriteStream });
     this.#question = new AbortController();

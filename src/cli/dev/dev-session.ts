@@ -18,7 +18,7 @@ import { type DevMigration, NotMigrated } from './dev-migration.ts';
  * An incomplete file may be a valid schema without its last collections: tables change only for a
  * text that stays.
  */
-const SETTLE_MS = 150;
+const SETTLE_MS = 200;
 
 export interface SessionParts {
   readonly file: string;
@@ -85,6 +85,7 @@ export class DevSession {
       await sleep(SETTLE_MS);
       if (textOfFile(this.#path) !== text) return this.#retry(performance.now());
     }
+    if (hasCollections(this.#schema) && !hasCollections(schema)) return this.#keep(NO_COLLECTIONS);
     let statements: readonly string[] = [];
     try {
       if (isSameData) await this.#parts.service.replaceSchema(schema);
@@ -122,6 +123,13 @@ export class DevSession {
     this.#parts.log.error({ text: reason }, `${this.#parts.file} cannot be served; the last good schema stays`);
   }
 }
+
+const hasCollections = ({ collections }: Schema): boolean =>
+  [...collections.values()].some(({ kind }) => kind === 'plain');
+
+/** An editor that empties a file before it writes it may take longer than any wait. */
+const NO_COLLECTIONS =
+  'the file has no collections any more; nothing was changed; to drop the last one: `bylaw migrate apply --allow-destructive`';
 
 const modifiedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 

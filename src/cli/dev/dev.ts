@@ -83,7 +83,7 @@ async function develop(development: Development): Promise<number> {
 /** Tables → seed → the service. */
 async function start({ config, schema, hasSeed, io }: Development, db: Database, log: Log) {
   const { logger } = log;
-  const migration = await DevMigration.open(db, io);
+  const migration = new DevMigration(db, io);
   await migration.run(schema);
   // The seed precedes the first admin: with a user, the seed of `users` would not be loaded.
   if (hasSeed) reportSeed(await loadSeed(db, { schema, cwd: io.cwd }), logger);
