@@ -55,7 +55,8 @@ export class Client {
     const response = await fetch(this.url + path, {
       method,
       redirect: 'manual',
-      headers: { ...type, ...this.headers, ...headers },
+      // `fetch` would ask for compressed answers.
+      headers: { 'Accept-Encoding': 'identity', ...type, ...this.headers, ...headers },
       ...(body === undefined ? {} : { body }),
     });
     const sent = await response.text();

@@ -87,6 +87,7 @@ function logDefect(log: Logger, ctx: Context, error: unknown): void {
 /** Headers that a handler set for the response it could not finish. */
 const UNFINISHED_HEADERS = [
   'ETag',
+  'Content-Encoding',
   'Location',
   'Preference-Applied',
   'Content-Disposition',

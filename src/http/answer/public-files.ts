@@ -9,6 +9,7 @@ import { extname, join, relative, sep } from 'node:path';
 import type { Context } from 'koa';
 import { present } from '../../invariant.ts';
 import { codeOf } from '../../thrown.ts';
+import { codingFor, compressed, compressedChunks, LEAST_COMPRESSED, setCoding } from './compression.ts';
 import { isUnchanged, sendChunks } from './send.ts';
 
 interface PublicFile {
@@ -117,16 +118,25 @@ async function sendFile(ctx: Context, file: PublicFile, caching: string): Promis
   ctx.status = 200;
   ctx.type = extname(file.path) || 'application/octet-stream';
   if (ctx.type === '') ctx.type = 'application/octet-stream';
+  const isCompressed = file.size >= LEAST_COMPRESSED && COMPRESSIBLE.test(ctx.type);
+  const coding = isCompressed ? codingFor(ctx, ['br', 'gzip']) : undefined;
+  if (coding !== undefined) setCoding(ctx, coding);
   if (page !== undefined) {
-    ctx.body = page;
+    ctx.body = coding === undefined ? page : await compressed(Buffer.from(page), coding);
     return;
   }
-  ctx.length = file.size;
+  if (coding === undefined) ctx.length = file.size;
   if (ctx.method === 'HEAD') return;
+  if (file.size === 0) {
+    ctx.body = '';
+    return;
+  }
   // Never more than announced, if the file grows meanwhile.
-  if (file.size === 0) ctx.body = '';
-  else await sendChunks(ctx, createReadStream(file.path, { end: file.size - 1 }) as AsyncIterable<Buffer>);
+  const chunks: AsyncIterable<Buffer> = createReadStream(file.path, { end: file.size - 1 });
+  await sendChunks(ctx, coding === undefined ? chunks : compressedChunks(chunks, coding));
 }
+
+const COMPRESSIBLE = /^(?:text\/.+|image\/svg\+xml|application\/(?:javascript|json|manifest\+json|wasm|xml))$/;
 
 const isExtension = (text: string): boolean => /^\w+$/.test(text);
 

@@ -5,6 +5,14 @@ import type { Context } from 'koa';
 import { Problem } from '../../problem.ts';
 import { type JsonText, stringsOf, utf8BytesOf } from '../../records/json-pieces.ts';
 import { countUnread, roomForAnswer } from '../../unread-answers.ts';
+import {
+  codingFor,
+  compressed,
+  compressedChunks,
+  LEAST_COMPRESSED,
+  setCoding,
+  tagWithoutCoding,
+} from './compression.ts';
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 
@@ -28,6 +36,7 @@ export async function sendJson(ctx: Context, json: JsonText, status?: number): P
   }
   ctx.status = status ?? 200;
   res.setHeader('Content-Type', JSON_CONTENT_TYPE);
+  if (json.length >= LEAST_COMPRESSED && codingFor(ctx, ['gzip']) !== undefined) return sendGzipped(ctx, json);
   if (json.length > MOST_AT_ONCE) {
     res.setHeader('Content-Length', utf8BytesOf(json));
     return sendChunks(ctx, encodedChunks(json));
@@ -38,6 +47,12 @@ export async function sendJson(ctx: Context, json: JsonText, status?: number): P
   ctx.respond = false;
   // Node encodes ASCII several times faster as Latin-1.
   res.end(text, bytes === text.length ? 'latin1' : 'utf8');
+}
+
+async function sendGzipped(ctx: Context, json: JsonText): Promise<void> {
+  setCoding(ctx, 'gzip');
+  if (json.length > MOST_AT_ONCE) return sendChunks(ctx, compressedChunks(encodedChunks(json), 'gzip'));
+  ctx.body = await compressed(Buffer.from(String(json)), 'gzip');
 }
 
 const tooMuchUnread = (): Problem =>
@@ -111,7 +126,8 @@ export function versionsOf(ifMatch: string | undefined): readonly string[] | und
 export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
-  return tagsOf(ifNoneMatch).some((tag) => tag.replace(/^W\//, '') === etag);
+  const tags = tagsOf(ifNoneMatch).map((tag) => tag.replace(/^W\//, ''));
+  return tags.some((tag) => tag === etag || tagWithoutCoding(tag) === etag);
 }
 
 // ---------------------------------------------------------------- chunks

@@ -1,4 +1,11 @@
+import { StaticText } from '../../http/answer/static-text.ts';
+import { memoizedBy } from '../../memoized.ts';
 import { route } from '../define-route.ts';
+
+/** A document lives as long as its schema. */
+const textOf = memoizedBy(
+  (document: object) => new StaticText('application/json; charset=utf-8', JSON.stringify(document)),
+);
 
 export const openapi = route({
   method: 'GET',
@@ -9,6 +16,6 @@ export const openapi = route({
   answers: { 200: { description: 'OpenAPI 3.1.', shape: () => ({ type: 'object' }) } },
   problems: [],
   handle(ctx, app) {
-    ctx.body = app.document();
+    return textOf(app.document()).send(ctx);
   },
 });

@@ -1,6 +1,7 @@
 /** `/docs` and its two static files. */
 import { readFileSync } from 'node:fs';
 import { type Operation, TEXT } from '../../../describe/operation.ts';
+import { StaticText } from '../../../http/answer/static-text.ts';
 import { memoizedBy } from '../../../memoized.ts';
 import { type DescribedRoute, route } from '../../define-route.ts';
 import type { ApiDocument } from './api-document.ts';
@@ -20,7 +21,9 @@ const DOCS_POLICY = [
 ].join('; ');
 
 /** A document lives as long as its schema: the page is made once for each. */
-const renderedPage = memoizedBy((document: object) => renderDocs(document as ApiDocument));
+const renderedPage = memoizedBy(
+  (document: object) => new StaticText('text/html; charset=utf-8', renderDocs(document as ApiDocument)),
+);
 
 export const docs = route({
   method: 'GET',
@@ -34,8 +37,7 @@ export const docs = route({
   problems: [],
   handle(ctx, app) {
     ctx.set('Content-Security-Policy', DOCS_POLICY);
-    ctx.type = 'text/html; charset=utf-8';
-    ctx.body = renderedPage(app.document());
+    return renderedPage(app.document()).send(ctx);
   },
 });
 
@@ -45,7 +47,8 @@ interface StaticFile extends Pick<Operation, 'id' | 'summary'> {
 }
 
 function fileRoute({ name, type, id, summary }: StaticFile): DescribedRoute {
-  const content = readFileSync(new URL(`./static/${name}`, import.meta.url), 'utf8');
+  const file = readFileSync(new URL(`./static/${name}`, import.meta.url), 'utf8');
+  const content = new StaticText(`${type}; charset=utf-8`, file);
   return route({
     method: 'GET',
     path: `/docs/${name}`,
@@ -55,11 +58,7 @@ function fileRoute({ name, type, id, summary }: StaticFile): DescribedRoute {
     summary,
     answers: { 200: { description: 'The file.', type, shape: () => TEXT } },
     problems: [],
-    handle(ctx) {
-      ctx.set('Cache-Control', 'no-cache');
-      ctx.type = `${type}; charset=utf-8`;
-      ctx.body = content;
-    },
+    handle: (ctx) => content.send(ctx),
   });
 }
 

@@ -1,0 +1,41 @@
+/** Texts that all callers get: pages, scripts, the OpenAPI document. Each is compressed once. */
+import { hash } from 'node:crypto';
+import type { Context } from 'koa';
+import { type Coding, codingFor, compressed, LEAST_COMPRESSED, setCoding } from './compression.ts';
+import { isUnchanged } from './send.ts';
+
+export class StaticText {
+  readonly #type: string;
+  readonly #bytes: Buffer;
+  readonly #etag: string;
+  readonly #compressed = new Map<Coding, Promise<Buffer>>();
+
+  constructor(type: string, text: string) {
+    this.#type = type;
+    this.#bytes = Buffer.from(text);
+    this.#etag = `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
+  }
+
+  async send(ctx: Context): Promise<void> {
+    ctx.set({ ETag: this.#etag, 'Cache-Control': 'no-cache' });
+    const coding = this.#bytes.length < LEAST_COMPRESSED ? undefined : codingFor(ctx, ['br', 'gzip']);
+    if (coding !== undefined) setCoding(ctx, coding);
+    if (isUnchanged(ctx.get('If-None-Match') || undefined, this.#etag)) {
+      ctx.remove('Content-Encoding');
+      ctx.status = 304;
+      return;
+    }
+    ctx.status = 200;
+    ctx.set('Content-Type', this.#type);
+    ctx.body = coding === undefined ? this.#bytes : await this.#in(coding);
+  }
+
+  #in(coding: Coding): Promise<Buffer> {
+    let bytes = this.#compressed.get(coding);
+    if (bytes === undefined) {
+      bytes = compressed(this.#bytes, coding);
+      this.#compressed.set(coding, bytes);
+    }
+    return bytes;
+  }
+}
