@@ -83,7 +83,7 @@ async function walksOf(root: string, url: string): Promise<readonly Walk[]> {
 }
 
 async function signedIn(url: string): Promise<Send> {
-  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  const headers: Record<string, string> = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
   const send: Send = async (method, path, body) => {
     const answer = await fetch(url + path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);

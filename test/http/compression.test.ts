@@ -92,6 +92,18 @@ describeOnOne(
         expect((await get('/api/posts', headers)).headers['content-encoding']).toBeUndefined();
       });
 
+      test('a page is compressed as a record is', async () => {
+        await made('x'.repeat(2_000));
+        const plain = await get('/api/posts?limit=1');
+        const gzipped = await get('/api/posts?limit=1', { 'Accept-Encoding': 'gzip' });
+        expect([gzipped.status, gzipped.headers['content-encoding'], gzipped.headers.etag]).toEqual([
+          200,
+          'gzip',
+          undefined,
+        ]);
+        expect(decoded(gzipped).equals(plain.bytes)).toBe(true);
+      });
+
       test('fewer than 1024 bytes stay plain', async () => {
         const id = await made('short');
         const sent = await get(`/api/posts/${id}`, { 'Accept-Encoding': 'gzip' });

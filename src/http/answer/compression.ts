@@ -18,18 +18,19 @@ const compressBytes = {
   gzip: (bytes: Buffer): Promise<Buffer> => promisify(gzip)(bytes, GZIP),
 } as const;
 
-/** Returns the first of the codings that the client takes; undefined: it takes none. */
-export function codingFor(ctx: Context, codings: readonly Coding[]): Coding | undefined {
-  if (ctx.req.headers['accept-encoding'] === undefined) return undefined;
-  return codings.find((coding) => ctx.acceptsEncodings(coding, 'identity') === coding);
-}
+/** Returns true if the client prefers the coding to none. */
+export const takes = (ctx: Context, coding: Coding): boolean => ctx.acceptsEncodings(coding, 'identity') === coding;
+
+/** The coding of a text that is sent often; undefined: the client takes none. */
+export const bestCoding = (ctx: Context): Coding | undefined =>
+  (['br', 'gzip'] as const).find((coding) => takes(ctx, coding));
 
 /** The entity tag names the coding, because the bytes differ (RFC 9110, section 8.8.3.3). */
 export function setCoding(ctx: Context, coding: Coding): void {
   ctx.set('Content-Encoding', coding);
   ctx.vary('Accept-Encoding');
-  const etag = ctx.response.get('ETag');
-  if (etag !== '') ctx.set('ETag', etag.replace(/"$/, `-${coding}"`));
+  const etag = ctx.res.getHeader('ETag');
+  if (etag !== undefined) ctx.set('ETag', String(etag).replace(/"$/, `-${coding}"`));
 }
 
 /** The tag of the same content without a coding. */

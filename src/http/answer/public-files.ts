@@ -9,7 +9,7 @@ import { extname, join, relative, sep } from 'node:path';
 import type { Context } from 'koa';
 import { present } from '../../invariant.ts';
 import { codeOf } from '../../thrown.ts';
-import { codingFor, compressed, compressedChunks, LEAST_COMPRESSED, setCoding } from './compression.ts';
+import { bestCoding, compressed, compressedChunks, LEAST_COMPRESSED, setCoding } from './compression.ts';
 import { isUnchanged, sendChunks } from './send.ts';
 
 interface PublicFile {
@@ -119,7 +119,7 @@ async function sendFile(ctx: Context, file: PublicFile, caching: string): Promis
   ctx.type = extname(file.path) || 'application/octet-stream';
   if (ctx.type === '') ctx.type = 'application/octet-stream';
   const isCompressed = file.size >= LEAST_COMPRESSED && COMPRESSIBLE.test(ctx.type);
-  const coding = isCompressed ? codingFor(ctx, ['br', 'gzip']) : undefined;
+  const coding = isCompressed ? bestCoding(ctx) : undefined;
   if (coding !== undefined) setCoding(ctx, coding);
   if (page !== undefined) {
     ctx.body = coding === undefined ? page : await compressed(Buffer.from(page), coding);

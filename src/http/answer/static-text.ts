@@ -1,7 +1,7 @@
 /** Texts that all callers get: pages, scripts, the OpenAPI document. Each is compressed once. */
 import { hash } from 'node:crypto';
 import type { Context } from 'koa';
-import { type Coding, codingFor, compressed, LEAST_COMPRESSED, setCoding } from './compression.ts';
+import { bestCoding, type Coding, compressed, LEAST_COMPRESSED, setCoding } from './compression.ts';
 import { isUnchanged } from './send.ts';
 
 export class StaticText {
@@ -18,7 +18,7 @@ export class StaticText {
 
   async send(ctx: Context): Promise<void> {
     ctx.set({ ETag: this.#etag, 'Cache-Control': 'no-cache' });
-    const coding = this.#bytes.length < LEAST_COMPRESSED ? undefined : codingFor(ctx, ['br', 'gzip']);
+    const coding = this.#bytes.length < LEAST_COMPRESSED ? undefined : bestCoding(ctx);
     if (coding !== undefined) setCoding(ctx, coding);
     if (isUnchanged(ctx.get('If-None-Match') || undefined, this.#etag)) {
       ctx.remove('Content-Encoding');
