@@ -15,7 +15,7 @@ export const command: Command = {
     json: { about: 'prints the issues as JSON: [{ code, severity, message, file, line, column, … }]' },
     growth: {
       about:
-        'notes each field that lists can be filtered and sorted by without an index, and each string without `max`',
+        'notes each field that lists can be filtered and sorted by without an index, each string without `max`, and each required one without `min`',
     },
     shards: {
       value: 'MACHINES',
@@ -85,6 +85,7 @@ function growthHint(notes: readonly SchemaIssue[]): string {
   const found = [
     ...lacking('no_index', 'field', 'no index for filters and sorts'),
     ...lacking('no_max', 'string', 'no `max`'),
+    ...lacking('no_min', 'required string', 'no `min`'),
   ];
   return found.length === 0 ? '' : `${found.join(', ')}; \`bylaw check --growth\` names them\n`;
 }

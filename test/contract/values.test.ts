@@ -154,6 +154,18 @@ describeOnBoth(
       expect((await title('e\u0301e\u0301e')).status).toBe(201);
       expect((await title('')).status).toBe(422);
     });
+    test('a string with `lower` is stored, compared and found in lower case', async () => {
+      const make = (slug: string) => ann.client.post('/api/things', { data: { title: 'v', slug } });
+      const made = await make('ÄBC');
+      expect([made.status, made.body.data?.slug]).toEqual([201, 'äbc']);
+      expect(outcomeOf(await make('äBc')).slice(0, 2)).toEqual([409, 'unique_violation']);
+      const listed = await ann.client.get('/api/things?slug=%C3%84bC');
+      expect(listed.body.data).toEqual([made.body.data]);
+      // In lower case, this letter is two code points.
+      expect(outcomeOf(await make('İİİ')).slice(0, 2)).toEqual([422, 'validation_failed']);
+      const changed = await ann.client.patch(`/api/things/${made.body.data.id}`, { data: { slug: 'XYZ' } });
+      expect(changed.body.data?.slug).toBe('xyz');
+    });
     test('a write reports all errors at once', async () => {
       const { status, body } = await ann.client.post('/api/things', {
         data: { title: '', n: 'x', x: true, at: 1, ok: null, nothing: 1, owner: 2, marks: { add: ['x', NOBODY] } },

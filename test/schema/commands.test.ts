@@ -71,6 +71,16 @@ describe('bylaw check --growth', () => {
     ]);
   });
 
+  it('the command lists required strings that may be empty, which callers may write', async () => {
+    const fields = 'a: { type: string, required: true, max: 9 }, b: { type: string, required: true, min: 0, max: 9 }';
+    file('bylaw.yaml', `collections: { notes: { fields: { ${fields} }, access: { create: true } } }`);
+    expect((await run('check', [])).stderr).toBe('1 required string has no `min`; `bylaw check --growth` names them\n');
+    const { stdout } = await run('check', ['--growth']);
+    expect(stdout.match(/note\[no_min\]: .*/g)).toEqual([
+      'note[no_min]: `a` is required and has no `min`, so `""` is a value; add `min: 1`, or `min: 0` if it may be empty',
+    ]);
+  });
+
   it('the command lists filterable fields without an index', async () => {
     file('bylaw.yaml', GROWING);
     expect(await run('check', [])).toEqual({

@@ -28,6 +28,7 @@ describe('the JSON values of fields', () => {
       read(FIELD_KINDS.string, ['', 'a', 'ab', '\ud83d\ude00\ud83d\ude00', 'abc', 'e\u0301'], { min: 1, max: 2 }),
     ).toEqual(['too_short', 'a', 'ab', '\ud83d\ude00\ud83d\ude00', 'too_long', 'e\u0301']);
     expect(read(FIELD_KINDS.string, ['x', 'X'], { enum: ['x'] })).toEqual(['x', 'not_in_enum']);
+    expect(read(FIELD_KINDS.string, ['x', 'X', 'Y'], { enum: ['x'], lower: true })).toEqual(['x', 'x', 'not_in_enum']);
   });
 
   it('int takes whole numbers within 2^53', () => {

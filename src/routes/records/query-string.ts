@@ -120,7 +120,7 @@ function readFilter(filterKey: FilterKey, text: string): ExactFilter | undefined
 }
 
 function readFieldFilter(field: Field, text: string): ExactFilter | undefined {
-  const value = FIELD_KINDS[field.type].fromQuery(text);
+  const value = FIELD_KINDS[field.type].fromQuery(field.lower ? text.toLowerCase() : text);
   if (value === undefined) return undefined;
   if (field.enum !== undefined && !field.enum.includes(value as string | number)) return undefined;
   return { kind: 'field', field, value };

@@ -1,6 +1,7 @@
 /**
  * Notes on what becomes slow as a collection grows: fields to filter or sort by without an index
- * (`index: false` declares that no client does that), and strings without a greatest length.
+ * (`index: false` declares that no client does that), and strings without a greatest length. Required
+ * strings without a least length are noted, too.
  */
 import { isText } from '../../policy/scalar-types.ts';
 import type { SchemaIssue } from '../file/issue.ts';
@@ -34,7 +35,12 @@ export function growthNotes(schema: Schema, text: string): readonly SchemaIssue[
         name,
       ]);
     }
-    for (const { name } of unboundedStrings(collection)) {
+    const strings = freeStrings(collection);
+    for (const { name } of strings.filter(({ required, min }) => required && min === undefined)) {
+      const message = `\`${name}\` is required and has no \`min\`, so \`""\` is a value; add \`min: 1\`, or \`min: 0\` if it may be empty`;
+      note(message, [...path, 'fields', name], 'no_min');
+    }
+    for (const { name } of strings.filter(({ max }) => max === undefined)) {
       const message = `\`${name}\` has no \`max\`: a value is as long as a request can be, and each list and expansion repeats it; add \`max\``;
       note(message, [...path, 'fields', name], 'no_max');
     }
@@ -44,14 +50,12 @@ export function growthNotes(schema: Schema, text: string): readonly SchemaIssue[
     .sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-export type GrowthCode = 'no_index' | 'no_max';
+export type GrowthCode = 'no_index' | 'no_max' | 'no_min';
 
-/** The strings of any length that callers may set. */
-function unboundedStrings({ kind, fields, access }: Collection): readonly Field[] {
+/** The strings of any content that callers may set. */
+function freeStrings({ kind, fields, access }: Collection): readonly Field[] {
   if (access.create.length + access.update.length === 0 || kind === 'files') return [];
-  return [...fields.values()].filter(
-    (field) => isText(field.type) && field.max === undefined && field.enum === undefined && !field.readOnly,
-  );
+  return [...fields.values()].filter((field) => isText(field.type) && field.enum === undefined && !field.readOnly);
 }
 
 function slowList({ name }: Collection, fields: readonly string[]): string {

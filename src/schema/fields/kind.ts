@@ -13,6 +13,8 @@ export interface Constraints {
   readonly min?: number | string;
   readonly max?: number | string;
   readonly enum?: readonly (string | number)[];
+  /** A string is stored in lower case. */
+  readonly lower?: boolean;
   /** A decimal has so many digits, and `scale` of them after the point. */
   readonly precision?: number | undefined;
   readonly scale?: number | undefined;

@@ -22,11 +22,12 @@ function lengthOf(text: string): number {
 function fromJson(value: unknown, constraints: Constraints): Read {
   if (typeof value !== 'string') return reject('wrong_type', 'expected a string');
   if (parseString(value) === undefined) return reject('unstorable', 'a NUL or a lone surrogate cannot be stored');
-  const { min, max } = constraints;
-  const length = lengthOf(value);
+  const { min, max, lower } = constraints;
+  const text = lower ? value.toLowerCase() : value;
+  const length = lengthOf(text);
   if (min !== undefined && length < Number(min)) return reject('too_short', `expected ${min} characters or more`);
   if (max !== undefined && length > Number(max)) return reject('too_long', `expected ${max} characters or less`);
-  return outsideEnum(value, constraints) ?? { value };
+  return outsideEnum(text, constraints) ?? { value: text };
 }
 
 function defaultOf(expression: string): string | undefined {

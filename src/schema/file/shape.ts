@@ -97,6 +97,11 @@ const fieldObject = z.strictObject({
       'index where the database has `pg_trgm`',
     NO,
   ),
+  lower: key(
+    flag,
+    'string: values are stored in lower case, as the addresses of users are, and the filter of a list takes either case',
+    NO,
+  ),
   default: key(
     scalar,
     'the value of a new record that gives none: a value of the type, `@now`, `@today`, or `@request.auth.<name>`',

@@ -92,6 +92,8 @@ export interface Field extends CatalogField {
   readonly was?: string;
   /** The author wrote `index: false`. */
   readonly noIndex?: true;
+  /** A string is stored in lower case. */
+  readonly lower?: boolean;
   /** Never written through the API (`created_at`, `email`, `size`…). */
   readonly readOnly: boolean;
 }

@@ -41,10 +41,12 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
     index,
     was,
     ...(search && { search }),
+    ...(shape.lower && { lower: true }),
     readOnly,
     ...(column !== undefined && { column }),
   };
-  if (search && !isText(type)) place.report(searchOf(type, place));
+  for (const key of ['search', 'lower'] as const)
+    if (shape[key] && !isText(type)) place.report(notOfStrings(key, type, place));
   const digits = readDigits(shape, place);
   const bounds = readBounds(shape, place);
   const allowed = readEnum(shape, bounds, place);
@@ -88,10 +90,10 @@ export function readUnique({ unique = false }: Pick<FieldShape, 'unique'>): Pick
 const isIndexed = ({ unique, uniqueWithin, index }: Pick<Field, 'unique' | 'uniqueWithin' | 'index'>): boolean =>
   unique || uniqueWithin !== undefined || index;
 
-const searchOf = (type: string, { path }: FieldPlace): Finding => ({
-  code: 'search_of_type',
-  message: `\`search\` is for string fields, found ${type}`,
-  path: [...path, 'search'],
+const notOfStrings = (key: 'search' | 'lower', type: string, { path }: FieldPlace): Finding => ({
+  code: `${key}_of_type`,
+  message: `\`${key}\` is for string fields, found ${type}`,
+  path: [...path, key],
 });
 
 function checkIndexable(
@@ -159,7 +161,10 @@ function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: Fiel
   }
   const values: (string | number)[] = [];
   shape.enum.forEach((raw, i) => {
-    const { value, error } = kind.fromJson(raw, bounds) as { value?: string | number; error?: { detail: string } };
+    const { value, error } = kind.fromJson(raw, { ...bounds, lower: shape.lower ?? false }) as {
+      value?: string | number;
+      error?: { detail: string };
+    };
     const at = [...path, 'enum', i];
     if (error !== undefined) {
       const message = `not a value of this field: ${error.detail}, found ${found(raw)}`;
