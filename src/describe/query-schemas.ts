@@ -39,7 +39,7 @@ const intSchema = ({ min, max }: IntRange): Json => ({ type: 'integer', minimum:
 
 export const queryBody: Shape = (scope) => {
   const { relations } = collectionIn(scope);
-  return closed({
+  const properties: Json = {
     ...FILTERED,
     limit: intSchema(PAGE_LIMIT),
     cursor: {
@@ -54,7 +54,8 @@ export const queryBody: Shape = (scope) => {
       type: 'boolean',
       description: 'Each record carries `can`: whether you may update and delete it.',
     },
-  });
+  };
+  return closed(properties, { examples: [{ sort: ['-id'], limit: PAGE_LIMIT.default }] });
 };
 
 function expandSchema(relations: readonly Relation[], scope: OperationScope): Json {
@@ -95,8 +96,8 @@ const QUERY_PAGE: Json = object(
 
 // ---------------------------------------------------------------- aggregates
 
-export const aggregateBody: Shape = () =>
-  closed({
+export const aggregateBody: Shape = (scope) => {
+  const properties: Json = {
     filter: FILTERED.filter,
     params: FILTERED.params,
     group_by: {
@@ -117,7 +118,11 @@ export const aggregateBody: Shape = () =>
       description: 'Names of groups and measures, `-` before one that is descending.',
     },
     limit: intSchema(AGGREGATE_LIMIT),
-  });
+  };
+  const few = [...collectionIn(scope).fields.values()].find((field) => field.enum !== undefined);
+  const groups = few === undefined ? {} : { group_by: [few.name] };
+  return closed(properties, { examples: [{ ...groups, measures: { records: 'count' } }] });
+};
 
 /** The members of a row are those that were asked for. */
 export const aggregateRows: Shape = (scope) =>

@@ -102,6 +102,16 @@ function inBrowser(service: TestService): void {
       expect(await send('read_documents', { 'id (path)': 'no-id' })).toMatch(/^404 /);
     });
 
+    test('the examples of queries and aggregates succeed as they are', async () => {
+      for (const id of ['query_documents', 'aggregate_documents', 'query_teams', 'aggregate_teams']) {
+        expect(await send(id, {})).toMatch(/^200 /);
+      }
+      expect(await shown('query_documents', '.answer .content')).toContain('"next_cursor": null');
+      expect(JSON.parse(await shown('aggregate_documents', '.answer .content')).data).toEqual([
+        { status: 'draft', records: 1 },
+      ]);
+    });
+
     test('the page finds operations by words', async () => {
       const visible = await page.evaluate(`(() => {
         const search = document.getElementById('search');

@@ -7,6 +7,7 @@ export interface ShownSchema {
   readonly description?: string;
   readonly enum?: readonly unknown[];
   readonly default?: unknown;
+  readonly examples?: readonly unknown[];
   readonly oneOf?: readonly ShownSchema[];
   readonly allOf?: readonly ShownSchema[];
   readonly items?: ShownSchema;

@@ -17,6 +17,7 @@ export function exampleValue(given: ShownSchema, document: ApiDocument, use: Use
   const schema = resolved(given, document);
   const of = (part: ShownSchema, inside = depth): unknown => exampleValue(part, document, use, name, inside);
   const { oneOf, allOf, items, properties, required = [] } = schema;
+  if (schema.examples !== undefined) return schema.examples[0];
   if (schema.default !== undefined) return schema.default;
   if (schema.enum !== undefined) return schema.enum[0];
   if (oneOf !== undefined) return of(oneOf[0]!);
