@@ -26,6 +26,7 @@ type AuditEvent =
   | 'oauth_failed'
   | 'roles_changed'
   | 'file_link_made'
+  | 'explained'
   | 'user_added'
   | 'user_deleted'
   | 'user_disabled'

@@ -58,6 +58,14 @@ export interface AuthParts {
   readonly onMail?: ((mail: Mail) => void) | undefined;
 }
 
+export interface ExplainedQuestion {
+  readonly subject: string | undefined;
+  readonly client: RequestClient;
+  readonly collection: string;
+  readonly action: string;
+  readonly record: string | undefined;
+}
+
 const PRUNE_EVERY_MS = 600_000;
 
 interface AuthMembers extends AccountParts {
@@ -124,6 +132,17 @@ export class Auth {
   /** Records a link to a file's content: every holder of the link can read the file. */
   async fileLinkMade({ id: userId, sessionId }: Caller, file: string, client: RequestClient): Promise<void> {
     await recordAudit(this.#members.db, { event: 'file_link_made', userId, sessionId, client, detail: { file } });
+  }
+
+  /** Counts a question about a decision against the limit of its asker. Throws `rate_limited`. */
+  countQuestion({ id }: Caller): Promise<void> {
+    return this.#members.limiter.question(id);
+  }
+
+  /** Records a question about a decision. `subject`: the user whom it is about; undefined: it is not about a user. */
+  async explained(asker: Caller, { subject, client, ...detail }: ExplainedQuestion): Promise<void> {
+    const { id: actorId, sessionId } = asker;
+    await recordAudit(this.#members.db, { event: 'explained', userId: subject, actorId, sessionId, client, detail });
   }
 
   async close(): Promise<void> {

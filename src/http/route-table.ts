@@ -51,8 +51,8 @@ export class RouteTable {
 
   match(method: string, path: string): Match {
     const segments = path.split('/');
-    // `/api/auth/login` is not the record `login` of a collection `auth`.
-    const isReserved = RESERVED_COLLECTIONS.includes(segments[2] ?? '');
+    // `/api/auth/login` is not the record `login` of a collection `auth`, and no collection begins with `_`.
+    const isReserved = segments[2]?.startsWith('_') || RESERVED_COLLECTIONS.includes(segments[2] ?? '');
     const matching: TableEntry[] = [];
     for (const entry of this.#entries.get(segments.length) ?? []) {
       // `query` in `/api/posts/query` is not the id of a record, for any method.

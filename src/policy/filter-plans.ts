@@ -56,20 +56,20 @@ export class FilterPlans {
 /** A checked filter, and its lowered conditions. */
 export class FilterPlan {
   readonly plan: RequestPlan;
-  readonly #checked: Checked;
+  readonly checked: Checked;
   readonly #catalog: Catalog;
   /** The latest last. */
   readonly #lowered: LoweredFilter[] = [];
 
   constructor(checked: Checked, catalog: Catalog) {
     this.plan = requestPlanOf(checked);
-    this.#checked = checked;
+    this.checked = checked;
     this.#catalog = catalog;
   }
 
   /** Values of which each is that of the belongs_to in every record that it finds. */
   pins(relation: string): readonly Pin[] {
-    return provenPins(this.#checked, relation);
+    return provenPins(this.checked, relation);
   }
 
   lowered({ signature, states, decided }: Binding, visibility: Visibility): LoweredFilter {

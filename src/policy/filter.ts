@@ -148,6 +148,15 @@ export class Filter {
     });
   }
 
+  get params(): Params {
+    return this.#params;
+  }
+
+  /** The checked tree, for explanations. */
+  get checked(): Checked {
+    return this.#plan.checked;
+  }
+
   /** Returns true if all matching records have one value of the belongs_to. */
   requires(relation: string): boolean {
     return this.#plan.pins(relation).some((pin) => {

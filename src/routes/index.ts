@@ -3,6 +3,7 @@ import type { Route } from '../http/route.ts';
 import { authRoutes } from './auth/index.ts';
 import { batchRecords } from './batch/batch.ts';
 import type { DescribedRoute } from './define-route.ts';
+import { explainDecision } from './explain/explain-decision.ts';
 import { fileRoutes } from './files/index.ts';
 import { aggregateRecords } from './records/aggregate.ts';
 import { readCapabilities } from './records/capabilities.ts';
@@ -33,6 +34,7 @@ export const routes: readonly DescribedRoute[] = [
   readCapabilities,
   dryRunWrite,
   batchRecords,
+  explainDecision,
   healthz,
   readyz,
   metrics,

@@ -113,9 +113,9 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     expect(given.lines).toContain('  after the write: denied because `@record.owner = @request.auth.id` is false');
     const published = JSON.stringify({ status: 'published' });
     const taken = await documentOf('documents', 'update', '--record', foreign, '--set', published);
-    expect([taken.allowed, taken.decided_by, taken.rules[1].value]).toEqual([true, 1, true]);
+    expect([taken.allowed, taken.decided_by, taken.rules[1].value]).toEqual([true, 1, 'true']);
     const unchanged = await documentOf('documents', 'update', '--record', foreign);
-    expect([unchanged.allowed, unchanged.decided_by, unchanged.rules[1].value]).toEqual([false, null, false]);
+    expect([unchanged.allowed, unchanged.decided_by, unchanged.rules[1].value]).toEqual([false, null, 'false']);
   });
 
   test.skipIf(skip)('the printed statement of an update decides and writes', async () => {
@@ -168,7 +168,7 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     const other = await explained('documents', 'read', '--as', EMAIL, '--record');
     expect([other.code, other.stderr]).toEqual([
       2,
-      'bylaw explain: --record needs the id of a record; only a create has none\n',
+      'bylaw explain: --record: expected the id of a record; only a create has none\n',
     ]);
   });
 
@@ -209,12 +209,13 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     expect(residual).toBe('depends');
     const leaf = { absent: null, element: null };
     const text = '@record.owner = @request.auth.id';
-    const owned = { ...leaf, text, offset: 0, length: text.length, value: false, left: ben, right: ada };
+    const owned = { ...leaf, text, offset: 0, length: text.length, value: 'false', left: ben, right: ada };
     expect(rules[0]).toEqual({
       roles: [],
       when: text,
       residual: 'depends',
-      value: false,
+      value: 'false',
+      withheld: false,
       reasons: [`denied because \`${text}\` is false`, `denied because \`${text}\` is false`],
       leaves: [
         { ...owned, of: 'stored' },
@@ -223,13 +224,13 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     });
     const [next, before, ...elements] = rules[1].leaves;
     expect([next.offset, next.left, next.right, next.of]).toEqual([0, 'published', 'published', null]);
-    expect([before.offset, before.left, before.value]).toEqual([31, 'draft', true]);
+    expect([before.offset, before.left, before.value]).toEqual([31, 'draft', 'true']);
     const byElement = new Map(elements.map((each: { element: string }) => [each.element, each]));
     expect(byElement.get(`memberships ${members[1]}`)).toEqual({
       text: 'm.user = @request.auth.id',
       offset: null,
       length: 25,
-      value: true,
+      value: 'true',
       left: ada,
       right: ada,
       absent: null,
@@ -282,11 +283,17 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
       return stderr.trim();
     };
     expect(await message('update', '--record', own, '--set', '[1]')).toBe(
-      'bylaw explain: --set: expected a JSON object such as \'{"status":"draft"}\', found `[1]`',
+      'bylaw explain: --set: expected a JSON object such as {"status": "draft"}',
     );
-    expect(await message('list', '--set', '{}')).toBe('bylaw explain: --set is for create and update, not for list');
-    expect(await message('update', '--set', '{}')).toContain('--set: an update needs --record ID');
-    expect(await message('create', '--set', '{}', '--record', own)).toContain('leave out --record');
+    expect(await message('list', '--set', '{}')).toBe(
+      'bylaw explain: --set: only a create and an update have data, not a list',
+    );
+    expect(await message('update', '--set', '{}')).toBe(
+      'bylaw explain: --record: an update with data needs the id of the record that it changes',
+    );
+    expect(await message('create', '--set', '{}', '--record', own)).toContain(
+      '--record: a create with data has no stored record',
+    );
     expect(await message('update', '--record', own, '--set', '{"title":"12345678901","x":1}')).toMatch(
       /--set: \/data\/title: .*\n.*--set: \/data\/x: `documents` has no field `x`/,
     );

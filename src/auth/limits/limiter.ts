@@ -8,7 +8,7 @@ import type { Database } from '../../database/contract.ts';
 import { parseString } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import { QueuePerKey } from '../../queue-per-key.ts';
-import type { Limits } from '../../schema/model/model.ts';
+import type { Limits, Rate } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, text } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
@@ -35,6 +35,8 @@ export interface Limiter {
   redeem(client: RequestClient): Promise<void>;
   /** Counts a request for a mail to `email`. */
   mail(client: RequestClient, email: string): Promise<void>;
+  /** Counts a question about a decision. */
+  question(principal: string): Promise<void>;
   prune(): Promise<void>;
 }
 
@@ -43,6 +45,9 @@ const KNOWN_DAYS = 30;
 /** Password checks that each network, and each account, may have under way and waiting on this node. */
 const PASSWORD_CHECKS = { running: 4, waiting: 64 };
 
+/** Questions about decisions that a principal may ask. */
+const QUESTIONS: Rate = { points: 10, window: 1 };
+
 const NO_ATTEMPT: Attempt = { failed: async () => {}, succeeded: async () => {} };
 const UNLIMITED: Limiter = {
   passwordAttempt: (_email, _client, work) => work(NO_ATTEMPT),
@@ -50,6 +55,7 @@ const UNLIMITED: Limiter = {
   refresh: async () => {},
   redeem: async () => {},
   mail: async () => {},
+  question: async () => {},
   prune: async () => {},
 };
 
@@ -75,6 +81,7 @@ class DatabaseLimiter implements Limiter {
   readonly #db: Database;
   readonly #passwordChecks = new QueuePerKey(PASSWORD_CHECKS, tooManyAtOnce);
   readonly #counters: Readonly<Record<CounterName, AttemptCounter>>;
+  readonly #questions: AttemptCounter;
 
   constructor(db: Database, limits: Limits) {
     this.#db = db;
@@ -83,6 +90,7 @@ class DatabaseLimiter implements Limiter {
       new AttemptCounter(db, name, limits[limit]),
     ]);
     this.#counters = Object.fromEntries(counters);
+    this.#questions = new AttemptCounter(db, 'explain', QUESTIONS);
   }
 
   /**
@@ -138,6 +146,10 @@ class DatabaseLimiter implements Limiter {
     if (spent <= Math.ceil(this.#counters['reset-account'].points / 2))
       await this.#counters['reset-account'].spend(account);
     else await this.#counters['reset-account'].check(account);
+  }
+
+  async question(principal: string): Promise<void> {
+    await this.#questions.spend(principal);
   }
 
   async prune(): Promise<void> {

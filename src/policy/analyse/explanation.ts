@@ -48,8 +48,11 @@ export interface Clause {
   readonly sides?: { readonly left: unknown; readonly right: unknown };
   readonly parts: readonly Clause[];
 }
-export interface Situation {
+export interface Situation extends ClauseSituation {
   readonly policy: Policy;
+}
+export interface ClauseSituation {
+  readonly policy: Pick<Policy, 'checked' | 'text' | 'source'>;
   readonly request: PolicyRequest;
   readonly record: Row;
   /**
@@ -86,7 +89,8 @@ export function explain(situation: Situation): Explanation {
   };
 }
 
-function clauseOf(situation: Situation): Clause {
+/** The value of every clause, of a rule or of a filter. */
+export function clauseOf(situation: ClauseSituation): Clause {
   return new Evaluation(situation).clause(situation.policy.checked, new Map());
 }
 
@@ -102,8 +106,8 @@ export function requestedId(
 }
 
 /** Returns the request's value as sent. */
-function requestValue({ source, name }: RequestOperand, { auth, query, data }: PolicyRequest): unknown {
-  const holder: Row | null | undefined = { auth, query, data, param: undefined }[source];
+function requestValue({ source, name }: RequestOperand, { auth, query, data, params }: PolicyRequest): unknown {
+  const holder: Row | null | undefined = { auth, query, data, param: params }[source];
   return holder == null ? undefined : own(holder, name);
 }
 
@@ -145,9 +149,9 @@ type FoundValue = { readonly value: Scalar | readonly (Scalar | undefined)[] } |
 type FoundRow = BoundRow | { readonly absent: string };
 
 class Evaluation {
-  readonly #situation: Situation;
+  readonly #situation: ClauseSituation;
 
-  constructor(situation: Situation) {
+  constructor(situation: ClauseSituation) {
     this.#situation = situation;
   }
 

@@ -57,6 +57,9 @@ export function mayAssignSome(schema: Schema, auth: Row): boolean {
   return rolesOf(auth).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
 }
 
+/** True if the caller has the role that may see and assign all. */
+export const isAdministrator = (auth: Row): boolean => rolesOf(auth).includes('admin');
+
 const rolesOf = (user: Row): readonly string[] => (Array.isArray(user.roles) ? user.roles : []);
 
 function mayAssign(schema: Schema, access: AccessContext, role: string): boolean {

@@ -1,10 +1,10 @@
 /** A trace as lines of text: the verdict, then its reasons, then the statement. */
-import type { Clause } from '../../policy/analyse/explanation.ts';
-import type { Action, PolicyRequest } from '../../policy/types.ts';
+import type { Clause } from '../policy/analyse/explanation.ts';
+import type { Action, PolicyRequest } from '../policy/types.ts';
 import type { MemberTrace, RuleTrace, Trace } from './trace.ts';
 
 export function printTrace(trace: Trace): readonly string[] {
-  const { question, residual, rules, members, statement, missing } = trace;
+  const { question, residual, rules, members, statement, missing, filter } = trace;
   const { action, collection, request, record } = question;
   const of = record === undefined ? '' : ` ${record.id}`;
   const values = statement?.params.map((value, i) => `  $${i + 1} = ${JSON.stringify(value)}`) ?? [];
@@ -15,6 +15,7 @@ export function printTrace(trace: Trace): readonly string[] {
     ...missing.map((each) => `not in the data: ${each}`),
     ...rules.flatMap(ruleLines),
     ...memberLines(members, action),
+    ...(filter === undefined ? [] : ['', `filter: ${filter.text}`, ...clauseLines(filter.clause, 1)]),
     ...(statement === undefined
       ? []
       : ['', 'SQL:', ...indented(statement.sql.split('\n')), ...values, '', 'plan:', ...indented(statement.plan)]),
@@ -29,12 +30,15 @@ const BY_REQUEST = {
   depends: 'it depends on the record',
 };
 
-function verdictText({ verdict, rules, members, decidedBy, question }: Trace): string {
+function verdictText({ verdict, rules, members, decidedBy, question, filter }: Trace): string {
   if (question.request.auth === null) return 'denied: no caller is signed in; name one with --as EMAIL';
   if (rules.length === 0) return 'denied: the action has no rule';
   const isAboutRecord = question.record !== undefined || question.data !== undefined;
   if (!isAboutRecord) return BY_REQUEST[verdict];
-  if (verdict === 'allow') return `allowed by rule ${decidedBy! + 1}`;
+  if (verdict === 'allow') {
+    const isLeftOut = filter !== undefined && filter.clause.value !== true;
+    return `allowed by rule ${decidedBy! + 1}${isLeftOut ? ', but left out by the filter' : ''}`;
+  }
   if (decidedBy === undefined) return rules.length === 1 ? 'denied by the only rule' : 'denied: no rule allows it';
   const refused = members.filter((member) => member.isSet && member.verdict === 'deny').map(({ name }) => name);
   return `denied: rule ${decidedBy + 1} allows the record, but not to set ${refused.join(', ')}`;
@@ -50,13 +54,14 @@ const POSSIBLE: Readonly<Record<Action, string>> = {
 };
 
 /** The status of the HTTP response, with its reason where the verdict does not give it. */
-function statusText({ status, verdict, residual, question, missing }: Trace): string {
+function statusText({ status, verdict, residual, question, missing, filter }: Trace): string {
   const { action, record, data } = question;
   if (status === undefined) return POSSIBLE[action];
   if (missing.length > 0 && status !== 401) return `${status} with valid data, 422 for these`;
   if (action === 'list' && status === 200) {
     if (record === undefined) return verdict === 'depends' ? POSSIBLE.list : '200';
-    return verdict === 'deny' ? '200 without the record' : '200 with the record';
+    const isFound = verdict === 'allow' && (filter === undefined || filter.clause.value === true);
+    return isFound ? '200 with the record' : '200 without the record';
   }
   if (status === 404) return '404: the caller may not read the record, so it looks as if there were none';
   const isAboutRecord = record !== undefined || data !== undefined;
@@ -65,7 +70,7 @@ function statusText({ status, verdict, residual, question, missing }: Trace): st
 
 function callerText({ auth }: PolicyRequest): string {
   if (auth === null) return 'nobody';
-  return `${auth.email} (roles: ${(auth.roles as string[]).join(', ') || 'none'})`;
+  return `${auth.email ?? auth.id ?? 'a caller without an account'} (roles: ${(auth.roles as string[]).join(', ') || 'none'})`;
 }
 
 const LEFT = { depends: 'a condition on the record', allow: 'true', deny: 'false or unknown' };

@@ -1,8 +1,11 @@
-/** A trace as the document that `bylaw explain --json` prints. */
-import type { Clause, Explanation } from '../../policy/analyse/explanation.ts';
+/** A trace as the document that `POST /api/_explain` sends and `bylaw explain --json` prints. */
+import type { Clause, Explanation } from '../policy/analyse/explanation.ts';
+import type { FilterTrace } from './filter-trace.ts';
 import type { RuleTrace, Trace } from './trace.ts';
 
 type ThreeValued = boolean | null;
+/** null: no record is given, or the rule is withheld. */
+type LeafValue = 'true' | 'false' | 'unknown' | null;
 
 export interface TraceDocument {
   readonly data: {
@@ -19,7 +22,16 @@ export interface TraceDocument {
     readonly sql: string | null;
     readonly params: readonly unknown[];
     readonly plan: readonly string[];
+    /** The values that a create without data lacks. */
+    readonly missing: readonly string[];
+    /** The filter of a list, for the record; null if none is given. */
+    readonly filter: FilterDocument | null;
   };
+}
+
+interface FilterDocument {
+  readonly value: LeafValue;
+  readonly leaves: readonly Omit<LeafDocument, 'of'>[];
 }
 
 interface RuleDocument {
@@ -28,8 +40,10 @@ interface RuleDocument {
   /** The author's text; null for a rule with roles only. */
   readonly when: string | null;
   readonly residual: 'allow' | 'deny' | 'depends';
-  /** null: unknown, or no record is given. A rule of an update without `@next` is about both records. */
-  readonly value: ThreeValued;
+  /** A rule of an update without `@next` is about both records. */
+  readonly value: LeafValue;
+  /** The rule reads what the asker may not see: it has no value, reasons and leaves. */
+  readonly withheld: boolean;
   readonly reasons: readonly string[];
   readonly leaves: readonly LeafDocument[];
 }
@@ -39,7 +53,7 @@ interface LeafDocument {
   /** UTF-16 units from the start of `when`; null for roles, and for the body of a named condition. */
   readonly offset: number | null;
   readonly length: number;
-  readonly value: ThreeValued;
+  readonly value: LeafValue;
   /** The sides of a comparison; null if there is none, or the side is null. */
   readonly left: unknown;
   readonly right: unknown;
@@ -61,37 +75,56 @@ interface MemberDocument {
 
 const ALLOWED = { allow: true, deny: false, depends: null };
 
-export function traceDocument(trace: Trace): TraceDocument {
-  const { statement } = trace;
+type IsWithheld = (rule: RuleTrace) => boolean;
+
+/** @param isWithheld from an asker who lacks the role `admin`: rules that may read what they may not. Default: none. */
+export function traceDocument(trace: Trace, isWithheld?: IsWithheld): TraceDocument {
+  const hides = isWithheld ?? (() => false);
+  const isPart = trace.rules.some(hides);
+  const { filter } = trace;
+  // The statement says what the request leaves of each rule.
+  const statement = isPart ? undefined : trace.statement;
   return {
     data: {
       allowed: ALLOWED[trace.verdict],
       status: trace.status ?? null,
-      decided_by: trace.decidedBy ?? null,
+      decided_by: isPart ? null : (trace.decidedBy ?? null),
       residual: trace.residual,
-      rules: trace.rules.map(ruleDocument),
+      rules: trace.rules.map((rule) => ruleDocument(rule, hides(rule))),
       members: trace.members.map((member) => ({
         name: member.name,
         when: member.text,
         allowed: ALLOWED[member.verdict],
-        reasons: member.rules.flatMap(({ explanations }) => explanations.map(({ sentence }) => sentence)),
+        reasons: member.rules
+          .filter((rule) => !hides(rule))
+          .flatMap(({ explanations }) => explanations.map(({ sentence }) => sentence)),
       })),
       sql: statement?.sql ?? null,
       params: statement?.params ?? [],
-      plan: statement?.plan ?? [],
+      // The planner's estimates are about rows that the asker may not see.
+      plan: isWithheld === undefined ? (statement?.plan ?? []) : [],
+      missing: trace.missing,
+      filter: filter === undefined ? null : filterDocument(filter),
     },
   };
 }
 
-function ruleDocument({ parts, residual, explanations }: RuleTrace): RuleDocument {
+const filterDocument = ({ clause }: FilterTrace): FilterDocument => ({
+  value: leafValue(clause.value),
+  leaves: leafDocuments(clause, null),
+});
+
+function ruleDocument({ parts, residual, explanations }: RuleTrace, withheld: boolean): RuleDocument {
   const { roles, when = null } = parts;
+  if (withheld) return { roles, when, residual: 'depends', value: null, withheld, reasons: [], leaves: [] };
   const [first, second] = explanations;
   const sides = second === undefined ? ([null] as const) : (['stored', 'written'] as const);
   return {
     roles,
     when,
     residual,
-    value: first === undefined ? null : conjunctionOf(explanations),
+    value: first === undefined ? null : leafValue(conjunctionOf(explanations)),
+    withheld,
     reasons: explanations.map(({ sentence }) => sentence),
     leaves: explanations.flatMap(({ clause }, i) =>
       leafDocuments(clause, null).map((leaf) => ({ ...leaf, offset: within(when, leaf.offset), of: sides[i]! })),
@@ -99,21 +132,24 @@ function ruleDocument({ parts, residual, explanations }: RuleTrace): RuleDocumen
   };
 }
 
+const leafValue = (value: boolean | undefined): LeafValue =>
+  value === undefined ? 'unknown' : value ? 'true' : 'false';
+
 /** The roles follow the author's text. */
 const within = (when: string | null, offset: number | null): number | null =>
   when === null || offset === null || offset >= when.length ? null : offset;
 
 /** Kleene's `and`. */
-function conjunctionOf(explanations: readonly Explanation[]): ThreeValued {
+function conjunctionOf(explanations: readonly Explanation[]): boolean | undefined {
   const values = explanations.map(({ clause }) => clause.value);
   if (values.includes(false)) return false;
-  return values.includes(undefined) ? null : true;
+  return values.includes(undefined) ? undefined : true;
 }
 
 function leafDocuments(clause: Clause, within: string | null): readonly Omit<LeafDocument, 'of'>[] {
   const element = clause.element ?? within;
   if (clause.parts.length > 0) return clause.parts.flatMap((part) => leafDocuments(part, element));
-  const { text, offset = null, value = null, absent = null, sides } = clause;
+  const { text, offset = null, absent = null, sides } = clause;
   const [left, right] = [sides?.left ?? null, sides?.right ?? null];
-  return [{ text, offset, length: text.length, value, left, right, absent, element }];
+  return [{ text, offset, length: text.length, value: leafValue(clause.value), left, right, absent, element }];
 }

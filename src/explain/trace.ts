@@ -2,18 +2,20 @@
  * The answer to a question: the verdict, the value of every clause of every rule, and the statement
  * that the records room runs, with its plan.
  */
-import { ConfigError } from '../../config.ts';
-import { decide, type Permit } from '../../policy/access.ts';
-import { type Explanation, explain, requestedId, type Situation } from '../../policy/analyse/explanation.ts';
-import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
-import type { Action, Policy, PolicyRequest, Row, RuleParts, Verdict } from '../../policy/types.ts';
-import { heldBy, loadRelated } from '../../records/relations/related.ts';
-import { scopeOf, tenantOf } from '../../records/scope.ts';
-import { plannedCreate, plannedInsertion, plannedStatement, plannedUpdate } from '../../records/write/planned-write.ts';
-import type { Writing } from '../../records/write/written-row.ts';
-import type { MemberAction } from '../../schema/model/model.ts';
-import { type Sql, sql, uuid } from '../../sql.ts';
+import { decide, type Permit } from '../policy/access.ts';
+import { type Explanation, explain, type Situation } from '../policy/analyse/explanation.ts';
+import { policyNeedsOf } from '../policy/analyse/policy-needs.ts';
+import type { Action, Policy, PolicyRequest, Row, RuleParts, Verdict } from '../policy/types.ts';
+import { type ErrorDetail, Problem } from '../problem.ts';
+import { heldBy, loadRelated } from '../records/relations/related.ts';
+import { scopeOf, tenantOf } from '../records/scope.ts';
+import { plannedCreate, plannedInsertion, plannedStatement, plannedUpdate } from '../records/write/planned-write.ts';
+import type { Writing } from '../records/write/written-row.ts';
+import type { MemberAction } from '../schema/model/model.ts';
+import { type Sql, sql, uuid } from '../sql.ts';
+import { type FilterTrace, filterTraceOf } from './filter-trace.ts';
 import { accessOf, type Question } from './question.ts';
+import { requestedIn } from './requested-records.ts';
 
 export interface Trace {
   readonly question: Question;
@@ -30,9 +32,11 @@ export interface Trace {
   readonly statement: StatementTrace | undefined;
   /** The values that a create without data lacks, such as `/data/title: required`. */
   readonly missing: readonly string[];
+  /** Given for the filter of a list. */
+  readonly filter: FilterTrace | undefined;
 }
 
-export interface RuleTrace {
+export interface RuleTrace extends Pick<Policy, 'checked'> {
   readonly text: string;
   readonly parts: RuleParts;
   readonly residual: Verdict;
@@ -69,7 +73,7 @@ interface Subject {
   readonly missing?: readonly string[];
 }
 
-/** Throws ConfigError if the data of the write is invalid. */
+/** Throws `validation_failed` if the data of the write is invalid. */
 export async function traceOf(question: Question): Promise<Trace> {
   const { collection, action, request } = question;
   const subject = await subjectOf(question);
@@ -93,6 +97,7 @@ export async function traceOf(question: Question): Promise<Trace> {
     members,
     statement: await statementTrace(question, permit, subject),
     missing: subject?.missing ?? [],
+    filter: await filterTraceOf(question),
   };
 }
 
@@ -122,7 +127,7 @@ async function statusOf(
 
 /** An update without data changes nothing; a create with a record creates its copy now. */
 async function subjectOf(question: Question): Promise<Subject | undefined> {
-  const { store, collection, action, record, data } = question;
+  const { store, q, collection, action, record, data } = question;
   const access = accessOf(question);
   if (action === 'create' && data !== undefined) {
     const { written, writing, errors } = plannedCreate({ access }, NO_ID, data);
@@ -134,11 +139,15 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
   const tenant = tenantOf(collection, record);
   if (action === 'create')
     return {
-      record: { ...record, ...(await heldBy({ store, q: store.db, tenant }, collection.name, record)) },
+      record: { ...record, ...(await heldBy({ store, q, tenant }, collection.name, record)) },
       isCreated: true,
     };
   if (action !== 'update') return { record };
-  const planned = await store.db.transaction((q) => plannedUpdate({ store, q, access, tenant }, record, data ?? {}));
+  const limitMs = store.schema.limits.queryTime * 1000;
+  const planned = await store.db.transaction(
+    (tx) => plannedUpdate({ store, q: tx, access, tenant }, record, data ?? {}),
+    { limitMs },
+  );
   rejectErrors(planned.errors);
   return { record, written: planned.written, writing: planned.writing };
 }
@@ -146,18 +155,18 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
 /** The id of a record that is not stored. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-function rejectErrors(errors: readonly { readonly pointer?: string; readonly detail: string }[]): void {
-  if (errors.length > 0) throw new ConfigError(errors.map(({ pointer, detail }) => `--set: ${pointer}: ${detail}`));
+function rejectErrors(errors: readonly ErrorDetail[]): void {
+  if (errors.length > 0) throw new Problem('validation_failed', 'the data is not valid', { errors });
 }
 
 // ---------------------------------------------------------------- rules
 
 async function ruleTrace(question: Question, rule: Policy, subject: Subject | undefined): Promise<RuleTrace> {
   const { verdict: residual } = rule.specialise(question.request);
-  const { text, parts } = rule;
-  if (subject === undefined) return { text, parts, residual, allowed: undefined, explanations: [] };
+  const { text, parts, checked } = rule;
+  if (subject === undefined) return { checked, text, parts, residual, allowed: undefined, explanations: [] };
   const explanations = await explanationsOf(question, rule, subject);
-  return { text, parts, residual, allowed: explanations.every(({ allowed }) => allowed), explanations };
+  return { checked, text, parts, residual, allowed: explanations.every(({ allowed }) => allowed), explanations };
 }
 
 async function explanationsOf(question: Question, rule: Policy, subject: Subject): Promise<readonly Explanation[]> {
@@ -170,18 +179,15 @@ async function explanationsOf(question: Question, rule: Policy, subject: Subject
   return [await asked({ record }), await asked({ record: written, isWritten: true })];
 }
 
-function relatedOf({ store, collection, request }: Question, rule: Policy, subject: Subject) {
+function relatedOf({ store, q, collection, request }: Question, rule: Policy, subject: Subject) {
   const { record, written, isCreated = false } = subject;
-  const { record: needs, requested: operands } = policyNeedsOf(rule.checked);
-  const requested = operands.flatMap(({ operand, needs: inner }) => {
-    const id = requestedId(operand, request);
-    return id === undefined ? [] : [{ ...id, needs: inner }];
-  });
+  const needs = policyNeedsOf(rule.checked);
+  const requested = requestedIn(needs, request);
   const rows = isCreated
     ? { written: record, without: String(record.id) }
     : { stored: record, ...(written && { written }) };
   const tenant = tenantOf(collection, record);
-  return loadRelated({ store, q: store.db, tenant }, { collection: collection.name, ...rows, needs, requested });
+  return loadRelated({ store, q, tenant }, { collection: collection.name, ...rows, needs: needs.record, requested });
 }
 
 /** The fields and belongs_to with own rules for the action. */
@@ -216,10 +222,9 @@ async function statementTrace(
   permit: Permit,
   subject: Subject | undefined,
 ): Promise<StatementTrace | undefined> {
-  const { store } = question;
   if (permit.verdict !== 'depends') return undefined;
   const statement = tracedStatement(question, permit, subject);
-  const plan = await store.db.rows(sql`EXPLAIN ${statement}`, { lane: 'slow' });
+  const plan = await question.q.rows(sql`EXPLAIN ${statement}`);
   return { sql: laidOut(statement.text), params: statement.values, plan: plan.map(([line]) => String(line)) };
 }
 

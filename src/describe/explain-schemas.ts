@@ -1,0 +1,92 @@
+/** JSON Schemas of a question about a decision, and of its answer. */
+import { ACTIONS } from '../policy/types.ts';
+import { closed, type Json, object, type Shape, TEXT } from './operation.ts';
+
+const ACTION: Json = { type: 'string', enum: ACTIONS };
+const BOOL_OR_NULL: Json = { type: ['boolean', 'null'] };
+const INT_OR_NULL: Json = { type: ['integer', 'null'] };
+const TEXT_OR_NULL: Json = { type: ['string', 'null'] };
+const TEXT_LIST: Json = { type: 'array', items: TEXT };
+const VALUE: Json = { enum: ['true', 'false', 'unknown', null], description: 'null: no record was asked about.' };
+const RESIDUAL: Json = { enum: ['allow', 'deny', 'depends'], description: 'By the request alone.' };
+
+export const explainRequest: Shape = ({ define, schema }) =>
+  define('ExplainRequest', {
+    ...object(
+      {
+        collection: { type: 'string', enum: [...schema.collections.keys()] },
+        action: ACTION,
+        as: {
+          description:
+            'The caller: an email, an id, `guest`, the id of a key, or one who is made up. Default: the asker.',
+          anyOf: [
+            TEXT,
+            closed({ key: TEXT }, { required: ['key'] }),
+            { type: 'object', required: ['roles'], properties: { roles: TEXT_LIST } },
+          ],
+        },
+        id: { ...TEXT_OR_NULL, description: 'The record; null: the record that a create without data makes.' },
+        data: { type: 'object', description: 'Of a create or an update.' },
+        query: {
+          type: 'object',
+          additionalProperties: { anyOf: [TEXT, TEXT_LIST] },
+          description: 'The query string, as policies see it. It filters nothing.',
+        },
+        filter: { ...TEXT, description: 'Of a list: judged for the record, on what the caller may read.' },
+        params: { type: 'object' },
+      },
+      ['as', 'id', 'data', 'query', 'filter', 'params'],
+    ),
+  });
+
+const LEAF_SHAPE = {
+  text: TEXT,
+  offset: { ...INT_OR_NULL, description: 'In `when`, in UTF-16 units; null outside of it.' },
+  length: { type: 'integer' },
+  value: VALUE,
+  left: { description: 'The left side of a comparison, if there is one.' },
+  right: {},
+  absent: { ...TEXT_OR_NULL, description: 'What was null, if the value is unknown.' },
+  element: { ...TEXT_OR_NULL, description: 'The element of a to-many relation.' },
+};
+
+export const explainAnswer: Shape = ({ define }) => {
+  const written = { enum: ['stored', 'written', null], description: 'Of an update whose rule does not name `@next`.' };
+  const leaf = define('ExplainedLeaf', object({ ...LEAF_SHAPE, of: written }));
+  const rule = define(
+    'ExplainedRule',
+    object({
+      roles: TEXT_LIST,
+      when: TEXT_OR_NULL,
+      residual: RESIDUAL,
+      value: VALUE,
+      withheld: {
+        type: 'boolean',
+        description: 'The rule may read what the asker may not see; its value, reasons and leaves are left out.',
+      },
+      reasons: TEXT_LIST,
+      leaves: { type: 'array', items: leaf },
+    }),
+  );
+  const member = define(
+    'ExplainedMember',
+    object({ name: TEXT, when: TEXT, allowed: BOOL_OR_NULL, reasons: TEXT_LIST }),
+  );
+  const filter = object({ value: VALUE, leaves: { type: 'array', items: object(LEAF_SHAPE) } });
+  return define(
+    'Explanation',
+    object({
+      allowed: { ...BOOL_OR_NULL, description: 'null: it depends on the record.' },
+      status: { ...INT_OR_NULL, description: 'Of the response; null: it depends on the record.' },
+      decided_by: { ...INT_OR_NULL, description: 'The index of the rule that allows.' },
+      residual: RESIDUAL,
+      rules: { type: 'array', items: rule },
+      members: { type: 'array', items: member },
+      sql: TEXT_OR_NULL,
+      params: { type: 'array' },
+      plan: TEXT_LIST,
+      missing: { ...TEXT_LIST, description: 'The values that a create without data lacks.' },
+      filter: { anyOf: [filter, { type: 'null' }] },
+    }),
+  );
+};

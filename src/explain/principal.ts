@@ -1,0 +1,96 @@
+/** The caller that a question is about: a user, a guest, or one who is made up. */
+import { hintOf, nearest } from '../../grammar/suggest.ts';
+import { scalarOf } from '../policy/scalar-types.ts';
+import type { Row } from '../policy/types.ts';
+import { parseUuid } from '../policy/values.ts';
+import { echo, Problem, pointerPart } from '../problem.ts';
+import type { Store } from '../records/access-context.ts';
+import { findSystem } from '../records/system.ts';
+import { isObject } from '../records/write/input.ts';
+import { effectiveRoles } from '../schema/model/effective-roles.ts';
+import type { Collection, Schema } from '../schema/model/model.ts';
+import { normalEmail } from '../schema/model/normal-email.ts';
+import { sql, text, uuid } from '../sql.ts';
+
+export type ReportAsked = (pointer: string, code: string, detail: string) => undefined;
+
+/** As named in a question. A user is named by email or id; a made-up one is given as policies see it. */
+export type AskedCaller =
+  | { readonly kind: 'user'; readonly name: string }
+  | { readonly kind: 'key'; readonly id: string }
+  | { readonly kind: 'row'; readonly row: Row };
+
+/** The role of callers without an account. Its id, email and fields are absent, so that what compares them is unknown. */
+const GUEST_ROLE = 'guest';
+const GUEST_ROW: Row = { roles: [GUEST_ROLE] };
+
+export function readPrincipal(given: unknown, schema: Schema, report: ReportAsked): AskedCaller | undefined {
+  if (given === GUEST_ROLE) return { kind: 'row', row: GUEST_ROW };
+  if (typeof given === 'string') return { kind: 'user', name: given };
+  if (!isObject(given))
+    return report('/as', 'wrong_type', 'expected an email, an id, `guest`, {"key": id} or {"roles": […], …}');
+  const { key, roles, ...members } = given;
+  if (key !== undefined) {
+    if (typeof key !== 'string') return report('/as/key', 'wrong_type', 'expected the id of a key');
+    return { kind: 'key', id: key };
+  }
+  if (roles === undefined) return report('/as/roles', 'required', 'expected the roles of the caller, such as []');
+  const known = rolesIn(roles, schema, report);
+  const row = membersIn(members, schema.collections.get('users')!, report);
+  return { kind: 'row', row: { ...row, roles: known } };
+}
+
+function rolesIn(given: unknown, schema: Schema, report: ReportAsked): readonly string[] {
+  if (!Array.isArray(given)) {
+    report('/as/roles', 'wrong_type', 'expected a list of roles');
+    return [];
+  }
+  for (const [i, role] of given.entries()) {
+    if (role === GUEST_ROLE || schema.roles.has(role)) continue;
+    const hint = hintOf(nearest(String(role), schema.roles.keys()));
+    report(`/as/roles/${i}`, 'unknown_role', `unknown role \`${echo(String(role))}\`${hint}`);
+  }
+  return given.includes(GUEST_ROLE) ? [GUEST_ROLE] : effectiveRoles(schema, given);
+}
+
+/** A field and a belongs_to as JSON has them. */
+function membersIn(given: Row, users: Collection, report: ReportAsked): Row {
+  const row: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    const type = typeOfMember(users, name);
+    const pointer = `/as/${pointerPart(name)}`;
+    if (type === undefined) {
+      const names = ['id', 'roles', ...users.fields.keys(), ...users.relations.keys()];
+      report(pointer, 'unknown_key', `\`users\` has no field \`${echo(name)}\`${hintOf(nearest(name, names))}`);
+      continue;
+    }
+    const read = value === null ? null : scalarOf(type).readJson(value);
+    if (read === undefined) report(pointer, 'wrong_type', `expected ${scalarOf(type).label}`);
+    else row[name] = read;
+  }
+  return row;
+}
+
+function typeOfMember(users: Collection, name: string) {
+  if (name === 'id') return { id: 'users' };
+  const relation = users.relations.get(name);
+  if (relation?.kind === 'belongs_to') return { id: relation.collection };
+  return users.fields.get(name)?.type;
+}
+
+/** Throws `not_found`. */
+export async function principalOf(store: Store, subject: AskedCaller): Promise<Row> {
+  if (subject.kind === 'row') return subject.row;
+  if (subject.kind === 'key') throw unknownCaller(`no key has the id \`${echo(subject.id)}\``);
+  const { name } = subject;
+  const id = parseUuid(name);
+  const where = id === undefined ? sql`t.email = ${text(normalEmail(name))}` : sql`t.id = ${uuid(id)}`;
+  const isStorable = !name.includes('\0');
+  const [found] = isStorable ? await findSystem(store, store.db, { collection: 'users', where }) : [];
+  if (found === undefined)
+    throw unknownCaller(`no user has the ${id === undefined ? 'email' : 'id'} \`${echo(name)}\``);
+  return { ...found, roles: effectiveRoles(store.schema, found.roles as readonly string[]) };
+}
+
+const unknownCaller = (detail: string): Problem =>
+  new Problem('not_found', detail, { errors: [{ pointer: '/as', code: 'not_found', detail }] });

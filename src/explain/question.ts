@@ -1,0 +1,114 @@
+/** A question: a caller, an action, and optionally a record, a write or a filter. */
+import type { Queryable } from '../database/contract.ts';
+import { decide } from '../policy/access.ts';
+import { compileFilter, type Filter } from '../policy/filter.ts';
+import type { Action, PolicyRequest, Row } from '../policy/types.ts';
+import { datetimeOf, parseUuid } from '../policy/values.ts';
+import { type ErrorDetail, echo, Problem } from '../problem.ts';
+import type { AccessContext, Store } from '../records/access-context.ts';
+import { readWithin } from '../records/read-budget.ts';
+import { findSystem } from '../records/system.ts';
+import type { Data } from '../records/write/input.ts';
+import type { Collection } from '../schema/model/model.ts';
+import { sql, uuid } from '../sql.ts';
+import type { AskedQuestion } from './asked.ts';
+import { principalOf } from './principal.ts';
+
+export interface Question {
+  readonly store: Store;
+  /** Runs the statements of the answer. */
+  readonly q: Queryable;
+  readonly collection: Collection;
+  readonly action: Action;
+  readonly request: PolicyRequest;
+  readonly record: Row | undefined;
+  /** The data of a create or an update. */
+  readonly data: Data | undefined;
+  /** The data are those of a request; else a create is asked about without them. */
+  readonly isComplete: boolean;
+  /** The filter of a list. */
+  readonly filter: AskedFilterText | undefined;
+}
+interface AskedFilterText {
+  readonly text: string;
+  readonly filter: Filter;
+}
+
+/** Runs the work with statements that together have the time of a read. Throws `query_too_expensive`. */
+export const inTimeOf = <T>({ schema, db }: Store, work: (q: Queryable) => Promise<T>): Promise<T> =>
+  readWithin({ schema, reader: db }, (budget) =>
+    work({ rows: (statement) => budget.rows(statement), run: (statement) => db.run(statement) }),
+  );
+
+interface QuestionPlace {
+  readonly store: Store;
+  readonly q: Queryable;
+  /** Asks about itself where the question names no caller; null: no caller is signed in. */
+  readonly asker: Row | null;
+}
+
+/** Throws `not_found` and `validation_failed`. */
+export async function questionOf(asked: AskedQuestion, { store, q, asker }: QuestionPlace): Promise<Question> {
+  const { collection, action, id, query } = asked;
+  const isNew = id === null;
+  const data = asked.data ?? (isNew ? {} : undefined);
+  const request: PolicyRequest = {
+    auth: asked.as === undefined ? asker : await principalOf(store, asked.as),
+    query,
+    ...(data && { data }),
+    now: datetimeOf(new Date()),
+  };
+  const filter = filterOf(asked, store);
+  const record = typeof id === 'string' ? await askedRecord({ store, q }, collection.name, id) : undefined;
+  return { store, q, collection, action, request, record, data, isComplete: asked.data !== undefined, filter };
+}
+
+/** Throws `validation_failed`. */
+function filterOf({ filter: text, params, collection }: AskedQuestion, { schema }: Store): AskedFilterText | undefined {
+  if (text === undefined) return undefined;
+  const { filter, issues } = compileFilter(text, { catalog: schema, collection: collection.name, params });
+  const errors: readonly ErrorDetail[] = [
+    ...issues.map(({ code, message }) => ({ pointer: '/filter', code, detail: message })),
+    ...(filter?.issues ?? []).map(({ name, message }) => ({
+      pointer: `/params/${name}`,
+      code: 'invalid_param',
+      detail: message,
+    })),
+  ];
+  if (filter !== undefined && errors.length === 0) return { text, filter };
+  throw new Problem('validation_failed', 'the filter is not valid', { errors });
+}
+
+/** Throws `not_found`. */
+async function askedRecord({ store, q }: Pick<Question, 'store' | 'q'>, name: string, given: string): Promise<Row> {
+  const id = parseUuid(given);
+  const [found] =
+    id === undefined ? [] : await findSystem(store, q, { collection: name, where: sql`t.id = ${uuid(id)}` });
+  if (found !== undefined) return found;
+  const detail = `\`${name}\` has no record \`${echo(given)}\``;
+  throw new Problem('not_found', detail, { errors: [{ pointer: '/id', code: 'not_found', detail }] });
+}
+
+/** The access of the question's request. */
+export function accessOf({
+  store,
+  collection,
+  request,
+  action,
+}: Pick<Question, 'store' | 'collection' | 'request' | 'action'>): AccessContext {
+  const { data, ...others } = request;
+  const { collections } = store.schema;
+  const requestFor = (of: string, by: Action): PolicyRequest =>
+    of === collection.name && by === action ? request : others;
+  return {
+    collection,
+    permit: (of, by) => decide({ rules: collections.get(of)?.access[by] ?? [], request: requestFor(of, by) }),
+    member: (of, member, by) => {
+      const rules = collections.get(of)?.memberAccess.get(member)?.[by];
+      return rules && decide({ rules, request: requestFor(of, by) });
+    },
+    prospect: () => ({ certain: decide({ rules: [], request }), possible: decide({ rules: [], request }) }),
+    auth: request.auth ?? {},
+    now: request.now,
+  };
+}

@@ -1,0 +1,79 @@
+import type { Context } from 'koa';
+import type { Caller } from '../../auth/caller.ts';
+import { inData } from '../../describe/collection-schemas.ts';
+import { explainAnswer, explainRequest } from '../../describe/explain-schemas.ts';
+import { type AskedQuestion, readAsked } from '../../explain/asked.ts';
+import { inTimeOf, questionOf } from '../../explain/question.ts';
+import { traceOf } from '../../explain/trace.ts';
+import { traceDocument } from '../../explain/trace-document.ts';
+import { withheldFor } from '../../explain/withheld.ts';
+import type { App } from '../../http/app.ts';
+import { admitOf, callerOf, forbiddenProblem } from '../../http/gate.ts';
+import { clientOf } from '../../http/request.ts';
+import { Store } from '../../records/access-context.ts';
+import { isAdministrator } from '../../records/write/role-changes.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
+import { type Body, route } from '../define-route.ts';
+import { requireId } from '../records/request.ts';
+
+const questionBody: Body<AskedQuestion> = {
+  type: 'application/json',
+  shape: explainRequest,
+  read: async (ctx, app) => {
+    const body = await app.readJson(ctx);
+    await app.auth.countQuestion(callerOf(ctx));
+    return readAsked(body, app.schema);
+  },
+};
+
+export const explainDecision = route({
+  method: 'POST',
+  path: '/api/_explain',
+  door: 'session',
+  id: 'explain',
+  summary: 'Ask why an action is allowed or denied',
+  description:
+    'For the role `admin`. Others may ask about themselves and a record that they may read, without rules that read more.',
+  body: questionBody,
+  answers: { 200: { description: 'The decision with its reasons.', shape: inData(explainAnswer) } },
+  problems: ['forbidden', 'not_found', 'query_too_expensive', 'rate_limited'],
+  async handle(ctx, app, asked) {
+    const asker = callerOf(ctx);
+    const isAdmin = isAdministrator(asker.auth);
+    const isOfAsker = isAbout(asker, asked);
+    if (!isAdmin) await requireOwnRecord(ctx, app, isOfAsker ? asked : undefined);
+    const store = new Store(app.db, app.schema);
+    const document = await inTimeOf(store, async (q) => {
+      const asking = isOfAsker ? { ...asked, as: undefined } : asked;
+      const found = await questionOf(asking, { store, q, asker: asker.auth });
+      const trace = await traceOf(found);
+      await app.auth.explained(asker, {
+        subject: auditedUser(asked, found.request.auth?.id),
+        client: clientOf(ctx),
+        collection: found.collection.name,
+        action: found.action,
+        record: asked.id ?? undefined,
+      });
+      return traceDocument(trace, isAdmin ? undefined : withheldFor(found));
+    });
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = document;
+  },
+});
+
+/** AskedQuestion about no other caller. */
+function isAbout({ id, auth }: Caller, { as }: AskedQuestion): boolean {
+  if (as === undefined) return true;
+  return as.kind === 'user' && (as.name.toLowerCase() === id || normalEmail(as.name) === auth.email);
+}
+
+/** The id of a made-up caller names no user. */
+const auditedUser = ({ as }: AskedQuestion, id: unknown): string | undefined =>
+  as?.kind === 'row' || typeof id !== 'string' ? undefined : id;
+
+/** The record can be read by its own route. Throws `forbidden` and `not_found` as that route does. */
+async function requireOwnRecord(ctx: Context, app: App, asked: AskedQuestion | undefined): Promise<void> {
+  if (typeof asked?.id !== 'string') throw forbiddenProblem();
+  const access = admitOf(ctx, app)(asked.collection, 'read').access();
+  await app.records.read(access, { id: requireId(asked.id), relations: [] });
+}
