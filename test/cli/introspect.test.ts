@@ -37,6 +37,8 @@ CREATE TABLE kinds (
   id uuid PRIMARY KEY, born date NOT NULL DEFAULT CURRENT_DATE, ended date DEFAULT '9999-12-31', opens time DEFAULT '09:30', code uuid, data bytea,
   price numeric(12,2) NOT NULL DEFAULT 0.50);
 CREATE TABLE heap (note text);
+ALTER TABLE teams ENABLE ROW LEVEL SECURITY;
+CREATE POLICY fit ON teams FOR SELECT USING (seats > 0);
 CREATE TABLE auth (id uuid PRIMARY KEY);
 CREATE TABLE "Sales ""orders""" (
   id uuid PRIMARY KEY, "Total Amount" bigint NOT NULL UNIQUE, "Größe" double precision, "2nd note" text COLLATE "C", "a.b" bigint, a_b bigint,
@@ -132,28 +134,48 @@ const DECLARED = {
 
 /** The comments of the draft, in their order. */
 const COMMENTS = [
-  'it references zones (code), not its id',
-  'PostgreSQL also holds CHECK ((rating > (0)::double precision))',
-  'PostgreSQL also holds unique (team_id, name)',
-  'ON DELETE NO ACTION becomes RESTRICT',
-  'users sign in by the lower-case form of `email`',
-  '# it references orders, which is not adopted\n#      order: { kind: belongs_to',
-  '# it is character varying(80): ALTER TABLE "orders" ALTER COLUMN "name" TYPE text COLLATE "C"\n' +
-    '#      name: { type: string, required: true, max: 80 }',
-  '# it is integer: ALTER TABLE "orders" ALTER COLUMN "quantity" TYPE bigint',
-  'TYPE text COLLATE "C" USING "feeling"::text\n#      feeling: { type: string, enum: ["happy","sad"] }',
-  'TYPE timestamptz USING "placed" AT TIME ZONE \'UTC\'',
-  '# no field type holds jsonb; move the column',
-  '# no field type holds text[]; move the column',
-  'it is numeric; a decimal has at most 38 digits: change it to numeric(p,s)',
-  '# names that begin with `_` or end with `~folded` belong to the service',
-  'UNIQUE (room, place) would be dropped',
-  '#   heap: it has no primary key',
-  '#   legacy: its primary key is `id` of type integer; expected `id` of type uuid',
-  '#   open_projects: it is a view',
-  '#   project_members: it links two tables; declare a many_to_many',
-  '#   rates: its primary key is (region, day); expected one column `id` of type uuid',
+  '  # PostgreSQL also holds CHECK ((rating > (0)::double precision))',
+  '  # PostgreSQL also holds unique (team_id, name)',
+  '  # its owner has row security with one policy; they do not hold for the user of this URL',
+  '  #   fit for SELECT using (seats > 0)',
+  '  # users sign in by the lower-case form of `email`',
+  '#   table legacy: its primary key is `id` of type integer; expected `id` of type uuid',
+  '#   table lines: it references a table that is left out',
+  '#   table orders: `name`: it is character varying(80): ALTER TABLE "orders" ALTER COLUMN "name" TYPE text COLLATE "C"; ' +
+    '`quantity`: it is integer: ALTER TABLE "orders" ALTER COLUMN "quantity" TYPE bigint; ',
+  'TYPE text COLLATE "C" USING "feeling"::text; ',
+  'TYPE timestamptz USING "placed" AT TIME ZONE \'UTC\'; ',
+  '`rate`: it is numeric; a decimal has at most 38 digits: change it to numeric(p,s)',
+  'column orders.meta: no field type holds jsonb',
+  '#   table parcels: `zone_id`: it is text, not uuid',
+  '#   table project_members: its primary key is (project_id, user_id); expected one column `id` of type uuid',
+  '#   table seats: a schema has no unique over several fields, so UNIQUE (room, place) would be dropped',
+  '#   table Sales lines: column Sales lines._own: names that begin with `_` or end with `~folded` belong to the service',
+  '#   view open_projects: it is a view',
+  '#   table heap: it has no primary key, and no unique column that is never null',
+  '#   table rates: its primary key is (region, day)',
 ];
+
+const DIFFERENCES = `kinds.code: \`type\` is uuid in the file, and text in the database
+kinds.price: \`scale\` is 2 in the file, and 3 in the database
+kinds.twice: the file lacks the column \`twice\` of kinds: { type: decimal, precision: 12, scale: 2, read_only: true }
+projects.name: \`required\` is true in the file, and false in the database
+projects.state: \`enum\` is [ open, it's done ] in the file, and [ open, shut ] in the database
+projects.rating: the database lacks the column \`rating\` of projects
+projects.starts_at: \`unique\` is false in the file, and true in the database
+projects.team: \`references\` is teams in the file, and not given in the database
+projects.due_on: the file lacks the column \`due on\` of projects: { type: date, column: due on }
+zones: the database lacks the table zones
+
+the file lacks 2, the database lacks 2, 6 differ
+`;
+interface Difference {
+  readonly kind: string;
+  readonly table: string;
+}
+
+/** The schema that `isolatedUrl` made. */
+const schemaOf = (url: string): string => /search_path(?:=|%3D)(\w+)/.exec(url)![1]!;
 
 describe.skipIf(inject('postgresUrl') === '')('a database of twenty-two tables', () => {
   let url: string;
@@ -173,6 +195,7 @@ describe.skipIf(inject('postgresUrl') === '')('a database of twenty-two tables',
     await rm(folder, { recursive: true, force: true });
   });
   const bylaw = (...args: readonly string[]) => run({ args });
+  const introspect = (...flags: readonly string[]) => bylaw('introspect', url, schemaOf(url), ...flags);
   const migrate = (step: string) => bylaw('migrate', step, '--schema', schema, '--database-url', url);
   const columns = async (): Promise<readonly string[]> => {
     const { rows } = await client.query(`
@@ -182,8 +205,9 @@ describe.skipIf(inject('postgresUrl') === '')('a database of twenty-two tables',
   };
 
   test('the draft declares fitting columns, and gives reasons for the others', async () => {
-    const { code, stdout, stderr } = await bylaw('introspect', url);
-    expect([code, stderr]).toEqual([0, '10 tables adopted, 5 need changes first, 5 cannot be collections\n']);
+    const { code, stdout, stderr } = await introspect();
+    const counts = '10 collections; 1 table with row security of the owner; left out: 9 tables, 1 view\n';
+    expect([code, stderr]).toEqual([0, counts]);
     expect(parse(stdout)).toEqual({ collections: DECLARED });
     const places = COMMENTS.map((text) => stdout.indexOf(text));
     expect(COMMENTS.filter((_, i) => places[i] === -1)).toEqual([]);
@@ -217,6 +241,35 @@ describe.skipIf(inject('postgresUrl') === '')('a database of twenty-two tables',
     ]);
     expect((await migrate('plan')).stdout).toBe('-- nothing to do: the database matches the schema\n');
   });
+
+  test('--diff names what the file lacks, what the database lacks, and what differs', async () => {
+    const left = await introspect('--diff', schema, '--json');
+    const tables = ['Sales lines', 'legacy', 'lines', 'open_projects', 'orders', 'parcels', 'project_members', 'seats'];
+    expect([left.code, JSON.parse(left.stdout).map(({ kind, table }: Difference) => `${kind} ${table}`)]).toEqual([
+      1,
+      [...tables.toSpliced(7, 0, 'rates')].map((table) => `file_lacks ${table}`),
+    ]);
+    await client.query(`
+      DROP TABLE "Sales lines", legacy, lines, orders, parcels, project_members, rates, seats;
+      DROP VIEW open_projects`);
+    const same = await introspect('--diff', schema);
+    expect(same).toMatchObject({ code: 0, stdout: 'no difference\n' });
+    await client.query(`
+      ALTER TABLE projects DROP COLUMN rating, ALTER name DROP NOT NULL, ADD UNIQUE (starts_at), DROP CONSTRAINT projects_team_id_fkey,
+        DROP CONSTRAINT projects_state_check, ADD CHECK (state IN ('open', 'shut')), ADD "due on" date;
+      ALTER TABLE kinds ALTER price TYPE numeric(12,3), ALTER code TYPE text, ADD twice numeric(12,2) GENERATED ALWAYS AS (price * 2) STORED;
+      DROP TABLE zones`);
+    const { code, stdout } = await introspect('--diff', schema);
+    expect([code, stdout]).toEqual([1, DIFFERENCES]);
+  });
+
+  test('a file with an error is not compared', async () => {
+    const broken = join(folder, 'broken.yaml');
+    await writeFile(broken, 'collections: { a: { fields: { b: text } } }');
+    const { code, stdout, stderr } = await introspect('--diff', broken);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('did you mean `string`?');
+  });
 });
 
 describe.skipIf(inject('postgresUrl') === '')('a database whose users do not fit', () => {
@@ -228,11 +281,12 @@ describe.skipIf(inject('postgresUrl') === '')('a database whose users do not fit
       CREATE TABLE users (id uuid PRIMARY KEY, email varchar(80) NOT NULL UNIQUE, password text);
       CREATE TABLE notes (id uuid PRIMARY KEY, author_id uuid REFERENCES users);`);
     await client.end();
-    const { code, stdout } = await run({ args: ['introspect', url] });
+    const { code, stdout } = await run({ args: ['introspect', url, schemaOf(url)] });
     expect([code, parse(stdout)]).toEqual([0, { collections: {} }]);
     expect(stdout).toContain('# NOT USABLE YET: the service has a table `users` of its own');
     expect(stdout).toContain('`email` of users is text to the service, but character varying(80) here');
     expect(stdout).toContain('`password` means something else on `users`');
+    expect(stdout).toContain('table notes: it references a table that is left out');
   });
 });
 

@@ -1,136 +1,153 @@
 /**
- * Decides which tables a schema can describe as they are. INVARIANT: a migration to the collection of
- * an adopted table drops no column, changes no type and makes no column required (migrations/diff.ts
- * plans it).
+ * Drafts a collection for each table of an existing database that bylaw can own as it is. INVARIANT: a migration
+ * to a draft drops no column, changes no type and makes no column required (migrations/diff.ts plans it).
  */
 import { STAMPS } from '../../policy/types.ts';
-import { allowedBy, draftField, oneLine } from './draft-field.ts';
-import { type DraftNames, draftBelongsTo, foreignKeysOf, withReverse } from './draft-relation.ts';
-import { alterColumn, type Draft, type DraftTable, USER_COLUMNS, withTimeZone } from './draft-table.ts';
-import { draftedCollections, draftedMembers } from './drafted-names.ts';
-import { type ExistingColumn, type ExistingTable, holdsReference, isUniqueColumn } from './existing-tables.ts';
+import { draftField } from './draft-field.ts';
+import { draftKey } from './draft-key.ts';
+import {
+  type DraftNames,
+  draftBelongsTo,
+  type References,
+  type ReferencingKey,
+  referencesOf,
+  withReverse,
+} from './draft-relation.ts';
+import { type Draft, type DraftTable, type LeftOut, USER_COLUMNS } from './draft-table.ts';
+import { draftedCollections, draftedMembers, isOfCurrentSchema } from './drafted-names.ts';
+import { type ExistingTable, isUniqueColumn } from './existing-tables.ts';
+import { ownershipObstacles } from './ownership.ts';
+import { tableNotes } from './table-notes.ts';
+import { whyLeftOut } from './why-left-out.ts';
 
 export function draftSchema(tables: readonly ExistingTable[]): Draft {
-  const own = tables.filter(({ name }) => !/^(?:_|bylaw_)/.test(name));
-  const candidates = own.filter((table) => skipReason(table) === undefined);
-  const adoptable = new Map(candidates.map((table) => [table.name, table]));
-  const names = { known: adoptable, collections: draftedCollections(candidates) };
-  // A table that references a rejected table would lose its foreign key, so it is rejected too.
-  for (;;) {
-    const drafts = [...adoptable.values()].map((table) => draftTable(table, names));
-    const rejected = drafts.filter((draft) => !isAdoptable(draft));
-    for (const { table } of rejected) adoptable.delete(table);
-    if (rejected.length === 0) break;
+  const candidates: ExistingTable[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const table of tables.filter((each) => !isOfService(each))) {
+    const reason = whyLeftOut(table);
+    if (reason === undefined) candidates.push(table);
+    else leftOut.push(leftOutTable(table, reason));
   }
-  const drafts = candidates.map((table) => draftTable(table, names));
-  const adoptedTables = candidates.filter(({ name }) => adoptable.has(name));
-  const references = adoptedTables.flatMap((table) => foreignKeysOf(table, names.collections));
-  const adopted = drafts.filter(({ table }) => adoptable.has(table)).map((draft) => withReverse(draft, references));
-  return {
-    adopted,
-    postponed: drafts.filter(({ table }) => !adoptable.has(table)),
-    skipped: own.flatMap((table) => {
-      const reason = skipReason(table);
-      return reason === undefined ? [] : [{ name: table.name, reason }];
-    }),
-  };
+  const all = draftTables(candidates);
+  const owned = ownable(all);
+  const drafted = draftTables(candidates.filter(({ table }) => owned.has(table)));
+  const unfit = all.filter(({ existing }) => !owned.has(existing.table));
+  return { drafted: drafted.map(asOwned), leftOut: [...unfit.map(unfitTable), ...leftOut] };
 }
 
-const isAdoptable = ({ obstacles, fields, relations }: DraftTable): boolean =>
-  obstacles.length === 0 && [...fields, ...relations].every(({ obstacle }) => obstacle === undefined);
+const leftOutTable = ({ kind, table }: ExistingTable, reason: string): LeftOut => ({
+  kind: kind === 'view' ? 'view' : 'table',
+  name: table,
+  reason,
+});
 
-/** Why a table is not a candidate. */
-function skipReason({ kind, columns, constraints }: ExistingTable): string | undefined {
-  if (kind !== 'table') return `it is a ${kind}`;
-  const key = constraints.find((constraint) => constraint.kind === 'p');
-  if (key === undefined) return 'it has no primary key';
-  const foreign = constraints
-    .filter((constraint) => constraint.kind === 'f')
-    .flatMap((constraint) => constraint.columns);
-  const isLink =
-    key.columns.length === 2 && columns.length === 2 && key.columns.every((column) => foreign.includes(column));
-  if (isLink) {
-    return (
-      'it links two tables; declare a many_to_many, whose table is named `<collection>__<relation>` with ' +
-      '`record_id` and `member_id`, and copy its rows'
-    );
-  }
-  if (key.columns.length > 1)
-    return `its primary key is (${key.columns.join(', ')}); expected one column \`id\` of type uuid`;
-  const [column] = key.columns;
-  const type = columns.find((one) => one.name === column)?.type;
-  if (column !== 'id' || type !== 'uuid')
-    return `its primary key is \`${column}\` of type ${type}; expected \`id\` of type uuid`;
-  return undefined;
-}
-
-function draftTable(table: ExistingTable, names: Omit<DraftNames, 'members'>): DraftTable {
-  const columns = table.columns.filter(({ name }) => name !== 'id' && name !== '_version');
-  const members = draftedMembers(table);
-  const plain = columns.filter((column) => !holdsReference(table, column.name) && !isBuiltIn(table, column));
-  return {
-    name: names.collections.get(table.name)!,
-    table: table.name,
-    fields: plain.map((column) => draftField(table, column, members.get(column.name)!)),
-    relations: columns
-      .filter(({ name }) => holdsReference(table, name))
-      .map((column) => draftBelongsTo(table, column, { ...names, members })),
-    notes: notesOf(table),
-    obstacles: [...obstaclesOf(table), ...columns.flatMap((column) => builtInObstacle(table, column))],
-  };
-}
-
-const isBuiltIn = ({ name: table }: ExistingTable, { name, type }: ExistingColumn): boolean =>
-  STAMPS.includes(name) || (table === 'users' && Object.hasOwn(USER_COLUMNS, name) && USER_COLUMNS[name] === type);
-
-/** Built-in columns must have the types and constraints that the service gives them. */
-function builtInObstacle({ name: table }: ExistingTable, column: ExistingColumn): readonly string[] {
-  const { name, type, required, default: value } = column;
-  const alter = alterColumn(table, name);
-  if (STAMPS.includes(name)) {
-    if (type !== 'timestamp with time zone') return [`\`${name}\` is ${type}: ${withTimeZone(table, name)}`];
-    return required ? [] : [`\`${name}\` may be null: ${alter} SET NOT NULL`];
-  }
-  if (table !== 'users' || !Object.hasOwn(USER_COLUMNS, name)) return [];
-  if (type !== USER_COLUMNS[name])
-    return [`\`${name}\` of users is ${USER_COLUMNS[name]} to the service, but ${type} here`];
-  if (!required) return [`\`${name}\` may be null: ${alter} SET NOT NULL`];
-  return name === 'email' || value !== undefined ? [] : [`\`${name}\` has no default: ${alter} SET DEFAULT …`];
-}
-function obstaclesOf({ name, columns, constraints }: ExistingTable): readonly string[] {
-  const found: string[] = [];
-  if (name === 'files')
-    found.push('the service has a table `files` of its own; rename this one, or `bylaw migrate plan` will change it');
-  if (columns.some((column) => column.name === '_version' && column.type !== 'bigint'))
-    found.push('it has a column `_version`, in which the service counts changes');
-  for (const { kind, columns: keys, definition } of constraints) {
-    if (kind === 'u' && keys.length > 1)
-      found.push(
-        `a schema has no unique over several fields, so ${definition} would be dropped; make it a unique index`,
-      );
-    if (kind === 'f' && keys.length > 1) found.push(`a belongs_to is one column, so ${definition} would be dropped`);
-  }
-  if (name !== 'users') return found;
-  const email = columns.find((column) => column.name === 'email');
-  if (email === undefined)
-    found.push('users sign in with `email`, and this table has no such column; rename it, or add the column');
-  else if (!isUniqueColumn({ name, columns, constraints, indexes: [], kind: 'table' }, 'email'))
-    found.push('`email` is not unique: ALTER TABLE "users" ADD UNIQUE ("email")');
-  return found;
-}
-
-function notesOf({ name, constraints, indexes }: ExistingTable): readonly string[] {
-  const checks = constraints.filter(
-    ({ kind, columns, definition }) => kind === 'c' && allowedBy(definition, columns) === undefined,
+/** bylaw cannot own the table as it is. */
+function unfitTable({ existing, obstacles, leftOut, fields, relations }: DraftTable): LeftOut {
+  const ofMembers = [...fields, ...relations].flatMap((member) =>
+    member.obstacles.map((obstacle) => `\`${member.column}\`: ${obstacle}`),
   );
-  return [
-    ...(name === 'users' ? ['users sign in by the lower-case form of `email`; passwords are not taken over'] : []),
-    ...checks.map(
-      ({ definition }) =>
-        `PostgreSQL also holds ${oneLine(definition)}; a write that breaks it is a 422 \`check_violation\``,
-    ),
-    ...indexes
-      .filter(({ unique, columns }) => unique && columns.length > 1)
-      .map(({ columns }) => `PostgreSQL also holds unique (${columns.join(', ')})`),
-  ];
+  const parts = leftOut.map(({ kind, name, reason }) => `${kind} ${name}: ${reason}`);
+  const all = [...obstacles, ...ofMembers, ...parts];
+  return leftOutTable(existing, all.length === 0 ? 'it references a table that is left out' : all.join('; '));
+}
+
+/** The tables that the service makes for itself. */
+export const isOfService = (table: ExistingTable): boolean =>
+  isOfCurrentSchema(table) && /^(?:bylaw_|_auth_|_files_)/.test(table.name);
+
+/** All drafts, of the service's own tables too, without a decision about their owner. */
+export const undecidedDrafts = (tables: readonly ExistingTable[]): readonly DraftTable[] =>
+  draftTables(tables.filter((table) => whyLeftOut(table) === undefined));
+
+function draftTables(candidates: readonly ExistingTable[]): readonly DraftTable[] {
+  const known = new Map(candidates.map((table) => [table.table, table]));
+  const references = new Map(candidates.map((table) => [table.table, referencesOf(table, { known })]));
+  const members = new Map(
+    candidates.map((table) => [
+      table.table,
+      draftedMembers(table, {
+        references: new Set(references.get(table.table)!.taken.map(({ column }) => column)),
+        builtIn: new Set(builtInColumns(table)),
+      }),
+    ]),
+  );
+  const names = { known, collections: draftedCollections(candidates), members };
+  const drafts = candidates.map((table) => draftTable(table, references.get(table.table)!, names));
+  const keys = drafts.flatMap((draft) => referencingKeys(draft, references.get(draft.existing.table)!, names));
+  return drafts.map((draft) => withReverse(draft, keys));
+}
+
+function draftTable(table: ExistingTable, references: References, names: DraftNames): DraftTable {
+  const members = names.members.get(table.table)!;
+  const builtIn = new Set(builtInColumns(table));
+  const taken = new Map(references.taken.map(({ column, key }) => [column, key]));
+  const columns = table.columns.filter(({ name }) => !builtIn.has(name) && name !== '_version');
+  const all = columns
+    .filter(({ name }) => !taken.has(name))
+    .map((column) => draftField(table, column, members.get(column.name)!));
+  const name = names.collections.get(table.table)!;
+  return {
+    name,
+    existing: table,
+    declared: table.table === name ? {} : { table: table.table },
+    fields: all.filter((field) => 'declared' in field),
+    relations: columns.flatMap((column) => {
+      const key = taken.get(column.name);
+      return key === undefined ? [] : [draftBelongsTo(table, { column, key }, names)];
+    }),
+    notes: tableNotes(table),
+    leftOut: [...all.filter((field) => 'reason' in field), ...references.leftOut],
+    obstacles: ownershipObstacles(table),
+  };
+}
+
+/** The columns that have no member: those of the key, of the times, and of accounts. */
+function builtInColumns(table: ExistingTable): readonly string[] {
+  const { columns = [] } = draftKey(table) ?? {};
+  const ofUsers = table.table === 'users' ? Object.keys(USER_COLUMNS) : [];
+  return [...(columns.length === 1 ? columns : []), ...stampsOf(table), ...ofUsers];
+}
+
+/** The columns that hold the times of a record; the service relies on their never being null. */
+const stampsOf = ({ columns }: ExistingTable): readonly string[] =>
+  STAMPS.filter((stamp) =>
+    columns.some(({ name, type, required }) => name === stamp && type === 'timestamp with time zone' && required),
+  );
+
+function referencingKeys(draft: DraftTable, { taken }: References, { members }: DraftNames): readonly ReferencingKey[] {
+  const { existing } = draft;
+  return taken.map(({ column, key }) => ({
+    from: draft.name,
+    member: members.get(existing.table)!.get(column)!,
+    to: key.table!,
+    unique: isUniqueColumn(existing, column),
+  }));
+}
+
+/** The tables that bylaw can own as they are. They reference each other only, because an owned table keeps its foreign keys. */
+function ownable(drafts: readonly DraftTable[]): ReadonlySet<string> {
+  const owned = new Set(drafts.filter(isOwnable).map(({ existing }) => existing.table));
+  for (;;) {
+    const lost = drafts.filter(({ existing: { table, constraints } }) => {
+      return owned.has(table) && constraints.some(({ kind, table: to }) => kind === 'f' && !owned.has(to!));
+    });
+    for (const { existing } of lost) owned.delete(existing.table);
+    if (lost.length === 0) return owned;
+  }
+}
+
+const isOwnable = ({ obstacles, leftOut, fields, relations }: DraftTable): boolean =>
+  leftOut.length === 0 &&
+  [obstacles, ...[...fields, ...relations].map((member) => member.obstacles)].every(({ length }) => length === 0);
+
+/** bylaw fills in the values of its own tables itself, so a column is required if it is never null. */
+function asOwned(draft: DraftTable): DraftTable {
+  const required = new Set(draft.existing.columns.filter((column) => column.required).map(({ name }) => name));
+  return {
+    ...draft,
+    fields: draft.fields.map(({ declared: { type, ...limits }, ...field }) => ({
+      ...field,
+      declared: { type, ...(required.has(field.column!) && { required: true }), ...limits },
+    })),
+  };
 }

@@ -1,117 +1,89 @@
-/** A column as a field of the draft: its type, its constraints, and the obstacles to its adoption. */
-import type { ScalarType } from '../../policy/scalar-types.ts';
-import { MOST_DIGITS } from '../../policy/values.ts';
-import { digitsOf } from '../../schema/fields/decimal.ts';
-import { FIELD_KINDS, SCALAR_TYPES } from '../../schema/fields/index.ts';
+/** A column as a field of the draft: its type, its constraints, and what keeps bylaw from owning it. */
+import { parse } from 'yaml';
+import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { unquotedText } from '../../sql.ts';
-import { alterColumn, type DraftMember, retypedAsText, withTimeZone } from './draft-table.ts';
+import { type ColumnType, columnTypeOf } from './column-types.ts';
+import type { DraftMember, LeftOut } from './draft-table.ts';
 import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 
 export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
-interface FieldType {
-  readonly type: ScalarType;
-  readonly max?: number;
-  readonly precision?: number;
-  readonly scale?: number;
-  /** Why the column does not fit as it is. */
-  readonly obstacle?: string;
-  readonly note?: string | undefined;
-}
-
 /** @param member the name of the field */
-export function draftField(table: ExistingTable, column: ExistingColumn, member: string): DraftMember {
-  const { name, required, generated, default: value } = column;
-  const unique = isUniqueColumn(table, name);
-  const index = !unique && table.indexes.some(({ columns }) => columns.length === 1 && columns[0] === name);
-  const kind = fieldTypeOf(table, column);
-  const check = table.constraints.find(
-    ({ kind: of, columns }) => of === 'c' && columns.length === 1 && columns[0] === name,
-  );
-  const allowed =
-    column.values ?? (FIELD_KINDS[kind.type].hasEnum && check ? allowedBy(check.definition, [name]) : undefined);
-  const known = value === undefined ? undefined : FIELD_KINDS[kind.type].adoption.defaultOf(value);
-  const cannotRegister = table.name === 'users' && required && known === undefined;
-  const parts = [
-    `type: ${kind.type}`,
-    ...(required ? ['required: true'] : []),
-    ...(unique ? ['unique: true'] : []),
-    ...(index ? ['index: true'] : []),
-    ...(kind.precision === undefined ? [] : [`precision: ${kind.precision}`, `scale: ${kind.scale}`]),
-    ...(kind.max === undefined ? [] : [`max: ${kind.max}`]),
-    ...(allowed === undefined ? [] : [`enum: ${JSON.stringify(allowed)}`]),
-    ...(known === undefined ? [] : [`default: ${known}`]),
-    ...(member === name ? [] : [`column: ${JSON.stringify(name)}`]),
-  ];
-  const isPassword = table.name === 'users' && name === 'password';
-  const obstacles = [
-    isPassword ? '`password` means something else on `users`' : columnNameIssue(name),
-    generated ? 'PostgreSQL makes its value, which a schema cannot say' : undefined,
-    kind.obstacle,
-    cannotRegister ? 'it is required and has no default, but a user registers with email and password only' : undefined,
-  ].filter((text) => text !== undefined);
-  const note =
-    value !== undefined && known === undefined ? `its default ${oneLine(value)} is not used by the service` : kind.note;
+export function draftField(table: ExistingTable, column: ExistingColumn, member: string): DraftMember | LeftOut {
+  const issue = columnNameIssue(column.name);
+  const kind = columnTypeOf(table.table, column);
+  if (issue !== undefined) return leftOutColumn(table, column, issue);
+  if (kind === undefined) return leftOutColumn(table, column, `no field type holds ${column.type}`);
+  const given = column.default === undefined ? undefined : FIELD_KINDS[kind.type].adoption.defaultOf(column.default);
   return {
     name: member,
-    yaml: `{ ${parts.join(', ')} }`,
-    ...(note !== undefined && { note }),
-    ...(obstacles.length > 0 && { obstacle: obstacles.join('; ') }),
+    column: column.name,
+    declared: declaredField(table, column, { kind, given, member }),
+    notes: notesOf(column, kind, given),
+    obstacles: obstaclesOf(table, column, { kind, given }),
   };
 }
 
-function fieldTypeOf({ name: table }: ExistingTable, { name, type, collation, values }: ExistingColumn): FieldType {
-  const alter = alterColumn(table, name);
-  const to = (target: string): string => `it is ${type}: ${alter} TYPE ${target}`;
-  if (values !== undefined) return { type: 'string', obstacle: `it is ${type}: ${retypedAsText(table, name)}` };
-  const limited = /^character(?: varying)?(?:\((\d+)\))?$/.exec(type);
-  if (limited !== null) {
-    const max = limited[1] === undefined ? {} : { max: Number(limited[1]) };
-    return { type: 'string', ...max, obstacle: to('text COLLATE "C"') };
-  }
-  switch (type) {
-    case 'text':
-      if (collation === 'nondeterministic')
-        return {
-          type: 'string',
-          obstacle: `its collation takes different strings as equal: ${alter} TYPE text COLLATE "C"`,
-        };
-      if (collation === 'code points') return { type: 'string' };
-      return {
-        type: 'string',
-        note: `its index serves no order of policies, which is by code point: ${alter} TYPE text COLLATE "C"`,
-      };
-    case 'timestamp without time zone':
-      return { type: 'datetime', obstacle: `it is ${type}: ${withTimeZone(table, name)}` };
-    default:
-      return (
-        ofKind(type, to) ?? {
-          type: 'string',
-          obstacle: `no field type holds ${type}; move the column to a table of its own`,
-        }
-      );
-  }
+function leftOutColumn(table: ExistingTable, column: ExistingColumn, reason: string): LeftOut {
+  // A create gives no value for it.
+  const isNeeded = column.required && column.default === undefined && !column.generated && table.kind === 'table';
+  const consequence = isNeeded ? '; it must have a value, so no request can create a record' : '';
+  return { kind: 'column', name: `${table.table}.${column.name}`, reason: `${reason}${consequence}` };
 }
 
-/** @param to returns the SQL that turns the column into that type */
-function ofKind(type: string, to: (target: string) => string): FieldType | undefined {
-  for (const name of SCALAR_TYPES) {
-    const { column, adoption, columnOf } = FIELD_KINDS[name];
-    if (columnOf !== undefined && type.startsWith(column)) return decimalOf(name, type);
-    if (column === type) return { type: name, note: adoption.note };
-    if (adoption.narrower.includes(type)) return { type: name, obstacle: to(column) };
-  }
-  return undefined;
+interface Given {
+  readonly kind: ColumnType;
+  /** The default as YAML. */
+  readonly given: string | undefined;
 }
 
-function decimalOf(name: ScalarType, type: string): FieldType {
-  const digits = digitsOf(type);
-  if (digits !== undefined && digits.precision <= MOST_DIGITS && digits.scale <= digits.precision)
-    return { type: name, ...digits };
-  const digitsOfAll = { precision: MOST_DIGITS, scale: MOST_DIGITS / 2 };
-  const obstacle = `it is ${type}; a ${name} has at most ${MOST_DIGITS} digits: change it to numeric(p,s)`;
-  return { type: name, ...digitsOfAll, obstacle };
+function declaredField(
+  table: ExistingTable,
+  column: ExistingColumn,
+  { kind, given, member }: Given & { readonly member: string },
+): DraftMember['declared'] {
+  const { name, required, generated, computed, default: value } = column;
+  const unique = isUniqueColumn(table, name);
+  const index = table.indexes.some(({ columns }) => columns.length === 1 && columns[0] === name);
+  // PostgreSQL fills in a value that a create leaves out, which a required field without a default forbids.
+  const isFilledIn = generated || (value !== undefined && given === undefined);
+  const allowed = column.values ?? (FIELD_KINDS[kind.type].hasEnum ? allowedIn(table, name) : undefined);
+  return {
+    type: kind.type,
+    ...(required && !isFilledIn && { required: true }),
+    ...(unique && { unique: true }),
+    ...(index && !unique && { index: true }),
+    ...(kind.precision !== undefined && { precision: kind.precision, scale: kind.scale }),
+    ...(kind.max !== undefined && { max: kind.max }),
+    ...(allowed !== undefined && { enum: allowed }),
+    ...(given !== undefined && { default: parse(given) }),
+    ...(computed && { read_only: true }),
+    ...(member !== name && { column: name }),
+  };
+}
+
+function notesOf({ required, default: value, computed }: ExistingColumn, kind: ColumnType, given?: string) {
+  if (computed || value === undefined || given !== undefined) return kind.note === undefined ? [] : [kind.note];
+  const isNull = required ? ', and it is never null' : '';
+  return [`the file cannot say its default ${oneLine(value)}${isNull}`];
+}
+
+function obstaclesOf({ name: table }: ExistingTable, column: ExistingColumn, { kind, given }: Given) {
+  const isOfUsers = table === 'users';
+  return [
+    isOfUsers && column.name === 'password' ? '`password` means something else on `users`' : undefined,
+    column.generated ? 'PostgreSQL makes its value' : undefined,
+    kind.obstacle,
+    isOfUsers && column.required && given === undefined
+      ? 'it is required and has no default, but a user registers with email and password only'
+      : undefined,
+  ].filter((text) => text !== undefined);
+}
+
+export function allowedIn({ constraints }: ExistingTable, column: string): readonly string[] | undefined {
+  const check = constraints.find(({ kind, columns }) => kind === 'c' && columns.length === 1 && columns[0] === column);
+  return check && allowedBy(check.definition, [column]);
 }
 
 /** `CHECK ((status = ANY (ARRAY['a'::text, 'b'::text])))` → its strings. */

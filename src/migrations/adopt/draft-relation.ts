@@ -1,94 +1,120 @@
 /** A foreign key as a belongs_to of the draft, and its other side as a has_many or has_one. */
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
-import { type DraftMember, type DraftTable, USER_COLUMNS, yamlName } from './draft-table.ts';
-import { draftedMembers } from './drafted-names.ts';
-import { type ExistingColumn, type ExistingConstraint, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
+import { draftKey } from './draft-key.ts';
+import { type DraftMember, type DraftTable, type LeftOut, USER_COLUMNS } from './draft-table.ts';
+import {
+  type ExistingColumn,
+  type ExistingConstraint,
+  type ExistingTable,
+  isUniqueColumn,
+  primaryKeyOf,
+} from './existing-tables.ts';
 
-export interface ReferencingKey {
-  readonly from: string;
-  readonly member: string;
-  readonly to: string;
-  readonly unique: boolean;
-}
-const ON_DELETE_OF_CATALOG: Readonly<Record<string, string>> = {
+export const ON_DELETE_OF_CATALOG: Readonly<Record<string, string>> = {
   c: 'cascade',
   r: 'restrict',
   a: 'restrict',
   n: 'set_null',
 };
 export interface DraftNames {
-  /** The adopted tables. */
+  /** The tables that have a collection, by their names in the file. */
   readonly known: ReadonlyMap<string, ExistingTable>;
   /** The collection of each table. */
   readonly collections: ReadonlyMap<string, string>;
-  /** The member of each column. */
-  readonly members: ReadonlyMap<string, string>;
+  /** The members of each table, by column. */
+  readonly members: ReadonlyMap<string, ReadonlyMap<string, string>>;
+}
+/** A foreign key that is a belongs_to of the draft. */
+interface Reference {
+  readonly column: string;
+  readonly key: ExistingConstraint;
+}
+
+/** The foreign keys of a table: those that become a belongs_to, and the others with the reason. */
+export interface References {
+  readonly taken: readonly Reference[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+export function referencesOf(table: ExistingTable, { known }: Pick<DraftNames, 'known'>): References {
+  const taken: Reference[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const key of table.constraints.filter(({ kind }) => kind === 'f')) {
+    const [column = ''] = key.columns;
+    const isSecond = taken.some((other) => other.column === column);
+    const reason = isSecond ? 'its column is another reference already' : leftOutReason(table, key, known);
+    if (reason === undefined) taken.push({ column, key });
+    else leftOut.push({ kind: 'foreign key', name: `${table.table} (${key.columns.join(', ')})`, reason });
+  }
+  return { taken, leftOut };
+}
+
+function leftOutReason(table: ExistingTable, key: ExistingConstraint, known: DraftNames['known']): string | undefined {
+  const [column = ''] = key.columns;
+  const target = known.get(key.table!);
+  const there = `${key.table} (${key.foreignColumns?.join(', ')})`;
+  if (target === undefined) return `it references ${key.table}, which is not in the draft`;
+  if (key.columns.length > 1) return `it references ${there}, and a belongs_to has one column`;
+  const primary = primaryKeyOf(table);
+  if (primary.length === 1 && primary[0] === column)
+    return `it is the key itself: its id is that of a record of ${key.table}`;
+  if (columnNameIssue(column) !== undefined) return columnNameIssue(column);
+  const [foreign = ''] = key.foreignColumns ?? [];
+  const isUnique = foreign === draftKey(target)?.columns.join() || isUniqueColumn(target, foreign);
+  return isUnique ? undefined : `it references ${there}, and a belongs_to references a unique column`;
 }
 
 export function draftBelongsTo(
   table: ExistingTable,
-  column: ExistingColumn,
+  { column: { name: column, ...facts }, key }: { readonly column: ExistingColumn; readonly key: ExistingConstraint },
   { known, collections, members }: DraftNames,
 ): DraftMember {
-  const key = table.constraints.find(({ kind, columns }) => kind === 'f' && columns.includes(column.name))!;
-  const name = members.get(column.name)!;
+  const name = members.get(table.table)!.get(column)!;
+  const target = known.get(key.table!)!;
   const onDelete = ON_DELETE_OF_CATALOG[key.onDelete!];
-  const parts = [
-    'kind: belongs_to',
-    `collection: ${yamlName(collections.get(key.table!) ?? key.table!)}`,
-    ...(column.required ? ['required: true'] : []),
-    ...(isUniqueColumn(table, column.name) ? ['unique: true'] : []),
-    ...(onDelete === undefined ? [] : [`on_delete: ${onDelete}`]),
-    ...(`${name}_id` === column.name ? [] : [`column: ${JSON.stringify(column.name)}`]),
-  ];
-  const obstacles = referenceObstacles({ table, column, key, known });
-  const isReplaced = key.onDelete === 'a' && obstacles.length === 0;
+  const [foreign = ''] = key.foreignColumns ?? [];
+  const isToKey = foreign === draftKey(target)?.columns.join();
+  const obstacles = obstaclesOf(table, { name: column, ...facts }, key);
   return {
     name,
-    yaml: `{ ${parts.join(', ')} }`,
-    ...(isReplaced && { note: 'ON DELETE NO ACTION becomes RESTRICT' }),
-    ...(obstacles.length > 0 && { obstacle: obstacles.join('; ') }),
+    column,
+    declared: {
+      kind: 'belongs_to',
+      collection: collections.get(key.table!)!,
+      ...(!isToKey && { references: members.get(key.table!)!.get(foreign)! }),
+      ...(facts.required && { required: true }),
+      ...(isUniqueColumn(table, column) && { unique: true }),
+      ...(onDelete !== undefined && { on_delete: onDelete }),
+      ...(`${name}_id` !== column && { column }),
+      ...(facts.computed && { read_only: true }),
+    },
+    notes: onDelete === undefined ? ['PostgreSQL sets its default when the other record is deleted'] : [],
+    obstacles,
   };
 }
 
-interface ForeignColumn {
-  readonly table: ExistingTable;
-  readonly column: ExistingColumn;
-  readonly key: ExistingConstraint;
-  readonly known: ReadonlyMap<string, ExistingTable>;
-}
-
-function referenceObstacles({ table, column, key, known }: ForeignColumn): readonly string[] {
-  const { name } = column;
+function obstaclesOf(table: ExistingTable, column: ExistingColumn, key: ExistingConstraint): readonly string[] {
   const found: string[] = [];
-  const issue = columnNameIssue(name);
-  if (issue !== undefined) found.push(issue);
   if (column.type !== 'uuid') found.push(`it is ${column.type}, not uuid`);
-  else if (!known.has(key.table!)) found.push(`it references ${key.table}, which is not adopted`);
-  if (key.foreignColumns?.join() !== 'id')
+  else if (key.foreignColumns?.join() !== 'id')
     found.push(`it references ${key.table} (${key.foreignColumns?.join(', ')}), not its id`);
   if (ON_DELETE_OF_CATALOG[key.onDelete!] === undefined)
     found.push('ON DELETE SET DEFAULT is not among cascade, restrict and set_null');
   if (column.required && key.onDelete === 'n')
     found.push('ON DELETE SET NULL cannot apply to a column that is NOT NULL');
-  if (table.name === 'users' && column.required)
+  if (table.table === 'users' && column.required)
     found.push('it is required, but a user registers with email and password only');
-  const keys = table.constraints.filter(({ kind, columns }) => kind === 'f' && columns.includes(name));
-  if (keys.length > 1) found.push('it has several foreign keys');
   return found;
 }
 
-export function foreignKeysOf(table: ExistingTable, collections: DraftNames['collections']): readonly ReferencingKey[] {
-  const members = draftedMembers(table);
-  return table.constraints
-    .filter(({ kind }) => kind === 'f')
-    .map(({ columns: [column = ''], table: to }) => ({
-      from: collections.get(table.name)!,
-      member: members.get(column)!,
-      to: to!,
-      unique: isUniqueColumn(table, column),
-    }));
+/** A belongs_to of the draft, as its other side needs it. */
+export interface ReferencingKey {
+  readonly from: string;
+  readonly member: string;
+  /** The table at the other side. */
+  readonly to: string;
+  readonly unique: boolean;
 }
 
 /** Adds the has_many or has_one of each reference to the table, under a free name. */
@@ -98,16 +124,14 @@ export function withReverse(draft: DraftTable, references: readonly ReferencingK
   const taken = new Set([...members, ...reserved]);
   const reverse: DraftMember[] = [];
   for (const { from, member, to, unique } of references) {
-    if (to !== draft.table) continue;
+    if (to !== draft.existing.table) continue;
     const name = [from, `${from}_by_${member}`].find((wanted) => {
       return !taken.has(wanted) && !taken.has(`${wanted}_any`) && memberNameIssue(wanted) === undefined;
     });
     if (name === undefined) continue;
     for (const used of [name, `${name}_any`]) taken.add(used);
-    reverse.push({
-      name,
-      yaml: `{ kind: ${unique ? 'has_one' : 'has_many'}, collection: ${yamlName(from)}, via: ${yamlName(member)} }`,
-    });
+    const kind = unique ? 'has_one' : 'has_many';
+    reverse.push({ name, declared: { kind, collection: from, via: member }, notes: [], obstacles: [] });
   }
   return { ...draft, relations: [...draft.relations, ...reverse] };
 }

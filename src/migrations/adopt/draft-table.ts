@@ -1,39 +1,47 @@
 /** The result of introspection, a draft of bylaw.yaml, and the statements that its messages propose. */
 import { ident } from '../../sql.ts';
+import type { ExistingTable } from './existing-tables.ts';
+
+/** A value of a schema file. Its keys are printed in their order. */
+export type Declaration = Readonly<Record<string, unknown>>;
 
 /** A line of a draft. */
 export interface DraftMember {
   readonly name: string;
-  /** The value as YAML. */
-  readonly yaml: string;
-  /** A remark for the author of the schema. */
-  readonly note?: string;
-  /** Why the table cannot be adopted with it, with the remedy. */
-  readonly obstacle?: string;
+  /** Undefined for the other side of a reference. */
+  readonly column?: string;
+  readonly declared: Declaration;
+  /** Remarks for the author of the schema. */
+  readonly notes: readonly string[];
+  /** Why bylaw cannot own the table with it, with the remedy. */
+  readonly obstacles: readonly string[];
+}
+/** A part of the database that the draft does not have. */
+export interface LeftOut {
+  readonly kind: 'table' | 'view' | 'column' | 'foreign key';
+  readonly name: string;
+  readonly reason: string;
 }
 export interface DraftTable {
   /** The name of the collection. */
   readonly name: string;
-  readonly table: string;
+  readonly existing: ExistingTable;
+  /** The keys of the collection besides its members: `table`, `managed`, `id`, `timestamps`. */
+  readonly declared: Declaration;
   readonly fields: readonly DraftMember[];
   readonly relations: readonly DraftMember[];
   readonly notes: readonly string[];
-  /** Why the table cannot be adopted, apart from its members. */
+  /** Its columns and foreign keys that are not in the draft. */
+  readonly leftOut: readonly LeftOut[];
+  /** Why bylaw cannot own the table, apart from its members. */
   readonly obstacles: readonly string[];
 }
-export interface Skipped {
-  readonly name: string;
-  readonly reason: string;
-}
 export interface Draft {
-  readonly adopted: readonly DraftTable[];
-  /** Tables with a uuid key that need changes first. */
-  readonly postponed: readonly DraftTable[];
-  readonly skipped: readonly Skipped[];
+  readonly drafted: readonly DraftTable[];
+  /** Tables and views without a collection. */
+  readonly leftOut: readonly LeftOut[];
 }
 
-/** Without quotes, YAML reads these as other values. */
-export const yamlName = (name: string): string => (/^(?:null|true|false)$/i.test(name) ? JSON.stringify(name) : name);
 /** The columns of `users` that the service creates itself. */
 export const USER_COLUMNS: Readonly<Record<string, string>> = {
   email: 'text',

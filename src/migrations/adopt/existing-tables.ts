@@ -1,16 +1,19 @@
-/** The tables of a foreign database, read from PostgreSQL's catalogue. */
-import type { Queryable } from '../../database/contract.ts';
-import { raw } from '../../sql.ts';
+/** The tables of a foreign database, as introspection sees them. */
 
 export interface ExistingColumn {
   readonly name: string;
   /** In the format of `format_type`: `character varying(80)`. */
   readonly type: string;
+  /** The type under a domain. */
+  readonly base?: string;
+  /** Never null; false for the columns of a view, of which PostgreSQL does not know. */
   readonly required: boolean;
   /** The default as SQL. */
   readonly default?: string;
   /** The database computes its value: `GENERATED …`, an identity, or a sequence. */
   readonly generated: boolean;
+  /** No statement may set it. */
+  readonly computed: boolean;
   /** Values of an enum type. */
   readonly values?: readonly string[];
   readonly collation: 'code points' | 'other' | 'nondeterministic';
@@ -20,7 +23,7 @@ export interface ExistingConstraint {
   readonly columns: readonly string[];
   /** In PostgreSQL's format. */
   readonly definition: string;
-  /** The table that a foreign key references. */
+  /** The table that a foreign key references, by its name in a schema file. */
   readonly table?: string;
   readonly foreignColumns?: readonly string[];
   /** `pg_constraint.confdeltype`. */
@@ -31,109 +34,42 @@ interface ExistingIndex {
   /** Plain columns only. */
   readonly columns: readonly string[];
 }
-export interface ExistingTable {
+/** A policy of PostgreSQL's row security. */
+export interface RowPolicy {
   readonly name: string;
-  readonly kind: 'table' | 'view' | 'partition' | 'foreign table';
+  /** `SELECT`, `INSERT`, `UPDATE`, `DELETE` or `ALL`. */
+  readonly command: string;
+  readonly using?: string;
+  readonly check?: string;
+}
+type TableKind = 'table' | 'view' | 'partition' | 'foreign table';
+export interface ExistingTable {
+  readonly schema: string;
+  readonly name: string;
+  /** The name in a schema file: `orders` of the current schema, `shop.orders` of another one. */
+  readonly table: string;
+  readonly kind: TableKind;
+  /** The table whose partition, or child, it is. */
+  readonly partOf?: string;
+  /** The extension that made it. */
+  readonly extension?: string;
+  /** The statements that PostgreSQL takes for it, of INSERT, UPDATE and DELETE. */
+  readonly writes: readonly string[];
+  /** Row security is enabled; `active`: it holds for the user of this connection. */
+  readonly rowSecurity?: { readonly active: boolean; readonly policies: readonly RowPolicy[] };
   readonly columns: readonly ExistingColumn[];
   readonly constraints: readonly ExistingConstraint[];
   /** The indexes that no constraint owns. */
   readonly indexes: readonly ExistingIndex[];
 }
 
-export const holdsReference = ({ constraints }: ExistingTable, column: string): boolean =>
-  constraints.some(({ kind, columns }) => kind === 'f' && columns.includes(column));
+type Constrained = Pick<ExistingTable, 'constraints'>;
+type Indexed = Pick<ExistingTable, 'constraints' | 'indexes'>;
 
-export const isUniqueColumn = ({ constraints, indexes }: ExistingTable, column: string): boolean =>
+export const isUniqueColumn = ({ constraints, indexes }: Indexed, column: string): boolean =>
   constraints.some(({ kind, columns }) => kind === 'u' && columns.length === 1 && columns[0] === column) ||
   indexes.some(({ unique, columns }) => unique && columns.length === 1 && columns[0] === column);
 
-const TABLES = raw(`
-SELECT c.relname,
-       CASE WHEN c.relkind IN ('v', 'm') THEN 'view'
-            WHEN c.relkind = 'f' THEN 'foreign table'
-            WHEN c.relispartition OR EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid) THEN 'partition'
-            ELSE 'table' END
-  FROM pg_class c
- WHERE c.relnamespace = current_schema()::regnamespace
-   AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
- ORDER BY c.relname`);
-
-const COLUMN_ROWS = raw(`
-SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, pg_get_expr(d.adbin, d.adrelid),
-       a.attgenerated <> '' OR a.attidentity <> '' OR COALESCE(pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%', false),
-       (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder)::text FROM pg_enum e WHERE e.enumtypid = a.atttypid),
-       CASE WHEN NOT COALESCE(l.collisdeterministic, true) THEN 'nondeterministic'
-            WHEN l.collname IN ('C', 'POSIX', 'ucs_basic') THEN 'code points'
-            WHEN l.collname = 'default' AND b.datlocprovider = 'c' AND b.datcollate IN ('C', 'POSIX') THEN 'code points'
-            ELSE 'other' END
-  FROM pg_class c
-  JOIN pg_attribute a ON a.attrelid = c.oid
-  JOIN pg_database b ON b.datname = current_database()
-  LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-  LEFT JOIN pg_collation l ON l.oid = a.attcollation
- WHERE c.relnamespace = current_schema()::regnamespace
-   AND c.relkind IN ('r', 'p')
-   AND a.attnum > 0
-   AND NOT a.attisdropped
-   AND a.attname NOT LIKE '%~folded'
- ORDER BY c.relname, a.attnum`);
-
-const CONSTRAINT_ROWS = raw(`
-SELECT c.relname, k.contype, pg_get_constraintdef(k.oid),
-       CASE WHEN f.relnamespace = c.relnamespace THEN f.relname ELSE f.oid::regclass::text END, k.confdeltype,
-       (SELECT json_agg(a.attname ORDER BY u.place)::text
-          FROM unnest(k.conkey) WITH ORDINALITY AS u (number, place)
-          JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.number),
-       (SELECT json_agg(a.attname ORDER BY u.place)::text
-          FROM unnest(k.confkey) WITH ORDINALITY AS u (number, place)
-          JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.number)
-  FROM pg_constraint k
-  JOIN pg_class c ON c.oid = k.conrelid
-  LEFT JOIN pg_class f ON f.oid = k.confrelid
- WHERE c.relnamespace = current_schema()::regnamespace
-   AND k.contype IN ('p', 'u', 'f', 'c', 'x')
- ORDER BY c.relname, k.conname`);
-
-const INDEX_ROWS = raw(`
-SELECT c.relname, x.indisunique,
-       (SELECT json_agg(a.attname ORDER BY u.place)::text
-          FROM unnest(x.indkey) WITH ORDINALITY AS u (number, place)
-          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.number
-         WHERE u.place <= x.indnkeyatts)
-  FROM pg_index x
-  JOIN pg_class c ON c.oid = x.indrelid
- WHERE c.relnamespace = current_schema()::regnamespace
-   AND x.indpred IS NULL
-   AND x.indexprs IS NULL
-   AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u', 'x'))
- ORDER BY c.relname, x.indexrelid`);
-
-const jsonList = (json: string | null | undefined): readonly string[] => (json == null ? [] : JSON.parse(json));
-
-/** The tables of the first schema in the search path. */
-export async function readExistingTables(db: Queryable): Promise<readonly ExistingTable[]> {
-  const [tables, columns, constraints, indexes] = await Promise.all(
-    [TABLES, COLUMN_ROWS, CONSTRAINT_ROWS, INDEX_ROWS].map(async (statement) => db.rows(statement)),
-  );
-  const rowsOf = (rows: typeof tables, name: string) => rows!.filter(([table]) => table === name);
-  return tables!.map(([name, kind]) => ({
-    name: name!,
-    kind: kind as ExistingTable['kind'],
-    columns: rowsOf(columns, name!).map(([, column, type, required, value, generated, values, collation]) => ({
-      name: column!,
-      type: type!,
-      required: required === 't',
-      generated: generated === 't',
-      collation: collation as ExistingColumn['collation'],
-      ...(value != null && { default: value }),
-      ...(values != null && { values: jsonList(values) }),
-    })),
-    constraints: rowsOf(constraints, name!).map(([, type, definition, table, onDelete, keys, foreignKeys]) => ({
-      kind: type as ExistingConstraint['kind'],
-      columns: jsonList(keys),
-      definition: definition!,
-      ...(table != null && { table, onDelete: onDelete!, foreignColumns: jsonList(foreignKeys) }),
-    })),
-    indexes: rowsOf(indexes, name!).map(([, unique, keys]) => ({ unique: unique === 't', columns: jsonList(keys) })),
-  }));
-}
+/** The columns of the primary key. */
+export const primaryKeyOf = ({ constraints }: Constrained): readonly string[] =>
+  constraints.find(({ kind }) => kind === 'p')?.columns ?? [];

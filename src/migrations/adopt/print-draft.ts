@@ -1,20 +1,20 @@
-/** A draft as the text of a schema file; tables that are not adopted are in comments. */
+/** A draft as the text of a schema file; comments name what it leaves out. */
+import { Document, isCollection } from 'yaml';
 import { BUILT_IN } from '../../schema/model/model.ts';
-import { type Draft, type DraftMember, type DraftTable, type Skipped, yamlName } from './draft-table.ts';
+import type { Draft, DraftMember, DraftTable, LeftOut } from './draft-table.ts';
 
 const HEAD = `# Drafted by \`bylaw introspect\`. No caller has access yet: an action without a rule is denied. Write rules under
 # \`access\`, then run \`bylaw check\`, and \`bylaw migrate plan\` for the changes. Adopted tables keep their columns, types and
-# rows; missing created_at, updated_at and _version are added, foreign keys get an index, and deferred constraints
-# become immediate.
+# rows; missing created_at, updated_at and _version are added, foreign keys get an index, deferred constraints become
+# immediate, and ON DELETE NO ACTION becomes RESTRICT.
 `;
 
-export function printDraft({ adopted, postponed, skipped }: Draft): string {
+export function printDraft({ drafted, leftOut }: Draft): string {
   const blocks = [
     HEAD,
-    ...[...postponed, ...skipped].filter(({ name }) => BUILT_IN.includes(name)).map(({ name }) => clashOf(name)),
-    adopted.length === 0 ? 'collections: {}\n' : `collections:\n${adopted.map(collectionLines).join('\n')}`,
-    ...(postponed.length === 0 ? [] : [POSTPONED, ...postponed.map((table) => commented(postponedOf(table)))]),
-    ...(skipped.length === 0 ? [] : [`# Not tables for a collection:\n${skipped.map(skippedOf).join('')}`]),
+    ...leftOut.filter(({ name }) => BUILT_IN.includes(name)).map(({ name }) => clashOf(name)),
+    drafted.length === 0 ? 'collections: {}\n' : `collections:\n${drafted.map(collectionLines).join('\n')}`,
+    ...(leftOut.length === 0 ? [] : [`# Left out:\n${leftOut.map(leftOutLine).join('')}`]),
   ];
   return blocks.join('\n');
 }
@@ -23,36 +23,55 @@ export function printDraft({ adopted, postponed, skipped }: Draft): string {
 const clashOf = (name: string): string =>
   `# NOT USABLE YET: the service has a table \`${name}\` of its own, and the one of this database does not fit: change or rename it first.\n`;
 
-const POSTPONED = `# These have a uuid key, but not all of each fits as it is. Make the changes that are named, and introspect again.
-`;
+/** `12 collections; left out: 2 tables, 1 column` */
+export function countDraft({ drafted, leftOut }: Draft): string {
+  const kinds = [...leftOut, ...drafted.flatMap((table) => table.leftOut)].map(({ kind }) => kind);
+  const counts = (['table', 'view', 'column', 'foreign key'] as const).flatMap((kind) => {
+    const number = kinds.filter((each) => each === kind).length;
+    return number === 0 ? [] : [counted(number, kind)];
+  });
+  const secured = drafted.filter(({ existing }) => existing.rowSecurity !== undefined).length;
+  return [
+    counted(drafted.length, 'collection'),
+    ...(secured > 0 ? [`${counted(secured, 'table')} with row security of the owner`] : []),
+    `left out: ${counts.length === 0 ? 'nothing' : counts.join(', ')}`,
+  ].join('; ');
+}
 
-const collectionLines = ({ name, table, fields, relations, notes }: DraftTable): string =>
-  [
-    ...notes.map((note) => `  # ${safe(note)}\n`),
-    `  ${yamlName(name)}:\n`,
-    ...(table === name ? [] : [`    table: ${JSON.stringify(table)}\n`]),
-    ...draftMemberLines('fields', fields),
-    ...draftMemberLines('relations', relations),
+const counted = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
+
+function collectionLines({ name, declared, notes, ...draft }: DraftTable): string {
+  return [
+    ...notes.map((note) => comment(2, note)),
+    `  ${asYaml(name)}:\n`,
+    ...Object.entries(declared).map(([key, value]) => `    ${key}: ${asYaml(value)}\n`),
+    ...memberLines('fields', draft.fields),
+    ...memberLines('relations', draft.relations),
     '    # access: { list: …, read: …, create: …, update: …, delete: … }\n',
     '    access: {}\n',
   ].join('');
+}
 
-const postponedOf = (table: DraftTable): string =>
-  `${table.obstacles.map((obstacle) => `  # ${safe(obstacle)}\n`).join('')}${collectionLines(table)}`;
-
-function draftMemberLines(key: string, members: readonly DraftMember[]): readonly string[] {
+function memberLines(key: string, members: readonly DraftMember[]): readonly string[] {
   if (members.length === 0) return [];
   return [`    ${key}:\n`, ...members.map(memberLine)];
 }
 
-function memberLine({ name, yaml, note, obstacle }: DraftMember): string {
-  const reason = obstacle ?? note;
-  const line = `      ${/^[A-Za-z]\w*$/.test(name) ? yamlName(name) : JSON.stringify(name)}: ${yaml}\n`;
-  return reason === undefined ? line : `      # ${safe(reason)}\n${line}`;
+function memberLine({ name, declared, notes }: DraftMember): string {
+  return `${notes.map((each) => comment(6, each)).join('')}      ${asYaml(name)}: ${asYaml(declared)}\n`;
 }
 
-const commented = (text: string): string => text.replaceAll(/^(?=.)/gm, '#');
-const skippedOf = ({ name, reason }: Skipped): string => `#   ${safe(name)}: ${safe(reason)}\n`;
+/** A value on one line. */
+export function asYaml(value: unknown): string {
+  const document = new Document(value);
+  const node = document.contents;
+  if (isCollection(node)) node.flow = true;
+  return document.toString({ lineWidth: 0, flowCollectionPadding: true }).trimEnd();
+}
+
+const leftOutLine = ({ kind, name, reason }: LeftOut): string => comment(0, `${kind} ${name}: ${reason}`, 3);
 
 /** A name in the database may have a line break, which would end the comment. */
-const safe = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
+function comment(indent: number, text: string, space = 1): string {
+  return `${' '.repeat(indent)}#${' '.repeat(space)}${text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')}\n`;
+}

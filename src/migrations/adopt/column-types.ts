@@ -1,0 +1,76 @@
+/** The field type of a column of an existing table. */
+import type { ScalarType } from '../../policy/scalar-types.ts';
+import { MOST_DIGITS } from '../../policy/values.ts';
+import { digitsOf } from '../../schema/fields/decimal.ts';
+import { FIELD_KINDS, SCALAR_TYPES } from '../../schema/fields/index.ts';
+import { alterColumn, retypedAsText, withTimeZone } from './draft-table.ts';
+import type { ExistingColumn } from './existing-tables.ts';
+
+export interface ColumnType {
+  readonly type: ScalarType;
+  readonly max?: number;
+  readonly precision?: number;
+  readonly scale?: number;
+  /** Why bylaw cannot own the column as it is, with the statement that makes it fit. */
+  readonly obstacle?: string;
+  readonly note?: string | undefined;
+}
+
+/** Undefined: no field type holds its values. */
+export function columnTypeOf(table: string, column: ExistingColumn): ColumnType | undefined {
+  const { name, type, base = type, collation, values } = column;
+  const alter = alterColumn(table, name);
+  const to = (target: string): string => `it is ${type}: ${alter} TYPE ${target}`;
+  if (values !== undefined) return { type: 'string', obstacle: `it is ${type}: ${retypedAsText(table, name)}` };
+  if (base !== type) {
+    const found = columnTypeOf(table, {
+      name,
+      type: base,
+      collation,
+      required: false,
+      generated: false,
+      computed: false,
+    });
+    return found && { ...found, obstacle: to(FIELD_KINDS[found.type].column) };
+  }
+  const limited = /^character(?: varying)?(?:\((\d+)\))?$/.exec(type);
+  if (limited !== null) {
+    const max = limited[1] === undefined ? {} : { max: Number(limited[1]) };
+    return { type: 'string', ...max, obstacle: to('text COLLATE "C"') };
+  }
+  switch (type) {
+    case 'text':
+      return textOf(collation, alter);
+    case 'timestamp without time zone':
+      return { type: 'datetime', obstacle: `it is ${type}: ${withTimeZone(table, name)}` };
+    default:
+      return ofKind(type, to);
+  }
+}
+
+function textOf(collation: ExistingColumn['collation'], alter: string): ColumnType {
+  const retype = `${alter} TYPE text COLLATE "C"`;
+  if (collation === 'nondeterministic')
+    return { type: 'string', obstacle: `its collation takes different strings as equal: ${retype}` };
+  if (collation === 'code points') return { type: 'string' };
+  return { type: 'string', note: `its index serves no order of policies, which is by code point: ${retype}` };
+}
+
+/** @param to returns the SQL that turns the column into that type */
+function ofKind(type: string, to: (target: string) => string): ColumnType | undefined {
+  for (const name of SCALAR_TYPES) {
+    const { column, adoption, columnOf } = FIELD_KINDS[name];
+    if (columnOf !== undefined && type.startsWith(column)) return decimalOf(name, type);
+    if (column === type) return { type: name, note: adoption.note };
+    if (adoption.narrower.includes(type)) return { type: name, obstacle: to(column) };
+  }
+  return undefined;
+}
+
+function decimalOf(name: ScalarType, type: string): ColumnType {
+  const digits = digitsOf(type);
+  if (digits !== undefined && digits.precision <= MOST_DIGITS && digits.scale <= digits.precision)
+    return { type: name, ...digits };
+  const obstacle = `it is ${type}; a ${name} has at most ${MOST_DIGITS} digits: change it to numeric(p,s)`;
+  return { type: name, precision: MOST_DIGITS, scale: MOST_DIGITS / 2, obstacle };
+}

@@ -1,0 +1,69 @@
+/** The key of a collection: the columns that identify a row of an existing table. */
+import { FIELD_KINDS } from '../../schema/fields/index.ts';
+import { columnTypeOf } from './column-types.ts';
+import type { Declaration } from './draft-table.ts';
+import { KEY_SUFFIX } from './drafted-names.ts';
+import { type ExistingColumn, type ExistingTable, isUniqueColumn, primaryKeyOf } from './existing-tables.ts';
+
+export interface DraftKey {
+  readonly columns: readonly string[];
+  /** `id` of the collection; undefined: a uuid in the column `id`, which the service makes. */
+  readonly declared?: Declaration;
+  readonly note?: string;
+}
+
+/** The types of keys, by the SQL types of the fields that their columns would be. */
+const KEY_TYPES: Readonly<Record<string, keyof typeof MAKER>> = { uuid: 'uuid', int8: 'int', text: 'string' };
+const MAKER = { uuid: 'service', int: 'database', string: 'caller' } as const;
+
+/** Undefined: there is none, or it has a type of no key. A key of several columns has no declaration yet. */
+export function draftKey(table: ExistingTable): DraftKey | undefined {
+  const columns = keyColumns(table);
+  if (columns.length !== 1) return columns.length === 0 ? undefined : { columns };
+  const column = table.columns.find(({ name }) => name === columns[0])!;
+  const kind = columnTypeOf(table.table, column);
+  const type = kind && KEY_TYPES[FIELD_KINDS[kind.type].sqlType];
+  if (type === undefined) return undefined;
+  const declared = declaredKey(table, column, type);
+  return { columns, ...(declared && { declared }), ...noteOf(table, column) };
+}
+
+function declaredKey(table: ExistingTable, column: ExistingColumn, type: keyof typeof MAKER): Declaration | undefined {
+  const maker = table.kind === 'table' ? makerOf(column, type) : MAKER[type];
+  if (type === 'uuid' && column.name === 'id' && maker === MAKER.uuid) return undefined;
+  return {
+    type,
+    ...(column.name !== 'id' && { column: column.name }),
+    ...(maker !== MAKER[type] && { made_by: maker }),
+  };
+}
+
+/** A column without a default gets its value from the caller; a uuid from the service, which a DEFAULT only replaces. */
+function makerOf({ default: value, generated }: ExistingColumn, type: keyof typeof MAKER) {
+  if (type === 'uuid') return 'service';
+  return generated || value !== undefined ? 'database' : 'caller';
+}
+
+function noteOf({ kind, constraints }: ExistingTable, { name }: ExistingColumn): Pick<DraftKey, 'note'> {
+  if (constraints.some((constraint) => constraint.kind === 'p')) return {};
+  const note =
+    kind === 'table'
+      ? `it has no primary key; \`${name}\` is unique and never null`
+      : `PostgreSQL knows no key of it; make sure that \`${name}\` differs in all rows and is never null`;
+  return { note };
+}
+
+/** The primary key, or a unique column that is never null. A view has a column of such a name. */
+function keyColumns(table: ExistingTable): readonly string[] {
+  const primary = primaryKeyOf(table);
+  if (primary.length > 0) return primary;
+  const unique = table.columns.filter(({ name, required }) => required && isUniqueColumn(table, name));
+  const found = unique[0] ?? (table.kind === 'table' ? undefined : likelyKey(table));
+  return found === undefined ? [] : [found.name];
+}
+
+/** The column `id`, `<name>_id` or `<name>_no` of a view; or the first one with such an end. */
+function likelyKey({ columns }: ExistingTable): ExistingColumn | undefined {
+  const [first] = columns;
+  return columns.find(({ name }) => name === 'id') ?? (first && KEY_SUFFIX.test(first.name) ? first : undefined);
+}
