@@ -4,7 +4,7 @@
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
  * Exits with 1 when anything disagrees, or too little was compared.
  * `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations;
- * `plans …`: the forms of lists.
+ * `plans …`: the forms of lists; `solver …`: pairs of policies.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -26,13 +26,15 @@ import { type Disagreement, type Lane, noCounts, type Run, runWorld } from './po
 import { Shapes } from './policies/shapes.ts';
 import { FEW_ROWS, MANY_ROWS } from './policies/world.ts';
 import { fuzzQuery } from './query/main.ts';
+import { fuzzSolver } from './solver/run.ts';
 
 const isHttp = process.argv[2] === 'http';
 const isQuery = process.argv[2] === 'query';
 const isMigrations = process.argv[2] === 'migrations';
 const isPlans = process.argv[2] === 'plans';
+const isSolver = process.argv[2] === 'solver';
 const { values: options } = parseArgs({
-  args: isHttp || isQuery || isMigrations || isPlans ? [] : process.argv.slice(2),
+  args: isHttp || isQuery || isMigrations || isPlans || isSolver ? [] : process.argv.slice(2),
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -59,6 +61,7 @@ async function main(): Promise<number> {
   if (isMigrations) return fuzzMigrations(process.argv.slice(3));
   if (isPlans) return fuzzPlans(process.argv.slice(3));
   if (isQuery) return fuzzQuery(process.argv.slice(3));
+  if (isSolver) return fuzzSolver(process.argv.slice(3));
   return options.faults ? runFaults({ only: options.only, seed: Number(options.seed) }) : fuzz();
 }
 

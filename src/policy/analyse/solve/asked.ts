@@ -1,0 +1,218 @@
+/** The request of a world that is being looked for: its caller, its query and its body. */
+import { type Action, type RequestOperand, STAMPS } from '../../types.ts';
+import { all, atom, constantly, type Formula, later, some } from './formula.ts';
+import type { Rows } from './rows.ts';
+import type { StoredRow, Term, WrittenRow } from './variables.ts';
+
+export interface RoleNames {
+  /** The roles that exist, each with those that it includes. */
+  readonly includes: ReadonlyMap<string, readonly string[]>;
+}
+/** `roles`: exactly these, and what they include. Left out: any. */
+export type CallerKind = { readonly kind: 'guest' } | { readonly kind: 'user'; readonly roles?: readonly string[] };
+
+export const GUEST_ROLE = 'guest';
+
+/** A list of the query, known by what is in it. */
+export interface ListVariable {
+  readonly key: string;
+  readonly operand: RequestOperand;
+  members: Term[];
+  others: Term[];
+}
+export interface QueryView {
+  readonly operand: RequestOperand;
+  readonly term: Term;
+}
+export interface Standing {
+  readonly action: Action;
+  readonly caller: CallerKind;
+  readonly roles: RoleNames;
+  /** Canonical text. */
+  readonly now: string;
+}
+/** The records that a request is about. */
+export interface Subject {
+  /** Undefined for a create. */
+  readonly stored: StoredRow | undefined;
+  readonly written: WrittenRow | undefined;
+}
+
+export class Asked {
+  readonly standing: Standing;
+  readonly subject: Subject;
+  readonly user: StoredRow | undefined;
+  readonly queries = new Map<string, QueryView>();
+  readonly body = new Map<string, Term>();
+  readonly lists = new Map<string, ListVariable>();
+  /** Values of the caller beside the columns of users. */
+  readonly extras = new Map<string, Term>();
+  readonly #rows: Rows;
+
+  constructor(rows: Rows, standing: Standing, subject: Subject) {
+    this.#rows = rows;
+    this.standing = standing;
+    this.subject = subject;
+    this.user =
+      standing.caller.kind === 'user' && rows.catalog.collections.has('users') ? rows.make('users') : undefined;
+    if (this.user !== undefined) rows.mustBeStored(this.user);
+  }
+
+  /** The facts of every world of the caller and the write. */
+  axioms(): Formula {
+    this.#stamp();
+    return this.#rolesOfCaller();
+  }
+
+  /** Undefined: a type that is not reasoned about. */
+  term(operand: RequestOperand): Term | undefined {
+    switch (operand.source) {
+      case 'auth':
+        return this.#ofCaller(operand);
+      case 'query':
+        return this.#ofQuery(operand);
+      case 'data':
+        return this.#ofBody(operand);
+      case 'param':
+        return undefined;
+    }
+  }
+
+  #ofCaller(operand: RequestOperand): Term | undefined {
+    const { name } = operand;
+    if (this.user !== undefined) {
+      const column = this.#rows.column(this.user, name);
+      if (column !== undefined) return column;
+    }
+    return this.#kept(this.extras, name, () => {
+      const term = this.#rows.value(operand.type, true);
+      if (term !== undefined && this.standing.caller.kind === 'guest') term.isPresent = false;
+      return term;
+    });
+  }
+
+  #kept(map: Map<string, Term>, key: string, make: () => Term | undefined): Term | undefined {
+    const known = map.get(key);
+    if (known !== undefined) return known;
+    const term = make();
+    if (term !== undefined) this.#rows.trail.put(map, key, term);
+    return term;
+  }
+
+  #ofQuery(operand: RequestOperand): Term | undefined {
+    const key = `${operand.name} ${JSON.stringify(operand.type)}`;
+    const known = this.queries.get(key);
+    if (known !== undefined) return known.term;
+    const term = this.#rows.value(operand.type, true);
+    if (term !== undefined) this.#rows.trail.put(this.queries, key, { operand, term });
+    return term;
+  }
+
+  list(operand: RequestOperand): ListVariable {
+    const key = `${operand.source} ${operand.name} ${JSON.stringify(operand.type)}`;
+    const known = this.lists.get(key);
+    if (known !== undefined) return known;
+    const list: ListVariable = { key, operand, members: [], others: [] };
+    this.#rows.trail.put(this.lists, key, list);
+    return list;
+  }
+
+  /** A list has the element, or has it not; then all its elements can be read. */
+  holds(list: ListVariable, element: Term, isMember: boolean): boolean {
+    const { terms, trail } = this.#rows;
+    if (!terms.present(element)) return false;
+    trail.push(isMember ? list.members : list.others, element);
+    return (isMember ? list.others : list.members).every((other) => terms.differ(element, other));
+  }
+
+  // -------------------------------------------------------------- the body
+
+  /** A value of the body is that of the written record, and what the body leaves out stays as it is. */
+  #ofBody(operand: RequestOperand): Term | undefined {
+    return this.#kept(this.body, operand.name, () => {
+      const term = this.#rows.value(operand.type, true);
+      if (term !== undefined)
+        this.#rows.trail.push(
+          this.#rows.axioms,
+          later(() => this.#isWritten(operand.name, term)),
+        );
+      return term;
+    });
+  }
+
+  #isWritten(name: string, given: Term): Formula {
+    const { stored, written } = this.subject;
+    const column = written && this.#rows.column(written, name);
+    if (column === undefined) return constantly(true);
+    const { terms } = this.#rows;
+    const isGiven = all([this.#rows.presence(given), atom(() => terms.same(given, column))]);
+    const before = stored && this.#rows.column(stored, name);
+    const left = before === undefined ? this.#isDefault(name, column) : atom(() => terms.agree(before, column));
+    return some([isGiven, all([this.#rows.absence(given), some([this.#rows.absence(column), left])])]);
+  }
+
+  #isDefault(name: string, column: Term): Formula {
+    const { fields, relations } = this.#rows.catalog.collections.get(this.subject.written!.collection)!;
+    const member = (fields.get(name) ?? relations.get(name)) as { readonly default?: unknown } | undefined;
+    // The default of a schema: which value it gives is not looked at.
+    return member?.default === undefined ? this.#rows.absence(column) : constantly(true);
+  }
+
+  /** The times of a record are set by the service. */
+  #stamp(): void {
+    const { written } = this.subject;
+    if (written === undefined) return;
+    for (const name of STAMPS)
+      this.#rows.follows({ isDue: () => written.columns.has(name), make: () => this.#stampOf(name, written) });
+  }
+
+  #stampOf(name: string, written: WrittenRow): Formula {
+    const { terms } = this.#rows;
+    const { stored } = this.subject;
+    const [before, after] = [stored && this.#rows.column(stored, name), this.#rows.column(written, name)];
+    if (after === undefined) return all([]);
+    const isNow = atom(() => terms.is(after, this.standing.now));
+    if (before === undefined) return isNow;
+    const isSame = atom(() => terms.agree(before, after));
+    if (name !== STAMPS.at(-1)) return isSame;
+    const now = { value: this.standing.now, strict: false };
+    const isEarlier = atom(() => terms.atMost(before, now));
+    return some([all([isEarlier, isNow]), all([atom(() => terms.atLeast(before, now)), isSame])]);
+  }
+
+  // -------------------------------------------------------------- roles
+
+  get roleNames(): readonly string[] {
+    return [...this.standing.roles.includes.keys()];
+  }
+
+  #rolesOfCaller(): Formula {
+    const { caller, roles } = this.standing;
+    const given = caller.kind === 'guest' ? [GUEST_ROLE] : caller.roles;
+    if (given === undefined) return all([]);
+    const held = new Set(given.flatMap((name) => [name, ...(roles.includes.get(name) ?? [])]));
+    return all(this.roleNames.map((name) => this.role(name, held.has(name))));
+  }
+
+  role(name: string, isHeld: boolean): Formula {
+    if (!this.standing.roles.includes.has(name)) return constantly(!isHeld);
+    return atom(
+      () => this.#setRole(name, isHeld),
+      () => this.#setRole(name, !isHeld),
+    );
+  }
+
+  #setRole(name: string, isHeld: boolean): boolean {
+    const { includes } = this.standing.roles;
+    const follows = isHeld
+      ? includes.get(name)!
+      : this.roleNames.filter((other) => includes.get(other)!.includes(name));
+    return [name, ...follows].every((each) => this.#rows.fact(roleFact(each), isHeld));
+  }
+
+  isHeld(name: string): boolean {
+    return this.#rows.facts.get(roleFact(name)) === true;
+  }
+}
+
+const roleFact = (name: string): string => `role ${name}`;

@@ -1,0 +1,107 @@
+/** Completes rows by what only the schema asks for: required values, and records that they must refer to. */
+import type { BelongsTo, Catalog, CatalogCollection, CatalogField, Row } from '../../types.ts';
+import { own, type Scalar } from '../../values.ts';
+import { DECIMAL_PLACES, domainOf, uuidNumber, valuesWithin } from './domains.ts';
+import { boundsOf, isExclusiveIn } from './rows.ts';
+
+export type MutableRow = Record<string, unknown>;
+
+/** Numbers of ids that no other row of a world has. */
+const FIRST_FILLER = 1000;
+const MOST_FILLERS = 60;
+
+export class Filler {
+  readonly #catalog: Catalog;
+  readonly #rows: ReadonlyMap<string, MutableRow[]>;
+  /** Unique values, and records that one other may refer to. */
+  readonly #taken = new Set<string>();
+  readonly #fillers = new Set<MutableRow>();
+  #made = 0;
+  /** The chains of required references did not end. */
+  isExhausted = false;
+
+  constructor(catalog: Catalog, rows: ReadonlyMap<string, MutableRow[]>) {
+    this.#catalog = catalog;
+    this.#rows = rows;
+  }
+
+  /** The row is one that the search has not looked at. */
+  adopt(row: MutableRow): void {
+    this.#fillers.add(row);
+  }
+
+  take(collection: string, member: string, value: unknown): void {
+    this.#taken.add(`${collection} ${member} ${value}`);
+  }
+
+  isTaken(collection: string, member: string, value: unknown): boolean {
+    return this.#taken.has(`${collection} ${member} ${value}`);
+  }
+
+  /** Undefined: the type has no value that is known. */
+  value(collection: string, field: CatalogField): Scalar | undefined {
+    const isUnique = field.unique || field.uniqueWithin !== undefined;
+    const count = isUnique ? this.#taken.size + 2 : 1;
+    const found = leastValues(field, count).find((value) => !isUnique || !this.isTaken(collection, field.name, value));
+    if (found !== undefined && isUnique) this.take(collection, field.name, found);
+    return found;
+  }
+
+  /**
+   * The id of a record that a row may refer to. `around`: the rows that are being made, which end a chain of
+   * required references.
+   */
+  reference(collection: string, relation: BelongsTo, around: readonly Row[] = []): string {
+    const isExclusive = isExclusiveIn(this.#catalog, collection, relation);
+    const isFree = (row: Row): boolean => !isExclusive || !this.isTaken(collection, relation.name, row.id);
+    const all = this.#rows.get(relation.collection)!;
+    // A row that refers to a record of the search would be an element of its relations.
+    const candidates = isExclusive
+      ? around.filter((row) => all.includes(row))
+      : around.length > 0
+        ? this.#own(all)
+        : all;
+    const found = candidates.find(isFree) ?? this.#make(relation.collection, around);
+    if (isExclusive) this.take(collection, relation.name, found.id);
+    return String(found.id);
+  }
+
+  #own(rows: readonly MutableRow[]): readonly MutableRow[] {
+    return rows.filter((row) => this.#fillers.has(row));
+  }
+
+  #make(name: string, around: readonly Row[]): Row {
+    const row: MutableRow = { id: uuidNumber(FIRST_FILLER + this.#made) };
+    this.#rows.get(name)!.push(row);
+    this.#fillers.add(row);
+    if (++this.#made > MOST_FILLERS) this.isExhausted = true;
+    if (this.isExhausted) return row;
+    this.complete(row, this.#catalog.collections.get(name)!, [...around, row]);
+    return row;
+  }
+
+  /** Gives the row what it lacks. */
+  complete(row: MutableRow, { name, fields, relations }: CatalogCollection, given: readonly Row[] = []): void {
+    const around = given.length === 0 && this.#fillers.has(row) ? [row] : given;
+    for (const field of fields.values())
+      if (own(row, field.name) == null) row[field.name] = field.required ? (this.value(name, field) ?? null) : null;
+    for (const relation of relations.values())
+      if (relation.kind === 'belongs_to' && own(row, relation.name) == null)
+        row[relation.name] = relation.required ? this.reference(name, relation, around) : null;
+  }
+}
+
+/** The least values of a field; an enum has no others. */
+function leastValues(field: CatalogField, count: number): readonly Scalar[] {
+  const { type, enum: names, scale } = field;
+  if (names !== undefined) return names;
+  const domain = domainOf(type);
+  if (domain === undefined) return [];
+  const { low, high, limits, isWhole } = boundsOf(field);
+  if (domain.kind !== 'text') {
+    const step = scale === undefined ? 1n : 10n ** BigInt(DECIMAL_PLACES - scale);
+    return valuesWithin(domain, { low, high, isWhole, step }, count);
+  }
+  const length = Math.max(limits.min ?? 0, 0);
+  return Array.from({ length: count }, (_, i) => (i === 0 ? 'a'.repeat(length) : String(i).padStart(length, 'a')));
+}

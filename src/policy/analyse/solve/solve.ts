@@ -1,0 +1,234 @@
+/**
+ * Compares two unions of rules: whether there is a world in which one allows and the other does not. Every
+ * world that is found is decided again by the predicates of both; that there is none is said only
+ * where the search has tried everything.
+ */
+import { type Action, type Catalog, type Checked, type CheckedOperand, type Policy, STAMPS } from '../../types.ts';
+import { addSeconds } from '../../values.ts';
+import { allOperandsOf } from '../../visit.ts';
+import { subsumes } from '../subsumes.ts';
+import { Asked, type CallerKind, type RoleNames, type Subject } from './asked.ts';
+import { all, type Formula, some } from './formula.ts';
+import { IS_NOT_TRUE, IS_TRUE, type Names, type Question } from './questions.ts';
+import { Rows } from './rows.ts';
+import { Budget, Search } from './search.ts';
+import { Translation } from './translate.ts';
+import { WrittenRow } from './variables.ts';
+import { worldOf } from './witness.ts';
+import { decides, type World } from './world.ts';
+
+export interface RulesPlace {
+  readonly catalog: Catalog;
+  readonly collection: string;
+  readonly action: Action;
+}
+/** The rules of an action: a union. */
+export type Rules = readonly Policy[];
+export type Verdict = 'same' | 'narrower' | 'wider' | 'both' | 'unknown';
+
+/** `world`: one that the first rules allow and the others do not. */
+export type Found = { readonly kind: 'world'; readonly world: World } | { readonly kind: 'none' | 'unknown' };
+
+export interface RulesComparison {
+  readonly verdict: Verdict;
+  /** The new rules allow it, the old ones do not. */
+  readonly wider?: World;
+  /** The old rules allow it, the new ones do not. */
+  readonly narrower?: World;
+}
+export interface SolveOptions {
+  readonly budget?: Budget;
+  /** Left out: every caller, guests included. */
+  readonly callers?: readonly CallerKind[];
+}
+
+/** Milliseconds for a comparison. */
+export const DEFAULT_BUDGET = 50;
+const EVERY_CALLER: readonly CallerKind[] = [{ kind: 'user' }, { kind: 'guest' }];
+
+export function compareRules(
+  place: RulesPlace,
+  [old, changed]: readonly [Rules, Rules],
+  options: SolveOptions = {},
+): RulesComparison {
+  const budget = options.budget ?? new Budget(DEFAULT_BUDGET);
+  const wider = findWorld(place, { allowedBy: changed, deniedBy: old }, { ...options, budget });
+  const narrower = findWorld(place, { allowedBy: old, deniedBy: changed }, { ...options, budget });
+  return {
+    verdict: verdictOf(wider.kind, narrower.kind),
+    ...(wider.kind === 'world' && { wider: wider.world }),
+    ...(narrower.kind === 'world' && { narrower: narrower.world }),
+  };
+}
+
+function verdictOf(wider: Found['kind'], narrower: Found['kind']): Verdict {
+  if (wider === 'world' && narrower === 'world') return 'both';
+  if (wider === 'unknown' || narrower === 'unknown') return 'unknown';
+  if (wider === 'world') return 'wider';
+  return narrower === 'world' ? 'narrower' : 'same';
+}
+
+/** Undefined: unknown. */
+export function isEquivalent(
+  place: RulesPlace,
+  pair: readonly [Rules, Rules],
+  options: SolveOptions = {},
+): boolean | undefined {
+  const { verdict, wider, narrower } = compareRules(place, pair, options);
+  if (wider !== undefined || narrower !== undefined) return false;
+  return verdict === 'same' ? true : undefined;
+}
+
+export interface Asking {
+  readonly allowedBy: Rules;
+  readonly deniedBy: Rules;
+}
+
+/** A world that the one union allows and the other denies. */
+export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptions = {}): Found {
+  const { budget = new Budget(DEFAULT_BUDGET), callers = EVERY_CALLER } = options;
+  const { allowedBy, deniedBy } = asking;
+  const left = allowedBy.filter((rule) => !deniedBy.some((other) => subsumes(other.checked, rule.checked)));
+  if (left.length === 0) return { kind: 'none' };
+  let isCut = false;
+  const nows = instantsOf(
+    [...left, ...deniedBy].map(({ checked }) => checked),
+    place.action,
+  );
+  for (const caller of callers) {
+    for (const now of nows) {
+      const attempt = new Attempt(place, { allowedBy: left, deniedBy }, { caller, now, budget });
+      const world = attempt.find();
+      if (world !== undefined) return { kind: 'world', world };
+      isCut ||= attempt.isCut;
+    }
+  }
+  return { kind: isCut ? 'unknown' : 'none' };
+}
+
+interface AttemptOptions {
+  readonly caller: CallerKind;
+  readonly now: string;
+  readonly budget: Budget;
+}
+
+class Attempt {
+  readonly #place: RulesPlace;
+  readonly #asking: Asking;
+  readonly #rows: Rows;
+  readonly #translation: Translation;
+  readonly #subject: Subject;
+  readonly #search: Search;
+  #world: World | undefined;
+
+  constructor(place: RulesPlace, asking: Asking, { caller, now, budget }: AttemptOptions) {
+    this.#place = place;
+    this.#asking = asking;
+    this.#rows = new Rows(place.catalog);
+    this.#subject = this.#makeSubject();
+    const standing = { action: place.action, caller, roles: rolesOf(place.catalog), now };
+    this.#translation = new Translation(this.#rows, new Asked(this.#rows, standing, this.#subject));
+    this.#search = new Search(this.#rows, budget, () => this.#build());
+  }
+
+  get isCut(): boolean {
+    return this.#search.isCut;
+  }
+
+  find(): World | undefined {
+    const { allowedBy, deniedBy } = this.#asking;
+    const formulas = [
+      this.#translation.asked.axioms(),
+      some(allowedBy.map((rule) => this.#rule(rule, IS_TRUE))),
+      ...deniedBy.map((rule) => this.#rule(rule, IS_NOT_TRUE)),
+    ];
+    return this.#search.find(formulas) ? this.#world : undefined;
+  }
+
+  #makeSubject(): Subject {
+    const { action, collection } = this.#place;
+    const rows = this.#rows;
+    const stored = action === 'create' ? undefined : rows.make(collection);
+    if (stored !== undefined) rows.mustBeStored(stored);
+    if (action !== 'create' && action !== 'update') return { stored, written: undefined };
+    const fresh = stored ?? rows.make(collection);
+    if (stored === undefined) rows.mustNotBeStored(fresh);
+    return { stored, written: new WrittenRow(collection, fresh.id) };
+  }
+
+  /** A rule that does not name `@next` holds for the stored and for the resulting record. */
+  #rule({ checked, namesNext }: Policy, question: Question): Formula {
+    const { stored, written } = this.#subject;
+    const ask = (names: Omit<Names, 'variables'>): Formula =>
+      this.#translation.formula(checked, { ...names, variables: new Map() }, question);
+    if (written === undefined) return ask({ record: stored!, next: stored! });
+    if (stored === undefined) return ask({ record: written, next: written });
+    if (namesNext) return ask({ record: stored, next: written });
+    const both = [ask({ record: stored, next: written }), ask({ record: written, next: written })];
+    return question.isOpposite ? some(both) : all(both);
+  }
+
+  /** The world counts only if the predicates decide it in the same way. */
+  #build(): boolean {
+    const mark = this.#rows.trail.mark;
+    const world = worldOf(this.#rows, this.#translation.asked);
+    this.#rows.trail.undoTo(mark);
+    const { catalog } = this.#place;
+    const { allowedBy, deniedBy } = this.#asking;
+    if (world === undefined || !decides(allowedBy, world, catalog) || decides(deniedBy, world, catalog)) return false;
+    this.#world = world;
+    return true;
+  }
+}
+
+/** The roles of a schema include others; those of another catalog do not. */
+function rolesOf({ roles }: Catalog): RoleNames {
+  const includes = (role: unknown): readonly string[] =>
+    (role as { readonly includes?: readonly string[] } | undefined)?.includes ?? [];
+  return { includes: new Map([...roles].map(([name, role]) => [name, includes(role)])) };
+}
+
+// ---------------------------------------------------------------- the instant of the request
+
+const USUAL_NOW = '2026-03-01T12:00:00.000000Z';
+const DAY = 86_400;
+
+/**
+ * Instants that stand for all: where a moved `@now` meets a written instant, just before and after it, and
+ * between two such.
+ */
+function instantsOf(trees: readonly Checked[], action: Action): readonly string[] {
+  const operands = trees.flatMap(allOperandsOf);
+  const offsets = new Set(operands.flatMap((operand) => (operand.kind === 'now' ? [operand.seconds] : [])));
+  // A write stamps its record with the instant.
+  if ((action === 'create' || action === 'update') && operands.some(isStamp)) offsets.add(0);
+  if (offsets.size === 0) return [USUAL_NOW];
+  const written = new Set<string>();
+  for (const operand of operands) {
+    if (operand.kind !== 'literal') continue;
+    for (const value of [operand.value].flat()) if (INSTANT.test(String(value))) written.add(String(value));
+  }
+  const days = operands.some((operand) => operand.kind === 'now' && operand.zone !== undefined);
+  const points = new Set<string>();
+  for (const text of written)
+    for (const seconds of offsets) {
+      const at = addSeconds(text.length === 10 ? `${text}T12:00:00.000000Z` : text, -seconds);
+      for (const by of days ? [-2 * DAY, -DAY, -1, 0, 1, DAY, 2 * DAY] : [-1, 0, 1]) points.add(addSeconds(at, by));
+    }
+  return [USUAL_NOW, ...between([...points].toSorted())];
+}
+
+const isStamp = (operand: CheckedOperand): boolean =>
+  operand.kind === 'column' && operand.column.kind === 'field' && STAMPS.includes(operand.column.field.name);
+
+const INSTANT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\.\d{6}Z)?$/;
+
+/** The points, and one between each two. */
+function between(points: readonly string[]): readonly string[] {
+  return points.flatMap((point, i) => {
+    const next = points[i + 1];
+    if (next === undefined) return [point, addSeconds(point, 400 * DAY)];
+    const gap = (Date.parse(next) - Date.parse(point)) / 2000;
+    return [...(i === 0 ? [addSeconds(point, -400 * DAY)] : []), point, addSeconds(point, Math.floor(gap))];
+  });
+}

@@ -1,0 +1,417 @@
+/**
+ * Checked tree → formula. Four questions are asked of a tree: that it is true, that it is false, and the
+ * opposite of each. With them no negation and no third value is left.
+ */
+import type {
+  AncestorRelation,
+  Checked,
+  CheckedQuantified,
+  ColumnOperand,
+  CountOperand,
+  Member,
+  RequestOperand,
+  Scope,
+  ToManyPath,
+  ToOneStep,
+} from '../../types.ts';
+import { memberName } from '../../visit.ts';
+import type { Asked } from './asked.ts';
+import { Comparing } from './comparing.ts';
+import { all, atom, CUT, constantly, type Formula, later, NO, some, YES } from './formula.ts';
+import {
+  type Counted,
+  type Elements,
+  IS_NOT_TRUE,
+  IS_TRUE,
+  type Names,
+  type Paths,
+  type Question,
+  type Start,
+  type TermWalk,
+  type Walk,
+} from './questions.ts';
+import type { Rows } from './rows.ts';
+import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term } from './variables.ts';
+
+type Meets = (row: StoredRow) => Formula;
+
+/** A count is compared with at most so many elements. */
+const MOST_COUNTED = 4;
+/** Ancestors are followed so far. */
+const MOST_STEPS = 4;
+
+export class Translation implements Paths {
+  readonly rows: Rows;
+  readonly asked: Asked;
+  readonly #comparing: Comparing;
+
+  constructor(rows: Rows, asked: Asked) {
+    this.rows = rows;
+    this.asked = asked;
+    this.#comparing = new Comparing(this);
+  }
+
+  formula(node: Checked, names: Names, question: Question): Formula {
+    const { truth, isOpposite } = question;
+    switch (node.kind) {
+      case 'const':
+        return constantly((node.value === truth) !== isOpposite);
+      case 'not':
+        return this.formula(node.item, names, { truth: !truth, isOpposite });
+      case 'and':
+      case 'or': {
+        const items = node.items.map((item) => this.formula(item, names, question));
+        return ((node.kind === 'and') === truth) !== isOpposite ? all(items) : some(items);
+      }
+      case 'is null':
+        return this.#isNull(node, names, (node.negated === truth) !== isOpposite);
+      case 'changed':
+        return this.#changed(node.members, names, (node.unchanged !== truth) !== isOpposite);
+      case 'quantified':
+        return this.#quantified(node, names, question);
+      case 'compare':
+        return this.#comparing.formula(node, names, question);
+    }
+  }
+
+  /** A test of which nothing is known but that it has one value for the same rows. */
+  opaque(node: Checked, names: Names, { truth, isOpposite }: Question): Formula {
+    const about = this.keyOf(node, names);
+    const [key, twin] = [`opaque ${truth} ${about}`, `opaque ${!truth} ${about}`];
+    return atom(() => this.rows.fact(key, !isOpposite) && (isOpposite || this.rows.fact(twin, false)));
+  }
+
+  /** The same text about the same rows has one key. */
+  keyOf(node: object, names: Names): string {
+    const text = JSON.stringify(node, (key, value: unknown) => (key === 'span' ? undefined : value));
+    const bound = [...names.variables.keys()].filter((name) => text.includes(JSON.stringify(name)));
+    const rows = [names.record, names.next, ...bound.map((name) => names.variables.get(name)!)];
+    return `${rows.map((row) => this.#number(row)).join()} ${text}`;
+  }
+
+  readonly #numbers = new WeakMap<RowVariable, number>();
+  #numbered = 0;
+
+  #number(row: RowVariable): number {
+    const root = rowRoot(row);
+    if (!this.#numbers.has(root)) this.#numbers.set(root, this.#numbered++);
+    return this.#numbers.get(root)!;
+  }
+
+  // -------------------------------------------------------------- paths
+
+  /** The row of a scope; `absent` where there is none. `isRead`: more than its id. */
+  start(scope: Scope, names: Names, walk: Walk): Formula {
+    switch (scope.kind) {
+      case 'record':
+        return walk.then(names.record);
+      case 'next':
+        return walk.then(names.next);
+      case 'variable':
+        return walk.then(names.variables.get(scope.name)!);
+      case 'request':
+        return this.#requested(scope.operand, walk);
+    }
+  }
+
+  #requested(operand: RequestOperand, { then, absent, isRead }: Walk): Formula {
+    const id = this.asked.term(operand);
+    if (id === undefined) return CUT;
+    const found = later(() => {
+      const row = this.rows.rowOf(id);
+      if (!isRead || row.isStored === true) return then(row);
+      const isStored = all([atom(() => this.rows.mustBeStored(row)), later(() => then(row))]);
+      return absent === NO ? isStored : some([isStored, all([atom(() => this.rows.mustNotBeStored(row)), absent])]);
+    });
+    return this.ifPresent(id, found, absent);
+  }
+
+  ifPresent(term: Term, present: Formula, absent: Formula): Formula {
+    const known = rootOf(term).isPresent;
+    if (known !== undefined) return known ? present : absent;
+    const found = all([this.rows.presence(term), present]);
+    return absent === NO ? found : some([all([this.rows.absence(term), absent]), found]);
+  }
+
+  walk(from: Start, names: Names, walk: Walk): Formula {
+    const isRead = walk.isRead || from.steps.length > 0;
+    return this.start(from.scope, names, { ...walk, isRead, then: (row) => this.#step(row, from.steps, walk) });
+  }
+
+  #step(row: RowVariable, steps: readonly ToOneStep[], walk: Walk): Formula {
+    const [first, ...rest] = steps;
+    if (first === undefined) return walk.then(row);
+    const term = this.rows.column(row, first.relation.name)!;
+    const next = later(() => this.#step(this.rows.rowOf(term), rest, walk));
+    return this.ifPresent(term, next, walk.absent);
+  }
+
+  /** The term of a column, whether or not it is present. */
+  column(operand: ColumnOperand, names: Names, walk: TermWalk): Formula {
+    const name = operand.column.kind === 'id' ? 'id' : memberName(operand.column);
+    const then = (row: RowVariable): Formula => {
+      const term = this.rows.column(row, name);
+      return term === undefined ? walk.opaque() : walk.then(term);
+    };
+    return this.walk(operand, names, { then, absent: walk.absent, isRead: name !== 'id' });
+  }
+
+  #isNull(node: Extract<Checked, { kind: 'is null' }>, names: Names, wantsPresent: boolean): Formula {
+    const { operand } = node;
+    const question = { truth: node.negated === wantsPresent, isOpposite: false };
+    const opaque = (): Formula => this.opaque(node, names, question);
+    const test = (term: Term): Formula => (wantsPresent ? this.rows.presence(term) : this.rows.absence(term));
+    const absent = constantly(!wantsPresent);
+    if (operand.kind === 'column') return this.column(operand, names, { then: test, absent, opaque });
+    if (operand.kind !== 'request') return constantly(wantsPresent);
+    if (operand.list) return this.#comparing.listPresence(operand, wantsPresent);
+    const term = this.asked.term(operand);
+    return term === undefined ? opaque() : test(term);
+  }
+
+  // -------------------------------------------------------------- to-many relations
+
+  #quantified(node: CheckedQuantified, names: Names, question: Question): Formula {
+    const { quantifier, path, variable, condition } = node;
+    const isNone = quantifier === 'none';
+    const asked = { ...question, truth: question.truth !== isNone };
+    const isSome = ((quantifier === 'all') !== asked.truth) !== question.isOpposite;
+    const meets: Meets = (row) =>
+      this.formula(condition, { ...names, variables: new Map(names.variables).set(variable, row) }, asked);
+    const absent = constantly(question.isOpposite);
+    const then = (owner: RowVariable): Formula => {
+      if (path.relation.kind === 'ancestors') return this.#chain(owner as StoredRow, meets, { path, question, isSome });
+      return isSome ? this.someElement({ path, owner }, meets) : this.everyElement({ path, owner }, meets);
+    };
+    return this.walk(path, names, { then, absent, isRead: path.relation.kind === 'ancestors' });
+  }
+
+  /** That the row is an element. */
+  isElement({ path, owner }: Elements, row: StoredRow): Formula {
+    const { relation } = path;
+    if (relation.kind === 'many_to_many') return this.rows.isLinked(relation, owner, row);
+    const via = this.rows.column(row, (relation as { readonly via: string }).via)!;
+    return atom(() => this.rows.mustBeStored(row) && this.#refersTo(via, owner));
+  }
+
+  /** A reference leads to a stored record, which a new one is not. */
+  #refersTo(via: Term, owner: RowVariable): boolean {
+    return this.rows.terms.same(via, owner.id);
+  }
+
+  /** It is known that the row is an element. */
+  #isKnownElement({ path, owner }: Elements, row: StoredRow): boolean {
+    const { relation } = path;
+    if (relation.kind === 'many_to_many')
+      return this.rows.linkOf({ relation: relation.linkTable, owner, element: row }) === true;
+    return this.rows.refersTo(this.rows.column(row, (relation as { readonly via: string }).via)!, owner);
+  }
+
+  someElement(elements: Elements, meets: Meets): Formula {
+    return later(() => {
+      const row = this.rows.make(elements.path.relation.collection);
+      return all([this.isElement(elements, row), meets(row)]);
+    });
+  }
+
+  everyElement(elements: Elements, meets: Meets): Formula {
+    const applies = (row: StoredRow): boolean => this.#isKnownElement(elements, row);
+    return { kind: 'every', collection: elements.path.relation.collection, applies, each: meets };
+  }
+
+  // -------------------------------------------------------------- ancestors
+
+  #chain(start: StoredRow, meets: Meets, { path, question, isSome }: Climb): Formula {
+    const { via } = path.relation as AncestorRelation;
+    const climb = { via: via.name, meets, isSome };
+    const parts = this.#climb(start, climb, []);
+    return isSome === question.isOpposite ? this.withinChain({ path, owner: start }, parts, question) : parts;
+  }
+
+  /** Ancestors beyond the last that counts make a test of all of them unknown. */
+  withinChain({ path, owner }: Elements, test: Formula, { isOpposite }: Question): Formula {
+    const { name } = (path.relation as AncestorRelation).via;
+    const beyond = `beyond ${name} ${this.#number(owner)}`;
+    const goesOn = atom(() => this.rows.fact(beyond, isOpposite));
+    return isOpposite ? some([test, goesOn]) : all([test, goesOn]);
+  }
+
+  #climb(row: RowVariable, climb: Climbing, met: readonly StoredRow[]): Formula {
+    const { via, meets, isSome } = climb;
+    const root = rowRoot(row) as StoredRow;
+    if (met.includes(root)) return constantly(!isSome);
+    if (met.length > MOST_STEPS) return CUT;
+    const above = this.rows.column(root, via)!;
+    const next = later(() => this.#climb(this.rows.rowOf(above), climb, [...met, root]));
+    const rest = this.ifPresent(above, isSome ? next : this.#closed(above, [...met, root], next), constantly(!isSome));
+    return isSome ? some([meets(root), rest]) : all([meets(root), rest]);
+  }
+
+  /** A chain whose references are required ends where it meets itself: without these branches it would not end here. */
+  #closed(above: Term, met: readonly StoredRow[], next: Formula): Formula {
+    if (rootOf(above).isPresent !== true) return next;
+    return some([...met.map((row) => atom(() => this.rows.terms.same(above, row.id))), next]);
+  }
+
+  // -------------------------------------------------------------- counts
+
+  /** That at least so many elements meet the condition, or fewer. */
+  counted(count: CountOperand, elements: Elements, names: Names): Counted {
+    const meets =
+      (question: Question): Meets =>
+      (row) =>
+        this.formula(
+          count.condition,
+          { ...names, variables: new Map(names.variables).set(count.variable, row) },
+          question,
+        );
+    if (elements.path.relation.kind === 'ancestors') return this.#countedChain(elements, meets);
+    return {
+      atLeast: (least) => this.#atLeast(elements, meets(IS_TRUE), least),
+      fewerThan: (most) => this.#fewerThan(elements, meets(IS_NOT_TRUE), most),
+    };
+  }
+
+  #countedChain({ path, owner }: Elements, meets: (question: Question) => Meets): Counted {
+    const { name } = (path.relation as AncestorRelation).via;
+    const climb = { via: name, isTrue: meets(IS_TRUE), isNotTrue: meets(IS_NOT_TRUE) };
+    const start = owner as StoredRow;
+    return {
+      atLeast: (least) => this.#chainOf(start, climb, { least, met: [] }),
+      fewerThan: (most) => this.#shortChainOf(start, climb, { least: most, met: [] }),
+    };
+  }
+
+  #chainOf(row: StoredRow, climb: CountedClimb, { least, met }: Climbed): Formula {
+    const root = rowRoot(row);
+    if (least <= 0) return YES;
+    if (met.includes(root)) return NO;
+    if (met.length > MOST_STEPS) return CUT;
+    const above = this.rows.column(root, climb.via)!;
+    const next = (left: number): Formula =>
+      left <= 0
+        ? YES
+        : this.ifPresent(
+            above,
+            later(() => this.#chainOf(this.rows.rowOf(above), climb, { least: left, met: [...met, root] })),
+            NO,
+          );
+    return some([all([climb.isTrue(root), next(least - 1)]), next(least)]);
+  }
+
+  #shortChainOf(row: StoredRow, climb: CountedClimb, { least: most, met }: Climbed): Formula {
+    const root = rowRoot(row);
+    if (most <= 0) return NO;
+    if (met.includes(root)) return YES;
+    if (met.length > MOST_STEPS) return CUT;
+    const above = this.rows.column(root, climb.via)!;
+    const next = (left: number): Formula => {
+      if (left <= 0) return NO;
+      const path = [...met, root];
+      const climbed = later(() => this.#shortChainOf(this.rows.rowOf(above), climb, { least: left, met: path }));
+      return this.ifPresent(above, this.#closed(above, path, climbed), YES);
+    };
+    return some([all([climb.isNotTrue(root), next(most)]), next(most - 1)]);
+  }
+
+  #atLeast(elements: Elements, meets: Meets, least: number): Formula {
+    if (least <= 0) return YES;
+    if (least > MOST_COUNTED) return CUT;
+    return later(() => {
+      const rows = Array.from({ length: least }, () => this.rows.make(elements.path.relation.collection));
+      const distinct = rows.flatMap((row, i) =>
+        rows.slice(i + 1).map((other) => atom(() => this.rows.separate(row, other))),
+      );
+      return all([...distinct, ...rows.flatMap((row) => [this.isElement(elements, row), meets(row)])]);
+    });
+  }
+
+  #fewerThan(elements: Elements, fails: Meets, most: number): Formula {
+    if (most <= 0) return NO;
+    const each = (row: StoredRow, before: readonly StoredRow[]): Formula =>
+      all(
+        subsetsOf(before, most - 1).map((others) => {
+          const rows = [row, ...others];
+          const equal = rows.flatMap((one, i) =>
+            rows.slice(i + 1).map((other) => atom(() => this.rows.merge(one, other))),
+          );
+          return some([...rows.map((one) => later(() => fails(one))), ...equal]);
+        }),
+      );
+    const applies = (row: StoredRow): boolean => this.#isKnownElement(elements, row);
+    return { kind: 'every', collection: elements.path.relation.collection, applies, each };
+  }
+
+  // -------------------------------------------------------------- changes
+
+  #changed(members: readonly Member[], { record, next }: Names, isChanged: boolean): Formula {
+    const parts = members.map((member) => {
+      const name = memberName(member);
+      if (member.kind === 'relation' && member.relation.kind === 'many_to_many')
+        return this.#membersDiffer(member.relation, { record, next }, isChanged);
+      const [before, after] = [this.rows.column(record, name), this.rows.column(next, name)];
+      if (before === undefined || after === undefined) return atom(() => this.rows.fact(`same ${name}`, !isChanged));
+      return isChanged ? this.#differ(before, after) : atom(() => this.rows.terms.agree(before, after));
+    });
+    return isChanged ? some(parts) : all(parts);
+  }
+
+  #differ(before: Term, after: Term): Formula {
+    const { rows } = this;
+    return some([
+      all([rows.absence(before), rows.presence(after)]),
+      all([rows.presence(before), rows.absence(after)]),
+      atom(() => rows.terms.differ(before, after)),
+    ]);
+  }
+
+  #membersDiffer(
+    relation: Extract<Member, { kind: 'relation' }>['relation'] & { readonly kind: 'many_to_many' },
+    { record, next }: Pick<Names, 'record' | 'next'>,
+    isChanged: boolean,
+  ): Formula {
+    const { rows } = this;
+    const { collection } = relation;
+    const inOne = (row: StoredRow, one: RowVariable, other: RowVariable): Formula =>
+      all([rows.isLinked(relation, one, row), rows.isNotLinked(relation, other, row)]);
+    if (isChanged)
+      return later(() => {
+        const row = rows.make(collection);
+        return some([inOne(row, record, next), inOne(row, next, record)]);
+      });
+    const linkOf = (owner: RowVariable, element: StoredRow) =>
+      rows.linkOf({ relation: relation.linkTable, owner, element });
+    const applies = (row: StoredRow): boolean => linkOf(record, row) !== linkOf(next, row);
+    const each = (row: StoredRow): Formula => {
+      const isLinked = linkOf(record, row) ?? linkOf(next, row)!;
+      const link = { relation: relation.linkTable, element: row, isLinked };
+      return atom(() => [record, next].every((owner) => rows.link({ ...link, owner })));
+    };
+    return { kind: 'every', collection, applies, each };
+  }
+}
+
+interface Climb {
+  readonly path: ToManyPath;
+  readonly question: Question;
+  readonly isSome: boolean;
+}
+interface CountedClimb {
+  readonly via: string;
+  readonly isTrue: Meets;
+  readonly isNotTrue: Meets;
+}
+interface Climbed {
+  readonly least: number;
+  readonly met: readonly StoredRow[];
+}
+interface Climbing {
+  readonly via: string;
+  readonly meets: Meets;
+  readonly isSome: boolean;
+}
+
+function subsetsOf<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  if (size === 0) return [[]];
+  return items.flatMap((item, i) => subsetsOf(items.slice(i + 1), size - 1).map((rest) => [item, ...rest]));
+}

@@ -1,0 +1,269 @@
+/** A branch of the search → a world of rows. */
+import { scalarOf } from '../../scalar-types.ts';
+import { type CatalogCollection, type Row, STAMPS } from '../../types.ts';
+import { base64OfBytes, own, type Scalar } from '../../values.ts';
+import { type Asked, GUEST_ROLE, type ListVariable, type QueryView } from './asked.ts';
+import { giveIds, termsOfRow, type Values, valuesOf } from './build.ts';
+import { valuesWithin } from './domains.ts';
+import { Filler, type MutableRow } from './filler.ts';
+import type { Rows } from './rows.ts';
+import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term, WrittenRow } from './variables.ts';
+import { type Link, relatedIn, type World } from './world.ts';
+
+type Query = Record<string, string | readonly string[]>;
+
+/** Undefined: no values, or no texts of a query, could be found. */
+export function worldOf(rows: Rows, asked: Asked): World | undefined {
+  const { written } = asked.subject;
+  if (!rows.separateUnique()) return undefined;
+  const searched = new Set(rows.all);
+  const terms = allTerms(rows, asked);
+  for (const term of terms) if (term.collection !== undefined && rootOf(term).isPresent === true) rows.rowOf(term);
+  giveIds(rows, written);
+  const values = valuesOf(terms, rows.terms);
+  if (values === undefined) return undefined;
+  return new WorldBuilder(rows, asked, { values, searched }).world();
+}
+
+function allTerms(rows: Rows, asked: Asked): readonly Term[] {
+  const { written } = asked.subject;
+  return [
+    ...rows.all.flatMap(termsOfRow),
+    ...(written === undefined ? [] : termsOfRow(written)),
+    ...[...asked.queries.values()].map(({ term }) => term),
+    ...asked.body.values(),
+    ...asked.extras.values(),
+    ...[...asked.lists.values()].flatMap(({ members, others }) => [...members, ...others]),
+  ];
+}
+
+interface Branch {
+  readonly values: Values;
+  /** The rows that the search has looked at. */
+  readonly searched: ReadonlySet<StoredRow>;
+}
+
+class WorldBuilder {
+  readonly #rows: Rows;
+  readonly #asked: Asked;
+  readonly #values: Values;
+  readonly #searched: ReadonlySet<StoredRow>;
+
+  constructor(rows: Rows, asked: Asked, { values, searched }: Branch) {
+    this.#rows = rows;
+    this.#asked = asked;
+    this.#values = values;
+    this.#searched = searched;
+  }
+
+  world(): World | undefined {
+    const { subject, standing } = this.#asked;
+    const rows = new Map<string, MutableRow[]>();
+    for (const name of this.#rows.catalog.collections.keys()) rows.set(name, []);
+    const stored = this.#rows.all.filter(({ isStored }) => isStored);
+    for (const row of stored) rows.get(row.collection)!.push(this.#row(row, {}));
+    const filler = this.#filler(rows);
+    for (const row of stored) {
+      const made = this.#find(rows, row);
+      if (!this.#searched.has(row)) filler.adopt(made);
+      filler.complete(made, this.#collection(row));
+    }
+    const links = this.#links();
+    const record: Row | undefined = subject.stored && this.#find(rows, subject.stored);
+    const written = subject.written && this.#written(subject.written, { rows, links, record });
+    if (written !== undefined) filler.complete(written, this.#collection(subject.written!));
+    const query = this.#query();
+    if (query === undefined || filler.isExhausted) return undefined;
+    const data = written && this.#data(written, record);
+    return {
+      action: standing.action,
+      collection: (subject.stored ?? subject.written)!.collection,
+      isGuest: standing.caller.kind === 'guest',
+      request: { auth: this.#auth(rows), query, now: standing.now, ...(data && { data }) },
+      ...(record && { record }),
+      ...(written && { written }),
+      rows,
+      links,
+    };
+  }
+
+  /** Knows the unique values and references of the rows so far. */
+  #filler(rows: ReadonlyMap<string, MutableRow[]>): Filler {
+    const { catalog } = this.#rows;
+    const filler = new Filler(catalog, rows);
+    for (const [name, all] of rows) {
+      const { fields, relations } = catalog.collections.get(name)!;
+      for (const row of all)
+        for (const member of [...fields.keys(), ...relations.keys()])
+          if (own(row, member) != null) filler.take(name, member, row[member]);
+    }
+    return filler;
+  }
+
+  #find<T extends Row>(rows: ReadonlyMap<string, readonly T[]>, row: StoredRow): T {
+    const { uuid } = rowRoot(row);
+    return rows.get(row.collection)!.find(({ id }) => id === uuid)!;
+  }
+
+  #collection(row: RowVariable): CatalogCollection {
+    return this.#rows.catalog.collections.get(row.collection)!;
+  }
+
+  /** `undefined`: nothing was said of it. */
+  #valueOf(term: Term | undefined): Scalar | null | undefined {
+    if (term === undefined) return undefined;
+    const root = rootOf(term);
+    if (root.isPresent !== true) return root.isPresent === false ? null : undefined;
+    if (root.collection === undefined) return this.#values.get(root) ?? root.value ?? null;
+    return rowRoot(root.row!).uuid!;
+  }
+
+  #row(row: RowVariable, before: Row): MutableRow {
+    const { fields, relations } = this.#collection(row);
+    const columns = rowRoot(row).columns;
+    const names = [
+      ...fields.keys(),
+      ...[...relations.values()].filter(({ kind }) => kind === 'belongs_to').map(({ name }) => name),
+    ];
+    const id = rowRoot(this.#rows.rowOf(row.id)).uuid!;
+    const entries = names.map((name): [string, unknown] => {
+      const value = this.#valueOf(columns.get(name));
+      return [name, value === undefined ? (own(before, name) ?? null) : value];
+    });
+    return { id, ...Object.fromEntries(entries) };
+  }
+
+  #links(): readonly Link[] {
+    return this.#rows.links.flatMap(({ relation, owner, element, isLinked }) => {
+      if (!isLinked || owner instanceof WrittenRow) return [];
+      const { name } = [...this.#collection(owner).relations.values()].find(
+        (each) => each.kind === 'many_to_many' && each.linkTable === relation,
+      )!;
+      return [
+        { collection: owner.collection, relation: name, owner: rowRoot(owner).uuid!, element: rowRoot(element).uuid! },
+      ];
+    });
+  }
+
+  #written(row: WrittenRow, { rows, links, record }: Pick<World, 'rows' | 'links' | 'record'>): MutableRow {
+    const related = relatedIn(this.#rows.catalog, { rows, links });
+    const held: Record<string, unknown> = {};
+    for (const relation of this.#collection(row).relations.values()) {
+      const { name, kind } = relation;
+      if (kind !== 'has_one' && kind !== 'many_to_many') continue;
+      const before = record ? related.many(row.collection, name, String(record.id)).map(({ id }) => String(id)) : [];
+      if (kind === 'has_one') {
+        const own = this.#valueOf(row.columns.get(name));
+        held[name] = own === undefined ? (before[0] ?? null) : own;
+      } else {
+        const said = this.#rows.links.filter((link) => link.owner === row && link.relation === relation.linkTable);
+        const ids = (isLinked: boolean) =>
+          said.filter((link) => link.isLinked === isLinked).map(({ element }) => rowRoot(element).uuid!);
+        const without = ids(false);
+        held[name] = [...new Set([...before.filter((id) => !without.includes(id)), ...ids(true)])];
+      }
+    }
+    return { ...this.#row(row, { ...record, ...this.#stamps(record) }), ...held };
+  }
+
+  #stamps(record: Row | undefined): Row {
+    const { now } = this.#asked.standing;
+    if (record === undefined) return Object.fromEntries(STAMPS.map((name) => [name, now]));
+    const stored = String(record.updated_at);
+    return { updated_at: stored > now ? stored : now };
+  }
+
+  // -------------------------------------------------------------- the request
+
+  #auth(rows: ReadonlyMap<string, readonly Row[]>): Row {
+    const { user, extras, standing } = this.#asked;
+    if (standing.caller.kind === 'guest') return { roles: [GUEST_ROLE] };
+    const roles = this.#asked.roleNames.filter((name) => this.#asked.isHeld(name));
+    const more = [...extras].map(([name, term]): [string, unknown] => [name, this.#valueOf(term) ?? null]);
+    return { ...(user && this.#find(rows, user)), ...Object.fromEntries(more), roles };
+  }
+
+  /** The body names what the write changes, and what the rules ask of it. */
+  #data(written: Row, record: Row | undefined): Row {
+    const { body, subject } = this.#asked;
+    const { fields } = this.#collection(subject.written!);
+    const given = Object.entries(written).filter(([name, value]) => {
+      const term = body.get(name);
+      const said = term && rootOf(term).isPresent;
+      if (said !== undefined) return said;
+      if (name === 'id' || STAMPS.includes(name) || Array.isArray(value)) return false;
+      return record === undefined ? value !== null : value !== record[name];
+    });
+    return Object.fromEntries(
+      given.map(([name, value]) => [name, jsonOf(value, scalarOf(fields.get(name)?.type ?? { id: '' }).sqlType)]),
+    );
+  }
+
+  #query(): Query | undefined {
+    const byName = Map.groupBy(this.#asked.queries.values(), ({ operand }) => operand.name);
+    const lists = Map.groupBy(this.#asked.lists.values(), ({ operand }) => operand.name);
+    const query: Query = {};
+    for (const name of new Set([...byName.keys(), ...lists.keys()])) {
+      const text = this.#queryOf(byName.get(name) ?? [], lists.get(name) ?? []);
+      if (text === null) return undefined;
+      if (text !== undefined) Object.defineProperty(query, name, { value: text, enumerable: true });
+    }
+    return query;
+  }
+
+  /** The text of a key, or its texts. Null: none is read as it should be; undefined: the key is left out. */
+  #queryOf(views: readonly QueryView[], lists: readonly ListVariable[]): Query[string] | null | undefined {
+    const isPresent = ({ term }: QueryView): boolean => rootOf(term).isPresent === true;
+    const present = views.filter(isPresent);
+    const texts = lists.map((list) => this.#elementsOf(list));
+    if (texts.includes(null)) return null;
+    const [elements] = texts.filter((each) => each !== undefined) as (readonly string[])[];
+    const candidates: readonly (Query[string] | undefined)[] =
+      elements !== undefined
+        ? [elements, ...(elements.length === 1 ? elements : [])]
+        : present.length === 0
+          ? [undefined]
+          : present.map((view) => textOf(this.#valueOf(view.term)!, view.operand.type));
+    const reads = (text: Query[string] | undefined): boolean =>
+      views.every(({ operand, term }) => {
+        const wanted = rootOf(term).isPresent === undefined ? null : this.#valueOf(term);
+        const read = typeof text === 'string' ? scalarOf(operand.type).readText(text) : undefined;
+        return rootOf(term).isPresent === undefined || (read ?? null) === wanted;
+      }) && texts.every((each) => each === undefined || JSON.stringify(each) === JSON.stringify([text].flat()));
+    const found = candidates.find(reads);
+    return found === undefined && candidates[0] !== undefined ? null : found;
+  }
+
+  #elementsOf({ key, members, others, operand }: ListVariable): readonly string[] | null | undefined {
+    const isPresent = this.#rows.facts.get(`list present ${key}`);
+    if (isPresent !== true) return undefined;
+    const isWhole = this.#rows.facts.get(`list whole ${key}`) !== false;
+    const texts = [...new Set(members.map((term) => textOf(this.#valueOf(term)!, operand.type)))];
+    if (texts.length === 0) {
+      const taken = new Set(others.map((term) => this.#valueOf(term)));
+      const free = this.#freshValues(operand, others).find((value) => !taken.has(value));
+      if (free === undefined) return null;
+      texts.push(textOf(free, operand.type));
+    }
+    return isWhole ? texts : [...texts, UNREADABLE];
+  }
+
+  #freshValues({ type }: ListVariable['operand'], others: readonly Term[]): readonly Scalar[] {
+    const { domain } = this.#rows.value(type, true)!;
+    const count = others.length + 1;
+    if (domain.kind === 'text') return Array.from({ length: count }, (_, i) => `other${i}`);
+    if (domain.kind === 'id')
+      return Array.from({ length: count }, (_, i) => `019b7000-0000-7000-8000-ffffffff${1000 + i}`);
+    return valuesWithin(domain, { isWhole: true, step: 1n }, count);
+  }
+}
+
+/** No type reads it. */
+const UNREADABLE = '\0';
+
+/** Bytes are in base64 outside of a record. */
+const jsonOf = (value: unknown, sqlType: string): unknown =>
+  sqlType === 'bytea' && typeof value === 'string' ? base64OfBytes(value) : value;
+
+const textOf = (value: Scalar, type: QueryView['operand']['type']): string =>
+  String(jsonOf(value, scalarOf(type).sqlType));

@@ -1,0 +1,59 @@
+/** A world as rows: what a comparison of policies shows as its example, and how a policy decides it. */
+import type { Action, Catalog, Policy, PolicyRequest, Related, Row } from '../../types.ts';
+import { own } from '../../values.ts';
+
+export interface Link {
+  readonly collection: string;
+  readonly relation: string;
+  readonly owner: string;
+  readonly element: string;
+}
+/** A caller, a request and a record, with the rows that they refer to. */
+export interface World {
+  readonly action: Action;
+  readonly collection: string;
+  readonly isGuest: boolean;
+  readonly request: PolicyRequest;
+  /** The stored record; undefined for a create. */
+  readonly record?: Row;
+  /** The record that a create or an update makes. It names its partners and members itself. */
+  readonly written?: Row;
+  /** Every stored row by collection, the record and the caller included. */
+  readonly rows: ReadonlyMap<string, readonly Row[]>;
+  readonly links: readonly Link[];
+}
+
+export function relatedIn({ collections }: Catalog, { rows, links }: Pick<World, 'rows' | 'links'>): Related {
+  const one = (collection: string, id: string): Row | undefined => rows.get(collection)?.find((row) => row.id === id);
+  const many = (collection: string, name: string, id: string): readonly Row[] => {
+    const relation = collections.get(collection)?.relations.get(name);
+    if (relation === undefined) return [];
+    if (relation.kind === 'many_to_many') {
+      const isOf = (link: Link): boolean =>
+        link.collection === collection && link.relation === name && link.owner === id;
+      return links
+        .filter(isOf)
+        .map(({ element }) => one(relation.collection, element))
+        .filter((row) => row !== undefined);
+    }
+    if (relation.kind === 'belongs_to') return [];
+    const holders: readonly Row[] = rows.get(relation.collection) ?? [];
+    return holders.filter((row) => own(row, relation.via) === id);
+  };
+  return { one, many };
+}
+
+/** The decision of a union of rules, by their predicates. */
+export function decides(rules: readonly Policy[], world: World, catalog: Catalog): boolean {
+  const related = relatedIn(catalog, world);
+  return rules.some((rule) => decidesAlone(rule, world, related));
+}
+
+function decidesAlone({ specialise, namesNext }: Policy, world: World, related: Related): boolean {
+  const { action, record, written, request } = world;
+  const residual = specialise(request);
+  if (action === 'create') return residual.test(written!, related, written);
+  if (action !== 'update') return residual.test(record!, related);
+  if (namesNext) return residual.test(record!, related, written);
+  return residual.test(record!, related) && residual.written.test(written!, related);
+}

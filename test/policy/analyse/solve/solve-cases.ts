@@ -1,0 +1,163 @@
+/** Pairs of policies with the verdict that the definition gives. Seeded faults in the solver must change some. */
+import { compile } from '../../../../src/policy/compile.ts';
+import type { Action, Policy } from '../../../../src/policy/types.ts';
+import { parseSchema } from '../../../../src/schema/load.ts';
+
+type SolveModule = typeof import('../../../../src/policy/analyse/solve/solve.ts');
+type BudgetModule = typeof import('../../../../src/policy/analyse/solve/search.ts');
+
+const SCHEMA = `
+roles:
+  admin: { includes: [editor] }
+  editor: { includes: [member] }
+  member: {}
+  auditor: {}
+collections:
+  users:
+    fields: { level: int, team_name: string }
+    relations:
+      memberships: { kind: has_many, collection: memberships, via: user }
+  teams:
+    fields: { name: { type: string, required: true } }
+    relations:
+      memberships: { kind: has_many, collection: memberships, via: team }
+      parent: { kind: belongs_to, collection: teams }
+  memberships:
+    fields: { role: { type: string, required: true, enum: [owner, editor, reader] }, level: { type: int, required: true, min: 0, max: 9 } }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      user: { kind: belongs_to, collection: users, required: true }
+  covers:
+    relations: { document: { kind: belongs_to, collection: documents } }
+  tags:
+    fields: { word: { type: string, unique: true } }
+  documents:
+    fields:
+      title: { type: string, required: true, max: 10 }
+      status: { type: string, required: true, enum: [draft, published, archived] }
+      score: int
+      rating: float
+      pinned: { type: bool, required: true }
+      due_at: datetime
+      day: date
+      at: time
+      price: { type: decimal, precision: 6, scale: 2 }
+      big: bigint
+      key: uuid
+      hash: bytes
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true }
+      team: { kind: belongs_to, collection: teams }
+      tags: { kind: many_to_many, collection: tags }
+      cover: { kind: has_one, collection: covers, via: document }
+`;
+
+export type Verdict = 'same' | 'narrower' | 'wider' | 'both' | 'unknown';
+/** The old rules, the new ones, and the verdict. A list is a union. */
+export type SolveCase = readonly [old: Rules, changed: Rules, verdict: Verdict, action?: Action];
+type Rules = string | readonly string[];
+
+const MINE = '@record.owner = @request.auth.id';
+const STATUS = '@record.status';
+
+export const SOLVE_CASES: readonly SolveCase[] = [
+  // Three values
+  ['@record.score > 1 or not @record.score > 1', 'true', 'wider'],
+  ['@record.score > 1 or not @record.score > 1', '@record.score is not null', 'same'],
+  [MINE, `${MINE} and @request.auth.id is not null`, 'same'],
+  ['not @record.pinned', '@record.pinned = false', 'same'],
+  ['@record.score in []', 'false', 'same'],
+  ['@record.score not in []', 'true', 'same'],
+  ['@request.query.mode = "x"', 'not @request.query.mode != "x"', 'same'],
+  ['@request.query.mode != "x"', 'true', 'wider'],
+  // Roles
+  ['@request.auth.roles contains "admin"', '@request.auth.roles contains "editor"', 'wider'],
+  [
+    '@request.auth.roles contains "admin" or @request.auth.roles contains "member"',
+    '@request.auth.roles contains "member"',
+    'same',
+  ],
+  ['@request.auth.roles contains "auditor"', '@request.auth.roles contains "member"', 'both'],
+  ['"admin" in @request.auth.roles and "member" not in @request.auth.roles', 'false', 'same'],
+  [`${STATUS} in @request.auth.roles`, 'false', 'same'],
+  ['@record.title in @request.auth.roles', '@record.title in ["admin", "editor", "member", "auditor", "x"]', 'wider'],
+  // Equality, order and bounds
+  [MINE, `${MINE} and ${STATUS} = "draft"`, 'narrower'],
+  [`${STATUS} != "draft"`, `${STATUS} in ["published", "archived"]`, 'same'],
+  [`${STATUS} != "draft"`, `${STATUS} = "published"`, 'narrower'],
+  ['@record.score >= 1.5', '@record.score > 1', 'same'],
+  ['@record.score > 1 and @record.score < 3', '@record.score = 2', 'same'],
+  ['@record.rating > 1 and @record.rating < 3', '@record.rating = 2', 'narrower'],
+  ['@record.score = 9007199254740993', 'false', 'same'],
+  ['@record.price > 1 and @record.price < 1.02', '@record.price = 1.01', 'same'],
+  ['@record.big > 9007199254740992 and @record.big < 9007199254740994', '@record.big = 9007199254740993', 'same'],
+  ['@record.day > "2026-01-01" and @record.day < "2026-01-03"', '@record.day = "2026-01-02"', 'same'],
+  ['@record.at >= "23:59:59.999999"', '@record.at = "23:59:59.999999"', 'same'],
+  ['@record.due_at > @now - 24h', '@record.due_at > @now', 'narrower'],
+  [
+    '@record.due_at > @now and @now > "2031-01-01T00:00:00Z"',
+    '@record.due_at > "2030-01-01T00:00:00Z" and @record.due_at > @now',
+    'wider',
+  ],
+  ['@record.key = "01900000-0000-7000-8000-000000000000"', '@record.key is not null', 'wider'],
+  ['@record.hash = "aGk="', '@record.hash != "aGk="', 'both'],
+  ['any(@record.team.memberships as m, m.level > 9)', 'false', 'same'],
+  ['@record.score > @request.auth.level and @request.auth.level > @record.score', 'false', 'same'],
+  // Parts of texts
+  ['@record.title starts with "ab"', '@record.title starts with "a"', 'wider'],
+  ['@record.title starts with "ab" and @record.title starts with "b"', 'false', 'same'],
+  ['@record.title starts with "ab" and not @record.title contains "a"', 'false', 'same'],
+  ['@record.title starts with "ab" and @record.title < "a"', 'false', 'same'],
+  ['@record.title contains "12345678901"', 'false', 'same'],
+  ['@record.title ends with @request.auth.team_name', '@record.title contains @request.auth.team_name', 'wider'],
+  // Relations
+  [
+    'any(@record.team.memberships as m, m.user = @request.auth.id)',
+    'any(@record.team.memberships as m, m.user = @request.auth.id and m.role = "owner")',
+    'narrower',
+  ],
+  [
+    'any(@record.team.memberships as m, m.user = @request.auth.id)',
+    'any(@request.auth.memberships as m, m.team = @record.team)',
+    'same',
+  ],
+  [
+    'none(@record.team.memberships as m, m.role = "owner")',
+    'all(@record.team.memberships as m, m.role != "owner")',
+    'same',
+  ],
+  [
+    'none(@record.team.memberships as m, m.role = "owner")',
+    'not any(@record.team.memberships as m, m.role = "owner")',
+    'same',
+  ],
+  ['all(@record.team.memberships as m, m.level > 3)', '@record.team is not null', 'wider'],
+  ['count(@record.team.memberships) >= 1', 'any(@record.team.memberships as m, true)', 'same'],
+  ['count(@record.team.memberships) < 2', 'count(@record.team.memberships) < 3', 'wider'],
+  ['count(@record.tags) >= 1', '@record.tags contains "01900000-0000-7000-8000-000000000000"', 'narrower'],
+  ['@record.cover.document = @record.id', '@record.cover is not null', 'same'],
+  ['any(@record.tags as t, t.word = "a") and count(@record.tags as t, t.word = "a") > 1', 'false', 'same'],
+  ['@record.team.parent.name = "a"', '@record.team.name = "a"', 'both'],
+  ['any(ancestors(@record.team by parent) as t, t.name = "a")', '@record.team.name = "a"', 'narrower'],
+  // Unions and writes
+  [[MINE, `${STATUS} = "draft"`], `${MINE} or ${STATUS} = "draft"`, 'same'],
+  [[MINE, `${STATUS} = "draft"`], `${MINE} or ${STATUS} = "draft"`, 'wider', 'update'],
+  [MINE, `${MINE} and not changed(@record.owner)`, 'same', 'update'],
+  [MINE, `${MINE} and @next.owner = @request.auth.id`, 'same', 'update'],
+  [MINE, '@next.owner = @request.auth.id', 'wider', 'update'],
+  ['changed_only(@record.title)', 'changed_only(@record.title, @record.score)', 'wider', 'update'],
+  ['@request.data.status = "draft"', '@next.status = "draft"', 'wider', 'update'],
+  [MINE, '@request.data.owner = @request.auth.id', 'same', 'create'],
+  ['@record.created_at = @now', 'true', 'same', 'create'],
+];
+
+export const schema = parseSchema(SCHEMA).schema!;
+
+export function verdictOf(solver: SolveModule & BudgetModule, [old, changed, , action = 'read']: SolveCase): Verdict {
+  const place = { catalog: schemaCatalog, collection: 'documents', action };
+  const compiled = (rules: Rules): readonly Policy[] => [rules].flat().map((text) => compile(text, place));
+  const budget = new solver.Budget(600_000, 20_000);
+  return solver.compareRules(place, [compiled(old), compiled(changed)], { budget }).verdict;
+}
+
+const schemaCatalog = { collections: schema.collections, roles: schema.roles, timezone: schema.timezone };
