@@ -13,6 +13,7 @@ import pg from 'pg';
 import type { Database } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { decide } from '../src/policy/access.ts';
+import type { AccessContext } from '../src/records/access-context.ts';
 import { createRecords } from '../src/records/records.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Relation } from '../src/schema/model/model.ts';
@@ -147,9 +148,11 @@ async function statementsOf(url: string, callerId: string): Promise<number> {
     schema.collections.get(collection)!.relations.get(name)!;
   const auth = { id: callerId, roles: ['member'] };
   const now = '2026-01-01T00:00:00.000000Z';
-  const access = {
+  const access: AccessContext = {
     collection: schema.collections.get('items')!,
     auth,
+    kind: 'user',
+    principal: auth.id,
     now,
     permit: (name: string, action: 'list' | 'read' | 'create' | 'update' | 'delete') =>
       decide({ rules: schema.collections.get(name)!.access[action], request: { auth, query: {}, now } }),

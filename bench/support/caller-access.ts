@@ -21,5 +21,6 @@ export function callerAccess(schema: Schema, name: string, { auth, now }: Caller
       possible: decide({ rules: all.map(({ possible }) => possible), request }),
     };
   };
-  return { collection: schema.collections.get(name)!, permit, member: () => undefined, prospect, auth, now };
+  const caller = { auth, kind: 'user', principal: String(auth.id) } as const;
+  return { collection: schema.collections.get(name)!, permit, member: () => undefined, prospect, ...caller, now };
 }

@@ -130,18 +130,18 @@ export class Auth {
   }
 
   /** Records a link to a file's content: every holder of the link can read the file. */
-  async fileLinkMade({ id: userId, sessionId }: Caller, file: string, client: RequestClient): Promise<void> {
+  async fileLinkMade({ principal: userId, sessionId }: Caller, file: string, client: RequestClient): Promise<void> {
     await recordAudit(this.#members.db, { event: 'file_link_made', userId, sessionId, client, detail: { file } });
   }
 
   /** Counts a question about a decision against the limit of its asker. Throws `rate_limited`. */
-  countQuestion({ id }: Caller): Promise<void> {
-    return this.#members.limiter.question(id);
+  countQuestion({ principal }: Caller): Promise<void> {
+    return this.#members.limiter.question(principal);
   }
 
   /** Records a question about a decision. `subject`: the user whom it is about; undefined: it is not about a user. */
   async explained(asker: Caller, { subject, client, ...detail }: ExplainedQuestion): Promise<void> {
-    const { id: actorId, sessionId } = asker;
+    const { principal: actorId, sessionId } = asker;
     await recordAudit(this.#members.db, { event: 'explained', userId: subject, actorId, sessionId, client, detail });
   }
 

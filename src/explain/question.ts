@@ -109,6 +109,8 @@ export function accessOf({
     },
     prospect: () => ({ certain: decide({ rules: [], request }), possible: decide({ rules: [], request }) }),
     auth: request.auth ?? {},
+    kind: request.kind ?? 'user',
+    principal: String(request.auth?.id ?? ''),
     now: request.now,
   };
 }

@@ -12,6 +12,7 @@ const LIFETIME = 300;
 interface LinkClaims {
   readonly fileId: string;
   readonly sessionId: string;
+  /** The principal of the session. */
   readonly userId: string;
 }
 

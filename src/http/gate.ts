@@ -51,7 +51,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   if (caller?.by === 'cookie' || match.route?.ownSite) checkOrigin(ctx, app);
   ctx.state.caller = caller;
   if (caller !== undefined) {
-    app.inFlight.enter(caller.id, ctx.res);
+    app.inFlight.enter(caller.principal, ctx.res);
     // A response is private to its caller, unless the handler sets another header.
     ctx.res.setHeader('Cache-Control', 'private, no-cache');
   }
@@ -152,8 +152,9 @@ function isOffered({ door }: Route, collection: Collection | undefined): boolean
   return typeof door !== 'object' || door.kind === undefined || door.kind === (collection?.kind ?? door.kind);
 }
 
-const policyRequestOf = (ctx: Context, { auth }: Caller): PolicyRequest => ({
+const policyRequestOf = (ctx: Context, { auth, kind }: Caller): PolicyRequest => ({
   auth,
+  kind,
   query: policyQueryOf(queryOf(ctx)),
   now: datetimeOf(new Date()),
 });
@@ -218,6 +219,8 @@ export class Admission {
     return {
       collection: this.collection,
       auth: this.caller.auth,
+      kind: this.caller.kind,
+      principal: this.caller.principal,
       now: request.now,
       origin: () => clientOf(this.#ctx),
       permit: (name, action) => this.#decided(collections.get(name)?.access[action] ?? NO_RULES, request),

@@ -125,6 +125,16 @@ export async function tableExists(db: Queryable, name: string): Promise<boolean>
   return row?.[0] === 't';
 }
 
+export async function columnExists(db: Queryable, table: string, column: string): Promise<boolean> {
+  const rows = await db.rows(sql`
+    SELECT 1
+      FROM pg_attribute
+     WHERE attrelid = to_regclass(quote_ident(${text(table)}))
+       AND attname = ${text(column)}
+       AND NOT attisdropped`);
+  return rows.length > 0;
+}
+
 export async function readCatalog(db: Queryable): Promise<Map<string, ActualTable>> {
   const tables = new Map<string, ActualTable>();
   for (const cells of await db.rows(COLUMNS)) {

@@ -3,7 +3,7 @@ import { isCitus } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { raw, type Sql } from '../sql.ts';
-import { readCatalog, tableExists } from './catalog.ts';
+import { columnExists, readCatalog, tableExists } from './catalog.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
 import { extraOf } from './readiness.ts';
@@ -146,14 +146,19 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
 const IDEMPOTENCY_TABLES: readonly Sql[] = [
   // `answer`: a JSON object; its member `outline` is the text of the same answer without content.
   raw(`CREATE TABLE IF NOT EXISTS "bylaw_kept_answers" (
-  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  user_id uuid NOT NULL,
   path text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   body_hash text NOT NULL,
   answer text,
   created_at timestamptz NOT NULL DEFAULT now(),
+  kind text NOT NULL DEFAULT 'user',
   PRIMARY KEY (user_id, path, key)
 )`),
+  // `user_id` is any principal's: the version before knew users only.
+  raw(`ALTER TABLE "bylaw_kept_answers"
+  ADD COLUMN IF NOT EXISTS kind text NOT NULL DEFAULT 'user',
+ DROP CONSTRAINT IF EXISTS "bylaw_kept_answers_user_id_fkey"`),
   raw('CREATE INDEX IF NOT EXISTS "bylaw_kept_answers_created_at" ON "bylaw_kept_answers" (created_at)'),
   // The records whose content is in an answer.
   raw(`CREATE TABLE IF NOT EXISTS "bylaw_kept_records" (
@@ -177,13 +182,19 @@ const VERSION_KEY_TABLE = raw(`CREATE TABLE IF NOT EXISTS "bylaw_version_key" (
 const OWN_TABLES: readonly Sql[] = [SCHEMA_RECORD_TABLE, HISTORY_TABLE, VERSION_KEY_TABLE, ...IDEMPOTENCY_TABLES];
 
 const CREATES = /^\s*CREATE\s+(?:UNIQUE\s+)?(?:TABLE|INDEX)\s+IF\s+NOT\s+EXISTS\s+"?(\w+)"?/i;
+/** A later version of a table is found by its first new column. */
+const ADDS = /^\s*ALTER\s+TABLE\s+"?(\w+)"?\s+ADD\s+COLUMN\s+IF\s+NOT\s+EXISTS\s+"?(\w+)"?/i;
 
 /** The idempotent statements that would create something. */
 export async function missingSystemTables(db: Queryable, more: readonly Sql[]): Promise<readonly Sql[]> {
   const missing: Sql[] = [];
-  for (const statement of [...OWN_TABLES, ...more]) {
-    const name = CREATES.exec(statement.text)?.[1];
-    if (name === undefined || !(await tableExists(db, name))) missing.push(statement);
-  }
+  for (const statement of [...OWN_TABLES, ...more]) if (await isMissing(db, statement)) missing.push(statement);
   return missing;
+}
+
+async function isMissing(db: Queryable, { text: statement }: Sql): Promise<boolean> {
+  const [, table, column] = ADDS.exec(statement) ?? [];
+  if (table !== undefined && column !== undefined) return !(await columnExists(db, table, column));
+  const name = CREATES.exec(statement)?.[1];
+  return name === undefined || !(await tableExists(db, name));
 }

@@ -21,7 +21,7 @@ import { lookUpsIn } from './hoisting.ts';
 import { bind } from './lower/specialise.ts';
 import { equal, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
-import type { Catalog, Checked, ColumnOperand, Params, RequestOperand, Row, ValueType } from './types.ts';
+import type { CallerKind, Catalog, Checked, ColumnOperand, Params, RequestOperand, Row, ValueType } from './types.ts';
 import type { Scalar } from './values.ts';
 import type { Visibility } from './visibility.ts';
 
@@ -36,6 +36,7 @@ export interface FilterPlace {
 /** The caller, and the time of the request. */
 export interface FilterRequest {
   readonly auth: Row;
+  readonly kind?: CallerKind | undefined;
   readonly now: string;
 }
 export interface CompiledFilter {
@@ -171,9 +172,9 @@ export class Filter {
   }
 
   /** Binds the filter to this caller and time. */
-  asked({ auth, now }: FilterRequest, visibility: Visibility): AskedFilter {
+  asked({ auth, kind, now }: FilterRequest, visibility: Visibility): AskedFilter {
     const { plan } = this.#plan;
-    const binding = bind(plan, { auth, query: {}, params: this.#params, now });
+    const binding = bind(plan, { auth, kind, query: {}, params: this.#params, now });
     const lowered = this.#plan.lowered(binding, visibility);
     return new AskedFilter(lowered, binding.values, visibility);
   }

@@ -319,12 +319,17 @@ export type Params = Readonly<Record<string, unknown>>;
  */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** A signed-in user, a program with an API key, or a visitor who is not signed in. */
+export type CallerKind = 'user' | 'key' | 'guest';
+
 /**
  * The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers
  * that no route lets in.
  */
 export interface PolicyRequest {
   readonly auth: Row | null;
+  /** Default: `user`. The id of a key is not a user's, so that a key has no relations of its own. */
+  readonly kind?: CallerKind | undefined;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
   readonly data?: Readonly<Record<string, unknown>>;
   /** Given for a filter. */

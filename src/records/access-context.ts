@@ -6,7 +6,7 @@ import { SEQUENTIAL_SHARDS } from '../database/citus.ts';
 import type { Database, Queryable, Reader, ReadOptions, Transaction } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
-import type { Action, IsFew, Policy, Row } from '../policy/types.ts';
+import type { Action, CallerKind, IsFew, Policy, Row } from '../policy/types.ts';
 import type { Visibility } from '../policy/visibility.ts';
 import { type Collection, type HasOne, hasTenants, type MemberAction, type Schema } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
@@ -30,6 +30,9 @@ export interface AccessContext {
   readonly prospect: (rules: readonly Policy[]) => Prospect;
   /** The caller as policies see it. */
   readonly auth: Row;
+  readonly kind: CallerKind;
+  /** The id by which the caller's writes, cursors and audit events are known, whatever policies see. */
+  readonly principal: string;
   /** The instant of the request, canonical. */
   readonly now: string;
   /** The sender of the request, for the hooks. */
@@ -57,6 +60,14 @@ class TenantAccess implements AccessContext {
 
   get auth(): Row {
     return this.outside.auth;
+  }
+
+  get kind(): CallerKind {
+    return this.outside.kind;
+  }
+
+  get principal(): string {
+    return this.outside.principal;
   }
 
   get now(): string {
@@ -100,15 +111,13 @@ interface Origin {
   readonly requestId?: string;
 }
 
-/** The user and the client who changed a user. */
+/** The principal and the client who changed a user. */
 export interface Actor {
   readonly actorId: string;
   readonly client: Origin | undefined;
 }
 
-export const callerIdOf = ({ auth }: Pick<AccessContext, 'auth'>): string => auth.id as string;
-
-export const actorOf = (access: AccessContext): Actor => ({ actorId: callerIdOf(access), client: access.origin?.() });
+export const actorOf = ({ principal, origin }: AccessContext): Actor => ({ actorId: principal, client: origin?.() });
 
 interface UserChange {
   readonly id: string;
@@ -210,7 +219,7 @@ export class Store {
    */
   readerFor(access: AccessContext, tenant?: string): Reader {
     const node = tenant === undefined ? undefined : this.db.nodeFor?.(access.collection.table, tenant);
-    return node ?? this.db.replicaFor(callerIdOf(access));
+    return node ?? this.db.replicaFor(access.principal);
   }
 
   /** A transaction of a request, in the time that the schema gives it. */
@@ -220,7 +229,7 @@ export class Store {
 
   /** Call it after the commit. */
   noteWrite(access: AccessContext): Promise<void> {
-    return this.db.noteWrite(callerIdOf(access));
+    return this.db.noteWrite(access.principal);
   }
 
   /**

@@ -6,6 +6,7 @@
  * leaves the outline later.
  */
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
+import type { CallerKind } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { Refusal } from '../refusal.ts';
 import type { Schema } from '../schema/model/model.ts';
@@ -18,7 +19,9 @@ const EXPIRY = raw(`now() - interval '24 hours'`);
 const EXPIRY_MS = 24 * 3600 * 1000;
 
 export interface IdempotencyKey {
-  readonly userId: string;
+  /** Who used it. */
+  readonly principal: string;
+  readonly kind: CallerKind;
   readonly path: string;
   readonly key: string;
   /** The hash of the request body, as received. */
@@ -119,6 +122,12 @@ export class KeptAnswers {
   async sweep(schema: Schema): Promise<number> {
     await this.#earlier?.forgetOld(this.#db);
     const expired = await this.#db.run(sql`DELETE FROM bylaw_kept_answers WHERE created_at < ${EXPIRY}`);
+    await this.#db.run(
+      raw(`
+      DELETE FROM bylaw_kept_answers
+       WHERE kind = 'user'
+         AND NOT EXISTS (SELECT 1 FROM users WHERE id = user_id)`),
+    );
     const [row] = await this.#db.rows(raw('SELECT now()'));
     for (const { name } of schema.collections.values()) await this.#forgetGone(schema, name);
     this.#sweeps = [this.#sweeps[1], row![0]!];
@@ -158,12 +167,15 @@ interface AnswerRow extends IdempotencyKey {
   readonly answer: string;
 }
 
-/** Inserts the answer. An expired row is taken over. A user who has just deleted themselves keeps nothing. */
-const keptAnswer = ({ userId, path, key, bodyHash, answer }: AnswerRow): Sql => sql`
-         INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash, answer)
-         SELECT id, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${text(answer)}
-           FROM users
-          WHERE id = ${uuid(userId)}
+/** The users who may keep an answer: those who have just deleted themselves keep nothing. */
+const isKeeper = ({ principal, kind }: IdempotencyKey): Sql =>
+  kind === 'user' ? sql`EXISTS (SELECT 1 FROM users WHERE id = ${uuid(principal)})` : sql`true`;
+
+/** Inserts the answer. An expired row is taken over. */
+const keptAnswer = (row: AnswerRow): Sql => sql`
+         INSERT INTO bylaw_kept_answers AS kept (user_id, kind, path, key, body_hash, answer)
+         SELECT ${uuid(row.principal)}, ${text(row.kind)}, ${text(row.path)}, ${text(row.key)}, ${text(row.bodyHash)}, ${text(row.answer)}
+          WHERE ${isKeeper(row)}
              ON CONFLICT (user_id, path, key) DO UPDATE
             SET body_hash = excluded.body_hash, answer = excluded.answer, created_at = now()
           WHERE kept.created_at < ${EXPIRY}`;
@@ -173,14 +185,14 @@ const keptAnswer = ({ userId, path, key, bodyHash, answer }: AnswerRow): Sql => 
  * Undefined: the user is deleted.
  */
 async function keptOnCluster(tx: Transaction, row: AnswerRow): Promise<Sql | undefined> {
-  const { userId, path, key, bodyHash, answer } = row;
-  const users = await tx.rows(sql`SELECT 1 FROM users WHERE id = ${uuid(userId)}`);
-  if (users.length === 0) return undefined;
+  const { principal, path, key, bodyHash, answer } = row;
+  const keepers = await tx.rows(sql`SELECT 1 WHERE ${isKeeper(row)}`);
+  if (keepers.length === 0) return undefined;
   const now = new Date();
   const expiry = new Date(now.getTime() - EXPIRY_MS);
   return sql`
-         INSERT INTO bylaw_kept_answers AS kept (user_id, path, key, body_hash, answer, created_at)
-         VALUES (${uuid(userId)}, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${text(answer)}, ${timeOf(now)})
+         INSERT INTO bylaw_kept_answers AS kept (user_id, kind, path, key, body_hash, answer, created_at)
+         VALUES (${uuid(principal)}, ${text(row.kind)}, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${text(answer)}, ${timeOf(now)})
              ON CONFLICT (user_id, path, key) DO UPDATE
             SET body_hash = excluded.body_hash, answer = excluded.answer, created_at = excluded.created_at
           WHERE kept.created_at < ${timeOf(expiry)}`;
@@ -257,12 +269,12 @@ const EARLIER_ANSWERS = raw(`
 /** @param answers selects the hash and the answer of every key */
 async function keptRow(
   q: Queryable,
-  { userId, path, key }: IdempotencyKey,
+  { principal, path, key }: IdempotencyKey,
   answers: Sql,
 ): Promise<KeptRow | undefined> {
   const [row] = await q.rows(sql`
       ${answers}
-       WHERE user_id = ${uuid(userId)}
+       WHERE user_id = ${uuid(principal)}
          AND path = ${text(path)}
          AND key = ${text(key)}
          AND created_at >= ${EXPIRY}`);
@@ -295,13 +307,13 @@ class EarlierKeys {
    * Returns what is kept under the key already; a transaction that is about to keep it is waited for.
    */
   async keep(tx: Transaction, asked: IdempotencyKey, outline: StoredAnswer): Promise<KeptRow | undefined> {
-    const { userId, path, key, bodyHash } = asked;
+    const { principal, path, key, bodyHash } = asked;
     const { status, headers, body } = outline;
     const count = await tx.run(sql`
       INSERT INTO bylaw_idempotency AS kept (user_id, path, key, body_hash, status, headers, body)
       SELECT id, ${text(path)}, ${text(key)}, ${text(bodyHash)}, ${param('int8', status)}, ${param('jsonb', headers)}, ${text(body)}
         FROM users
-       WHERE id = ${uuid(userId)}
+       WHERE id = ${uuid(principal)}
           ON CONFLICT (user_id, path, key) DO UPDATE
          SET body_hash = excluded.body_hash, status = excluded.status, headers = excluded.headers, body = excluded.body,
              created_at = now()

@@ -7,7 +7,7 @@
 import { BoundedMap } from '../bounded-map.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
-import type { Action, Policy, Row } from '../policy/types.ts';
+import type { Action, CallerKind, Policy, Row } from '../policy/types.ts';
 import type { Collection, MemberAction } from '../schema/model/model.ts';
 import type { AccessContext, Prospect } from './access-context.ts';
 
@@ -109,6 +109,14 @@ class AskedRules implements AccessContext {
 
   get auth(): Row {
     throw new Error('a plan serves all callers of a shape, so it reads none');
+  }
+
+  get kind(): CallerKind {
+    throw new Error('a plan serves all callers of a shape, so it has no kind of them');
+  }
+
+  get principal(): string {
+    throw new Error('a plan serves all callers of a shape, so it has no principal');
   }
 
   get now(): string {

@@ -9,7 +9,7 @@ const contextOf = (path: string, more: object = {}): Context =>
     method: 'GET',
     path,
     res: { headersSent: true, statusCode: 200 },
-    state: { requestId: 'r"1', address: '::1', caller: { id: 'u' } },
+    state: { requestId: 'r"1', address: '::1', caller: { kind: 'user', principal: 'u' } },
     ...more,
   }) as unknown as Context;
 

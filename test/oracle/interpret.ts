@@ -344,6 +344,10 @@ function placeOf(scope: Scope, world: Bound): Place | undefined {
     case 'variable':
       return world.variables.get(scope.name)!;
     case 'request': {
+      const { source, name } = scope.operand;
+      const isOwn = source === 'auth' && name === 'id';
+      // The id of a key is not a user's.
+      if (isOwn && (world.request.kind === 'key' || world.request.kind === 'guest')) return undefined;
       const id = requestValue(scope.operand, world.request);
       if (id === undefined) return undefined;
       const { id: collection } = scope.operand.type as { readonly id: string };

@@ -87,7 +87,7 @@ test('a batch that gives way runs the hooks after its commit once, and those of 
 });
 
 test('a batch that gives way after it has kept its answer keeps the answer of the turn that is committed', async () => {
-  const key = { userId: ann.id, path: '/api/batch', key: 'gives way', bodyHash: 'h' };
+  const key = { principal: ann.id, kind: 'user' as const, path: '/api/batch', key: 'gives way', bodyHash: 'h' };
   const { turns, result } = await givingWay(async (batch) => {
     const written = await note(batch, { text: 'kept' });
     const answer = { status: 200, headers: {}, body: written.id };

@@ -26,7 +26,8 @@ describe.each(KINDS)('%s', (kind) => {
   afterAll(() => db?.close());
 
   const keyOf = (caller: Caller, more: Partial<IdempotencyKey> = {}): IdempotencyKey => ({
-    userId: caller.id,
+    principal: caller.id,
+    kind: 'user' as const,
     path: '/api/notes',
     key: 'k',
     bodyHash: 'h',

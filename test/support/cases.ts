@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { namedCondition, readHead } from '../../src/policy/check/condition-calls.ts';
 import type {
   Action,
+  CallerKind,
   Catalog,
   CatalogField,
   CatalogRelation,
@@ -31,6 +32,7 @@ export interface Area {
 }
 interface Caller {
   readonly auth: string | null;
+  readonly kind?: CallerKind;
   readonly roles?: readonly string[];
 }
 interface WorldFile {
@@ -107,12 +109,15 @@ export function areas(): readonly Area[] {
 function requestOf({ as = 'ada', query = {}, data }: NonNullable<CaseFile['cases'][number]['request']>): PolicyRequest {
   const caller = WORLD.callers[as];
   if (caller === undefined) throw new Error(`test/cases/world.yaml has no caller ${as}`);
+  const { kind = 'user', roles = [] } = caller;
   const row = caller.auth === null ? null : world.data.rows.get('users')!.find(({ id }) => id === idOf(caller.auth!))!;
+  const ownOf = { user: row, key: row && { id: row.id }, guest: {} } satisfies Record<CallerKind, unknown>;
+  const own = ownOf[kind];
   const revived = JSON.parse(withIds(JSON.stringify({ query, data: data ?? {} }))) as {
     query: PolicyRequest['query'];
     data: Record<string, unknown>;
   };
-  return { auth: row && { ...row, roles: caller.roles ?? [] }, ...revived, now: WORLD.now };
+  return { auth: own && { ...own, roles }, kind, ...revived, now: WORLD.now };
 }
 
 function catalogOf(): Catalog {

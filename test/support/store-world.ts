@@ -129,6 +129,8 @@ export class Caller {
       member,
       prospect,
       auth: this.auth,
+      kind: 'user',
+      principal: this.id,
       now: request.now,
     };
   }

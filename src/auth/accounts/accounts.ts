@@ -96,7 +96,7 @@ export class Accounts {
     }
   }
 
-  async logout({ id: userId, sessionId }: Caller, client: RequestClient): Promise<void> {
+  async logout({ principal: userId, sessionId }: Caller, client: RequestClient): Promise<void> {
     const { db, sessions, authenticator } = this.#parts;
     await db.transaction(async (tx) => {
       await sessions.end(tx, sessionId, userId);
@@ -108,7 +108,7 @@ export class Accounts {
   /** Reads the caller now, as every route shows users. */
   async me(caller: Caller): Promise<User> {
     const { db, users } = this.#parts;
-    const user = await users.byId(db, caller.id);
+    const user = await users.byId(db, caller.principal);
     if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
     return users.shown(db, user);
   }
@@ -116,7 +116,7 @@ export class Accounts {
   /** Lists the caller's own sessions, newest first. */
   async sessions(caller: Caller): Promise<readonly ListedSession[]> {
     const { db, sessions } = this.#parts;
-    const rows = await sessions.list(db, caller.id);
+    const rows = await sessions.list(db, caller.principal);
     return rows.map((row) => ({ ...row, current: row.id === caller.sessionId }));
   }
 
@@ -124,8 +124,8 @@ export class Accounts {
   async endSession(caller: Caller, id: string, client: RequestClient): Promise<void> {
     const { db, sessions, authenticator } = this.#parts;
     await db.transaction(async (tx) => {
-      if (!(await sessions.end(tx, id, caller.id))) throw new Problem('not_found', 'you have no such session');
-      await recordAudit(tx, { event: 'session_ended', userId: caller.id, sessionId: id, client });
+      if (!(await sessions.end(tx, id, caller.principal))) throw new Problem('not_found', 'you have no such session');
+      await recordAudit(tx, { event: 'session_ended', userId: caller.principal, sessionId: id, client });
     });
     await authenticator.sessionEnded(id);
   }

@@ -42,7 +42,7 @@ export class Recovery {
   async changePassword(caller: Caller, { password, newPassword, client }: PasswordChange): Promise<void> {
     const { db, users, sessions, passwords, passwordCheck, authenticator } = this.#parts;
     const { sessionId } = caller;
-    const email = (await users.byId(db, caller.id))?.email ?? '';
+    const email = (await users.byId(db, caller.principal))?.email ?? '';
     const claim = { email, password, client };
     const { account } = await passwordCheck.run(claim, { event: 'password_change_failed', sessionId });
     if (account === undefined) throw wrongPassword();
@@ -97,7 +97,7 @@ export class Recovery {
   /** Throws `rate_limited`, `unavailable`. */
   async requestVerification(caller: Caller, client: RequestClient): Promise<void> {
     const { db, users, limiter } = this.#parts;
-    const user = await users.byId(db, caller.id);
+    const user = await users.byId(db, caller.principal);
     if (user === undefined || user.email_verified) return;
     const { id: userId, email } = user;
     await limiter.mail(client, email);

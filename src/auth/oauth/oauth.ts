@@ -127,7 +127,8 @@ export class OAuth {
   async #userOf(cookie: string | undefined): Promise<string | undefined> {
     if (cookie === undefined) return undefined;
     try {
-      return (await this.#parts.authenticator.authenticate({ cookie })).id;
+      const { kind, principal } = await this.#parts.authenticator.authenticate({ cookie });
+      return kind === 'user' ? principal : undefined;
     } catch (error) {
       if (error instanceof Problem) return undefined;
       throw error;

@@ -198,7 +198,8 @@ export class Authenticator {
   #toKnown({ sessionId, user }: SessionState, at: number): KnownSession {
     const roles = Object.freeze(effectiveRoles(this.#parts.schema, user.roles));
     const auth = Object.freeze({ ...user, roles });
-    const caller = (by: 'bearer' | 'cookie'): Caller => Object.freeze({ id: user.id, sessionId, by, auth });
+    const caller = (by: 'bearer' | 'cookie'): Caller =>
+      Object.freeze({ kind: 'user', principal: user.id, sessionId, by, auth });
     return { at, userId: user.id, bearer: caller('bearer'), cookie: caller('cookie') };
   }
 }

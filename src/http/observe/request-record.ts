@@ -18,15 +18,14 @@ const MILLISECONDS = 23;
 export function logRequest(log: Logger, ctx: Context, ms: number): void {
   if (!log.isLevelEnabled('info')) return;
   const status = ctx.res.headersSent ? ctx.res.statusCode : 499;
-  const user = ctx.state.caller?.id;
-  const { requestId, address } = ctx.state;
+  const { requestId, address, caller } = ctx.state;
   const stream = (log as unknown as { readonly [pino.symbols.streamSym]: LogLines })[pino.symbols.streamSym];
   stream.write(
     `{"level":"info","time":"${datetimeOf(new Date()).slice(0, MILLISECONDS)}Z","pid":${process.pid}` +
       `,"request_id":${JSON.stringify(requestId)}` +
       `,"method":${JSON.stringify(ctx.method)},"path":${JSON.stringify(ctx.path)},"status":${status}` +
       `,"ms":${Math.round(ms * 10) / 10},"address":${JSON.stringify(address)}` +
-      `${user === undefined ? '' : `,"user":${JSON.stringify(user)}`},"msg":"request"}\n`,
+      `${caller === undefined ? '' : `,"${caller.kind}":${JSON.stringify(caller.principal)}`},"msg":"request"}\n`,
   );
 }
 

@@ -332,6 +332,9 @@ class Evaluation {
   #requestedRow(operand: RequestOperand): FoundRow {
     const found = this.#requestValue(operand);
     if ('absent' in found) return found;
+    const { kind = 'user' } = this.#situation.request;
+    if (operand.source === 'auth' && operand.name === 'id' && kind !== 'user')
+      return { absent: `the caller is a ${kind}, which has no record` };
     const { id: collection } = operand.type as { readonly id: string };
     const row = this.#situation.related.one(collection, String(found.value));
     return { row: row ?? { id: found.value }, isWritten: false };

@@ -72,12 +72,16 @@ export interface PlannedCompare extends Pick<CheckedCompare, 'kind' | 'op'> {
 interface RequestSlot {
   readonly operand: SlotOperand['operand'];
   readonly scalar: ScalarKind;
+  /** The record with this id is read: callers that are not users have none of their own. */
+  readonly isRecord: boolean;
   /** Meets a column, so that its state is part of the signature. */
   meetsColumn: boolean;
   isPrefix: boolean;
   /** It is folded, and absent if nothing is left of it. */
   readonly isNeedle: boolean;
 }
+/** The id of a record that is read, or a value that is folded. */
+type SlotUse = 'record' | 'needle';
 type OperandVerdict = (binding: Binding) => boolean | undefined;
 
 export interface RequestPlan {
@@ -140,7 +144,7 @@ class Planner {
   compare(node: CheckedCompare): Planned {
     if (!isStored(node.left) && !isStored(node.right)) return this.decide(this.#verdict(node));
     const left = this.#operand(node.left);
-    const right = this.#operand(node.right, OPERATORS[node.op].folds === true);
+    const right = this.#operand(node.right, OPERATORS[node.op].folds === true ? 'needle' : undefined);
     if (right.kind === 'slot' && OPERATORS[node.op].prefix) this.slots[right.slot]!.isPrefix = true;
     return columnFirst({ kind: 'compare', op: node.op, left, right });
   }
@@ -150,14 +154,14 @@ class Planner {
     return { kind: 'decided', index: this.decided.length - 1 };
   }
 
-  #operand(operand: CheckedOperand, isNeedle = false): PlannedOperand {
+  #operand(operand: CheckedOperand, use?: SlotUse): PlannedOperand {
     if (operand.kind === 'literal') return operand;
     if (operand.kind === 'column') return this.#scoped(operand);
     if (operand.kind === 'count') {
       const { kind, variable, type } = operand;
       return { kind, path: this.#scoped(operand.path), variable, condition: this.plan(operand.condition), type };
     }
-    const slot = this.slot(operand, isNeedle);
+    const slot = this.slot(operand, use);
     this.slots[slot]!.meetsColumn = true;
     return { kind: 'slot', slot, operand };
   }
@@ -166,22 +170,30 @@ class Planner {
   #scoped<T extends { readonly scope: Scope }>(holder: T): T {
     const { scope } = holder;
     if (scope.kind !== 'request') return holder;
-    const slot = this.slot(scope.operand);
+    const slot = this.slot(scope.operand, isCallersId(scope.operand) ? 'record' : undefined);
     this.slots[slot]!.meetsColumn = true;
     return { ...holder, scope: { ...scope, slot } };
   }
 
-  /** A value that is a needle and something else, too, has two slots: it may be absent as a needle alone. */
-  slot(operand: SlotOperand['operand'], isNeedle = false): number {
+  /** A value that has a special use and another one, too, has two slots: it may be absent in that use alone. */
+  slot(operand: SlotOperand['operand'], use?: SlotUse): number {
     const key = JSON.stringify(
       operand.kind === 'now'
         ? [operand.seconds, operand.zone]
-        : [operand.source, operand.name, operand.type, operand.list, ...(isNeedle ? ['needle'] : [])],
+        : [operand.source, operand.name, operand.type, operand.list, ...(use === undefined ? [] : [use])],
     );
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     this.#known.set(key, this.slots.length);
-    this.slots.push({ operand, scalar: scalarOf(operand.type), meetsColumn: false, isPrefix: false, isNeedle });
+    const [isRecord, isNeedle] = [use === 'record', use === 'needle'];
+    this.slots.push({
+      operand,
+      scalar: scalarOf(operand.type),
+      isRecord,
+      meetsColumn: false,
+      isPrefix: false,
+      isNeedle,
+    });
     return this.slots.length - 1;
   }
 
@@ -215,6 +227,8 @@ class Planner {
     };
   }
 }
+
+const isCallersId = ({ source, name }: RequestOperand): boolean => source === 'auth' && name === 'id';
 
 /** Only the record, in memory or in the database, has it. */
 const isStored = (operand: CheckedOperand): operand is ColumnOperand | CountOperand =>
@@ -322,7 +336,7 @@ interface SlotReading {
 
 /** Returns the state of the value, and keeps it if it is present. */
 function readSlot(
-  { operand, scalar, isPrefix, isNeedle }: RequestSlot,
+  { operand, scalar, isRecord, isPrefix, isNeedle }: RequestSlot,
   { request, values, index }: SlotReading,
 ): number {
   if (operand.kind === 'now') {
@@ -331,6 +345,7 @@ function readSlot(
     return PRESENT;
   }
   const { source, name } = operand;
+  if (isRecord && (request.kind ?? 'user') !== 'user') return ABSENT;
   const raw = own(request[HOLDERS[source]], name);
   const isText = source === 'query';
   // The caller's own record, and a filter of a URL, have values as a record has them.

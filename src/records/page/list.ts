@@ -4,7 +4,7 @@
  */
 import type { Cells, ReadOptions } from '../../database/contract.ts';
 import type { Sql } from '../../sql.ts';
-import { type AccessContext, callerIdOf, lookingUpIn, type Store } from '../access-context.ts';
+import { type AccessContext, lookingUpIn, type Store } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
 import { toJson } from '../expand.ts';
 import { arrayOf, type JsonText, withMembers } from '../json-pieces.ts';
@@ -92,7 +92,7 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
 
 /** Throws `invalid_cursor`. */
 async function cursorsOf(store: Store, access: AccessContext, { query, after }: CursorRequest) {
-  const scope: CursorScope = { collection: access.collection.name, caller: callerIdOf(access), query };
+  const scope: CursorScope = { collection: access.collection.name, caller: access.principal, query };
   const cursors = await store.cursors();
   return {
     position: after === undefined ? undefined : cursors.read(after, scope),

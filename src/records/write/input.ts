@@ -3,7 +3,7 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
 import { fold, foldedColumn } from '../../policy/fold.ts';
-import { type Row, STAMPS } from '../../policy/types.ts';
+import { STAMPS } from '../../policy/types.ts';
 import { dayOf, type Scalar } from '../../policy/values.ts';
 import {
   addError,
@@ -227,17 +227,17 @@ class InputReader implements Input {
   }
 
   #fillIn(data: Data): void {
-    const { now, auth } = this.#access;
+    const { now } = this.#access;
     for (const field of this.#collection.fields.values()) {
       if (Object.hasOwn(data, field.name) || STAMPS.includes(field.name)) continue;
       const value = Object.hasOwn(this.#given, field.name)
         ? this.#given[field.name]
-        : valueOfDefault(field.default, now, auth);
+        : valueOfDefault(field.default, now, this.#access);
       this.#default(field, FIELD_KINDS[field.type].sqlType, value);
     }
     for (const relation of this.#collection.relations.values()) {
       if (relation.kind !== 'belongs_to' || Object.hasOwn(data, relation.name)) continue;
-      this.#default(relation, 'uuid', valueOfDefault(relation.default, now, auth));
+      this.#default(relation, 'uuid', valueOfDefault(relation.default, now, this.#access));
     }
   }
 
@@ -247,8 +247,12 @@ class InputReader implements Input {
   }
 }
 
-/** @param auth the caller, unless there is none */
-export function valueOfDefault(value: Default | undefined, now: string, auth: Row = {}): Scalar | undefined {
+/** @param caller undefined: there is none */
+export function valueOfDefault(
+  value: Default | undefined,
+  now: string,
+  caller?: Pick<AccessContext, 'auth' | 'kind'>,
+): Scalar | undefined {
   switch (value?.kind) {
     case undefined:
       return undefined;
@@ -257,7 +261,9 @@ export function valueOfDefault(value: Default | undefined, now: string, auth: Ro
     case 'now':
       return value.zone === undefined ? now : dayOf(now, value.zone);
     case 'auth':
-      return (auth[value.name] ?? undefined) as Scalar | undefined;
+      // The id of a key is not a user's.
+      if (value.name === 'id' && caller?.kind !== 'user') return undefined;
+      return (caller?.auth[value.name] ?? undefined) as Scalar | undefined;
   }
 }
 

@@ -46,8 +46,9 @@ export const batchRecords = route({
   ],
   async handle(ctx, app, operations) {
     const key = idempotencyKeyOf(ctx);
+    const { principal, kind } = callerOf(ctx);
     const claim =
-      key === undefined ? undefined : { userId: callerOf(ctx).id, path: ctx.path, key, bodyHash: ctx.state.bodyHash };
+      key === undefined ? undefined : { principal, kind, path: ctx.path, key, bodyHash: ctx.state.bodyHash };
     const run = (batch: Batch) =>
       // A transaction reads the room when it has begun: many batches of one caller wait for that.
       resultsOf(operations, new OperationRunner(ctx, app, batch), Math.min(app.schema.limits.answer, roomForAnswer()));
@@ -56,7 +57,7 @@ export const batchRecords = route({
       claim === undefined
         ? await app.records
             .batch(wanted, async (batch) => batchAnswer((await run(batch)).map(({ text }) => text)))
-            .finally(() => app.db.noteWrite(callerOf(ctx).id))
+            .finally(() => app.db.noteWrite(principal))
         : await onceUnderKey(ctx, app, {
             key: claim,
             write: (keep) =>

@@ -62,9 +62,9 @@ export const explainDecision = route({
 });
 
 /** AskedQuestion about no other caller. */
-function isAbout({ id, auth }: Caller, { as }: AskedQuestion): boolean {
+function isAbout({ principal, auth }: Caller, { as }: AskedQuestion): boolean {
   if (as === undefined) return true;
-  return as.kind === 'user' && (as.name.toLowerCase() === id || normalEmail(as.name) === auth.email);
+  return as.kind === 'user' && (as.name.toLowerCase() === principal || normalEmail(as.name) === auth.email);
 }
 
 /** The id of a made-up caller names no user. */

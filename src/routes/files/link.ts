@@ -22,7 +22,11 @@ export const linkFile = route({
     const { caller } = admission;
     const id = idOf(ctx);
     await records.read(admission.access(), { id, relations: [] });
-    const { token, expiresAt } = files.links.make({ fileId: id, sessionId: caller.sessionId, userId: caller.id });
+    const { token, expiresAt } = files.links.make({
+      fileId: id,
+      sessionId: caller.sessionId,
+      userId: caller.principal,
+    });
     await auth.fileLinkMade(caller, id, clientOf(ctx));
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');

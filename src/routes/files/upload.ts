@@ -82,14 +82,14 @@ async function checkedForm(ctx: Context, app: App): Promise<Form> {
   const boundary = checkedBoundary(ctx);
   checkLength(ctx.get('Content-Length'), uploads);
   const quota = quotaOf(uploads, caller.auth.roles);
-  if (quota !== undefined) await checkQuota(app.db, { userId: caller.id, quota, size: 1 });
+  if (quota !== undefined) await checkQuota(app.db, { userId: caller.principal, quota, size: 1 });
   return { key, relations, boundary, quota };
 }
 
 async function upload(ctx: Context, app: App, { key, relations, boundary, quota }: Form): Promise<void> {
   const { uploads } = app.schema;
   const admission = admissionOf(ctx);
-  const { caller } = admission;
+  const { principal, kind } = admission.caller;
   const id = newRecordId();
   const incoming = await app.files.storage.incoming(id);
   const published = { done: false };
@@ -101,16 +101,16 @@ async function upload(ctx: Context, app: App, { key, relations, boundary, quota 
     await incoming.publish();
     published.done = true;
     const create = async (tx: Transaction) => {
-      if (quota !== undefined) await takeQuota(tx, { userId: caller.id, quota, size: received.size });
+      if (quota !== undefined) await takeQuota(tx, { userId: principal, quota, size: received.size });
       return app.records.create(access, { data, relations, given: givenOf(id, received), tx });
     };
     const { collection } = admission;
     const { path } = ctx;
     const answer =
       key === undefined
-        ? answerCreated(path, await app.db.transaction(create).finally(() => app.db.noteWrite(caller.id)))
+        ? answerCreated(path, await app.db.transaction(create).finally(() => app.db.noteWrite(principal)))
         : await createUnderKey(ctx, app, {
-            key: { userId: caller.id, path, key, bodyHash: uploadHash(received) },
+            key: { principal, kind, path, key, bodyHash: uploadHash(received) },
             collection,
             relations,
             create,

@@ -135,7 +135,7 @@ export async function onceUnderKey(ctx: Context, app: App, asked: KeyedWrite): P
     if (before === undefined) throw error;
   } finally {
     // Also after an error, and for a kept answer: another node may have committed it just now.
-    await app.db.noteWrite(key.userId);
+    await app.db.noteWrite(key.principal);
   }
   const isReadable = before.isOutline !== true && (await mayReadAll(ctx, app, recordsIn(before)));
   return isReadable ? before : reread(before);

@@ -22,7 +22,7 @@ import {
 } from '../../oracle/judge.ts';
 import { compileForm, Rejected } from '../policies/differential.ts';
 import { PolicyMaker, type Setting, SPAN } from '../policies/policies.ts';
-import { randomRequest } from '../policies/requests.ts';
+import { callerOr, randomRequest } from '../policies/requests.ts';
 import { scalarOf } from '../policies/values.ts';
 import type { World } from '../policies/world.ts';
 import { Random } from '../random.ts';
@@ -191,6 +191,8 @@ class Session {
       member,
       prospect,
       auth: request.auth!,
+      kind: request.kind ?? 'user',
+      principal: String(request.auth!.id),
       now: request.now,
     };
   }
@@ -343,8 +345,8 @@ class Session {
     const users = data.rows.get('users')!;
     const auth =
       write.collection === 'users' && random.chance(0.5) ? users.find(({ id }) => id === write.id)! : undefined;
-    const caller = auth ?? request.auth ?? random.pick(users);
-    return { ...request, auth: caller, data: write.action === 'delete' ? undefined : bodyOf(write) };
+    const caller = auth === undefined ? callerOr(request, random.pick(users)) : { auth, kind: 'user' as const };
+    return { ...request, ...caller, data: write.action === 'delete' ? undefined : bodyOf(write) };
   }
 
   #setting(collection: string, action: Action): Setting {

@@ -142,5 +142,5 @@ export function accessOf(list: AskedList, doors: QueryDoors, schema: Schema): Ac
     return doors.decide({ rules: isListed ? list.rules.map((i) => all[i]!) : all, request });
   };
   const prospect = () => ({ certain: permit(list.collection, 'update'), possible: permit(list.collection, 'update') });
-  return { collection, permit, member: () => undefined, prospect, auth, now: NOW };
+  return { collection, permit, member: () => undefined, prospect, auth, kind: 'user', principal: auth.id, now: NOW };
 }

@@ -30,7 +30,7 @@ export function randomRequests(world: World, setting: Setting, random: Random): 
 const OTHERS = 3;
 
 /** Some of it is gone or cannot be read, and of lists some elements. */
-function partOf({ auth, query, data, now }: PolicyRequest, random: Random): PolicyRequest {
+function partOf({ auth, kind, query, data, now }: PolicyRequest, random: Random): PolicyRequest {
   const some = (given: Readonly<Record<string, unknown>>): Record<string, unknown> => {
     const kept = Object.keys(given).filter(() => random.chance(0.7));
     return fromEntries(
@@ -39,6 +39,7 @@ function partOf({ auth, query, data, now }: PolicyRequest, random: Random): Poli
   };
   return {
     auth: auth && some(auth),
+    kind,
     query: some(query) as PolicyRequest['query'],
     now,
     ...(data && { data: some(data) }),
@@ -54,8 +55,9 @@ function partOfList(values: readonly unknown[], random: Random): readonly unknow
 /** Values that no type accepts. */
 const UNREADABLE = '\0';
 
-const absent = ({ auth, now, data }: PolicyRequest): PolicyRequest => ({
+const absent = ({ auth, kind, now, data }: PolicyRequest): PolicyRequest => ({
   auth: auth && { id: auth.id },
+  kind,
   query: {},
   now,
   ...(data && { data: {} }),
@@ -77,8 +79,8 @@ export function randomRequest({ catalog, data }: World, { collection }: Setting,
     Object.defineProperty(query, key, { value, enumerable: true });
   }
   const now = random.chance(0.7) ? NOW : random.pick(DATETIMES);
-  const auth = random.chance(0.07) ? null : caller(data.rows.get('users')!, random);
-  return { auth, query, now, data: randomBody(catalog.collections.get(collection)!, { ids, random }) };
+  const { auth, kind } = random.chance(0.07) ? { auth: null } : caller(data.rows.get('users')!, random);
+  return { auth, kind, query, now, data: randomBody(catalog.collections.get(collection)!, { ids, random }) };
 }
 
 function queryText(key: string, { ids, random }: { ids: readonly string[]; random: Random }): string {
@@ -90,11 +92,21 @@ function queryText(key: string, { ids, random }: { ids: readonly string[]; rando
   return random.pick(spellings);
 }
 
-function caller(users: readonly Row[], random: Random): Row {
+type RequestCaller = Pick<PolicyRequest, 'auth' | 'kind'>;
+
+/** The caller of a request; another one where it has none. */
+export const callerOr = ({ auth, kind }: PolicyRequest, other: Row): RequestCaller =>
+  auth === null ? { auth: other, kind: 'user' } : { auth, kind };
+
+function caller(users: readonly Row[], random: Random): RequestCaller {
   const { id, ...rest } = random.pick(users);
   const roles = ROLES.filter(() => random.chance(0.4));
-  if (random.chance(0.1)) return { ...rest, roles };
-  return { id, ...rest, ...(random.chance(0.9) && { roles }) };
+  const kind = random.chance(0.2) ? random.pick(['key', 'guest'] as const) : 'user';
+  if (kind === 'guest') return { auth: { roles }, kind };
+  // A key has the id of a user here: it must not be taken for the user.
+  if (kind === 'key') return { auth: { id, roles }, kind };
+  if (random.chance(0.1)) return { auth: { ...rest, roles }, kind };
+  return { auth: { id, ...rest, ...(random.chance(0.9) && { roles }) }, kind };
 }
 
 function randomBody(

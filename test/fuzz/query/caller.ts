@@ -8,7 +8,7 @@ import { hide, type Seen } from '../../oracle/hide.ts';
 import { interpret } from '../../oracle/interpret.ts';
 import { idsOf } from '../doors/doors.ts';
 import { PLAIN, type Stocked } from '../doors/doors-world.ts';
-import { randomRequest } from '../policies/requests.ts';
+import { callerOr, randomRequest } from '../policies/requests.ts';
 import type { World } from '../policies/world.ts';
 import type { Random } from '../random.ts';
 import { filterOf, fitted } from './client-filters.ts';
@@ -59,7 +59,7 @@ export class FuzzCaller {
     const setting = { catalog: stocked.schema, collection: this.collection.name, action: 'list' } as const;
     const world = { catalog: stocked.schema, data } as unknown as World;
     const request = randomRequest(world, setting, this.#random);
-    return { ...request, auth: request.auth ?? this.#random.pick(data.rows.get('users')!) };
+    return { ...request, ...callerOr(request, this.#random.pick(data.rows.get('users')!)) };
   }
 
   standing(data: Data): Standing {
@@ -85,7 +85,8 @@ export class FuzzCaller {
     const made = fitted(written, { random: this.#random, ids: this.#ids, compiler: doors.compiler, place });
     if (made === undefined) return undefined;
     const { text, params, checked } = made;
-    const request = { auth: this.request.auth, query: {}, params, now: this.request.now };
+    const { auth, kind, now } = this.request;
+    const request = { auth, kind, query: {}, params, now };
     const finds = (record: Row, related: Related): boolean => interpret(checked, { record, related, request }) === true;
     return { text, params, finds };
   }
@@ -109,6 +110,8 @@ export class FuzzCaller {
       },
       prospect: () => ({ certain: of('certain'), possible: of('possible') }),
       auth: request.auth!,
+      kind: request.kind ?? 'user',
+      principal: String(request.auth!.id),
       now: request.now,
     };
   }

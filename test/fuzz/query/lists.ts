@@ -18,7 +18,7 @@ import { inOrder } from '../../oracle/order.ts';
 import { idsOf } from '../doors/doors.ts';
 import { fill, PLAIN, randomSchema, readAll, type Stocked } from '../doors/doors-world.ts';
 import { type Compiled, compileForm, Rejected } from '../policies/differential.ts';
-import { randomRequest } from '../policies/requests.ts';
+import { callerOr, randomRequest } from '../policies/requests.ts';
 import type { World } from '../policies/world.ts';
 import { Random } from '../random.ts';
 import { BranchyRules } from './branchy-rules.ts';
@@ -115,7 +115,7 @@ class ListSession {
     this.#rules = random.chance(0.15) ? rules : { ...rules, list: this.#branchy() };
     const setting = { catalog: schema, collection: name, action: 'list' } as const;
     const request = randomRequest({ catalog: schema, data } as unknown as World, setting, random);
-    this.#request = { ...request, auth: request.auth ?? random.pick(data.rows.get('users')!) };
+    this.#request = { ...request, ...callerOr(request, random.pick(data.rows.get('users')!)) };
     this.#seen = hide(schema, data, { rules: meantBy(this.#rules), request: this.#request });
     this.#visible = relatedOf(schema, this.#seen.data);
     const related = relatedOf(schema, data);
@@ -346,6 +346,8 @@ class ListSession {
       },
       prospect: () => ({ certain: permit('', 'update'), possible: permit('', 'update') }),
       auth: this.#request.auth!,
+      kind: this.#request.kind ?? 'user',
+      principal: String(this.#request.auth!.id),
       now: this.#request.now,
     };
   }

@@ -186,7 +186,7 @@ describeOnBoth(
         await tx.run(sql`UPDATE lines SET text = 'secret of ten', _version = _version + 1 WHERE id = ${uuid(id)}`);
         await service.app.kept.keep(
           tx,
-          { userId: ann.id, path: '/api/batch', key: 'of ten', bodyHash: 'h' },
+          { principal: ann.id, kind: 'user' as const, path: '/api/batch', key: 'of ten', bodyHash: 'h' },
           { answer, outline: { ...answer, body: '' }, records: [{ collection: 'lines', id }] },
         );
       });
@@ -210,7 +210,13 @@ describeOnBoth(
         // The answer to another request under the key, which is forgotten: the first one has to wait for it.
         const holding = new Open(async (tx) => {
           const answer = { status: 201, headers: {}, body: '' };
-          const held = { userId: ann.id, path: '/api/lines', key: key['Idempotency-Key'], bodyHash: 'h' };
+          const held = {
+            principal: ann.id,
+            kind: 'user' as const,
+            path: '/api/lines',
+            key: key['Idempotency-Key'],
+            bodyHash: 'h',
+          };
           await service.app.kept.keep(tx, held, { answer, outline: answer, records: [] });
           await tx.run(sql`DELETE FROM bylaw_kept_answers WHERE key = ${text(held.key)}`);
         });
