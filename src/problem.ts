@@ -34,6 +34,7 @@ export const PROBLEMS = {
   email_taken: { status: 409, title: 'The email is taken' },
   still_referenced: { status: 409, title: 'The record is still referenced' },
   account_exists: { status: 409, title: 'An account with this email exists' },
+  too_many: { status: 409, title: 'There are too many' },
   last_admin: { status: 409, title: 'No admin would be left' },
   changed: { status: 412, title: 'The record has changed' },
   too_large: { status: 413, title: 'The body is too large' },

@@ -12,6 +12,7 @@ type AuditEvent =
   | 'login'
   | 'login_failed'
   | 'login_limited'
+  | 'guest_started'
   | 'logout'
   | 'session_ended'
   | 'refresh_reused'
@@ -32,7 +33,11 @@ type AuditEvent =
   | 'user_disabled'
   | 'user_enabled'
   | 'key_rotated'
-  | 'keys_revoked';
+  | 'keys_revoked'
+  | 'api_key_created'
+  | 'api_key_changed'
+  | 'api_key_rotated'
+  | 'api_key_revoked';
 
 /** The client of a request, as the audit trail keeps it. */
 export interface RequestClient {

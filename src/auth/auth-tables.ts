@@ -14,12 +14,13 @@ const ACCOUNTS = `CREATE TABLE IF NOT EXISTS "_auth_accounts" (
 )`;
 
 /**
- * `generation` counts refreshes: tokens of this generation are live, and `spent_hash` is the token
+ * `principal` is the user, or the session itself where a guest has it (`kind`); without one, the version before
+ * made it for its user. `generation` counts refreshes: tokens of this generation are live, and `spent_hash` is the token
  * that started it. A session that ended is deleted.
  */
 const SESSIONS = `CREATE TABLE IF NOT EXISTS "_auth_sessions" (
   id uuid PRIMARY KEY,
-  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  user_id uuid REFERENCES "users" (id) ON DELETE CASCADE,
   cookie_hash text NOT NULL,
   generation int8 NOT NULL DEFAULT 0,
   spent_hash text,
@@ -28,8 +29,16 @@ const SESSIONS = `CREATE TABLE IF NOT EXISTS "_auth_sessions" (
   last_used_at timestamptz NOT NULL,
   method text NOT NULL,
   user_agent text,
-  ip text
+  ip text,
+  kind text NOT NULL DEFAULT 'user',
+  principal uuid
 )`;
+
+/** The version before had sessions of users only. */
+const SESSIONS_OF_GUESTS = `ALTER TABLE "_auth_sessions"
+  ADD COLUMN IF NOT EXISTS kind text NOT NULL DEFAULT 'user',
+  ADD COLUMN IF NOT EXISTS principal uuid,
+  ALTER COLUMN user_id DROP NOT NULL`;
 
 /** Spent tokens are kept until their session is deleted, so that their reuse is recognised. */
 const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
@@ -49,6 +58,25 @@ const SIGNING_KEYS = `CREATE TABLE IF NOT EXISTS "_auth_keys" (
   created_at timestamptz NOT NULL,
   active_at timestamptz NOT NULL,
   retired_at timestamptz
+)`;
+
+/**
+ * A key of a program. `bounds`: a JSON object of its limit, addresses and origins. Without a maker, the command
+ * line made it. The secret before a rotation is good until `former_until`.
+ */
+const API_KEYS = `CREATE TABLE IF NOT EXISTS "_auth_api_keys" (
+  id uuid PRIMARY KEY,
+  name text NOT NULL,
+  roles text[] NOT NULL,
+  publishable boolean NOT NULL,
+  bounds text NOT NULL,
+  secret_hash text NOT NULL,
+  former_hash text,
+  former_until timestamptz,
+  expires_at timestamptz,
+  created_at timestamptz NOT NULL,
+  created_by uuid REFERENCES "users" (id) ON DELETE CASCADE,
+  last_used_at timestamptz
 )`;
 
 const IDENTITIES = `CREATE TABLE IF NOT EXISTS "_auth_identities" (
@@ -112,6 +140,7 @@ const AUTH_INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_sessions_user" ON "_auth_sessions" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_sessions_created" ON "_auth_sessions" (created_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_refresh_tokens_session" ON "_auth_refresh_tokens" (session_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_api_keys_maker" ON "_auth_api_keys" (created_by)',
   'CREATE INDEX IF NOT EXISTS "_auth_identities_user" ON "_auth_identities" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_flows_expiry" ON "_auth_flows" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_user" ON "_auth_email_tokens" (user_id)',
@@ -126,8 +155,10 @@ const AUTH_INDEXES: readonly string[] = [
 export const authTables: readonly Sql[] = [
   ACCOUNTS,
   SESSIONS,
+  SESSIONS_OF_GUESTS,
   REFRESH_TOKENS,
   SIGNING_KEYS,
+  API_KEYS,
   IDENTITIES,
   FLOWS,
   EMAIL_TOKENS,

@@ -9,6 +9,8 @@ import { createPasswordPool, type PasswordPool } from './accounts/passwords.ts';
 import { Recovery } from './accounts/recovery.ts';
 import { type UserHooks, userHooks } from './accounts/user-hooks.ts';
 import { Users } from './accounts/users.ts';
+import { pruneApiKeys } from './api-keys/api-key-rows.ts';
+import { ApiKeys } from './api-keys/api-keys.ts';
 import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Caller } from './caller.ts';
 import { SigningKeys } from './keys/signing-keys.ts';
@@ -24,6 +26,8 @@ export type { Issued } from './accounts/accounts.ts';
 export type { Administration } from './accounts/administration.ts';
 export type { PasswordPool } from './accounts/passwords.ts';
 export type { User } from './accounts/users.ts';
+export type { ApiKeys, IssuedKey, KeyActor } from './api-keys/api-keys.ts';
+export type { KeyRequest } from './api-keys/key-requests.ts';
 export type { AuditRow, RequestClient } from './audit-trail.ts';
 export type { Caller } from './caller.ts';
 export type { Mail } from './mail/mail.ts';
@@ -74,6 +78,7 @@ interface AuthMembers extends AccountParts {
   readonly recovery: Recovery;
   readonly oauth: OAuth;
   readonly admin: Administration;
+  readonly apiKeys: ApiKeys;
 }
 
 export class Auth {
@@ -83,6 +88,7 @@ export class Auth {
   readonly recovery: Recovery;
   readonly oauth: OAuth;
   readonly admin: Administration;
+  readonly apiKeys: ApiKeys;
   /** The destination of mails: `SMTP`, or the folder that they are written into. */
   readonly mailTo: string;
   /** The hooks that the records room calls when records of `users` change. */
@@ -98,6 +104,7 @@ export class Auth {
     this.recovery = members.recovery;
     this.oauth = members.oauth;
     this.admin = members.admin;
+    this.apiKeys = members.apiKeys;
     this.mailTo = members.mailer.to;
     this.userHooks = userHooks(members.schema, members.authenticator);
     this.#pruning = setInterval(() => void this.#prune().catch(() => undefined), PRUNE_EVERY_MS);
@@ -126,6 +133,7 @@ export class Auth {
       recovery: new Recovery({ ...made, mailer }),
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration(made),
+      apiKeys: new ApiKeys(made),
     });
   }
 
@@ -156,6 +164,7 @@ export class Auth {
     if (schema.audit.keep !== undefined) await pruneAudit(db, schema.audit.keep);
     await sessions.prune(db);
     await limiter.prune();
+    await pruneApiKeys(db);
     await db.run(sql`DELETE FROM "_auth_flows" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_email_tokens" WHERE expires_at < now()`);
   }

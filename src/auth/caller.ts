@@ -1,5 +1,8 @@
 /** The caller of a request. Only the auth room makes one. */
+
+import { GUEST } from '../policy/check/guests.ts';
 import type { CallerKind, Row } from '../policy/types.ts';
+import type { KeyBounds } from './api-keys/key-bounds.ts';
 
 export interface Caller {
   readonly kind: CallerKind;
@@ -8,6 +11,10 @@ export interface Caller {
   /** A key's own id, for a key. */
   readonly sessionId: string;
   readonly by: 'bearer' | 'cookie' | 'key';
+  /** Bounds of a key. */
+  readonly bounds?: KeyBounds;
+  /** All visitors of a page send the same publishable key: each address has limits and shares of its own. */
+  readonly isShared?: true;
   /**
    * The caller as policies read it, `@request.auth`: a user's id, email, email_verified, roles (with
    * the included ones), and the fields and belongs_to that the schema adds; a key's id and roles.
@@ -15,3 +22,6 @@ export interface Caller {
    */
   readonly auth: Row & { readonly roles: readonly string[] };
 }
+
+/** The caller that policies see of every guest. */
+export const GUEST_AUTH: Caller['auth'] = Object.freeze({ roles: Object.freeze([GUEST]) });

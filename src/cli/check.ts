@@ -1,8 +1,11 @@
 /** `bylaw check`: the schema and every policy, all issues at once. */
 import { asksWorkersDirectly, ConfigError, processesOf, schemaFileOf } from '../config.ts';
+import { ACTIONS } from '../policy/types.ts';
 import type { GrowthCode } from '../schema/advice/growth-notes.ts';
+import { guestRows } from '../schema/advice/guest-table.ts';
 import type { SchemaIssue } from '../schema/file/issue.ts';
 import { formatSchema } from '../schema/file/shape.ts';
+import type { Schema } from '../schema/model/model.ts';
 import { clusterAdvice } from './cluster-advice.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './support/schema-file.ts';
@@ -41,7 +44,10 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const growth = readGrowthNotes(file, io);
   const notes = args.has('growth') ? growth.issues : [];
   if (args.has('json')) io.stdout.write(`${JSON.stringify([...file.issues, ...notes].map(asJson), null, 2)}\n`);
-  else io.stdout.write(findingsSummary(file, isStrict) + (args.has('growth') ? growthSummary(growth) : ''));
+  else {
+    const guests = file.schema === undefined ? '' : guestTable(file.schema);
+    io.stdout.write(guests + findingsSummary(file, isStrict) + (args.has('growth') ? growthSummary(growth) : ''));
+  }
   if (!args.has('json') && !args.has('growth')) io.stderr.write(growthHint(growth.issues.filter(isOfField)));
   return file.issues.some(({ severity }) => severity === 'error' || isStrict) ? 1 : 0;
 }
@@ -69,6 +75,22 @@ function findingsSummary({ issues, report }: CheckedSchemaFile, isStrict: boolea
     ? 'a comment before a condition that is meant silences its warnings: /* intended: why */\n'
     : '';
   return `${report}\n${hint}${count(errors, 'error')}, ${count(warnings, 'warning')}${note}\n`;
+}
+
+/** Empty where the schema admits no guests. */
+function guestTable(schema: Schema): string {
+  if (!schema.guests) return '';
+  const rows = guestRows(schema).map(({ collection, actions }) => [collection, ...actions]);
+  if (rows.length === 0) return 'guests may do nothing: no rule is true for them\n\n';
+  const table = [['', ...ACTIONS], ...rows];
+  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  const lines = table.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd(),
+  );
+  return `what guests may do (\`some\`: the record or the request decides)\n${lines.join('\n')}\n\n`;
 }
 
 const growthSummary = ({ issues, report }: Pick<CheckedSchemaFile, 'issues' | 'report'>): string =>

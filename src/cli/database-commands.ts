@@ -11,6 +11,7 @@ export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string
   ['tenant', () => import('./transfer/tenant.ts')],
   ['backup', () => import('./backup/backup.ts')],
   ['user', () => import('./user.ts')],
+  ['api-key', () => import('./api-key.ts')],
   ['audit', () => import('./audit.ts')],
   ['explain', () => import('./explain.ts')],
   ['files', () => import('./files.ts')],

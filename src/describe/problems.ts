@@ -12,18 +12,23 @@ const EVERYWHERE: readonly ProblemCode[] = [
   'internal',
   'unavailable',
 ];
-const CREDENTIALS: readonly ProblemCode[] = ['unauthenticated', 'invalid_token', 'rate_limited'];
+/** A key may be bound to addresses and to pages, and some routes are for users only. */
+const CREDENTIALS: readonly ProblemCode[] = [
+  'unauthenticated',
+  'invalid_token',
+  'forbidden',
+  'cross_origin',
+  'rate_limited',
+];
 const BODY: readonly ProblemCode[] = ['unsupported_media_type', 'too_large', 'malformed_json', 'validation_failed'];
 
 /** The codes of the route, of its door and of its body. */
 function problemsOf(operation: Operation, scope: OperationScope): readonly ProblemCode[] {
-  const { door, method, ownSite, accepts, body, problems } = operation;
+  const { door, ownSite, accepts, body, problems } = operation;
   const isGuarded = door !== 'public' && door !== 'optional';
-  const isChange = method !== 'GET';
   const codes: readonly ProblemCode[] = [
     ...(isGuarded ? CREDENTIALS : []),
-    ...(ownSite || (isGuarded && isChange) ? (['cross_origin'] as const) : []),
-    ...(typeof door === 'object' ? (['forbidden'] as const) : []),
+    ...(ownSite ? (['cross_origin'] as const) : []),
     ...(accepts === 'any' ? [] : (['not_acceptable'] as const)),
     ...(body === undefined ? [] : BODY),
     ...problems.flatMap((each) => (typeof each === 'function' ? each(scope) : [each])),

@@ -73,6 +73,8 @@ export const canBeHidden = ({ memberAccess }: Collection, name: string): boolean
 export const OTHER_TYPES: readonly string[] = [
   'Id',
   'IdOnly',
+  'ApiKey',
+  'GuestTokens',
   'DateTime',
   'MemberChange',
   'BatchOperation',

@@ -1,7 +1,8 @@
 /** The caller that a question is about: a user, a guest, or one who is made up. */
 import { hintOf, nearest } from '../../grammar/suggest.ts';
+import { GUEST } from '../policy/check/guests.ts';
 import { scalarOf } from '../policy/scalar-types.ts';
-import type { Row } from '../policy/types.ts';
+import type { PolicyRequest, Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
 import { echo, Problem, pointerPart } from '../problem.ts';
 import type { Store } from '../records/access-context.ts';
@@ -20,12 +21,11 @@ export type AskedCaller =
   | { readonly kind: 'key'; readonly id: string }
   | { readonly kind: 'row'; readonly row: Row };
 
-/** The role of callers without an account. Its id, email and fields are absent, so that what compares them is unknown. */
-const GUEST_ROLE = 'guest';
-const GUEST_ROW: Row = { roles: [GUEST_ROLE] };
+/** Its id, email and fields are absent, so that what compares them is unknown. */
+const GUEST_ROW: Row = { roles: [GUEST] };
 
 export function readPrincipal(given: unknown, schema: Schema, report: ReportAsked): AskedCaller | undefined {
-  if (given === GUEST_ROLE) return { kind: 'row', row: GUEST_ROW };
+  if (given === GUEST) return { kind: 'row', row: GUEST_ROW };
   if (typeof given === 'string') return { kind: 'user', name: given };
   if (!isObject(given))
     return report('/as', 'wrong_type', 'expected an email, an id, `guest`, {"key": id} or {"roles": […], …}');
@@ -46,11 +46,11 @@ function rolesIn(given: unknown, schema: Schema, report: ReportAsked): readonly 
     return [];
   }
   for (const [i, role] of given.entries()) {
-    if (role === GUEST_ROLE || schema.roles.has(role)) continue;
+    if (role === GUEST || schema.roles.has(role)) continue;
     const hint = hintOf(nearest(String(role), schema.roles.keys()));
     report(`/as/roles/${i}`, 'unknown_role', `unknown role \`${echo(String(role))}\`${hint}`);
   }
-  return given.includes(GUEST_ROLE) ? [GUEST_ROLE] : effectiveRoles(schema, given);
+  return given.includes(GUEST) ? [GUEST] : effectiveRoles(schema, given);
 }
 
 /** A field and a belongs_to as JSON has them. */
@@ -78,9 +78,13 @@ function typeOfMember(users: Collection, name: string) {
   return users.fields.get(name)?.type;
 }
 
+type AskingCaller = Pick<PolicyRequest, 'auth' | 'kind'>;
+
+const isGuest = ({ roles }: Row): boolean => Array.isArray(roles) && roles.includes(GUEST);
+
 /** Throws `not_found`. */
-export async function principalOf(store: Store, subject: AskedCaller): Promise<Row> {
-  if (subject.kind === 'row') return subject.row;
+export async function principalOf(store: Store, subject: AskedCaller): Promise<AskingCaller> {
+  if (subject.kind === 'row') return { auth: subject.row, kind: isGuest(subject.row) ? 'guest' : 'user' };
   if (subject.kind === 'key') throw unknownCaller(`no key has the id \`${echo(subject.id)}\``);
   const { name } = subject;
   const id = parseUuid(name);
@@ -89,7 +93,7 @@ export async function principalOf(store: Store, subject: AskedCaller): Promise<R
   const [found] = isStorable ? await findSystem(store, store.db, { collection: 'users', where }) : [];
   if (found === undefined)
     throw unknownCaller(`no user has the ${id === undefined ? 'email' : 'id'} \`${echo(name)}\``);
-  return { ...found, roles: effectiveRoles(store.schema, found.roles as readonly string[]) };
+  return { auth: { ...found, roles: effectiveRoles(store.schema, found.roles as readonly string[]) }, kind: 'user' };
 }
 
 const unknownCaller = (detail: string): Problem =>

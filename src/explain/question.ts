@@ -53,7 +53,7 @@ export async function questionOf(asked: AskedQuestion, { store, q, asker }: Ques
   const isNew = id === null;
   const data = asked.data ?? (isNew ? {} : undefined);
   const request: PolicyRequest = {
-    auth: asked.as === undefined ? asker : await principalOf(store, asked.as),
+    ...(asked.as === undefined ? { auth: asker } : await principalOf(store, asked.as)),
     query,
     ...(data && { data }),
     now: datetimeOf(new Date()),

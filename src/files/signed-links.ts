@@ -11,10 +11,14 @@ const LIFETIME = 300;
 
 interface LinkClaims {
   readonly fileId: string;
+  /** A key's id is its session's, and its user's. */
+  readonly kind: 'session' | 'key';
   readonly sessionId: string;
-  /** The principal of the session. */
   readonly userId: string;
 }
+
+/** Links of the version before name no kind: sessions made them. */
+type LinkPayload = [file: string, session: string, user: string, expires: number, kind?: LinkClaims['kind']];
 
 export interface SignedLinks {
   make(claims: LinkClaims): { readonly token: string; readonly expiresAt: Date };
@@ -25,9 +29,9 @@ export interface SignedLinks {
 export function createLinks(key: Buffer, now: () => number = () => Date.now()): SignedLinks {
   const sign = (payload: string): Buffer => createHmac('sha256', key).update(payload).digest();
   return {
-    make({ fileId, sessionId, userId }) {
+    make({ fileId, sessionId, userId, kind }) {
       const expires = Math.floor(now() / 1000) + LIFETIME;
-      const payload = Buffer.from(JSON.stringify([fileId, sessionId, userId, expires])).toString('base64url');
+      const payload = Buffer.from(JSON.stringify([fileId, sessionId, userId, expires, kind])).toString('base64url');
       return { token: `${payload}.${sign(payload).toString('base64url')}`, expiresAt: new Date(expires * 1000) };
     },
     read(token, fileId) {
@@ -35,14 +39,10 @@ export function createLinks(key: Buffer, now: () => number = () => Date.now()): 
       const expected = sign(payload);
       const given = Buffer.from(signature, 'base64url');
       if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) throw badLink();
-      const [ofFile, sessionId, userId, expires] = JSON.parse(Buffer.from(payload, 'base64url').toString()) as [
-        string,
-        string,
-        string,
-        number,
-      ];
+      const text = Buffer.from(payload, 'base64url').toString();
+      const [ofFile, sessionId, userId, expires, kind = 'session'] = JSON.parse(text) as LinkPayload;
       if (ofFile !== fileId || expires * 1000 <= now()) throw badLink();
-      return { fileId: ofFile, sessionId, userId };
+      return { fileId: ofFile, sessionId, userId, kind };
     },
   };
 }

@@ -6,7 +6,9 @@
  * read.
  */
 import type { Context } from 'koa';
+import type { KeyBounds } from '../auth/api-keys/key-bounds.ts';
 import type { Caller } from '../auth/caller.ts';
+import { networkOf } from '../auth/limits/network.ts';
 import { decide, type Permit } from '../policy/access.ts';
 import { updateBoundsOf } from '../policy/analyse/update-bounds.ts';
 import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
@@ -27,6 +29,8 @@ declare module 'koa' {
     requestId: string;
     address: string;
     caller: Caller | undefined;
+    /** The caller's name in limits and queues. */
+    share: string | undefined;
     admission: Admission | undefined;
     collection: Collection | undefined;
     route: Route | undefined;
@@ -51,7 +55,10 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   if (caller?.by === 'cookie' || match.route?.ownSite) checkOrigin(ctx, app);
   ctx.state.caller = caller;
   if (caller !== undefined) {
-    app.inFlight.enter(caller.principal, ctx.res);
+    if (caller.bounds !== undefined) checkBounds(ctx, caller.bounds);
+    const share = caller.isShared ? `${caller.principal} ${networkOf(ctx.state.address)}` : caller.principal;
+    ctx.state.share = share;
+    app.inFlight.enter(share, ctx.res);
     // A response is private to its caller, unless the handler sets another header.
     ctx.res.setHeader('Cache-Control', 'private, no-cache');
   }
@@ -59,6 +66,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   ctx.state.collection = collection;
   const { route } = match;
   if (route === undefined || !isOffered(route, collection)) throw noRouteProblem(collection, match);
+  if (caller !== undefined && typeof route.door === 'string') checkKind(route.door, caller);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFoundProblem();
     ctx.state.admission = new Admission(ctx, app.schema, { caller, collection, action: route.door.action });
@@ -102,23 +110,49 @@ export function callerOf(ctx: Context): Caller {
 
 /** Unknown paths have a door too: without a credential, no response reveals which paths under /api exist. */
 const unknownPathDoor = (path: string): Door =>
-  path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'session' : 'public';
+  path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'caller' : 'public';
+
+/** Throws `forbidden` for a caller of a kind that the door does not admit. */
+function checkKind(door: Door, { kind, by }: Caller): void {
+  if (door === 'user' && kind !== 'user') {
+    const who = by === 'key' ? 'an API key' : 'a guest';
+    throw new Problem('forbidden', `this address is for signed-in users; ${who} cannot use it`);
+  }
+  if (door === 'session' && by === 'key') throw new Problem('forbidden', 'an API key has no session');
+}
+
+/** Throws `forbidden`, `cross_origin` where the key may not be used. */
+function checkBounds(ctx: Context, bounds: KeyBounds): void {
+  if (!bounds.admitsAddress(ctx.state.address)) {
+    throw new Problem('forbidden', 'this key may not be used from your address');
+  }
+  if (!bounds.admitsOrigin(ctx.get('Origin'))) {
+    throw new Problem('cross_origin', 'this key may be used by pages of its own origins only');
+  }
+}
 
 /** Synchronous if the caller's session is remembered. */
 function callerAt(door: Door, exchange: Exchange): Caller | undefined | Promise<Caller | undefined> {
   const { ctx, app, match } = exchange;
   if (door === 'public') return undefined;
-  if (door === 'optional') return optionalCallerAt(exchange);
+  if (door === 'optional') return optionalCaller(ctx, app);
   const token = typeof door === 'object' && door.link ? tokenOf(ctx) : undefined;
   if (token !== undefined) {
     const session = app.files.links.read(token, parseUuid(match.params.id ?? '') ?? '');
     allowEmbedding(ctx);
-    return app.auth.authenticator.callerOfSession(session);
+    return app.auth.authenticator.callerOfLink(session);
   }
   return app.auth.authenticator.authenticate(credentialsOf(ctx));
 }
 
-async function optionalCallerAt({ ctx, app }: Exchange): Promise<Caller | undefined> {
+/** The session of a guest who asks at a public address, such as that of a login. */
+export async function guestAt(ctx: Context, app: App): Promise<string | undefined> {
+  if (!app.schema.guests) return undefined;
+  const caller = await optionalCaller(ctx, app);
+  return caller?.kind === 'guest' && caller.by !== 'key' ? caller.principal : undefined;
+}
+
+async function optionalCaller(ctx: Context, app: App): Promise<Caller | undefined> {
   try {
     return await app.auth.authenticator.authenticate(credentialsOf(ctx));
   } catch (error) {
@@ -188,7 +222,8 @@ export class Admission {
     { caller, collection, action }: AdmissionRequest,
     request: PolicyRequest = policyRequestOf(ctx, caller),
   ) {
-    const rules = collection.access[action];
+    const { bounds } = caller;
+    const rules = bounds?.allows(collection.name, action) === false ? NO_RULES : collection.access[action];
     this.caller = caller;
     this.collection = collection;
     this.#ctx = ctx;
@@ -198,7 +233,10 @@ export class Admission {
     this.#rules = rules;
     this.#permits = new Map();
     this.#waitsForBody = rules.some(({ beforeBody }) => beforeBody !== undefined);
-    this.#mayAssignRoles = action === 'update' && collection.kind === 'users' && mayAssignSome(schema, caller.auth);
+    // A key administers accounts only if its limit names them.
+    const isAdministrator = caller.by !== 'key' || bounds?.names(collection.name, action) === true;
+    this.#mayAssignRoles =
+      action === 'update' && collection.kind === 'users' && isAdministrator && mayAssignSome(schema, caller.auth);
     if (this.#mayAssignRoles) return;
     const permit = this.#waitsForBody
       ? decide({ rules: rules.map((rule) => rule.beforeBody ?? rule), request })
@@ -210,6 +248,7 @@ export class Admission {
   access(data: Readonly<Record<string, unknown>> = {}): AccessContext {
     const { collections } = this.#schema;
     const { name: ownName, kind } = this.collection;
+    const { bounds } = this.caller;
     const request = this.#request;
     const withData = { ...request, data };
     const own = this.#decided(this.#rules, this.#waitsForBody ? withData : request);
@@ -223,7 +262,10 @@ export class Admission {
       principal: this.caller.principal,
       now: request.now,
       origin: () => clientOf(this.#ctx),
-      permit: (name, action) => this.#decided(collections.get(name)?.access[action] ?? NO_RULES, request),
+      permit: (name, action) => {
+        const isBeyond = bounds?.allows(name, action) === false;
+        return this.#decided((isBeyond ? undefined : collections.get(name)?.access[action]) ?? NO_RULES, request);
+      },
       member: (name, member, action) => {
         const rules = collections.get(name)?.memberAccess.get(member)?.[action];
         const isOwnWrite = name === ownName && action === this.#action;
@@ -233,7 +275,8 @@ export class Admission {
     };
   }
 
-  #prospect(rules: readonly Policy[]): Prospect {
+  #prospect(given: readonly Policy[]): Prospect {
+    const rules = this.caller.bounds?.allows(this.collection.name, 'update') === false ? NO_RULES : given;
     const updateBounds = rules.map((rule) => updateBoundsOf(rule, this.#schema));
     const request = this.#request;
     return {

@@ -8,11 +8,12 @@ import type { Collection } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 
 /**
- * The requests that may enter. `public`: credentials are ignored. `session`: a valid credential is
- * required. `optional`: a valid credential gives a caller. An action: a valid caller with the permit
- * for that action, which the gate decides before the handler runs.
+ * The requests that may enter. `public`: credentials are ignored. `optional`: a valid credential gives a
+ * caller. `caller`: a valid credential is required. `session`: that of a user or a guest; `user`: that of a
+ * user. An action: a valid caller with the permit for that action, which the gate decides before the
+ * handler runs.
  */
-export type Door = 'public' | 'optional' | 'session' | ActionDoor;
+export type Door = 'public' | 'optional' | 'caller' | 'session' | 'user' | ActionDoor;
 
 interface ActionDoor {
   readonly action: Action;

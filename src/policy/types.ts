@@ -18,6 +18,8 @@ export interface Catalog {
   readonly roles: ReadonlyMap<string, unknown>;
   /** The named conditions of a schema file; filters of queries have none. */
   readonly conditions?: ReadonlyMap<string, NamedCondition>;
+  /** Callers who are not signed in are admitted, with the role `guest` alone. */
+  readonly guests?: boolean | undefined;
   /** The time zone of `@today`; default: UTC. */
   readonly timezone?: string | undefined;
 }

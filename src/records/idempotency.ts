@@ -19,7 +19,7 @@ const EXPIRY = raw(`now() - interval '24 hours'`);
 const EXPIRY_MS = 24 * 3600 * 1000;
 
 export interface IdempotencyKey {
-  /** Who used it. */
+  /** The caller who used it. */
   readonly principal: string;
   readonly kind: CallerKind;
   readonly path: string;

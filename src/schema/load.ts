@@ -14,6 +14,7 @@ import type { Finding, SchemaIssue } from './file/issue.ts';
 import { SchemaSource } from './file/source.ts';
 import { readShape } from './file/validate.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
+import { rolesOfPolicies } from './model/guest.ts';
 import type { Schema } from './model/model.ts';
 import {
   readAuditSettings,
@@ -70,6 +71,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     file,
     roles,
     register,
+    guests: shape.guests === true,
     collections,
     oauth: readOAuth(shape, settings),
     sessions: readSessions(shape, settings),
@@ -116,8 +118,9 @@ function readDeclarations(source: SchemaSource) {
   const timezone = readTimezone(shape, report);
   const declared = declareCollections(shape, { report, broken, timezone });
   const collections = readTenantLayouts(declared, { file: shape, report, broken });
-  const conditions = readConditions(shape, { source, catalog: { collections, roles, timezone } });
-  const catalog: SchemaCatalog = { collections, roles, timezone, conditions: conditions.conditions };
+  const names = { collections, guests: shape.guests === true, roles: rolesOfPolicies(shape, roles, report), timezone };
+  const conditions = readConditions(shape, { source, catalog: names });
+  const catalog: SchemaCatalog = { ...names, conditions: conditions.conditions };
   return { shape, roles, collections, catalog, broken: new Set([...broken, ...conditions.broken]) };
 }
 

@@ -101,6 +101,25 @@ describe.skipIf(inject('postgresUrl') === '')('two nodes', () => {
     }
   });
 
+  test('a revoked key, a rotated one, and the end of its maker act on all nodes', async () => {
+    const { apiKeys, admin, authenticator } = nodes[0]!.app.auth;
+    const maker = await newPerson(here!);
+    await admin.changeRoles(maker.email, { add: ['admin'], remove: [] });
+    const caller = await authenticator.authenticate({ authorization: `Bearer ${maker.access}` });
+    for (const node of [there!, lostNode!, deafNode!]) {
+      for (const end of ['revoke', 'rotate', 'disable'] as const) {
+        const { data, secret } = await apiKeys.create({ name: end, roles: ['member'] }, { caller, client: {} });
+        const status = async () => (await node.get('/api/teams', { Authorization: `Bearer ${secret}` })).status;
+        expect(await status()).toBe(200);
+        if (end === 'revoke') await apiKeys.revoke(data.id);
+        else if (end === 'rotate') await apiKeys.rotate(data.id, 0);
+        else await admin.setDisabled(maker.email, true);
+        await reaches(node, `the key is over: ${end}`, async () => (await status()) === 401);
+      }
+      await admin.setDisabled(maker.email, false);
+    }
+  });
+
   test('a disabled user, a removed role and a changed password act on all nodes', async () => {
     const [admin] = nodes.map((node) => node.app.auth.admin);
     const person = await newPerson(here!);

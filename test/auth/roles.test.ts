@@ -34,9 +34,9 @@ describeOnBoth(
       expect((await change(lead, { add: ['guest'] })).status).toBe(200);
       expect((await change(lead, { remove: ['guest'] })).status).toBe(200);
       expect((await change(admin, { add: ['lead'] })).status).toBe(200);
-      expect((await service.app.auth.accounts.me({ id: other.id } as never)).roles).toContain('lead');
+      expect((await service.app.auth.accounts.me({ principal: other.id } as never)).roles).toContain('lead');
       expect((await change(admin, { remove: ['lead', 'member'] })).status).toBe(200);
-      expect((await service.app.auth.accounts.me({ id: other.id } as never)).roles).toEqual([]);
+      expect((await service.app.auth.accounts.me({ principal: other.id } as never)).roles).toEqual([]);
     });
 
     test('a change acts within a second, by the bearer token and by the cookie', async () => {

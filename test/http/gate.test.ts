@@ -10,6 +10,7 @@ import { describeOnBoth, type User } from '../support/service.ts';
 const OPEN: readonly string[] = [
   'POST /api/auth/register',
   'POST /api/auth/login',
+  'POST /api/auth/guest',
   'POST /api/auth/token/refresh',
   'POST /api/auth/password/reset/request',
   'POST /api/auth/password/reset/confirm',
@@ -83,6 +84,22 @@ describeOnBoth(
       },
     );
 
+    test('addresses of users and of sessions are shut to every key', async () => {
+      const { auth } = service.app;
+      const made = [{ roles: ['admin'] }, { publishable: true }].map((more) =>
+        auth.apiKeys.create({ name: 'x', ...more }),
+      );
+      const closed = guarded.filter(({ door }) => door === 'user' || door === 'session');
+      expect(closed.length).toBeGreaterThan(10);
+      for (const { secret } of await Promise.all(made)) {
+        const client = service.anonymous.with({ Authorization: `Bearer ${secret}` });
+        for (const route of closed) {
+          const outcome = outcomeOf(await client.send(route.method, pathOf(route)));
+          expect([nameOf(route), ...outcome]).toEqual([nameOf(route), 403, 'forbidden']);
+        }
+      }
+    });
+
     describe('without rules', () => {
       test.each(actions.map((route) => [nameOf(route), route] as const))(
         'the gate shuts %s to every caller',
@@ -94,5 +111,8 @@ describeOnBoth(
       );
     });
   },
-  { schema: 'roles: [admin, member]\ncollections:\n  things: { fields: { name: string } }\n', change: withoutRules },
+  {
+    schema: 'roles: [admin, member]\nguests: true\ncollections:\n  things: { fields: { name: string } }\n',
+    change: withoutRules,
+  },
 );

@@ -254,6 +254,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
         register: { points: 5, window: 3600 },
         refresh: { points: 600, window: 900 },
         reset: { points: 10, window: 900 },
+        guest: { points: 30, window: 3600 },
         body: 65_536,
         answer: 1_048_576,
         queryTime: 60,

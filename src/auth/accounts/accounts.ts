@@ -3,7 +3,7 @@ import type { Database, Transaction } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
-import type { Caller } from '../caller.ts';
+import { type Caller, GUEST_AUTH } from '../caller.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
@@ -11,6 +11,11 @@ import type { SessionRow, SessionSecrets, SessionStart, Sessions } from '../sess
 import type { PasswordCheck, PasswordClaim } from './password-check.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
 import type { User, Users } from './users.ts';
+
+/** A guest where a login has its user. */
+export interface Guest {
+  readonly roles: readonly string[];
+}
 
 /** The response body of a login, and its cookie. */
 export interface Issued {
@@ -20,7 +25,7 @@ export interface Issued {
     readonly expires_in: number;
     readonly refresh_token: string;
     readonly refresh_expires_in: number;
-    readonly user: User;
+    readonly user: User | Guest;
   };
   /** `maxAge` in seconds. */
   readonly cookie: { readonly value: string; readonly maxAge: number };
@@ -50,27 +55,34 @@ export class Accounts {
   }
 
   /** Throws `validation_failed`, `email_taken`, `rate_limited`, `unavailable`. */
-  async register({ email, password, client }: PasswordClaim): Promise<User> {
+  async register({ email, password, client }: PasswordClaim, guest?: string): Promise<User> {
     const { db, limiter, passwords, schema, users } = this.#parts;
     await limiter.register(client, email);
     checkNewPassword(password, email, '/password');
     const passwordHash = await passwords.hash(password);
     const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash };
-    const made = await users.insert(user, (tx, userId) => recordAudit(tx, { event: 'register', userId, client }));
+    const made = await users.insert(user, async (tx, userId) => {
+      await this.#endGuest(tx, guest);
+      await recordAudit(tx, { event: 'register', userId, client, detail: guestDetail(guest) });
+    });
+    await this.#guestEnded(guest);
     return users.shown(db, made);
   }
 
-  /** Throws `invalid_credentials` for every wrong input; `rate_limited`, `unavailable`. */
-  async login(claim: PasswordClaim): Promise<Issued> {
-    const { db, users, passwords, passwordCheck } = this.#parts;
+  /**
+   * Ends the session `guest`, which the client had before. Throws `invalid_credentials` for every wrong input;
+   * `rate_limited`, `unavailable`.
+   */
+  async login(claim: PasswordClaim, guest?: string): Promise<Issued> {
+    const { users, passwords, passwordCheck } = this.#parts;
     const { account, rehash } = await passwordCheck.run(claim, { event: 'login_failed' });
     if (account === undefined) throw new Problem('invalid_credentials', 'the email or the password is wrong');
     const newHash = rehash ? await passwords.hash(claim.password) : undefined;
-    const secrets = await db.transaction(async (tx) => {
-      if (newHash !== undefined) await users.storePassword(tx, account.id, newHash);
-      return this.startSession(tx, { userId: account.id, method: 'password', client: claim.client });
-    });
-    return this.issue(secrets);
+    const { id: userId } = account;
+    const store = async (tx: Transaction) => {
+      if (newHash !== undefined) await users.storePassword(tx, userId, newHash);
+    };
+    return this.signIn({ userId, method: 'password', client: claim.client, guest }, store);
   }
 
   /** Throws `invalid_token`, `refresh_reused`, `rate_limited`. */
@@ -80,7 +92,7 @@ export class Accounts {
     const refreshed = await db.transaction(async (tx) => {
       const outcome = await sessions.refresh(tx, token);
       if (outcome.outcome === 'reused') {
-        const { userId, sessionId } = outcome;
+        const { principal: userId, sessionId } = outcome;
         await recordAudit(tx, { event: 'refresh_reused', userId, sessionId, client });
       }
       return outcome;
@@ -130,22 +142,43 @@ export class Accounts {
     await authenticator.sessionEnded(id);
   }
 
-  /** `start.userId`: a user who has been identified. */
-  async startSession(tx: Transaction, start: SessionStart): Promise<SessionSecrets> {
-    const secrets = await this.#parts.sessions.start(tx, start);
-    const { userId, method, client } = start;
-    const event = method === 'password' ? 'login' : 'oauth_login';
-    await recordAudit(tx, { event, userId, sessionId: secrets.sessionId, client });
-    return secrets;
+  /** Starts the session of a guest. Throws `not_found` if the schema admits none; `rate_limited`. */
+  async beGuest(client: RequestClient): Promise<Issued> {
+    const { schema, limiter } = this.#parts;
+    if (!schema.guests) throw new Problem('not_found', 'this service admits no guests');
+    await limiter.guest(client);
+    return this.signIn({ userId: undefined, method: 'guest', client });
+  }
+
+  /** `start.userId`: a user who has been identified. `also` is part of the transaction. */
+  async signIn({ guest, ...start }: SignIn, also?: (tx: Transaction) => Promise<void>): Promise<Issued> {
+    const { db, sessions } = this.#parts;
+    const secrets = await db.transaction(async (tx) => {
+      await also?.(tx);
+      await this.#endGuest(tx, guest);
+      const started = await sessions.start(tx, start);
+      const { principal: userId, sessionId } = started;
+      const event = SIGN_IN_EVENTS[start.method];
+      await recordAudit(tx, { event, userId, sessionId, client: start.client, detail: guestDetail(guest) });
+      return started;
+    });
+    await this.#guestEnded(guest);
+    return this.issue(secrets);
+  }
+
+  async #endGuest(tx: Transaction, guest: string | undefined): Promise<void> {
+    if (guest !== undefined) await this.#parts.sessions.end(tx, guest, guest);
+  }
+
+  async #guestEnded(guest: string | undefined): Promise<void> {
+    if (guest !== undefined) await this.#parts.authenticator.sessionEnded(guest);
   }
 
   async issue(secrets: SessionSecrets): Promise<Issued> {
-    const { db, schema, users, tokens } = this.#parts;
-    const { userId, sessionId, cookie, refreshToken, expiresIn } = secrets;
+    const { schema, tokens } = this.#parts;
+    const { principal: userId, sessionId, cookie, refreshToken, expiresIn } = secrets;
     const lifetime = Math.min(schema.sessions.access, secrets.endsIn);
     const expires = Math.floor(Date.now() / 1000) + lifetime;
-    const user = await users.byId(db, userId);
-    if (user === undefined) throw new Problem('invalid_token', 'the user no longer exists');
     return {
       body: {
         access_token: await tokens.sign({ userId, sessionId, expires }),
@@ -153,9 +186,26 @@ export class Accounts {
         expires_in: lifetime,
         refresh_token: refreshToken,
         refresh_expires_in: expiresIn,
-        user: await users.shown(db, user),
+        user: await this.#shownUser(secrets),
       },
       cookie: { value: cookie, maxAge: expiresIn },
     };
   }
+
+  async #shownUser({ kind, principal }: SessionSecrets): Promise<User | Guest> {
+    const { db, users } = this.#parts;
+    if (kind === 'guest') return { roles: GUEST_AUTH.roles };
+    const user = await users.byId(db, principal);
+    if (user === undefined) throw new Problem('invalid_token', 'the user no longer exists');
+    return users.shown(db, user);
+  }
 }
+
+/** `guest`: the session of a guest, which the sign-in ends. */
+interface SignIn extends SessionStart {
+  readonly guest?: string | undefined;
+}
+
+const SIGN_IN_EVENTS = { password: 'login', oauth: 'oauth_login', guest: 'guest_started' } as const;
+
+const guestDetail = (guest: string | undefined) => (guest === undefined ? undefined : { guest });

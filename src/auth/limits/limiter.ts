@@ -31,6 +31,7 @@ export interface Limiter {
   passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T>;
   register(client: RequestClient, email: string): Promise<void>;
   refresh(client: RequestClient): Promise<void>;
+  guest(client: RequestClient): Promise<void>;
   /** Counts the use of a token from a mail. */
   redeem(client: RequestClient): Promise<void>;
   /** Counts a request for a mail to `email`. */
@@ -53,6 +54,7 @@ const UNLIMITED: Limiter = {
   passwordAttempt: (_email, _client, work) => work(NO_ATTEMPT),
   register: async () => {},
   refresh: async () => {},
+  guest: async () => {},
   redeem: async () => {},
   mail: async () => {},
   question: async () => {},
@@ -71,6 +73,7 @@ const COUNTERS = {
   register: 'register',
   'register-account': 'register',
   refresh: 'refresh',
+  guest: 'guest',
   reset: 'reset',
   'reset-account': 'reset',
   'reset-pair': 'reset',
@@ -126,6 +129,10 @@ class DatabaseLimiter implements Limiter {
 
   async refresh(client: RequestClient): Promise<void> {
     await this.#counters.refresh.spend(networkOf(client.ip));
+  }
+
+  async guest(client: RequestClient): Promise<void> {
+    await this.#counters.guest.spend(networkOf(client.ip));
   }
 
   async redeem(client: RequestClient): Promise<void> {

@@ -56,6 +56,8 @@ interface Flow {
   readonly grant: GrantSession;
   /** The user in whose session the flow was started. */
   readonly userId?: string;
+  /** The guest's session in which the flow was started, and which it ends. */
+  readonly guest?: string;
 }
 
 interface KnownProvider {
@@ -86,7 +88,7 @@ export class OAuth {
     await limiter.refresh(client);
     const { grant: settings } = await endpoints();
     const { location, session } = await startGrant({ provider, settings, baseUrl: baseUrl() });
-    const flow: Flow = { grant: session, userId: await this.#userOf(sessionCookie) };
+    const flow: Flow = { grant: session, ...(await this.#holderOf(sessionCookie)) };
     const cookie = newSecret();
     await db.run(sql`
       INSERT INTO "_auth_flows" (hash, provider, grant_session, redirect_to, expires_at)
@@ -107,8 +109,8 @@ export class OAuth {
     try {
       const identity = await this.#identify(callback, flow.grant);
       const userId = await identities.signIn({ identity, sessionUserId: flow.userId, client });
-      const secrets = await db.transaction((tx) => accounts.startSession(tx, { userId, method: 'oauth', client }));
-      return { kind: 'signed_in', issued: await accounts.issue(secrets), redirectTo };
+      const issued = await accounts.signIn({ userId, method: 'oauth', client, guest: flow.guest });
+      return { kind: 'signed_in', issued, redirectTo };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       await recordAudit(db, { event: 'oauth_failed', client, detail: { provider, code: error.code } });
@@ -124,13 +126,13 @@ export class OAuth {
   }
 
   /** A session that is over counts as no session. */
-  async #userOf(cookie: string | undefined): Promise<string | undefined> {
-    if (cookie === undefined) return undefined;
+  async #holderOf(cookie: string | undefined): Promise<Pick<Flow, 'userId' | 'guest'>> {
+    if (cookie === undefined) return {};
     try {
       const { kind, principal } = await this.#parts.authenticator.authenticate({ cookie });
-      return kind === 'user' ? principal : undefined;
+      return kind === 'user' ? { userId: principal } : { guest: principal };
     } catch (error) {
-      if (error instanceof Problem) return undefined;
+      if (error instanceof Problem) return {};
       throw error;
     }
   }

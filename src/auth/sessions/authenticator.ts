@@ -8,7 +8,9 @@ import { type Database, inLane } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import type { Caller } from '../caller.ts';
+import { KeyCallers } from '../api-keys/key-callers.ts';
+import { KEY_PREFIX } from '../api-keys/key-token.ts';
+import { type Caller, GUEST_AUTH } from '../caller.ts';
 import { type AccessTokens, invalidToken } from './access-tokens.ts';
 import { hashSecret, isSecret } from './secrets.ts';
 import type { SessionKey, SessionState, Sessions } from './sessions.ts';
@@ -37,11 +39,18 @@ export interface AuthenticatorParts {
 /** The claims of a signed token about its session. */
 export interface SessionClaims {
   readonly sessionId: string;
+  /** The principal. */
   readonly userId: string;
+}
+
+/** The maker of a signed link; `key`: a key, whose id is in place of both. */
+export interface LinkSigner extends SessionClaims {
+  readonly kind: 'session' | 'key';
 }
 
 interface KnownSession {
   readonly at: number;
+  /** The principal. */
   readonly userId: string;
   readonly bearer: Caller;
   readonly cookie: Caller;
@@ -52,6 +61,7 @@ export class Authenticator {
   readonly #known = new BoundedMap<string, KnownSession>(MAX_SESSIONS);
   /** The session of each cookie, by the cookie's hash: a heap dump holds no credential. */
   readonly #cookies = new BoundedMap<string, string>(MAX_SESSIONS);
+  readonly #keys: KeyCallers;
   #loading = new Map<string, Promise<KnownSession | undefined>>();
   #ttl = TTL_WITHOUT_ANNOUNCEMENTS;
   /** INVARIANT: a state that was read before the last change of any session is used, but not remembered. */
@@ -60,6 +70,7 @@ export class Authenticator {
 
   private constructor(parts: AuthenticatorParts) {
     this.#parts = parts;
+    this.#keys = new KeyCallers({ ...parts, ttl: () => this.#ttl });
   }
 
   static async open(parts: AuthenticatorParts): Promise<Authenticator> {
@@ -79,6 +90,7 @@ export class Authenticator {
   authenticate({ authorization, cookie }: RequestCredentials): Caller | Promise<Caller> {
     const bearer = authorization === undefined ? undefined : bearerOf(authorization);
     if (bearer !== undefined) {
+      if (bearer.startsWith(KEY_PREFIX)) return this.#keys.authenticate(bearer);
       const claims = this.#parts.tokens.verify(bearer);
       if (claims instanceof Promise) return claims.then((verified) => this.callerOfSession(verified));
       return this.callerOfSession(claims);
@@ -88,7 +100,12 @@ export class Authenticator {
     throw new Problem('unauthenticated', detail);
   }
 
-  /** Returns the session's present caller, for a signed link. Throws `invalid_token` if the session ended. */
+  /** Returns the present caller of a session or key, for a link that it signed. Throws `invalid_token` if it ended. */
+  callerOfLink({ kind, ...claims }: LinkSigner): Caller | Promise<Caller> {
+    return kind === 'key' ? this.#keys.callerOf(claims.sessionId) : this.callerOfSession(claims);
+  }
+
+  /** Throws `invalid_token` if the session ended. */
   callerOfSession({ sessionId, userId }: SessionClaims): Caller | Promise<Caller> {
     const entry = this.#recent(sessionId);
     if (entry !== undefined) {
@@ -101,7 +118,7 @@ export class Authenticator {
     });
   }
 
-  /** Forgets the session on every node. */
+  /** Forgets the session, or the key, on every node. */
   sessionEnded(id: string): Promise<void> {
     return this.#announce(`session:${id}`);
   }
@@ -132,6 +149,7 @@ export class Authenticator {
     this.#ttl = up ? TTL : TTL_WITHOUT_ANNOUNCEMENTS;
     this.#discardReads();
     this.#known.clear();
+    this.#keys.clear();
     this.#parts.tokens.forgetAll();
     // Announcements of new keys may have been missed.
     if (up) this.#parts.tokens.reload().catch(() => undefined);
@@ -140,11 +158,13 @@ export class Authenticator {
   #forgetSession(id: string): void {
     this.#discardReads();
     this.#known.delete(id);
+    this.#keys.forget(id);
     this.#parts.tokens.forget(id);
   }
 
   #forgetUser(userId: string): void {
     this.#discardReads();
+    this.#keys.forgetMaker(userId);
     for (const [id, entry] of this.#known.entries()) if (entry.userId === userId) this.#known.delete(id);
   }
 
@@ -196,6 +216,11 @@ export class Authenticator {
   }
 
   #toKnown({ sessionId, user }: SessionState, at: number): KnownSession {
+    if (user === undefined) {
+      const guest = { kind: 'guest', principal: sessionId, sessionId, auth: GUEST_AUTH } as const;
+      const [bearer, cookie] = (['bearer', 'cookie'] as const).map((by) => Object.freeze({ ...guest, by }));
+      return { at, userId: sessionId, bearer: bearer!, cookie: cookie! };
+    }
     const roles = Object.freeze(effectiveRoles(this.#parts.schema, user.roles));
     const auth = Object.freeze({ ...user, roles });
     const caller = (by: 'bearer' | 'cookie'): Caller =>

@@ -9,7 +9,7 @@ import { v7 } from 'uuid';
 import { namedCells } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
+import { param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { User, Users } from '../accounts/users.ts';
 import { clip, type RequestClient } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
@@ -17,10 +17,14 @@ import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
 /** The token that was spent last may be sent again for this long: its client may have missed the answer. */
 const RETRY_SECONDS = 10;
 const MAX_LISTED = 1000;
+/** Seconds that the session of a guest lasts at most. */
+const GUEST_LIFETIME = 86_400;
 
 export interface SessionSecrets {
   readonly sessionId: string;
-  readonly userId: string;
+  readonly kind: SessionKind;
+  /** The user, or the guest's session itself. */
+  readonly principal: string;
   readonly cookie: string;
   readonly refreshToken: string;
   /** Seconds until the session ends if it is not used. */
@@ -29,15 +33,19 @@ export interface SessionSecrets {
   readonly endsIn: number;
 }
 
+type SessionKind = 'user' | 'guest';
+
 export interface SessionStart {
-  readonly userId: string;
-  readonly method: 'password' | 'oauth';
+  /** Undefined: a guest. */
+  readonly userId: string | undefined;
+  readonly method: 'password' | 'oauth' | 'guest';
   readonly client: RequestClient;
 }
 
 export interface SessionState {
   readonly sessionId: string;
-  readonly user: User;
+  /** Undefined: a guest. */
+  readonly user: User | undefined;
 }
 
 export interface SessionRow {
@@ -53,11 +61,12 @@ export type SessionKey = { readonly id: string } | { readonly cookie: string };
 export type Refreshed =
   | { readonly outcome: 'ok'; readonly secrets: SessionSecrets }
   | { readonly outcome: 'unknown' }
-  | { readonly outcome: 'reused'; readonly sessionId: string; readonly userId: string };
+  | { readonly outcome: 'reused'; readonly sessionId: string; readonly principal: string };
 
 interface LiveSession {
   readonly id: string;
-  readonly userId: string;
+  readonly kind: SessionKind;
+  readonly principal: string;
   readonly cookie: string;
   readonly generation: number;
   /** Seconds. */
@@ -70,23 +79,27 @@ export class Sessions {
   readonly #lifetime: number;
   readonly #idle: number;
   readonly #touchAfter: number;
+  readonly #admitsGuests: boolean;
 
-  constructor({ sessions }: Schema, users: Users) {
+  constructor({ sessions, guests }: Schema, users: Users) {
     this.#users = users;
     this.#lifetime = sessions.refresh;
     this.#idle = Math.min(sessions.idle, sessions.refresh);
+    this.#admitsGuests = guests;
     this.#touchAfter = Math.min(60, this.#idle / 4);
   }
 
   async start(tx: Transaction, { userId, method, client }: SessionStart): Promise<SessionSecrets> {
     const id = v7();
+    const kind = userId === undefined ? 'guest' : 'user';
+    const principal = userId ?? id;
     const cookie = newSecret();
     await tx.run(sql`
       INSERT INTO "_auth_sessions"
-             (id, user_id, cookie_hash, created_at, last_used_at, method, user_agent, ip)
-      VALUES (${uuid(id)}, ${uuid(userId)}, ${text(hashSecret(cookie))}, now(), now(),
-              ${text(method)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))})`);
-    return this.#issue(tx, { id, userId, cookie, generation: 0, age: 0 });
+             (id, user_id, kind, principal, cookie_hash, created_at, last_used_at, method, user_agent, ip)
+      VALUES (${uuid(id)}, ${uuid(userId ?? null)}, ${text(kind)}, ${uuid(principal)}, ${text(hashSecret(cookie))},
+              now(), now(), ${text(method)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))})`);
+    return this.#issue(tx, { id, kind, principal, cookie, generation: 0, age: 0 });
   }
 
   /** Rotates. A `reused` session has been ended. */
@@ -94,13 +107,13 @@ export class Sessions {
     if (!isSecret(token)) return { outcome: 'unknown' };
     const hash = hashSecret(token);
     const [found] = await tx.rows(sql`
-      SELECT s.id, s.user_id, s.generation, t.generation, t.cookie_pad,
+      SELECT s.id, s.kind, coalesce(s.principal, s.user_id), s.generation, t.generation, t.cookie_pad,
              coalesce(s.spent_hash = t.hash AND s.rotated_at > now() - ${seconds(RETRY_SECONDS)}, false),
              extract(epoch FROM now() - s.created_at),
-             ${this.#isAlive()} AND NOT u.disabled
+             ${this.#isAlive()} AND ${NOT_DISABLED}
         FROM "_auth_refresh_tokens" t
         JOIN "_auth_sessions" s ON s.id = t.session_id
-        JOIN "users" u ON u.id = s.user_id
+        LEFT JOIN "users" u ON u.id = s.user_id
        WHERE t.hash = ${text(hash)}
          FOR UPDATE OF s`);
     // The session's row is current once we hold the lock; the token's row never changes.
@@ -120,25 +133,25 @@ export class Sessions {
     }
     if (row.mayRetry) return { outcome: 'ok', secrets: await this.#issue(tx, { ...row, cookie }) };
     await tx.run(sql`DELETE FROM "_auth_sessions" WHERE id = ${uuid(row.id)}`);
-    return { outcome: 'reused', sessionId: row.id, userId: row.userId };
+    return { outcome: 'reused', sessionId: row.id, principal: row.principal };
   }
 
   /** Undefined: the session ended, is unknown, or belongs to a disabled user. */
   async stateOf(db: Queryable, key: SessionKey): Promise<SessionState | undefined> {
     const where = 'id' in key ? sql`s.id = ${uuid(key.id)}` : sql`s.cookie_hash = ${text(hashSecret(key.cookie))}`;
     const [cells] = await db.rows(sql`
-      SELECT s.id, s.last_used_at < now() - ${seconds(this.#touchAfter)}, ${this.#users.columns('u')}
+      SELECT s.id, s.last_used_at < now() - ${seconds(this.#touchAfter)}, s.user_id, ${this.#users.columns('u')}
         FROM "_auth_sessions" s
-        JOIN "users" u ON u.id = s.user_id
+        LEFT JOIN "users" u ON u.id = s.user_id
        WHERE ${where}
          AND ${this.#isAlive()}
-         AND NOT u.disabled`);
+         AND ${NOT_DISABLED}`);
     if (cells === undefined) return undefined;
     const { sessionId } = namedCells(cells, 'sessionId');
     if (cells[1] === 't') {
       await db.run(sql`UPDATE "_auth_sessions" SET last_used_at = now() WHERE id = ${uuid(sessionId)}`);
     }
-    return { sessionId, user: this.#users.read(cells, 2) };
+    return { sessionId, user: cells[2] === null ? undefined : this.#users.read(cells, 3) };
   }
 
   async list(db: Queryable, userId: string): Promise<readonly SessionRow[]> {
@@ -155,12 +168,12 @@ export class Sessions {
     });
   }
 
-  /** Returns false if that user has no such session. */
-  async end(db: Queryable, id: string, userId: string): Promise<boolean> {
+  /** Returns false if that principal has no such session. */
+  async end(db: Queryable, id: string, principal: string): Promise<boolean> {
     const ended = await db.run(sql`
       DELETE FROM "_auth_sessions"
        WHERE id = ${uuid(id)}
-         AND user_id = ${uuid(userId)}`);
+         AND coalesce(principal, user_id) = ${uuid(principal)}`);
     return ended > 0;
   }
 
@@ -181,29 +194,38 @@ export class Sessions {
 
   /** Tests the row `s`. */
   #isAlive(): Sql {
-    return sql`s.created_at > now() - ${seconds(this.#lifetime)} AND s.last_used_at > now() - ${seconds(this.#idle)}`;
+    const isInTime = sql`s.created_at > now() - ${seconds(this.#lifetime)} AND s.last_used_at > now() - ${seconds(this.#idle)}`;
+    if (!this.#admitsGuests) return sql`${isInTime} AND s.kind = 'user'`;
+    return sql`${isInTime} AND (s.kind = 'user' OR s.created_at > now() - ${seconds(GUEST_LIFETIME)})`;
   }
 
   async #issue(tx: Transaction, session: LiveSession): Promise<SessionSecrets> {
-    const { id: sessionId, userId, cookie, generation, age } = session;
+    const { id: sessionId, kind, principal, cookie, generation, age } = session;
     const refreshToken = newSecret();
     await tx.run(sql`
       INSERT INTO "_auth_refresh_tokens"
              (hash, session_id, generation, cookie_pad)
       VALUES (${text(hashSecret(refreshToken))}, ${uuid(sessionId)}, ${param('int8', generation)},
               ${text(pad(refreshToken, cookie))})`);
-    const endsIn = Math.max(0, Math.floor(this.#lifetime - age));
-    return { sessionId, userId, cookie, refreshToken, expiresIn: Math.min(this.#idle, endsIn), endsIn };
+    const lifetime = kind === 'guest' ? Math.min(GUEST_LIFETIME, this.#lifetime) : this.#lifetime;
+    const endsIn = Math.max(0, Math.floor(lifetime - age));
+    return { sessionId, kind, principal, cookie, refreshToken, expiresIn: Math.min(this.#idle, endsIn), endsIn };
   }
 }
 
-const timestamp = (column: Sql): Sql => sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+/** Tests the row `u`, which guests do not have. */
+const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
+
+/** The text of a time in the API. */
+export const timestamp = (column: Sql): Sql =>
+  sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 function readRefresh(cells: Cells) {
-  const { id, userId, generation, tokenGeneration, cookiePad, mayRetry, age, isAlive } = namedCells(
+  const { id, kind, principal, generation, tokenGeneration, cookiePad, mayRetry, age, isAlive } = namedCells(
     cells,
     'id',
-    'userId',
+    'kind',
+    'principal',
     'generation',
     'tokenGeneration',
     'cookiePad',
@@ -213,7 +235,8 @@ function readRefresh(cells: Cells) {
   );
   return {
     id,
-    userId,
+    kind: kind as SessionKind,
+    principal,
     generation: Number(generation),
     tokenGeneration: Number(tokenGeneration),
     cookiePad,

@@ -191,7 +191,7 @@ const pollOnce = (): Promise<void> => new Promise((resolve) => setImmediate(() =
 
 /** Whose turn it is in the queues: a principal's, or an address's where there is none. */
 const queueCallerOf = ({ state, req, res }: Context, { isKept }: Route): Caller => ({
-  id: state.caller?.principal ?? state.address,
+  id: state.share ?? state.address,
   isKept: isKept === true,
   hasLeft: () => req.socket.destroyed && !res.writableFinished,
 });

@@ -9,7 +9,7 @@ import type { ErrorDetail } from '../../problem.ts';
 import { forbidden } from '../../refusal.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { param, sql, uuid } from '../../sql.ts';
-import type { AccessContext, Reading } from '../access-context.ts';
+import type { Reading } from '../access-context.ts';
 
 export interface RolesChange {
   readonly set: readonly string[] | undefined;
@@ -62,8 +62,9 @@ export const isAdministrator = (auth: Row): boolean => rolesOf(auth).includes('a
 
 const rolesOf = (user: Row): readonly string[] => (Array.isArray(user.roles) ? user.roles : []);
 
-function mayAssign(schema: Schema, access: AccessContext, role: string): boolean {
-  return rolesOf(access.auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
+/** @param auth the caller */
+export function mayAssign(schema: Schema, auth: Row, role: string): boolean {
+  return rolesOf(auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
 }
 
 /** The roles after the change. Throws `forbidden` if the caller may not assign one that changes. */
@@ -75,7 +76,7 @@ export function rolesAfter(
   const after = new Set([...(change.set ?? before), ...change.add]);
   for (const role of change.remove) after.delete(role);
   const changed = [...after.symmetricDifference(new Set(before))];
-  if (!changed.every((role) => mayAssign(schema, access, role))) throw forbidden();
+  if (!changed.every((role) => mayAssign(schema, access.auth, role))) throw forbidden();
   return [...after].sort();
 }
 

@@ -7,7 +7,7 @@ import { newPassword, password } from './fields.ts';
 export const changePassword = route({
   method: 'POST',
   path: '/api/auth/password',
-  door: 'session',
+  door: 'user',
   id: 'change_password',
   summary: 'Change the password',
   description: 'Needs the current password. All other sessions of the user end.',

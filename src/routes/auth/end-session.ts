@@ -7,7 +7,7 @@ import { clearSessionCookie } from './tokens-answer.ts';
 export const endSession = route({
   method: 'DELETE',
   path: '/api/auth/sessions/:id',
-  door: 'session',
+  door: 'user',
   id: 'end_session',
   summary: 'End one of your sessions',
   answers: { 204: { description: 'Ended. The cookie is cleared where it was the current session.' } },

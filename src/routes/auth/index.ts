@@ -5,7 +5,9 @@ import { confirmReset } from './confirm-reset.ts';
 import { confirmVerification } from './confirm-verification.ts';
 import { endSession } from './end-session.ts';
 import { finishOAuth } from './finish-oauth.ts';
+import { beGuest } from './guest.ts';
 import { jwks } from './jwks.ts';
+import { keyRoutes } from './keys/index.ts';
 import { listSessions } from './list-sessions.ts';
 import { login } from './login.ts';
 import { logout } from './logout.ts';
@@ -19,6 +21,7 @@ import { startOAuth } from './start-oauth.ts';
 export const authRoutes: readonly DescribedRoute[] = [
   register,
   login,
+  beGuest,
   refresh,
   logout,
   me,
@@ -31,5 +34,6 @@ export const authRoutes: readonly DescribedRoute[] = [
   confirmReset,
   requestVerification,
   confirmVerification,
+  ...keyRoutes,
   jwks,
 ];

@@ -20,7 +20,7 @@ const session: Shape = (scope) =>
 export const listSessions = route({
   method: 'GET',
   path: '/api/auth/sessions',
-  door: 'session',
+  door: 'user',
   id: 'list_sessions',
   summary: 'List your sessions',
   answers: {

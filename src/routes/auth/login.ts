@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { guestAt } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
@@ -18,6 +19,6 @@ export const login = route({
   answers: { 200: tokensAnswer },
   problems: ['invalid_credentials', 'rate_limited'],
   async handle(ctx, app, body) {
-    answerIssued(ctx, app, await app.auth.accounts.login({ ...body, client: clientOf(ctx) }));
+    answerIssued(ctx, app, await app.auth.accounts.login({ ...body, client: clientOf(ctx) }, await guestAt(ctx, app)));
   },
 });

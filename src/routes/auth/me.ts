@@ -6,7 +6,7 @@ import { route } from '../define-route.ts';
 export const me = route({
   method: 'GET',
   path: '/api/auth/me',
-  door: 'session',
+  door: 'user',
   id: 'me',
   summary: 'Get the user that you are signed in as',
   answers: { 200: { description: 'The user.', shape: (scope) => object({ user: user(scope) }) } },

@@ -1,5 +1,6 @@
 import { user } from '../../describe/collection-schemas.ts';
 import { object } from '../../describe/operation.ts';
+import { guestAt } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
@@ -17,7 +18,7 @@ export const register = route({
   answers: { 201: { description: 'The user.', shape: (scope) => object({ user: user(scope) }) } },
   problems: ['email_taken', 'rate_limited'],
   async handle(ctx, app, body) {
-    const created = await app.auth.accounts.register({ ...body, client: clientOf(ctx) });
+    const created = await app.auth.accounts.register({ ...body, client: clientOf(ctx) }, await guestAt(ctx, app));
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { user: created };

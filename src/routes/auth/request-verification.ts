@@ -5,7 +5,7 @@ import { route } from '../define-route.ts';
 export const requestVerification = route({
   method: 'POST',
   path: '/api/auth/email/verify/request',
-  door: 'session',
+  door: 'user',
   id: 'request_verification',
   summary: 'Mail a token that verifies your email address',
   answers: { 202: { description: 'Accepted.' } },

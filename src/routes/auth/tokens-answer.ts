@@ -3,8 +3,9 @@
  */
 import type { Context } from 'koa';
 import type { Issued } from '../../auth/auth.ts';
+import { GUEST_AUTH } from '../../auth/caller.ts';
 import { user } from '../../describe/collection-schemas.ts';
-import { object, type RouteAnswer, TEXT } from '../../describe/operation.ts';
+import { type Json, object, type RouteAnswer, type Shape, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/request.ts';
 import { isLoopback, isOtherLoopbackName } from '../../http/server/browser-security.ts';
@@ -46,23 +47,34 @@ export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): vo
 
 const SECONDS_SCHEMA = { type: 'integer', description: 'Seconds.' };
 
+const tokensOf = (holder: Json): Json =>
+  object({
+    access_token: { ...TEXT, description: 'A JWT; send it as `Authorization: Bearer …`.' },
+    token_type: { const: 'Bearer' },
+    expires_in: SECONDS_SCHEMA,
+    refresh_token: { ...TEXT, description: 'Works once.' },
+    refresh_expires_in: SECONDS_SCHEMA,
+    user: holder,
+  });
+const tokens: Shape = (scope) => scope.define('Tokens', tokensOf(user(scope)));
+const guestTokens: Shape = (scope) =>
+  scope.define('GuestTokens', tokensOf(object({ roles: { const: GUEST_AUTH.roles } })));
+
 /** Describes the response of `answerIssued`. */
 export const tokensAnswer: RouteAnswer = {
   description: 'The tokens; the session cookie is set.',
   headers: ['Set-Cookie'],
-  shape: (scope) =>
-    scope.define(
-      'Tokens',
-      object({
-        access_token: { ...TEXT, description: 'A JWT; send it as `Authorization: Bearer …`.' },
-        token_type: { const: 'Bearer' },
-        expires_in: SECONDS_SCHEMA,
-        refresh_token: { ...TEXT, description: 'Works once.' },
-        refresh_expires_in: SECONDS_SCHEMA,
-        user: user(scope),
-      }),
-    ),
+  shape: tokens,
 };
+
+/** Describes the same of a route that gives tokens to guests, too. */
+export const tokensOfAnyone: RouteAnswer = {
+  ...tokensAnswer,
+  shape: (scope) => (scope.schema.guests ? { anyOf: [tokens(scope), guestTokens(scope)] } : tokens(scope)),
+};
+
+/** The tokens of a guest. */
+export const guestAnswer: RouteAnswer = { ...tokensAnswer, shape: (scope) => guestTokens(scope) };
 
 export function answerIssued(ctx: Context, app: App, issued: Issued): void {
   setSessionCookie(ctx, app, issued);

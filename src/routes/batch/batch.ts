@@ -25,7 +25,7 @@ const operationsBody: Body<readonly Operation[]> = {
 export const batchRecords = route({
   method: 'POST',
   path: '/api/batch',
-  door: 'session',
+  door: 'caller',
   id: 'batch',
   summary: 'Create, update and delete several records in one transaction',
   description:

@@ -29,7 +29,7 @@ const questionBody: Body<AskedQuestion> = {
 export const explainDecision = route({
   method: 'POST',
   path: '/api/_explain',
-  door: 'session',
+  door: 'user',
   id: 'explain',
   summary: 'Ask why an action is allowed or denied',
   description:

@@ -22,11 +22,9 @@ export const linkFile = route({
     const { caller } = admission;
     const id = idOf(ctx);
     await records.read(admission.access(), { id, relations: [] });
-    const { token, expiresAt } = files.links.make({
-      fileId: id,
-      sessionId: caller.sessionId,
-      userId: caller.principal,
-    });
+    const { sessionId, principal: userId } = caller;
+    const kind = caller.by === 'key' ? 'key' : 'session';
+    const { token, expiresAt } = files.links.make({ fileId: id, sessionId, userId, kind });
     await auth.fileLinkMade(caller, id, clientOf(ctx));
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');

@@ -20,7 +20,7 @@ import { listRequestOf } from './query-string.ts';
 export const dryRunWrite = route({
   method: 'POST',
   path: '/api/:collection/can',
-  door: 'session',
+  door: 'caller',
   id: 'rehearse',
   summary: 'Ask whether a write to {collection} would be allowed',
   description: 'What the request itself would answer. It is carried out in a transaction that is undone.',

@@ -1,9 +1,7 @@
 /** The access of strangers: callers without an account, and those who have just registered. */
+import { GUEST, roleTest } from '../../policy/check/guests.ts';
 import type { Checked, CheckedCompare } from '../../policy/types.ts';
 import type { Collection, Schema } from '../model/model.ts';
-
-/** The role of callers without an account. */
-const GUEST = 'guest';
 
 /** The roles of a caller who registers, or has no account. */
 export function registeredRoles({ roles, register }: Pick<Schema, 'roles' | 'register'>): ReadonlySet<string> {
@@ -27,7 +25,7 @@ export function opensTo(checked: Checked, roles: ReadonlySet<string>, isUnrelate
     case 'or':
       return checked.items.some((item) => opensTo(item, roles, isUnrelated));
     case 'compare':
-      return hasRole(checked, roles) ?? !(isUnrelated && tiesCaller(checked));
+      return roleTest(checked, roles) ?? !(isUnrelated && tiesCaller(checked));
     case 'quantified':
       if (!isUnrelated || checked.quantifier !== 'any') return true;
       // Records in the caller's own relations are related.
@@ -37,13 +35,6 @@ export function opensTo(checked: Checked, roles: ReadonlySet<string>, isUnrelate
     case 'changed':
       return true;
   }
-}
-
-/** The value of a comparison of the caller's roles with a literal; undefined for any other comparison. */
-function hasRole({ op, left, right }: CheckedCompare, roles: ReadonlySet<string>): boolean | undefined {
-  const [list, element] = op === 'contains' ? [left, right] : op === 'in' ? [right, left] : [];
-  if (list?.kind !== 'request' || list.source !== 'auth' || list.name !== 'roles') return undefined;
-  return element?.kind === 'literal' && typeof element.value === 'string' ? roles.has(element.value) : undefined;
 }
 
 /** The caller is compared with the record. */

@@ -265,6 +265,7 @@ const limits = z.strictObject({
   register: attempts('register', 'registrations from one address, and for one email address'),
   refresh: attempts('refresh', 'refreshes from one address'),
   reset: attempts('reset', 'requests for a password reset, from one address and for one account'),
+  guest: attempts('guest', 'sessions of guests from one address'),
   body: key(size, `the size of a JSON body, at most ${MOST_BODY}`, {
     default: DEFAULT_LIMITS.body,
     examples: ['1MiB'],
@@ -322,6 +323,10 @@ export const schemaShape = z.strictObject({
     z.strictObject({ roles: key(names, 'the roles of a user who registers', { default: [], examples: [['member']] }) }),
     'the roles that registration gives',
   ),
+  guests: key(z.boolean(), 'callers who are not signed in are admitted, with the role `guest`', {
+    default: false,
+    examples: [true],
+  }),
   conditions: key(z.record(z.string(), policy), 'named conditions, by their name and typed parameters', {
     examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
   }),

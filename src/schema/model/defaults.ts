@@ -7,6 +7,7 @@ export const DEFAULT_LIMITS = {
   register: '50 in 15m',
   refresh: '600 in 15m',
   reset: '10 in 15m',
+  guest: '30 in 1h',
   body: '256KiB',
   answer: '16MiB',
   query_time: '2s',

@@ -20,6 +20,8 @@ export interface Schema {
   readonly file: string;
   readonly roles: ReadonlyMap<string, Role>;
   readonly register: { readonly roles: readonly string[] };
+  /** Callers who are not signed in are admitted, with the role `guest` alone. */
+  readonly guests: boolean;
   /** The collections are in the order of the file, and always include `users` and `files`. */
   readonly collections: ReadonlyMap<string, Collection>;
   readonly oauth: ReadonlyMap<string, OAuthProvider>;
@@ -140,6 +142,7 @@ export interface Limits {
   readonly register: Rate;
   readonly refresh: Rate;
   readonly reset: Rate;
+  readonly guest: Rate;
   /** Bytes of a JSON body. */
   readonly body: number;
   /** Bytes of an answer of records. */

@@ -156,6 +156,7 @@ export function readLimits({ limits }: SchemaFile, { report }: Settings): Limits
     register: rateOf(given.register),
     refresh: rateOf(given.refresh),
     reset: rateOf(given.reset),
+    guest: rateOf(given.guest),
     body: bytesOf(given.body),
     answer: bytesOf(given.answer),
     queryTime: secondsOf(given.query_time),

@@ -8,6 +8,8 @@ import type { Action } from '../../types.ts';
 interface WarningDoc {
   /** A policy that has it. */
   readonly example: string;
+  /** The schema of the example admits guests. */
+  readonly guests?: true;
   /** The action of the example, where it matters. */
   readonly action?: Action;
   /** The effect, as a sentence. */
@@ -29,6 +31,19 @@ const WARNINGS = {
     action: 'update',
     effect: 'a rule for update or delete, or a branch of one, names no caller: everyone who is signed in meets it',
     instead: 'a condition on `@request.auth`, or `roles`',
+  },
+  guests_write: {
+    example: '@record.status = "draft"',
+    action: 'create',
+    guests: true,
+    effect: 'the schema admits guests, and callers who are not signed in meet a rule for a write',
+    instead: '`roles` beside the condition, with `guest` among them if it is meant',
+  },
+  guests_pass: {
+    example: 'not (@request.auth.roles contains "admin")',
+    guests: true,
+    effect: 'a guest has no role but `guest`, and so passes a test for the lack of another',
+    instead: '`roles` beside the condition',
   },
   query_decides: {
     example: '@request.query.admin = "true" or @record.owner = @request.auth.id',

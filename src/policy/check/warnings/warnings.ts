@@ -23,6 +23,7 @@ import { mayBeAbsent } from '../resolve.ts';
 import { textAt } from '../sides.ts';
 import { callerWarnings } from './caller-warnings.ts';
 import { unknownEnumValues } from './enum-values.ts';
+import { guestWarnings } from './guest-warnings.ts';
 import { type CheckedJunction, JunctionReview, variableName } from './junction-warnings.ts';
 import { beyondNow, emailDomain, emailUnverified, enumOrder, isEmptyText, isVerifiedTest } from './value-warnings.ts';
 import { UNNEEDED_MARK, type Warning } from './warning-list.ts';
@@ -70,6 +71,7 @@ export function warnings(expr: Expr, checked: Checked, context: CheckContext): r
     const never = neverAllows(checked, found);
     if (never !== undefined) add(never);
   }
+  found.push(...guestWarnings(checked, context));
   return unmarked(found, expr, context)
     .slice(0, MOST_ISSUES)
     .map((warning): PolicyIssue => ({ severity: 'warning', ...warning }))
@@ -288,7 +290,7 @@ class Review {
   #isNull(test: CheckedIsNull, around: Surroundings): void {
     const { operand, negated, span } = test;
     if (operand.kind === 'request' && isAlwaysKnown(operand)) {
-      if (negated) return;
+      if (negated || this.#context.catalog.guests === true) return;
       const message = `only a caller who is not logged in has no \`${operand.name}\`, and rules are not evaluated for such callers`;
       this.#warn({ code: 'anonymous_only', message, span });
     } else if (operand.kind === 'request' && operand.source === 'data') this.#nullInBody(test, operand, around);

@@ -1,0 +1,170 @@
+/** API keys: who may make, see, change, rotate and revoke them. A caller who may not sees no difference from a missing key. */
+import { v7 } from 'uuid';
+import type { Database, Transaction } from '../../database/contract.ts';
+import { present } from '../../invariant.ts';
+import { Problem } from '../../problem.ts';
+import { mayAssign } from '../../records/write/role-changes.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { sql, uuid } from '../../sql.ts';
+import { type RequestClient, recordAudit } from '../audit-trail.ts';
+import type { Caller } from '../caller.ts';
+import type { Authenticator } from '../sessions/authenticator.ts';
+import {
+  type ApiKey,
+  type ApiKeyEdit,
+  countApiKeys,
+  findApiKey,
+  insertApiKey,
+  listApiKeys,
+  lockApiKey,
+  removeApiKey,
+  replaceSecret,
+  updateApiKey,
+} from './api-key-rows.ts';
+import { checkEdit, checkNewKey, type KeyRequest } from './key-requests.ts';
+import { newKeyToken } from './key-token.ts';
+
+/** Keys that a user may have. */
+const MAX_KEYS = 100;
+
+/** The user who asks. Undefined: the operator, at the command line. */
+export interface KeyActor {
+  readonly caller: Caller;
+  readonly client: RequestClient;
+}
+
+export interface IssuedKey {
+  readonly data: ApiKey;
+  /** The token, which is shown once. */
+  readonly secret: string;
+}
+
+interface ApiKeyParts {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly authenticator: Authenticator;
+}
+
+export class ApiKeys {
+  readonly #parts: ApiKeyParts;
+
+  constructor(parts: ApiKeyParts) {
+    this.#parts = parts;
+  }
+
+  /** Throws `validation_failed`, `forbidden`, `too_many`. */
+  async create(request: KeyRequest, actor?: KeyActor): Promise<IssuedKey> {
+    const { db, schema } = this.#parts;
+    const { name, publishable = false, ...bounds } = checkNewKey(schema, request);
+    const roles = publishable ? [] : [...new Set(bounds.roles)];
+    if (actor !== undefined) this.#requireAssignable(actor, publishable ? [...schema.roles.keys()] : roles);
+    const id = v7();
+    const { token, hash } = newKeyToken(id);
+    const owner = actor?.caller.principal;
+    const data = await db.transaction(async (tx) => {
+      if (owner !== undefined) await requireRoom(tx, owner);
+      await insertApiKey(tx, { ...bounds, id, name, roles, publishable, hash, createdBy: owner });
+      await this.#record(tx, 'api_key_created', { id, name, roles, created_by: owner ?? null }, actor);
+      return present(await findApiKey(tx, id), 'the key');
+    });
+    return { data, secret: token };
+  }
+
+  /** Lists the caller's own keys, and for an admin all. */
+  list(actor?: KeyActor): Promise<readonly ApiKey[]> {
+    return listApiKeys(this.#parts.db, actor === undefined || isAdmin(actor) ? undefined : actor.caller.principal);
+  }
+
+  /** Throws `not_found`. */
+  async read(id: string, actor?: KeyActor): Promise<ApiKey> {
+    return visibleTo(actor, await findApiKey(this.#parts.db, id));
+  }
+
+  /** Throws `not_found`, `validation_failed`. */
+  edit(id: string, edit: Partial<ApiKeyEdit>, actor?: KeyActor): Promise<ApiKey> {
+    const { schema } = this.#parts;
+    return this.#change(id, actor, async (tx, key) => {
+      await updateApiKey(tx, id, { ...key, ...checkEdit(schema, key, edit) });
+      await this.#record(tx, 'api_key_changed', key, actor);
+    });
+  }
+
+  /** @param overlap seconds for which the present secret stays good. Throws `not_found`. */
+  async rotate(id: string, overlap: number, actor?: KeyActor): Promise<IssuedKey> {
+    const { token, hash } = newKeyToken(id);
+    const data = await this.#change(id, actor, async (tx, key) => {
+      await replaceSecret(tx, id, hash, overlap);
+      await this.#record(tx, 'api_key_rotated', key, actor);
+    });
+    return { data, secret: token };
+  }
+
+  /** Throws `not_found`. */
+  async revoke(id: string, actor?: KeyActor): Promise<void> {
+    const { db, authenticator } = this.#parts;
+    await db.transaction(async (tx) => {
+      const key = await lockedKey(tx, id, actor);
+      await removeApiKey(tx, id);
+      await this.#record(tx, 'api_key_revoked', key, actor);
+    });
+    await authenticator.sessionEnded(id);
+  }
+
+  async #change(id: string, actor: KeyActor | undefined, work: (tx: Transaction, key: ApiKey) => Promise<void>) {
+    const { db, authenticator } = this.#parts;
+    const changed = await db.transaction(async (tx) => {
+      await work(tx, await lockedKey(tx, id, actor));
+      return present(await findApiKey(tx, id), 'the key');
+    });
+    await authenticator.sessionEnded(id);
+    return changed;
+  }
+
+  /** Throws `forbidden`. */
+  #requireAssignable({ caller }: KeyActor, roles: readonly string[]): void {
+    const missing = roles.filter((role) => !mayAssign(this.#parts.schema, caller.auth, role));
+    if (missing.length === 0) return;
+    const names = missing.map((role) => `\`${role}\``).join(', ');
+    throw new Problem('forbidden', `you have no role that assigns ${names}, so you can give it to no key`);
+  }
+
+  #record(
+    tx: Transaction,
+    event: 'api_key_created' | 'api_key_changed' | 'api_key_rotated' | 'api_key_revoked',
+    { id, name, roles, created_by }: Pick<ApiKey, 'id' | 'name' | 'roles' | 'created_by'>,
+    actor: KeyActor | undefined,
+  ): Promise<void> {
+    const { principal, sessionId } = actor?.caller ?? {};
+    const actorId = principal === created_by ? undefined : principal;
+    const detail = { key: id, name, roles };
+    return recordAudit(tx, {
+      event,
+      userId: created_by ?? undefined,
+      actorId,
+      sessionId,
+      client: actor?.client,
+      detail,
+    });
+  }
+}
+
+const isAdmin = ({ caller }: KeyActor): boolean => caller.auth.roles.includes('admin');
+
+/** Throws `not_found` for a key of another user, as for one that does not exist. */
+function visibleTo(actor: KeyActor | undefined, key: ApiKey | undefined): ApiKey {
+  const isVisible = actor === undefined || isAdmin(actor) || key?.created_by === actor.caller.principal;
+  if (key === undefined || !isVisible) throw new Problem('not_found', 'you have no such key');
+  return key;
+}
+
+async function lockedKey(tx: Transaction, id: string, actor: KeyActor | undefined): Promise<ApiKey> {
+  await lockApiKey(tx, id);
+  return visibleTo(actor, await findApiKey(tx, id));
+}
+
+/** The lock makes concurrent requests of the user wait, and then count the key that this one makes. */
+async function requireRoom(tx: Transaction, owner: string): Promise<void> {
+  await tx.rows(sql`SELECT 1 FROM "users" WHERE id = ${uuid(owner)} FOR NO KEY UPDATE`);
+  if ((await countApiKeys(tx, owner)) < MAX_KEYS) return;
+  throw new Problem('too_many', `you have ${MAX_KEYS} keys, the most that a user may have; revoke one first`);
+}

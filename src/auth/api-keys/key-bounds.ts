@@ -1,0 +1,64 @@
+/** Bounds of an API key: the actions, addresses and pages that it may be used for, whatever its roles allow. */
+
+import type { Action } from '../../policy/types.ts';
+import { isInNetwork, type Network, parseAddress, parseNetwork } from './networks.ts';
+
+/** Every collection. */
+export const EVERY = '*';
+
+/** The actions of a collection, or of `*`, which is every collection. */
+export type KeyLimit = Readonly<Record<string, readonly Action[]>>;
+
+export interface BoundsInput {
+  readonly limit: KeyLimit | null;
+  readonly addresses: readonly string[] | null;
+  /** The pages whose browsers may send a publishable key. */
+  readonly origins: readonly string[] | null;
+}
+
+export class KeyBounds {
+  readonly #limit: KeyLimit | undefined;
+  readonly #networks: readonly Network[] | undefined;
+  readonly #origins: ReadonlySet<string> | undefined;
+
+  constructor({ limit, addresses, origins }: BoundsInput) {
+    this.#limit = limit ?? undefined;
+    // A stored text that cannot be read admits no address.
+    this.#networks = addresses?.flatMap((text) => parseNetwork(text) ?? []);
+    this.#origins = origins === null ? undefined : new Set(origins);
+  }
+
+  allows(collection: string, action: Action): boolean {
+    return this.#limit === undefined || isWithin(this.#limit, collection, action);
+  }
+
+  /** The limit names the collection itself: what `*` allows is records, not the administration of accounts. */
+  names(collection: string, action: Action): boolean {
+    return this.#limit !== undefined && actionsOf(this.#limit, collection).includes(action);
+  }
+
+  admitsAddress(text: string): boolean {
+    if (this.#networks === undefined) return true;
+    const address = parseAddress(text);
+    return address !== undefined && this.#networks.some((network) => isInNetwork(address, network));
+  }
+
+  /** @param origin empty: the request is not a browser's, or its page is the service's own */
+  admitsOrigin(origin: string): boolean {
+    return this.#origins === undefined || origin === '' || this.#origins.has(origin);
+  }
+}
+
+/** The first collection for which the limit allows an action that the one before does not. */
+export function firstBeyond(limit: KeyLimit, before: KeyLimit): string | undefined {
+  const found = Object.entries(limit).find(
+    ([name, actions]) => !actions.every((action) => isWithin(before, name, action)),
+  );
+  return found?.[0];
+}
+
+const isWithin = (limit: KeyLimit, collection: string, action: Action): boolean =>
+  actionsOf(limit, collection).includes(action) || actionsOf(limit, EVERY).includes(action);
+
+const actionsOf = (limit: KeyLimit, name: string): readonly Action[] =>
+  Object.hasOwn(limit, name) ? (limit[name] ?? []) : [];

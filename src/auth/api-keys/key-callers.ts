@@ -1,0 +1,120 @@
+/** Finds the caller of an API key. A key is remembered as sessions are: a change acts within a second on every node. */
+import { BoundedMap } from '../../bounded-map.ts';
+import { type Database, inLane } from '../../database/contract.ts';
+import { effectiveRoles } from '../../schema/model/effective-roles.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { type Caller, GUEST_AUTH } from '../caller.ts';
+import { invalidToken } from '../sessions/access-tokens.ts';
+import { type ApiKeyState, apiKeyStateOf } from './api-key-rows.ts';
+import { KeyBounds } from './key-bounds.ts';
+import { readKeyToken } from './key-token.ts';
+
+const MAX_REMEMBERED = 10_000;
+
+interface KnownKey {
+  /** Milliseconds, before the key was read. */
+  readonly at: number;
+  readonly state: ApiKeyState;
+  readonly caller: Caller;
+}
+
+interface KeyCallerParts {
+  readonly db: Database;
+  readonly schema: Schema;
+  /** Milliseconds for which a key may be remembered. */
+  readonly ttl: () => number;
+}
+
+export class KeyCallers {
+  readonly #parts: KeyCallerParts;
+  readonly #known = new BoundedMap<string, KnownKey>(MAX_REMEMBERED);
+  #loading = new Map<string, Promise<KnownKey | undefined>>();
+  /** INVARIANT: a key that was read before the last change of any is used, but not remembered. */
+  #changes = 0;
+
+  constructor(parts: KeyCallerParts) {
+    this.#parts = parts;
+  }
+
+  /** Throws `invalid_token`. Synchronous for a remembered key. */
+  authenticate(text: string): Caller | Promise<Caller> {
+    const token = readKeyToken(text);
+    if (token === undefined) throw invalidToken();
+    const known = this.#recent(token.id);
+    if (known !== undefined) return callerBy(known, token.hash);
+    return this.#load(token.id).then((loaded) => callerBy(loaded, token.hash));
+  }
+
+  /** The key's present caller, for a signed link that it made. Throws `invalid_token`. */
+  async callerOf(id: string): Promise<Caller> {
+    return inForce(this.#recent(id) ?? (await this.#load(id))).caller;
+  }
+
+  forget(id: string): void {
+    this.#discardReads();
+    this.#known.delete(id);
+  }
+
+  /** Forgets the keys that the user made. */
+  forgetMaker(userId: string): void {
+    this.#discardReads();
+    for (const [id, { state }] of this.#known.entries()) if (state.createdBy === userId) this.#known.delete(id);
+  }
+
+  clear(): void {
+    this.#discardReads();
+    this.#known.clear();
+  }
+
+  #discardReads(): void {
+    this.#changes++;
+    this.#loading = new Map();
+  }
+
+  #recent(id: string): KnownKey | undefined {
+    const known = this.#known.get(id);
+    return known !== undefined && performance.now() - known.at < this.#parts.ttl() ? known : undefined;
+  }
+
+  /** Concurrent requests with one key share a read. */
+  #load(id: string): Promise<KnownKey | undefined> {
+    const loading = this.#loading;
+    const underWay = loading.get(id);
+    if (underWay !== undefined) return underWay;
+    const promise = this.#read(id).finally(() => loading.delete(id));
+    loading.set(id, promise);
+    return promise;
+  }
+
+  async #read(id: string): Promise<KnownKey | undefined> {
+    const at = performance.now();
+    const changes = this.#changes;
+    const state = await apiKeyStateOf(inLane(this.#parts.db, 'urgent'), id);
+    // Without guests, the publishable keys of a former schema open nothing.
+    if (state === undefined || (state.isPublishable && !this.#parts.schema.guests)) return undefined;
+    const known = { at, state, caller: this.#callerOf(state) };
+    if (changes === this.#changes) this.#known.set(id, known);
+    return known;
+  }
+
+  #callerOf(state: ApiKeyState): Caller {
+    const { id, isPublishable } = state;
+    const shared = { principal: id, sessionId: id, by: 'key', bounds: new KeyBounds(state) } as const;
+    if (isPublishable) return Object.freeze({ ...shared, kind: 'guest', isShared: true, auth: GUEST_AUTH });
+    const roles = Object.freeze(effectiveRoles(this.#parts.schema, state.roles));
+    return Object.freeze({ ...shared, kind: 'key', auth: Object.freeze({ id, roles }) });
+  }
+}
+
+/** Throws `invalid_token`. */
+function inForce(known: KnownKey | undefined): KnownKey {
+  if (known === undefined || known.state.expiresAt <= Date.now()) throw invalidToken();
+  return known;
+}
+
+function callerBy(known: KnownKey | undefined, hash: string): Caller {
+  const { state, caller } = inForce(known);
+  const isFormer = state.formerHash === hash && state.formerUntil > Date.now();
+  if (state.hash !== hash && !isFormer) throw invalidToken();
+  return caller;
+}

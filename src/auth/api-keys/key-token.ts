@@ -1,0 +1,38 @@
+/**
+ * The text of an API key: `bylaw_<id>_<secret><checksum>`. Its prefix and its checksum let scanners
+ * of source code and logs find a leaked key without false alarms. Only its hash is stored.
+ */
+import { crc32 } from 'node:zlib';
+import { hashSecret, newSecret } from '../sessions/secrets.ts';
+
+export const KEY_PREFIX = 'bylaw_';
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+const TOKEN = new RegExp(`^bylaw_(?<id>${UUID})_[A-Za-z0-9_-]{43}(?<sum>[0-9A-Za-z]{6})$`);
+const CHECKSUM_LENGTH = 6;
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+export interface KeyToken {
+  readonly id: string;
+  readonly hash: string;
+}
+
+export function newKeyToken(id: string): { readonly token: string; readonly hash: string } {
+  const plain = `${KEY_PREFIX}${id}_${newSecret()}`;
+  const token = `${plain}${checksumOf(plain)}`;
+  return { token, hash: hashSecret(token) };
+}
+
+/** Undefined: no key of this service has the text. */
+export function readKeyToken(text: string): KeyToken | undefined {
+  const { id, sum } = TOKEN.exec(text)?.groups ?? {};
+  if (id === undefined || sum !== checksumOf(text.slice(0, -CHECKSUM_LENGTH))) return undefined;
+  return { id, hash: hashSecret(text) };
+}
+
+/** CRC32 in base 62, six digits. */
+function checksumOf(text: string): string {
+  let digits = '';
+  for (let rest = crc32(text); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / DIGITS.length))
+    digits = DIGITS.charAt(rest % DIGITS.length) + digits;
+  return digits;
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { route } from '../../define-route.ts';
+import { jsonBody } from '../../json-body.ts';
+import {
+  actorOf,
+  addresses,
+  expiresAt,
+  issuedKey,
+  keyLimit,
+  keyName,
+  keyRoles,
+  pageOrigins,
+  sendSecret,
+} from './key-answers.ts';
+
+export const createKey = route({
+  method: 'POST',
+  path: '/api/auth/keys',
+  door: 'user',
+  id: 'create_key',
+  summary: 'Create an API key',
+  description:
+    'For programs: the key is a bearer token with roles of its own, and ends with its maker. For each role, you need one that assigns it.',
+  body: jsonBody({
+    name: keyName,
+    roles: keyRoles,
+    publishable: z.boolean('expected bool').optional(),
+    limit: keyLimit,
+    addresses,
+    origins: pageOrigins,
+    expires_at: expiresAt,
+  }),
+  answers: { 201: issuedKey('The key, and its secret.') },
+  problems: ['too_many'],
+  async handle(ctx, app, body) {
+    sendSecret(ctx, await app.auth.apiKeys.create(body, actorOf(ctx)));
+    ctx.status = 201;
+  },
+});

@@ -1,0 +1,85 @@
+/** The descriptions that the routes of API keys share, and who asks. Not a route. */
+import type { Context } from 'koa';
+import { z } from 'zod';
+import type { IssuedKey, KeyActor } from '../../../auth/auth.ts';
+import {
+  ID_SCHEMA,
+  type Json,
+  object,
+  type RouteAnswer,
+  type Shape,
+  TEXT,
+  TIMESTAMP,
+} from '../../../describe/operation.ts';
+import { callerOf } from '../../../http/gate.ts';
+import { clientOf } from '../../../http/request.ts';
+import { ACTIONS } from '../../../policy/types.ts';
+import { parseString } from '../../../policy/values.ts';
+
+const nullable = (schema: Json): Json => ({ anyOf: [schema, { type: 'null' }] });
+const LIST_OF_TEXTS: Json = { type: 'array', items: TEXT };
+const LIMIT: Json = {
+  type: 'object',
+  additionalProperties: { type: 'array', items: { enum: ACTIONS } },
+  description: 'Actions by collection, or by `*` for every collection.',
+};
+
+export const apiKey: Shape = (scope) =>
+  scope.define(
+    'ApiKey',
+    object({
+      id: ID_SCHEMA,
+      name: TEXT,
+      roles: LIST_OF_TEXTS,
+      publishable: { type: 'boolean', description: 'Pages may hold it: its bearer is a guest.' },
+      limit: nullable(LIMIT),
+      addresses: nullable(LIST_OF_TEXTS),
+      origins: nullable(LIST_OF_TEXTS),
+      expires_at: nullable(TIMESTAMP),
+      last_used_at: nullable(TIMESTAMP),
+      created_at: TIMESTAMP,
+      created_by: nullable(ID_SCHEMA),
+      prefix: { ...TEXT, description: 'The text before the secret.' },
+    }),
+  );
+
+export const shownKey = (description: string): RouteAnswer => ({
+  description,
+  shape: (scope) => object({ data: apiKey(scope) }),
+});
+
+export const issuedKey = (description: string): RouteAnswer => ({
+  description,
+  shape: (scope) =>
+    object({ data: apiKey(scope), secret: { ...TEXT, description: 'The key; it is shown this once.' } }),
+});
+
+export const actorOf = (ctx: Context): KeyActor => ({ caller: callerOf(ctx), client: clientOf(ctx) });
+
+/** No cache keeps the secret. */
+export function sendSecret(ctx: Context, { data, secret }: IssuedKey): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = { data, secret };
+}
+
+// ---------------------------------------------------------------- bodies
+
+const texts = (what: string) => z.array(z.string(`expected ${what}`)).max(100, 'expected at most 100');
+
+export const keyName = z
+  .string('expected string')
+  .min(1, 'expected 1 to 100 characters')
+  .max(100, 'expected 1 to 100 characters')
+  .refine((text) => parseString(text) !== undefined, 'expected a string without NUL and lone surrogates');
+export const keyLimit = z
+  .record(
+    z.string(),
+    z.array(z.enum(ACTIONS, `expected one of ${ACTIONS.join(', ')}`)),
+    'expected actions by collection',
+  )
+  .nullable()
+  .optional();
+export const expiresAt = z.string('expected a datetime').nullable().optional();
+export const keyRoles = texts('the name of a role').optional();
+export const addresses = texts('an address or a range').nullable().optional();
+export const pageOrigins = texts('an origin').nullable().optional();

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { route } from '../../define-route.ts';
+import { jsonBody } from '../../json-body.ts';
+import { idOf } from '../../records/request.ts';
+import { actorOf, issuedKey, sendSecret } from './key-answers.ts';
+
+/** Seven days. */
+const MOST_OVERLAP = 604_800;
+const SECONDS = `expected seconds from 0 to ${MOST_OVERLAP}`;
+
+export const rotateKey = route({
+  method: 'POST',
+  path: '/api/auth/keys/:id/rotate',
+  door: 'user',
+  id: 'rotate_key',
+  summary: 'Give an API key a new secret',
+  description: 'The present secret stays good for `overlap` seconds, by default for none.',
+  body: jsonBody({ overlap: z.int(SECONDS).min(0, SECONDS).max(MOST_OVERLAP, SECONDS).optional() }),
+  answers: { 200: issuedKey('The key, and its new secret.') },
+  problems: ['not_found'],
+  async handle(ctx, app, { overlap = 0 }) {
+    sendSecret(ctx, await app.auth.apiKeys.rotate(idOf(ctx), overlap, actorOf(ctx)));
+  },
+});
