@@ -51,6 +51,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   migrations: ['database', 'schema', 'policy', ...LEAVES],
   records: ['database', 'schema', 'policy', ...LEAVES],
   explain: ['records', 'database', 'schema', 'policy', ...LEAVES],
+  workbench: ['explain', 'records', 'database', 'schema', 'policy', ...LEAVES],
   describe: ['schema', 'policy', ...LEAVES],
   auth: ['records', 'database', 'schema', 'policy', ...LEAVES],
   files: ['records', 'database', 'schema', ...LEAVES],
@@ -80,6 +81,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'files',
     'describe',
     'explain',
+    'workbench',
     'records',
     'migrations',
     'cluster',
@@ -273,6 +275,7 @@ test('a statement reaches records only through the scope, which adds their tenan
     'src/policy/emit/where.ts', // prints the tenant itself
     'src/records/page/table-statistics.ts', // ANALYZE
     'src/records/scope.ts',
+    'src/workbench/test/test-world.ts', // empties every table of a database in memory
   ]);
   expect('FROM ${ident(collection.table)}').toMatch(NAMES_TABLE);
 });

@@ -11,6 +11,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['serve', () => import('./serve.ts')],
   ['dev', () => import('./dev/dev.ts')],
   ['check', () => import('./check.ts')],
+  ['test', () => import('./test.ts')],
   ['fmt', () => import('./fmt.ts')],
   ['introspect', () => import('./introspect.ts')],
   ...databaseCommands,

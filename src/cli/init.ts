@@ -8,6 +8,7 @@ import type { Arguments, Command, Io } from './support/command.ts';
 /** The name in the project → the name here: npm leaves a file named .gitignore out of a package. */
 const FILES: Readonly<Record<string, string>> = {
   'bylaw.yaml': 'bylaw.yaml',
+  'bylaw.policy.yaml': 'bylaw.policy.yaml',
   'README.md': 'README.md',
   '.gitignore': 'gitignore',
 };

@@ -1,5 +1,5 @@
 /** A trace as the document that `POST /api/_explain` sends and `bylaw explain --json` prints. */
-import type { Clause, Explanation } from '../policy/analyse/explanation.ts';
+import type { Clause } from '../policy/analyse/explanation.ts';
 import type { FilterTrace } from './filter-trace.ts';
 import type { RuleTrace, Trace } from './trace.ts';
 
@@ -114,6 +114,12 @@ const filterDocument = ({ clause }: FilterTrace): FilterDocument => ({
   leaves: leafDocuments(clause, null),
 });
 
+/** The value of a rule, and of each leaf, without a record to place it in. */
+export const clausesDocument = (clauses: readonly Clause[]) => ({
+  value: leafValue(conjunctionOf(clauses)),
+  leaves: clauses.flatMap((clause) => leafDocuments(clause, null)),
+});
+
 function ruleDocument({ parts, residual, explanations }: RuleTrace, withheld: boolean): RuleDocument {
   const { roles, when = null } = parts;
   if (withheld) return { roles, when, residual: 'depends', value: null, withheld, reasons: [], leaves: [] };
@@ -123,7 +129,7 @@ function ruleDocument({ parts, residual, explanations }: RuleTrace, withheld: bo
     roles,
     when,
     residual,
-    value: first === undefined ? null : leafValue(conjunctionOf(explanations)),
+    value: first === undefined ? null : leafValue(conjunctionOf(explanations.map(({ clause }) => clause))),
     withheld,
     reasons: explanations.map(({ sentence }) => sentence),
     leaves: explanations.flatMap(({ clause }, i) =>
@@ -140,8 +146,8 @@ const within = (when: string | null, offset: number | null): number | null =>
   when === null || offset === null || offset >= when.length ? null : offset;
 
 /** Kleene's `and`. */
-function conjunctionOf(explanations: readonly Explanation[]): boolean | undefined {
-  const values = explanations.map(({ clause }) => clause.value);
+function conjunctionOf(clauses: readonly Clause[]): boolean | undefined {
+  const values = clauses.map(({ value }) => value);
   if (values.includes(false)) return false;
   return values.includes(undefined) ? undefined : true;
 }

@@ -69,7 +69,12 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   if (caller !== undefined && typeof route.door === 'string') checkKind(route.door, caller);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFoundProblem();
-    ctx.state.admission = new Admission(ctx, app.schema, { caller, collection, action: route.door.action });
+    ctx.state.admission = new Admission(
+      originOf(ctx),
+      app.schema,
+      { caller, collection, action: route.door.action },
+      policyRequestOf(ctx, caller),
+    );
   }
   return route;
 }
@@ -84,7 +89,7 @@ export type Admit = (collection: Collection, action: Action) => Admission;
 export function admitOf(ctx: Context, { schema }: App): Admit {
   const caller = callerOf(ctx);
   const request = policyRequestOf(ctx, caller);
-  return (collection, action) => new Admission(ctx, schema, { caller, collection, action }, request);
+  return (collection, action) => new Admission(originOf(ctx), schema, { caller, collection, action }, request);
 }
 
 /** Requires a route whose door is an action. */
@@ -193,6 +198,13 @@ const policyRequestOf = (ctx: Context, { auth, kind }: Caller): PolicyRequest =>
   now: datetimeOf(new Date()),
 });
 
+/** Describes the sender of the request to the hooks. */
+type Origin = AccessContext['origin'];
+const originOf =
+  (ctx: Context): Origin =>
+  () =>
+    clientOf(ctx);
+
 interface AdmissionRequest {
   readonly caller: Caller;
   readonly collection: Collection;
@@ -203,7 +215,7 @@ interface AdmissionRequest {
 export class Admission {
   readonly caller: Caller;
   readonly collection: Collection;
-  readonly #ctx: Context;
+  readonly #origin: Origin;
   readonly #schema: Schema;
   readonly #action: Action;
   readonly #request: PolicyRequest;
@@ -217,16 +229,16 @@ export class Admission {
 
   /** Throws `forbidden` if no body could make a rule true. */
   constructor(
-    ctx: Context,
+    origin: Origin,
     schema: Schema,
     { caller, collection, action }: AdmissionRequest,
-    request: PolicyRequest = policyRequestOf(ctx, caller),
+    request: PolicyRequest,
   ) {
     const { bounds } = caller;
     const rules = bounds?.allows(collection.name, action) === false ? NO_RULES : collection.access[action];
     this.caller = caller;
     this.collection = collection;
-    this.#ctx = ctx;
+    this.#origin = origin;
     this.#schema = schema;
     this.#action = action;
     this.#request = request;
@@ -261,7 +273,7 @@ export class Admission {
       kind: this.caller.kind,
       principal: this.caller.principal,
       now: request.now,
-      origin: () => clientOf(this.#ctx),
+      origin: this.#origin,
       permit: (name, action) => {
         const isBeyond = bounds?.allows(name, action) === false;
         return this.#decided((isBeyond ? undefined : collections.get(name)?.access[action]) ?? NO_RULES, request);

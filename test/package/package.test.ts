@@ -165,7 +165,7 @@ describe.each([
   test('`npx bylaw init demo && cd demo && npx bylaw check && npx bylaw serve`', async () => {
     const { stdout } = await stranger.run('bash', ['-c', 'npx bylaw init demo && cd demo && npx bylaw check --strict']);
     expect(stdout).toBe(
-      'created  demo/bylaw.yaml\ncreated  demo/README.md\ncreated  demo/.gitignore\n\n' +
+      'created  demo/bylaw.yaml\ncreated  demo/bylaw.policy.yaml\ncreated  demo/README.md\ncreated  demo/.gitignore\n\n' +
         'Next: cd demo && npx bylaw dev\ndemo/README.md says how to make an administrator and a front end\n' +
         'no errors, no warnings\n',
     );

@@ -39,7 +39,7 @@ export class Arguments {
 }
 
 interface Flag {
-  /** The name of its value in the usage, such as `ID` or `[ID]`, which may be left out; a flag without this name is a switch. */
+  /** The name of its value in the usage, such as `ID`; `[ID]` may be left out, and `[=ID]` follows `=` only. Without it, a switch. */
   readonly value?: string;
   readonly repeated?: boolean;
   readonly about: string;

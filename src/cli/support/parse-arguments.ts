@@ -39,7 +39,10 @@ export function parseArguments(argv: readonly string[], command: Command): Parse
 function withOptionalValues(argv: readonly string[], flags: Flags): string[] {
   const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
   return argv.map((word, i) => {
-    const isOptional = i < end && word.startsWith('--') && flags[word.slice(2)]?.value?.startsWith('[') === true;
+    const value = i < end && word.startsWith('--') ? flags[word.slice(2)]?.value : undefined;
+    // `[=FILE]` is never the next word, which may be an argument of the command.
+    if (value?.startsWith('[=')) return `${word}=`;
+    const isOptional = value?.startsWith('[') === true;
     const next = i + 1 < end ? argv[i + 1] : undefined;
     return isOptional && (next === undefined || next.startsWith('--')) ? `${word}=` : word;
   });

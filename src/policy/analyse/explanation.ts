@@ -64,6 +64,8 @@ export interface ClauseSituation {
   readonly next?: Row;
   /** The database before the write. */
   readonly related: Related;
+  /** Sees the value of every part that is evaluated, once for each element. */
+  readonly onValue?: ((node: Checked, value: KleeneValue) => void) | undefined;
 }
 export interface Explanation {
   readonly allowed: boolean;
@@ -124,7 +126,7 @@ function sentenceOf(clause: Clause): string {
 const valueWord = (value: KleeneValue): string => (value === undefined ? 'unknown' : String(value));
 
 /** The smallest clause that alone decided the whole; the first of several elements. */
-function decidingOf(clause: Clause): Clause {
+export function decidingOf(clause: Clause): Clause {
   const wanted = clause.inverts ? opposite(clause.value) : clause.value;
   const [only, ...others] = clause.parts.filter((part) => part.value === wanted);
   const isEnough = others.length === 0 || clause.decidedByOne === true;
@@ -158,6 +160,7 @@ class Evaluation {
   clause(node: Checked, variables: BoundRows): Clause {
     const { start, source: body } = node.span;
     const clause = this.#clause(node, variables);
+    this.#situation.onValue?.(node, clause.value);
     return body === undefined ? { ...clause, offset: start } : clause;
   }
 

@@ -186,6 +186,17 @@ export class SchemaSource {
     return { start, end, style: node.type, value: node.value };
   }
 
+  /** The place of the longest part of the path that is in the file. */
+  placeOf(path: Path, at: 'key' | 'value' = 'value'): Region {
+    return this.region(this.#rangeOf(path, at));
+  }
+
+  /** The place of a part of the string at the path; undefined: the file has no string there. */
+  placeWithin(path: Path, span: Pick<Span, 'start' | 'end'>): Region | undefined {
+    const node = this.#scalarAt(path);
+    return node && this.region(spanIn(offsetsOf(this.text, node), span));
+  }
+
   region([start, end]: Range): Region {
     const first = this.#placeOf(start);
     const last = this.#placeOf(Math.max(start, end));

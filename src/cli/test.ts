@@ -1,0 +1,238 @@
+/** `bylaw test`: policy tests in YAML, decided by the predicates of the rules and by a database in memory. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { ConfigError, schemaFileOf } from '../config.ts';
+import type { Database } from '../database/contract.ts';
+import { openDatabase } from '../database/open-database.ts';
+import { Admission } from '../http/gate.ts';
+import { applyMigration } from '../migrations/apply-migration.ts';
+import { Store } from '../records/access-context.ts';
+import { createRecords } from '../records/records.ts';
+import { underlineIssue } from '../schema/file/issue.ts';
+import { parseSchema } from '../schema/load.ts';
+import type { Schema } from '../schema/model/model.ts';
+import { migrateOptions } from '../service/system-tables.ts';
+import { CoverageCounter, type CoverageDocument, percentOf } from '../workbench/coverage/coverage.ts';
+import { coveragePage, printCoverage } from '../workbench/coverage/print-coverage.ts';
+import { type Mutant, mutantsOf } from '../workbench/mutate/mutate.ts';
+import { printMutants } from '../workbench/mutate/print-mutants.ts';
+import type { TestedWorld } from '../workbench/mutate/telling-test.ts';
+import { type PlacedRule, placedRules } from '../workbench/rule-places.ts';
+import type { TestTools } from '../workbench/test/database-outcome.ts';
+import { type FileResults, printResults } from '../workbench/test/print-results.ts';
+import { type PolicyTests, readTests } from '../workbench/test/read-tests.ts';
+import { junitOf, resultsDocument } from '../workbench/test/results-document.ts';
+import { type RunOptions, runTests } from '../workbench/test/run-tests.ts';
+import type { Arguments, Command, Io } from './support/command.ts';
+import { requireSchema } from './support/workspace.ts';
+
+export const command: Command = {
+  name: 'test',
+  summary: 'runs policy tests: who may do what with which record',
+  positionals: ['[FILE…]'],
+  settings: ['schema'],
+  flags: {
+    only: { value: 'TEXT', about: 'runs the expectations whose title or file contains it' },
+    json: { about: 'prints one JSON document' },
+    junit: { value: 'FILE', about: 'also writes the results as JUnit XML' },
+    coverage: {
+      value: '[=FILE]',
+      about: 'counts the values of each leaf of each rule; with =FILE, also as a page of HTML',
+    },
+    'coverage-min': { value: 'PERCENT', about: 'exits with 1 below this share of the values of leaves' },
+    mutate: {
+      value: '[=changed:REVISION]',
+      about:
+        'changes each rule in one place at a time, and reports what no test notices; `=changed:REVISION`: rules that git does not have there',
+    },
+    watch: { about: 'runs again on each save of the schema or a test file' },
+  },
+  run,
+};
+
+async function run(args: Arguments, io: Io): Promise<number> {
+  const db = await openDatabase({});
+  try {
+    const code = await testPolicies(args, io, db);
+    if (args.has('watch')) await runOnSaves(args, io, db);
+    return code;
+  } finally {
+    await db.close();
+  }
+}
+
+/** `NAME.policy.yaml` beside the schema file. */
+function testFilesOf({ positionals }: Arguments, schemaFile: string, { cwd }: Io): readonly string[] {
+  if (positionals.length > 0) return positionals;
+  const folder = dirname(resolve(cwd, schemaFile));
+  const found = readdirSync(folder).filter((name) => name.endsWith('.policy.yaml'));
+  if (found.length === 0)
+    throw new ConfigError([`found no *.policy.yaml in ${folder}; docs/testing-policies.md shows how to write one`]);
+  return found.toSorted().map((name) => relative(cwd, join(folder, name)));
+}
+
+/** → the exit code. `db` is in memory, and is emptied. */
+export async function testPolicies(args: Arguments, io: Io, db: Database): Promise<number> {
+  const schemaFile = schemaFileOf(args.flags, io.env);
+  const schema = requireSchema(schemaFile, io, () => false);
+  const rules = placedRules(schema, readText(resolve(io.cwd, schemaFile), schemaFile));
+  const found = testFilesOf(args, schemaFile, io).map((file) => readTestFile(file, schema, io));
+  const tools = await testToolsOf(db, schema);
+  const counter = args.has('coverage') || args.has('coverage-min') ? new CoverageCounter() : undefined;
+  const files: FileResults[] = [];
+  const worlds: TestedWorld[] = [];
+  for (const { tests, text } of found) {
+    const { world, results } = await runTests(tests, tools, { only: args.get('only'), ...countingBy(counter) });
+    files.push({ file: tests.file, names: tests.names, results });
+    worlds.push({ tests, world, text });
+  }
+  const coverage = counter?.report(rules, schemaFile);
+  const mutants = args.has('mutate')
+    ? mutantsOf({ store: tools.store, schema, rules: mutatedRules(rules, args, io), worlds })
+    : undefined;
+  const report: PolicyReport = { files, coverage, mutants };
+  writeReport(report, args, io);
+  return exitCodeOf(report, leastCoverage(args));
+}
+
+interface PolicyReport {
+  readonly files: readonly FileResults[];
+  readonly coverage: CoverageDocument | undefined;
+  readonly mutants: readonly Mutant[] | undefined;
+}
+
+const countingBy = (counter: CoverageCounter | undefined): Pick<RunOptions, 'onValue' | 'onRules'> =>
+  counter === undefined
+    ? {}
+    : {
+        onValue: (node, value) => counter.count(node, value),
+        onRules: (traces) => counter.countRules(traces),
+      };
+
+function writeReport({ files, coverage, mutants }: PolicyReport, args: Arguments, io: Io): void {
+  const junit = args.get('junit');
+  if (junit !== undefined) writeFileSync(resolve(io.cwd, junit), junitOf(files));
+  const page = args.get('coverage') ?? '';
+  if (page !== '' && coverage !== undefined) writeFileSync(resolve(io.cwd, page), coveragePage(coverage));
+  if (args.has('json')) {
+    const document = { ...resultsDocument(files), ...(coverage && { coverage }), ...(mutants && { mutants }) };
+    io.stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
+    return;
+  }
+  io.stdout.write(printResults(files));
+  if (coverage !== undefined) io.stdout.write(printCoverage(coverage));
+  if (mutants !== undefined) io.stdout.write(printMutants(mutants));
+}
+
+function exitCodeOf({ files, coverage, mutants = [] }: PolicyReport, least: number): number {
+  const all = files.flatMap(({ results }) => results);
+  if (all.some(({ isDisagreement }) => isDisagreement)) return 3;
+  const isMissed = coverage !== undefined && percentOf(coverage) < least;
+  const isSurvived = mutants.some(({ verdict }) => verdict === 'survived');
+  return isMissed || isSurvived || all.some(({ isOk }) => !isOk) ? 1 : 0;
+}
+
+/** Throws ConfigError. */
+function leastCoverage(args: Arguments): number {
+  const given = args.get('coverage-min') ?? '0';
+  const least = Number(given);
+  if (given.trim() !== '' && least >= 0 && least <= 100) return least;
+  throw new ConfigError([`--coverage-min: expected a percentage from 0 to 100, found ${given}`]);
+}
+
+/** `--mutate=changed:REV`: the rules that the revision does not have at their place. Throws ConfigError. */
+function mutatedRules(rules: readonly PlacedRule[], args: Arguments, io: Io): readonly PlacedRule[] {
+  const given = args.get('mutate') ?? '';
+  if (given === '') return rules;
+  const [, revision] = /^changed:(.+)$/.exec(given) ?? [];
+  if (revision === undefined) throw new ConfigError([`--mutate: expected changed:REVISION, found ${given}`]);
+  const file = schemaFileOf(args.flags, io.env);
+  const before = parseSchema(fileAtRevision(revision, file, io), file, io.env).schema;
+  if (before === undefined) throw new ConfigError([`--mutate: ${file} has errors in ${revision}`]);
+  const known = new Set(placedRules(before, fileAtRevision(revision, file, io)).map(keyOfRule));
+  return rules.filter((rule) => !known.has(keyOfRule(rule)));
+}
+
+const keyOfRule = ({ collection, action, member, rule }: PlacedRule): string =>
+  JSON.stringify([collection, action, member, rule.text]);
+
+function fileAtRevision(revision: string, file: string, { cwd }: Io): string {
+  const path = resolve(cwd, file);
+  try {
+    const args = ['show', '--end-of-options', `${revision}:./${basename(path)}`];
+    return execFileSync('git', args, { cwd: dirname(path), encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch {
+    throw new ConfigError([`git has no ${file} at the revision ${revision}`]);
+  }
+}
+
+interface ReadTestFile {
+  readonly tests: PolicyTests;
+  readonly text: string;
+}
+
+/** Throws ConfigError with every error of the file. */
+function readTestFile(file: string, schema: Schema, { cwd }: Io): ReadTestFile {
+  const text = readText(resolve(cwd, file), file);
+  const { tests, issues } = readTests(text, file, schema);
+  if (tests !== undefined) return { tests, text };
+  throw new ConfigError(issues.map((issue) => underlineIssue(text, issue)));
+}
+
+function readText(path: string, file: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    throw new ConfigError([`cannot read ${file}`]);
+  }
+}
+
+/** A database with the tables of the schema and no rows. */
+export async function testToolsOf(db: Database, schema: Schema): Promise<TestTools> {
+  await applyMigration(db, schema, { ...migrateOptions(), allowDestructive: true });
+  const store = new Store(db, schema);
+  return {
+    store,
+    records: createRecords(db, schema),
+    admit: ({ caller, collection, action }, request) =>
+      new Admission(
+        () => ({}),
+        schema,
+        {
+          caller: {
+            kind: caller.id === undefined ? 'guest' : 'user',
+            principal: String(caller.id),
+            sessionId: '',
+            by: 'bearer',
+            auth: { ...caller, roles: caller.roles as string[] },
+          },
+          collection,
+          action,
+        },
+        request,
+      ),
+  };
+}
+
+/** Never resolves: the command ends with its process. */
+function runOnSaves(args: Arguments, io: Io, db: Database): Promise<never> {
+  const folder = dirname(resolve(io.cwd, schemaFileOf(args.flags, io.env)));
+  let running = Promise.resolve();
+  let isWaiting = false;
+  const again = async (): Promise<void> => {
+    isWaiting = false;
+    await testPolicies(args, io, db).catch((error: unknown) => {
+      if (!(error instanceof ConfigError)) throw error;
+      io.stderr.write(`${error.message}\n`);
+    });
+  };
+  for (const watched of new Set([folder, ...args.positionals.map((file) => dirname(resolve(io.cwd, file)))])) {
+    watch(watched, (_event, name) => {
+      if (isWaiting || !/\.ya?ml$/.test(basename(name ?? ''))) return;
+      isWaiting = true;
+      running = running.then(again);
+    });
+  }
+  return new Promise(() => undefined);
+}

@@ -1,0 +1,107 @@
+/** Counts how often tests made each leaf of each rule true, false and unknown, and which rules decided alone. */
+import type { Checked, CheckedOperand, Policy } from '../../policy/types.ts';
+import { operandsOf, partsOf } from '../../policy/visit.ts';
+import { type PlacedRule, textOfPart } from '../rule-places.ts';
+import type { RuleJudgement } from '../test/predicate.ts';
+
+/** null: no caller and no row give this value, so that tests need not either. */
+type LeafCount = number | null;
+
+export interface LeafCoverage {
+  readonly text: string;
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly true: LeafCount;
+  readonly false: LeafCount;
+  readonly unknown: LeafCount;
+}
+export interface PolicyCoverage {
+  readonly collection: string;
+  readonly action: string;
+  readonly path: string;
+  /** Decisions in which this rule held and no other one did. */
+  readonly decided_alone: number;
+  readonly leaves: readonly LeafCoverage[];
+}
+export interface CoverageDocument {
+  readonly policies: readonly PolicyCoverage[];
+}
+
+interface Counts {
+  true: number;
+  false: number;
+  unknown: number;
+}
+
+export class CoverageCounter {
+  readonly #counts = new Map<Checked, Counts>();
+  readonly #alone = new Map<Policy, number>();
+
+  /** To be called for every part of a rule that was evaluated. */
+  count(node: Checked, value: boolean | undefined): void {
+    const counts = this.#counts.get(node) ?? { true: 0, false: 0, unknown: 0 };
+    counts[value === undefined ? 'unknown' : value ? 'true' : 'false']++;
+    this.#counts.set(node, counts);
+  }
+
+  countRules(rules: readonly RuleJudgement[]): void {
+    const [held, ...others] = rules.filter(({ isAllowed }) => isAllowed);
+    if (held !== undefined && others.length === 0) this.#alone.set(held.rule, (this.#alone.get(held.rule) ?? 0) + 1);
+  }
+
+  report(rules: readonly PlacedRule[], file: string): CoverageDocument {
+    const policies = rules.map((placed): PolicyCoverage => {
+      const { collection, action, path, rule } = placed;
+      const leaves = leavesOf(rule.checked).map((leaf): LeafCoverage => {
+        const { line, column } = placed.placeOf(leaf);
+        return { text: textOfPart(rule, leaf), file, line, column, ...this.#valuesOf(leaf) };
+      });
+      return { collection, action, path, decided_alone: this.#alone.get(rule) ?? 0, leaves };
+    });
+    return { policies };
+  }
+
+  #valuesOf(leaf: Checked): Pick<LeafCoverage, 'true' | 'false' | 'unknown'> {
+    const counts = this.#counts.get(leaf) ?? { true: 0, false: 0, unknown: 0 };
+    const can = possibleValues(leaf);
+    return {
+      true: can.true ? counts.true : null,
+      false: can.false ? counts.false : null,
+      unknown: can.unknown ? counts.unknown : null,
+    };
+  }
+}
+
+/** The parts without parts of their own; those within quantifiers and counts too. */
+function leavesOf(checked: Checked): readonly Checked[] {
+  const parts = partsOf(checked);
+  const inner = parts.flatMap(leavesOf);
+  return parts.length === 0 || checked.kind === 'compare' ? [checked, ...inner] : inner;
+}
+
+interface PossibleValues {
+  readonly true: boolean;
+  readonly false: boolean;
+  readonly unknown: boolean;
+}
+
+/** The values that the types leave open. */
+function possibleValues(leaf: Checked): PossibleValues {
+  if (leaf.kind === 'const') return { true: leaf.value, false: !leaf.value, unknown: false };
+  return { true: true, false: true, unknown: leaf.kind === 'compare' && operandsOf(leaf).some(canBeAbsent) };
+}
+
+/** Every caller has roles, though perhaps none. */
+const canBeAbsent = (operand: CheckedOperand): boolean =>
+  'nullable' in operand &&
+  operand.nullable &&
+  !(operand.kind === 'request' && operand.source === 'auth' && operand.name === 'roles');
+
+/** The share of possible values that tests gave, in percent. */
+export function percentOf({ policies }: CoverageDocument): number {
+  const wanted = policies
+    .flatMap(({ leaves }) => leaves.flatMap((leaf) => [leaf.true, leaf.false, leaf.unknown]))
+    .filter((count) => count !== null);
+  return wanted.length === 0 ? 100 : (wanted.filter((count) => count > 0).length / wanted.length) * 100;
+}

@@ -1,0 +1,75 @@
+/** The place of every rule of a schema, and of the parts of its text in the file. */
+import type { Action, Checked, Policy } from '../policy/types.ts';
+import { ACTIONS } from '../policy/types.ts';
+import { memberRulePlace, rulePlace } from '../schema/advice/read-access.ts';
+import { type Path, pathText, type Region } from '../schema/file/issue.ts';
+import type { SchemaFile } from '../schema/file/shape.ts';
+import { SchemaSource } from '../schema/file/source.ts';
+import type { Schema } from '../schema/model/model.ts';
+
+export interface PlacedRule {
+  readonly collection: string;
+  readonly action: Action;
+  /** Given for the rule of a field or belongs_to. */
+  readonly member: string | undefined;
+  readonly rule: Policy;
+  /** Such as `collections.documents.access.list[1]`. */
+  readonly path: string;
+  /** The place of a part of the rule; that of the rule where the part is not in its own text. */
+  placeOf(node: Pick<Checked, 'span'>): Region;
+}
+
+/** Rules of the file, each once: those of a `view` are the rules of `list`. Built-in rules have no place and are left out. */
+export function placedRules(schema: Schema, text: string): readonly PlacedRule[] {
+  const source = new SchemaSource(text, schema.file);
+  const shapes = ((source.value() ?? {}) as SchemaFile).collections ?? {};
+  const known = new Set<Policy>();
+  const placed: PlacedRule[] = [];
+  const add = (rule: Policy, path: Path, about: Pick<PlacedRule, 'collection' | 'action' | 'member'>): void => {
+    if (known.has(rule)) return;
+    known.add(rule);
+    placed.push({ ...about, rule, path: pathText(path), placeOf: (node) => regionOf(source, { rule, path }, node) });
+  };
+  for (const { name, access, memberAccess } of schema.collections.values()) {
+    if (shapes[name] === undefined) continue;
+    for (const action of ACTIONS) {
+      if (shapes[name].access === undefined) continue;
+      for (const [index, rule] of access[action].entries())
+        add(rule, rulePlace({ collection: name, action, index }, { shapes }), {
+          collection: name,
+          action,
+          member: undefined,
+        });
+    }
+    for (const [member, rules] of memberAccess) {
+      for (const action of ['read', 'create', 'update'] as const) {
+        const key = action === 'read' ? 'read' : 'write';
+        for (const [index, rule] of (rules[action] ?? []).entries())
+          add(rule, memberRulePlace({ collection: name, member, key, index }, { shapes }), {
+            collection: name,
+            action,
+            member,
+          });
+      }
+    }
+  }
+  return placed;
+}
+
+function regionOf(
+  source: SchemaSource,
+  { rule, path }: { readonly rule: Policy; readonly path: Path },
+  { span }: Pick<Checked, 'span'>,
+): Region {
+  const { when = '' } = rule.parts;
+  const isOwn = span.source === undefined && span.end <= when.length;
+  const within = isOwn ? source.placeWithin(source.conditionPath(path), span) : undefined;
+  return within ?? source.placeOf(path);
+}
+
+/** The text of a part, which for the body of a named condition is in that body. */
+export function textOfPart({ source, text }: Policy, { span }: Pick<Checked, 'span'>): string {
+  const { start, end, source: body } = span;
+  if (body !== undefined) return body.slice(start, end);
+  return start === 0 && end === source.length ? text : source.slice(start, end);
+}

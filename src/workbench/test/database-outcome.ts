@@ -1,0 +1,107 @@
+/** Outcomes of requests in a database: the records room carries each out behind the gate of HTTP, and a write is undone. */
+import type { Action, PolicyRequest, Row } from '../../policy/types.ts';
+import { PROBLEMS, Problem, type ProblemCode } from '../../problem.ts';
+import type { AccessContext, Store } from '../../records/access-context.ts';
+import type { Records } from '../../records/records.ts';
+import type { Data } from '../../records/write/input.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Collection } from '../../schema/model/model.ts';
+import type { Expectation } from './expectation.ts';
+import type { RowNames } from './test-rows.ts';
+
+interface AskedAction {
+  readonly caller: Row;
+  readonly collection: Collection;
+  readonly action: Action;
+}
+/** The gate of HTTP. Throws `forbidden`. */
+type AdmitTest = (asked: AskedAction, request: PolicyRequest) => { access(data?: Data): AccessContext };
+
+export interface TestTools {
+  readonly store: Store;
+  readonly records: Records;
+  readonly admit: AdmitTest;
+}
+
+export interface DatabaseOutcome {
+  readonly status: number;
+  readonly code?: ProblemCode;
+  readonly detail?: string;
+  /** The ids of a list. */
+  readonly ids?: readonly string[];
+  /** The record that a read shows. */
+  readonly record?: Row;
+}
+
+interface OutcomePlace extends TestTools {
+  readonly names: RowNames;
+}
+
+/** Records of a page. */
+const PAGE = 100;
+
+export class DatabaseOutcomes {
+  readonly #place: OutcomePlace;
+  /** Several expectations are about one list, or one read. */
+  readonly #known = new Map<string, Promise<DatabaseOutcome>>();
+
+  constructor(place: OutcomePlace) {
+    this.#place = place;
+  }
+
+  of(expectation: Expectation, request: PolicyRequest): Promise<DatabaseOutcome> {
+    const { collection, action, as, query, record } = expectation;
+    const isRead = action === 'list' || action === 'read';
+    if (!isRead) return this.#outcome(expectation, request);
+    const key = JSON.stringify([collection.name, action, as, query, action === 'read' && record]);
+    const known = this.#known.get(key) ?? this.#outcome(expectation, request);
+    this.#known.set(key, known);
+    return known;
+  }
+
+  async #outcome(expectation: Expectation, request: PolicyRequest): Promise<DatabaseOutcome> {
+    try {
+      return await this.#carriedOut(expectation, request);
+    } catch (error) {
+      if (!(error instanceof Problem) && !(error instanceof Refusal)) throw error;
+      const [first] = error.errors;
+      const detail = first === undefined ? error.message : `${first.pointer ?? ''}: ${first.detail}`;
+      return { status: PROBLEMS[error.code].status, code: error.code, detail };
+    }
+  }
+
+  async #carriedOut(
+    { collection, action, record, data = {} }: Expectation,
+    request: PolicyRequest,
+  ): Promise<DatabaseOutcome> {
+    const { records, admit, names } = this.#place;
+    const access = admit({ caller: request.auth!, collection, action }, request).access(data);
+    const id = record === undefined ? '' : names.idOf(collection.name, record)!;
+    switch (action) {
+      case 'list':
+        return { status: 200, ids: await this.#ids(access) };
+      case 'read': {
+        const { json } = await records.read(access, { id, relations: [] });
+        return { status: 200, record: JSON.parse(String(json)) as Row };
+      }
+      case 'create':
+        await records.dryRun((batch) => batch.create(access, { data, relations: [] }));
+        return { status: 201 };
+      case 'update':
+        await records.dryRun((batch) => batch.update(access, { id, data, errors: [], relations: [] }));
+        return { status: 200 };
+      case 'delete':
+        await records.dryRun((batch) => batch.remove(access, { id }));
+        return { status: 204 };
+    }
+  }
+
+  async #ids(access: AccessContext): Promise<readonly string[]> {
+    const ids: string[] = [];
+    for (let offset = 0; ; offset += PAGE) {
+      const { json, hasMore } = await this.#place.records.list(access, { limit: PAGE, offset });
+      ids.push(...(JSON.parse(String(json)) as readonly { readonly id: string }[]).map(({ id }) => id));
+      if (!hasMore) return ids;
+    }
+  }
+}

@@ -1,0 +1,143 @@
+/** Decides an expectation by the predicates of its rules, without a database, and says why. */
+
+import { accessOf } from '../../explain/question.ts';
+import { type Clause, type ClauseSituation, clauseOf } from '../../policy/analyse/explanation.ts';
+import type { Policy, PolicyRequest, Row } from '../../policy/types.ts';
+import { newRecordId } from '../../record-id.ts';
+import type { AccessContext, Store } from '../../records/access-context.ts';
+import { readInput } from '../../records/write/input.ts';
+import { plannedCreate } from '../../records/write/planned-write.ts';
+import { storedRow } from '../../records/write/written-row.ts';
+import type { MemberAction } from '../../schema/model/model.ts';
+import type { Expectation } from './expectation.ts';
+import type { TestWorld } from './test-world.ts';
+
+/** The value of each part of a rule, for the records that it was asked about. */
+export interface RuleJudgement {
+  readonly rule: Policy;
+  readonly isAllowed: boolean;
+  readonly clauses: readonly Clause[];
+}
+export interface Judgement {
+  /** Undefined: the data are not valid, so no rule was asked. */
+  readonly isAllowed: boolean | undefined;
+  readonly rules: readonly RuleJudgement[];
+  /** The rules of the field that is read, or of the members that the write sets. */
+  readonly members: readonly (readonly RuleJudgement[])[];
+}
+export type OnValue = NonNullable<ClauseSituation['onValue']>;
+
+export interface JudgePlace {
+  readonly store: Store;
+  readonly world: TestWorld;
+  readonly now: string;
+  /** Sees the value of every part of every rule. */
+  readonly onValue?: OnValue | undefined;
+  /** Sees which rules of an action held. */
+  readonly onRules?: ((rules: readonly RuleJudgement[]) => void) | undefined;
+  /** Rules in place of others; undefined: the rule is left out. Traces then have no clauses. */
+  readonly substitutes?: ReadonlyMap<Policy, Policy | undefined>;
+}
+
+interface AskedRecords {
+  readonly record: Row;
+  readonly written?: Row;
+  readonly isCreated?: boolean;
+}
+
+export class PredicateJudge {
+  readonly #place: JudgePlace;
+
+  constructor(place: JudgePlace) {
+    this.#place = place;
+  }
+
+  requestOf({ as, query, data }: Expectation): PolicyRequest {
+    const { world, now } = this.#place;
+    return { auth: world.caller(as), query, now, ...(data && { data }) };
+  }
+
+  judge(expectation: Expectation): Judgement {
+    const { collection, action, field, data = {} } = expectation;
+    const request = this.requestOf(expectation);
+    const records = this.#records(expectation, request);
+    if (records === undefined) return { isAllowed: undefined, rules: [], members: [] };
+    const rules = this.#rules(collection.access[action], request, records);
+    const own: MemberAction | undefined = action === 'list' || action === 'delete' ? undefined : action;
+    const asked = field === undefined ? (action === 'read' ? [] : Object.keys(data)) : [field];
+    const members = asked.flatMap((name) => {
+      const policies = own === undefined ? undefined : collection.memberAccess.get(name)?.[own];
+      return policies === undefined ? [] : [this.#rules(policies, request, records)];
+    });
+    const isAllowed = [rules, ...members].every((each) => each.some((rule) => rule.isAllowed));
+    return { isAllowed, rules, members };
+  }
+
+  /** The rows of the collection that the list shows, by their names. */
+  listed(expectation: Expectation, names: readonly string[]): readonly string[] {
+    return names.filter((record) => this.judge({ ...expectation, record }).isAllowed);
+  }
+
+  #rules(policies: readonly Policy[], request: PolicyRequest, records: AskedRecords): readonly RuleJudgement[] {
+    const { onRules, substitutes } = this.#place;
+    if (substitutes !== undefined) {
+      const others = policies.flatMap((rule) => (substitutes.has(rule) ? (substitutes.get(rule) ?? []) : [rule]));
+      return others.map((rule) => ({ rule, isAllowed: this.#holds(rule, request, records), clauses: [] }));
+    }
+    const traces = policies.map((rule) => this.#rule(rule, request, records));
+    onRules?.(traces);
+    return traces;
+  }
+
+  #rule(rule: Policy, request: PolicyRequest, records: AskedRecords): RuleJudgement {
+    const { record, written, isCreated = false } = records;
+    const asked = (situation: Pick<ClauseSituation, 'record' | 'next' | 'isWritten'>): Clause =>
+      clauseOf({ policy: rule, request, related: this.#place.world, onValue: this.#place.onValue, ...situation });
+    const isAllowed = this.#holds(rule, request, records);
+    if (written === undefined) return { rule, isAllowed, clauses: [asked({ record, isWritten: isCreated })] };
+    if (rule.namesNext) return { rule, isAllowed, clauses: [asked({ record, next: written })] };
+    return { rule, isAllowed, clauses: [asked({ record }), asked({ record: written, isWritten: true })] };
+  }
+
+  #holds(rule: Policy, request: PolicyRequest, { record, written }: AskedRecords): boolean {
+    const { world } = this.#place;
+    const residual = rule.specialise(request);
+    if (residual.verdict !== 'depends') return residual.verdict === 'allow';
+    if (written === undefined) return residual.test(record, world);
+    if (rule.namesNext) return residual.test(record, world, written);
+    return residual.test(record, world) && residual.written.test(written, world);
+  }
+
+  // -------------------------------------------------------------- the records
+
+  #records(expectation: Expectation, request: PolicyRequest): AskedRecords | undefined {
+    const { store, world } = this.#place;
+    const { collection, record, action, data = {} } = expectation;
+    const access = accessOf({ store, collection, request, action });
+    if (action === 'create') {
+      const { written, errors } = plannedCreate({ access }, newRecordId(), data);
+      return errors.length > 0 ? undefined : { record: written, isCreated: true };
+    }
+    const stored = world.row(collection.name, record!);
+    if (action !== 'update') return { record: stored };
+    const written = this.#written(access, stored, data);
+    return written && { record: stored, written };
+  }
+
+  /** Undefined: the data are not valid. */
+  #written(access: AccessContext, stored: Row, data: Row): Row | undefined {
+    const { collection, now } = access;
+    const input = readInput(access, { mode: 'update', data });
+    if (input.errors.length > 0) return undefined;
+    const held: Record<string, unknown> = { ...this.#place.world.heldBy(collection, String(stored.id)) };
+    for (const { relation, id } of input.hasOnes) held[relation.name] = id;
+    for (const { relation, set, add, remove } of input.links) {
+      const before = set ?? (held[relation.name] as readonly string[]);
+      const left = before.filter((id) => !remove.includes(id));
+      held[relation.name] = [...new Set([...left, ...add])];
+    }
+    const writing = { values: input.values, members: [], partners: [] };
+    const updated_at = now > String(stored.updated_at) ? now : stored.updated_at;
+    return { ...stored, ...storedRow(collection, writing, false), ...held, updated_at };
+  }
+}

@@ -1,0 +1,313 @@
+// @module-tag long
+/** `bylaw test`: what it reads, decides, prints and counts. */
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseArguments } from '../../src/cli/support/parse-arguments.ts';
+import { command, testPolicies, testToolsOf } from '../../src/cli/test.ts';
+import { ConfigError } from '../../src/config.ts';
+import type { Database } from '../../src/database/contract.ts';
+import { compile } from '../../src/policy/compile.ts';
+import { Store } from '../../src/records/access-context.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import { mutationsOf } from '../../src/workbench/mutate/mutations.ts';
+import { printResults } from '../../src/workbench/test/print-results.ts';
+import { readTests } from '../../src/workbench/test/read-tests.ts';
+import { runTests } from '../../src/workbench/test/run-tests.ts';
+import { openEmbeddedDatabase } from '../support/embedded.ts';
+
+const SCHEMA = `
+roles: { member: {}, editor: { includes: [member] }, admin: {} }
+register: { roles: [member] }
+collections:
+  users:
+    fields: { level: { type: int, min: 0 } }
+    access: { view: true }
+  teams:
+    fields: { name: { type: string, required: true, min: 3 } }
+    relations: { members: { kind: many_to_many, collection: users } }
+    access: { view: true, create: true, update: true }
+  posts:
+    fields:
+      title: { type: string, required: true, max: 5, access: { read: '@record.owner = @request.auth.id' } }
+      status: { type: string, required: true, enum: [draft, review, published] }
+      score: { type: int, required: true, min: 3, max: 9 }
+      due: datetime
+    relations:
+      owner: { kind: belongs_to, collection: users }
+      team: { kind: belongs_to, collection: teams }
+    access:
+      view:
+        - when: '@record.status = "published"'
+        - when: '@record.owner = @request.auth.id'
+        - when: 'any(@record.team.members as m, m.level > 3 and m.id = @request.auth.id)'
+      create: [{ roles: [member], when: '@request.data.status = "draft" and @record.score < 5' }]
+      update: '@record.owner = @request.auth.id and @next.owner = @record.owner'
+      delete: [{ roles: [admin] }]
+`;
+const ROWS = `
+now: 2026-01-01T00:00:00Z
+as:
+  ada: { roles: [member], level: 2 }
+  ben: { roles: [editor], level: 4 }
+  root: { roles: [admin] }
+rows:
+  teams: { red: { members: [ada, ben] } }
+  posts:
+    mine: { owner: ada, team: red }
+    shown: { status: published }
+`;
+
+describe('bylaw test', () => {
+  let db: Database;
+  let folder: string;
+  beforeAll(async () => {
+    db = await openEmbeddedDatabase();
+    folder = mkdtempSync(join(tmpdir(), 'bylaw-policy-tests-'));
+  });
+  afterAll(() => db.close());
+
+  async function run(argv: readonly string[], cwd = folder) {
+    const printed = { out: '', err: '' };
+    const io = {
+      stdout: { write: (text: string) => (printed.out += text) },
+      stderr: { write: (text: string) => (printed.err += text) },
+      stdin: process.stdin,
+      env: {},
+      cwd,
+    };
+    const { args, issues } = parseArguments(argv, command);
+    if (issues.length > 0) throw new Error(issues.join());
+    return { code: await testPolicies(args, io, db), ...printed };
+  }
+  /** Runs the tests beside the schema. */
+  function given(tests: string, schema = SCHEMA): void {
+    writeFileSync(join(folder, 'bylaw.yaml'), schema);
+    writeFileSync(join(folder, 'a.policy.yaml'), `${ROWS}tests:\n${tests}`);
+  }
+  const document = async (...argv: readonly string[]) => {
+    const { code, out } = await run(['--json', ...argv]);
+    return { code, ...JSON.parse(out) };
+  };
+
+  test.for([
+    ['the sample', '../..', 'bylaw.yaml', 2],
+    ['the project of `bylaw init`', '../../src/cli/project', 'bylaw.yaml', 0],
+  ] as const)('%s has tests of full coverage, and no mutant survives', async ([, at, schema, open]) => {
+    const cwd = resolve(import.meta.dirname, at);
+    const { code, out } = await run(['--schema', schema, '--coverage-min', '100', '--mutate', '--json'], cwd);
+    const { failed, mutants } = JSON.parse(out);
+    const of = (verdict: string) => mutants.filter((mutant: { verdict: string }) => mutant.verdict === verdict).length;
+    expect([code, failed, of('survived'), of('unknown')]).toEqual([0, 0, 0, open]);
+    expect(of('killed')).toBeGreaterThan(30);
+  });
+
+  test('each action, a table of callers, a write, a create, a list and a field are decided', async () => {
+    given(`
+  - posts: mine
+    ada: { list: yes, read: yes, update: yes, delete: no }
+    ben: { list: true, read: yes, update: 403 }
+    root: { list: no, read: 404, delete: 204 }
+    guest: none
+  - posts: shown
+    guest: { list: yes, read: yes }
+  - posts: mine
+    ada: { read: { title: yes } }
+    ben: { read: { title: no } }
+  - { posts: mine, as: ada, update: { score: 2 }, expect: 422 }
+  - { posts: mine, as: ada, update: { owner: ben }, expect: no }
+  - { create: posts, as: ada, data: { title: New, status: draft, score: 4 }, expect: yes }
+  - { create: posts, as: ada, data: { title: New, status: draft, score: 5 }, expect: no }
+  - { create: posts, as: guest, data: { title: New, status: draft, score: 4 }, expect: no }
+  - { create: teams, as: ada, data: { name: blue, members: [ada] }, expect: 201 }
+  - { list: posts, as: ben, expect: [shown, mine] }
+  - { list: posts, as: root, expect: [shown] }
+`);
+    const { code, passed, failed, tests } = await document();
+    expect([code, passed, failed]).toEqual([0, 26, 0]);
+    const [{ trace, ...first }] = tests;
+    expect(first).toEqual({
+      file: 'a.policy.yaml',
+      line: 15,
+      column: 12,
+      collection: 'posts',
+      record: 'mine',
+      action: 'list',
+      as: 'ada',
+      expected: true,
+      actual: 200,
+      ok: true,
+    });
+    expect(trace.map(({ when, value }: { when: string; value: string }) => [when, value]).slice(0, 2)).toEqual([
+      ['@record.status = "published"', 'false'],
+      ['@record.owner = @request.auth.id', 'true'],
+    ]);
+    expect((await document('--only', 'posts, list as root')).passed).toBe(1);
+  });
+
+  test('a failure shows its place, the clause that decided, and the value of each leaf', async () => {
+    given(`
+  - posts: mine
+    ada: { read: no }
+  - { list: posts, as: ada, expect: [shown] }
+`);
+    const { code, out } = await run(['--junit', 'junit.xml']);
+    expect([code, out]).toEqual([
+      1,
+      `FAIL a.policy.yaml:15:12  posts mine, read as ada: expected no, found yes (200)
+  rule 1: does not allow
+    | @record.status = "published"
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    false   @record.status = "published"  "draft", "published"
+  rule 2: allows
+    | @record.owner = @request.auth.id
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    true    @record.owner = @request.auth.id  "ada", "ada"
+  rule 3: does not allow
+    | any(@record.team.members as m, m.level > 3 and m.id = @request.auth.id)
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    false   [members ada] m.level > 3  2, 3
+    true    [members ada] m.id = @request.auth.id  "ada", "ada"
+    true    [members ben] m.level > 3  4, 3
+    false   [members ben] m.id = @request.auth.id  "ben", "ada"
+
+FAIL a.policy.yaml:16:29  posts, list as ada: expected [shown], found [mine, shown]
+  mine is too many
+  rule 1: does not allow
+    | @record.status = "published"
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    false   @record.status = "published"  "draft", "published"
+  rule 2: allows
+    | @record.owner = @request.auth.id
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    true    @record.owner = @request.auth.id  "ada", "ada"
+  rule 3: does not allow
+    | any(@record.team.members as m, m.level > 3 and m.id = @request.auth.id)
+    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    false   [members ada] m.level > 3  2, 3
+    true    [members ada] m.id = @request.auth.id  "ada", "ada"
+    true    [members ben] m.level > 3  4, 3
+    false   [members ben] m.id = @request.auth.id  "ben", "ada"
+
+0 passed, 2 failed
+`,
+    ]);
+    expect(readFileSync(join(folder, 'junit.xml'), 'utf8')).toContain('tests="2" failures="2"');
+  });
+
+  test('unknown names, and rows that the schema rejects, are errors at their place', async () => {
+    given(`
+  - { posts: mien, as: ada, update: {}, expect: yes }
+  - { posts: mine, adda: { read: yes } }
+  - { posts: mine, ada: { raed: yes } }
+  - { posts: mine, as: ada, update: { team: rde }, expect: maybe }
+`);
+    const failed = await run([]).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(ConfigError);
+    const { issues } = failed as ConfigError;
+    const places = issues.map((issue) => /^error\[(\w+)\][^\n]*\n[^\n]*?:(\d+:\d+)/.exec(issue)?.slice(1).join(' '));
+    expect(places).toEqual([
+      'unknown_row 14:14',
+      'unknown_caller 15:20',
+      'unknown_key 16:27',
+      'unknown_row 17:45',
+      'wrong_type 17:60',
+    ]);
+    writeFileSync(join(folder, 'a.policy.yaml'), 'rows: { posts: { a: { score: 99, nothing: 1 } } }\ntests: []\n');
+    const rejected = ((await run([]).catch((error: unknown) => error)) as ConfigError).issues.join('\n');
+    expect(rejected).toContain('error[too_large]');
+    expect(rejected).toContain('`posts` has no field `nothing`');
+  });
+
+  test('a leaf counts only where it was evaluated', async () => {
+    given('\n  - posts: shown\n    ada: { read: yes }\n');
+    const { coverage } = await document('--coverage=page.html');
+    const ofView = coverage.policies.filter(({ path }: { path: string }) => path.includes('posts.access.view'));
+    const counts = ofView.map(({ decided_alone, leaves }: Json) => [
+      decided_alone,
+      ...leaves.map((leaf: Json) => [leaf.text, leaf.true, leaf.false, leaf.unknown]),
+    ]);
+    expect(counts).toEqual([
+      [1, ['@record.status = "published"', 1, 0, null]],
+      [0, ['@record.owner = @request.auth.id', 0, 0, 1]],
+      // The post has no team, so no member was looked at.
+      [0, ['m.level > 3', 0, 0, 0], ['m.id = @request.auth.id', 0, 0, 0]],
+    ]);
+    expect((await run(['--coverage-min', '100'])).code).toBe(1);
+    expect(readFileSync(join(folder, 'page.html'), 'utf8')).toContain('@record.owner = @request.auth.id');
+  });
+
+  test('a predicate and a database that disagree are a defect of the program', async () => {
+    const file = `${ROWS}tests:\n  - posts: mine\n    ben: { list: yes, read: yes }\n  - { list: posts, as: root, expect: [shown] }\n`;
+    const [{ schema }, { schema: other }] = [
+      parseSchema(SCHEMA),
+      parseSchema(SCHEMA.replace('m.level > 3', 'm.level > 4')),
+    ];
+    const { tests } = readTests(file, 'a.policy.yaml', schema!);
+    // The database has the rules of another schema.
+    const tools = { ...(await testToolsOf(db, other!)), store: new Store(db, schema!) };
+    const { results } = await runTests(tests!, tools);
+    expect(results.map(({ isDisagreement }) => isDisagreement)).toEqual([true, true, false]);
+    const printed = printResults([{ file: 'a.policy.yaml', names: tests!.names, results }]);
+    expect(printed).toContain('DEFECT of bylaw: its predicate and its SQL disagree.');
+    expect(printed).toContain('predicate: allowed; SQL: no (404)');
+  });
+
+  test('every mutation is made', () => {
+    const { schema } = parseSchema(SCHEMA);
+    const text = `@record.score >= 4 and @record.status in ["draft", "review"] and (@record.status = "draft" or not (@next.due is null))
+      and any(@record.team.members as m, m.level > 1) and @request.auth.roles contains "editor" and @next.score > @record.score and changed(@record.title)`;
+    const rule = compile(text, { catalog: schema!, collection: 'posts', action: 'update' });
+    const made = mutationsOf(rule, schema!);
+    const all = Map.groupBy(made, ({ operator }) => operator);
+    const shown = (operator: (typeof made)[number]['operator']) =>
+      (all.get(operator) ?? []).map(({ to }) => to.replaceAll(/\s+/g, ' ')).filter((to) => to.length < 60);
+    expect(shown('operator')).toEqual([
+      '@record.score < 4',
+      '@record.score > 4',
+      '@record.status not in ["draft", "review"]',
+      '@record.status != "draft"',
+      'm.level <= 1',
+      'm.level >= 1',
+      '@next.score <= @record.score',
+      '@next.score >= @record.score',
+    ]);
+    expect(shown('literal')).toEqual([
+      '@record.score >= 5',
+      '@record.score >= 3',
+      '@record.status in ["review"]',
+      '@record.status in ["draft"]',
+      '@record.status = "review"',
+      'm.level > 2',
+      'm.level > 0',
+    ]);
+    expect(shown('role')).toEqual(['@request.auth.roles contains "admin"']);
+    expect(shown('quantifier')).toEqual([
+      'all(@record.team.members as m, m.level > 1)',
+      'none(@record.team.members as m, m.level > 1)',
+    ]);
+    expect(shown('record')).toEqual(['(@record.due is null)', '@record.score > @record.score']);
+    expect(shown('negation')).toEqual(['(@next.due is null)', '@next.due is not null', 'not changed(@record.title)']);
+    expect(shown('dropped rule')).toEqual(['no rule']);
+    expect([all.get('dropped clause')?.length, all.get('logic')?.length]).toEqual([9, 2]);
+  });
+
+  test('a mutant that survives comes with a test that tells the difference', async () => {
+    given('\n  - posts: mine\n    ada: { read: yes }\n    guest: { read: no }\n');
+    const { code, mutants } = await document('--mutate');
+    expect(code).toBe(1);
+    const survived = mutants.filter(({ verdict }: Json) => verdict === 'survived');
+    expect(survived.length).toBeGreaterThan(5);
+    for (const { test: text, path, from, to } of survived.slice(0, 4)) {
+      writeFileSync(join(folder, 'a.policy.yaml'), text);
+      const again = await document('--mutate');
+      expect(again.failed).toBe(0);
+      const same = again.mutants.find((each: Json) => each.path === path && each.from === from && each.to === to);
+      expect([from, to, same.verdict]).toEqual([from, to, 'killed']);
+    }
+  });
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: the shape is what is being tested
+type Json = any;
