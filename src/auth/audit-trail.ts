@@ -15,6 +15,7 @@ type AuditEvent =
   | 'guest_started'
   | 'logout'
   | 'session_ended'
+  | 'sessions_ended'
   | 'refresh_reused'
   | 'password_changed'
   | 'password_change_failed'
@@ -110,11 +111,15 @@ async function mayDelete(db: Database): Promise<boolean> {
 export interface AuditQuery {
   /** The user's present email, or the email at its deletion. */
   readonly email?: string | undefined;
+  readonly userId?: string | undefined;
   readonly event?: string | undefined;
+  /** The id of an event: only earlier ones. */
+  readonly before?: string | undefined;
   readonly limit: number;
 }
 
 export interface AuditRow {
+  readonly id: string;
   readonly at: string;
   readonly event: string;
   readonly user_id: string | null;
@@ -129,14 +134,19 @@ export interface AuditRow {
 }
 
 /** Newest first. */
-export async function readAudit(db: Queryable, { email, event, limit }: AuditQuery): Promise<readonly AuditRow[]> {
+export async function readAudit(
+  db: Queryable,
+  { email, userId, event, before, limit }: AuditQuery,
+): Promise<readonly AuditRow[]> {
   const conditions = [
     ...(email === undefined ? [] : [sql`a.user_id IN (${userIdsOf(email)})`]),
+    ...(userId === undefined ? [] : [sql`a.user_id = ${uuid(userId)}`]),
+    ...(before === undefined ? [] : [sql`a.id < ${uuid(before)}`]),
     ...(event === undefined ? [] : [sql`a.event = ${text(event)}`]),
   ];
   const where = conditions.length === 0 ? empty : sql`WHERE ${join(conditions, ' AND ')}`;
   const rows = await db.rows(sql`
-    SELECT to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    SELECT a.id, to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
            a.event, a.user_id, u.email, a.actor_id, a.session_id, a.ip, a.user_agent, a.request_id, a.detail
       FROM "_auth_audit" a
       LEFT JOIN "users" u ON u.id = a.user_id
@@ -155,7 +165,18 @@ function userIdsOf(email: string) {
     SELECT user_id FROM "_auth_audit" WHERE event = 'user_deleted' AND detail::jsonb ->> 'email' = ${address}`;
 }
 
-const AUDIT_COLUMNS = ['at', 'event', 'user_id', 'email', 'actor_id', 'session_id', 'ip', 'user_agent', 'request_id'];
+const AUDIT_COLUMNS = [
+  'id',
+  'at',
+  'event',
+  'user_id',
+  'email',
+  'actor_id',
+  'session_id',
+  'ip',
+  'user_agent',
+  'request_id',
+];
 
 /** Reads the columns in the order of `readAudit`. */
 function auditRow(cells: Cells): AuditRow {

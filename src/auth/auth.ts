@@ -23,7 +23,7 @@ import { Authenticator } from './sessions/authenticator.ts';
 import { Sessions } from './sessions/sessions.ts';
 
 export type { Issued } from './accounts/accounts.ts';
-export type { Administration } from './accounts/administration.ts';
+export type { Administration, Administrator } from './accounts/administration.ts';
 export type { PasswordPool } from './accounts/passwords.ts';
 export type { User } from './accounts/users.ts';
 export type { ApiKeys, IssuedKey, KeyActor } from './api-keys/api-keys.ts';

@@ -133,7 +133,8 @@ function concernsCollection(route: Operation, { name, kind }: Collection): boole
 }
 
 function operationTag({ path }: Operation, { collection }: OperationScope): string {
-  return collection?.name ?? (path.startsWith('/api/auth/') ? 'auth' : 'system');
+  const isOfAccounts = ['/api/auth/', '/api/users/', '/api/_audit'].some((prefix) => path.startsWith(prefix));
+  return collection?.name ?? (isOfAccounts ? 'auth' : 'system');
 }
 
 /** `/api/:collection/:id` → `/api/posts/{id}` */

@@ -68,7 +68,7 @@ type HeaderName = keyof typeof HEADERS;
 export interface Operation {
   readonly method: string;
   readonly path: string;
-  readonly door: 'public' | 'optional' | 'caller' | 'session' | 'user' | OperationDoor;
+  readonly door: 'public' | 'optional' | 'caller' | 'session' | 'user' | 'admin' | OperationDoor;
   /** A browser may call it only from the service's own site. */
   readonly ownSite?: true;
   /** `any`: the response is not JSON, so Accept is not checked. */

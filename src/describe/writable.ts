@@ -75,6 +75,8 @@ export const OTHER_TYPES: readonly string[] = [
   'IdOnly',
   'ApiKey',
   'GuestTokens',
+  'UserSession',
+  'AuditEvent',
   'DateTime',
   'MemberChange',
   'BatchOperation',

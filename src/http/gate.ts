@@ -66,7 +66,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   ctx.state.collection = collection;
   const { route } = match;
   if (route === undefined || !isOffered(route, collection)) throw noRouteProblem(collection, match);
-  if (caller !== undefined && typeof route.door === 'string') checkKind(route.door, caller);
+  if (caller !== undefined && typeof route.door === 'string') checkKind(route, caller);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFoundProblem();
     ctx.state.admission = new Admission(
@@ -118,12 +118,17 @@ const unknownPathDoor = (path: string): Door =>
   path.startsWith('/api/') && !path.startsWith('/api/auth/') ? 'caller' : 'public';
 
 /** Throws `forbidden` for a caller of a kind that the door does not admit. */
-function checkKind(door: Door, { kind, by }: Caller): void {
+function checkKind({ door, method }: Route, { kind, by, bounds, auth }: Caller): void {
   if (door === 'user' && kind !== 'user') {
     const who = by === 'key' ? 'an API key' : 'a guest';
     throw new Problem('forbidden', `this address is for signed-in users; ${who} cannot use it`);
   }
   if (door === 'session' && by === 'key') throw new Problem('forbidden', 'an API key has no session');
+  if (door !== 'admin') return;
+  if (!auth.roles.includes('admin')) throw new Problem('forbidden', 'this address is for the role `admin`');
+  if (by === 'key' && !bounds?.names('users', method === 'GET' ? 'read' : 'update')) {
+    throw new Problem('forbidden', 'a key administers accounts only if its `limit` names `users`');
+  }
 }
 
 /** Throws `forbidden`, `cross_origin` where the key may not be used. */

@@ -10,10 +10,10 @@ import type { App } from './app.ts';
 /**
  * The requests that may enter. `public`: credentials are ignored. `optional`: a valid credential gives a
  * caller. `caller`: a valid credential is required. `session`: that of a user or a guest; `user`: that of a
- * user. An action: a valid caller with the permit for that action, which the gate decides before the
- * handler runs.
+ * user; `admin`: that of an admin, or of a key with the role whose limit names `users`. An action: a valid
+ * caller with the permit for that action, which the gate decides before the handler runs.
  */
-export type Door = 'public' | 'optional' | 'caller' | 'session' | 'user' | ActionDoor;
+export type Door = 'public' | 'optional' | 'caller' | 'session' | 'user' | 'admin' | ActionDoor;
 
 interface ActionDoor {
   readonly action: Action;

@@ -1,5 +1,6 @@
 /** The routes, in the order of the manual. If two paths match, the first counts. */
 import type { Route } from '../http/route.ts';
+import { administrationRoutes } from './administration/index.ts';
 import { authRoutes } from './auth/index.ts';
 import { batchRecords } from './batch/batch.ts';
 import type { DescribedRoute } from './define-route.ts';
@@ -23,6 +24,7 @@ import { startPage } from './system/start-page.ts';
 
 export const routes: readonly DescribedRoute[] = [
   ...authRoutes,
+  ...administrationRoutes,
   ...fileRoutes,
   createRecord,
   listRecords,

@@ -3,25 +3,42 @@
 import { datetimeOf } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import { touchedAccount } from '../../records/write/written-row.ts';
+import { effectiveRoles } from '../../schema/model/effective-roles.ts';
+import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, uuid } from '../../sql.ts';
-import { type AuditQuery, type AuditRow, readAudit, recordAudit } from '../audit-trail.ts';
+import { type AuditQuery, type AuditRow, type RequestClient, readAudit, recordAudit } from '../audit-trail.ts';
+import type { Caller } from '../caller.ts';
+import type { SessionRow } from '../sessions/sessions.ts';
 import type { AccountParts } from './accounts.ts';
 import { checkEmail } from './email-address.ts';
 import { checkNewPassword } from './passwords.ts';
 import { recordRoles } from './role-history.ts';
+import { requireOtherAdmin } from './user-hooks.ts';
 import type { User } from './users.ts';
 
 export interface AddedUser {
   readonly email: string;
-  readonly password: string;
+  /** Undefined: the user sets one by a reset, or signs in through a provider. */
+  readonly password?: string | undefined;
   readonly roles: readonly string[];
+  /** Default: true. */
+  readonly isVerified?: boolean;
+}
+
+/** The administrator of a request. Undefined: the operator, at the command line. */
+export interface Administrator {
+  readonly caller: Caller;
+  readonly client: RequestClient;
 }
 
 export interface RolesDifference {
   readonly add: readonly string[];
   readonly remove: readonly string[];
 }
+
+const actorOf = (by: Administrator | undefined) => ({ actorId: by?.caller.principal, client: by?.client });
+const isAdmin = (schema: Schema, { roles }: User): boolean => effectiveRoles(schema, roles).includes('admin');
 
 type AdministrationParts = Omit<AccountParts, 'tokens' | 'passwordCheck' | 'limiter'>;
 
@@ -49,14 +66,16 @@ export class Administration {
   }
 
   /** Throws `validation_failed`, `email_taken`. */
-  async addUser({ email, password, roles }: AddedUser): Promise<User> {
+  async addUser({ email, password, roles, isVerified = true }: AddedUser, by?: Administrator): Promise<User> {
     const { users, passwords } = this.#parts;
     this.#checkRoles(roles);
     checkEmail(email);
-    checkNewPassword(password, email, '/password');
-    const passwordHash = await passwords.hash(password);
-    const user = { email, emailVerified: true, roles: [...new Set(roles)], passwordHash };
-    return users.insert(user, (tx, userId) => recordAudit(tx, { event: 'user_added', userId, detail: { roles } }));
+    if (password !== undefined) checkNewPassword(password, email, '/password');
+    const passwordHash = password === undefined ? undefined : await passwords.hash(password);
+    const user = { email, emailVerified: isVerified, roles: [...new Set(roles)], passwordHash };
+    return users.insert(user, (tx, userId) =>
+      recordAudit(tx, { event: 'user_added', userId, detail: { roles }, ...actorOf(by) }),
+    );
   }
 
   /** Throws `not_found`, `validation_failed`. */
@@ -78,16 +97,46 @@ export class Administration {
 
   /** Disabling ends all sessions. Throws `not_found`. */
   async setDisabled(email: string, disabled: boolean): Promise<User> {
-    const { db, users, sessions, authenticator } = this.#parts;
     const { id } = await this.#mustFind(email);
+    return this.#disable(id, disabled);
+  }
+
+  /** The same over HTTP, where an enabled admin is always left. Throws `not_found`, `last_admin`. */
+  async setDisabledById(id: string, disabled: boolean, by: Administrator): Promise<void> {
+    await this.#requireUser(id);
+    await this.#disable(id, disabled, by);
+  }
+
+  /** Newest first. Throws `not_found`. */
+  async sessionsOf(id: string): Promise<readonly SessionRow[]> {
+    await this.#requireUser(id);
+    return this.#parts.sessions.list(this.#parts.db, id);
+  }
+
+  /** Throws `not_found`. */
+  async endSessionsOf(id: string, by: Administrator): Promise<void> {
+    const { db, sessions, authenticator } = this.#parts;
+    await this.#requireUser(id);
+    await db.transaction(async (tx) => {
+      const ended = await sessions.endAll(tx, id);
+      await recordAudit(tx, { event: 'sessions_ended', userId: id, detail: { ended }, ...actorOf(by) });
+    });
+    await authenticator.userChanged(id);
+  }
+
+  async #disable(id: string, disabled: boolean, by?: Administrator): Promise<User> {
+    const { db, schema, users, sessions, authenticator } = this.#parts;
     const changed = await db.transaction(async (tx) => {
+      if (disabled && by !== undefined && isAdmin(schema, await users.known(tx, id))) {
+        await requireOtherAdmin(tx, schema, [id]);
+      }
       await tx.run(sql`
         UPDATE "users"
            SET disabled = ${param('bool', disabled)},
                ${touchedAccount(datetimeOf(new Date()))}
          WHERE id = ${uuid(id)}`);
       if (disabled) await sessions.endAll(tx, id);
-      await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id });
+      await recordAudit(tx, { event: disabled ? 'user_disabled' : 'user_enabled', userId: id, ...actorOf(by) });
       return users.known(tx, id);
     });
     await authenticator.userChanged(id);
@@ -96,6 +145,11 @@ export class Administration {
 
   audit(query: AuditQuery): Promise<readonly AuditRow[]> {
     return readAudit(this.#parts.db, query);
+  }
+
+  async #requireUser(id: string): Promise<void> {
+    const user = await this.#parts.users.byId(this.#parts.db, id);
+    if (user === undefined) throw new Problem('not_found', 'no user has this id');
   }
 
   #checkRoles(names: readonly string[]): void {

@@ -1,7 +1,7 @@
 /**
  * Changes passwords, verifies email addresses, and resets passwords by a token from a mail.
  */
-import { type Problem, problemOfError } from '../../problem.ts';
+import { Problem, problemOfError } from '../../problem.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
@@ -9,6 +9,7 @@ import type { Caller } from '../caller.ts';
 import { dropProofs, findProof, issueProof, type Proof, type Purpose, useProof } from '../mail/email-tokens.ts';
 import type { Mailer } from '../mail/mail.ts';
 import type { AccountParts } from './accounts.ts';
+import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
 
 export interface PasswordChange {
@@ -66,6 +67,20 @@ export class Recovery {
       if (account === undefined || account.isDisabled) return undefined;
       await recordAudit(db, { event: 'password_reset_requested', userId: account.id, client });
       return { userId: account.id, email: normalEmail(email) };
+    });
+  }
+
+  /** Mails a token to a user on behalf of an administrator. Throws `not_found`, `rate_limited`, `unavailable`. */
+  async requestResetOf(id: string, { caller, client }: Administrator): Promise<void> {
+    const { db, users, limiter } = this.#parts;
+    const user = await users.byId(db, id);
+    if (user === undefined) throw new Problem('not_found', 'no user has this id');
+    await limiter.mail(client, user.email);
+    this.#mailProof('reset_password', async () => {
+      const account = await users.accountOf(db, user.email);
+      if (account === undefined || account.isDisabled) return undefined;
+      await recordAudit(db, { event: 'password_reset_requested', userId: id, actorId: caller.principal, client });
+      return { userId: id, email: user.email };
     });
   }
 

@@ -56,7 +56,7 @@ export function userHooks(schema: Schema, authenticator: Authenticator): UserHoo
  * Called when the users `ids` stop being admins. The lock makes a concurrent transaction of this
  * kind wait for this one to end, and then see its result. Throws `last_admin`.
  */
-async function requireOtherAdmin(tx: Transaction, schema: Schema, ids: readonly string[]): Promise<void> {
+export async function requireOtherAdmin(tx: Transaction, schema: Schema, ids: readonly string[]): Promise<void> {
   await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LAST_ADMIN_LOCK)})`);
   const own = param('uuid[]', ids);
   const [cells] = await tx.rows(sql`

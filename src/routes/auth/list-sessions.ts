@@ -1,21 +1,7 @@
-import { ID_SCHEMA, object, type Shape, TIMESTAMP } from '../../describe/operation.ts';
+import { object } from '../../describe/operation.ts';
 import { callerOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
-
-const NULLABLE = { type: ['string', 'null'] };
-
-const session: Shape = (scope) =>
-  scope.define(
-    'Session',
-    object({
-      id: ID_SCHEMA,
-      created_at: TIMESTAMP,
-      last_used_at: TIMESTAMP,
-      user_agent: NULLABLE,
-      ip: NULLABLE,
-      current: { type: 'boolean', description: 'Whether this request belongs to it.' },
-    }),
-  );
+import { ownSession } from './session-shape.ts';
 
 export const listSessions = route({
   method: 'GET',
@@ -26,7 +12,7 @@ export const listSessions = route({
   answers: {
     200: {
       description: 'Newest first.',
-      shape: (scope) => object({ data: { type: 'array', items: session(scope) } }),
+      shape: (scope) => object({ data: { type: 'array', items: ownSession(scope) } }),
     },
   },
   problems: [],

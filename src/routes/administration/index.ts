@@ -1,0 +1,19 @@
+/** The routes of administrators, in the order of the manual. */
+import type { DescribedRoute } from '../define-route.ts';
+import { addUser } from './add-user.ts';
+import { disableUser } from './disable-user.ts';
+import { enableUser } from './enable-user.ts';
+import { endUserSessions } from './end-user-sessions.ts';
+import { listUserSessions } from './list-user-sessions.ts';
+import { readAudit } from './read-audit.ts';
+import { resetUserPassword } from './reset-user-password.ts';
+
+export const administrationRoutes: readonly DescribedRoute[] = [
+  addUser,
+  disableUser,
+  enableUser,
+  listUserSessions,
+  endUserSessions,
+  resetUserPassword,
+  readAudit,
+];
