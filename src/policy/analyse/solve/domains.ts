@@ -153,14 +153,14 @@ function rungsWithin(ladder: Ladder, { low, high, step }: Range, count: number):
   const least = upward(low === undefined ? ladder.least : ladder.rung(low.value) + (low.strict ? 1n : 0n));
   const most = high === undefined ? ladder.greatest : ladder.rung(high.value) - (high.strict ? 1n : 0n);
   const greatest = floorDivided(most, step) * step;
+  // Without a lower bound, the usual values come first, and those below them afterwards.
+  const isLow = low === undefined && ladder.start <= greatest;
+  const from = low !== undefined ? least : isLow ? upward(ladder.start) : greatest;
   const found: Scalar[] = [];
-  const from = low === undefined && ladder.start <= greatest ? upward(ladder.start) : least;
-  const isDownward = low === undefined && ladder.start > greatest;
-  for (let i = 0n; i < BigInt(count); i++) {
-    const rung = isDownward ? greatest - i * step : from + i * step;
-    if (rung < least || rung > greatest || rung > ladder.greatest || rung < ladder.least) break;
+  for (let rung = from; rung <= greatest && rung >= least && found.length < count; rung += step)
     found.push(ladder.value(rung));
-  }
+  for (let rung = from - step; low === undefined && rung >= least && found.length < count; rung -= step)
+    found.push(ladder.value(rung));
   return found;
 }
 
@@ -172,13 +172,9 @@ function wholesWithin({ low, high }: Range, count: number): readonly number[] {
   const least = low === undefined ? Number.MIN_SAFE_INTEGER : firstWhole(low);
   const greatest = high === undefined ? Number.MAX_SAFE_INTEGER : -firstWhole({ ...high, value: -Number(high.value) });
   const found: number[] = [];
-  const start = low !== undefined ? least : Math.min(0, greatest);
-  const down = low === undefined && greatest < 0;
-  for (let i = 0; i < count; i++) {
-    const value = down ? start - i : start + i;
-    if (value < least || value > greatest || !Number.isSafeInteger(value)) break;
-    found.push(value + 0);
-  }
+  const start = low === undefined ? Math.min(0, greatest) : least;
+  for (let value = start; value <= greatest && found.length < count; value++) found.push(value + 0);
+  for (let value = start - 1; low === undefined && value >= least && found.length < count; value--) found.push(value);
   return found;
 }
 

@@ -103,6 +103,10 @@ export const SOLVE_CASES: readonly SolveCase[] = [
   ['@record.hash = "aGk="', '@record.hash != "aGk="', 'both'],
   ['any(@record.team.memberships as m, m.level > 9)', 'false', 'same'],
   ['@record.score > @request.auth.level and @request.auth.level > @record.score', 'false', 'same'],
+  ['@record.big < 0 or @record.big is null', '@record.big is null or @record.big > 0', 'both'],
+  ['@record.score <= 0', '@record.score = 0', 'narrower'],
+  ['@record.day <= "2026-01-01"', '@record.day = "2026-01-01"', 'narrower'],
+  ['@record.price <= 0', '@record.price < 0', 'narrower'],
   // Parts of texts
   ['@record.title starts with "ab"', '@record.title starts with "a"', 'wider'],
   ['@record.title starts with "ab" and @record.title starts with "b"', 'false', 'same'],
