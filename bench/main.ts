@@ -32,6 +32,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   memory: () => import('./memory.ts'),
   distribute: () => import('./distribute.ts'),
   cluster: () => import('./cluster.ts'),
+  workbench: () => import('./workbench.ts'),
 };
 
 const { values, positionals } = parseArgs({

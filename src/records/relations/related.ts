@@ -106,17 +106,19 @@ class Loader implements Related {
       sql`x.${ident(column)} IS NOT NULL`,
       sql`place < ${raw(String(MOST_ANCESTORS))}`,
     ];
+    const first = rows.map(({ id }) => id);
+    // A statement outside of transactions begins with SELECT.
     const ids = await this.#source.q.rows(sql`
-      WITH RECURSIVE chain (id, place) AS (
-        SELECT unnest(${param(
-          'uuid[]',
-          rows.map(({ id }) => id),
-        )}), 1
-         UNION
-        SELECT x.${ident(column)}, place + 1
-          FROM ${above.where(...conditions)}
-      )
-      SELECT DISTINCT id::text FROM chain`);
+      SELECT DISTINCT found.id::text
+        FROM (
+             WITH RECURSIVE chain (id, place) AS (
+               SELECT unnest(${param('uuid[]', first)}), 1
+                UNION
+               SELECT x.${ident(column)}, place + 1
+                 FROM ${above.where(...conditions)}
+             )
+             SELECT id FROM chain
+             ) AS found`);
     return this.#loadIds(
       collection,
       ids.map(([id]) => String(id)),

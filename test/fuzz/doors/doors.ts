@@ -28,6 +28,7 @@ import type { World } from '../policies/world.ts';
 import { Random } from '../random.ts';
 import { inCompany } from './company.ts';
 import { fill, PLAIN, randomSchema, readAll, type Stocked } from './doors-world.ts';
+import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts';
 import type { Doors } from './store-modules.ts';
 
 export interface DoorCounts {
@@ -43,6 +44,8 @@ export interface DoorRun {
 }
 
 const WRITES = 120;
+/** The share of writes whose explanation is compared. An update is of two records. */
+const EXPLAINED: Readonly<Record<Write['action'], number>> = { create: 0.04, update: 0.2, delete: 0.02 };
 
 /**
  * Runs a world of writes in a database without tables. The first disagreement in full; undefined if
@@ -92,6 +95,9 @@ class Session {
     });
     const standing = { catalog: this.#stocked.schema, data: before, request, rules };
     const expected = judge(write, standing);
+    const explained = this.#random.chance(EXPLAINED[write.action])
+      ? await explainedStatus(this.#stocked, { write, request, rules })
+      : undefined;
     const { error, answer } = await this.#perform(write, request, rules);
     // A refusal that wrote something is found by one of the next looks.
     const isRead = error === undefined || expected !== undefined || this.#random.chance(0.2);
@@ -100,6 +106,15 @@ class Session {
     counts.writes++;
     if (expected !== undefined) counts.allowed++;
     const wanted = shown(expected ?? before);
+    if (explained !== undefined && !isExplained(explained, expected !== undefined, error)) {
+      return [
+        `DISAGREEMENT: explain, ${explained}, while the store ${error === undefined ? 'allowed' : `refused (${error})`}`,
+        `  write       ${JSON.stringify(write, (key, value) => (key === 'relation' ? value.name : value))}`,
+        ...rules.lines(),
+        `  request     ${JSON.stringify(request)}`,
+        `  before      ${shown(before)}`,
+      ].join('\n');
+    }
     const isTold = isVersionTold(write, standing, error);
     if (isTold && (error === undefined) === (expected !== undefined) && wanted === shown(after)) {
       const now = { ...standing, data: after };
@@ -534,7 +549,7 @@ interface RandomRule {
 }
 
 /** Made when first asked for, and the same for the judge and for the store. */
-class RandomRules {
+class RandomRules implements RulesOfStore {
   readonly #make: RuleMaker;
   readonly #made = new Map<string, readonly RandomRule[]>();
   readonly #ofMembers = new Map<string, readonly RandomRule[] | undefined>();

@@ -35,6 +35,7 @@ const HOISTING = 'src/policy/hoisting.ts';
 const SHAPE_NEEDS = 'src/policy/emit/shape-needs.ts';
 const FOLD = 'src/policy/fold.ts';
 const EXPLAIN = 'src/policy/analyse/explanation.ts';
+const TRACE = 'src/explain/trace.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
 const VALUES = 'src/policy/values.ts';
@@ -344,6 +345,12 @@ export const FAULTS: readonly Fault[] = [
     'explain takes the members of a written record from the database',
     /if \(!isWritten \|\| relation\.kind === 'has_many'\)/,
     'if (true)',
+  ),
+  fault(
+    TRACE,
+    'explain takes an update as allowed that holds for one of its two records',
+    /explanations\.every\(\(\{ allowed \}\) => allowed\)/,
+    'explanations.some(({ allowed }) => allowed)',
   ),
   fault(WHERE, 'not exists is exists', /exists\.negated \? 'NOT EXISTS' : 'EXISTS'/, "'EXISTS'"),
   fault(
