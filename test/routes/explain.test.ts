@@ -141,6 +141,18 @@ describeOnBoth(
           expect(outcomeOf(await ask(ann.client, { ...read, id }))).toEqual([404, 'not_found']);
       });
 
+      test('a key asks nothing, whatever its roles', async () => {
+        const { status, body, text } = await root.client.post('/api/auth/keys', { name: 'k', roles: ['admin'] });
+        if (status !== 201) throw new Error(text);
+        const key = service.anonymous.with({ Authorization: `Bearer ${body.secret}` });
+        expect((await key.get(`/api/people/${people[0]}`)).status).toBe(200);
+        for (const question of [{ id: people[0] }, { as: bob.id, id: people[0] }])
+          expect(outcomeOf(await ask(key, { collection: 'people', action: 'read', ...question }))).toEqual([
+            403,
+            'forbidden',
+          ]);
+      });
+
       test('others ask about themselves and a record that they may read', async () => {
         const update = { collection: 'people', action: 'update', id: people[2] };
         for (const as of [undefined, ann.id, ann.email.toUpperCase()]) {

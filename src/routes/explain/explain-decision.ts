@@ -39,6 +39,8 @@ export const explainDecision = route({
   problems: ['forbidden', 'not_found', 'query_too_expensive', 'rate_limited'],
   async handle(ctx, app, asked) {
     const asker = callerOf(ctx);
+    // A key that leaks must not read what rules hide, and its bounds are no part of an explanation.
+    if (asker.by === 'key') throw forbiddenProblem();
     const isAdmin = isAdministrator(asker.auth);
     const isOfAsker = isAbout(asker, asked);
     if (!isAdmin) await requireOwnRecord(ctx, app, isOfAsker ? asked : undefined);
@@ -61,7 +63,7 @@ export const explainDecision = route({
   },
 });
 
-/** AskedQuestion about no other caller. */
+/** True if the question names no other caller. */
 function isAbout({ principal, auth }: Caller, { as }: AskedQuestion): boolean {
   if (as === undefined) return true;
   return as.kind === 'user' && (as.name.toLowerCase() === principal || normalEmail(as.name) === auth.email);
