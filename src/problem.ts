@@ -31,6 +31,7 @@ export const PROBLEMS = {
   not_acceptable: { status: 406, title: 'No format that Accept allows is available' },
   request_timeout: { status: 408, title: 'The request took too long to arrive' },
   unique_violation: { status: 409, title: 'The value is taken' },
+  conflict: { status: 409, title: 'The record excludes another one' },
   email_taken: { status: 409, title: 'The email is taken' },
   still_referenced: { status: 409, title: 'The record is still referenced' },
   account_exists: { status: 409, title: 'An account with this email exists' },

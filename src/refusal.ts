@@ -9,6 +9,7 @@ export type RefusalCode =
   | 'forbidden'
   | 'validation_failed'
   | 'unique_violation'
+  | 'conflict'
   | 'still_referenced'
   | 'changed'
   | 'last_admin'

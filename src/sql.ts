@@ -286,6 +286,19 @@ export const unquotedText = (literal: string): string => literal.slice(1, -1).re
 export const ident = (name: string, column?: string): Sql =>
   column === undefined ? cache.name(name) : sql`${cache.name(name)}.${cache.name(column)}`;
 
+/** The quoted name of a table: `orders` of the current schema, or `shop.orders` of another one. */
+export function tableIdent(table: string): Sql {
+  const dot = table.indexOf('.');
+  return dot < 0 ? ident(table) : ident(table.slice(0, dot), table.slice(dot + 1));
+}
+
+/** The oid of a table; NULL if there is none. */
+export const regclassOf = (table: string): Sql => sql`to_regclass(${text(tableIdent(table).text)})`;
+
+/** The quoted name of an object that is in the schema of the table, such as an index. */
+export const identBeside = (table: string, name: string): Sql =>
+  table.includes('.') ? ident(table.slice(0, table.indexOf('.')), name) : ident(name);
+
 /** SQL text of this program. Never call it with input of any kind. */
 export const raw = (text: string): Sql => cache.text(text);
 

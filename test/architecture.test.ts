@@ -265,7 +265,7 @@ test('the entry of a field type holds all of it: no other file of src compares w
 });
 
 /** `ident(collection.table)`, `ident(linkTable)`: a table of records as SQL. */
-const NAMES_TABLE = /ident\((?:[\w.!]+\.)?(?:table|linkTable)\b/;
+const NAMES_TABLE = /[iI]dent\((?:[\w.!]+\.)?(?:table|linkTable)\b/;
 
 test('a statement reaches records only through the scope, which adds their tenant', () => {
   const found = files.filter((file) => NAMES_TABLE.test(readFileSync(join(ROOT, file), 'utf8')));
@@ -273,11 +273,14 @@ test('a statement reaches records only through the scope, which adds their tenan
     'src/cli/transfer/seed.ts', // asks whether a table has rows at all
     'src/policy/analyse/unindexed.ts', // proposes an index
     'src/policy/emit/where.ts', // prints the tenant itself
+    'src/policy/stored-rows.ts',
     'src/records/page/table-statistics.ts', // ANALYZE
     'src/records/scope.ts',
+    'src/sql.ts', // makes the name
     'src/workbench/test/test-world.ts', // empties every table of a database in memory
   ]);
-  expect('FROM ${ident(collection.table)}').toMatch(NAMES_TABLE);
+  expect('FROM ${tableIdent(collection.table)}').toMatch(NAMES_TABLE);
+  expect('JOIN ${ident(relation.linkTable)}').toMatch(NAMES_TABLE);
 });
 
 test('no line is longer than 160 columns', () => {

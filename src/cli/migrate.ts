@@ -4,7 +4,14 @@ import { resolve } from 'node:path';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { type BrokenRule, brokenRules } from '../migrations/broken-rules.ts';
 import { type PastMigration, readHistory } from '../migrations/history.ts';
-import { type Migration, MigrationRefused, planMigration, type RiskyStatement } from '../migrations/migration.ts';
+import {
+  type Migration,
+  MigrationRefused,
+  ownersNotes,
+  planMigration,
+  type RiskyStatement,
+} from '../migrations/migration.ts';
+import { type OwnersNote, UnservableTables } from '../migrations/unmanaged/differences.ts';
 import { migrateOptions } from '../service/system-tables.ts';
 import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
 import { type OpenDatabase, openDatabaseFor } from './support/workspace.ts';
@@ -48,7 +55,7 @@ async function withDatabase(args: Arguments, io: Io, step: MigrateCommand): Prom
     await step(opened, io);
     return 0;
   } catch (error) {
-    if (!(error instanceof MigrationRefused)) throw error;
+    if (!(error instanceof MigrationRefused || error instanceof UnservableTables)) throw error;
     io.stderr.write(`bylaw migrate: ${error.message}\n`);
     return 1;
   } finally {
@@ -58,7 +65,7 @@ async function withDatabase(args: Arguments, io: Io, step: MigrateCommand): Prom
 
 async function plan({ db, schema }: OpenDatabase, file: string | undefined, io: Io): Promise<void> {
   const migration = await planMigration(db, schema, migrateOptions());
-  const printed = printPlan(migration, await brokenRules(db, schema));
+  const printed = printPlan(migration, await brokenRules(db, schema), await ownersNotes(db, schema));
   if (file === undefined) {
     io.stdout.write(printed);
     return;
@@ -75,7 +82,11 @@ const MARKS: Readonly<Record<RiskyStatement['kind'], string>> = {
   rewrites: 'SHUTS THE TABLE',
 };
 
-function printPlan({ statements, destructive, apart }: Migration, broken: readonly BrokenRule[]): string {
+function printPlan(
+  { statements, destructive, apart }: Migration,
+  broken: readonly BrokenRule[],
+  notes: readonly OwnersNote[],
+): string {
   const risks = new Map(destructive.map((risky) => [risky.sql, risky]));
   const first = statements.slice(0, statements.length - apart.length);
   const printed = (some: readonly string[]): readonly string[] =>
@@ -85,6 +96,7 @@ function printPlan({ statements, destructive, apart }: Migration, broken: readon
     });
   const parts = [
     ...broken.map(brokenLine),
+    ...notes.map(noteLines),
     ...(statements.length === 0 ? ['-- nothing to do: the database matches the schema\n'] : []),
     ...printed(first),
     ...(apart.length === 0 ? [] : ['-- then, one after the other, while the tables are in use:\n']),
@@ -101,6 +113,10 @@ function brokenLine({ collection, field, rule, count, query }: BrokenRule): stri
       : `${count} ${count === 1 ? 'record' : 'records'} of \`${collection}\` ${count === 1 ? what.replace('break', 'breaks') : what}`;
   return `-- RULE: ${who}; nothing changes them, and their next update has to; ${query} finds them\n`;
 }
+
+/** No migration runs the statement: the table is not managed. */
+const noteLines = ({ text, sql }: OwnersNote): string =>
+  `-- OWNER: ${text}\n${sql === undefined ? '' : `--   its owner may run: ${sql};\n`}`;
 
 async function apply({ db, schema }: OpenDatabase, allowDestructive: boolean, io: Io): Promise<void> {
   const { statements } = await applyMigration(db, schema, {

@@ -147,7 +147,7 @@ export interface Violated {
 }
 
 /** `time_limit`: the statement took longer than its caller allows. */
-type StoreErrorKind = 'unique' | 'foreign_key' | 'check' | 'unavailable' | 'time_limit';
+type StoreErrorKind = 'unique' | 'exclusion' | 'foreign_key' | 'check' | 'raised' | 'unavailable' | 'time_limit';
 
 /** A constraint was violated, or the database cannot be reached: `to-store-error.ts` maps SQLSTATE. */
 export class StoreError extends Error {

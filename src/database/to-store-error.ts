@@ -8,20 +8,16 @@ const QUERY_CANCELED = '57014';
 const LOCK_NOT_AVAILABLE = '55P03';
 const KINDS: Readonly<Record<string, StoreError['kind']>> = {
   23505: 'unique',
-  // An exclusion.
-  '23P01': 'unique',
-  // Adopted tables only, which bylaw did not make.
+  '23P01': 'exclusion', // This one and the next two: rules of tables that other programs own.
   23514: 'check',
+  P0001: 'raised',
   23503: 'foreign_key',
   // PostgreSQL 18 reports `ON DELETE RESTRICT` with a separate code.
   23001: 'foreign_key',
   [QUERY_CANCELED]: 'unavailable',
   [LOCK_NOT_AVAILABLE]: 'unavailable',
 };
-/**
- * Connection, authorization, no such database, resources, shutdown, system, read-only after a
- * failover, idle in transaction.
- */
+/** Connection, authorization, no such database, resources, shutdown, system, read-only after a failover, idle. */
 const UNAVAILABLE = /^(?:08|28|3D|53|57P|58|25006|25P03)/;
 /** Starting or stopping, too many connections. */
 const STARTING = /^(?:57P0[123]|53300)/;
@@ -105,6 +101,10 @@ export const isSchemaMoved = (error: unknown): boolean => /^(?:42703|42P01)$/.te
 
 /** A time limit cancelled the statement, or an operator did. */
 export const isQueryCanceled = (error: unknown): boolean => sqlState(error) === QUERY_CANCELED;
+
+/** In tables of other owners: a column does not hold a value (null, too long, out of range); a right is missing, or row security. */
+export const isUnheld = (error: unknown): boolean => /^(?:23502|2200[13])$/.test(sqlState(error) ?? '');
+export const isDenied = (error: unknown): boolean => sqlState(error) === '42501';
 
 export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === '22012';
 

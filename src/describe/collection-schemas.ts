@@ -115,6 +115,16 @@ export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
   return hasOne || uniqueColumns(collection).length > 0 ? ['unique_violation'] : [];
 }
 
+/** Exclusion constraints of a table that another program owns. */
+export const exclusionProblems = (scope: OperationScope): readonly ProblemCode[] =>
+  collectionIn(scope).managed ? [] : ['conflict'];
+
+/** Triggers of a table that another program owns can reject a delete. */
+export const triggerProblems = (scope: OperationScope): readonly ProblemCode[] => {
+  const { managed, showsErrors } = collectionIn(scope);
+  return managed && !showsErrors ? [] : ['validation_failed'];
+};
+
 /** Given if the rules do not fix the tenant of a list. */
 export const tenantProblems = (scope: OperationScope): readonly ProblemCode[] =>
   neededTenant(collectionIn(scope)) === undefined ? [] : ['filter_required'];
@@ -227,9 +237,9 @@ const ROLE_CHANGE: Json = closed(
   { description: 'Needs, for each role given or taken, a role of the caller that assigns it.', minProperties: 1 },
 );
 
-function fieldSchema(field: Field): Json {
+function fieldSchema(field: Field, hasValue = field.required): Json {
   const schema = FIELD_KINDS[field.type].jsonSchema(field) as Json;
-  return field.required ? schema : orNull(schema);
+  return hasValue ? schema : orNull(schema);
 }
 
 function orNull(schema: Json): Json {
@@ -240,7 +250,7 @@ function orNull(schema: Json): Json {
 function writableSchema(writable: Writable): Json {
   switch (writable.kind) {
     case 'field':
-      return fieldSchema(writable.field);
+      return fieldSchema(writable.field, writable.field.needed);
     case 'reference':
       return writable.nullable ? orNull(ID_SCHEMA) : ID_SCHEMA;
     case 'members':

@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
 import { present } from '../invariant.ts';
-import type { Collection, Schema } from '../schema/model/model.ts';
+import { type Collection, type Schema, takesWrite } from '../schema/model/model.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
 import { HEADERS, ID_SCHEMA, type Json, type Operation, type OperationScope, type RouteAnswer } from './operation.ts';
 import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';
@@ -126,8 +126,10 @@ const isGeneral = ({ path }: Operation): boolean => path.includes(':collection')
 const isOfNoCollection = (route: Operation): boolean =>
   !isGeneral(route) && !(typeof route.door === 'object' && route.door.collection !== undefined);
 
-function concernsCollection(route: Operation, { name, kind }: Collection): boolean {
+function concernsCollection(route: Operation, collection: Collection): boolean {
+  const { name, kind } = collection;
   if (typeof route.door !== 'object') return isGeneral(route);
+  if (!takesWrite(collection, route.door.action)) return false;
   if (route.door.collection !== undefined) return route.door.collection === name;
   return isGeneral(route) && (route.door.kind === undefined || route.door.kind === kind);
 }

@@ -126,7 +126,7 @@ function writableLine(writable: Writable, required: boolean): string {
   const name = `${writable.name}${required ? '' : '?'}`;
   switch (writable.kind) {
     case 'field':
-      return `${name}: ${valueType(writable.field)}${writable.field.required ? '' : ' | null'};`;
+      return `${name}: ${valueType(writable.field)}${writable.field.needed ? '' : ' | null'};`;
     case 'reference':
       return `${name}: Id${writable.nullable ? ' | null' : ''};`;
     case 'members':

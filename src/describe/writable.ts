@@ -33,7 +33,7 @@ export function writablesOf({ fields, relations }: Collection): readonly Writabl
         name: field.name,
         kind: 'field',
         field,
-        required: field.required && field.default === undefined,
+        required: field.needed && field.default === undefined,
       }),
     ),
     ...[...relations.values()].flatMap(writableRelation),
@@ -49,8 +49,8 @@ function writableRelation(relation: Relation): readonly Writable[] {
   switch (relation.kind) {
     case 'belongs_to': {
       if (relation.readOnly) return [];
-      const required = relation.required && relation.default === undefined;
-      return [{ name, kind: 'reference', relation, required, nullable: !relation.required }];
+      const required = relation.needed && relation.default === undefined;
+      return [{ name, kind: 'reference', relation, required, nullable: !relation.needed }];
     }
     case 'has_one':
       return [{ name, kind: 'reference', relation, required: false, nullable: true }];

@@ -16,7 +16,7 @@ import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
 import type { AccessContext, Prospect } from '../records/access-context.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../records/write/role-changes.ts';
-import type { Collection, Schema } from '../schema/model/model.ts';
+import { type Collection, type Schema, takesWrite } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 import { clientOf, credentialsOf, policyQueryOf, type QueryPair, queryOf } from './request.ts';
 import type { Door, Route } from './route.ts';
@@ -191,8 +191,10 @@ function noRouteProblem(collection: Collection | undefined, { candidates }: Matc
   });
 }
 
-/** Some routes serve collections of one kind only. */
+/** Some routes serve collections of one kind only, and some views take no writes. */
 function isOffered({ door }: Route, collection: Collection | undefined): boolean {
+  if (typeof door === 'object' && collection?.writes !== undefined && !takesWrite(collection, door.action))
+    return false;
   return typeof door !== 'object' || door.kind === undefined || door.kind === (collection?.kind ?? door.kind);
 }
 

@@ -10,7 +10,8 @@ import { type Database, type Session, StoreError, type Transaction } from '../da
 import { isLockTimeout } from '../database/to-store-error.ts';
 import { invariant, present } from '../invariant.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { ident, param, raw, type Sql, sql, text } from '../sql.ts';
+import { param, raw, type Sql, sql, tableIdent, text } from '../sql.ts';
+import { tableExists } from './catalog.ts';
 import { noteEnd, noteStart } from './history.ts';
 import {
   type MigrateOptions,
@@ -285,11 +286,9 @@ class MigrationRun {
   async #tablesNow(tx: Transaction): Promise<readonly string[]> {
     const wanted = [...tablesOf(this.#schema).keys()];
     if (this.#options.keepsExtra !== true) return wanted;
-    const owned = await tx.rows(sql`
-      SELECT name
-        FROM unnest(${param('text[]', await ownedTables(tx))}) AS o (name)
-       WHERE to_regclass(quote_ident(name)) IS NOT NULL`);
-    return [...new Set([...owned.map(([name]) => name!), ...wanted])];
+    const owned: string[] = [];
+    for (const name of await ownedTables(tx)) if (await tableExists(tx, name)) owned.push(name);
+    return [...new Set([...owned, ...wanted])];
   }
 }
 
@@ -311,7 +310,7 @@ async function changePage(tx: Transaction, { statement, table, after }: ChangedP
   const from = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
   const ids = await tx.rows(sql`
     SELECT id::text
-      FROM ${ident(table)}
+      FROM ${tableIdent(table)}
      WHERE ${from}
      ORDER BY id
      LIMIT ${raw(String(PAGE_ROWS))}`);

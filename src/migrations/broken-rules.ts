@@ -3,7 +3,8 @@ import { type Database, StoreError } from '../database/contract.ts';
 import { isNumeric } from '../policy/scalar-types.ts';
 import { FIELD_KINDS, SCALAR_TYPES } from '../schema/fields/index.ts';
 import type { Collection, Field, Schema } from '../schema/model/model.ts';
-import { ident, join, raw, type Sql, sql } from '../sql.ts';
+import { storedTables } from '../schema/model/stored-names.ts';
+import { ident, join, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import { type ActualTable, readCatalog } from './catalog.ts';
 import { renamedTables } from './renamed-tables.ts';
 import { tablesOf } from './tables.ts';
@@ -30,7 +31,7 @@ const COUNT_LIMIT_MS = 10_000;
 /** The rules that some row breaks. */
 export async function brokenRules(db: Database, schema: Schema): Promise<readonly BrokenRule[]> {
   const broken: BrokenRule[] = [];
-  const { actual, formerNames } = renamedTables(tablesOf(schema), await readCatalog(db));
+  const { actual, formerNames } = renamedTables(tablesOf(schema), await readCatalog(db, storedTables(schema)));
   for (const collection of schema.collections.values()) {
     const existing = actual.get(collection.table);
     if (existing === undefined) continue;
@@ -49,7 +50,7 @@ interface RuleCount {
 
 async function countIn(db: Database, { collection, table, rules }: RuleCount): Promise<readonly BrokenRule[]> {
   const counts = rules.map(({ isBroken }) => sql`count(*) FILTER (WHERE ${isBroken})`);
-  const statement = sql`SELECT ${join(counts, ', ')} FROM ${ident(table)}`;
+  const statement = sql`SELECT ${join(counts, ', ')} FROM ${tableIdent(table)}`;
   const cells = await db.rows(statement, { lane: 'slow', limitMs: COUNT_LIMIT_MS }).then(
     ([row]) => row?.map(Number),
     (error: unknown) => {
@@ -59,7 +60,7 @@ async function countIn(db: Database, { collection, table, rules }: RuleCount): P
   );
   return rules.flatMap(({ field, rule, isBroken }, i) => {
     const count = cells?.[i];
-    const query = `SELECT id FROM ${ident(table).text} WHERE ${isBroken.text}`;
+    const query = `SELECT id FROM ${tableIdent(table).text} WHERE ${isBroken.text}`;
     return count === 0 ? [] : [{ collection, field, rule, count, query }];
   });
 }

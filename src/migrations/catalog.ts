@@ -3,7 +3,7 @@ import { namedCells, readStrings } from '../database/cells.ts';
 import { isCitus } from '../database/citus.ts';
 import type { Cells, Queryable } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
-import { raw, type Sql, sql, text } from '../sql.ts';
+import { param, raw, regclassOf, type Sql, sql, tableIdent, text } from '../sql.ts';
 
 export interface ActualColumn {
   readonly type: string;
@@ -47,17 +47,35 @@ type ActualTenantLayout = { readonly kind: 'reference' } | { readonly kind: 'by'
 export const tenantColumnOf = (table: ActualTable | undefined): string | undefined =>
   table?.tenantLayout?.kind === 'by' ? table.tenantLayout.column : undefined;
 
-const COLUMNS = raw(`
-SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
-       coalesce(col_description(c.oid, a.attnum), '')
-  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
- WHERE c.relnamespace = current_schema()::regnamespace
-   AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-   AND a.attnum > 0 AND NOT a.attisdropped
- ORDER BY c.relname, a.attnum`);
+/**
+ * The tables of the current schema, and those of other schemas that are named: each has the name that the schema gives it.
+ * @param names of the schema's tables
+ */
+function namedTables(names: Iterable<string>): Sql {
+  const others = [...names].filter((name) => name.includes('.'));
+  const own = sql`
+    SELECT relname::text AS name, oid
+      FROM pg_class
+     WHERE relnamespace = current_schema()::regnamespace`;
+  if (others.length === 0) return sql`(${own})`;
+  const quoted = others.map((name) => tableIdent(name).text);
+  const named = sql`
+    SELECT name, to_regclass(quoted)::oid AS oid
+      FROM unnest(${param('text[]', others)}, ${param('text[]', quoted)}) AS o (name, quoted)
+     WHERE to_regclass(quoted) IS NOT NULL`;
+  return sql`(${named} UNION ALL ${own} AND oid NOT IN (SELECT oid FROM (${named}) AS other))`;
+}
 
-const CONSTRAINTS = raw(`
-SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
+const selectColumns = (tables: Sql): Sql => sql`
+SELECT t.name, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
+       coalesce(col_description(c.oid, a.attnum), '')
+  FROM ${tables} AS t JOIN pg_class c ON c.oid = t.oid JOIN pg_attribute a ON a.attrelid = c.oid
+ WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+   AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY t.name COLLATE "C", a.attnum`;
+
+const selectConstraints = (tables: Sql): Sql => sql`
+SELECT t.name, k.conname, k.contype, coalesce(f.name, k.confrelid::regclass::text), k.confdeltype,
        NOT k.condeferrable AND pg_get_constraintdef(k.oid) NOT LIKE 'UNIQUE NULLS NOT DISTINCT%', k.convalidated,
        (SELECT json_agg(a.attname ORDER BY u.place)::text
           FROM unnest(k.conkey) WITH ORDINALITY AS u (number, place)
@@ -66,9 +84,11 @@ SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
                                  ORDER BY r.conrelid::regclass::text, r.conname), '[]')::text
           FROM pg_constraint r
          WHERE r.contype = 'f' AND r.conparentid = 0 AND k.contype IN ('p', 'u') AND r.conindid = k.conindid)
-  FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid LEFT JOIN pg_class f ON f.oid = k.confrelid
- WHERE c.relnamespace = current_schema()::regnamespace
-   AND k.conparentid = 0
+  FROM pg_constraint k
+  JOIN ${tables} AS t ON t.oid = k.conrelid
+  JOIN pg_class c ON c.oid = k.conrelid
+  LEFT JOIN ${tables} AS f ON f.oid = k.confrelid
+ WHERE k.conparentid = 0
    AND (k.contype IN ('p', 'u', 'f')
         OR k.contype = 'c' AND k.conname LIKE '%\\_required' AND EXISTS (
              SELECT 1
@@ -76,16 +96,16 @@ SELECT c.relname, k.conname, k.contype, f.relname, k.confdeltype,
               WHERE a.attrelid = c.oid AND k.conkey = ARRAY[a.attnum]
                 AND pg_get_constraintdef(k.oid) IN (format('CHECK ((%I IS NOT NULL))', a.attname),
                                                     format('CHECK ((%I IS NOT NULL)) NOT VALID', a.attname))))
- ORDER BY c.relname, k.conname`);
+ ORDER BY t.name COLLATE "C", k.conname`;
 
-const INDEXES = raw(`
-SELECT c.relname, i.relname, x.indisunique, x.indisvalid,
+const selectIndexes = (tables: Sql): Sql => sql`
+SELECT t.name, i.relname, x.indisunique, x.indisvalid,
        (SELECT json_agg(pg_get_indexdef(x.indexrelid, n, true) ORDER BY n)::text
           FROM generate_series(1, x.indnkeyatts) AS n)
-  FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
- WHERE c.relnamespace = current_schema()::regnamespace AND x.indpred IS NULL
+  FROM pg_index x JOIN ${tables} AS t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
+ WHERE x.indpred IS NULL
    AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u', 'x'))
- ORDER BY c.relname, i.relname`);
+ ORDER BY t.name COLLATE "C", i.relname`;
 
 /** Our partitions have names that no collection can have. */
 const PARTITIONED = raw(`
@@ -121,7 +141,7 @@ const ON_DELETE_OF_CODE: Readonly<Record<string, string>> = {
 const COLUMN_CELLS = ['table', 'name', 'type', 'required', 'hasDefault', 'comment'] as const;
 
 export async function tableExists(db: Queryable, name: string): Promise<boolean> {
-  const [row] = await db.rows(sql`SELECT to_regclass(quote_ident(${text(name)})) IS NOT NULL`);
+  const [row] = await db.rows(sql`SELECT ${regclassOf(name)} IS NOT NULL`);
   return row?.[0] === 't';
 }
 
@@ -129,15 +149,17 @@ export async function columnExists(db: Queryable, table: string, column: string)
   const rows = await db.rows(sql`
     SELECT 1
       FROM pg_attribute
-     WHERE attrelid = to_regclass(quote_ident(${text(table)}))
+     WHERE attrelid = ${regclassOf(table)}
        AND attname = ${text(column)}
        AND NOT attisdropped`);
   return rows.length > 0;
 }
 
-export async function readCatalog(db: Queryable): Promise<Map<string, ActualTable>> {
+/** @param names of the schema's tables: those of other schemas are found by them */
+export async function readCatalog(db: Queryable, names: Iterable<string> = []): Promise<Map<string, ActualTable>> {
   const tables = new Map<string, ActualTable>();
-  for (const cells of await db.rows(COLUMNS)) {
+  const named = namedTables(names);
+  for (const cells of await db.rows(selectColumns(named))) {
     const { table, name, type, required, hasDefault, comment } = namedCells(cells, ...COLUMN_CELLS);
     const entry = tables.get(table) ?? { name: table, columns: new Map(), constraints: [], indexes: [] };
     tables.set(table, entry);
@@ -148,8 +170,8 @@ export async function readCatalog(db: Queryable): Promise<Map<string, ActualTabl
       ...(comment !== '' && { comment }),
     });
   }
-  const constraints = await group(db, CONSTRAINTS, constraintOf);
-  const indexes = await group(db, INDEXES, (cells) => {
+  const constraints = await group(db, selectConstraints(named), constraintOf);
+  const indexes = await group(db, selectIndexes(named), (cells) => {
     const { name, isUnique, isValid, columns } = namedCells(cells, 'name', 'isUnique', 'isValid', 'columns');
     return {
       name,

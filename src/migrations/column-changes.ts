@@ -2,7 +2,7 @@
 import { isFoldedCopy } from '../policy/fold.ts';
 import { digitsOf } from '../schema/fields/decimal.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
-import { empty, ident, raw, type Sql, sql } from '../sql.ts';
+import { empty, ident, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import type { ActualColumn } from './catalog.ts';
 import { requireOnline } from './online-ddl.ts';
 import { COPYING_MARK, commentOn } from './search-columns.ts';
@@ -191,7 +191,7 @@ export class ColumnChanges {
     const value = valueOfExisting(column);
     const isBlocked = hasNulls && (value === undefined || (await this.#isTaken(column, value)));
     if (isBlocked) return [{ sql: statement, destructive: why, isImpossible: true }];
-    const table = ident(this.#t.table.name);
+    const table = tableIdent(this.#t.table.name);
     const name = ident(column.name);
     const fill =
       hasNulls && value !== undefined ? sql`UPDATE ${table} SET ${name} = ${value} WHERE ${name} IS NULL` : undefined;

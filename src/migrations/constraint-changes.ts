@@ -1,6 +1,6 @@
 /** The steps from the constraints and indexes of an existing table to those of the schema. */
 import { constraintName } from '../schema/model/stored-names.ts';
-import { empty, ident, raw, type Sql, sql } from '../sql.ts';
+import { empty, ident, identBeside, raw, type Sql, sql } from '../sql.ts';
 import { type ActualConstraint, type ActualIndex, tenantColumnOf } from './catalog.ts';
 import { addForeignKey, addUnique, createIndex } from './ddl.ts';
 import {
@@ -79,7 +79,12 @@ export class ConstraintChanges {
 
   async #build(columns: readonly string[], create: (isOnline: boolean) => Sql): Promise<readonly Step[]> {
     const isOnline = await this.#t.isOnline();
-    return buildIndex(create(isOnline), this.#leftover(constraintName(this.#name, columns, 'idx')), isOnline);
+    const left = this.#leftover(constraintName(this.#name, columns, 'idx'))?.name;
+    return buildIndex(
+      create(isOnline),
+      left === undefined ? undefined : dropIndex(this.#name, left, isOnline),
+      isOnline,
+    );
   }
 
   #dropConstraints(isOnline: boolean): Step[] {
@@ -138,7 +143,7 @@ export class ConstraintChanges {
       if (isUnique && name === uniqueName(actual.name, columns, 'newkey')) return !building.has(name);
       return !isValid && isOurs(index) && !uniques.has(name) && !this.#wantsIndex(name);
     };
-    return actual.indexes.filter(isGone).map(({ name }) => ({ sql: dropIndex(name, false) }));
+    return actual.indexes.filter(isGone).map(({ name }) => ({ sql: dropIndex(this.#name, name, false) }));
   }
 
   #wantsIndex(name: string): boolean {
@@ -193,7 +198,9 @@ export class ConstraintChanges {
     return [...this.#t.table.indexes, ...searched].flatMap((columns) => {
       const name = this.#indexOf(columns)?.name;
       const to = constraintName(this.#name, columns, 'idx');
-      return name === undefined || name === to ? [] : [{ sql: sql`ALTER INDEX ${ident(name)} RENAME TO ${ident(to)}` }];
+      return name === undefined || name === to
+        ? []
+        : [{ sql: sql`ALTER INDEX ${identBeside(this.#name, name)} RENAME TO ${ident(to)}` }];
     });
   }
 
@@ -283,7 +290,7 @@ export class ConstraintChanges {
     const left = this.#t.actual.indexes.filter(
       ({ name, isValid }) => name !== built && (name === names[1] || (name === names[0] && !isValid)),
     );
-    const drops = left.map(({ name }) => ({ sql: dropIndex(name, false) }));
+    const drops = left.map(({ name }) => ({ sql: dropIndex(this.#name, name, false) }));
     if (built !== undefined) return [...drops, { sql: attachUnique(this.#name, columns, { index: built, replaces }) }];
     if (await this.#t.hasDuplicates(columns)) return [{ sql: statement, destructive: why, isImpossible: true }];
     const index = names[replaces.length === 0 ? 0 : 1];

@@ -3,7 +3,7 @@
  * may fail on it.
  */
 import type { Queryable } from '../database/contract.ts';
-import { ident, raw, type Sql, sql } from '../sql.ts';
+import { ident, param, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import { type ActualTable, tenantColumnOf } from './catalog.ts';
 import { ColumnChanges } from './column-changes.ts';
 import { ConstraintChanges } from './constraint-changes.ts';
@@ -45,8 +45,27 @@ export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
     else if (needsMove(existing, table)) await plan.move(table, existing);
     else await plan.change(table, existing);
   }
-  const all = [...plan.steps, ...dropTables({ ...input, actual: plan.actual }), ...plan.after, ...plan.search.steps];
+  const schemas = await missingSchemas(db, wanted);
+  const all = [
+    ...schemas,
+    ...plan.steps,
+    ...dropTables({ ...input, actual: plan.actual }),
+    ...plan.after,
+    ...plan.search.steps,
+  ];
   return keepsExtra ? all.filter(({ isExtra }) => isExtra !== true) : all;
+}
+
+/** The schemas of tables that have one of their own. */
+async function missingSchemas(db: Queryable, wanted: PlanInput['wanted']): Promise<readonly Step[]> {
+  const qualified = [...wanted.keys()].filter((name) => name.includes('.'));
+  const names = [...new Set(qualified.map((name) => name.slice(0, name.indexOf('.'))))];
+  if (names.length === 0) return [];
+  const missing = await db.rows(sql`
+    SELECT name
+      FROM unnest(${param('text[]', names)}) AS name
+     WHERE NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = name)`);
+  return missing.map(([name]) => ({ sql: sql`CREATE SCHEMA ${ident(name!)}` }));
 }
 
 class TablePlan {
@@ -188,7 +207,7 @@ function dropTables({ owned, wanted, actual }: Pick<PlanInput, 'owned' | 'wanted
   return gone.map((table) => {
     const hint = hintOfRename(table, wanted, actual);
     return {
-      sql: sql`DROP TABLE ${ident(table.name)} CASCADE`,
+      sql: sql`DROP TABLE ${tableIdent(table.name)} CASCADE`,
       destructive: `the schema no longer has the table "${table.name}"; its rows would be lost${hint}`,
       values: { table: table.name },
       // If it were kept, it could not be renamed once the new table exists.

@@ -2,6 +2,7 @@
 import { isCitus } from '../database/citus.ts';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
+import { storedTables, unmanagedTables } from '../schema/model/stored-names.ts';
 import { raw, type Sql } from '../sql.ts';
 import { columnExists, readCatalog, tableExists } from './catalog.ts';
 import { planSteps } from './diff.ts';
@@ -10,8 +11,10 @@ import { extraOf } from './readiness.ts';
 import { renamedTables } from './renamed-tables.ts';
 import { ownedTables, SCHEMA_RECORD_TABLE } from './schema-record.ts';
 import type { Step } from './step.ts';
-import { tablesOf } from './tables.ts';
+import { type ForeignKey, type Table, tablesOf } from './tables.ts';
 import { assertCitusFits } from './tenant-tables.ts';
+import { findDifferences, type OwnersNote, UnservableTables } from './unmanaged/differences.ts';
+import { type OwnersTable, readOwnersTables } from './unmanaged/owners-tables.ts';
 
 export interface Migration {
   /** The steps are in the order of execution; empty if the database matches the schema. */
@@ -130,13 +133,34 @@ export interface MigrationPlan {
 
 export async function readPlan(db: Queryable, planning: Planning): Promise<MigrationPlan> {
   const { schema, keepsExtra } = planning;
-  const actual = await readCatalog(db);
-  const owned = actual.has('bylaw_schema') ? await ownedTables(db) : [];
-  const wanted = tablesOf(schema);
+  const actual = await readCatalog(db, storedTables(schema));
+  const made = actual.has('bylaw_schema') ? await ownedTables(db) : [];
+  const owned = made.filter((name) => !unmanagedTables(schema).has(name));
+  const owners = await readOwnersTables(db, [...unmanagedTables(schema)]);
+  const { errors } = findDifferences(schema, owners);
+  if (errors.length > 0) throw new UnservableTables(errors);
+  const wanted = withoutKeysToViews(tablesOf(schema), owners);
   const kept = keepsExtra === true ? extraOf(wanted, renamedTables(wanted, actual).actual, owned) : [];
   const isCluster = await isCitus(db);
   if (isCluster && hasTenants(schema)) await assertCitusFits(db);
   return { steps: await planSteps({ ...planning, db, wanted, actual, owned, isCluster }), kept };
+}
+
+/** No foreign key refers to a view. */
+function withoutKeysToViews(
+  tables: ReadonlyMap<string, Table>,
+  owners: ReadonlyMap<string, OwnersTable>,
+): ReadonlyMap<string, Table> {
+  if (owners.size === 0) return tables;
+  const isOfTable = ({ table }: ForeignKey): boolean => owners.get(table)?.isView !== true;
+  return new Map(
+    [...tables].map(([name, table]) => [name, { ...table, foreignKeys: table.foreignKeys.filter(isOfTable) }]),
+  );
+}
+
+/** Differences of tables that other programs own, with which they can be served. */
+export async function ownersNotes(db: Queryable, schema: Schema): Promise<readonly OwnersNote[]> {
+  return findDifferences(schema, await readOwnersTables(db, [...unmanagedTables(schema)])).notes;
 }
 
 /**

@@ -4,7 +4,7 @@
  * state that it finds.
  */
 import { constraintName } from '../schema/model/stored-names.ts';
-import { ident, join, raw, type Sql, sql } from '../sql.ts';
+import { ident, identBeside, join, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import type { ActualIndex } from './catalog.ts';
 import type { Step } from './step.ts';
 import type { TableDiff } from './table-diff.ts';
@@ -51,8 +51,8 @@ export function validate(t: TableDiff, constraint: string, why: string): Step {
 export function addForeignKeyNotValid(table: string, key: ForeignKey): Sql {
   const { own, references } = foreignColumns(key);
   const name = ident(constraintName(table, [key.column], 'fkey'));
-  const target = sql`${ident(key.table)} (${columnList(references)})`;
-  const add = sql`ALTER TABLE ${ident(table)} ADD CONSTRAINT ${name}`;
+  const target = sql`${tableIdent(key.table)} (${columnList(references)})`;
+  const add = sql`ALTER TABLE ${tableIdent(table)} ADD CONSTRAINT ${name}`;
   return sql`${add} FOREIGN KEY (${columnList(own)}) REFERENCES ${target} ON DELETE ${raw(key.onDelete)} NOT VALID`;
 }
 
@@ -66,7 +66,7 @@ interface AttachedIndex {
 export function attachUnique(table: string, columns: readonly string[], { index, replaces }: AttachedIndex): Sql {
   const add = sql`ADD CONSTRAINT ${ident(uniqueName(table, columns))} UNIQUE USING INDEX ${ident(index)}`;
   const changes = [...replaces.map((former) => sql`DROP CONSTRAINT ${ident(former)}`), add];
-  return sql`ALTER TABLE ${ident(table)} ${join(changes, ', ')}`;
+  return sql`ALTER TABLE ${tableIdent(table)} ${join(changes, ', ')}`;
 }
 
 export interface UniqueColumns extends AttachedIndex {
@@ -79,9 +79,9 @@ export interface UniqueColumns extends AttachedIndex {
 
 export function uniqueOnline(t: TableDiff, { columns, why, left, ...attached }: UniqueColumns): readonly Step[] {
   const { name } = t.table;
-  const drop = (index: string): Step => ({ sql: dropIndex(index, true), apart: 'statement' });
+  const drop = (index: string): Step => ({ sql: dropIndex(name, index, true), apart: 'statement' });
   const { index } = attached;
-  const build = sql`CREATE UNIQUE INDEX CONCURRENTLY ${ident(index)} ON ${ident(name)} (${columnList(columns)})`;
+  const build = sql`CREATE UNIQUE INDEX CONCURRENTLY ${ident(index)} ON ${tableIdent(name)} (${columnList(columns)})`;
   return [
     ...left.map((one) => drop(one.name)),
     { sql: build, apart: 'statement', onBrokenRow: { why, undo: drop(index) } },
@@ -91,14 +91,14 @@ export function uniqueOnline(t: TableDiff, { columns, why, left, ...attached }: 
 
 export function createIndexConcurrently(table: string, columns: readonly string[]): Sql {
   const index = ident(constraintName(table, columns, 'idx'));
-  return sql`CREATE INDEX CONCURRENTLY ${index} ON ${ident(table)} (${columnList(columns)})`;
+  return sql`CREATE INDEX CONCURRENTLY ${index} ON ${tableIdent(table)} (${columnList(columns)})`;
 }
 
-export const dropIndex = (index: string, isOnline: boolean): Sql =>
-  isOnline ? sql`DROP INDEX CONCURRENTLY ${ident(index)}` : sql`DROP INDEX ${ident(index)}`;
+export const dropIndex = (table: string, index: string, isOnline: boolean): Sql =>
+  sql`DROP INDEX ${raw(isOnline ? 'CONCURRENTLY ' : '')}${identBeside(table, index)}`;
 
-/** @param left the index of an interrupted migration, which is dropped first */
-export function buildIndex(build: Sql, left: ActualIndex | undefined, isOnline: boolean): readonly Step[] {
+/** @param drop removes the index of an interrupted migration */
+export function buildIndex(build: Sql, drop: Sql | undefined, isOnline: boolean): readonly Step[] {
   const apart = isOnline ? ({ apart: 'statement' } as const) : {};
-  return [...(left === undefined ? [] : [{ sql: dropIndex(left.name, isOnline), ...apart }]), { sql: build, ...apart }];
+  return [...(drop === undefined ? [] : [{ sql: drop, ...apart }]), { sql: build, ...apart }];
 }

@@ -4,6 +4,7 @@
  */
 import type { Queryable } from '../database/contract.ts';
 import type { Schema } from '../schema/model/model.ts';
+import { storedTables } from '../schema/model/stored-names.ts';
 import { raw } from '../sql.ts';
 import { type ActualColumn, type ActualTable, readCatalog, tableExists } from './catalog.ts';
 import { fingerprintOf, isPending } from './schema-record.ts';
@@ -26,7 +27,7 @@ export async function hasAllOf(db: Queryable, schema: Schema): Promise<boolean> 
   if (fingerprint === fingerprintOf(schema)) return true;
   const last = lastReadiness.get(schema);
   if (last?.fingerprint === fingerprint) return last.isServed;
-  const [tables, actual] = [tablesOf(schema), await readCatalog(db)];
+  const [tables, actual] = [tablesOf(schema), await readCatalog(db, storedTables(schema))];
   // After a migration has ended, only another version can have dropped a unique constraint: this one
   // can serve without it.
   const isWhole = !isPending(fingerprint) || !lacksUnique(tables, actual);

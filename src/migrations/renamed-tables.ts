@@ -1,5 +1,5 @@
 /** Tables that have another name in the schema than in the database. */
-import { ident, sql } from '../sql.ts';
+import { ident, sql, tableIdent } from '../sql.ts';
 import type { ActualTable } from './catalog.ts';
 import type { Step } from './step.ts';
 import type { Table } from './tables.ts';
@@ -30,7 +30,7 @@ export function renamedTables(wanted: ReadonlyMap<string, Table>, actual: Readon
     actual: new Map(renamed),
     formerNames: new Map([...names].map(([former, name]) => [name, former])),
     steps: [...names].flatMap(([former, name]) => [
-      { sql: sql`ALTER TABLE ${ident(former)} RENAME TO ${ident(name)}` },
+      { sql: sql`ALTER TABLE ${tableIdent(former)} RENAME TO ${ident(name)}` },
       ...(actual.get(former)?.tenantLayout?.kind === 'by' ? renamedPartitions(former, name) : []),
     ]),
   };

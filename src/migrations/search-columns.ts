@@ -2,7 +2,7 @@
 import type { Queryable } from '../database/contract.ts';
 import { fold } from '../policy/fold.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
-import { ident, param, raw, type Sql, sql } from '../sql.ts';
+import { ident, param, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import { stringLiteral } from './tables.ts';
 
 /** A column, and the new column that holds its folded copies. */
@@ -22,7 +22,7 @@ export const COPYING_MARK = 'bylaw: its copies are being made';
 /** Without a text, the comment is removed. */
 export function commentOn(table: string, column: string, comment: string | undefined): Sql {
   const quoted = comment === undefined ? raw('NULL') : stringLiteral(comment);
-  return sql`COMMENT ON COLUMN ${ident(table, column)} IS ${quoted}`;
+  return sql`COMMENT ON COLUMN ${tableIdent(table)}.${ident(column)} IS ${quoted}`;
 }
 
 /**
@@ -35,7 +35,7 @@ export async function copyPage(
   after: string | undefined,
 ): Promise<string | undefined> {
   const { isRepeated = false } = copy;
-  const [name, from, to] = [ident(copy.table), ident(copy.from), ident(copy.to)];
+  const [name, from, to] = [tableIdent(copy.table), ident(copy.from), ident(copy.to)];
   const start = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
   // Locked: the copy of a value that changes in the meantime would be stale.
   const rows = await tx.rows(sql`
@@ -95,5 +95,5 @@ export function createTrigramIndex(table: string, column: string, { schema, isOn
   const operators = schema === undefined ? raw('gin_trgm_ops') : ident(schema, 'gin_trgm_ops');
   const create = raw(isOnline ? 'CREATE INDEX CONCURRENTLY' : 'CREATE INDEX');
   const index = ident(constraintName(table, [column], 'idx'));
-  return sql`${create} ${index} ON ${ident(table)} USING gin (${ident(column)} ${operators})`;
+  return sql`${create} ${index} ON ${tableIdent(table)} USING gin (${ident(column)} ${operators})`;
 }

@@ -1,6 +1,6 @@
 /** An existing table and the table that the schema wants, with questions to the existing rows. */
 import type { Queryable } from '../database/contract.ts';
-import { ident, join, raw, type Sql, sql, text } from '../sql.ts';
+import { ident, join, raw, regclassOf, type Sql, sql, tableIdent } from '../sql.ts';
 import type { ActualConstraint, ActualTable } from './catalog.ts';
 import { columnList, type Table } from './tables.ts';
 
@@ -53,7 +53,7 @@ export class TableDiff {
     this.table = table;
     this.storedTable = storedTable;
     this.actual = actual;
-    this.alter = sql`ALTER TABLE ${ident(table.name)}`;
+    this.alter = sql`ALTER TABLE ${tableIdent(table.name)}`;
     for (const { name, was } of table.columns) {
       if (was !== undefined && !actual.columns.has(name) && actual.columns.has(was)) this.#renamed.set(name, was);
     }
@@ -134,7 +134,7 @@ export class TableDiff {
   }
 
   get #from(): Sql {
-    return ident(this.actual.name);
+    return tableIdent(this.actual.name);
   }
 
   #readSize(): Promise<TableSize> {
@@ -159,6 +159,6 @@ async function readTableSize(db: Queryable, table: string, isOfCluster: boolean)
   const [row] = await db.rows(sql`
     SELECT ${size}(oid), relkind
       FROM pg_class
-     WHERE oid = to_regclass(quote_ident(${text(table)}))`);
+     WHERE oid = ${regclassOf(table)}`);
   return { bytes: Number(row?.[0] ?? 0), isPartitioned: row?.[1] === 'p' };
 }

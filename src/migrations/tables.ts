@@ -11,7 +11,7 @@ import type { TextForm } from '../schema/fields/kind.ts';
 import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../schema/model/model.ts';
 import { linkTableOf } from '../schema/model/names.ts';
-import { constraintName, VERSION_COLUMN } from '../schema/model/stored-names.ts';
+import { constraintName, storedTables, VERSION_COLUMN } from '../schema/model/stored-names.ts';
 import { ident, join, quotedText, raw, type Sql } from '../sql.ts';
 
 export interface Column {
@@ -62,10 +62,11 @@ export interface Table {
 
 const ON_DELETE = { cascade: 'CASCADE', restrict: 'RESTRICT', set_null: 'SET NULL' } as const;
 
+/** Without the tables that other programs own. */
 export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
   const tables = new Map<string, Table>();
   for (const collection of schema.collections.values())
-    tables.set(collection.table, collectionTable(collection, schema));
+    if (collection.managed) tables.set(collection.table, collectionTable(collection, schema));
   for (const collection of schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       if (relation.kind === 'many_to_many' && !tables.has(relation.linkTable)) {
@@ -81,7 +82,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
   const references = belongsTosOf(collection);
   return {
     name: collection.table,
-    ...formerTable(collection),
+    ...formerTable(collection, schema),
     columns: [
       { name: 'id', type: 'uuid', required: true },
       ...systemColumns(collection),
@@ -141,9 +142,10 @@ function systemColumns(collection: Collection): readonly Column[] {
 }
 
 /** A table or a column gets the name that the file gives it now. */
-const formerTable = ({ name, table, was }: Collection): Pick<Table, 'was'> => {
-  const former = was ?? (table === name ? undefined : name);
-  return former === undefined ? {} : { was: [former] };
+const formerTable = ({ name, table, was }: Collection, schema: Schema): Pick<Table, 'was'> => {
+  // A rename does not move a table to another schema.
+  const former = table.includes('.') ? undefined : (was ?? (table === name ? undefined : name));
+  return former === undefined || storedTables(schema).has(former) ? {} : { was: [former] };
 };
 
 function formerColumn({ fields, relations }: Collection, member: Field | BelongsTo): string | undefined {
@@ -179,7 +181,7 @@ function referenceColumnOf(relation: BelongsTo, was: string | undefined): Column
   return {
     name: relation.column,
     type: 'uuid',
-    required: relation.required,
+    required: relation.needed,
     was,
   };
 }

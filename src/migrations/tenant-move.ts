@@ -5,7 +5,7 @@
  */
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
-import { ident, join, raw, type Sql, sql } from '../sql.ts';
+import { ident, join, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import type { ActualConstraint, ActualTable } from './catalog.ts';
 import { dropIndex } from './online-ddl.ts';
 import type { Step } from './step.ts';
@@ -52,15 +52,15 @@ export function moveRows({ actual, wanted, create, hasRows, undeclared }: TableM
   const statements = [
     ...(actual.tenantLayout?.kind === 'by' ? renamedPartitions(name, former).map((step) => step.sql) : []),
     // The new constraints and indexes have the same names.
-    ...keys.map((key) => sql`ALTER TABLE ${ident(former)} DROP CONSTRAINT ${ident(key.name)}`),
-    ...actual.indexes.map((index) => dropIndex(index.name, false)),
+    ...keys.map((key) => sql`ALTER TABLE ${tableIdent(former)} DROP CONSTRAINT ${ident(key.name)}`),
+    ...actual.indexes.map((index) => dropIndex(former, index.name, false)),
     ...create,
     copyRows(wanted, former),
     verifyCopy(name, former),
   ];
   const { blocking, lost } = undeclared;
   const first: Step = {
-    sql: sql`ALTER TABLE ${ident(name)} RENAME TO ${ident(former)}`,
+    sql: sql`ALTER TABLE ${tableIdent(name)} RENAME TO ${ident(former)}`,
     ...(hasRows && { rewrites: whyRewritten(wanted) }),
     ...(blocking.length > 0 && {
       destructive: `"${name}" has to be made anew, and cannot be dropped: ${blocking.join('; ')}`,
@@ -68,7 +68,7 @@ export function moveRows({ actual, wanted, create, hasRows, undeclared }: TableM
     }),
   };
   const last: Step = {
-    sql: sql`DROP TABLE ${ident(former)}`,
+    sql: sql`DROP TABLE ${tableIdent(former)}`,
     ...(lost.length > 0 && {
       destructive:
         `"${name}" is made anew, and no schema can declare what it would lose: ${lost.join(', ')}; ` +
@@ -88,21 +88,24 @@ function whyRewritten({ name, tenantLayout }: Table): string {
 
 function copyRows({ name, columns, foreignKeys }: Table, former: string): Sql {
   const names = columnList(columns.map((column) => column.name));
-  const insert = sql`INSERT INTO ${ident(name)} (${names})`;
+  const insert = sql`INSERT INTO ${tableIdent(name)} (${names})`;
   const [source] = foreignKeys;
   const isLinkTable = columns.some((column) => column.name === LINK_TENANT_COLUMN);
-  if (!isLinkTable || source?.tenant === undefined) return sql`${insert} SELECT ${names} FROM ${ident(former)}`;
+  if (!isLinkTable || source?.tenant === undefined) return sql`${insert} SELECT ${names} FROM ${tableIdent(former)}`;
   const { references } = source.tenant;
   const values = columns.map((column) =>
     column.name === LINK_TENANT_COLUMN ? sql`s.${ident(references)}` : sql`f.${ident(column.name)}`,
   );
-  const from = sql`${ident(former)} AS f JOIN ${ident(source.table)} AS s ON s.id = f.${ident(source.column)}`;
+  const from = sql`${tableIdent(former)} AS f JOIN ${tableIdent(source.table)} AS s ON s.id = f.${ident(source.column)}`;
   return sql`${insert} SELECT ${join(values, ', ')} FROM ${from}`;
 }
 
 /** Fails the transaction if rows are missing. */
 function verifyCopy(name: string, former: string): Sql {
-  const [copied, stored] = [name, former].map((table) => sql`(SELECT count(*) FROM ${ident(table)})`) as [Sql, Sql];
+  const [copied, stored] = [name, former].map((table) => sql`(SELECT count(*) FROM ${tableIdent(table)})`) as [
+    Sql,
+    Sql,
+  ];
   const raise = raw(`RAISE EXCEPTION 'not every row of ${name} was copied'`);
   return sql`DO $verify$ BEGIN IF ${copied} <> ${stored} THEN ${raise}; END IF; END $verify$`;
 }
@@ -127,7 +130,7 @@ export function foreignKeysOfMoved(
 /** @param wanted the table that has the key */
 export function dropForeignKey({ table, constraint }: ForeignKeyOfTable, wanted: Table | undefined): Step {
   const { name, columns, table: target = '' } = constraint;
-  const drop = sql`ALTER TABLE ${ident(table)} DROP CONSTRAINT ${ident(name)}`;
+  const drop = sql`ALTER TABLE ${tableIdent(table)} DROP CONSTRAINT ${ident(name)}`;
   const column = columns.slice(-1);
   const names = [table, ...(wanted?.was ?? [])].map((one) => constraintName(one, column, 'fkey'));
   const isAddedAgain = wanted?.foreignKeys.some((key) => key.table === target && column.includes(key.column)) === true;

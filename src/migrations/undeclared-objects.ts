@@ -4,7 +4,7 @@
  */
 import type { Queryable } from '../database/contract.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
-import { ident, type Sql, sql, text } from '../sql.ts';
+import { ident, regclassOf, type Sql, sql, text } from '../sql.ts';
 import type { ActualTable } from './catalog.ts';
 import { COPYING_MARK } from './search-columns.ts';
 import { sameColumns } from './table-diff.ts';
@@ -28,7 +28,7 @@ export interface UndeclaredObjects {
 /** Their kind, their name, and their table if that is another one. */
 const selectObjects = (table: string): Sql => sql`
 SELECT * FROM (
-WITH t AS (SELECT * FROM pg_class WHERE oid = to_regclass(quote_ident(${text(table)})))
+WITH t AS (SELECT * FROM pg_class WHERE oid = ${regclassOf(table)})
 SELECT 'constraint', k.conname::text, ''
   FROM pg_constraint k JOIN t ON k.conrelid = t.oid
  WHERE k.contype IN ('c', 'x', 'u')

@@ -74,6 +74,8 @@ export interface CatalogField {
   /** The bound of a string's length in code points; else of the value, a datetime in canonical text. */
   readonly min?: number | string;
   readonly max?: number | string;
+  /** The column may be of an enum type, which compares with no string: it is read as text. */
+  readonly isCast?: true;
   /** A decimal: its digits, and those after the point. */
   readonly precision?: number;
   readonly scale?: number;

@@ -30,14 +30,18 @@ export class CapabilityColumns {
   readonly width = 3;
   readonly #update: Prospect;
   readonly #remove: Permit;
+  readonly #writes: Required<Collection>['writes'];
 
   constructor(access: AccessContext) {
+    this.#writes = access.collection.writes ?? EVERY_WRITE;
     this.#update = access.prospect(access.collection.access.update);
     this.#remove = access.permit(access.collection.name, 'delete');
   }
 
   of(alias: string): Sql {
-    return join([prospectColumns(this.#update, alias), sql`(${this.#remove.where(alias)})`], ', ');
+    const update = this.#writes.update ? prospectColumns(this.#update, alias) : raw('FALSE, FALSE');
+    const remove = this.#writes.delete ? this.#remove.where(alias) : raw('FALSE');
+    return join([update, sql`(${remove})`], ', ');
   }
 
   /** @param from the place of the first cell */
@@ -45,6 +49,8 @@ export class CapabilityColumns {
     return { update: capabilityAt(cells, from), delete: cells[from + 2] === 't' };
   }
 }
+
+const EVERY_WRITE = { create: true, update: true, delete: true };
 
 const prospectColumns = ({ certain, possible }: Prospect, alias: string): Sql =>
   sql`(${certain.where(alias)}), (${possible.where(alias)})`;

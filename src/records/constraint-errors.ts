@@ -1,7 +1,8 @@
 /** Translates constraint errors of the database into refusals that name members of the body. */
 import { StoreError, type Violated } from '../database/contract.ts';
+import { isDenied, isUnheld } from '../database/to-store-error.ts';
 import type { ErrorDetail } from '../problem.ts';
-import { invalid, Refusal, type RefusalCode } from '../refusal.ts';
+import { forbidden, invalid, Refusal, type RefusalCode } from '../refusal.ts';
 import type { Collection, Field, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { type Place, param, type Sql, sql, uuid } from '../sql.ts';
@@ -58,17 +59,43 @@ export function readableReferences(reading: Requested, references: readonly Refe
 
 /** The refusal for a violated constraint; any other error unchanged. */
 export function toRefusal(error: unknown, collection: Collection): unknown {
-  if (!(error instanceof StoreError)) return error;
+  if (!(error instanceof StoreError)) return ownersRefusal(error, collection);
   if (error.kind === 'unique') return uniqueViolation(collection, error.violated);
+  if (error.kind === 'exclusion') return exclusion(collection, error.violated);
   if (error.kind === 'foreign_key') return lostReference(collection, error.violated);
   if (error.kind === 'check') return checkViolation(collection, error.violated);
-  return error;
+  return ownersRefusal(error, collection);
+}
+
+/** The refusal for an error that a table's owner causes: a trigger raises, or a column or a right is missing. */
+export function ownersRefusal(error: unknown, collection: Collection): unknown {
+  if (error instanceof StoreError && error.kind === 'raised') return raised(collection, error.cause);
+  if (collection.managed || !(error instanceof Error)) return error;
+  if (isDenied(error)) return forbidden();
+  return isUnheld(error) ? unheld(collection, error) : error;
+}
+
+/** A trigger may name other records in its message, so its owner decides who reads it. */
+function raised({ showsErrors }: Collection, cause: unknown): Refusal {
+  const detail = showsErrors && cause instanceof Error ? cause.message : 'a rule of the database rejected the record';
+  return invalid([{ pointer: '/data', code: 'rejected', detail }]);
+}
+
+/** PostgreSQL names only the column of a value that is missing. */
+function unheld(collection: Collection, error: Error & { readonly column?: string }): Refusal {
+  const name = memberOfColumn(collection, error.column);
+  if (name === undefined)
+    return invalid([
+      { pointer: '/data', code: 'unstorable', detail: 'a column of the database does not hold a value' },
+    ]);
+  return invalid([{ pointer: `/data/${name}`, code: 'required', detail: `\`${name}\` must have a value` }]);
 }
 
 /** Another record has a value that must be unique. */
-export const isTaken = (error: unknown): boolean => error instanceof StoreError && error.kind === 'unique';
+export const isTaken = (error: unknown): boolean =>
+  error instanceof StoreError && (error.kind === 'unique' || error.kind === 'exclusion');
 
-const BY_PRECEDENCE: readonly RefusalCode[] = ['validation_failed', 'changed', 'unique_violation'];
+const BY_PRECEDENCE: readonly RefusalCode[] = ['validation_failed', 'changed', 'unique_violation', 'conflict'];
 
 /**
  * The error to report of deferred errors: those of a write that the rules of its record allow. They
@@ -84,6 +111,20 @@ function uniqueViolation(collection: Collection, violated: Violated | undefined)
     name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
   const place = name === undefined ? {} : { pointer: `/data/${name}` };
   return new Refusal('unique_violation', detail, [{ ...place, code: 'unique_violation', detail }]);
+}
+
+/** Another record excludes this one: the values of these members, together, overlap with its own. */
+function exclusion(collection: Collection, violated: Violated | undefined): Refusal {
+  const detail = `another record excludes this one, by the constraint \`${violated?.constraint}\` of the database`;
+  // An element may be an expression of columns.
+  const words = new Set(violated?.columns.flatMap((element) => [element, ...element.split(/[^\p{L}\p{N}_$]+/u)]));
+  const names = Array.from(words, (word) => memberOfColumn(collection, word)).filter((name) => name !== undefined);
+  const places = names.length === 0 ? ['/data'] : names.map((name) => `/data/${name}`);
+  return new Refusal(
+    'conflict',
+    detail,
+    places.map((pointer) => ({ pointer, code: 'conflict', detail })),
+  );
 }
 
 /** The related record went while the write was under way. */
@@ -113,9 +154,11 @@ function violatedMember(collection: Collection, violated: Violated | undefined, 
     )
     .filter(({ constraint }) => violated.constraint.startsWith(constraint))
     .toSorted((a, b) => b.constraint.length - a.constraint.length)[0];
-  const column = violated.columns.at(-1);
-  return named?.name ?? members.find((member) => 'column' in member && member.column === column)?.name;
+  return named?.name ?? memberOfColumn(collection, violated.columns.at(-1));
 }
+
+const memberOfColumn = ({ fields, relations }: Collection, column: string | undefined): string | undefined =>
+  [...fields.values(), ...relations.values()].find((member) => 'column' in member && member.column === column)?.name;
 
 /** PostgreSQL names a CHECK of one column like ours. */
 type Suffix = 'key' | 'fkey' | 'check';

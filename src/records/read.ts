@@ -32,7 +32,7 @@ export async function read(store: Store, caller: AccessContext, { id, relations 
   const { name: collection } = access.collection;
   const view = new RecordView(store, access, { collection, tenant: reading.tenant });
   const [cells] = await reading.q.rows(sql`
-    SELECT ${versionColumn('t')}, ${view.columns('t')}
+    SELECT ${versionColumn(access.collection, 't')}, ${view.columns('t')}
       FROM ${scopeOf(reading)
         .from(collection, 't')
         .where(sql`t.id = ${uuid(id)}`, readable(access, collection, 't'))}`);
@@ -56,7 +56,7 @@ async function answerOf(reading: Reading, shown: ShownRecord, given?: ReadBudget
   const { name: collection } = access.collection;
   const versions = await store.versions(q);
   const [count, id] = cells;
-  const version = versions.of({ collection, id: id!, count: count! });
+  const version = versions.of({ collection, id: id!, count: count ?? view.json(cells, VERSION_WIDTH) });
   if (relations.length === 0) return { json: view.json(cells, VERSION_WIDTH), version };
   const expanded = { collection, rows: [cells], from: VERSION_WIDTH, expands: expandsOf(relations) };
   const budget = given ?? writeBudget(reading);

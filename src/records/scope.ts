@@ -8,10 +8,11 @@ import { BoundedMap } from '../bounded-map.ts';
 import { invariant, present } from '../invariant.ts';
 import { memoizedBy } from '../memoized.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
+import { rowsOf } from '../policy/stored-rows.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
-import { empty, ident, join, type Place, raw, type Sql, sql, uuid } from '../sql.ts';
+import { empty, ident, join, type Place, raw, type Sql, sql, tableIdent, uuid } from '../sql.ts';
 import { type AccessContext, accessIn, type Reading, readable } from './access-context.ts';
 
 /** No record is of this tenant. */
@@ -64,14 +65,20 @@ export class Scope {
   }
 
   #from(collection: string, alias: string): ScopedRows {
-    const { table, tenantLayout } = this.#schema.collections.get(collection)!;
-    return this.#rows(table, alias, tenantKeyOf({ tenantLayout })?.column);
+    const known = this.#schema.collections.get(collection)!;
+    return this.#rows(rowsOf(known), alias, tenantKeyOf(known)?.column);
+  }
+
+  /** The stored rows of a collection, for a statement that changes them. */
+  stored(collection: string, alias: string): ScopedRows {
+    const known = this.#schema.collections.get(collection)!;
+    return this.#rows(tableIdent(known.table), alias, tenantKeyOf(known)?.column);
   }
 
   /** The links of records of `owner`, the collection that has the relation. */
   links({ linkTable }: ManyToMany, owner: string, alias: string): ScopedRows {
     const key = tenantKeyOf(this.#schema.collections.get(owner)!);
-    return this.#rows(linkTable, alias, key && LINK_TENANT_COLUMN);
+    return this.#rows(ident(linkTable), alias, key && LINK_TENANT_COLUMN);
   }
 
   /** The condition of a subquery named `alias` that gives rows of the collection. */
@@ -82,7 +89,7 @@ export class Scope {
 
   /** The target of an INSERT, whose values include the tenant. */
   into(collection: string, alias: string): Sql {
-    return sql`${ident(this.#schema.collections.get(collection)!.table)} AS ${ident(alias)}`;
+    return sql`${tableIdent(this.#schema.collections.get(collection)!.table)} AS ${ident(alias)}`;
   }
 
   /** The text that follows INSERT INTO: `"documents__tags" (…) SELECT …`, a link from `source` to `target`. */
@@ -114,8 +121,8 @@ export class Scope {
   }
 
   /** @param column of the tenant; undefined: the rows have none */
-  #rows(table: string, alias: string, column: string | undefined): ScopedRows {
-    const rows = sql`${ident(table)} AS ${ident(alias)}`;
+  #rows(table: Sql, alias: string, column: string | undefined): ScopedRows {
+    const rows = sql`${table} AS ${ident(alias)}`;
     if (column === undefined) return new ScopedRows(rows, [], this);
     const tenant = ident(alias, column);
     if (this.#tenant === undefined)

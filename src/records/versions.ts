@@ -5,11 +5,13 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { namedCells } from '../database/cells.ts';
 import type { Queryable } from '../database/contract.ts';
+import type { Collection } from '../schema/model/model.ts';
 import { VERSION_COLUMN } from '../schema/model/stored-names.ts';
 import { ident, raw, type Sql } from '../sql.ts';
 
-/** The changes of the row named `alias`, as `Versions` takes them. */
-export const versionColumn = (alias: string): Sql => ident(alias, VERSION_COLUMN);
+/** The changes of the row named `alias`, as `Versions` takes them; NULL if its table does not count them. */
+export const versionColumn = ({ managed }: Pick<Collection, 'managed'>, alias: string): Sql =>
+  managed ? ident(alias, VERSION_COLUMN) : raw('NULL');
 /** The number of cells that a version adds before the record. */
 export const VERSION_WIDTH = 1;
 
@@ -22,7 +24,7 @@ export async function readVersionKey(q: Queryable): Promise<Buffer> {
 interface Changes {
   readonly collection: string;
   readonly id: string;
-  /** The cell of `_version`. */
+  /** The cell of `_version`, or the text of the record as the caller sees it where no changes are counted. */
   readonly count: string;
 }
 

@@ -23,7 +23,9 @@ import { type ArrivalLimits, InFlight } from '../http/server/client-limits.ts';
 import { HttpServer } from '../http/server/server.ts';
 import { memoized } from '../memoized.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';
+import { ownersNotes } from '../migrations/migration.ts';
 import { hasAllOf } from '../migrations/readiness.ts';
+import { schemaServedBy } from '../migrations/unmanaged/served-schema.ts';
 import { KeptAnswers } from '../records/idempotency.ts';
 import { createRecords } from '../records/records.ts';
 import { routes, routesWithPublicFiles } from '../routes/index.ts';
@@ -76,7 +78,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const { db, log } = parts;
   await applyMigration(db, parts.schema, { ...startOptions(), onNote: (note) => log.logger.warn(note) });
   const config = { ...parts.config };
-  const apps = new Apps(parts, config);
+  for (const { text, sql } of await ownersNotes(db, parts.schema)) if (sql === undefined) log.logger.warn(text);
+  const apps = new Apps({ ...parts, schema: await schemaServedBy(db, parts.schema) }, config);
   let app = await apps.first();
   const http = new HttpServer(app, app.publicFiles === undefined ? routes : routesWithPublicFiles, parts.arrival);
   const url = await listen(http.server, config);
@@ -104,7 +107,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     url,
     async replaceSchema(schema, migrate) {
       const before = app;
-      const next = await apps.next(schema, before);
+      const next = await apps.next(await schemaServedBy(db, schema), before);
       const resume = migrate === undefined ? undefined : await http.pause(PAUSE_PATIENCE_MS);
       try {
         await migrate?.();

@@ -10,6 +10,7 @@ import { FolderUnusable } from '../../database/embedded/data-folder.ts';
 import { FolderInUse } from '../../folder-lock.ts';
 import { openLog } from '../../http/observe/log.ts';
 import { MigrationRefused } from '../../migrations/migration.ts';
+import { UnservableTables } from '../../migrations/unmanaged/differences.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { openDatabaseWhenUp, orClose } from '../../service/configured-database.ts';
 import { type Service, startService } from '../../service/start-service.ts';
@@ -120,7 +121,7 @@ export async function openSocket(folder: string, service: Service, io: Io): Prom
   }
 }
 
-const CLEAR = [MigrationRefused, FolderInUse, FolderUnusable, NoDirectWorkers];
+const CLEAR = [MigrationRefused, UnservableTables, FolderInUse, FolderUnusable, NoDirectWorkers];
 
 /** Why the service cannot start, if the operator can fix it. */
 function startErrorOf(error: unknown, { host, port }: Config): string | undefined {

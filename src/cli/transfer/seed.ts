@@ -7,7 +7,7 @@ import { present } from '../../invariant.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import { ImportRejected, importRecords } from '../../records/transfer/import-records.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
-import { ident, raw } from '../../sql.ts';
+import { raw, tableIdent } from '../../sql.ts';
 import { FORMATS, formatOfFile } from './formats/format.ts';
 import { readRecords } from './source-records.ts';
 
@@ -105,6 +105,6 @@ function inOrderOfReferences(files: readonly SeedFile[]): readonly SeedFile[] {
 }
 
 async function isEmptyTable(db: Database, { table }: Collection): Promise<boolean> {
-  const [row] = await db.rows(raw(`SELECT EXISTS (SELECT 1 FROM ${ident(table).text})`));
+  const [row] = await db.rows(raw(`SELECT EXISTS (SELECT 1 FROM ${tableIdent(table).text})`));
   return row?.[0] === 'f';
 }

@@ -46,9 +46,13 @@ function problemOfStore(error: StoreError): Problem | undefined {
     // A time limit that no route turned into an error of its own is a limit of the service.
     case 'time_limit':
       return new Problem('unavailable', 'the database cannot be reached; try again shortly', { cause: error });
-    // An exclusion of an adopted table that is checked at the commit, which no write of a record waits for.
+    // Rules of an adopted table that are checked at the commit, which no write of a record waits for.
     case 'unique':
       return new Problem('unique_violation', 'a value must be unique, and another record has it', { cause: error });
+    case 'exclusion':
+      return new Problem('conflict', 'another record excludes this one', { cause: error });
+    case 'raised':
+      return new Problem('validation_failed', 'a rule of the database rejected the record', { cause: error });
     default:
       return undefined;
   }
@@ -63,6 +67,7 @@ export function problemOf({ code, message, errors }: Refusal): Problem {
       return forbiddenProblem(errors);
     case 'validation_failed':
     case 'unique_violation':
+    case 'conflict':
     case 'still_referenced':
     case 'changed':
     case 'last_admin':

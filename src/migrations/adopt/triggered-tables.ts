@@ -7,7 +7,7 @@ import { sql } from '../../sql.ts';
  */
 export async function separateTriggeredTables(db: Database): Promise<void> {
   const rows = await inLane(db, 'urgent').rows(sql`
-    SELECT c.relname
+    SELECT name
       FROM (
         WITH RECURSIVE triggered AS (
           SELECT id
@@ -36,6 +36,12 @@ export async function separateTriggeredTables(db: Database): Promise<void> {
         SELECT id FROM triggered
       ) AS t
       JOIN pg_class AS c ON c.oid = t.id
-     WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))`);
+      JOIN pg_namespace AS n ON n.oid = c.relnamespace
+     CROSS JOIN LATERAL (
+        SELECT n.nspname || '.' || c.relname
+         UNION ALL
+        SELECT c.relname::text
+         WHERE n.nspname = current_schema()) AS named (name)
+     WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')`);
   db.separateWritesTo?.(rows.map(([name]) => name!));
 }

@@ -1,5 +1,5 @@
 /** Finds the indexes without which a policy's condition makes the database read the whole table. */
-import { ident } from '../../sql.ts';
+import { ident, tableIdent } from '../../sql.ts';
 import { OPERATORS } from '../operators.ts';
 import type { Catalog, CatalogField, Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
@@ -27,7 +27,7 @@ export function unindexed(checked: Checked, catalog: Catalog, collection: string
   if (table === undefined || access === 'free' || access === 'served' || access.length === 0) return undefined;
   const columns = [...new Set(access.map((field) => field.column))];
   const createIndex = columns
-    .map((column) => `CREATE INDEX ON ${ident(table).text} (${ident(column).text});`)
+    .map((column) => `CREATE INDEX ON ${tableIdent(table).text} (${ident(column).text});`)
     .join('\n');
   return { columns, createIndex };
 }

@@ -33,6 +33,7 @@ import {
 import { and, isSameColumn } from '../lower/simplify.ts';
 import { OPERATORS } from '../operators.ts';
 import { isTo } from '../scalar-types.ts';
+import { rowsOf } from '../stored-rows.ts';
 import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, conjunctsOf, nodesOf, sourcesIn } from '../visit.ts';
@@ -271,7 +272,7 @@ export class Printer {
     const outer = this.#outer(exists);
     const row = `${this.#alias}_${++this.#rows}`;
     const [below, under] = [ident(`${row}.below`), ident(`${row}.under`)];
-    const table = ident(exists.target.table);
+    const table = rowsOf(exists.target);
     this.#naming.set(exists.source.id, (column) => ident(row, column));
     this.#aliases.set(exists.source.id, row);
     this.#tenants.bind(exists);
@@ -313,7 +314,7 @@ export class Printer {
     const key = this.#key(exists);
     const row = `${this.#alias}_${++this.#rows}`;
     const [name, step] = [ident(`${row}.chain`), ident(`${row}.step`)];
-    const table = ident(exists.target.table);
+    const table = rowsOf(exists.target);
     const { isSeen, rule } = this.#step(exists, via, `${row}.step`);
     const parent = ident(`${row}.step`, via.column);
     const up = rule === undefined ? parent : sql`CASE WHEN ${rule} THEN ${parent} END`;
@@ -440,7 +441,7 @@ export class Printer {
     if (by === 'id' && key.kind === 'slot') this.#requested.add(source.id);
     const row = `${this.#alias}_${++this.#rows}`;
     const columns: Naming = (column) => ident(row, column);
-    const from = sql`${ident(target.table)} AS ${ident(row)}`;
+    const from = sql`${rowsOf(target)} AS ${ident(row)}`;
     this.#naming.set(source.id, columns);
     this.#aliases.set(source.id, row);
     this.#tenants.bind(exists);

@@ -5,7 +5,7 @@
 import { asCaller, SERVICE } from '../../caller.ts';
 import { readTextArray } from '../../database/cells.ts';
 import { type Cells, type Database, inLane } from '../../database/contract.ts';
-import { ident, param, raw, sql } from '../../sql.ts';
+import { param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 
 export interface ColumnStatistics {
   /** Different values. */
@@ -38,7 +38,8 @@ type Analysed = Pick<Database, 'kind' | 'isCluster' | 'rows' | 'run' | 'transact
 
 export class BackgroundStatistics {
   readonly #db: Analysed;
-  readonly #tables: readonly string[];
+  /** The names of the tables, and the same in quotes. */
+  readonly #tables: Sql;
   /** The bytes of tables at their last ANALYZE, which the database may refuse. */
   readonly #told = new Map<string, number>();
   #known: ReadonlyMap<string, TableStatistics> = new Map();
@@ -47,7 +48,8 @@ export class BackgroundStatistics {
 
   constructor(db: Analysed, tables: readonly string[]) {
     this.#db = db;
-    this.#tables = tables;
+    const quoted = tables.map((table) => tableIdent(table).text);
+    this.#tables = sql`unnest(${param('text[]', tables)}, ${param('text[]', quoted)})`;
   }
 
   /** Never waits. */
@@ -73,13 +75,14 @@ export class BackgroundStatistics {
     // The tables of a coordinator are empty where other machines have the rows.
     const least = sql`${param('float8', this.#db.isCluster ? 1 : 0)}`;
     const rows = await inLane(this.#db, 'slow').rows(sql`
-      SELECT c.relname, c.reltuples, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text, s.most_common_freqs::text,
+      SELECT known.name, c.reltuples, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text, s.most_common_freqs::text,
              s.correlation
-        FROM pg_class AS c
+        FROM ${this.#tables} AS known (name, quoted)
+        JOIN pg_class AS c ON c.oid = to_regclass(known.quoted)
         JOIN pg_namespace AS n ON n.oid = c.relnamespace
         LEFT JOIN pg_stats AS s ON s.schemaname = n.nspname AND s.tablename = c.relname
-       WHERE c.oid IN (SELECT to_regclass(quote_ident(name)) FROM unnest(${param('text[]', this.#tables)}) AS name)
-         AND c.reltuples >= ${least}`);
+       WHERE c.reltuples >= ${least}
+         AND c.relkind <> 'v'`);
     this.#known = tablesIn(rows);
   }
 
@@ -91,21 +94,21 @@ export class BackgroundStatistics {
     const isEmbedded = this.#db.kind === 'embedded';
     const hasGrown = isEmbedded ? HAS_MORE_PAGES : HAS_MORE_ROWS;
     const grown = await inLane(this.#db, 'slow').rows(sql`
-      SELECT c.relname, size.bytes
-        FROM pg_class AS c
+      SELECT known.name, size.bytes
+        FROM ${this.#tables} AS known (name, quoted)
+        JOIN pg_class AS c ON c.oid = to_regclass(known.quoted)
        CROSS JOIN LATERAL (SELECT sum(pg_relation_size(p.oid)) AS bytes,
                                   sum(greatest(p.relpages, 0)) AS pages,
                                   sum(greatest(p.reltuples, 0)) FILTER (WHERE p.relkind = 'r') AS rows
                              FROM (SELECT c.oid UNION SELECT relid FROM pg_partition_tree(c.oid)) AS part (oid)
                              JOIN pg_class AS p ON p.oid = part.oid) AS size
-       WHERE c.oid IN (SELECT to_regclass(quote_ident(name)) FROM unnest(${param('text[]', this.#tables)}) AS name)
-         AND ${hasGrown}`);
+       WHERE ${hasGrown}`);
     // Tables are analysed one after the other: requests have their turn between them.
     for (const [table, bytes] of grown) {
       const size = Number(bytes);
       if (!isEmbedded && size <= GROWTH * (this.#told.get(table!) ?? -1)) continue;
       this.#told.set(table!, size);
-      const analyse = sql`${raw('ANALYZE')} ${ident(table!)}`;
+      const analyse = sql`${raw('ANALYZE')} ${tableIdent(table!)}`;
       if (isEmbedded) await this.#db.run(analyse);
       // The statistics of other tables are read all the same.
       else

@@ -46,7 +46,7 @@ export async function stuckHolders(
 ): Promise<readonly Refusal[]> {
   const stuck: Refusal[] = [];
   for (const { relation, partner, pointer } of changes) {
-    if (!viaOf(reading, relation).required) continue;
+    if (!viaOf(reading, relation).needed) continue;
     const holder = await holderOf(reading, relation, id);
     if (holder === undefined || holder === partner) continue;
     const held = await lockHolder(reading, { relation, holder, pointer });
@@ -118,7 +118,7 @@ async function clearHolder(reading: Reading, partner: Partner, isMoved: boolean)
     return heldByHidden(pointer);
   };
   if (!mayChange) return refused();
-  if (viaOf(reading, relation).required) return isSeen ? cannotLetGo(relation, pointer) : refused();
+  if (viaOf(reading, relation).needed) return isSeen ? cannotLetGo(relation, pointer) : refused();
   return (await locked.write(reading, pointingAt(relation, null))) ? undefined : refused();
 }
 

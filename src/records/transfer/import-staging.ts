@@ -7,7 +7,7 @@ import { fold } from '../../policy/fold.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
-import { ident, join, param, raw, type Sql, sql, text } from '../../sql.ts';
+import { ident, join, param, raw, regclassOf, type Sql, sql, text } from '../../sql.ts';
 import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
 import { KeyedReferences, stagedType } from './keyed-references.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
@@ -208,7 +208,7 @@ export class ImportStaging {
     const constraints = await this.#tx.rows(sql`
       SELECT k.conname, pg_get_expr(k.conbin, k.conrelid)
         FROM pg_constraint k
-       WHERE k.conrelid = to_regclass(quote_ident(${text(this.#collection.table)}))
+       WHERE k.conrelid = ${regclassOf(this.#collection.table)}
          AND k.contype = 'c'
          AND NOT EXISTS (
                SELECT 1
@@ -275,9 +275,9 @@ export class ImportStaging {
       const column = ident(copy);
       return sql`${column} = CASE WHEN ${isGiven(name)} THEN s.${column} ELSE t.${column} END`;
     });
-    const version = sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`;
+    const version = this.#collection.managed ? [sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`] : [];
     const rows = this.#staged.from(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
-    return this.#tx.run(sql`UPDATE ${rows.set([...set, ...copies, version], raw('s._is_stored AND t.id = s.id'))}`);
+    return this.#tx.run(sql`UPDATE ${rows.set([...set, ...copies, ...version], raw('s._is_stored AND t.id = s.id'))}`);
   }
 
   async #writeLinks(relation: ManyToMany): Promise<void> {

@@ -49,7 +49,7 @@ export function storedMembersOf(collection: Collection): readonly StoredMember[]
       column: field.column,
       columnType: columnTypeOfField(field),
       arrayType: `${kind.sqlType}[]` as SqlType,
-      required: field.required,
+      required: field.needed,
       default: field.default,
       isUnique: field.unique,
       ...leaderOf(collection, field),
@@ -65,7 +65,7 @@ export function storedMembersOf(collection: Collection): readonly StoredMember[]
   });
   const references = [...collection.relations.values()].flatMap((relation): readonly StoredMember[] => {
     if (relation.kind !== 'belongs_to') return [];
-    const { name, column, required, unique, collection: target } = relation;
+    const { name, column, needed: required, unique, collection: target } = relation;
     const uniqueness = { isUnique: unique, ...leaderOf(collection, relation) };
     return [{ ...idMember(name, column), ...uniqueness, required, references: target, default: relation.default }];
   });

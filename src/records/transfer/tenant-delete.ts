@@ -79,7 +79,9 @@ async function clearReferences(db: Database, schema: Schema, { tenant, part }: P
       const rows = everyTenant(schema).from(collection.name, 't');
       const refers = sql`${ident('t', relation.column)} = ${uuid(tenant.id)}`;
       const cleared = sql`${ident(relation.column)} = NULL`;
-      await db.transaction((tx) => tx.run(sql`UPDATE ${rows.set([cleared, touched(collection, 't', now)], refers)}`));
+      await db.transaction((tx) =>
+        tx.run(sql`UPDATE ${rows.set([cleared, ...touched(collection, 't', now)], refers)}`),
+      );
     }
   }
 }

@@ -25,6 +25,7 @@ import {
   readInput,
   type ServerValues,
 } from './input.ts';
+import { insertOwned, type OwnedRow } from './owners-changes.ts';
 import { readWritten, type StatementWriter, sendWrite, statementWriter, writtenOf } from './single-statement.ts';
 import { type WritePlan, type WriteValues, writePlanOf } from './write-plan.ts';
 import { createdRow, insertDecided, insertStatement, judgeInsert, WRITTEN, type Writing } from './written-row.ts';
@@ -89,7 +90,8 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const { references } = input;
   const writesMore = input.links.length + input.hasOnes.length + relations.length > 0;
   // A statement never names two tenants.
-  if (input.errors.length > 0 || writesMore || !mayBeOfTenant(writer, 'create')) return undefined;
+  if (input.errors.length > 0 || writesMore || !access.collection.managed || !mayBeOfTenant(writer, 'create'))
+    return undefined;
   const permits = [permit, ...members.map((member) => member.permit)];
   const writing = newRecord(access, id, input);
   const { values } = writing;
@@ -131,6 +133,7 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
   const { store, q, access } = reading;
   const writing = newRecord(access, id, input);
   const conditions = conditionsOf(creation, reading);
+  if (!access.collection.managed) return createOwned(reading, creation, { writing, conditions });
   const statement = { writing, condition: join(conditions, ' AND '), returning: raw('id') };
   const judged = store.isCluster ? await judgeInsert(reading, { writing, conditions }) : undefined;
   const insert = judged === undefined ? insertStatement(reading, statement) : insertDecided(reading, statement);
@@ -140,10 +143,25 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
       judged ?? (members.length === 0 ? [false] : await judgeInsert(reading, { writing, conditions }));
     throw isPermitted ? forbiddenMembers(members.filter((_, i) => !holds[i])) : forbidden();
   }
+  await writeRelated(reading, id, writing);
+  return readWritten(reading, id, relations);
+}
+
+async function writeRelated(reading: Reading, id: string, writing: Writing): Promise<void> {
   for (const member of writing.members) await writeMembers(reading, id, member);
   const deferred: Refusal[] = [];
   if (writing.partners.length > 0) await writePartners(reading, { id, changes: writing.partners, deferred });
   if (deferred.length > 0) throw firstOf(deferred);
+}
+
+/** The database decides on the row, so on its id too. */
+async function createOwned(reading: Reading, creation: Creation, asked: OwnedRow): Promise<Written> {
+  const { members, relations } = creation;
+  const { id, holds } = await insertOwned(reading, asked);
+  const [isPermitted, ...ofMembers] = holds;
+  if (!isPermitted) throw forbidden();
+  if (id === undefined || ofMembers.includes(false)) throw forbiddenMembers(members.filter((_, i) => !ofMembers[i]));
+  await writeRelated(reading, id, asked.writing);
   return readWritten(reading, id, relations);
 }
 
@@ -159,4 +177,7 @@ export const newRecord = (
 });
 
 const stampsOf = ({ fields }: Collection, now: string): readonly ColumnValue[] =>
-  STAMPS.map((name) => ({ column: fields.get(name)!.column, type: 'timestamptz', value: now }));
+  STAMPS.flatMap((name) => {
+    const field = fields.get(name);
+    return field === undefined ? [] : [{ column: field.column, type: 'timestamptz', value: now }];
+  });

@@ -27,6 +27,8 @@ export interface ColumnValue {
   readonly type: SqlType;
   /** In a form, a place for the value. */
   readonly value: Scalar | readonly string[] | Place<never> | null;
+  /** The type of the column, if no value of `type` can be assigned to it. */
+  readonly castTo?: string | undefined;
 }
 /** An id in the body; the caller must be able to read its record. */
 export interface ReferencedId {
@@ -149,12 +151,18 @@ class InputReader implements Input {
     const read = value === null ? undefined : kind.fromJson(value, field);
     if (read === undefined) this.#setNull(field, kind.sqlType, pointer);
     else if (read.error) this.report(pointer, read.error.code, read.error.detail);
-    else this.values.push({ column: field.column, type: kind.sqlType, value: read.value });
+    else this.values.push({ column: field.column, type: kind.sqlType, value: read.value, castTo: field.castTo });
   }
 
   #setNull(member: Field | BelongsTo, type: SqlType, pointer: string): void {
-    if (member.required) this.report(pointer, 'required', `\`${member.name}\` must have a value`);
-    else this.values.push({ column: member.column, type, value: null });
+    if (member.needed) this.report(pointer, 'required', `\`${member.name}\` must have a value`);
+    else
+      this.values.push({
+        column: member.column,
+        type,
+        value: null,
+        castTo: 'castTo' in member ? member.castTo : undefined,
+      });
   }
 
   #readReference(relation: BelongsTo, value: unknown, pointer: string): void {
@@ -242,8 +250,9 @@ class InputReader implements Input {
   }
 
   #default(member: Field | BelongsTo, type: SqlType, value: Scalar | undefined): void {
-    if (value !== undefined) this.values.push({ column: member.column, type, value });
-    else if (member.required) this.report(`/data/${member.name}`, 'required', `\`${member.name}\` must have a value`);
+    const castTo = 'castTo' in member ? member.castTo : undefined;
+    if (value !== undefined) this.values.push({ column: member.column, type, value, castTo });
+    else if (member.needed) this.report(`/data/${member.name}`, 'required', `\`${member.name}\` must have a value`);
   }
 }
 

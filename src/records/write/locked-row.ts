@@ -4,12 +4,14 @@
  */
 import { readTextArray } from '../../database/cells.ts';
 import type { UpdatePermit } from '../../policy/access.ts';
-import { Refusal } from '../../refusal.ts';
-import { empty, ident, join, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { forbidden, notFound, Refusal } from '../../refusal.ts';
+import { empty, ident, join, raw, type Sql, sql, text, uuid } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
+import { RecordView } from '../record-view.ts';
 import { scopeOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
 import type { GuardedMember } from './input.ts';
+import { updateOwned } from './owners-changes.ts';
 import { changedColumns, judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
 export interface LockedRow {
@@ -43,7 +45,9 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow |
   const { collection, id, strength, conditions, isOpen, consultsOthers } = lock;
   const given = isOpen ? [] : conditions.slice(0, 1);
   const forUpdate = sql` FOR ${raw(strength)}`;
-  if (!consultsOthers && !reading.access.permit(collection, 'read').consultsOthers)
+  const { managed, hasNoRowLocks } = reading.store.shape(collection).collection;
+  if (hasNoRowLocks) return lockId(reading, lock);
+  if (managed && !consultsOthers && !reading.access.permit(collection, 'read').consultsOthers)
     return (await readRow(reading, lock, given, forUpdate)) ?? refusedRow(reading, lock);
   const found = await reading.q.rows(sql`
     SELECT 1
@@ -51,6 +55,15 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow |
         .from(collection, STORED)
         .where(hasId(id), ...given)}${forUpdate}`);
   return found.length === 0 ? refusedRow(reading, lock) : readRow(reading, lock);
+}
+
+/** Locks the id among the writes of the service; programs that write the tables below the view do not wait for it. */
+async function lockId(reading: Reading, lock: Lock): Promise<LockedRow | undefined> {
+  const seen = await readRow(reading, lock);
+  if (seen === undefined || (!lock.isOpen && seen.holds[0] !== true)) return refusedRow(reading, lock);
+  const key = text(`${lock.collection}/${lock.id}`);
+  await reading.q.rows(sql`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/' || ${key}, 0))::text`);
+  return readRow(reading, lock);
 }
 
 /** Read without a lock, to build the error. */
@@ -69,19 +82,20 @@ async function readRow(
 ): Promise<LockedRow | undefined> {
   const { store, q, access } = reading;
   const versions = await store.versions(q);
-  const hasRoles = store.shape(collection).collection.kind === 'users';
-  const roles = hasRoles ? ident(STORED, 'roles') : raw(`'{}'`);
+  const { kind, managed } = store.shape(collection).collection;
+  const roles = kind === 'users' ? ident(STORED, 'roles') : raw(`'{}'`);
+  const view = managed ? undefined : new RecordView(store, access, { collection, tenant: reading.tenant });
   const questions = [readable(access, collection, STORED), ...conditions].map((condition) => sql`(${condition})`);
   const [cells] = await q.rows(sql`
-    SELECT ${join([versionColumn(STORED), roles, ...questions], ', ')}
+    SELECT ${join([versionColumn({ managed }, STORED), roles, ...questions, ...(view ? [view.columns(STORED)] : [])], ', ')}
       FROM ${scopeOf(reading)
         .from(collection, STORED)
         .where(hasId(id), ...given)}${lock}`);
   if (cells === undefined) return undefined;
   const [count, names, ...answers] = cells;
-  const [isReadable, ...holds] = answers.map((cell) => cell === 't');
+  const [isReadable, ...holds] = answers.slice(0, questions.length).map((cell) => cell === 't');
   return {
-    version: versions.of({ collection, id, count: count! }),
+    version: versions.of({ collection, id, count: count ?? view!.json(cells, 2 + questions.length) }),
     isReadable: isReadable!,
     holds,
     roles: readTextArray(names!),
@@ -150,8 +164,15 @@ export class LockedUpdate {
    *
    * @param condition default: that the rules allow the update
    */
-  async write(reading: Reading, writing: Writing, condition = this.#isAllowed(writing)): Promise<boolean> {
+  async write(reading: Reading, writing: Writing, condition = this.#isAllowed(reading, writing)): Promise<boolean> {
     const { now } = reading.access;
+    if (!reading.store.shape(this.#target.collection).collection.managed) {
+      const conditions = [condition];
+      const { id, holds } = await updateOwned(reading, { ...this.#target, now, writing, conditions });
+      // The row is written, and does not become a record that the rules allow.
+      if (id !== undefined && holds.includes(false)) throw this.before.isReadable ? forbidden() : notFound();
+      return id !== undefined;
+    }
     const statement = updateStatement(reading, { ...this.#target, now, writing, condition, returning: raw('id') });
     return (await reading.q.rows(statement)).length > 0;
   }
@@ -171,15 +192,15 @@ export class LockedUpdate {
 
   #judge(reading: Reading, writing: Writing): Promise<readonly boolean[]> {
     const { now } = reading.access;
-    return judgeUpdate(reading, { ...this.#target, now, writing, conditions: this.#conditionsFor(writing) });
+    return judgeUpdate(reading, { ...this.#target, now, writing, conditions: this.#conditionsFor(reading, writing) });
   }
 
-  #isAllowed(writing: Writing): Sql {
-    return join(this.#conditionsFor(writing), ' AND ');
+  #isAllowed(reading: Reading, writing: Writing): Sql {
+    return join(this.#conditionsFor(reading, writing), ' AND ');
   }
 
-  #conditionsFor(writing: Writing): readonly Sql[] {
-    const changed = changedColumns(writing);
+  #conditionsFor({ store }: Reading, writing: Writing): readonly Sql[] {
+    const changed = changedColumns(store.shape(this.#target.collection).collection, writing);
     return this.#rules.map((rule) => rule.allows(STORED, WRITTEN, changed));
   }
 }

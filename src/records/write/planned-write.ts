@@ -47,7 +47,9 @@ export async function plannedUpdate(reading: Reading, stored: Row, data: Data): 
     ...stored,
     ...storedRow(collection, writing, false),
     ...changedBy(held, writing),
-    updated_at: now > String(stored.updated_at) ? now : stored.updated_at,
+    ...(collection.fields.has('updated_at') && {
+      updated_at: now > String(stored.updated_at) ? now : stored.updated_at,
+    }),
   };
   return { writing, errors: input.errors, written };
 }
@@ -61,7 +63,7 @@ interface PlannedStatement {
 
 /** The statement that decides and writes an update. */
 export function plannedStatement(reading: Requested, { id, writing, permits }: PlannedStatement): Sql {
-  const changed = changedColumns(writing);
+  const changed = changedColumns(reading.access.collection, writing);
   const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN, changed));
   const condition = join(conditions, ' AND ');
   const { collection, now } = reading.access;

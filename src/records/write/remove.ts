@@ -4,7 +4,7 @@ import { forbidden, notFound } from '../../refusal.ts';
 import type { BelongsTo, Collection, ManyToMany } from '../../schema/model/model.ts';
 import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
-import { stillReferenced } from '../constraint-errors.ts';
+import { ownersRefusal, stillReferenced } from '../constraint-errors.ts';
 import { collectionsKept, forgetContents, keptNowhere } from '../idempotency.ts';
 import {
   cascadingFrom,
@@ -32,7 +32,7 @@ import {
   statementWriter,
   versionUnchanged,
 } from './single-statement.ts';
-import { STORED, touched } from './written-row.ts';
+import { isTouched, STORED, touched } from './written-row.ts';
 
 export interface RemoveRequest {
   readonly id: string;
@@ -66,7 +66,9 @@ export async function removeIn(
       removeInTransaction({ store, q: own, access: writer.access, tenant: writer.tenant }, own, request);
     return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
   } catch (error) {
-    throw error instanceof StoreError && error.kind === 'foreign_key' ? stillReferenced() : error;
+    throw error instanceof StoreError && error.kind === 'foreign_key'
+      ? stillReferenced()
+      : ownersRefusal(error, access.collection);
   }
 }
 
@@ -82,7 +84,7 @@ const STORED_ID = sql`${ident(STORED)}.id`;
 async function removeInOneStatement(writer: StatementWriter, request: RemoveRequest): Promise<boolean> {
   const { store, access } = writer;
   const { collection } = access;
-  if (isFollowed(store.schema, collection.name)) return false;
+  if (!collection.managed || isFollowed(store.schema, collection.name)) return false;
   const accepted = await acceptedCounts(writer, request);
   if (accepted === undefined) return false;
   const permit = access.permit(collection.name, 'delete');
@@ -97,7 +99,7 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
     permit.lookingUp().where(STORED),
     ...(isDivided ? [] : [unkept]),
     ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
-    ...accepted.map(hasCount),
+    ...accepted.map((count) => hasCount(collection, count)),
   ];
   const statement = sql`
     DELETE FROM ${scopeOf(writer)
@@ -142,7 +144,9 @@ async function removeInTransaction(
   }
   for (const statement of updatesToReferrers(reading, found)) await tx.run(statement);
   const isRecord = sql`${ident(STORED)}.id = ${uuid(id)}`;
-  await tx.run(sql`DELETE FROM ${scopeOf(reading).from(name, STORED).where(isRecord)}`);
+  const deleted = await tx.run(sql`DELETE FROM ${scopeOf(reading).stored(name, STORED).where(isRecord)}`);
+  // A trigger of its owner, or row security, keeps the row.
+  if (deleted === 0) throw locked.isReadable ? forbidden() : notFound();
   return going;
 }
 
@@ -158,9 +162,10 @@ function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRec
       const isDivided = tenantKeyOf(collection) !== undefined;
       const tenants = isDivided ? going.tenants.get(relation.collection) : undefined;
       for (const scope of scopesOf(store, tenants ?? (tenant === undefined ? [] : [tenant]))) {
-        const rows = scope.from(collection.name, 't');
+        const rows = scope.stored(collection.name, 't');
         const referrers = { rows, collection, targets: param('uuid[]', [...ids]), now: access.now };
-        if (relation.kind === 'many_to_many') yield touchOwners(referrers, relation);
+        // A table that does not count changes has nothing to note of its members.
+        if (relation.kind === 'many_to_many' && isTouched(collection)) yield touchOwners(referrers, relation);
         if (relation.kind === 'belongs_to') yield clearReference(referrers, relation);
       }
     }
@@ -186,10 +191,10 @@ function touchOwners({ rows, collection, targets, now }: Referrers, relation: Ma
   const links = rows.related.links(relation, collection.name, 'l');
   const isLink = sql`l.${ident(sourceColumn)} = t.id`;
   const isGoing = sql`l.${ident(targetColumn)} = ANY(${targets})`;
-  return sql`UPDATE ${rows.set([touched(collection, 't', now)], sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
+  return sql`UPDATE ${rows.set(touched(collection, 't', now), sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
 }
 
 function clearReference({ rows, collection, targets, now }: Referrers, { column }: BelongsTo): Sql {
   const cleared = sql`${ident(column)} = NULL`;
-  return sql`UPDATE ${rows.set([cleared, touched(collection, 't', now)], sql`${ident('t', column)} = ANY(${targets})`)}`;
+  return sql`UPDATE ${rows.set([cleared, ...touched(collection, 't', now)], sql`${ident('t', column)} = ANY(${targets})`)}`;
 }

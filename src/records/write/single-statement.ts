@@ -4,7 +4,7 @@
  */
 import type { Cells, StatementTaker, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
-import type { Relation } from '../../schema/model/model.ts';
+import type { Collection, Relation } from '../../schema/model/model.ts';
 import { ident, join, type Place, param, type Sql, sql, uuid } from '../../sql.ts';
 import { type AccessContext, type Reading, type Requested, readable, type Store } from '../access-context.ts';
 import { answerOfWrite, type ShownRecord, type Written } from '../read.ts';
@@ -61,7 +61,7 @@ export async function acceptedCounts(
   const { store, q, access } = reading;
   const { name } = access.collection;
   const [cells] = await q.rows(sql`
-    SELECT ${versionColumn('t')}
+    SELECT ${versionColumn(access.collection, 't')}
       FROM ${scopeOf(reading)
         .from(name, 't')
         .where(sql`t.id = ${uuid(id)}`)}`);
@@ -71,7 +71,8 @@ export async function acceptedCounts(
   return ifVersion.includes(version) ? [count] : undefined;
 }
 
-export const hasCount = (count: string | Place<never>): Sql => sql`${versionColumn(STORED)} = ${param('int8', count)}`;
+export const hasCount = (collection: Collection, count: string | Place<never>): Sql =>
+  sql`${versionColumn(collection, STORED)} = ${param('int8', count)}`;
 
 /**
  * The condition that the row `STORED` is the one that the statement saw when it began. With it, a
@@ -79,11 +80,11 @@ export const hasCount = (count: string | Place<never>): Sql => sql`${versionColu
  * wait for the row.
  */
 export function versionUnchanged(reading: Requested, id: string | Place<never>): Sql {
-  const { name } = reading.access.collection;
-  return sql`${versionColumn(STORED)} = (
-    SELECT ${versionColumn('s')}
+  const { collection } = reading.access;
+  return sql`${versionColumn(collection, STORED)} = (
+    SELECT ${versionColumn(collection, 's')}
       FROM ${scopeOf(reading)
-        .from(name, 's')
+        .from(collection.name, 's')
         .where(sql`s.id = ${uuid(id)}`)})`;
 }
 
@@ -102,8 +103,9 @@ export class WrittenView {
     this.#reading = reading;
     this.record = new RecordView(store, access, { collection: name, tenant });
     const isReadable = readable(access, name, STORED);
-    this.columns = join([versionColumn(STORED), this.record.columns(STORED), sql`(${isReadable})`], ', ');
-    this.newColumns = join([versionColumn(STORED), this.record.newColumns(STORED)], ', ');
+    const version = versionColumn(access.collection, STORED);
+    this.columns = join([version, this.record.columns(STORED), sql`(${isReadable})`], ', ');
+    this.newColumns = join([version, this.record.newColumns(STORED)], ', ');
   }
 
   /** The conditions of a new record, the row `alias`, whose values follow its columns. */
@@ -163,7 +165,8 @@ export async function writtenOf(reading: Reading, id: string, shown: ShownRecord
 export async function readWritten(reading: Reading, id: string, relations: readonly Relation[]): Promise<Written> {
   const view = new WrittenView(reading);
   const [cells] = await reading.q.rows(view.statement(id));
-  return writtenOf(reading, id, { view: view.record, cells: cells!, relations });
+  // A view may not show the row that was written through it.
+  return cells === undefined ? { id } : writtenOf(reading, id, { view: view.record, cells, relations });
 }
 
 interface Destination {

@@ -75,12 +75,17 @@ export class WritePlan {
     const isUpdate = asked.kind === 'update';
     const consultsOthers = (this.isExact && view.consultsOthers) || permits.some((permit) => permit.consultsOthers);
     const writing = { values, members: [], partners: [] };
-    const changed = changedColumns(writing);
+    const changed = changedColumns(access.collection, writing);
     const conditions = [
       ...permits.map((permit) => (isUpdate ? permit.update.allows(STORED, WRITTEN, changed) : permit.where(WRITTEN))),
       ...readableReferences(reading, references),
       ...(isUpdate && consultsOthers ? [versionUnchanged(reading, id)] : []),
-      ...asked.counts.map((_, i) => hasCount(place((request) => request.counts[i]))),
+      ...asked.counts.map((_, i) =>
+        hasCount(
+          access.collection,
+          place((request) => request.counts[i]),
+        ),
+      ),
     ];
     const decided = {
       writing,

@@ -5,9 +5,10 @@
  */
 import { heldColumn } from '../../policy/condition.ts';
 import { foldedColumn } from '../../policy/fold.ts';
+import { readAsField } from '../../policy/stored-rows.ts';
 import type { Row } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { Collection, HasOne, ManyToMany } from '../../schema/model/model.ts';
+import type { Collection, Field, HasOne, ManyToMany } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, type Place, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
 import type { Reading, Requested } from '../access-context.ts';
@@ -36,9 +37,9 @@ export interface PartnerChange extends HasOneSetting {
 }
 
 /** The columns in which the record after the write differs from the stored one. */
-export const changedColumns = ({ values, members, partners }: Writing): ReadonlySet<string> =>
+export const changedColumns = (collection: Stamped, { values, members, partners }: Writing): ReadonlySet<string> =>
   new Set([
-    UPDATED_AT,
+    ...updatedColumns(collection),
     VERSION_COLUMN,
     ...values.map(({ column }) => column),
     ...[...members, ...partners].map(({ relation }) => heldColumn(relation)),
@@ -77,7 +78,7 @@ export function insertStatement(reading: Requested, { writing, condition, return
 export function insertDecided(reading: Requested, { writing, returning }: Omit<Insertion, 'condition'>): Sql {
   const { collection } = reading.access;
   const columns = writing.values.map(({ column }) => ident(column));
-  const values = writing.values.map(({ type, value }) => sql`${param(type, value)}`);
+  const values = writing.values.map(assigned);
   return sql`
     INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})
     VALUES (${join(values, ', ')})
@@ -110,7 +111,7 @@ async function judge(q: Reading['q'], statement: Sql): Promise<readonly boolean[
   return cells!.map((cell) => cell === 't');
 }
 
-interface RowUpdate {
+export interface RowUpdate {
   readonly collection: string;
   readonly id: string | Place<never>;
   /** The instant of the request. */
@@ -133,8 +134,6 @@ interface DecidedUpdate extends RowUpdate {
  */
 export function updateStatement(reading: Requested, { condition, returning, ...update }: DecidedUpdate): Sql {
   const { collection } = reading.store.shape(update.collection);
-  const { values } = update.writing;
-  const assignments = values.map(({ column, type, value }) => sql`${ident(column)} = ${param(type, value)}`);
   const stored = scopeOf(reading).from(update.collection, STORED);
   const row = { ...update, conditions: [condition] };
   const isAllowed = condition.text.includes(`${ident(WRITTEN).text}.`)
@@ -145,9 +144,18 @@ export function updateStatement(reading: Requested, { condition, returning, ...u
     : condition;
   const isTarget = sql`${ident(STORED, 'id')} = ${uuid(update.id)}`;
   return sql`
-    UPDATE ${stored.set([...assignments, touched(collection, STORED, update.now)], isTarget, isAllowed)}
+    UPDATE ${stored.set(assignmentsOf(collection, update), isTarget, isAllowed)}
     RETURNING ${returning}`;
 }
+
+const assigned = ({ type, value, castTo }: ColumnValue): Sql =>
+  castTo === undefined ? sql`${param(type, value)}` : sql`${param(type, value)}::${raw(castTo)}`;
+
+/** None if the write changes no column of its own row. */
+export const assignmentsOf = (collection: Stamped, { writing, now }: Pick<RowUpdate, 'writing' | 'now'>) => [
+  ...writing.values.map((each) => sql`${ident(each.column)} = ${assigned(each)}`),
+  ...touched(collection, STORED, now),
+];
 
 /** Which conditions hold for an update that would be made, of a row that this transaction has locked. */
 export function judgeUpdate(
@@ -171,24 +179,35 @@ const UPDATED_AT = 'updated_at';
  * @param alias of the row that changes
  * @param now canonical
  */
-export const touched = (collection: Stamped, alias: string, now: string | Place<never>): Sql =>
-  touchedIn({ column: updatedColumn(collection), alias }, now);
+export const touched = (collection: Stamped, alias: string, now: string | Place<never>): readonly Sql[] => [
+  ...updatedColumns(collection).map((column) => setTime({ column, alias }, now)),
+  ...(collection.managed ? [nextVersion(alias)] : []),
+];
+
+/** A change of a record's members alone changes its row. */
+export const isTouched = (collection: Stamped): boolean => collection.managed || updatedColumns(collection).length > 0;
 
 /** The same for an account. Its columns have the names of its fields. */
-export const touchedAccount = (now: string): Sql => touchedIn({ column: UPDATED_AT, alias: 'users' }, now);
+export const touchedAccount = (now: string): Sql =>
+  sql`${setTime({ column: UPDATED_AT, alias: 'users' }, now)}, ${nextVersion('users')}`;
 
-type Stamped = Pick<Collection, 'fields'>;
-const updatedColumn = ({ fields }: Stamped): string => fields.get(UPDATED_AT)!.column;
+type Stamped = Pick<Collection, 'fields' | 'managed'>;
+
+/** None where records have no `updated_at`. */
+function updatedColumns({ fields }: Stamped): readonly string[] {
+  const updated = fields.get(UPDATED_AT);
+  return updated === undefined ? [] : [updated.column];
+}
 
 interface StampColumn {
   readonly column: string;
   readonly alias: string;
 }
 
-function touchedIn(stamp: StampColumn, now: string | Place<never>): Sql {
-  const version = sql`${ident(VERSION_COLUMN)} = ${ident(stamp.alias, VERSION_COLUMN)} + 1`;
-  return sql`${ident(stamp.column)} = ${touchedAt(stamp, now)}, ${version}`;
-}
+const setTime = (stamp: StampColumn, now: string | Place<never>): Sql =>
+  sql`${ident(stamp.column)} = ${touchedAt(stamp, now)}`;
+
+const nextVersion = (alias: string): Sql => sql`${ident(VERSION_COLUMN)} = ${ident(alias, VERSION_COLUMN)} + 1`;
 
 const touchedAt = ({ column, alias }: StampColumn, now: string | Place<never>): Sql =>
   sql`greatest(${ident(alias, column)}, ${param('timestamptz', now)})`;
@@ -215,20 +234,48 @@ interface WrittenRow extends Judged {
 /** @param row `conditions`: all that reads the row */
 const newRow = (collection: Collection, row: WrittenRow): Sql => rowOf(collection, row, NO_VALUES);
 
+/** The row named `made`, which the statement has stored, with the partners and members that the write leaves it. */
+export function storedAs(related: Scope, collection: Collection, row: WrittenRow & MadeRow): Sql {
+  const { made, isNew } = row;
+  const before = isNew ? NO_VALUES : heldBy(related, collection, ident(made, 'id'));
+  return rowOf(
+    collection,
+    { ...row, writing: { ...row.writing, values: [] } },
+    {
+      ...before,
+      column: (column) => readAsField(ident(made, column), fieldOfColumn(collection, column) ?? {}),
+    },
+  );
+}
+
+const fieldOfColumn = ({ fields }: Collection, column: string): Field | undefined =>
+  [...fields.values()].find((field) => field.column === column);
+
+interface MadeRow {
+  readonly made: string;
+  readonly isNew: boolean;
+}
+
 /** @param related the scope of what belongs to the record */
 function changedRow(related: Scope, collection: Collection, row: WrittenRow & Pick<RowUpdate, 'now'>): Sql {
   const { now } = row;
-  const id = ident(STORED, 'id');
-  const updated = updatedColumn(collection);
+  const updated = updatedColumns(collection);
   return rowOf(collection, row, {
-    column: (column) => (column === updated ? touchedAt({ column, alias: STORED }, now) : ident(STORED, column)),
+    ...heldBy(related, collection, ident(STORED, 'id')),
+    column: (column) => (updated.includes(column) ? touchedAt({ column, alias: STORED }, now) : ident(STORED, column)),
+  });
+}
+
+/** The partners and members of a stored record. */
+function heldBy(related: Scope, collection: Collection, id: Sql): Pick<Otherwise, 'partner' | 'members'> {
+  return {
     partner: ({ collection: target, viaColumn }) => sql`(
       SELECT x.id
         FROM ${related.from(target, 'x').where(sql`x.${ident(viaColumn)} = ${id}`)})`,
     members: (relation) => sql`ARRAY(
       SELECT l.${ident(relation.targetColumn)}
         FROM ${related.links(relation, collection.name, 'l').where(sql`l.${ident(relation.sourceColumn)} = ${id}`)})`,
-  });
+  };
 }
 
 /** The columns that the conditions read: a cluster plans the statement anew at each execution. */

@@ -113,6 +113,8 @@ class OperationReader {
       const isMissing = op === undefined;
       return this.#reportHere('/op', isMissing ? 'required' : 'not_in_enum', 'expected `create`, `update` or `delete`');
     }
+    if (this.#schema.collections.get(collection)?.writes?.[op as Operation['op']] === false)
+      this.#reportHere('/op', 'not_taken', `the database takes no ${op} of \`${collection}\``);
     if (op === 'create') return this.#create(item, collection);
     this.#refuse(item, 'as', 'only a create takes a name');
     const id = this.#idOf(item);

@@ -1,5 +1,11 @@
 import type { Transaction } from '../../database/contract.ts';
-import { createData, expandParameter, uniqueProblems, written } from '../../describe/collection-schemas.ts';
+import {
+  createData,
+  exclusionProblems,
+  expandParameter,
+  uniqueProblems,
+  written,
+} from '../../describe/collection-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
@@ -23,7 +29,7 @@ export const createRecord = route({
       headers: ['Location', 'ETag'],
     },
   },
-  problems: ['invalid_parameter', 'unknown_expand', uniqueProblems, 'idempotency_mismatch'],
+  problems: ['invalid_parameter', 'unknown_expand', uniqueProblems, exclusionProblems, 'idempotency_mismatch'],
   async handle(ctx, app, envelope) {
     const { path } = ctx;
     const admission = admissionOf(ctx);

@@ -9,7 +9,7 @@ import type { Written } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { Refusal } from '../../refusal.ts';
 import { neededTenant } from '../../schema/model/filter-keys.ts';
-import type { Collection } from '../../schema/model/model.ts';
+import { type Collection, takesWrite } from '../../schema/model/model.ts';
 import { OperationRunner } from '../batch/operation-runner.ts';
 import type { Operation } from '../batch/operations.ts';
 import { route } from '../define-route.ts';
@@ -54,6 +54,8 @@ async function refusalOfRun(
 ): Promise<Problem | undefined> {
   if (collection.kind === 'users' && operation.op === 'create')
     return new Problem('method_not_allowed', 'users are created by registering');
+  if (!takesWrite(collection, operation.op))
+    return new Problem('method_not_allowed', `the database takes no ${operation.op} of \`${collection.name}\``);
   try {
     await records.dryRun(run);
     return undefined;

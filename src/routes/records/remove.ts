@@ -1,3 +1,4 @@
+import { triggerProblems } from '../../describe/collection-schemas.ts';
 import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
@@ -13,7 +14,7 @@ export const removeRecord = route({
     'Records that reference it are deleted, lose the reference, or prevent the deletion, as `on_delete` says.',
   parameters: [ifMatchParameter],
   answers: { 204: { description: 'Deleted.' } },
-  problems: ['not_found', 'changed', 'still_referenced', 'last_admin'],
+  problems: ['not_found', 'changed', 'still_referenced', 'last_admin', triggerProblems],
   async handle(ctx, app) {
     const admission = admissionOf(ctx);
     await app.records.remove(admission.access(), { id: idOf(ctx), ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });

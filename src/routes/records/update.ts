@@ -1,5 +1,6 @@
 import {
   adminProblems,
+  exclusionProblems,
   expandParameter,
   uniqueProblems,
   updateData,
@@ -30,6 +31,7 @@ export const updateRecord = route({
     'not_found',
     'changed',
     uniqueProblems,
+    exclusionProblems,
     adminProblems,
   ],
   async handle(ctx, app, envelope) {

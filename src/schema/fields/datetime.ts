@@ -13,10 +13,11 @@ function datetimeFromJson(value: unknown, constraints: Constraints): Read {
 
 /**
  * `2026-01-31 09:30:00.5+00`, as PostgreSQL prints under DateStyle ISO and TimeZone UTC →
- * `2026-01-31T09:30:00.500000Z`. INVARIANT: columns hold the years 0001 to 9999 only (every writer
- * reads through `parseDatetime`), so PostgreSQL prints neither `BC` nor a fifth digit.
+ * `2026-01-31T09:30:00.500000Z`. Columns that bylaw writes hold the years 0001 to 9999 only. Other programs may write
+ * other years, and infinity, which stay as PostgreSQL prints them: a value is never shown as another one.
  */
 function canonicalOfCell(cell: string): string {
+  if (cell[10] !== ' ' || cell.endsWith('BC')) return cell;
   if (cell.length === WITH_ALL_DECIMALS) return `${cell.slice(0, 10)}T${cell.slice(11, 26)}Z`;
   const decimals = cell.length > 22 ? cell.slice(20, -3) : '';
   return `${cell.slice(0, 10)}T${cell.slice(11, 19)}.${decimals.padEnd(6, '0')}Z`;

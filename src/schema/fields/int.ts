@@ -9,6 +9,7 @@ export const int = numberKind({
   expected: 'a whole number within ±9007199254740991',
   adoption: {
     narrower: ['integer', 'smallint'],
+    asItIs: ['integer', 'smallint'],
     note: 'integers beyond ±(2^53−1) lose digits in JSON',
   },
   jsonSchema: ({ min, max }) => ({

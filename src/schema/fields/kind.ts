@@ -34,6 +34,8 @@ export type Read = { readonly value: Scalar; readonly error?: undefined } | Reje
 interface Adoption {
   /** Other types of columns, which `ALTER COLUMN … TYPE` turns into this one without loss. */
   readonly narrower: readonly string[];
+  /** Further types of columns that a table of another owner may have: each of their values is one of the field. */
+  readonly asItIs?: readonly string[];
   /** A note of the draft on a column that fits as it is. */
   readonly note?: string;
   /** The column's DEFAULT as YAML; undefined: a schema cannot say it. */

@@ -33,8 +33,8 @@ export const numberKind = (type: NumberType): FieldKind => ({
     return outsideBounds(number, constraints) ?? outsideEnum(number, constraints) ?? { value: number };
   },
   // PostgreSQL prints a double as the shortest text that reads back as the same one, which is a JSON number
-  // if the double is finite.
-  toJson: String,
+  // if the double is finite. Only other programs write others, and JSON has no numbers for them.
+  toJson: (cell) => (/[Ny]$/.test(cell) ? `"${cell}"` : cell),
   fromCell: Number,
   jsonSchema: (constraints) => ({ ...type.jsonSchema(constraints), ...enumSchema(constraints) }),
   typescript: (constraints) => enumType(constraints, 'number'),

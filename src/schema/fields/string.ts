@@ -55,5 +55,5 @@ export const string: FieldKind = {
     ...enumSchema({ enum: allowed }),
   }),
   typescript: (constraints) => enumType(constraints, 'string'),
-  adoption: { narrower: [], defaultOf },
+  adoption: { narrower: [], asItIs: ['character varying'], defaultOf },
 };

@@ -210,14 +210,34 @@ const collection = z.strictObject({
     { examples: ['reference', { by: 'team' }] },
   ),
   timestamps: key(
-    z.strictObject({
-      created_at: key(z.string(), 'the column of `created_at`', { default: 'created_at', examples: ['made_on'] }),
-      updated_at: key(z.string(), 'the column of `updated_at`', { default: 'updated_at', examples: ['changed_on'] }),
-    }),
-    'the columns of the times that every record has',
-    { examples: [{ created_at: 'made_on' }] },
+    z.union([
+      z.literal('none'),
+      z.strictObject({
+        created_at: key(z.string(), 'the column of `created_at`; without it, records have none', {
+          examples: ['made_on'],
+        }),
+        updated_at: key(z.string(), 'the column of `updated_at`; without it, records have none', {
+          examples: ['changed_on'],
+        }),
+      }),
+    ]),
+    'the columns of the times that a record has, or `none`; default: `created_at` and `updated_at`, in columns of their names',
+    { examples: ['none', { created_at: 'made_on' }] },
   ),
-  table: key(z.string(), 'the table of the database; default: the name of the collection', { examples: ['T_ORDERS'] }),
+  table: key(
+    z.string(),
+    'the table of the database, or `schema.table` if it is not in the current schema; default: the name of the collection',
+    { examples: ['T_ORDERS', 'shop.orders'] },
+  ),
+  managed: key(
+    z.boolean(),
+    'false: another program owns the table or view; no migration changes it, and `bylaw migrate plan` prints what its owner may change',
+    { default: true },
+  ),
+  errors: key(
+    z.literal('shown'),
+    'shows callers the messages of errors that the triggers of the table raise with the SQLSTATE P0001; without it, only that there was one',
+  ),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
 });
 

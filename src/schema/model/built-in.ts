@@ -6,7 +6,8 @@ import type { Collection, Field, Relation } from './model.ts';
 type BuiltInField = Partial<Field> & Pick<Field, 'name' | 'type'>;
 
 export function fieldOf(given: BuiltInField): Field {
-  return { required: false, unique: false, index: false, readOnly: false, column: given.name, ...given };
+  const { name: column, required: needed = false } = given;
+  return { required: false, needed, unique: false, index: false, readOnly: false, column, ...given };
 }
 
 /**
@@ -53,6 +54,7 @@ const OWNER: Relation = {
   name: 'owner',
   collection: 'users',
   required: true,
+  needed: true,
   column: 'owner_id',
   onDelete: 'restrict',
   unique: false,

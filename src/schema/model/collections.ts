@@ -1,6 +1,7 @@
 /** `collections` of the file → the collections of the model, without their policies. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
+import { STAMPS } from '../../policy/types.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from '../file/shape.ts';
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
@@ -9,6 +10,7 @@ import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { checkColumns, checkTables, tableOf } from './given-names.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
+import { checkUnmanaged, storedMembers } from './unmanaged.ts';
 
 /** A collection whose rules are not read yet. */
 export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
@@ -59,12 +61,21 @@ export function declareCollections(
   for (const draft of drafts.values()) checkReadOnly(draft, context);
   for (const draft of drafts.values()) checkColumns(draft, report);
   checkTables(drafts, report);
+  checkUnmanaged(drafts.values(), report);
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
   return new Map(
-    [...drafts].map(([name, { kind, fields, relations, shape }]) => [
+    [...drafts].map(([name, { kind, shape, ...draft }]) => [
       name,
-      { name, kind, table: tableOf({ name, shape }), fields, relations, was: shape.was },
+      {
+        name,
+        kind,
+        table: tableOf({ name, shape }),
+        managed: shape.managed ?? true,
+        showsErrors: shape.errors === 'shown',
+        ...storedMembers({ shape, ...draft }, drafts),
+        was: shape.was,
+      },
     ]),
   );
 }
@@ -94,10 +105,12 @@ function collectionNames(file: SchemaFile): readonly string[] {
 
 function collectionDraftOf(given: Pick<CollectionDraft, 'name' | 'path' | 'shape'>): CollectionDraft {
   const kind = kindOf(given.name);
-  const { timestamps = {} } = given.shape;
-  const columns: Readonly<Record<string, string | undefined>> = { ...timestamps };
+  const columns = stampColumns(given.shape);
   const fields = new Map(
-    builtInFields(kind).map((field) => [field.name, { ...field, column: columns[field.name] ?? field.column }]),
+    builtInFields(kind).flatMap((field) => {
+      const column = STAMPS.includes(field.name) ? columns.get(field.name) : field.column;
+      return column === undefined ? [] : [[field.name, { ...field, column }]];
+    }),
   );
   return {
     ...given,
@@ -105,6 +118,12 @@ function collectionDraftOf(given: Pick<CollectionDraft, 'name' | 'path' | 'shape
     fields,
     relations: new Map(builtInRelations(kind).map((relation) => [relation.name, relation])),
   };
+}
+
+/** The columns of the times that records have, by their names. */
+function stampColumns({ timestamps }: CollectionShape): ReadonlyMap<string, string | undefined> {
+  if (timestamps === 'none') return new Map();
+  return new Map(timestamps === undefined ? STAMPS.map((name) => [name, name]) : Object.entries(timestamps));
 }
 
 /** Why `name` is taken: by a field, a relation, the `_id` of a belongs_to, or the `_any` of a to-many. */
@@ -155,7 +174,7 @@ const fieldShapeOf = (shape: FieldShape['type'] | FieldShape): FieldShape =>
 
 /** `index: [updated_at]` */
 function indexBuiltIn({ kind, shape, fields, path }: CollectionDraft, { report }: Declaring): void {
-  const builtIn = builtInFields(kind).map((field) => field.name);
+  const builtIn = builtInFields(kind).flatMap(({ name }) => (fields.has(name) ? [name] : []));
   for (const [i, name] of (shape.index ?? []).entries()) {
     const field = builtIn.includes(name) ? fields.get(name) : undefined;
     if (field !== undefined) {
@@ -220,6 +239,7 @@ function belongsToOf({ name, shape, path }: DeclaredRelation<BelongsToShape>, re
     name,
     collection,
     required,
+    needed: required,
     column: shape.column ?? `${name}_id`,
     onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
     ...readUnique(shape),

@@ -27,14 +27,15 @@ export function checkTables(declared: ReadonlyMap<string, NamedCollection>, repo
     for (const relation of each.relations.values())
       if (relation.kind === 'many_to_many') taken.set(relation.linkTable, `${each.name}.${relation.name}`);
   for (const { name, kind, shape, path } of declared.values()) {
-    const { table, timestamps } = shape;
+    const { table, timestamps, managed } = shape;
     const ofService = `\`${kind}\` is a table of the service, which has its names in every database`;
     if (kind !== 'plain' && timestamps !== undefined)
       report({ code: ISSUE, message: ofService, path: [...path, 'timestamps'] });
+    if (kind !== 'plain' && managed === false) report({ code: ISSUE, message: ofService, path: [...path, 'managed'] });
     if (table === undefined) continue;
     const invalid = (message: string): void => report({ code: ISSUE, message, path: [...path, 'table'] });
     const holder = taken.get(table);
-    const issue = tableNameIssue(table);
+    const issue = tableNameIssue(table, shape);
     if (kind !== 'plain') invalid(ofService);
     else if (holder !== name) invalid(`\`${table}\` is the table of \`${holder}\` already`);
     else if (issue !== undefined) invalid(issue);
@@ -42,13 +43,14 @@ export function checkTables(declared: ReadonlyMap<string, NamedCollection>, repo
 }
 
 /** Why a column of this name cannot be that of a member. */
-export function columnNameIssue(column: string): string | undefined {
+export function columnNameIssue(column: string, managed = true): string | undefined {
   if (SYSTEM_COLUMNS.includes(column)) return 'PostgreSQL gives every table that column';
-  if (/^_|~folded$/.test(column)) return 'names that begin with `_` or end with `~folded` belong to the service';
+  if (managed && /^_|~folded$/.test(column))
+    return 'names that begin with `_` or end with `~folded` belong to the service';
   return storedNameIssue('column', column);
 }
 
-export function checkColumns({ fields, relations, path }: NamedCollection, report: Report): void {
+export function checkColumns({ fields, relations, path, shape }: NamedCollection, report: Report): void {
   const holders = new Map<string, string>([['id', 'id']]);
   for (const [part, members] of [
     ['fields', fields],
@@ -62,16 +64,23 @@ export function checkColumns({ fields, relations, path }: NamedCollection, repor
       const holder = holders.get(column);
       holders.set(column, name);
       const issue =
-        holder === undefined ? columnNameIssue(column) : `\`${column}\` is the column of \`${holder}\` already`;
+        holder === undefined
+          ? columnNameIssue(column, shape.managed)
+          : `\`${column}\` is the column of \`${holder}\` already`;
       if (issue !== undefined) invalid(issue);
     }
   }
 }
 
-const tableNameIssue = (table: string): string | undefined =>
-  /^(?:_|bylaw_)/i.test(table)
-    ? 'names that begin with `_` or `bylaw_` belong to the service'
-    : storedNameIssue('table', table);
+function tableNameIssue(table: string, { distribute, managed = true }: CollectionShape): string | undefined {
+  const parts = table.split('.');
+  if (parts.length > 2) return 'expected the name of a table, or `schema.table`';
+  if (parts.length > 1 && distribute !== undefined)
+    return 'a collection with `distribute` has its table in the current schema; expected the name of a table alone';
+  if ((managed ? /^(?:_|bylaw_)/i : /^bylaw_/i).test(parts.at(-1)!))
+    return 'names that begin with `_` or `bylaw_` belong to the service';
+  return parts.map((part) => storedNameIssue('table', part)).find((issue) => issue !== undefined);
+}
 
 function storedNameIssue(kind: keyof typeof MOST_BYTES, name: string): string | undefined {
   const most = MOST_BYTES[kind];

@@ -58,9 +58,21 @@ export interface Collection extends CatalogCollection {
   readonly memberAccess: ReadonlyMap<string, MemberAccess>;
   /** Null: its table is on one machine. */
   readonly tenantLayout: TenantLayout | null;
+  /** False: another program owns the table, which no migration changes and which counts no changes of its rows. */
+  readonly managed: boolean;
+  /** The writes that the database takes from the service; undefined: all. */
+  readonly writes?: Readonly<Record<'create' | 'update' | 'delete', boolean>>;
+  /** PostgreSQL cannot lock the rows of the view, such as of an outer join. */
+  readonly hasNoRowLocks?: boolean;
+  /** The messages of errors that triggers raise reach callers. */
+  readonly showsErrors: boolean;
   /** The former name. */
   readonly was?: string;
 }
+
+/** False: the database does not take the write, whatever the rules say. */
+export const takesWrite = ({ writes }: Pick<Collection, 'writes'>, action: Action): boolean =>
+  writes === undefined || action === 'list' || action === 'read' || writes[action];
 
 /** The place of a collection's rows: all of them on every machine, or each with those of its tenant. */
 export type TenantLayout = { readonly kind: 'reference' } | TenantKey;
@@ -96,6 +108,10 @@ export interface Field extends CatalogField {
   readonly noIndex?: true;
   /** A string is stored in lower case. */
   readonly lower?: boolean;
+  /** A write gives it a value. `required` says that every stored record has one, which only a managed table ensures. */
+  readonly needed: boolean;
+  /** The type that the database casts a written value to. */
+  readonly castTo?: string;
   /** Never written through the API (`created_at`, `email`, `size`…). */
   readonly readOnly: boolean;
 }
@@ -112,6 +128,8 @@ export interface BelongsTo extends CatalogBelongsTo {
   readonly unique: boolean;
   readonly default?: Default;
   readonly was?: string;
+  /** As of a field. */
+  readonly needed: boolean;
   readonly readOnly: boolean;
 }
 export interface ManyToMany extends CatalogManyToMany {

@@ -14,13 +14,18 @@ export const storedTables = ({ collections }: Schema): ReadonlySet<string> =>
     ),
   ]);
 
+/** The tables that other programs own. */
+export const unmanagedTables = ({ collections }: Schema): ReadonlySet<string> =>
+  new Set([...collections.values()].flatMap(({ managed, table }) => (managed ? [] : [table])));
+
 /** At most 63 bytes, as PostgreSQL would cut it, but never equal to another's. */
 export function constraintName(
   table: string,
   columns: readonly string[],
   suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required',
 ): string {
-  const name = [table, ...columns, suffix].join('_');
+  // A constraint and an index are in the schema of their table.
+  const name = [table.slice(table.indexOf('.') + 1), ...columns, suffix].join('_');
   if (Buffer.byteLength(name) <= 63) return name;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
   return `${Buffer.from(name)

@@ -58,10 +58,10 @@ describe.each(KINDS)('constraints of others on %s', (kind) => {
     ]);
   });
 
-  it('an exclusion is like a unique value', async () => {
+  it('an exclusion is a conflict of its fields', async () => {
     await ann.create('rooms', { place: 3 });
     expect(await refusal(bob.create('rooms', { place: 3 }))).toEqual({
-      unique_violation: ['/data/place unique_violation'],
+      conflict: ['/data/place conflict'],
     });
   });
 

@@ -1,0 +1,217 @@
+/**
+ * Compares the expectations of a schema with tables that other programs own: a difference that prevents their records
+ * from being served is an error, any other one a note with the statement that the owner may run.
+ */
+import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
+import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
+import type { Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
+import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { columnList, columnTypeOf } from '../tables.ts';
+import type { OwnersColumn, OwnersTable } from './owners-tables.ts';
+
+export interface OwnersNote {
+  readonly text: string;
+  /** The statement that the owner may run. */
+  readonly sql?: string;
+}
+
+export interface Differences {
+  readonly errors: readonly string[];
+  readonly notes: readonly OwnersNote[];
+}
+
+/** Tables of other owners lack what the schema expects of them. */
+export class UnservableTables extends Error {
+  constructor(errors: readonly string[]) {
+    super(
+      `the schema describes tables that other programs own, and the database has others:\n${errors
+        .map((error) => `- ${error}`)
+        .join('\n')}`,
+    );
+    this.name = 'UnservableTables';
+  }
+}
+
+export function findDifferences(schema: Schema, owners: ReadonlyMap<string, OwnersTable>): Differences {
+  const all = [...schema.collections.values()]
+    .filter(({ managed }) => !managed)
+    .map((collection) => new OwnersDifferences(collection, schema, owners.get(collection.table)));
+  return { errors: all.flatMap(({ errors }) => errors), notes: all.flatMap(({ notes }) => notes) };
+}
+
+/** A column of the record, as the schema declares it. */
+interface WantedColumn {
+  readonly member: string;
+  readonly column: string;
+  readonly type: string;
+  readonly accepted: readonly string[];
+  readonly needed: boolean;
+  readonly enum?: readonly unknown[] | undefined;
+}
+
+class OwnersDifferences {
+  readonly errors: string[] = [];
+  readonly notes: OwnersNote[] = [];
+  readonly #collection: Collection;
+  readonly #table: OwnersTable;
+  readonly #alter: string;
+
+  constructor(collection: Collection, schema: Schema, table: OwnersTable | undefined) {
+    this.#collection = collection;
+    this.#alter = `ALTER TABLE ${tableIdent(collection.table).text}`;
+    this.#table = table ?? NO_TABLE;
+    if (table === undefined) {
+      this.errors.push(
+        `\`${collection.name}\`: the table or view "${collection.table}" does not exist; correct \`table\``,
+      );
+      return;
+    }
+    for (const wanted of columnsOf(collection)) this.#compareColumn(wanted);
+    this.#compareKeys(schema);
+    if (!table.isView) this.#compareIndexes(schema);
+    this.#noteTable();
+  }
+
+  #compareColumn(wanted: WantedColumn): void {
+    const { member, column, type, accepted, needed } = wanted;
+    const actual = this.#table.columns.get(column);
+    const name = `"${this.#collection.table}"."${column}" (\`${this.#collection.name}.${member}\`)`;
+    if (actual === undefined) {
+      const add = `${this.#alter} ADD COLUMN ${ident(column).text} ${columnTypeOf({ name: column, type, required: false })}`;
+      const remedy = this.#table.isView
+        ? 'name another column by `column`'
+        : `name another column by \`column\`, or: ${add}`;
+      this.errors.push(`${name} does not exist; ${remedy}`);
+    } else if (actual.labels !== undefined) this.#compareLabels(name, wanted, actual.labels);
+    else if (!accepted.includes(withoutLength(actual.type)))
+      this.errors.push(`${name} is ${actual.type}; expected ${accepted.join(' or ')}`);
+    else if (needed && !actual.required && !this.#table.isView)
+      this.notes.push({
+        text: `${name} may be null, and the schema says \`required\`: records without a value show null`,
+        sql: `${this.#alter} ALTER COLUMN ${ident(column).text} SET NOT NULL`,
+      });
+  }
+
+  /** The values of an enum type compare with strings that are its labels, and with nothing else. */
+  #compareLabels(name: string, wanted: WantedColumn, labels: readonly string[]): void {
+    const list = `[${labels.map((label) => JSON.stringify(label)).join(', ')}]`;
+    if (wanted.type !== FIELD_KINDS.string.column || wanted.enum === undefined)
+      this.errors.push(`${name} is of an enum type; expected a string with \`enum: ${list}\``);
+    else if (!wanted.enum.every((value) => labels.includes(String(value))))
+      this.errors.push(`${name} has a value in \`enum\` that its type does not have; expected of ${list}`);
+  }
+
+  #compareKeys(schema: Schema): void {
+    const { name, table } = this.#collection;
+    if (!this.#isUnique(['id']) && !this.#table.isView)
+      this.errors.push(
+        `"${table}"."id" (\`${name}\`) is not unique; its owner may run: ${this.#alter} ADD UNIQUE ("id")`,
+      );
+    for (const columns of uniqueColumns(this.#collection)) {
+      if (this.#isUnique(columns)) continue;
+      const column = columns.at(-1)!;
+      const isOne = hasOnesTo(schema, this.#collection).some(({ viaColumn }) => viaColumn === column);
+      const text = `"${table}"."${column}" (\`${name}\`) is not unique, and the schema says so`;
+      if (isOne) this.errors.push(`${text} by a has_one; declare a has_many`);
+      else
+        this.notes.push({
+          text,
+          ...(!this.#table.isView && { sql: `${this.#alter} ADD UNIQUE (${columnList(columns).text})` }),
+        });
+    }
+  }
+
+  #isUnique(columns: readonly string[]): boolean {
+    const wanted = columns.toSorted().join('\0');
+    return this.#table.keys.some((key) => key.isUnique && key.columns.toSorted().join('\0') === wanted);
+  }
+
+  #compareIndexes(schema: Schema): void {
+    const { name, table, relations } = this.#collection;
+    for (const { columns, unique } of indexesOf(this.#collection, schema)) {
+      const [first = ''] = columns;
+      if (unique || this.#table.keys.some((key) => key.columns[0] === first)) continue;
+      const statement: Sql = sql`CREATE INDEX ON ${tableIdent(table)} (${columnList(columns)})`;
+      this.notes.push({ text: `no index serves "${table}"."${first}" (\`${name}\`)`, sql: statement.text });
+    }
+    for (const relation of relations.values()) {
+      const target = schema.collections.get(relation.collection);
+      if (relation.kind !== 'belongs_to' || target === undefined || this.#table.references.has(relation.column))
+        continue;
+      const refers = sql`FOREIGN KEY (${ident(relation.column)}) REFERENCES ${tableIdent(target.table)} ${raw('("id")')}`;
+      this.notes.push({
+        text: `"${table}"."${relation.column}" (\`${name}.${relation.name}\`) has no foreign key, so the record that it names may be missing`,
+        sql: `${this.#alter} ADD ${refers.text}`,
+      });
+    }
+  }
+
+  #noteTable(): void {
+    const { name, table, access } = this.#collection;
+    const { writes, columns, hasRowSecurity } = this.#table;
+    if (hasRowSecurity)
+      this.notes.push({
+        text: `row security of "${table}" (\`${name}\`) hides rows from the service, whatever the policies say`,
+      });
+    const denied = (['create', 'update', 'delete'] as const).filter(
+      (action) => access[action].length > 0 && !writes[action],
+    );
+    if (denied.length > 0)
+      this.notes.push({
+        text: `the database takes no ${denied.join(', ')} of "${table}" (\`${name}\`) from the service`,
+      });
+    const known = new Set(columnsOf(this.#collection).map(({ column }) => column));
+    const missing = [...columns]
+      .filter(([column, each]) => !known.has(column) && isLacked(each))
+      .map(([column]) => column);
+    if (missing.length > 0 && access.create.length > 0 && writes.create)
+      this.notes.push({
+        text: `"${table}" (\`${name}\`) needs values of "${missing.join('", "')}", which the schema does not have: no record can be created`,
+      });
+  }
+}
+
+const NO_TABLE: OwnersTable = {
+  isView: false,
+  columns: new Map(),
+  keys: [],
+  references: new Set(),
+  writes: { create: false, update: false, delete: false },
+  hasRowLocks: false,
+  hasRowSecurity: false,
+};
+
+const isLacked = ({ required, hasDefault, isWritable }: OwnersColumn): boolean => required && !hasDefault && isWritable;
+
+/** `character varying(80)` → `character varying`; the digits of a decimal count. */
+const withoutLength = (type: string): string => (type.startsWith('numeric') ? type : type.replace(/\(\d+\)/, ''));
+
+function columnsOf({ fields, relations }: Collection): readonly WantedColumn[] {
+  const id: WantedColumn = { member: 'id', column: 'id', type: 'uuid', accepted: ['uuid'], needed: false };
+  const references = [...relations.values()].flatMap((relation) =>
+    relation.kind === 'belongs_to'
+      ? [{ ...id, member: relation.name, column: relation.column, needed: relation.needed }]
+      : [],
+  );
+  return [id, ...[...fields.values()].map(wantedColumn), ...references];
+}
+
+function wantedColumn(field: Field): WantedColumn {
+  const type = columnTypeOfField(field);
+  const { asItIs = [] } = FIELD_KINDS[field.type].adoption;
+  return {
+    member: field.name,
+    column: field.column,
+    type,
+    accepted: [type, ...asItIs],
+    needed: field.needed,
+    enum: field.enum,
+  };
+}
+
+const hasOnesTo = ({ collections }: Schema, { name }: Collection): readonly Extract<Relation, { kind: 'has_one' }>[] =>
+  [...collections.values()].flatMap(({ relations }) =>
+    [...relations.values()]
+      .filter((relation) => relation.kind === 'has_one')
+      .filter(({ collection }) => collection === name),
+  );

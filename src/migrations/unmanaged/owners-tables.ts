@@ -1,0 +1,131 @@
+/** Tables and views that other programs own, read from PostgreSQL's catalogue. */
+import { readStrings } from '../../database/cells.ts';
+import type { Cells, Queryable } from '../../database/contract.ts';
+import { param, type Sql, sql, tableIdent } from '../../sql.ts';
+
+export interface OwnersColumn {
+  /** As `format_type` prints it; of a domain, its base type. */
+  readonly type: string;
+  /** The values of an enum type. */
+  readonly labels: readonly string[] | undefined;
+  readonly required: boolean;
+  readonly hasDefault: boolean;
+  /** The database lets this connection set it. */
+  readonly isWritable: boolean;
+}
+
+interface OwnersKey {
+  readonly columns: readonly string[];
+  readonly isUnique: boolean;
+}
+
+/** The changes of rows that the database takes from this connection. */
+interface WritesOfTable {
+  readonly create: boolean;
+  readonly update: boolean;
+  readonly delete: boolean;
+}
+
+export interface OwnersTable {
+  readonly isView: boolean;
+  readonly columns: ReadonlyMap<string, OwnersColumn>;
+  readonly keys: readonly OwnersKey[];
+  /** The columns that have a foreign key of their own. */
+  readonly references: ReadonlySet<string>;
+  readonly writes: WritesOfTable;
+  /** The rows can be locked: those of a view only if PostgreSQL itself updates them. */
+  readonly hasRowLocks: boolean;
+  /** Row security decides which rows this connection sees. */
+  readonly hasRowSecurity: boolean;
+}
+
+/** @param tables names as the schema file spells them */
+export async function readOwnersTables(
+  db: Queryable,
+  tables: readonly string[],
+): Promise<ReadonlyMap<string, OwnersTable>> {
+  if (tables.length === 0) return new Map();
+  const quoted = tables.map((table) => tableIdent(table).text);
+  const named = sql`unnest(${param('text[]', tables)}, ${param('text[]', quoted)}) AS named (name, quoted)`;
+  const columns = Map.groupBy(await db.rows(selectColumns(named)), ([table]) => table!);
+  const keys = Map.groupBy(await db.rows(selectKeys(named)), ([table]) => table!);
+  const references = Map.groupBy(await db.rows(selectReferences(named)), ([table]) => table!);
+  return new Map(
+    (await db.rows(selectTables(named))).map(([name, kind, create, update, remove, isLocked, isSecured]) => [
+      name!,
+      {
+        isView: kind === 'v' || kind === 'm',
+        columns: new Map((columns.get(name!) ?? []).map(columnOf)),
+        keys: (keys.get(name!) ?? []).map(([, key, isUnique]) => ({
+          columns: readStrings(key),
+          isUnique: isUnique === 't',
+        })),
+        references: new Set((references.get(name!) ?? []).map(([, column]) => column!)),
+        writes: { create: create === 't', update: update === 't', delete: remove === 't' },
+        hasRowLocks: isLocked === 't',
+        hasRowSecurity: isSecured === 't',
+      },
+    ]),
+  );
+}
+
+function columnOf([, name, type, required, hasDefault, isWritable, labels]: Cells): readonly [string, OwnersColumn] {
+  const flags = { required: required === 't', hasDefault: hasDefault === 't', isWritable: isWritable === 't' };
+  return [name!, { type: type!, labels: labels == null ? undefined : readStrings(labels), ...flags }];
+}
+
+/** The bits of `pg_relation_is_updatable`: UPDATE, INSERT, DELETE. */
+const selectTables = (named: Sql): Sql => sql`
+SELECT named.name, c.relkind,
+       pg_relation_is_updatable(c.oid, true) & 8 <> 0 AND has_any_column_privilege(c.oid, 'INSERT'),
+       pg_relation_is_updatable(c.oid, true) & 4 <> 0 AND has_any_column_privilege(c.oid, 'UPDATE'),
+       pg_relation_is_updatable(c.oid, true) & 16 <> 0 AND has_table_privilege(c.oid, 'DELETE'),
+       c.relkind <> 'v' OR pg_relation_is_updatable(c.oid, false) & 4 <> 0,
+       row_security_active(c.oid)
+  FROM ${named}
+  JOIN pg_class c ON c.oid = to_regclass(named.quoted)
+ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')`;
+
+/** The triggers of a view whose type has the bit 64 are INSTEAD OF, and take any column. */
+const selectColumns = (named: Sql): Sql => sql`
+SELECT named.name, a.attname, format_type(base.type, base.modifier), a.attnotnull OR base.is_required,
+       a.atthasdef OR a.attidentity <> '' OR base.has_default,
+       a.attgenerated = '' AND a.attidentity <> 'a'
+         AND (pg_column_is_updatable(a.attrelid, a.attnum, false) OR has_instead.is_true),
+       (SELECT json_agg(e.enumlabel ORDER BY e.enumsortorder)::text FROM pg_enum e WHERE e.enumtypid = base.type)
+  FROM ${named}
+  JOIN pg_attribute a ON a.attrelid = to_regclass(named.quoted)
+ CROSS JOIN LATERAL (
+    WITH RECURSIVE domains AS (
+      SELECT a.atttypid AS type, a.atttypmod AS modifier, false AS is_required, false AS has_default
+       UNION ALL
+      SELECT t.typbasetype, t.typtypmod, d.is_required OR t.typnotnull, d.has_default OR t.typdefault IS NOT NULL
+        FROM domains d
+        JOIN pg_type t ON t.oid = d.type
+       WHERE t.typtype = 'd')
+    SELECT d.*
+      FROM domains d
+      JOIN pg_type t ON t.oid = d.type
+     WHERE t.typtype <> 'd') AS base
+ CROSS JOIN LATERAL (
+    SELECT EXISTS (SELECT 1 FROM pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 64 <> 0)) AS has_instead (is_true)
+ WHERE a.attnum > 0 AND NOT a.attisdropped`;
+
+/** Indexes that any row can be found by. */
+const selectKeys = (named: Sql): Sql => sql`
+SELECT named.name,
+       (SELECT json_agg(a.attname ORDER BY u.place)::text
+          FROM unnest(x.indkey) WITH ORDINALITY AS u (number, place)
+          JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = u.number
+         WHERE u.place <= x.indnkeyatts),
+       x.indisunique AND x.indimmediate
+  FROM ${named}
+  JOIN pg_index x ON x.indrelid = to_regclass(named.quoted)
+ WHERE x.indpred IS NULL AND x.indexprs IS NULL AND x.indisvalid`;
+
+const selectReferences = (named: Sql): Sql => sql`
+SELECT named.name, a.attname
+  FROM ${named}
+  JOIN pg_constraint k ON k.conrelid = to_regclass(named.quoted)
+  JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = ANY(k.conkey)
+ WHERE k.contype = 'f' AND cardinality(k.conkey) = 1`;

@@ -1,0 +1,67 @@
+/** `managed: false`: keys of the file that a table of another owner cannot follow. */
+
+import { isText } from '../../policy/scalar-types.ts';
+import type { Path, Report } from '../file/issue.ts';
+import type { CollectionShape } from '../file/shape.ts';
+import type { Collection, Field, Relation } from './model.ts';
+
+interface DeclaredCollection {
+  readonly shape: CollectionShape;
+  readonly path: Path;
+}
+
+type StoredMembers = Pick<Collection, 'fields' | 'relations'>;
+type DeclaredMembers = StoredMembers & Pick<DeclaredCollection, 'shape'>;
+
+type Place = readonly [path: Path, message: string];
+
+export function checkUnmanaged(declared: Iterable<DeclaredCollection>, report: Report): void {
+  for (const { shape, path } of declared) {
+    if (shape.managed !== false) continue;
+    for (const [at, message] of misplaced(shape)) {
+      report({ code: 'not_for_unmanaged', message, path: [...path, ...at], at: 'key' });
+    }
+  }
+}
+
+function* misplaced({ was, distribute, fields = {}, relations = {} }: CollectionShape): Iterable<Place> {
+  const ofOwner = 'the table is not managed';
+  if (was !== undefined) yield [['was'], `${ofOwner}, so no migration renames it; remove \`was\``];
+  if (distribute !== undefined) yield [['distribute'], `${ofOwner}, so its owner decides where rows are; remove it`];
+  for (const [name, field] of Object.entries(fields)) {
+    if (typeof field === 'string') continue;
+    const path = ['fields', name];
+    if (field.search === true)
+      yield [[...path, 'search'], `${ofOwner}, and \`search\` needs a column that the service adds; remove it`];
+    if (field.was !== undefined)
+      yield [[...path, 'was'], `${ofOwner}, so no migration renames columns; use \`column\``];
+  }
+  for (const [name, relation] of Object.entries(relations)) {
+    if (relation.kind === 'belongs_to' && relation.was !== undefined)
+      yield [['relations', name, 'was'], `${ofOwner}, so no migration renames columns; use \`column\``];
+  }
+}
+
+/**
+ * Only a managed table ensures that stored records have a value, and that the record of a reference exists: rules must
+ * hold where they do not.
+ */
+export function storedMembers(
+  { shape, fields, relations }: DeclaredMembers,
+  drafts: ReadonlyMap<string, DeclaredCollection>,
+): StoredMembers {
+  const isManaged = ({ managed = true }: CollectionShape): boolean => managed;
+  const isOwn = isManaged(shape);
+  const optional = [...relations].map(([name, relation]): [string, Relation] => {
+    const isSure = isOwn && isManaged(drafts.get(relation.collection)?.shape ?? {});
+    return [name, relation.kind === 'belongs_to' && !isSure ? { ...relation, required: false } : relation];
+  });
+  const stored = isOwn ? fields : new Map([...fields].map(([name, field]) => [name, ownersField(field)]));
+  return { fields: stored, relations: new Map(optional) };
+}
+
+const ownersField = (field: Field): Field => ({
+  ...field,
+  required: false,
+  ...(isText(field.type) && field.enum !== undefined && { isCast: true }),
+});
