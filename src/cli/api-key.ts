@@ -43,7 +43,7 @@ export const command: CommandGroup = {
           about: 'allows only these, such as posts=list,read or *=read',
         },
         address: { value: 'NETWORK', repeated: true, about: 'may be used from this address or range only' },
-        publishable: { about: 'for pages: whoever sends it is a guest' },
+        publishable: { about: 'for pages: its bearer is a guest' },
         origin: { value: 'ORIGIN', repeated: true, about: 'of a publishable key: pages of this origin may send it' },
         expires: { value: 'TIME', about: 'a duration such as 90d, or a datetime; without it, never' },
       },

@@ -31,7 +31,7 @@ export interface AccessContext {
   /** The caller as policies see it. */
   readonly auth: Row;
   readonly kind: CallerKind;
-  /** The id by which the caller's writes, cursors and audit events are known, whatever policies see. */
+  /** The id by which the caller's writes, cursors and audit events are known; policies see another one, or none. */
   readonly principal: string;
   /** The instant of the request, canonical. */
   readonly now: string;

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnBoth, describeOnOne, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { GUESTS_SCHEMA, newApiKey } from './keyed.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD } from './people.ts';
@@ -194,4 +194,24 @@ describeOnBoth(
     });
   },
   { schema: GUESTS_SCHEMA },
+);
+
+describeOnOne(
+  'a closed registration',
+  (service) => {
+    test('nobody registers, whether the address is known or not, and an admin adds users', async () => {
+      const admin = await service.user('admin');
+      const email = newEmail();
+      expect((await admin.client.post('/api/auth/users', { email, password: PASSWORD, roles: [] })).status).toBe(201);
+      const answers = await Promise.all(
+        [email, newEmail()].map((each) =>
+          service.anonymous.post('/api/auth/register', { email: each, password: PASSWORD }, { 'X-Request-Id': 'r' }),
+        ),
+      );
+      expect(answers.map(codeOf)).toEqual(Array(2).fill('403 registration_closed'));
+      expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+      expect((await login(service.anonymous, email)).access).toBeTruthy();
+    });
+  },
+  { schema: GUESTS_SCHEMA.replace('register: { roles: [reader] }', 'register: { roles: [reader], open: false }') },
 );

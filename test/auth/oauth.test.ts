@@ -413,6 +413,22 @@ describeOnBoth(
       expect(problem(await new Browser().follow(start(service)))).toBe('403 oauth_denied');
     });
 
+    test('a closed registration makes no account at a first sign-in, and lets known users in', async () => {
+      const { user } = json(await new Browser().follow(start(service)));
+      const register = service.app.schema.register as { open: boolean };
+      register.open = false;
+      try {
+        expect(json(await new Browser().follow(start(service))).user.id).toBe(user.id);
+        const stranger = person();
+        idp.next = stranger;
+        expect(problem(await new Browser().follow(start(service)))).toBe('403 registration_closed');
+        const login = { email: stranger.email, password: PASSWORD };
+        expect(codeOf(await service.anonymous.post('/api/auth/login', login))).toBe('401 invalid_credentials');
+      } finally {
+        register.open = true;
+      }
+    });
+
     test('a sign-in fails without an address, and with an invalid one', async () => {
       for (const email of [undefined, '', 'nobody', 'a b@example.org', 7, `${'x'.repeat(300)}@example.org`]) {
         idp.next = person({ email: email as string });

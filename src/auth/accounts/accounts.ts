@@ -10,6 +10,7 @@ import type { Authenticator } from '../sessions/authenticator.ts';
 import type { SessionRow, SessionSecrets, SessionStart, Sessions } from '../sessions/sessions.ts';
 import type { PasswordCheck, PasswordClaim } from './password-check.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
+import { requireOpenRegistration } from './registration.ts';
 import type { User, Users } from './users.ts';
 
 /** A guest where a login has its user. */
@@ -54,9 +55,10 @@ export class Accounts {
     this.#parts = parts;
   }
 
-  /** Throws `validation_failed`, `email_taken`, `rate_limited`, `unavailable`. */
+  /** Throws `registration_closed`, `validation_failed`, `email_taken`, `rate_limited`, `unavailable`. */
   async register({ email, password, client }: PasswordClaim, guest?: string): Promise<User> {
     const { db, limiter, passwords, schema, users } = this.#parts;
+    requireOpenRegistration(schema);
     await limiter.register(client, email);
     checkNewPassword(password, email, '/password');
     const passwordHash = await passwords.hash(password);

@@ -1,4 +1,4 @@
-/** Bounds of an API key: the actions, addresses and pages that it may be used for, whatever its roles allow. */
+/** Bounds of an API key: the actions, addresses and pages that it may be used for, beyond the limits of its roles. */
 
 import type { Action } from '../../policy/types.ts';
 import { isInNetwork, type Network, parseAddress, parseNetwork } from './networks.ts';

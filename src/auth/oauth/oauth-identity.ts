@@ -13,6 +13,7 @@ import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { type Sql, sql, text, uuid } from '../../sql.ts';
 import { emailAddress } from '../accounts/email-address.ts';
+import { requireOpenRegistration } from '../accounts/registration.ts';
 import type { Users } from '../accounts/users.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 
@@ -104,6 +105,7 @@ export class Identities {
   }
 
   async #register(email: string, { identity, client }: SignIn): Promise<string> {
+    requireOpenRegistration(this.#schema);
     const { issuer, isEmailVerified: emailVerified } = identity;
     const user = { email, emailVerified, roles: this.#schema.register.roles, passwordHash: undefined };
     const { id } = await this.#users.insert(user, async (tx, userId) => {

@@ -11,7 +11,7 @@ export const addUser = route({
   path: '/api/auth/users',
   door: 'admin',
   id: 'add_user',
-  summary: 'Create an account for somebody else',
+  summary: 'Create an account for another person',
   description: 'Without a password, the user sets one by a reset. `verified`: the address counts as proved.',
   body: jsonBody({
     email,

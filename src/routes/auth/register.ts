@@ -16,7 +16,7 @@ export const register = route({
     'The account gets the roles of registration and the defaults of the fields that the schema adds. It is not logged in.',
   body: jsonBody({ email, password: newPassword }),
   answers: { 201: { description: 'The user.', shape: (scope) => object({ user: user(scope) }) } },
-  problems: ['email_taken', 'rate_limited'],
+  problems: ['registration_closed', 'email_taken', 'rate_limited'],
   async handle(ctx, app, body) {
     const created = await app.auth.accounts.register({ ...body, client: clientOf(ctx) }, await guestAt(ctx, app));
     ctx.status = 201;

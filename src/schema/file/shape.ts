@@ -340,8 +340,14 @@ export const schemaShape = z.strictObject({
     },
   ),
   register: key(
-    z.strictObject({ roles: key(names, 'the roles of a user who registers', { default: [], examples: [['member']] }) }),
-    'the roles that registration gives',
+    z.strictObject({
+      roles: key(names, 'the roles of a user who registers', { default: [], examples: [['member']] }),
+      open: key(z.boolean(), 'anyone may register; without it, an admin adds users', {
+        default: true,
+        examples: [false],
+      }),
+    }),
+    'who may register, and the roles that registration gives',
   ),
   guests: key(z.boolean(), 'callers who are not signed in are admitted, with the role `guest`', {
     default: false,

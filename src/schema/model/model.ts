@@ -19,7 +19,7 @@ export interface Schema {
   /** The path as given, for messages. */
   readonly file: string;
   readonly roles: ReadonlyMap<string, Role>;
-  readonly register: { readonly roles: readonly string[] };
+  readonly register: { readonly roles: readonly string[]; readonly open: boolean };
   /** Callers who are not signed in are admitted, with the role `guest` alone. */
   readonly guests: boolean;
   /** The collections are in the order of the file, and always include `users` and `files`. */

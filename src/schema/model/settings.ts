@@ -103,6 +103,7 @@ export function knownRole(name: string, { path, roles, report }: RolePlace): boo
 export function readRegister({ register }: SchemaFile, { report, roles }: Settings): Schema['register'] {
   const names = register?.roles ?? [];
   return {
+    open: register?.open ?? true,
     roles: [...new Set(names.filter((name, i) => knownRole(name, { path: ['register', 'roles', i], roles, report })))],
   };
 }
