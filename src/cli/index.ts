@@ -12,6 +12,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['dev', () => import('./dev/dev.ts')],
   ['check', () => import('./check.ts')],
   ['test', () => import('./test.ts')],
+  ['diff', () => import('./diff.ts')],
   ['fmt', () => import('./fmt.ts')],
   ['introspect', () => import('./introspect.ts')],
   ...databaseCommands,

@@ -22,7 +22,7 @@ import { allows, type Question, questionsOf, type SmallWorld, smallWorld } from 
 export interface SolverCounts {
   pairs: number;
   unknown: number;
-  /** Pairs that some world of the solver tells apart. */
+  /** Pairs with a world that shows a difference. */
   differing: number;
   decisions: number;
   /** Milliseconds of processor time of each comparison. */

@@ -1,4 +1,5 @@
 /** The request of a world that is being looked for: its caller, its query and its body. */
+import { GUEST } from '../../check/guests.ts';
 import { type Action, type RequestOperand, STAMPS } from '../../types.ts';
 import { all, atom, constantly, type Formula, later, some } from './formula.ts';
 import type { Rows } from './rows.ts';
@@ -10,8 +11,6 @@ export interface RoleNames {
 }
 /** `roles`: exactly these, and what they include. Left out: any. */
 export type CallerKind = { readonly kind: 'guest' } | { readonly kind: 'user'; readonly roles?: readonly string[] };
-
-export const GUEST_ROLE = 'guest';
 
 /** A list of the query, known by what is in it. */
 export interface ListVariable {
@@ -183,18 +182,21 @@ export class Asked {
   // -------------------------------------------------------------- roles
 
   get roleNames(): readonly string[] {
-    return [...this.standing.roles.includes.keys()];
+    const declared = [...this.standing.roles.includes.keys()].filter((name) => name !== GUEST);
+    return this.standing.caller.kind === 'guest' ? [...declared, GUEST] : declared;
   }
 
   #rolesOfCaller(): Formula {
     const { caller, roles } = this.standing;
-    const given = caller.kind === 'guest' ? [GUEST_ROLE] : caller.roles;
+    const given = caller.kind === 'guest' ? [GUEST] : caller.roles;
     if (given === undefined) return all([]);
     const held = new Set(given.flatMap((name) => [name, ...(roles.includes.get(name) ?? [])]));
     return all(this.roleNames.map((name) => this.role(name, held.has(name))));
   }
 
   role(name: string, isHeld: boolean): Formula {
+    // No user has the role of guests.
+    if (name === GUEST) return constantly(isHeld === (this.standing.caller.kind === 'guest'));
     if (!this.standing.roles.includes.has(name)) return constantly(!isHeld);
     return atom(
       () => this.#setRole(name, isHeld),
@@ -206,7 +208,7 @@ export class Asked {
     const { includes } = this.standing.roles;
     const follows = isHeld
       ? includes.get(name)!
-      : this.roleNames.filter((other) => includes.get(other)!.includes(name));
+      : [...includes.keys()].filter((other) => includes.get(other)!.includes(name));
     return [name, ...follows].every((each) => this.#rows.fact(roleFact(each), isHeld));
   }
 

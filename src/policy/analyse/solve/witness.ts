@@ -1,8 +1,10 @@
 /** A branch of the search → a world of rows. */
+
+import { GUEST } from '../../check/guests.ts';
 import { scalarOf } from '../../scalar-types.ts';
 import { type CatalogCollection, type Row, STAMPS } from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
-import { type Asked, GUEST_ROLE, type ListVariable, type QueryView } from './asked.ts';
+import type { Asked, ListVariable, QueryView } from './asked.ts';
 import { giveIds, termsOfRow, type Values, valuesOf } from './build.ts';
 import { valuesWithin } from './domains.ts';
 import { Filler, type MutableRow } from './filler.ts';
@@ -177,7 +179,7 @@ class WorldBuilder {
 
   #auth(rows: ReadonlyMap<string, readonly Row[]>): Row {
     const { user, extras, standing } = this.#asked;
-    if (standing.caller.kind === 'guest') return { roles: [GUEST_ROLE] };
+    if (standing.caller.kind === 'guest') return { roles: [GUEST] };
     const roles = this.#asked.roleNames.filter((name) => this.#asked.isHeld(name));
     const more = [...extras].map(([name, term]): [string, unknown] => [name, this.#valueOf(term) ?? null]);
     return { ...(user && this.#find(rows, user)), ...Object.fromEntries(more), roles };

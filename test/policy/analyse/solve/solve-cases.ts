@@ -80,7 +80,9 @@ export const SOLVE_CASES: readonly SolveCase[] = [
   ['@request.auth.roles contains "auditor"', '@request.auth.roles contains "member"', 'both'],
   ['"admin" in @request.auth.roles and "member" not in @request.auth.roles', 'false', 'same'],
   [`${STATUS} in @request.auth.roles`, 'false', 'same'],
-  ['@record.title in @request.auth.roles', '@record.title in ["admin", "editor", "member", "auditor", "x"]', 'wider'],
+  ['@record.title in @request.auth.roles', '@record.title in ["admin", "editor", "member", "auditor", "x"]', 'both'],
+  ['@request.auth.roles contains "guest"', '@request.auth.id is null', 'same'],
+  ['@request.auth.roles contains "guest"', 'false', 'narrower'],
   // Equality, order and bounds
   [MINE, `${MINE} and ${STATUS} = "draft"`, 'narrower'],
   [`${STATUS} != "draft"`, `${STATUS} in ["published", "archived"]`, 'same'],
@@ -164,4 +166,8 @@ export function verdictOf(solver: SolveModule & BudgetModule, [old, changed, , a
   return solver.compareRules(place, [compiled(old), compiled(changed)], { budget }).verdict;
 }
 
-const schemaCatalog = { collections: schema.collections, roles: schema.roles, timezone: schema.timezone };
+const schemaCatalog = {
+  collections: schema.collections,
+  roles: new Map<string, unknown>([...schema.roles, ['guest', {}]]),
+  timezone: schema.timezone,
+};

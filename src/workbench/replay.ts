@@ -1,0 +1,126 @@
+/** Decides a world again by SQL, on tables that hold only its rows. */
+
+import type { World } from '../policy/analyse/solve/world.ts';
+import { heldColumn } from '../policy/condition.ts';
+import { fold, foldedColumn } from '../policy/fold.ts';
+import { scalarOf } from '../policy/scalar-types.ts';
+import type { Catalog, CatalogCollection, Policy, Row } from '../policy/types.ts';
+import { own } from '../policy/values.ts';
+import { ident, join, param, raw, type Sql, type SqlType, sql } from '../sql.ts';
+
+/** Runs a statement on a database in memory, and returns its rows. */
+export type Ask = (statement: Sql) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+interface Column {
+  readonly name: string;
+  readonly type: SqlType;
+  value(row: Row): unknown;
+}
+const WRITTEN = '_written';
+
+/** The decision of SQL on each list of rules. */
+export async function decidedBySql(
+  world: World,
+  lists: readonly (readonly Policy[])[],
+  { catalog, ask }: { readonly catalog: Catalog; readonly ask: Ask },
+): Promise<readonly boolean[]> {
+  const schema = ident('replay');
+  await ask(sql`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  await ask(sql`CREATE SCHEMA ${schema}`);
+  await ask(sql`SET search_path = ${schema}`);
+  await fill(world, catalog, ask);
+  const decisions: boolean[] = [];
+  for (const rules of lists) decisions.push(await decides(rules, world, { catalog, ask }));
+  return decisions;
+}
+
+async function fill(world: World, { collections }: Catalog, ask: Ask): Promise<void> {
+  for (const collection of collections.values()) {
+    const rows = world.rows.get(collection.name) ?? [];
+    await makeTable(ask, collection.table, { columns: columnsOf(collection), rows });
+    for (const relation of collection.relations.values()) {
+      if (relation.kind !== 'many_to_many') continue;
+      const links = world.links.filter(
+        (link) => link.collection === collection.name && link.relation === relation.name,
+      );
+      const columns = [
+        { name: relation.sourceColumn, type: 'uuid', value: ({ owner }: Row) => owner },
+        { name: relation.targetColumn, type: 'uuid', value: ({ element }: Row) => element },
+      ] as const;
+      await makeTable(ask, relation.linkTable, { columns, rows: links as unknown as readonly Row[] });
+    }
+  }
+  const collection = collections.get(world.collection)!;
+  if (world.written !== undefined)
+    await makeTable(ask, WRITTEN, {
+      columns: [...columnsOf(collection), ...heldOf(collection)],
+      rows: [world.written],
+    });
+}
+
+interface Content {
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+}
+
+async function makeTable(ask: Ask, name: string, { columns, rows }: Content): Promise<void> {
+  const declared = columns.map(({ name: column, type }) => {
+    const collation = type === 'text' ? raw(' COLLATE "C"') : raw('');
+    return sql`${ident(column)} ${raw(type)}${collation}`;
+  });
+  await ask(sql`CREATE TABLE ${ident(name)} (${join(declared, ', ')})`);
+  for (const row of rows) {
+    const values = columns.map((column) => sql`${param(column.type, column.value(row) ?? null)}`);
+    await ask(sql`INSERT INTO ${ident(name)} VALUES (${join(values, ', ')})`);
+  }
+}
+
+function columnsOf({ fields, relations }: CatalogCollection): readonly Column[] {
+  const columns: Column[] = [{ name: 'id', type: 'uuid', value: ({ id }) => id }];
+  for (const { name, column, type, search } of fields.values()) {
+    columns.push({ name: column, type: scalarOf(type).sqlType, value: (row) => own(row, name) });
+    const folded = (row: Row): unknown => {
+      const value = own(row, name);
+      return typeof value === 'string' ? fold(value) : null;
+    };
+    if (search) columns.push({ name: foldedColumn(column), type: 'text', value: folded });
+  }
+  for (const relation of relations.values())
+    if (relation.kind === 'belongs_to')
+      columns.push({ name: relation.column, type: 'uuid', value: (row) => own(row, relation.name) });
+  return columns;
+}
+
+/** The partners and members that a written record names itself. */
+function heldOf({ relations }: CatalogCollection): readonly Column[] {
+  return [...relations.values()].flatMap((relation): readonly Column[] => {
+    const value = (row: Row): unknown => own(row, relation.name);
+    if (relation.kind === 'has_one') return [{ name: heldColumn(relation), type: 'uuid', value }];
+    return relation.kind === 'many_to_many' ? [{ name: heldColumn(relation), type: 'uuid[]', value }] : [];
+  });
+}
+
+interface Place {
+  readonly catalog: Catalog;
+  readonly ask: Ask;
+}
+
+async function decides(rules: readonly Policy[], world: World, { catalog, ask }: Place): Promise<boolean> {
+  const { table } = catalog.collections.get(world.collection)!;
+  for (const rule of rules) {
+    const residual = rule.specialise(world.request);
+    const isWritten = world.action === 'create';
+    const from = isWritten ? ident(WRITTEN) : ident(table);
+    const id = param('uuid', (world.record ?? world.written)!.id);
+    const both = world.action === 'update' ? sql`, ${ident(WRITTEN)} AS next` : sql``;
+    const conditions = [
+      residual.where('record', rule.namesNext || isWritten ? (isWritten ? 'record' : 'next') : undefined),
+    ];
+    if (world.action === 'update' && !rule.namesNext) conditions.push(residual.written.where('next'));
+    const met = await ask(
+      sql`SELECT 1 AS met FROM ${from} AS record${both} WHERE record.id = ${id} AND ${join(conditions, ' AND ')}`,
+    );
+    if (met.length > 0) return true;
+  }
+  return false;
+}

@@ -1,0 +1,46 @@
+/** A world as a document: the JSON of the commands, and lines for people. */
+import type { World } from '../policy/analyse/solve/world.ts';
+import type { Row } from '../policy/types.ts';
+
+export interface WorldDocument {
+  readonly caller: 'guest' | Row;
+  readonly request: { readonly now: string; readonly query: object; readonly data?: object };
+  /** The stored record; on create the one that the request makes. */
+  readonly record: Row;
+  /** The result of an update. */
+  readonly next?: Row;
+  readonly related: Readonly<Record<string, readonly Row[]>>;
+  readonly links: World['links'];
+}
+
+export function worldDocument(world: World): WorldDocument {
+  const { request, record, written, rows, links, isGuest } = world;
+  const related = [...rows].map(([name, all]) => [name, all.filter((row) => row !== record)] as const);
+  return {
+    caller: isGuest ? 'guest' : request.auth!,
+    request: { now: request.now, query: request.query, ...(request.data && { data: request.data }) },
+    record: record ?? written!,
+    ...(record !== undefined && written !== undefined && { next: written }),
+    related: Object.fromEntries(related.filter(([, all]) => all.length > 0)),
+    links,
+  };
+}
+
+/** Members that are null say nothing. */
+const shown = (row: object): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)));
+
+export function worldLines(world: World): readonly string[] {
+  const { caller, request, record, next, related, links } = worldDocument(world);
+  const { query, data, now } = request;
+  return [
+    `caller   ${caller === 'guest' ? 'guest' : shown(caller)}`,
+    `request  ${shown({ now, ...(Object.keys(query).length > 0 && { query }), ...(data && { data }) })}`,
+    `record   ${shown(record)}`,
+    ...(next ? [`becomes  ${shown(next)}`] : []),
+    ...Object.entries(related).flatMap(([name, rows]) => rows.map((row) => `related  ${name} ${shown(row)}`)),
+    ...links.map(
+      ({ collection, relation, owner, element }) => `linked   ${collection}.${relation} ${owner} ${element}`,
+    ),
+  ];
+}
