@@ -8,7 +8,7 @@ import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Collection, ManyToMany } from '../../schema/model/model.ts';
 import { storedTables } from '../../schema/model/stored-names.ts';
-import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import { GUEST_CALLER, type PolicyTests } from './read-tests.ts';
 import type { TestRow } from './test-rows.ts';
 
@@ -84,7 +84,7 @@ export class TestWorld implements Related {
 /** The rows refer to each other in any order, so the database is told not to look before all are there. */
 async function insertRows(store: Store, rows: readonly TestRow[]): Promise<void> {
   const byCollection = Map.groupBy(rows, ({ collection }) => collection);
-  const tables = [...storedTables(store.schema)].map((table) => ident(table));
+  const tables = [...storedTables(store.schema)].map((table) => tableIdent(table));
   await store.db.transaction(
     async (tx) => {
       await tx.run(sql`TRUNCATE ${join(tables, ', ')} CASCADE`);
