@@ -103,13 +103,14 @@ export class Permit {
    * are few, and the rules share the look-ups of one relation.
    *
    * @param isFew undefined: it looks up everywhere
-   * @param isFree for statements that read all records: PostgreSQL chooses how it finds the related rows
+   * @param isHashed for statements that read all records: of the longer lists, these are kept in memory once, and
+   * PostgreSQL chooses how it finds other related rows
    */
-  lookingUp(isFew?: IsFew, isFree?: boolean): Permit {
+  lookingUp(isFew?: IsFew, isHashed?: IsFew): Permit {
     const { verdict, rules } = this;
     if (verdict !== 'depends' || !rules.some(({ residual }) => residual.walks)) return this;
     const [first, ...others] = rules.map(({ residual }) => residual);
-    return make([{ residual: first!.lookingUp(others, isFew, isFree), namesNext: false }]);
+    return make([{ residual: first!.lookingUp(others, isFew, isHashed), namesNext: false }]);
   }
 
   /**

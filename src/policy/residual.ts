@@ -70,7 +70,7 @@ class BoundResidual implements Residual {
     return new BoundResidual(this.#cached, this.#source, { lists: this.#lists, tenant });
   }
 
-  lookingUp(others: readonly Residual[], isFew?: IsFew, isFree = false): Residual {
+  lookingUp(others: readonly Residual[], isFew?: IsFew, isHashed?: IsFew): Residual {
     if (others.length > 0) {
       const all = [this, ...others.filter((each) => each instanceof BoundResidual)];
       const cached = all.map((each) => each.#cached);
@@ -82,21 +82,21 @@ class BoundResidual implements Residual {
         ? placesOf(all.map((each) => each.#source))
         : { values: NOTHING_BOUND.concat(...all.map((each) => each.values)) };
       const [tenant] = all.flatMap((each) => each.#tenant ?? []);
-      return new BoundResidual(union, source, { tenant }).lookingUp([], isFew, isFree);
+      return new BoundResidual(union, source, { tenant }).lookingUp([], isFew, isHashed);
     }
     if (!this.walks) return this;
     const source = this.#source;
     const tenant = this.#tenant;
-    if (isFree && this.#lists !== undefined)
+    if (isHashed !== undefined && this.#lists !== undefined)
       return new BoundResidual(this.#cached, source, { lists: `${FREE}${this.#lists.replace(FREE, '')}`, tenant });
-    let lists = isFree ? FREE : '';
+    let lists = isHashed === undefined ? '' : FREE;
     for (const { exists, count, isOfRequest } of this.#cached.lists()) {
-      const isPlaced = typeof source === 'function';
-      const isListed =
-        isFew === undefined || isPlaced
-          ? isOfRequest
-          : isFew(exists.target.table, () => count(source.values), isOfRequest);
-      lists += isListed ? LISTED : LOOK_UP;
+      const asked =
+        typeof source === 'function'
+          ? undefined
+          : ([exists.target.table, () => count(source.values), isOfRequest] as const);
+      const isListed = (asked && isFew?.(...asked)) ?? isOfRequest;
+      lists += isListed ? LISTED : asked && isHashed?.(...asked) ? HASHED : LOOK_UP;
     }
     return new BoundResidual(this.#cached, source, { lists, tenant });
   }
@@ -390,8 +390,8 @@ export class CachedResidual {
     const key = `${alias}|${next}|${inUnion}|${hasTenant}|${lists}`;
     const known = this.#texts.get(key);
     if (known !== undefined) return known;
-    const isFree = lists?.startsWith(FREE) === true;
-    const where = whereOf(this.cond, { ...printing, listed: this.#listed(lists), isFree });
+    const hashed = lists?.startsWith(FREE) === true ? this.#listed(lists, HASHED) : undefined;
+    const where = whereOf(this.cond, { ...printing, listed: this.#listed(lists), hashed });
     this.#texts.set(key, where);
     return where;
   }
@@ -402,16 +402,18 @@ export class CachedResidual {
     return made;
   }
 
-  #listed(lists: string | undefined): ReadonlySet<Exists> | undefined {
+  #listed(lists: string | undefined, as = `${LISTED}${HASHED}`): ReadonlySet<Exists> | undefined {
     if (lists === undefined) return undefined;
     const from = lists.startsWith(FREE) ? FREE.length : 0;
-    return new Set(this.lists().flatMap(({ exists }, i) => (lists[from + i] === LISTED ? [exists] : [])));
+    return new Set(this.lists().flatMap(({ exists }, i) => (as.includes(lists[from + i]!) ? [exists] : [])));
   }
 }
 
 // ---------------------------------------------------------------- lists of keys, or look-ups
 
 const LISTED = 'k';
+/** A list that no index serves: PostgreSQL keeps it in a hash table. */
+const HASHED = 'h';
 const LOOK_UP = 'r';
 /** PostgreSQL chooses how the tests that are not lists are evaluated. */
 const FREE = '*';

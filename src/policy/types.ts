@@ -430,9 +430,10 @@ export interface Residual {
    * keys only where there are few keys, looks up the related rows of each record elsewhere, and all share a look-up.
    *
    * @param isFew undefined: it looks up everywhere, but for lists of rows that refer to a record of the request
-   * @param isFree the related rows are found as PostgreSQL chooses, for statements that read all stored records
+   * @param isHashed for statements that read all stored records: of the longer lists, these are kept in memory once; other
+   * related rows are found as PostgreSQL chooses
    */
-  lookingUp(others: readonly Residual[], isFew?: IsFew, isFree?: boolean): Residual;
+  lookingUp(others: readonly Residual[], isFew?: IsFew, isHashed?: IsFew): Residual;
 }
 /**
  * @param count of keys in the rows of the table; undefined if it is unknown

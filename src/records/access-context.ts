@@ -12,8 +12,8 @@ import { type Collection, type HasOne, hasTenants, type MemberAction, type Schem
 import { storedTables } from '../schema/model/stored-names.ts';
 import { type Place, type Sql, sql, type TenantValue } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
-import type { ChoosesWay } from './page/page-costs.ts';
 import { PagePlanner } from './page/page-planner.ts';
+import type { ChoosesWay } from './page/page-question.ts';
 import { BackgroundStatistics, type StatisticsOf } from './page/table-statistics.ts';
 import { RecordShape } from './record-shape.ts';
 import { readVersionKey, Versions } from './versions.ts';
@@ -290,12 +290,12 @@ export const visibilityOf = ({ permit, member, tenant }: AccessContext): Visibil
 
 /**
  * The same access for statements that read few rows: its rules for reading look up related rows, or have short lists.
- * @param isFree for statements that read all rows, which have the same lists
+ * @param isHashed for statements that read all rows, which have the same lists
  */
-export function lookingUpIn(access: AccessContext, isFew?: IsFew, isFree?: boolean): AccessContext {
+export function lookingUpIn(access: AccessContext, isFew?: IsFew, isHashed?: IsFew): AccessContext {
   const known = new Map<Permit, Permit>();
   const decided = (permit: Permit): Permit => {
-    const made = known.get(permit) ?? permit.lookingUp(isFew, isFree);
+    const made = known.get(permit) ?? permit.lookingUp(isFew, isHashed);
     known.set(permit, made);
     return made;
   };

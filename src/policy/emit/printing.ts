@@ -32,8 +32,11 @@ export interface Printing {
   readonly listed?: ReadonlySet<Exists> | undefined;
   /** It is asked of rows that another condition finds: their columns are compared with a list of keys by a hash. */
   readonly isOfFound?: boolean;
-  /** The others do as PostgreSQL chooses, which is the shorter way where all rows of a table are read. */
-  readonly isFree?: boolean;
+  /**
+   * The lists of keys with which a row is compared by a hash, where all rows of a table are read: then the others do as
+   * PostgreSQL chooses. Undefined: the others look up.
+   */
+  readonly hashed?: ReadonlySet<Exists> | undefined;
 }
 
 /** The rows outside whose `column` is one of the `keys`, a SELECT of one column. */

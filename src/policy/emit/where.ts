@@ -72,7 +72,7 @@ export class Printer {
   readonly #inTime: Sql | undefined;
   readonly #range: Test | undefined;
   readonly #listed: ReadonlySet<Exists> | undefined;
-  readonly #isFree: boolean;
+  readonly #hashed: ReadonlySet<Exists> | undefined;
   readonly #isOfFound: boolean;
   readonly #hasTenant: boolean;
   readonly #places: typeof POLICY_PLACES;
@@ -92,7 +92,7 @@ export class Printer {
     inTime,
     range,
     listed,
-    isFree,
+    hashed,
     isOfFound,
     hasTenant = false,
   }: Omit<Printing, 'inUnion'>) {
@@ -102,7 +102,7 @@ export class Printer {
     this.#inTime = inTime;
     this.#range = range;
     this.#listed = listed;
-    this.#isFree = isFree === true;
+    this.#hashed = hashed;
     this.#isOfFound = isOfFound === true;
     this.#places = visibility === undefined ? POLICY_PLACES : FILTER_PLACES;
     this.#aliases.set(RECORD.id, alias);
@@ -136,7 +136,7 @@ export class Printer {
   /** The related rows are found first. */
   byKeys(cond: Exists, part: 'list' | 'test'): Sql {
     const { keys, ...of } = this.#hoisted(cond);
-    return part === 'list' ? keys : this.#anyOf({ ...of, keys: raw('SELECT key FROM "keys"') });
+    return part === 'list' ? keys : this.#anyOf({ ...of, keys: raw('SELECT key FROM "keys"') }, cond);
   }
 
   #exists(cond: Exists, underOr: boolean): Sql {
@@ -144,21 +144,21 @@ export class Printer {
     if (relation.kind === 'ancestors') {
       // From below, no record is found by a chain that goes on beyond the last that counts.
       const isBelow = this.#isHoisted(cond) && !cond.beyond && !this.#isOfRequest(cond);
-      return isBelow ? this.#anyOf(this.#below(cond, relation)) : this.#above(cond, relation);
+      return isBelow ? this.#anyOf(this.#below(cond, relation), cond) : this.#above(cond, relation);
     }
     const keyList = this.#listed?.has(cond) === false ? undefined : keyListOf(cond);
-    if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList));
+    if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList), cond);
     const excluded = excludedKeysOf(cond);
     if (excluded !== undefined) return this.#isLookedUp(cond) ? this.#each(cond, excluded) : this.#none(cond, excluded);
     if (this.#isLookedUp(cond)) return this.#lookUp(cond);
     // A list of few keys is found once, and leaves PostgreSQL no way to read it again for each row.
     if (!underOr && this.#listed?.has(cond) !== true) return this.#semiJoin(cond);
-    return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond)) : this.#semiJoin(cond, this.#fence(cond));
+    return this.#isHoisted(cond) ? this.#anyOf(this.#hoisted(cond), cond) : this.#semiJoin(cond, this.#fence(cond));
   }
 
   /** The related row of each row is looked up: PostgreSQL reads the related table neither as a whole nor first. */
   #isLookedUp(exists: Exists): boolean {
-    return !this.#isFree && this.#listed?.has(exists) === false;
+    return this.#hashed === undefined && this.#listed?.has(exists) === false;
   }
 
   /** The same rows as a list of keys, where all of `beside` holds; undefined where it is not printed so. */
@@ -189,9 +189,9 @@ export class Printer {
     return value && this.#places.of(value, false);
   }
 
-  #anyOf({ column, keys }: Keys): Sql {
+  #anyOf({ column, keys }: Keys, exists: Exists): Sql {
     // An index may serve the array, which PostgreSQL compares key by key where none does.
-    const isHashed = this.#isOfFound && isRoot(this.#nearest);
+    const isHashed = (this.#isOfFound && isRoot(this.#nearest)) || this.#hashed?.has(exists) === true;
     return isHashed ? sql`${column} IN (${keys})` : sql`${column} = ANY(ARRAY(${keys}))`;
   }
 

@@ -1,27 +1,49 @@
-/** The rows that a filter finds, where the values of columns do not tell: by the plan that the database would make for it. */
+/**
+ * The rows that a filter finds, where the values of columns do not tell, and those of them that the list rule permits: by the
+ * plans that the database would make for both.
+ */
 import { type ExpectedPlan, planOf } from '../../database/planner.ts';
 import type { AskedFilter } from '../../policy/filter.ts';
-import { sql } from '../../sql.ts';
+import { type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import { scopeOf } from '../scope.ts';
-import type { OpaqueFilter } from './page-costs.ts';
+import { conditionOf } from './first-ids.ts';
+import type { BoundList } from './page-plan.ts';
+import type { ExpectedRows, OpaqueFilter } from './page-question.ts';
 
 /** Undefined: the table is small, or values tell. */
 export async function estimatedFilter(
   store: Store,
   access: AccessContext,
-  filters: readonly AskedFilter[],
+  { filters, permit }: Pick<BoundList, 'filters' | 'permit'>,
 ): Promise<OpaqueFilter | undefined> {
   const { collection } = access;
-  const filter = filters.at(-1)!;
+  const filter: AskedFilter = filters.at(-1)!;
   const { opacity } = filter;
   if (opacity === undefined || !store.pages.isLarge(collection, opacity)) return undefined;
-  const rows = scopeOf({ store })
-    .from(collection.name, 't')
-    .where(...filters.map((each) => each.where('t')));
-  const plan: PlanNode = await planOf(store.readerFor(access), sql`SELECT 1 FROM ${rows}`);
-  const found = { rows: plan['Plan Rows'], cost: plan['Total Cost'], kind: opacity, lookUps: filter.lookUps };
-  return { ...found, hashed: costOfHashed(plan), lookedUp: loopIn(plan) };
+  const reader = store.readerFor(access);
+  const found = filters.map((each) => each.where('t'));
+  const expected = async (conditions: readonly Sql[]): Promise<ExpectedRows> => {
+    const rows = scopeOf({ store })
+      .from(collection.name, 't')
+      .where(...conditions);
+    return expectedRows(await planOf(reader, sql`SELECT 1 FROM ${rows}`));
+  };
+  const rule = conditionOf(permit.lookingUp(store.pages.isNotMany, store.pages.isHashed));
+  const byFilters = expected(found);
+  const [own, all] = await Promise.all([byFilters, rule.length === 0 ? byFilters : expected([...found, ...rule])]);
+  return { ...own, kind: opacity, lookUps: filter.lookUps, all };
+}
+
+function expectedRows(plan: PlanNode): ExpectedRows {
+  const scanned = planNodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan');
+  return {
+    rows: plan['Plan Rows'],
+    cost: plan['Total Cost'],
+    scanned: [...new Set(scanned.map((node) => String(node['Relation Name'])))],
+    hashed: costOfHashed(plan),
+    lookedUp: loopIn(plan),
+  };
 }
 
 interface PlanNode extends ExpectedPlan {
@@ -43,7 +65,7 @@ function costOfHashed(plan: PlanNode): number | undefined {
 }
 
 /** The look-ups for each of so many rows, and the cost of one. */
-function loopIn(plan: PlanNode): OpaqueFilter['lookedUp'] {
+function loopIn(plan: PlanNode): ExpectedRows['lookedUp'] {
   for (const { 'Node Type': type, Plans: [outer, inner] = [] } of planNodesOf(plan))
     if (type === 'Nested Loop' && inner !== undefined && planNodesOf(outer!).some(({ Alias }) => Alias === 't'))
       return { rows: outer!['Plan Rows'], cost: inner['Total Cost'] };

@@ -49,7 +49,7 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
   const { isOpen, permit, tenant, settled } = bound;
   // The filters leave nothing that the caller may list
   if (permit.verdict === 'deny') return { json: '[]', hasMore: false, ...nothingCounted(count) };
-  const opaque = filter && (await estimatedFilter(store, access, bound.filters));
+  const opaque = filter && (await estimatedFilter(store, access, bound));
   const endsEarly = settled === 0 ? isInOrder : isInOrderOfIndex(store, caller, sort.slice(settled));
   const page = askedPage(store, access, { ...bound, position: cursors?.position, endsEarly, opaque });
 

@@ -1,79 +1,8 @@
 /** The costs of the ways to a page, by the statistics of its tables. */
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
-import type { Opacity } from '../../policy/filter-plans.ts';
+import type { ChosenWay, ExpectedRows, Gathered, OpaqueFilter, PageQuestion, ValueRange } from './page-question.ts';
 import { estimatedKeys, foundBy, keyShare, rowsOfKey, shareOf, tablesOf, UNKNOWN_KEYS } from './row-shares.ts';
 import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
-
-/** A way to find a page. Undefined: the plain condition, in the order of the page. */
-export type ChosenWay =
-  /** The first ids of each branch. */
-  | ({ readonly kind: 'branches'; readonly branches: readonly Branch[] } & AfterWalk)
-  | ValueRange
-  /** All rows that match are found first. */
-  | Gathered
-  | undefined;
-
-/** Chooses among the ways of a question. */
-export type ChoosesWay = (question: PageQuestion) => ChosenWay;
-
-/** All rows have one value of a column, by the only branch of the rule or by a filter. */
-interface ValueRange {
-  readonly kind: 'range';
-  readonly of: Branch | ColumnValues;
-}
-interface AfterWalk {
-  /** Only if a walk of so many rows does not fill the page. */
-  readonly walk?: number | undefined;
-  /** The walk is in the range of one value, which has the order of the page too. */
-  readonly within?: ValueRange['of'] | undefined;
-}
-interface Gathered extends AfterWalk {
-  readonly kind: 'gathered';
-  /** The filters find the rows, or the related rows of a filter that is a relation test; or filters and rule together. */
-  readonly by: 'filters' | 'keys' | 'all';
-  /** The most keys; where there are more, the filters find the rows. */
-  readonly keys?: number | undefined;
-}
-
-export interface PageQuestion {
-  readonly table: string;
-  /** The branches of the list rule; undefined if it has none, or the page has another order. */
-  readonly branches: readonly Branch[] | undefined;
-  /** The branches where the page has another order. */
-  readonly unordered?: readonly Branch[] | undefined;
-  /** Exact filters of the record's own columns: each row must have these values. */
-  readonly filters: readonly ColumnValues[];
-  /** Each row must have one of these links, by which the page may be found too. */
-  readonly links?: (ColumnValues & { readonly table: string }) | undefined;
-  /** The rows that the filter of a query finds, where the values of columns do not tell. */
-  readonly opaque?: OpaqueFilter | undefined;
-  /** Columns that an index begins with. */
-  readonly indexed: ReadonlySet<string>;
-  /** Rows up to the end of the page. */
-  readonly most: number;
-  /** The page is in the order of the ids. */
-  readonly isById: boolean;
-  /** The page is in the order of this column, which has an index. `isWhole`: the index has the whole order. */
-  readonly order?: { readonly column: string; readonly isWhole: boolean } | undefined;
-  /** The rule looks up these related rows of each record. */
-  readonly lookUps: readonly LookUp[];
-  /** The rule permits every record. */
-  readonly isOpen: boolean;
-}
-
-export interface OpaqueFilter {
-  /** The estimate of the database. */
-  readonly rows: number;
-  /** The database's estimate of the time that it takes to find them, in its own unit. */
-  readonly cost: number;
-  readonly kind: Opacity;
-  /** It looks up these related rows of each record. */
-  readonly lookUps: readonly LookUp[];
-  /** The cost to read the related rows once, where the database would keep them all in memory. */
-  readonly hashed?: number | undefined;
-  /** The records for which the database would look up rows one by one, and the cost of each. */
-  readonly lookedUp?: { readonly rows: number; readonly cost: number } | undefined;
-}
 
 /** The database's own unit of cost, which expects its tables on a disk. */
 const OPAQUE = 0.4;
@@ -89,6 +18,8 @@ const WALKED = 0.25;
 const UNEVEN = 2;
 /** Rows that share a page where the order is that of the table. */
 const ROWS_OF_PAGE = 50;
+/** The share of rows that no longer lie in their order, or whose former versions do: nothing tells of late updates. */
+const MOVED = 0.2;
 /** All rows that match may be more than is expected, where the first ones of branches are not. */
 const UNBOUNDED = 2;
 /** A link, and its row that is looked up; or a row whose link or related row is looked up. */
@@ -107,12 +38,11 @@ const MOST_FILTERED = 5_000;
 /**
  * A walk that may come to its end in vain, or a list of keys that may be long, ends once its cost is such a part of that
  * of the way after it: nothing is known of how the order of the page goes together with keys, with a filter, or with the
- * order of another column.
+ * order of another column. So a page costs at most half more than that way, and at most five times a walk that goes on,
+ * because lengths are rounded down to bound the number of statements.
  */
 const TRY = 2;
-/** The same for a walk that is expected to be the longer way. */
-const UNLIKELY_TRY = 4;
-const LENGTHS = [51_200, 25_600, 12_800, 6_400, 3_200, 1_600, 800, 400, 200, 100, 50];
+const LENGTHS = Array.from({ length: 13 }, (_, i) => 50 * 2 ** (12 - i));
 
 export class Estimate {
   readonly #question: PageQuestion;
@@ -125,6 +55,8 @@ export class Estimate {
   readonly #branches: readonly EstimatedBranch[];
   /** The cost to look up the related rows of a row for the rule. */
   readonly #lookedUp: number;
+  /** The same, as the other tests of the rule leave it on average. */
+  readonly #ruled: number;
   /** The same for the filter. */
   readonly #filterCost: number;
   /** How far the order of the page is that of the table, from 0 to 1. */
@@ -147,19 +79,24 @@ export class Estimate {
     // New ids come after all others.
     this.#clustering = ordering?.clustering ?? (isById ? 1 : 0);
     this.#branches = (branches ?? unordered ?? []).map((branch) => this.#shortest(branch));
-    const met = this.#permitted * this.#filtered;
+    this.#ruled = this.#lookedUp === 0 ? 0 : this.#lookedUp * this.#tested;
+    const all = (opaque?.all.rows ?? table.rows) / Math.max(1, table.rows);
+    const met = Math.min(this.#permitted * this.#filtered, all);
     this.#walked = met === 0 ? table.rows : Math.min(table.rows, (UNEVEN * most) / met);
   }
 
   /** @param served filters that an index serves */
   shortest(served: readonly ColumnValues[]): ChosenWay {
     const ofRule = this.#ofRule;
-    const range = this.#rangeOf(served);
+    const range = this.#links === undefined ? this.#rangeOf(served) : undefined;
     // The range of a filter holds fewer rows than the walk, in the same order.
     const walk = range ?? { cost: this.#walk, way: undefined };
     const ofValue = ofRule?.way.kind === 'range' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
     const ofBranches = ofRule?.way.kind === 'branches' ? { cost: ofRule.cost, way: ofRule.way } : undefined;
-    const best = cheapest<Costed<FullWay>>([ofBranches, this.#ofOpaque, this.#ofAll]);
+    const ofFilters = this.#links === undefined ? undefined : this.#ofFilters(served);
+    const found = cheapest<Costed<FullWay>>([this.#ofOpaque, this.#ofAll, ofFilters]);
+    const isBounded = ofBranches !== undefined && found !== undefined && ofBranches.cost <= UNBOUNDED * found.cost;
+    const best = isBounded ? ofBranches : (found ?? ofBranches);
     // A walk in vain passes more rows than the range.
     const isOpenEnded = range === undefined && !this.#isSure();
     const limit = isOpenEnded ? Math.max(walk.cost, best?.cost ?? Number.POSITIVE_INFINITY) : walk.cost;
@@ -169,36 +106,69 @@ export class Estimate {
 
   /** The page is in another order than that of the ids. */
   shortestInOtherOrder(served: readonly ColumnValues[]): ChosenWay {
-    const { filters, order, opaque } = this.#question;
-    const rowsOf = (tests: readonly ColumnValues[]): number => this.#table.rows * shareOfAll(this.#table, tests);
+    const { order, opaque } = this.#question;
     // PostgreSQL chooses among all ways to read all rows, but for an index of a search, and related rows.
     if (order === undefined && opaque !== undefined) {
       const isShort = isFoundAlone(opaque) && opaque.rows <= Math.min(MOST_FILTERED, this.#permittedRows);
       return isShort ? this.#ofOpaque!.way : undefined;
     }
-    const byFilters = { kind: 'gathered', by: 'filters' } as const;
-    const least = Math.min(...served.map((test) => rowsOf([test])));
-    if (order === undefined) return least <= MOST_FILTERED ? byFilters : undefined;
-    const ofFilters = { cost: least * FOUND + rowsOf(filters) * this.#lookedUp, way: byFilters };
+    const ofFilters = this.#ofFilters(served);
+    const links = this.#links ?? Number.POSITIVE_INFINITY;
+    if (order === undefined) {
+      const least = Math.min(...served.map((test) => this.#table.rows * shareOf(this.#table, test)));
+      return least <= Math.min(MOST_FILTERED, links) ? ofFilters?.way : undefined;
+    }
     const best = cheapest<Costed<FullWay>>([ofFilters, this.#ofOpaque, this.#ofAll]);
-    const cost = (this.#walked + this.#unordered) * this.#passed();
+    const cost = Math.min((this.#walked + this.#unordered) * this.#passed(), RANGE + links * LINKED);
     return this.#bounded({ cost, way: undefined }, best);
   }
 
   /** All rows of a table that is not small, as PostgreSQL finds them. */
-  get #ofAll() {
+  get #ofAll(): Costed<Gathered> | undefined {
     const { rows } = this.#table;
     if (this.#links !== undefined || rows * SCANNED < UNION) return undefined;
+    const { opaque, lookUps } = this.#question;
+    const way = { kind: 'gathered', by: 'all' } as const;
+    if (opaque !== undefined) {
+      const { all } = opaque;
+      return { cost: UNION + this.#timeOf(all, this.#ruled) + all.rows * WALKED, way };
+    }
+    const { found, cost } = this.#leastOfAll;
+    const related = lookUps.map((lookUp) => {
+      const each = found * costOf([lookUp], this.#statisticsOf) * this.#tested;
+      return lookUp.isOfEach === true ? each : Math.min(each, this.#scanned(tablesOf([lookUp])));
+    });
+    return { cost: UNION + cost + sumOf(related), way };
+  }
+
+  /** The fewest rows that an index finds, or the table as a whole. */
+  get #leastOfAll() {
+    const { rows, columns } = this.#table;
     const { filters, indexed } = this.#question;
-    const served = filters.filter(({ column }) => indexed.has(column)).map((test) => rows * shareOf(this.#table, test));
-    const ofRule = this.#branches.length === 0 ? rows : sumOf(this.#branches.map((each) => each.whole));
-    const found = Math.min(UNBOUNDED * FOUND * Math.min(ofRule, ...served), rows * SCANNED);
-    const related = this.#question.lookUps.map((lookUp) =>
-      lookUp.isOfEach === true ? ofRule * costOf([lookUp], this.#statisticsOf) : this.#scanned(tablesOf([lookUp])),
-    );
-    const { opaque } = this.#question;
-    const filter = opaque === undefined ? 0 : Math.min(ofRule * this.#filterCost, this.#timeOf(opaque));
-    return { cost: UNION + found + sumOf(related) + filter, way: { kind: 'gathered', by: 'all' } } as const;
+    const served = filters
+      .filter(({ column }) => indexed.has(column))
+      .map((test) => {
+        const found = rows * shareOf(this.#table, test);
+        return { found, cost: this.#found(found, columns.get(test.column)?.clustering) };
+      });
+    const branches = this.#branches;
+    const ofRule = {
+      found: sumOf(branches.map((each) => each.found)),
+      cost: sumOf(branches.map((each) => each.whole)),
+    };
+    const byIndex = cheapest([...(branches.length === 0 ? [] : [ofRule]), ...served]) ?? { found: rows, cost: rows };
+    return { ...byIndex, cost: Math.min(byIndex.cost, rows * SCANNED) };
+  }
+
+  /** The pages of the table. */
+  get #pages(): number {
+    return this.#table.pages ?? this.#table.rows / ROWS_OF_PAGE;
+  }
+
+  /** The cost of rows that an index finds, which share pages where they lie together. */
+  #found(rows: number, clustering = 0): number {
+    const spread = 1 - clustering ** 2;
+    return rows * WALKED + Math.min(this.#pages, rows * (spread + (1 - spread) / ROWS_OF_PAGE)) * FOUND;
   }
 
   #scanned(tables: readonly string[]): number {
@@ -214,13 +184,16 @@ export class Estimate {
     // Then a walk in vain would cost a page more than it saves.
     if (way.kind === 'branches' && first.cost > TRY * cost && this.#isKnown) return way;
     const share = of === undefined ? 1 : this.#shareIn(of);
-    const passed = this.#passed(share);
+    const passed = this.#passed(share, of !== undefined && 'tests' in of ? this.#lookedUp : this.#ruled);
     const isByKeys = way.kind === 'gathered' && way.by === 'keys';
     if (cost > this.#table.rows * share * passed && !isByKeys) return first.way;
     const ordering = of === undefined ? this.#ordering : 0;
-    const most = (cost / (first.cost <= cost ? TRY : UNLIKELY_TRY) - ordering) / passed;
-    const walk = LENGTHS.find((each) => each <= most);
-    return walk === undefined ? way : { ...way, walk, ...(of !== undefined && { within: of }) };
+    const most = (cost / TRY - ordering) / (passed + MOVED * FOUND);
+    const bound = LENGTHS.find((each) => each <= most);
+    if (bound === undefined) return way;
+    // Fewer rows would not fill the page even where half of them match.
+    const walk = Math.max(bound, LENGTHS.findLast((each) => each >= 2 * this.#question.most) ?? bound);
+    return { ...way, walk, ...(of !== undefined && { within: of }) };
   }
 
   /** All rows of one value are read before the first of them is known. */
@@ -267,11 +240,21 @@ export class Estimate {
    * The cost of a row that a walk passes, or the range of a value that such a share of the rows has.
    * @param lookedUp of a row whose related rows are looked up for the rule
    */
-  #passed(share = 1, lookedUp = this.#lookedUp): number {
+  #passed(share = 1, lookedUp = this.#ruled): number {
     const pages = Math.min(1, 1 - this.#clustering ** 2 + 1 / (ROWS_OF_PAGE * share));
     // The filters are tested first.
     const left = Math.min(1, this.#filtered / share);
     return WALKED + FOUND * pages + left * lookedUp + this.#filterCost;
+  }
+
+  /** All rows that the filter which an index serves best finds. */
+  #ofFilters(served: readonly ColumnValues[]): Costed<Gathered> | undefined {
+    const { rows, columns } = this.#table;
+    const read = served.map((test) =>
+      this.#found(rows * shareOf(this.#table, test), columns.get(test.column)?.clustering),
+    );
+    if (read.length === 0) return undefined;
+    return { cost: Math.min(...read) + rows * this.#filtered * this.#ruled, way: { kind: 'gathered', by: 'filters' } };
   }
 
   /** All rows that the filters find, by the estimate of the database. */
@@ -282,24 +265,37 @@ export class Estimate {
     // The database counts the tests of related rows for all rows, and not only for those that meet the other tests.
     const [related] = opaque.kind === 'related' ? opaque.lookUps : [];
     const read = related && (this.#statisticsOf(related.table)?.rows ?? Number.POSITIVE_INFINITY) * SCANNED;
-    const cost = Math.min(found, (read ?? found) + opaque.rows * RANGE) + opaque.rows * (WALKED + this.#lookedUp);
+    const cost = Math.min(found, (read ?? found) + opaque.rows * RANGE) + opaque.rows * (WALKED + this.#ruled);
     // The keys may be many more than the rows that other filters leave.
     const isByKeys = opaque.kind === 'related' && filters.length === 0;
     const keys = LENGTHS.find((each) => each * RANGE * TRY <= found) ?? LENGTHS.at(-1)!;
     return {
       cost,
       way: isByKeys ? { kind: 'gathered', by: 'keys', keys } : { kind: 'gathered', by: 'filters' },
-    } as const;
+    };
   }
 
-  /** The cost to find all rows of a filter. */
-  #timeOf({ cost, hashed, lookedUp }: OpaqueFilter): number {
+  /**
+   * The cost to find all rows of a condition.
+   * @param ruled the cost to look up related rows of a row, besides those of the filter
+   */
+  #timeOf({ cost, scanned = [], hashed, lookedUp }: ExpectedRows, ruled = 0): number {
     const { rows } = this.#table;
-    const each = WALKED + Math.max(SCANNED, this.#filterCost);
-    if (hashed !== undefined) return Math.min(rows * SCANNED + hashed * OPAQUE, rows * each);
+    const each = WALKED + Math.max(SCANNED, this.#filterCost + ruled);
+    const read = this.#scanned(scanned);
     // The database expects most pages of the look-ups to be read before.
-    const least = Math.max(cost * OPAQUE, (lookedUp?.rows ?? 0) * each);
+    const least =
+      hashed === undefined
+        ? Math.max(cost * OPAQUE, read, (lookedUp?.rows ?? 0) * each)
+        : Math.max(rows * SCANNED + hashed * OPAQUE, read);
     return Math.min(least, rows * each);
+  }
+
+  /** The share of the rows for which the rule looks up related rows, because they meet its other tests. */
+  get #tested(): number {
+    if (this.#branches.length === 0) return 1;
+    const looksUp = this.#branches.filter(({ branch: { others, isOneRange } }) => others > 0 || !isOneRange);
+    return Math.min(1, sumOf(looksUp.map(({ branch: { tests } }) => shareOfAll(this.#table, tests))));
   }
 
   /** The records that the rule permits, before the filters. */
@@ -359,6 +355,7 @@ export class Estimate {
 
   #estimated({ way, keys, keyRows, ofKey, found }: WaysKeys, share: number): EstimatedBranch {
     const { rows, columns } = this.#table;
+    const clustering = columns.get(way.column)?.clustering ?? 0;
     const met = Math.max((share / found) * this.#filtered, 1e-9);
     const { most } = this.#question;
     const read = Math.min(rows * ofKey, most / met);
@@ -369,9 +366,10 @@ export class Estimate {
     return {
       branch: way,
       cost: ofKeys + ranges * (RANGE + read * each),
-      whole: (ofKeys + keys * RANGE) / FOUND + rows * found,
+      found: rows * found,
+      whole: ofKeys + keys * RANGE + this.#found(rows * found, clustering),
       share,
-      isClustered: (columns.get(way.column)?.clustering ?? 0) > CLUSTERED,
+      isClustered: clustering > CLUSTERED,
     };
   }
 
@@ -429,7 +427,8 @@ interface WaysKeys {
 interface EstimatedBranch {
   readonly branch: Branch;
   readonly cost: number;
-  /** All rows of the branch, and its keys as rows. */
+  /** All rows of its ranges, and the cost to find them. */
+  readonly found: number;
   readonly whole: number;
   /** The share of all rows in the branch. */
   readonly share: number;

@@ -43,8 +43,8 @@ import {
   textOfMost,
   windowOf,
 } from './keyset.ts';
-import type { OpaqueFilter, PageQuestion } from './page-costs.ts';
 import { NO_CHOICE, type PageChoice, type PageWay, type RangeWay } from './page-planner.ts';
+import type { OpaqueFilter, PageQuestion } from './page-question.ts';
 import { isTargetReadable, linkedRows, linkFilterOf, type RelatedFilter, relatedCondition } from './related-filters.ts';
 import { unindexedUses } from './unindexed-uses.ts';
 
@@ -146,7 +146,7 @@ export function askedPage(
   const [first] = sort;
   const byId = first === undefined || isById(first);
   const order = byId || !endsEarly ? undefined : columnOrderOf(first, sort);
-  const ofAll = () => permit.lookingUp(store.pages.isNotMany, true);
+  const ofAll = () => permit.lookingUp(store.pages.isNotMany, store.pages.isHashed);
   const rule = endsEarly ? permit.lookingUp(store.pages.isFew) : ofAll();
   const most = limit + 1 + offset;
   const known = { collection, permit: rule, lookUps: rule.lookUps, filters: tests, links, opaque, tenant };
@@ -283,7 +283,7 @@ class PageStatements {
     const inTime = request.isQuery ? store.inTime : undefined;
     const range = page.way?.kind === 'filter range' ? page.way.column : undefined;
     const isGathered = page.way?.kind === 'gathered';
-    const ofAll = isGathered ? visibilityOf(lookingUpIn(access, undefined, true)) : visibility;
+    const ofAll = isGathered ? visibilityOf(lookingUpIn(access, undefined, store.pages.isHashed)) : visibility;
     const printed = (how: Partial<PlacedFilter<PageValues>>): readonly Sql[] =>
       filters.map((filter, i) => {
         const valuesOf = ({ page: asked }: PageValues) => asked.filters[i]!.values;

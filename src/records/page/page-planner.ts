@@ -12,7 +12,8 @@ import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
 import { amongFirstIds, type RowSource, type WalkedRows } from './first-ids.ts';
-import { type ChoosesWay, type ChosenWay, Estimate, type PageQuestion } from './page-costs.ts';
+import { Estimate } from './page-costs.ts';
+import type { ChoosesWay, ChosenWay, PageQuestion } from './page-question.ts';
 import { areManyLinks, estimatedKeys, isFrequentValue, isRareValue, UNKNOWN_KEYS } from './row-shares.ts';
 import type { StatisticsOf } from './table-statistics.ts';
 
@@ -103,6 +104,12 @@ export class PagePlanner {
   readonly isNotMany: IsFew = (table, count) => {
     const keys = this.#statisticsOf(table) && count();
     return keys === undefined || this.isFew(table, () => keys, false);
+  };
+
+  /** Longer lists of such statements that memory holds, so that their rows are read once. */
+  readonly isHashed: IsFew = (table, count) => {
+    const keys = this.#statisticsOf(table) && count();
+    return keys !== undefined && (estimatedKeys(keys, this.#statisticsOf) ?? MANY_KEYS) < MANY_KEYS;
   };
 
   constructor(schema: Schema, statisticsOf: StatisticsOf, chooses?: ChoosesWay) {
@@ -209,7 +216,7 @@ export function shortestWay(question: PageQuestion, statisticsOf: StatisticsOf):
   const statistics = statisticsOf(question.table);
   if (statistics === undefined) return isById && links === undefined ? wayInAnyTable(question) : undefined;
   if (links !== undefined && statisticsOf(links.table) === undefined) return undefined;
-  const served = links === undefined ? filters.filter((test) => isRange(test, indexed)) : [];
+  const served = filters.filter((test) => isRange(test, indexed));
   const estimate = new Estimate(question, statistics, statisticsOf);
   return isById ? estimate.shortest(served) : estimate.shortestInOtherOrder(served);
 }

@@ -21,6 +21,8 @@ export interface ColumnStatistics {
 }
 export interface TableStatistics {
   readonly rows: number;
+  /** The pages that hold the rows; undefined: the table has parts, which have them. */
+  readonly pages?: number | undefined;
   readonly columns: ReadonlyMap<string, ColumnStatistics>;
 }
 /** Undefined: PostgreSQL has not looked at the table yet, or has not been asked. */
@@ -75,7 +77,8 @@ export class BackgroundStatistics {
     // The tables of a coordinator are empty where other machines have the rows.
     const least = sql`${param('float8', this.#db.isCluster ? 1 : 0)}`;
     const rows = await inLane(this.#db, 'slow').rows(sql`
-      SELECT known.name, c.reltuples, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text, s.most_common_freqs::text,
+      SELECT known.name, c.reltuples, c.relpages, s.attname, s.n_distinct, s.null_frac, s.most_common_vals::text,
+             s.most_common_freqs::text,
              s.correlation
         FROM ${this.#tables} AS known (name, quoted)
         JOIN pg_class AS c ON c.oid = to_regclass(known.quoted)
@@ -125,9 +128,10 @@ const HAS_MORE_ROWS = sql`c.relkind = 'p'
               OR size.rows > greatest(c.reltuples, 0) * ${param('float8', GROWTH)} + ${param('float8', FEW_ROWS)})`;
 
 function tablesIn(rows: readonly Cells[]): ReadonlyMap<string, TableStatistics> {
-  const tables = new Map<string, { readonly rows: number; readonly columns: Map<string, ColumnStatistics> }>();
-  for (const [name, count, column, ...cells] of rows) {
-    const table = tables.get(name!) ?? { rows: Number(count), columns: new Map<string, ColumnStatistics>() };
+  const tables = new Map<string, TableStatistics & { readonly columns: Map<string, ColumnStatistics> }>();
+  for (const [name, count, held, column, ...cells] of rows) {
+    const pages = Number(held) > 0 ? Number(held) : undefined;
+    const table = tables.get(name!) ?? { rows: Number(count), pages, columns: new Map<string, ColumnStatistics>() };
     tables.set(name!, table);
     if (column != null) table.columns.set(column, columnStatistics(cells, table.rows));
   }

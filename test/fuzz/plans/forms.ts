@@ -2,7 +2,7 @@
 import type { Permit } from '../../../src/policy/access.ts';
 import type { Branch, ColumnValues } from '../../../src/policy/branch.ts';
 import type { AccessContext, Hooks } from '../../../src/records/access-context.ts';
-import type { ChosenWay, PageQuestion } from '../../../src/records/page/page-costs.ts';
+import type { ChosenWay, PageQuestion } from '../../../src/records/page/page-question.ts';
 import type { StatisticsOf, TableStatistics } from '../../../src/records/page/table-statistics.ts';
 
 /** Thrown where a list does not have the form. */

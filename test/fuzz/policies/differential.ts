@@ -397,12 +397,16 @@ interface Conditioned {
 
 /** Rows that refer to the caller are looked up too. */
 const NONE_IS_FEW = (): boolean => false;
+const ALL_ARE_HASHED = (): boolean => true;
 
 /** The condition of a residual as printed in a statement, sometimes under an `or`, sometimes without lists of keys. */
 export function conditionOf({ generated }: Compiled, conditioned: Conditioned): Sql {
   const { request, view, setting, inUnion, looksUp } = conditioned;
   const residual = residualFor(generated, request, view, setting);
   const isOfStored = setting.action === 'list' || setting.action === 'read' || setting.action === 'delete';
-  if (looksUp && isOfStored) return residual.lookingUp([], inUnion ? undefined : NONE_IS_FEW).where('r');
+  if (looksUp && isOfStored && !inUnion) return residual.lookingUp([], NONE_IS_FEW).where('r');
+  // A list may read all records
+  const listing = setting.action === 'list' ? ([NONE_IS_FEW, ALL_ARE_HASHED] as const) : [];
+  if (looksUp && isOfStored) return residual.lookingUp([], ...listing).where('r');
   return inUnion ? residual.whereInUnion('r', 'n') : residual.where('r', 'n');
 }

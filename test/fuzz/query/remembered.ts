@@ -5,8 +5,8 @@
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch } from '../../../src/policy/branch.ts';
 import type { AccessContext } from '../../../src/records/access-context.ts';
-import type { ChoosesWay } from '../../../src/records/page/page-costs.ts';
 import type { ListRequest } from '../../../src/records/page/page-plan.ts';
+import type { ChoosesWay } from '../../../src/records/page/page-question.ts';
 import type { Sql } from '../../../src/sql.ts';
 import { fill, randomSchema, readAll } from '../doors/doors-world.ts';
 import { Random } from '../random.ts';

@@ -98,6 +98,19 @@ collections:
     expect(tables).toEqual(['documents', 'members']);
   });
 
+  it('keeps the keys of a longer list in memory where all records are read', () => {
+    const textBy = (hashed: string) =>
+      permitOf(PUBLISHED, OF_TEAM)
+        .lookingUp(
+          () => false,
+          (table) => table === hashed,
+        )
+        .where('t').text;
+    const teams = 'SELECT "t_2"."team_id" FROM "members" AS "t_2" WHERE "t_2"."user_id" = $1::uuid';
+    expect(textBy('members')).toContain(`OR "t_1"."team_id" IN (${teams}))`);
+    expect(textBy('none')).not.toContain(' IN (');
+  });
+
   it('tells the number of its keys by values of columns, through other lists', () => {
     const counts: (KeyCount | undefined)[] = [];
     permitOf(PUBLISHED, OF_OWN_DOCUMENT, OF_TEAM).lookingUp((_, count) => counts.push(count()) > 0);

@@ -5,8 +5,8 @@ import type { Database } from '../../../src/database/contract.ts';
 import { compileFilter } from '../../../src/policy/filter.ts';
 import { type SortPath, sortPathOf } from '../../../src/policy/sort-path.ts';
 import type { CountKind } from '../../../src/records/page/count.ts';
-import type { PageQuestion } from '../../../src/records/page/page-costs.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
+import type { PageQuestion } from '../../../src/records/page/page-question.ts';
 import { createRecords } from '../../../src/records/records.ts';
 import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';
 

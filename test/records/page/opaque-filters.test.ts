@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import { compileFilter } from '../../../src/policy/filter.ts';
-import type { OpaqueFilter } from '../../../src/records/page/page-costs.ts';
+import type { OpaqueFilter } from '../../../src/records/page/page-question.ts';
 import { raw, sql, uuid } from '../../../src/sql.ts';
 import { KINDS, openKind, World } from '../../support/store-world.ts';
 import { until } from '../../support/until.ts';
@@ -56,6 +56,16 @@ describe.each(KINDS)('estimates of filters (%s)', (kind) => {
       return lanes.size > 0;
     });
     expect([...lanes]).toEqual(['estimate']);
+  });
+
+  it('the rows that the list rule permits are estimated beside those of the filter', async () => {
+    const ben = await world.user('ben@example.org');
+    const place = { catalog: world.schema, collection: 'notes', params: {} };
+    const { filter } = compileFilter('code != "c1"', place);
+    await world.records.list(ben.ask('notes'), { limit: 5, offset: 0, filter });
+    expect(opaque!.rows).toBeGreaterThan(10_000);
+    expect(opaque!.scanned).toEqual(['notes']);
+    expect(opaque!.all.rows).toBeLessThan(10);
   });
 
   it.each([

@@ -9,7 +9,6 @@ import { Store } from '../../../src/records/access-context.ts';
 import type { Expand } from '../../../src/records/expand.ts';
 import type { CountKind } from '../../../src/records/page/count.ts';
 import { isInOrderOfIndex } from '../../../src/records/page/keyset.ts';
-import type { ChoosesWay } from '../../../src/records/page/page-costs.ts';
 import {
   askedPage,
   boundList,
@@ -18,6 +17,7 @@ import {
   type PageValues,
   pageShape,
 } from '../../../src/records/page/page-plan.ts';
+import type { ChoosesWay } from '../../../src/records/page/page-question.ts';
 import { ShapeMemory } from '../../../src/records/shape-memory.ts';
 import { raw } from '../../../src/sql.ts';
 import { Caller, schemaOf, type World } from '../../support/store-world.ts';

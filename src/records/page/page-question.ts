@@ -1,0 +1,80 @@
+/** The question of a page to its planner, and the ways that answer it. */
+import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
+import type { Opacity } from '../../policy/filter-plans.ts';
+
+/** A way to find a page. Undefined: the plain condition, in the order of the page. */
+export type ChosenWay =
+  /** The first ids of each branch. */
+  | ({ readonly kind: 'branches'; readonly branches: readonly Branch[] } & AfterWalk)
+  | ValueRange
+  /** All rows that match are found first. */
+  | Gathered
+  | undefined;
+
+/** Chooses among the ways of a question. */
+export type ChoosesWay = (question: PageQuestion) => ChosenWay;
+
+/** All rows have one value of a column, by the only branch of the rule or by a filter. */
+export interface ValueRange {
+  readonly kind: 'range';
+  readonly of: Branch | ColumnValues;
+}
+interface AfterWalk {
+  /** Only if a walk of so many rows does not fill the page. */
+  readonly walk?: number | undefined;
+  /** The walk is in the range of one value, which has the order of the page too. */
+  readonly within?: ValueRange['of'] | undefined;
+}
+export interface Gathered extends AfterWalk {
+  readonly kind: 'gathered';
+  /** The filters find the rows, or the related rows of a filter that is a relation test; or filters and rule together. */
+  readonly by: 'filters' | 'keys' | 'all';
+  /** The most keys; where there are more, the filters find the rows. */
+  readonly keys?: number | undefined;
+}
+
+export interface PageQuestion {
+  readonly table: string;
+  /** The branches of the list rule; undefined if it has none, or the page has another order. */
+  readonly branches: readonly Branch[] | undefined;
+  /** The branches where the page has another order. */
+  readonly unordered?: readonly Branch[] | undefined;
+  /** Exact filters of the record's own columns: each row must have these values. */
+  readonly filters: readonly ColumnValues[];
+  /** Each row must have one of these links, by which the page may be found too. */
+  readonly links?: (ColumnValues & { readonly table: string }) | undefined;
+  /** The rows that the filter of a query finds, where the values of columns do not tell. */
+  readonly opaque?: OpaqueFilter | undefined;
+  /** Columns that an index begins with. */
+  readonly indexed: ReadonlySet<string>;
+  /** Rows up to the end of the page. */
+  readonly most: number;
+  /** The page is in the order of the ids. */
+  readonly isById: boolean;
+  /** The page is in the order of this column, which has an index. `isWhole`: the index has the whole order. */
+  readonly order?: { readonly column: string; readonly isWhole: boolean } | undefined;
+  /** The rule looks up these related rows of each record. */
+  readonly lookUps: readonly LookUp[];
+  /** The rule permits every record. */
+  readonly isOpen: boolean;
+}
+
+/** The database's expectations of a condition. */
+export interface ExpectedRows {
+  readonly rows: number;
+  /** The time that it takes to find them, in the database's own unit. */
+  readonly cost: number;
+  /** The tables that it reads as a whole. */
+  readonly scanned?: readonly string[];
+  /** The cost to read the related rows once, where the database would keep them all in memory. */
+  readonly hashed?: number | undefined;
+  /** The records for which the database would look up rows one by one, and the cost of each. */
+  readonly lookedUp?: { readonly rows: number; readonly cost: number } | undefined;
+}
+export interface OpaqueFilter extends ExpectedRows {
+  readonly kind: Opacity;
+  /** It looks up these related rows of each record. */
+  readonly lookUps: readonly LookUp[];
+  /** The rows that the list rule permits, too. */
+  readonly all: ExpectedRows;
+}
