@@ -83,7 +83,7 @@ export async function fuzzPlans(args: readonly string[]): Promise<number> {
   const took = (performance.now() - began) / 1000;
   console.log(`worlds              ${counts.worlds} in ${took.toFixed(0)} s`);
   console.log(
-    `lists               ${counts.lists}, of over ${run.few} buffers ${counts.compared}, slow in every form ${counts.slow}, of many pages but little work ${counts.manyPages}`,
+    `lists               ${counts.lists}, of over ${run.few} buffers ${counts.compared}, slow in every form ${counts.slow}`,
   );
   console.log(`forms               ${counts.forms}, cut off ${counts.cutOff}`);
   console.log(`disagreements       ${causes.size} (seed ${run.seed})`);

@@ -33,8 +33,6 @@ export interface PlanCounts {
   cutOff: number;
   /** Lists that took too long in every form. */
   slow: number;
-  /** Lists that read more than `MOST_RATIO` times the buffers of a form, but not of its work. */
-  manyPages: number;
 }
 export const noPlanCounts = (): PlanCounts => ({
   worlds: 0,
@@ -43,7 +41,6 @@ export const noPlanCounts = (): PlanCounts => ({
   compared: 0,
   cutOff: 0,
   slow: 0,
-  manyPages: 0,
 });
 
 export interface PlanRun {
@@ -85,11 +82,6 @@ const MOST_BUFFERS = 3_000;
 const GOOD_BUFFERS = 300;
 /** Rows that take some hundred milliseconds, however few buffers hold them. */
 const MOST_ROWS = 1_000_000;
-/**
- * Buffers that cost as much as a row. A walk whose rows have pages of their own reads far more pages in the same time than a
- * scan, which tests fifty rows a page: a walk of less buffers would end too soon where its rows share pages.
- */
-const WORK_OF_ROW = 0.1;
 /** A form is slower than ours where it takes so many times longer: single times are uneven. */
 const SLOWER = 1.5;
 
@@ -320,10 +312,7 @@ class PlanSession {
     if (!isLong) return undefined;
     if (forms.every(({ buffers }) => buffers === Number.POSITIVE_INFINITY)) counts.slow++;
     const others = notSlower(forms, most);
-    if (!isTooMany(most, others, few)) return undefined;
-    if (workOf(most) > MOST_RATIO * Math.min(...others.map(workOf))) return this.#tooMany(list, measured, others);
-    counts.manyPages++;
-    return undefined;
+    return isTooMany(most, others, few) ? this.#tooMany(list, measured, others) : undefined;
   }
 
   /** Finds the smallest list that still shows the same. */
@@ -415,8 +404,6 @@ const mostOf = (forms: readonly Reads[]): Reads => ({
 /** A form that reads less and takes longer, such as a long list of keys that is compared with each row, is not better. */
 const notSlower = <F extends Reads>(forms: readonly F[], ours: Reads): readonly F[] =>
   forms.filter(({ ms }) => ms <= SLOWER * ours.ms);
-
-const workOf = ({ buffers, rows }: Reads): number => buffers + rows * WORK_OF_ROW;
 
 function isTooMany(ours: Reads, forms: readonly Reads[], few: number): boolean {
   const best = Math.min(...forms.map(({ buffers }) => buffers));
