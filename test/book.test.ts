@@ -104,7 +104,7 @@ describe.each(CHAPTERS)('$file', (chapter) => {
       for (const [i, { collection, tries }] of chapter.cases.entries()) {
         if (tries === undefined) continue;
         const rows = tries.map(({ written }) => written);
-        await createWrittenTable(database, { name: `tries_${i}`, collection, rows });
+        await createWrittenTable(database, { catalog: chapter.schema, name: `tries_${i}`, collection, rows });
       }
     }
   });

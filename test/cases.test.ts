@@ -46,8 +46,8 @@ async function connect(name: string, config: pg.ClientConfig): Promise<void> {
   const database = client as unknown as Database;
   await createTables(database, { ...world, collation: 'declared' });
   const collection = world.catalog.collections.get(COLLECTION)!;
-  await createWrittenTable(database, { name: 'updated', collection, rows: UPDATED });
-  await createWrittenTable(database, { name: 'created', collection, rows: CREATED });
+  await createWrittenTable(database, { catalog: world.catalog, name: 'updated', collection, rows: UPDATED });
+  await createWrittenTable(database, { catalog: world.catalog, name: 'created', collection, rows: CREATED });
   databases.set(name, database);
 }
 

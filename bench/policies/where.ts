@@ -239,11 +239,11 @@ function pageOf({ policy, status }: List, statisticsOf: StatisticsOf): Statement
   const branches = permit.branches('t', INDEXED);
   const filters = status === undefined ? [] : [{ column: 'status', values: [status] }];
   const isOpen = permit.verdict === 'allow';
-  const known = { table: 'documents', branches, filters, isOpen, isById: true, lookUps: [] };
+  const known = { table: 'documents', collection: {}, branches, filters, isOpen, isById: true, lookUps: [] };
   const way = shortestWay({ ...known, indexed: INDEXED, most: 21 }, statisticsOf);
   const ofRule = isOpen ? [] : [permit.where('t')];
   if (way?.kind === 'branches') {
-    const source = { rows: DOCUMENTS, after: [], conditions, length: 21, descending: false };
+    const source = { id: raw('t.id'), rows: DOCUMENTS, after: [], conditions, length: 21, descending: false };
     return sql`SELECT t.* FROM documents AS t WHERE ${amongFirstIds(way.branches, source)} ORDER BY t.id LIMIT 21`;
   }
   if (way?.kind !== 'range')

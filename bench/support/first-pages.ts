@@ -166,7 +166,7 @@ async function ask(records: Records, schema: Schema, question: Question): Promis
   const { collection } = access;
   if (filter === undefined && sort === undefined) {
     const pairs = Object.entries(filters).map(([key, value]) => ({ key, value }));
-    await records.list(access, { ...listRequestOf(pairs, collection), limit: PAGE });
+    await records.list(access, { ...listRequestOf(pairs, collection, schema), limit: PAGE });
     return;
   }
   const path = sortPathOf((sort ?? 'id').replace('-', ''), collection.name, schema);

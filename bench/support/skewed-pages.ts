@@ -346,7 +346,7 @@ async function ask(records: Records, schema: Schema, asked: Case & { readonly ca
   const access = callerAccess(schema, name, { auth: { id: callerId(caller), roles: ['member'] }, now: NOW });
   if (filter === undefined) {
     const pairs = Object.entries(filters).map(([key, value]) => ({ key, value }));
-    await records.list(access, { ...listRequestOf(pairs, access.collection), limit: PAGE });
+    await records.list(access, { ...listRequestOf(pairs, access.collection, schema), limit: PAGE });
     return;
   }
   const path = sortPathOf((sort ?? 'id').replace('-', ''), name, schema);

@@ -129,6 +129,7 @@ function builtInTable(kind: Collection['kind']): string {
 export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   file: section(),
   collection: section(...COLLECTION),
+  id: section(...COLLECTION, 'id'),
   types: typesTable,
   field: section(...COLLECTION, 'fields', '*'),
   member_access: section(...COLLECTION, 'fields', '*', 'access'),

@@ -1,4 +1,4 @@
-import type { AnyRecord, CollectionTypes } from './collection.ts';
+import type { AnyRecord, CollectionTypes, RecordId } from './collection.ts';
 
 /** The id of the record that an earlier create of the batch names by `as`. */
 export interface Ref {
@@ -7,7 +7,11 @@ export interface Ref {
 /** A reference may replace the id of a relation, and ids in the lists of a many_to_many. */
 type WithRefs<T> = { readonly [K in keyof T]: T[K] | Ref | ListsWithRefs<T[K]> };
 type ListsWithRefs<T> = T extends object
-  ? { readonly [L in keyof T]: T[L] extends readonly string[] | undefined ? readonly (string | Ref)[] : T[L] }
+  ? {
+      readonly [L in keyof T]: T[L] extends readonly (infer Id extends RecordId)[] | undefined
+        ? readonly (Id | Ref)[]
+        : T[L];
+    }
   : never;
 
 interface Create<K extends string, T extends CollectionTypes> {
@@ -20,7 +24,7 @@ interface Create<K extends string, T extends CollectionTypes> {
 interface Update<K extends string, T extends CollectionTypes> {
   readonly op: 'update';
   readonly collection: K;
-  readonly id: string | Ref;
+  readonly id: RecordId | Ref;
   readonly data: WithRefs<T['update']>;
   /** An ETag. */
   readonly if_match?: string;
@@ -28,7 +32,7 @@ interface Update<K extends string, T extends CollectionTypes> {
 interface Delete<K extends string> {
   readonly op: 'delete';
   readonly collection: K;
-  readonly id: string | Ref;
+  readonly id: RecordId | Ref;
   readonly if_match?: string;
 }
 

@@ -1,7 +1,11 @@
 import type { Transport } from './transport.ts';
 
+/** A UUID or another string; or a number, where the ids of the collection are ints. */
+export type RecordId = string | number;
+
 /** A record whose type is unknown, except its id. */
 export interface AnyRecord {
+  /** The types of `bylaw types` have a number where the ids of a collection are ints. */
   readonly id: string;
   readonly [member: string]: unknown;
 }
@@ -44,7 +48,7 @@ export interface ChangeOptions<Relation extends string = string> extends WriteOp
 }
 
 /** The record, or only its id if the rules hide the result from its writer. */
-export type Written<T> = T | { readonly id: string };
+export type Written<T> = T | { readonly id: T extends { readonly id: infer Id } ? Id : RecordId };
 
 /** Shared by all clients: the ETag belongs to the record object, and is released with it. */
 const etags = new WeakMap<object, string>();
@@ -183,7 +187,7 @@ export class Collection<T extends CollectionTypes> {
     return this.#transport.json(`${this.#path}/aggregate`, { method: 'POST', body, repeatable: true, signal });
   }
 
-  async read(id: string, { expand, signal }: WriteOptions<Relations<T>> = {}): Promise<T['record']> {
+  async read(id: RecordId, { expand, signal }: WriteOptions<Relations<T>> = {}): Promise<T['record']> {
     return recordOf(await this.#transport.send(this.#at(id), { query: { expand }, signal }));
   }
 
@@ -202,7 +206,7 @@ export class Collection<T extends CollectionTypes> {
   }
 
   async update(
-    id: string,
+    id: RecordId,
     data: T['update'],
     { expand, ifMatch, signal }: ChangeOptions<Relations<T>> = {},
   ): Promise<Written<T['record']>> {
@@ -217,11 +221,11 @@ export class Collection<T extends CollectionTypes> {
     );
   }
 
-  async delete(id: string, { ifMatch, signal }: Omit<ChangeOptions, 'expand'> = {}): Promise<void> {
+  async delete(id: RecordId, { ifMatch, signal }: Omit<ChangeOptions, 'expand'> = {}): Promise<void> {
     await this.#transport.send(this.#at(id), { method: 'DELETE', headers: { 'if-match': tagOf(ifMatch) }, signal });
   }
 
-  #at(id: string): string {
+  #at(id: RecordId): string {
     return `${this.#path}/${encodeURIComponent(id)}`;
   }
 }

@@ -1,26 +1,24 @@
 /** JSON Schemas of a batch: its operations and its results. */
-import { ID_SCHEMA, type Json, object, type Shape, TEXT } from './operation.ts';
+import { idSchemaOf, type Json, object, type Shape, TEXT } from './operation.ts';
 
 const REFERENCE: Json = {
   ...object({ $ref: TEXT }),
   description: 'The id of the record that an earlier create of the batch names by `as`.',
 };
 const COLLECTION: Json = { type: 'string', description: 'The name of a collection.' };
-const RECORD_ID: Json = { oneOf: [ID_SCHEMA, REFERENCE] };
 const DATA: Json = { type: 'object', description: 'The fields; a relation takes `{ "$ref": … }` in place of an id.' };
 const IF_MATCH: Json = { type: 'string', description: '`*`, or the ETags that the record may have.' };
 const ALIAS: Json = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$', description: 'A name for `$ref`.' };
 
 const only = (op: string): Json => ({ type: 'string', const: op });
 
-export const batchBody: Shape = ({ define }) => {
+export const batchBody: Shape = ({ schema, define }) => {
+  const id: Json = { oneOf: [idSchemaOf(schema), REFERENCE] };
   const create = object({ op: only('create'), collection: COLLECTION, data: DATA, as: ALIAS }, ['as']);
-  const update = object({ op: only('update'), collection: COLLECTION, id: RECORD_ID, data: DATA, if_match: IF_MATCH }, [
+  const update = object({ op: only('update'), collection: COLLECTION, id, data: DATA, if_match: IF_MATCH }, [
     'if_match',
   ]);
-  const remove = object({ op: only('delete'), collection: COLLECTION, id: RECORD_ID, if_match: IF_MATCH }, [
-    'if_match',
-  ]);
+  const remove = object({ op: only('delete'), collection: COLLECTION, id, if_match: IF_MATCH }, ['if_match']);
   const operation = define('BatchOperation', { oneOf: [create, update, remove] });
   return object({ operations: { type: 'array', items: operation, minItems: 1, maxItems: 100 } });
 };

@@ -1,6 +1,6 @@
 /** JSON Schemas of what a caller may do: capabilities, and rehearsals of writes. */
 import { collectionIn } from './collection-schemas.ts';
-import { ID_SCHEMA, type Json, object, type Shape, TEXT } from './operation.ts';
+import { idSchemaOf, type Json, object, type Shape, TEXT } from './operation.ts';
 import { ERROR_SCHEMA } from './problems.ts';
 
 const BOOL: Json = { type: 'boolean' };
@@ -16,10 +16,14 @@ export const capabilities: Shape = (scope) => {
   return object({ update: CAPABILITY, delete: BOOL, fields });
 };
 
-export const rehearsalBody: Shape = ({ define }) =>
+export const rehearsalBody: Shape = ({ schema, define }) =>
   define('Rehearsal', {
     ...object(
-      { action: { type: 'string', enum: ['create', 'update', 'delete'] }, id: ID_SCHEMA, data: { type: 'object' } },
+      {
+        action: { type: 'string', enum: ['create', 'update', 'delete'] },
+        id: idSchemaOf(schema),
+        data: { type: 'object' },
+      },
       ['id', 'data'],
     ),
     description: '`id` of an update or a delete; `data` of a create or an update.',

@@ -5,10 +5,11 @@ import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../schema/model/filter-keys.ts';
 import { uniqueColumns } from '../schema/model/indexes.ts';
-import type { Collection, Field, Relation, Schema } from '../schema/model/model.ts';
+import { type Collection, type Field, madeBy, type Relation, type Schema } from '../schema/model/model.ts';
 import {
   closed,
   ID_SCHEMA,
+  idSchemaIn,
   type Json,
   type OperationParameter,
   type OperationScope,
@@ -40,8 +41,10 @@ export const inData =
 
 /** Only the id where the caller may not read the result of the write. */
 export const written: Shape = (scope) => {
-  const idOnly = { ...object({ id: ID_SCHEMA }), description: 'The caller may not read the result of the write.' };
-  return object({ data: { oneOf: [record(scope), scope.define('IdOnly', idOnly)] } });
+  const id = idSchemaIn(scope.schema, collectionIn(scope).name);
+  const idOnly = { ...object({ id }), description: 'The caller may not read the result of the write.' };
+  const shown = isUuid(id) ? scope.define('IdOnly', idOnly) : idOnly;
+  return object({ data: { oneOf: [record(scope), shown] } });
 };
 
 export const page: Shape = (scope) => object({ data: { type: 'array', items: record(scope) }, page: ref('Page') });
@@ -70,7 +73,7 @@ export function filterParameters(scope: OperationScope): readonly OperationParam
     name: filterKey.key,
     in: 'query',
     description: `${filterDescription(filterKey)}${neededWords(filterKey, collection)}`,
-    schema: filterSchema(filterKey),
+    schema: filterSchema(scope, filterKey),
   }));
 }
 
@@ -98,8 +101,9 @@ function filterDescription(filterKey: FilterKey): string {
 }
 
 /** A filter takes any value of the field's type: only writes are held to its bounds. */
-function filterSchema(filterKey: FilterKey): Json {
-  if (filterKey.kind !== 'field') return ID_SCHEMA;
+function filterSchema(scope: OperationScope, filterKey: FilterKey): Json {
+  if (filterKey.kind === 'id') return idSchemaIn(scope.schema, collectionIn(scope).name);
+  if (filterKey.kind === 'relation') return idSchemaIn(scope.schema, filterKey.relation.collection);
   const { type, enum: allowed } = filterKey.field;
   const schema = FIELD_KINDS[type].jsonSchema(allowed === undefined ? {} : { enum: allowed }) as Json;
   return isText(type) && allowed === undefined ? { ...schema, pattern: NO_NUL } : schema;
@@ -112,7 +116,9 @@ const NO_NUL = '^[^\\u0000]*$';
 export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
   const collection = collectionIn(scope);
   const hasOne = [...collection.relations.values()].some(({ kind }) => kind === 'has_one');
-  return hasOne || uniqueColumns(collection).length > 0 ? ['unique_violation'] : [];
+  const isTakeable =
+    hasOne || !collection.managed || uniqueColumns(collection).length > 0 || madeBy(collection) === 'caller';
+  return isTakeable ? ['unique_violation'] : [];
 }
 
 /** Exclusion constraints of a table that another program owns. */
@@ -136,14 +142,10 @@ export const adminProblems = (scope: OperationScope): readonly ProblemCode[] =>
 // ---------------------------------------------------------------- components
 
 export function commonSchemas({ roles }: Schema): Json {
-  const ids = { type: 'array', items: ID_SCHEMA, maxItems: 1000 };
   return {
     Id: ID_SCHEMA,
     Role: { type: 'string', enum: [...roles.keys()] },
-    MemberChange: closed(
-      { set: ids, add: ids, remove: ids },
-      { description: 'Changes the members of a many_to_many, in the order set, add, remove.', minProperties: 1 },
-    ),
+    MemberChange: memberChange(ID_SCHEMA),
     Page: {
       type: 'object',
       required: ['limit', 'offset', 'has_more'],
@@ -157,28 +159,42 @@ export function commonSchemas({ roles }: Schema): Json {
   };
 }
 
+function memberChange(id: Json): Json {
+  const ids = { type: 'array', items: id, maxItems: 1000 };
+  return closed(
+    { set: ids, add: ids, remove: ids },
+    { description: 'Changes the members of a many_to_many, in the order set, add, remove.', minProperties: 1 },
+  );
+}
+
+const isUuid = ({ format }: Json): boolean => format === 'uuid';
+
 type TypeName = OperationScope['typeName'];
+/** The schema of a collection's records depends on these, beside the collection. */
+interface Described extends Pick<OperationScope, 'schema' | 'typeName'> {}
 
 /** `Post`, `PostCreate`, `PostUpdate`. Users are created by registering. */
-export function schemasOf(collection: Collection, typeName: TypeName): Json {
+export function schemasOf(collection: Collection, scope: Described): Json {
+  const { schema, typeName } = scope;
   const name = typeName(collection.name);
   const isUsers = collection.kind === 'users';
   return {
-    [name]: recordJsonSchema(collection, typeName),
-    ...(isUsers ? {} : { [`${name}Create`]: createSchema(collection) }),
-    [`${name}Update`]: updateSchema(collection),
+    [name]: recordJsonSchema(collection, scope),
+    ...(isUsers ? {} : { [`${name}Create`]: createSchema(collection, schema) }),
+    [`${name}Update`]: updateSchema(collection, schema),
   };
 }
 
 /** The members of a record that a query asked for, and those of related records. */
-export function selectionSchema(collection: Collection, typeName: TypeName): Json {
-  return { ...recordJsonSchema(collection, (name) => selectionName(typeName(name))), required: ['id'] };
+export function selectionSchema(collection: Collection, { schema, typeName }: Described): Json {
+  const selected = { schema, typeName: (name: string) => selectionName(typeName(name)) };
+  return { ...recordJsonSchema(collection, selected), required: ['id'] };
 }
 export const selectionName = (type: string): string => `${type}Selection`;
 
-function recordJsonSchema(collection: Collection, typeName: TypeName): Json {
+function recordJsonSchema(collection: Collection, { schema, typeName }: Described): Json {
   const stored: Json = Object.fromEntries([
-    ['id', ID_SCHEMA],
+    ['id', idSchemaIn(schema, collection.name)],
     ...[...collection.fields.values()].map((field) => [
       field.name,
       field.readOnly ? { ...fieldSchema(field), readOnly: true } : fieldSchema(field),
@@ -186,7 +202,7 @@ function recordJsonSchema(collection: Collection, typeName: TypeName): Json {
     ...(collection.kind === 'users' ? [['roles', { type: 'array', items: ref('Role') }]] : []),
     ...referencesOf(collection).map((relation) => [
       relation.name,
-      relation.kind === 'belongs_to' && relation.required ? ID_SCHEMA : orNull(ID_SCHEMA),
+      nullIf(relation.kind !== 'belongs_to' || !relation.required, idSchemaIn(schema, relation.collection)),
     ]),
   ]);
   return {
@@ -217,17 +233,21 @@ function expandProperties(relations: readonly Relation[], typeName: TypeName): J
   };
 }
 
-function createSchema(collection: Collection): Json {
+function createSchema(collection: Collection, schema: Schema): Json {
   const writables = writablesOf(collection);
   // The name of a file is that of the part, unless `data` gives another.
   const isGiven = (name: string): boolean => collection.kind === 'files' && name === 'name';
   const required = writables.filter(({ name, required }) => required && !isGiven(name)).map(({ name }) => name);
-  const properties = writables.map((writable) => [writable.name, withDefault(writable)] as const);
-  return closed(Object.fromEntries(properties), required.length > 0 ? { required } : {});
+  const own = madeBy(collection) === 'caller' ? [['id', idSchemaIn(schema, collection.name)] as const] : [];
+  const properties = [...own, ...writables.map((writable) => [writable.name, withDefault(writable, schema)] as const)];
+  const all = [...own.map(([name]) => name), ...required];
+  return closed(Object.fromEntries(properties), all.length > 0 ? { required: all } : {});
 }
 
-function updateSchema(collection: Collection): Json {
-  const properties = changeablesOf(collection).map((writable) => [writable.name, writableSchema(writable)] as const);
+function updateSchema(collection: Collection, schema: Schema): Json {
+  const properties = changeablesOf(collection).map(
+    (writable) => [writable.name, writableSchema(writable, schema)] as const,
+  );
   const roles = collection.kind === 'users' ? { roles: ROLE_CHANGE } : {};
   return closed({ ...Object.fromEntries(properties), ...roles }, { minProperties: 1 });
 }
@@ -242,19 +262,23 @@ function fieldSchema(field: Field, hasValue = field.required): Json {
   return hasValue ? schema : orNull(schema);
 }
 
+const nullIf = (isNullable: boolean, schema: Json): Json => (isNullable ? orNull(schema) : schema);
+
 function orNull(schema: Json): Json {
   const { type, enum: allowed } = schema;
   return { ...schema, type: [type, 'null'], ...(Array.isArray(allowed) ? { enum: [...allowed, null] } : {}) };
 }
 
-function writableSchema(writable: Writable): Json {
+function writableSchema(writable: Writable, schema: Schema): Json {
   switch (writable.kind) {
     case 'field':
       return fieldSchema(writable.field, writable.field.needed);
     case 'reference':
-      return writable.nullable ? orNull(ID_SCHEMA) : ID_SCHEMA;
-    case 'members':
-      return ref('MemberChange');
+      return nullIf(writable.nullable, idSchemaIn(schema, writable.relation.collection));
+    case 'members': {
+      const id = idSchemaIn(schema, writable.relation.collection);
+      return isUuid(id) ? ref('MemberChange') : memberChange(id);
+    }
   }
 }
 
@@ -262,8 +286,8 @@ function writableSchema(writable: Writable): Json {
  * Describes the default in words, because generators of clients take a property with the keyword
  * `default` for required.
  */
-function withDefault(writable: Writable): Json {
-  const schema = writableSchema(writable);
+function withDefault(writable: Writable, of: Schema): Json {
+  const schema = writableSchema(writable, of);
   const value = writable.kind === 'field' ? writable.field.default : undefined;
   return value?.kind === 'constant' ? { ...schema, description: `Default: ${JSON.stringify(value.value)}.` } : schema;
 }

@@ -2,7 +2,15 @@
 import { present } from '../invariant.ts';
 import { type Collection, type Schema, takesWrite } from '../schema/model/model.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
-import { HEADERS, ID_SCHEMA, type Json, type Operation, type OperationScope, type RouteAnswer } from './operation.ts';
+import {
+  HEADERS,
+  ID_SCHEMA,
+  idSchemaIn,
+  type Json,
+  type Operation,
+  type OperationScope,
+  type RouteAnswer,
+} from './operation.ts';
 import { PROBLEM_SCHEMA, ProblemResponses } from './problems.ts';
 import { typeNames } from './writable.ts';
 
@@ -30,7 +38,7 @@ export function openapiOf(schema: Schema, routes: readonly Operation[], version:
       responses,
       schemas: Object.assign(
         { ...commonSchemas(schema), Problem: PROBLEM_SCHEMA, ...schemas },
-        ...collections.map((collection) => schemasOf(collection, typeName)),
+        ...collections.map((collection) => schemasOf(collection, { schema, typeName })),
       ),
     },
   };
@@ -152,8 +160,10 @@ function operationParameters({ path, parameters = [] }: Operation, scope: Operat
   return [...inPath, ...others.map((parameter) => ({ ...parameter }))];
 }
 
-const pathSchema = (name: string, { schema }: OperationScope): Json =>
-  name === 'provider' ? { type: 'string', enum: [...schema.oauth.keys()] } : ID_SCHEMA;
+function pathSchema(name: string, { schema, collection }: OperationScope): Json {
+  if (name === 'provider') return { type: 'string', enum: [...schema.oauth.keys()] };
+  return collection === undefined ? ID_SCHEMA : idSchemaIn(schema, collection.name);
+}
 
 function requestBodyOf({ type, shape, encoding }: NonNullable<Operation['body']>, scope: OperationScope): Json {
   const content = { schema: shape(scope), encoding: encoding?.(scope) };

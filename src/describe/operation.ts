@@ -1,7 +1,8 @@
 /** The description of a route: the vocabulary of routes, from which the OpenAPI document is made. */
+
 import type { Action } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
-import { ID_KIND } from '../schema/fields/index.ts';
+import { keyKindIn } from '../schema/fields/index.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 
 export type Json = { readonly [key: string]: unknown };
@@ -105,6 +106,18 @@ export const closed = (properties: Json, more: Json = {}): Json => ({
   ...more,
 });
 
-export const ID_SCHEMA = ID_KIND.jsonSchema({}) as Json;
+/** A UUID. */
+export const ID_SCHEMA: Json = { type: 'string', format: 'uuid' };
+/** An id of the collection. */
+export const idSchemaIn = ({ collections }: Pick<Schema, 'collections'>, name: string): Json =>
+  keyKindIn({ collections }, name).jsonSchema({}) as Json;
+/** An id of any collection. */
+export function idSchemaOf({ collections }: Pick<Schema, 'collections'>): Json {
+  const schemas = new Map(
+    [...collections.keys()].map((name) => [JSON.stringify(idSchemaIn({ collections }, name)), name]),
+  );
+  const all = [...schemas.values()].map((name) => idSchemaIn({ collections }, name));
+  return all.length === 1 ? ID_SCHEMA : { anyOf: all };
+}
 export const TEXT: Json = { type: 'string' };
 export const TIMESTAMP: Json = { type: 'string', format: 'date-time' };

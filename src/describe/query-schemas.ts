@@ -77,7 +77,7 @@ const EXPANDED: Json = closed(
 export const queryPage: Shape = (scope) => {
   const collection = collectionIn(scope);
   const name = selectionName(scope.typeName(collection.name));
-  const selection = selectionSchema(collection, scope.typeName);
+  const selection = selectionSchema(collection, scope);
   const properties = { ...(selection.properties as Json), can: RECORD_CAPABILITIES };
   const items = scope.define(name, { ...selection, properties });
   return object({ data: { type: 'array', items }, page: scope.define('QueryPage', QUERY_PAGE) });

@@ -1,8 +1,9 @@
 /** TypeScript types of the collections, for clients: `bylaw types`. */
 import { present } from '../invariant.ts';
-import { FIELD_KINDS } from '../schema/fields/index.ts';
-import { filterKeysOf } from '../schema/model/filter-keys.ts';
-import type { Collection, Field, Schema } from '../schema/model/model.ts';
+import { keyOf } from '../policy/types.ts';
+import { FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
+import { type FilterKey, filterKeysOf } from '../schema/model/filter-keys.ts';
+import { type Collection, type Field, madeBy, type Relation, type Schema } from '../schema/model/model.ts';
 import { canBeHidden, changeablesOf, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
 const FILE_HEAD = `// Made by \`bylaw types\`. Do not edit.
@@ -30,6 +31,15 @@ export interface Page {
 `;
 
 type Names = ReadonlyMap<string, string>;
+interface Typed extends Pick<Schema, 'collections'> {
+  readonly names: Names;
+}
+
+const ID = 'Id';
+const idTypeOf = (collection: Collection): string =>
+  keyOf(collection).kind === 'uuid' ? ID : keyKindOf(collection).typescript({});
+const idTypeIn = ({ collections }: Typed, relation: Relation): string =>
+  idTypeOf(present(collections.get(relation.collection), `collection ${relation.collection}`));
 
 export function typescriptOf({ collections, roles }: Schema): string {
   const names = typeNames(collections.keys());
@@ -37,7 +47,7 @@ export function typescriptOf({ collections, roles }: Schema): string {
   return [
     FILE_HEAD,
     `export type Role = ${[...roles.keys()].map((role) => JSON.stringify(role)).join(' | ')};\n`,
-    ...all.map((collection) => typesOf(collection, names)),
+    ...all.map((collection) => typesOf(collection, { collections, names })),
     `export interface Collections {\n${all.map((collection) => typeEntry(collection, names)).join('')}}\n`,
   ].join('\n');
 }
@@ -45,11 +55,13 @@ export function typescriptOf({ collections, roles }: Schema): string {
 const typescriptType = (collection: string, names: Names): string =>
   present(names.get(collection), `the type of ${collection}`);
 
-function typeEntry({ name, relations }: Collection, names: Names): string {
+function typeEntry(collection: Collection, names: Names): string {
+  const { name, relations } = collection;
   const type = typescriptType(name, names);
   const expand = relations.size === 0 ? 'never' : [...relations.keys()].map((key) => JSON.stringify(key)).join(' | ');
   const create = name === 'users' ? 'never' : `${type}Create`;
-  const written = `${type} | IdOnly`;
+  const id = idTypeOf(collection);
+  const written = `${type} | ${id === ID ? 'IdOnly' : `{ id: ${id} }`}`;
   const parts = [
     `record: ${type}`,
     `written: ${written}`,
@@ -61,24 +73,25 @@ function typeEntry({ name, relations }: Collection, names: Names): string {
   return `  ${name}: { ${parts.join('; ')} };\n`;
 }
 
-function typesOf(collection: Collection, names: Names): string {
+function typesOf(collection: Collection, of: Typed): string {
+  const { names } = of;
   const type = typescriptType(collection.name, names);
   const writables = writablesOf(collection);
   return [
-    block(type, recordLines(collection, names)),
+    block(type, recordLines(collection, of)),
     ...(collection.kind === 'users'
       ? []
       : [
-          block(
-            `${type}Create`,
-            writables.map((writable) => writableLine(writable, writable.required)),
-          ),
+          block(`${type}Create`, [
+            ...(madeBy(collection) === 'caller' ? [`id: ${idTypeOf(collection)};`] : []),
+            ...writables.map((writable) => writableLine(writable, of, writable.required)),
+          ]),
         ]),
     block(`${type}Update`, [
-      ...changeablesOf(collection).map((writable) => writableLine(writable, false)),
+      ...changeablesOf(collection).map((writable) => writableLine(writable, of, false)),
       ...rolesLine(collection),
     ]),
-    block(`${type}Filters`, filterLines(collection)),
+    block(`${type}Filters`, filterLines(collection, of)),
   ].join('\n');
 }
 
@@ -88,17 +101,17 @@ const block = (name: string, lines: readonly string[]): string =>
 const rolesLine = ({ kind }: Collection): readonly string[] =>
   kind === 'users' ? ['roles?: { set?: Role[]; add?: Role[]; remove?: Role[] };'] : [];
 
-function recordLines(collection: Collection, names: Names): readonly string[] {
-  const lines = ['id: Id;'];
+function recordLines(collection: Collection, of: Typed): readonly string[] {
+  const lines = [`id: ${idTypeOf(collection)};`];
   for (const field of collection.fields.values()) {
     lines.push(`${shownName(collection, field)}: ${valueType(field)}${field.required ? '' : ' | null'};`);
   }
   if (collection.kind === 'users') lines.push('roles: Role[];');
   for (const relation of referencesOf(collection)) {
     const nullable = relation.kind === 'has_one' || !relation.required;
-    lines.push(`${shownName(collection, relation)}: Id${nullable ? ' | null' : ''};`);
+    lines.push(`${shownName(collection, relation)}: ${idTypeIn(of, relation)}${nullable ? ' | null' : ''};`);
   }
-  return [...lines, ...expandLine(collection, names)];
+  return [...lines, ...expandLine(collection, of.names)];
 }
 
 /** Adds a question mark if the record can come without the member. */
@@ -122,20 +135,33 @@ type Valued = Extract<Writable, { kind: 'field' }>['field'];
 
 const valueType = (field: Valued): string => FIELD_KINDS[field.type].typescript(field);
 
-function writableLine(writable: Writable, required: boolean): string {
+function writableLine(writable: Writable, of: Typed, required: boolean): string {
   const name = `${writable.name}${required ? '' : '?'}`;
   switch (writable.kind) {
     case 'field':
       return `${name}: ${valueType(writable.field)}${writable.field.needed ? '' : ' | null'};`;
     case 'reference':
-      return `${name}: Id${writable.nullable ? ' | null' : ''};`;
-    case 'members':
-      return `${name}: MemberChange;`;
+      return `${name}: ${idTypeIn(of, writable.relation)}${writable.nullable ? ' | null' : ''};`;
+    case 'members': {
+      const id = idTypeIn(of, writable.relation);
+      const lists = ['set', 'add', 'remove'].map((key) => `${key}?: ${id}[]`).join('; ');
+      return `${name}: ${id === ID ? 'MemberChange' : `{ ${lists} }`};`;
+    }
   }
 }
 
-const filterLines = (collection: Collection): readonly string[] =>
-  [...filterKeysOf(collection).values()].map((filterKey) => {
-    const type = filterKey.kind === 'field' ? valueType(filterKey.field) : 'Id';
-    return `${filterKey.key}?: ${type};`;
-  });
+const filterLines = (collection: Collection, of: Typed): readonly string[] =>
+  [...filterKeysOf(collection).values()].map(
+    (filterKey) => `${filterKey.key}?: ${filterType(filterKey, collection, of)};`,
+  );
+
+function filterType(filterKey: FilterKey, collection: Collection, of: Typed): string {
+  switch (filterKey.kind) {
+    case 'id':
+      return idTypeOf(collection);
+    case 'field':
+      return valueType(filterKey.field);
+    case 'relation':
+      return idTypeIn(of, filterKey.relation);
+  }
+}

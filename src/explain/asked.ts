@@ -26,13 +26,17 @@ const ASKED_KEYS: readonly string[] = ['collection', 'action', 'as', 'id', 'data
 /** Throws `validation_failed` with every error. */
 export function readAsked(body: unknown, schema: Schema): AskedQuestion {
   const errors: ErrorDetail[] = [];
-  const asked = askedOf(body, schema, (pointer, code, detail) => {
+  const asked = askedOf(withTextId(body), schema, (pointer, code, detail) => {
     addError(errors, { pointer, code, detail });
     return undefined;
   });
   if (asked !== undefined && errors.length === 0) return asked;
   throw new Problem('validation_failed', 'the body is not a question about an action', { errors });
 }
+
+/** An int id is a number in JSON, and text in an address. */
+const withTextId = (body: unknown): unknown =>
+  isObject(body) && typeof body.id === 'number' ? { ...body, id: String(body.id) } : body;
 
 function askedOf(body: unknown, schema: Schema, report: ReportAsked): AskedQuestion | undefined {
   if (!isObject(body)) return report('', 'not_an_object', 'expected an object with the keys `collection` and `action`');

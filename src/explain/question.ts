@@ -3,14 +3,15 @@ import type { Queryable } from '../database/contract.ts';
 import { decide } from '../policy/access.ts';
 import { compileFilter, type Filter } from '../policy/filter.ts';
 import type { Action, PolicyRequest, Row } from '../policy/types.ts';
-import { datetimeOf, parseUuid } from '../policy/values.ts';
+import { datetimeOf } from '../policy/values.ts';
 import { type ErrorDetail, echo, Problem } from '../problem.ts';
 import type { AccessContext, Store } from '../records/access-context.ts';
 import { readWithin } from '../records/read-budget.ts';
+import { recordKeyOf } from '../records/record-key.ts';
 import { findSystem } from '../records/system.ts';
 import type { Data } from '../records/write/input.ts';
+import { keyKindOf } from '../schema/fields/index.ts';
 import type { Collection } from '../schema/model/model.ts';
-import { sql, uuid } from '../sql.ts';
 import type { AskedQuestion } from './asked.ts';
 import { principalOf } from './principal.ts';
 
@@ -59,7 +60,7 @@ export async function questionOf(asked: AskedQuestion, { store, q, asker }: Ques
     now: datetimeOf(new Date()),
   };
   const filter = filterOf(asked, store);
-  const record = typeof id === 'string' ? await askedRecord({ store, q }, collection.name, id) : undefined;
+  const record = typeof id === 'string' ? await askedRecord({ store, q }, collection, id) : undefined;
   return { store, q, collection, action, request, record, data, isComplete: asked.data !== undefined, filter };
 }
 
@@ -80,10 +81,15 @@ function filterOf({ filter: text, params, collection }: AskedQuestion, { schema 
 }
 
 /** Throws `not_found`. */
-async function askedRecord({ store, q }: Pick<Question, 'store' | 'q'>, name: string, given: string): Promise<Row> {
-  const id = parseUuid(given);
-  const [found] =
-    id === undefined ? [] : await findSystem(store, q, { collection: name, where: sql`t.id = ${uuid(id)}` });
+async function askedRecord(
+  { store, q }: Pick<Question, 'store' | 'q'>,
+  collection: Collection,
+  given: string,
+): Promise<Row> {
+  const { name } = collection;
+  const id = keyKindOf(collection).fromQuery(given);
+  const where = recordKeyOf(collection).is('t', id);
+  const [found] = id === undefined ? [] : await findSystem(store, q, { collection: name, where });
   if (found !== undefined) return found;
   const detail = `\`${name}\` has no record \`${echo(given)}\``;
   throw new Problem('not_found', detail, { errors: [{ pointer: '/id', code: 'not_found', detail }] });

@@ -7,12 +7,13 @@ import { type Explanation, explain, type Situation } from '../policy/analyse/exp
 import { policyNeedsOf } from '../policy/analyse/policy-needs.ts';
 import type { Action, Policy, PolicyRequest, Row, RuleParts, Verdict } from '../policy/types.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
+import { recordKeyOf } from '../records/record-key.ts';
 import { heldBy, loadRelated } from '../records/relations/related.ts';
 import { scopeOf, tenantOf } from '../records/scope.ts';
 import { plannedCreate, plannedInsertion, plannedStatement, plannedUpdate } from '../records/write/planned-write.ts';
 import type { Writing } from '../records/write/written-row.ts';
 import type { MemberAction } from '../schema/model/model.ts';
-import { type Sql, sql, uuid } from '../sql.ts';
+import { type Sql, sql } from '../sql.ts';
 import { type FilterTrace, filterTraceOf } from './filter-trace.ts';
 import { accessOf, type Question } from './question.ts';
 import { requestedIn } from './requested-records.ts';
@@ -130,7 +131,7 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
   const { store, q, collection, action, record, data } = question;
   const access = accessOf(question);
   if (action === 'create' && data !== undefined) {
-    const { written, writing, errors } = plannedCreate({ access }, NO_ID, data);
+    const { written, writing, errors } = plannedCreate({ access, store }, data);
     if (question.isComplete) rejectErrors(errors);
     const missing = errors.map(({ pointer, detail }) => `${pointer}: ${detail}`);
     return { record: written, isCreated: true, writing, missing };
@@ -151,9 +152,6 @@ async function subjectOf(question: Question): Promise<Subject | undefined> {
   rejectErrors(planned.errors);
   return { record, written: planned.written, writing: planned.writing };
 }
-
-/** The id of a record that is not stored. */
-const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 function rejectErrors(errors: readonly ErrorDetail[]): void {
   if (errors.length > 0) throw new Problem('validation_failed', 'the data is not valid', { errors });
@@ -238,17 +236,23 @@ function tracedStatement(question: Question, permit: Permit, subject: Subject | 
   // Without data, the create has its defaults only.
   if (action === 'create')
     return plannedInsertion(reading, {
-      writing: subject?.writing ?? plannedCreate(reading, NO_ID, data).writing,
+      writing: subject?.writing ?? plannedCreate(reading, data).writing,
       permits,
     });
   const writing = subject?.writing ?? { values: [], members: [], partners: [] };
-  return plannedStatement(reading, { id: String(subject?.record.id ?? NO_ID), writing, permits });
+  return plannedStatement(reading, {
+    id: String(subject?.record.id ?? recordKeyOf(collection).unused),
+    writing,
+    permits,
+  });
 }
 
 function selectOf({ store, collection, action, record }: Question, permit: Permit): Sql {
   const rows = scopeOf({ store }).from(collection.name, 't');
-  if (action === 'list') return sql`SELECT t.id FROM ${rows.where(permit.where('t'))} ORDER BY t.id LIMIT 21`;
-  return sql`SELECT t.id FROM ${rows.where(permit.where('t'), sql`t.id = ${uuid(String(record?.id ?? NO_ID))}`)}`;
+  const key = recordKeyOf(collection);
+  const id = key.of('t');
+  if (action === 'list') return sql`SELECT ${id} FROM ${rows.where(permit.where('t'))} ORDER BY ${id} LIMIT 21`;
+  return sql`SELECT ${id} FROM ${rows.where(permit.where('t'), key.is('t', String(record?.id ?? key.unused)))}`;
 }
 
 /** Removes the indentation of the source. */

@@ -10,7 +10,7 @@ import { type Database, type Session, StoreError, type Transaction } from '../da
 import { isLockTimeout } from '../database/to-store-error.ts';
 import { invariant, present } from '../invariant.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { param, raw, type Sql, sql, tableIdent, text } from '../sql.ts';
+import { ident, param, raw, type Sql, sql, tableIdent, text } from '../sql.ts';
 import { tableExists } from './catalog.ts';
 import { noteEnd, noteStart } from './history.ts';
 import {
@@ -24,7 +24,7 @@ import {
   riskOf,
 } from './migration.ts';
 import { fingerprintOf, ownedTables, pendingFingerprint, writeSchemaRecord } from './schema-record.ts';
-import { copyPage } from './search-columns.ts';
+import { copyPage, isBeyond, type PagedRows, pagedRows } from './search-columns.ts';
 import type { Step } from './step.ts';
 import { tablesOf } from './tables.ts';
 
@@ -124,10 +124,10 @@ class MigrationRun {
   }
 
   async repeatCopies(): Promise<void> {
-    for (const { name: table, columns } of tablesOf(this.#schema).values())
-      for (const { name: to, foldedFrom: from } of columns)
+    for (const table of tablesOf(this.#schema).values())
+      for (const { name: to, foldedFrom: from } of table.columns)
         if (from !== undefined)
-          await this.#eachPage((tx, after) => copyPage(tx, { table, from, to, isRepeated: true }, after));
+          await this.#eachPage((tx, after) => copyPage(tx, { ...pagedRows(table), from, to, isRepeated: true }, after));
   }
 
   /** Each page is a transaction. */
@@ -264,7 +264,7 @@ class MigrationRun {
     const { sql: statement, apart, foldedCopy } = step;
     invariant(typeof apart === 'object', 'a step in pages has a table');
     if (foldedCopy === undefined)
-      return this.#eachPage((tx, after) => changePage(tx, { statement, table: apart.pagesOf, after }));
+      return this.#eachPage((tx, after) => changePage(tx, { statement, rows: apart.pagesOf, after }));
     await this.#eachPage((tx, after) => copyPage(tx, foldedCopy, after));
     await this.#inTurns((tx) => this.#run(tx, step));
   }
@@ -294,7 +294,7 @@ class MigrationRun {
 
 interface ChangedPage {
   readonly statement: Sql;
-  readonly table: string;
+  readonly rows: PagedRows;
   /** The last id of the page before. */
   readonly after: string | undefined;
 }
@@ -306,16 +306,17 @@ async function throughPages(run: (after: string | undefined) => Promise<string |
 }
 
 /** → the last id of the page; undefined after the last page. */
-async function changePage(tx: Transaction, { statement, table, after }: ChangedPage): Promise<string | undefined> {
-  const from = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
+async function changePage(tx: Transaction, { statement, rows, after }: ChangedPage): Promise<string | undefined> {
+  const key = ident(rows.key);
+  const from = after === undefined ? sql`TRUE` : isBeyond(rows, '>', after);
   const ids = await tx.rows(sql`
-    SELECT id::text
-      FROM ${tableIdent(table)}
+    SELECT ${key}::text
+      FROM ${tableIdent(rows.table)}
      WHERE ${from}
-     ORDER BY id
+     ORDER BY ${key}
      LIMIT ${raw(String(PAGE_ROWS))}`);
   const last = ids.at(-1)?.[0];
   if (last === undefined || last === null) return undefined;
-  await tx.run(sql`${statement} AND ${from} AND id <= ${param('uuid', last)}`);
+  await tx.run(sql`${statement} AND ${from} AND ${isBeyond(rows, '<=', last)}`);
   return ids.length < PAGE_ROWS ? undefined : last;
 }

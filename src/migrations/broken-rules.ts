@@ -1,6 +1,8 @@
 /** Rows that were stored under other rules than a field has now: a plan counts them, and no migration changes them. */
+
 import { type Database, StoreError } from '../database/contract.ts';
 import { isNumeric } from '../policy/scalar-types.ts';
+import { keyOf } from '../policy/types.ts';
 import { FIELD_KINDS, SCALAR_TYPES } from '../schema/fields/index.ts';
 import type { Collection, Field, Schema } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
@@ -37,7 +39,8 @@ export async function brokenRules(db: Database, schema: Schema): Promise<readonl
     if (existing === undefined) continue;
     const table = formerNames.get(collection.table) ?? collection.table;
     const rules = fieldRules(collection, existing);
-    if (rules.length > 0) broken.push(...(await countIn(db, { collection: collection.name, table, rules })));
+    const { column: key } = keyOf(collection);
+    if (rules.length > 0) broken.push(...(await countIn(db, { collection: collection.name, table, key, rules })));
   }
   return broken;
 }
@@ -45,10 +48,12 @@ export async function brokenRules(db: Database, schema: Schema): Promise<readonl
 interface RuleCount {
   readonly collection: string;
   readonly table: string;
+  /** The column of the ids. */
+  readonly key: string;
   readonly rules: readonly Rule[];
 }
 
-async function countIn(db: Database, { collection, table, rules }: RuleCount): Promise<readonly BrokenRule[]> {
+async function countIn(db: Database, { collection, table, key, rules }: RuleCount): Promise<readonly BrokenRule[]> {
   const counts = rules.map(({ isBroken }) => sql`count(*) FILTER (WHERE ${isBroken})`);
   const statement = sql`SELECT ${join(counts, ', ')} FROM ${tableIdent(table)}`;
   const cells = await db.rows(statement, { lane: 'slow', limitMs: COUNT_LIMIT_MS }).then(
@@ -60,7 +65,7 @@ async function countIn(db: Database, { collection, table, rules }: RuleCount): P
   );
   return rules.flatMap(({ field, rule, isBroken }, i) => {
     const count = cells?.[i];
-    const query = `SELECT id FROM ${tableIdent(table).text} WHERE ${isBroken.text}`;
+    const query = `SELECT ${ident(key).text} FROM ${tableIdent(table).text} WHERE ${isBroken.text}`;
     return count === 0 ? [] : [{ collection, field, rule, count, query }];
   });
 }

@@ -5,10 +5,10 @@ import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { empty, ident, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import type { ActualColumn } from './catalog.ts';
 import { requireOnline } from './online-ddl.ts';
-import { COPYING_MARK, commentOn } from './search-columns.ts';
+import { COPYING_MARK, commentOn, type PagedRows, pagedRows } from './search-columns.ts';
 import type { Step } from './step.ts';
 import { sameColumns, type TableDiff } from './table-diff.ts';
-import { type Column, columnTypeOf } from './tables.ts';
+import { type Column, columnTypeOf, fitsColumn, IDENTITY, stringLiteral } from './tables.ts';
 
 export class ColumnChanges {
   readonly #t: TableDiff;
@@ -102,16 +102,35 @@ export class ColumnChanges {
     return [{ sql: sql`${this.#alter} ALTER COLUMN ${ident(name)} SET DEFAULT ${raw(columnDefault)}` }];
   }
 
+  /** The numbers go on after those that the rows have. */
+  #setIdentity({ name, isIdentity }: Column): Step[] {
+    if (!isIdentity) return [];
+    const { name: table } = this.#t.table;
+    const sequence = sql`pg_get_serial_sequence(${stringLiteral(ident(table).text)}, ${stringLiteral(name)})`;
+    return [
+      { sql: sql`${this.#alter} ALTER COLUMN ${ident(name)} ADD ${raw(IDENTITY)}` },
+      { sql: sql`SELECT setval(${sequence}, max(${ident(name)})) FROM ${ident(table)} HAVING max(${ident(name)}) > 0` },
+    ];
+  }
+
   async #addFoldedCopy(add: Sql, { name: to }: Column, from: string): Promise<Step[]> {
     const { name: table } = this.#t.table;
-    if (!(await this.#t.isOnline())) return [{ sql: add, foldedCopy: { table, from, to } }];
+    if (!(await this.#t.isOnline())) return [{ sql: add, foldedCopy: { ...this.#rows, from, to } }];
     return [{ sql: add }, { sql: commentOn(table, to, COPYING_MARK) }, this.#copyOnline(to, from)];
+  }
+
+  get #rows(): PagedRows {
+    return pagedRows(this.#t.table);
   }
 
   /** The mark is removed when all rows have copies: until then, the next migration continues. */
   #copyOnline(to: string, from: string): Step {
     const { name: table } = this.#t.table;
-    return { sql: commentOn(table, to, undefined), foldedCopy: { table, from, to }, apart: { pagesOf: table } };
+    return {
+      sql: commentOn(table, to, undefined),
+      foldedCopy: { ...this.#rows, from, to },
+      apart: { pagesOf: this.#rows },
+    };
   }
 
   async #addRequired(statement: Sql, column: Column): Promise<Step> {
@@ -128,11 +147,12 @@ export class ColumnChanges {
   async #change(column: Column, existing: ActualColumn): Promise<Step[]> {
     const alter = sql`${this.#alter} ALTER COLUMN ${ident(column.name)}`;
     const steps: Step[] = [];
-    const isOther = existing.type !== column.type;
+    const isOther = !fitsColumn(column, existing.type);
     // PostgreSQL does not convert the default.
     if (isOther && existing.hasDefault) steps.push({ sql: sql`${alter} DROP DEFAULT` });
     if (isOther) steps.push(await this.#changeType(column, existing));
     if (isOther || !existing.hasDefault) steps.push(...this.#setDefault(column));
+    if (!isOther && !existing.hasDefault) steps.push(...this.#setIdentity(column));
     if (column.required && !existing.required) steps.push(...(await this.#require(column)));
     else steps.push(...this.#dropCheck(column));
     if (!column.required && existing.required) steps.push({ sql: sql`${alter} DROP NOT NULL` });
@@ -145,6 +165,12 @@ export class ColumnChanges {
     const { table } = this.#t;
     const change = sql`${this.#alter} ALTER COLUMN ${ident(column.name)} TYPE ${raw(columnTypeOf(column))}`;
     const what = `"${table.name}"."${column.name}" would change from ${existing.type} to ${column.type}`;
+    if (column.fits !== undefined || this.#t.table.primaryKey.includes(column.name))
+      return {
+        sql: change,
+        destructive: `${what}; the ids of records keep their type: make a new collection`,
+        isImpossible: true,
+      };
     // A double represents every int within ±(2^53−1) exactly, but not every bigint.
     if (existing.type === 'bigint' && column.type === 'double precision' && !(await this.#exceedsDoubles(column))) {
       const rewrites = `${what}; that writes every row again, and blocks the table meanwhile`;

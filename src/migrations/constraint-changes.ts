@@ -356,14 +356,14 @@ export class ConstraintChanges {
   }
 
   /** The condition of rows whose target does not exist. */
-  #orphans({ column, table, tenant = this.#storedTenant(table) }: ForeignKey): Sql {
+  #orphans({ column, table, key, tenant = this.#storedTenant(table) }: ForeignKey): Sql {
     const own = (name: string): Sql => ident(this.#t.actual.name, this.#t.stored(name));
     const stored = own(column);
     const target = this.#t.storedTable(table);
     if (target === undefined) return sql`${stored} IS NOT NULL`;
     const isNew = tenant === undefined || !this.#t.hasStored(table, tenant.references);
     const isOfTenant = isNew ? empty : sql` AND target.${ident(tenant.references)} = ${own(tenant.column)}`;
-    const matching = sql`SELECT 1 FROM ${ident(target)} AS target WHERE target.id = ${stored}${isOfTenant}`;
+    const matching = sql`SELECT 1 FROM ${ident(target)} AS target WHERE target.${ident(key)} = ${stored}${isOfTenant}`;
     return sql`${stored} IS NOT NULL AND NOT EXISTS (${matching})`;
   }
 }

@@ -3,9 +3,11 @@
  * writers while it reads the table. After each step, an interrupted migration continues from the
  * state that it finds.
  */
+
 import { constraintName } from '../schema/model/stored-names.ts';
 import { ident, identBeside, join, raw, type Sql, sql, tableIdent } from '../sql.ts';
 import type { ActualIndex } from './catalog.ts';
+import { pagedRows } from './search-columns.ts';
 import type { Step } from './step.ts';
 import type { TableDiff } from './table-diff.ts';
 import { columnList, type ForeignKey, foreignColumns, uniqueName } from './tables.ts';
@@ -30,7 +32,7 @@ export function requireOnline(t: TableDiff, { column, fill, statement, why }: Re
   const check = found?.name ?? constraintName(t.table.name, [column], 'required');
   const drop = sql`${t.alter} DROP CONSTRAINT ${ident(check)}`;
   const add = sql`${t.alter} ADD CONSTRAINT ${ident(check)} CHECK (${ident(column)} IS NOT NULL) NOT VALID`;
-  const filling: readonly Step[] = fill === undefined ? [] : [{ sql: fill, apart: { pagesOf: t.table.name } }];
+  const filling: readonly Step[] = fill === undefined ? [] : [{ sql: fill, apart: { pagesOf: pagedRows(t.table) } }];
   const steps: Step[] = [...filling];
   if (found === undefined) steps.push({ sql: add, apart: 'transaction' }, ...filling);
   if (found?.isValidated !== true) steps.push(validate(t, check, why));

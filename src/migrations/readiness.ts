@@ -9,7 +9,7 @@ import { raw } from '../sql.ts';
 import { type ActualColumn, type ActualTable, readCatalog, tableExists } from './catalog.ts';
 import { fingerprintOf, isPending } from './schema-record.ts';
 import { sameColumns } from './table-diff.ts';
-import { type Table, tablesOf, uniqueName } from './tables.ts';
+import { fitsColumn, type Table, tablesOf, uniqueName } from './tables.ts';
 
 interface KnownReadiness {
   readonly fingerprint: string;
@@ -54,7 +54,7 @@ function hasColumns(wanted: ReadonlyMap<string, Table>, actual: ReadonlyMap<stri
     const existing = actual.get(table.name);
     return (
       existing !== undefined &&
-      table.columns.every(({ name, type }) => existing.columns.get(name)?.type === type) &&
+      table.columns.every((column) => fitsColumn(column, existing.columns.get(column.name)?.type ?? '')) &&
       extraColumns(table, existing).every(([, { required, hasDefault }]) => !required || hasDefault)
     );
   });

@@ -3,11 +3,27 @@ import type { Queryable } from '../database/contract.ts';
 import { fold } from '../policy/fold.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { ident, param, raw, type Sql, sql, tableIdent } from '../sql.ts';
-import { stringLiteral } from './tables.ts';
+import { stringLiteral, type Table } from './tables.ts';
+
+/** The rows of a table, in the order of their ids. */
+export interface PagedRows {
+  readonly table: string;
+  readonly key: string;
+  /** The type of the ids, as `format_type` prints it. */
+  readonly type: string;
+}
+
+export function pagedRows({ name, primaryKey, columns }: Table): PagedRows {
+  const key = primaryKey.at(-1)!;
+  return { table: name, key, type: columns.find((column) => column.name === key)!.type };
+}
+
+/** The condition that a row has an id beyond the given one, or up to it. */
+export const isBeyond = ({ key, type }: PagedRows, sign: '>' | '<=', id: string): Sql =>
+  sql`${ident(key)} ${raw(sign)} ${param('text', id)}::${raw(type)}`;
 
 /** A column, and the new column that holds its folded copies. */
-export interface FoldedCopy {
-  readonly table: string;
+export interface FoldedCopy extends PagedRows {
   readonly from: string;
   readonly to: string;
   /** Also copies rows that have a copy: a program without the new column may have changed the value since. */
@@ -35,16 +51,16 @@ export async function copyPage(
   after: string | undefined,
 ): Promise<string | undefined> {
   const { isRepeated = false } = copy;
-  const [name, from, to] = [tableIdent(copy.table), ident(copy.from), ident(copy.to)];
-  const start = after === undefined ? sql`TRUE` : sql`id > ${param('uuid', after)}`;
+  const [name, key, from, to] = [tableIdent(copy.table), ident(copy.key), ident(copy.from), ident(copy.to)];
+  const start = after === undefined ? sql`TRUE` : isBeyond(copy, '>', after);
   // Locked: the copy of a value that changes in the meantime would be stale.
   const rows = await tx.rows(sql`
-    SELECT id::text, ${from}
+    SELECT ${key}::text, ${from}
       FROM ${name}
      WHERE ${start}
        AND ${from} IS NOT NULL
        AND ${isRepeated ? sql`TRUE` : sql`${to} IS NULL`}
-     ORDER BY id
+     ORDER BY ${key}
      LIMIT ${raw(String(COPIED_ROWS))}
        FOR NO KEY UPDATE`);
   if (rows.length === 0) return undefined;
@@ -53,8 +69,8 @@ export async function copyPage(
   await tx.run(sql`
     UPDATE ${name} AS t
        SET ${to} = c.text
-      FROM unnest(${param('uuid[]', ids)}, ${param('text[]', copies)}) AS c (id, text)
-     WHERE t.id = c.id
+      FROM unnest(${param('text[]', ids)}, ${param('text[]', copies)}) AS c (id, text)
+     WHERE t.${key} = c.id::${raw(copy.type)}
        AND t.${to} IS DISTINCT FROM c.text`);
   return rows.length < COPIED_ROWS ? undefined : ids.at(-1);
 }

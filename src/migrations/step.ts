@@ -1,6 +1,6 @@
 /** A statement of a migration, and how it runs. */
 import type { Sql } from '../sql.ts';
-import type { FoldedCopy } from './search-columns.ts';
+import type { FoldedCopy, PagedRows } from './search-columns.ts';
 import type { LosableValues } from './value-loss.ts';
 
 export interface Step {
@@ -30,7 +30,7 @@ export interface Step {
 
 /** The statement ends in a condition, to which a range of ids is added. */
 interface PagedRun {
-  readonly pagesOf: string;
+  readonly pagesOf: PagedRows;
 }
 
 interface BrokenRow {

@@ -130,7 +130,8 @@ export class TableDiff {
 
   /** The query of messages, which finds rows. */
   rowsWhere(condition: Sql): string {
-    return sql`SELECT id FROM ${this.#from} WHERE ${condition}`.text;
+    return sql`SELECT ${columnList(this.storedAll(this.table.primaryKey.slice(-1)))} FROM ${this.#from} WHERE ${condition}`
+      .text;
   }
 
   get #from(): Sql {

@@ -5,11 +5,20 @@
 import { present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { foldedColumn } from '../policy/fold.ts';
-import { STAMPS } from '../policy/types.ts';
-import { columnTypeOfField, FIELD_KINDS } from '../schema/fields/index.ts';
+import { keyOf, STAMPS } from '../policy/types.ts';
+import { columnTypeOfField, FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import type { TextForm } from '../schema/fields/kind.ts';
 import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
-import type { BelongsTo, Collection, Default, Field, ManyToMany, Relation, Schema } from '../schema/model/model.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Default,
+  type Field,
+  type ManyToMany,
+  madeByDatabase,
+  type Relation,
+  type Schema,
+} from '../schema/model/model.ts';
 import { linkTableOf } from '../schema/model/names.ts';
 import { constraintName, storedTables, VERSION_COLUMN } from '../schema/model/stored-names.ts';
 import { ident, join, quotedText, raw, type Sql } from '../sql.ts';
@@ -26,12 +35,18 @@ export interface Column {
   readonly was?: string;
   /** The column whose folded copies this one holds. */
   readonly foldedFrom?: string;
+  /** True of another type of column that holds the values as they are. */
+  readonly fits?: (type: string) => boolean;
+  /** The database numbers new rows. */
+  readonly isIdentity?: true;
   /** The texts that become its values without loss. */
   readonly textForm?: TextForm | undefined;
 }
 export interface ForeignKey {
   readonly column: string;
   readonly table: string;
+  /** The column there that holds the id. */
+  readonly key: string;
   readonly onDelete: 'CASCADE' | 'RESTRICT' | 'SET NULL' | 'NO ACTION';
   /** The columns that hold the tenant, here and there; first in the key, so that both rows have one tenant. */
   readonly tenant?: { readonly column: string; readonly references: string };
@@ -48,6 +63,7 @@ export interface Table {
   /** Possible former names; the first one that exists is renamed. */
   readonly was?: readonly string[];
   readonly columns: readonly Column[];
+  /** The last is that of the ids, or of a link's target. */
   readonly primaryKey: readonly string[];
   /** The columns of each; the last one is that of the field. */
   readonly uniques: readonly (readonly string[])[];
@@ -84,17 +100,20 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     name: collection.table,
     ...formerTable(collection, schema),
     columns: [
-      { name: 'id', type: 'uuid', required: true },
+      keyColumnOf(collection),
       ...systemColumns(collection),
       ...fields.flatMap((field) => {
         const was = formerColumn(collection, field);
         return field.search ? [fieldColumnOf(field, was), foldedColumnOf(field, was)] : [fieldColumnOf(field, was)];
       }),
-      ...references.map((relation) => referenceColumnOf(relation, formerColumn(collection, relation))),
+      ...references.map((relation) => ({
+        ...referenceColumnOf(relation, targetOf(schema, relation)),
+        was: formerColumn(collection, relation),
+      })),
       // PostgreSQL does not write the default into existing rows: adding the column to a large table takes no time.
       { name: VERSION_COLUMN, type: 'bigint', required: true, fill: '1', columnDefault: '1' },
     ],
-    primaryKey: [...tenantColumnsOf(collection), 'id'],
+    primaryKey: [...tenantColumnsOf(collection), keyOf(collection).column],
     uniques: uniqueColumns(collection),
     foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
@@ -118,14 +137,15 @@ function tenantLayoutOf(collection: Collection, schema: Schema): Pick<Table, 'te
 function foreignKeyOf(collection: Collection, relation: BelongsTo, schema: Schema): ForeignKey {
   const { column } = relation;
   const target = targetOf(schema, relation);
+  const { column: key } = keyOf(target);
   const onDelete = ON_DELETE[relation.onDelete];
   const [own] = tenantColumnsOf(collection);
   const [references] = tenantColumnsOf(target);
-  if (own === undefined || references === undefined) return { column, table: target.table, onDelete };
+  if (own === undefined || references === undefined) return { column, table: target.table, key, onDelete };
   // SET NULL would clear the tenant too. The records room clears a reference itself before it deletes the record.
   const isCleared = onDelete === 'SET NULL';
   const tenant = { column: own, references };
-  return { column, table: target.table, onDelete: isCleared ? 'NO ACTION' : onDelete, tenant };
+  return { column, table: target.table, key, onDelete: isCleared ? 'NO ACTION' : onDelete, tenant };
 }
 
 function belongsTosOf(collection: Collection): readonly BelongsTo[] {
@@ -177,13 +197,36 @@ function foldedColumnOf({ column }: Field, was: string | undefined): Column {
   return { name: foldedColumn(column), type: 'text', required: false, foldedFrom: column, was: former };
 }
 
-function referenceColumnOf(relation: BelongsTo, was: string | undefined): Column {
+const referenceColumnOf = ({ column, needed }: BelongsTo, target: Collection): Column => ({
+  ...idColumnOf(target),
+  name: column,
+  required: needed,
+});
+
+/** A column that holds ids of the collection. */
+const idColumnOf = (collection: Collection): Pick<Column, 'type' | 'fits'> => {
+  const { kind } = keyOf(collection);
   return {
-    name: relation.column,
-    type: 'uuid',
-    required: relation.needed,
-    was,
+    type: keyKindOf(collection).column,
+    ...(kind !== 'uuid' && { fits: (type) => OTHER_KEY_TYPES[kind].test(type) }),
   };
+};
+const OTHER_KEY_TYPES = { int: /^(?:integer|smallint)$/, string: /^character varying/ };
+
+const KEY_DEFAULTS = { uuid: 'gen_random_uuid()', string: 'gen_random_uuid()::text' };
+
+function keyColumnOf(collection: Collection): Column {
+  const { kind, column } = keyOf(collection);
+  const own = { ...idColumnOf(collection), name: column, required: true, was: formerKeyColumn(collection) };
+  if (!madeByDatabase(collection)) return own;
+  return kind === 'int' ? { ...own, isIdentity: true } : { ...own, columnDefault: KEY_DEFAULTS[kind] };
+}
+
+/** The ids had the column `id`, unless a member has it now. */
+function formerKeyColumn({ key, fields, relations }: Collection): string | undefined {
+  const members = [...fields.values(), ...relations.values()];
+  const isTaken = members.some((member) => 'column' in member && member.column === 'id');
+  return isTaken || keyOf({ key }).column === 'id' ? undefined : 'id';
 }
 
 function columnDefaultOf({ type, default: value }: Field): string | undefined {
@@ -212,7 +255,17 @@ export const columnList = (columns: readonly string[]): Sql =>
     ', ',
   );
 
-export const columnTypeOf = ({ type }: Column): string => (type === 'text' ? 'text COLLATE "C"' : type);
+/** The type holds the values of the column as they are. */
+export const fitsColumn = ({ type, fits }: Column, actual: string): boolean =>
+  type === actual || fits?.(actual) === true;
+
+/** Rows may still come with ids of their own, such as those of an import. */
+export const IDENTITY = 'GENERATED BY DEFAULT AS IDENTITY';
+
+export function columnTypeOf({ type, isIdentity }: Column): string {
+  if (isIdentity) return `${type} ${IDENTITY}`;
+  return type === 'text' ? 'text COLLATE "C"' : type;
+}
 
 /** The name has the column of the field, for which an error is reported. */
 export const uniqueName = (table: string, columns: readonly string[], suffix: 'key' | 'newkey' = 'key'): string =>
@@ -223,10 +276,10 @@ interface ForeignColumns {
   readonly references: readonly string[];
 }
 
-export const foreignColumns = ({ column, tenant }: ForeignKey): ForeignColumns =>
+export const foreignColumns = ({ column, key, tenant }: ForeignKey): ForeignColumns =>
   tenant === undefined
-    ? { own: [column], references: ['id'] }
-    : { own: [tenant.column, column], references: [tenant.references, 'id'] };
+    ? { own: [column], references: [key] }
+    : { own: [tenant.column, column], references: [tenant.references, key] };
 
 function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schema): Table {
   const { linkTable, sourceColumn, targetColumn } = relation;
@@ -236,12 +289,16 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
   const linked = (column: string, to: Collection): ForeignKey => {
     const [references] = tenantColumnsOf(to);
     const isOfTenant = references === undefined ? {} : { tenant: { column: LINK_TENANT_COLUMN, references } };
-    return { column, table: to.table, onDelete: 'CASCADE', ...isOfTenant };
+    return { column, table: to.table, key: keyOf(to).column, onDelete: 'CASCADE', ...isOfTenant };
   };
   return {
     name: linkTable,
     was: formerLinkTables(collection, relation),
-    columns: [...tenant, sourceColumn, targetColumn].map((name) => ({ name, type: 'uuid', required: true })),
+    columns: [
+      ...tenant.map((name) => ({ name, type: 'uuid', required: true })),
+      { ...idColumnOf(collection), name: sourceColumn, required: true },
+      { ...idColumnOf(target), name: targetColumn, required: true },
+    ],
     primaryKey: [...tenant, sourceColumn, targetColumn],
     uniques: [],
     foreignKeys: [linked(sourceColumn, collection), linked(targetColumn, target)],

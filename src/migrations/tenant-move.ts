@@ -96,7 +96,7 @@ function copyRows({ name, columns, foreignKeys }: Table, former: string): Sql {
   const values = columns.map((column) =>
     column.name === LINK_TENANT_COLUMN ? sql`s.${ident(references)}` : sql`f.${ident(column.name)}`,
   );
-  const from = sql`${tableIdent(former)} AS f JOIN ${tableIdent(source.table)} AS s ON s.id = f.${ident(source.column)}`;
+  const from = sql`${tableIdent(former)} AS f JOIN ${tableIdent(source.table)} AS s ON s.${ident(source.key)} = f.${ident(source.column)}`;
   return sql`${insert} SELECT ${join(values, ', ')} FROM ${from}`;
 }
 

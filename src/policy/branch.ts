@@ -7,6 +7,8 @@ import type { Sql } from '../sql.ts';
  */
 export interface Branch {
   readonly column: string;
+  /** The column is that of the ids. */
+  readonly isId: boolean;
   /** Among the alternatives; 0: the first. */
   readonly place: number;
   /** The branch has one value of `column`. Otherwise each of the `keys` has a range. */
@@ -28,6 +30,8 @@ export interface Branch {
 }
 export interface ColumnValues {
   readonly column: string;
+  /** The column is that of the ids. */
+  readonly isId?: true;
   readonly values: readonly unknown[];
   /** Each part of an `or` contains the test, which is not a conjunct. */
   readonly isInside?: boolean;
@@ -49,6 +53,8 @@ export type KeyCount =
 export interface LookUp {
   readonly table: string;
   readonly column: string;
+  /** The column is that of the ids. */
+  readonly isId?: true;
   /** The rows that are looked up for each of them. */
   readonly within: readonly LookUp[];
   /** They depend on more of the record than the key, so that no join finds those of all records. */

@@ -4,13 +4,14 @@
  * condition (`DecidableLeaves`). Filters, tenants, branches and estimates all ask this module;
  * `records/page` reads the facts and tests of a filter from here.
  */
+import type { ColumnValues } from './branch.ts';
 import { type ColumnRef, type Condition, type NullTest, RECORD, type Test, type Value } from './condition.ts';
 import { closures } from './emit/closures.ts';
 import type { Predicate } from './emit/decision.ts';
 import { readerOf, type Values } from './emit/value-places.ts';
 import { and, existsOf, or } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
-import { isTo, scalarOf } from './scalar-types.ts';
+import { areOfOneForm, scalarOf } from './scalar-types.ts';
 import { NO_RELATED, type Row } from './types.ts';
 import { nodesOf } from './visit.ts';
 
@@ -27,11 +28,14 @@ export function isValueTest(cond: Condition, source = RECORD.id): cond is ValueT
   if (cond.kind !== 'test' || cond.negated || !isMember(OPERATORS[cond.op])) return false;
   const { left, right } = cond;
   if (left.kind !== 'column' || left.source.id !== source || left.mask !== undefined) return false;
-  // An id beside a string is compared as text.
-  return (right.kind === 'literal' || right.kind === 'slot') && isTo(left.type) === isTo(right.type);
+  return (right.kind === 'literal' || right.kind === 'slot') && areOfOneForm(left.type, right.type);
 }
 
 export const isOfOneValue = ({ op }: ValueTest): boolean => OPERATORS[op].family === 'equality';
+
+/** The column of the test, for estimates. */
+export const columnTested = ({ left }: ValueTest): Pick<ColumnValues, 'column' | 'isId'> =>
+  left.name === 'id' ? { column: left.column, isId: true } : { column: left.column };
 
 export function valuesOfTest({ right }: ValueTest, values: Values): readonly unknown[] {
   const value = right.kind === 'slot' ? readerOf(right)(values) : right.value;

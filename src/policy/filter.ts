@@ -13,7 +13,7 @@ import type { ColumnValues, LookUp } from './branch.ts';
 import { examine } from './check/checker.ts';
 import { typeGiven } from './check/params.ts';
 import type { Facts } from './column-facts.ts';
-import { valuesOfTest } from './column-facts.ts';
+import { columnTested, valuesOfTest } from './column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter, NO_LISTS, type Opacity } from './filter-plans.ts';
@@ -21,7 +21,17 @@ import { lookUpsIn } from './hoisting.ts';
 import { bind } from './lower/specialise.ts';
 import { equal, OPERATORS } from './operators.ts';
 import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
-import type { CallerKind, Catalog, Checked, ColumnOperand, Params, RequestOperand, Row, ValueType } from './types.ts';
+import {
+  type CallerKind,
+  type Catalog,
+  type Checked,
+  type ColumnOperand,
+  idOf,
+  type Params,
+  type RequestOperand,
+  type Row,
+  type ValueType,
+} from './types.ts';
 import type { Scalar } from './values.ts';
 import type { Visibility } from './visibility.ts';
 
@@ -82,7 +92,7 @@ export function equalityFilter(
   const key = `${collection} ${sorted.map(columnName).join(' ')}`;
   let plan = plans.get(key);
   if (plan === undefined) {
-    const items = sorted.map(({ value: _, ...column }, i) => equalsParam(column, `${i}`, collection));
+    const items = sorted.map(({ value: _, ...column }, i) => equalsParam(column, `${i}`, { catalog, collection }));
     plan = new FilterPlan({ kind: 'and', items, span: NO_SPAN }, catalog);
     plans.add(key, plan);
   }
@@ -99,21 +109,22 @@ function columnName(column: MemberColumn): string {
 /** No text states it. */
 const NO_SPAN = { start: 0, end: 0 };
 
-function equalsParam(column: MemberColumn, param: string, collection: string): Checked {
-  const type = memberType(column, collection);
+function equalsParam(column: MemberColumn, param: string, place: Omit<FilterPlace, 'params'>): Checked {
+  const { collection } = place;
+  const type = memberType(column, place);
   const shared = { type, nullable: true, span: NO_SPAN } as const;
   const own = { ...shared, kind: 'column', scope: { kind: 'record' }, collection, steps: [], column } as const;
   return equal(own, { ...shared, kind: 'request', source: 'param', name: param, list: false }, NO_SPAN);
 }
 
-function memberType(column: MemberColumn, collection: string): ValueType {
+function memberType(column: MemberColumn, { catalog, collection }: Omit<FilterPlace, 'params'>): ValueType {
   switch (column.kind) {
     case 'id':
-      return { id: collection };
+      return idOf(catalog, collection);
     case 'field':
       return column.field.type;
     case 'belongs_to':
-      return { id: column.relation.collection };
+      return idOf(catalog, column.relation.collection);
   }
 }
 
@@ -212,9 +223,10 @@ export class AskedFilter {
       facts[column.name] = value;
       if (value === null) continue;
       const isInside = !lowered.tested.has(column.column);
-      tests.push({ column: column.column, values: [value], ...(isInside && { isInside }) });
+      const isId = column.name === 'id';
+      tests.push({ column: column.column, values: [value], ...(isInside && { isInside }), ...(isId && { isId }) });
     }
-    for (const test of lowered.listTests) tests.push({ column: test.left.column, values: valuesOfTest(test, values) });
+    for (const test of lowered.listTests) tests.push({ ...columnTested(test), values: valuesOfTest(test, values) });
     this.shape = lowered.shape;
     this.values = values;
     this.facts = facts;

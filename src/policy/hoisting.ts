@@ -3,17 +3,17 @@
  * a list has, in terms of values of columns, which statistics turn into a number.
  */
 import type { KeyCount, LookUp, RowShare } from './branch.ts';
-import { isValueTest, valuesOfTest } from './column-facts.ts';
+import { columnTested, isValueTest, valuesOfTest } from './column-facts.ts';
 import type { ColumnRef, Condition, ConditionOperand, Exists, Source } from './condition.ts';
 import type { Values } from './emit/value-places.ts';
 import { isSameColumn } from './lower/simplify.ts';
 import { isMember, OPERATORS } from './operators.ts';
-import { isTo } from './scalar-types.ts';
-import type { CatalogCollection } from './types.ts';
+import { areOfOneForm } from './scalar-types.ts';
+import { type CatalogCollection, keyOf } from './types.ts';
 import { columnsOf, conjunctsOf, innerOf, nodesOf, sourcesIn } from './visit.ts';
 
 export function readsMoreThanId(condition: Condition, source: Source): boolean {
-  return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.column !== 'id');
+  return columnsOf(condition).some((ref) => ref.source.id === source.id && ref.name !== 'id');
 }
 
 /**
@@ -87,7 +87,7 @@ function comparedColumns(cond: Condition): readonly [ColumnRef, ColumnRef] | und
     return undefined;
   const operator = OPERATORS[cond.op];
   if (operator.family !== 'equality' || !isMember(operator)) return undefined;
-  return isTo(cond.left.type) === isTo(cond.right.type) ? [cond.left, cond.right] : undefined;
+  return areOfOneForm(cond.left.type, cond.right.type) ? [cond.left, cond.right] : undefined;
 }
 
 function isSelective(cond: Condition): boolean {
@@ -120,7 +120,7 @@ function isSelective(cond: Condition): boolean {
 export function isServedAlone(item: Condition, { source, relation, target }: Exists): boolean {
   const isOfRequest = nodesOf(item).some((node) => node.kind === 'test' && [node.left, node.right].some(isSlot));
   if (item.kind === 'exists' || !isOfRequest) return false;
-  const columns = columnsOf(item).filter((ref) => ref.source.id === source.id && ref.column !== 'id');
+  const columns = columnsOf(item).filter((ref) => ref.source.id === source.id && ref.name !== 'id');
   if (columns.length === 0 || !('viaColumn' in relation)) return columns.length > 0;
   return !columns.some(({ column }) => areOfOneKey(target, column, relation.viaColumn));
 }
@@ -189,7 +189,7 @@ function isOfEach(cond: Exists): boolean {
 
 function keyOfLookUp({ relation, target, by }: Exists): Omit<LookUp, 'within'> {
   if (by !== 'owner' || relation.kind === 'belongs_to' || relation.kind === 'ancestors')
-    return { table: target.table, column: 'id' };
+    return { table: target.table, column: keyOf(target).column, isId: true };
   if (relation.kind === 'many_to_many') return { table: relation.linkTable, column: relation.sourceColumn };
   return { table: target.table, column: relation.viaColumn };
 }
@@ -199,7 +199,7 @@ function rowShareOf(cond: Condition, row: number, values: Values): RowShare | un
   switch (cond.kind) {
     case 'test':
       return isValueTest(cond, row)
-        ? { kind: 'values', column: cond.left.column, values: valuesOfTest(cond, values) }
+        ? { kind: 'values', ...columnTested(cond), values: valuesOfTest(cond, values) }
         : undefined;
     case 'exists': {
       const key = keyListOf(cond)?.outer ?? cond.key;

@@ -12,6 +12,7 @@ import {
   parseFloatText,
   parseInt53,
   parseInt64,
+  parseKeyText,
   parseString,
   parseTime,
   parseUuid,
@@ -181,20 +182,47 @@ export const SCALARS = define({
 });
 export type ScalarType = keyof typeof SCALARS;
 
-/** `{ id: name }` is an id of that collection. */
-export type ValueType = ScalarType | { readonly id: string };
-export const isTo = (type: ValueType): type is { readonly id: string } => typeof type === 'object';
+/** The kinds of keys. The ids of a collection are of one kind. */
+export const KEYS = define({
+  uuid: {
+    label: 'id',
+    sqlType: 'uuid',
+    ordered: false,
+    readText: parseUuid,
+    readJson: readString(parseUuid),
+    literal: { code: 'identifier_malformed', expected: 'a UUID' },
+  },
+  int: {
+    label: 'id',
+    sqlType: 'int8',
+    ordered: false,
+    numbers: 'whole',
+    readText: parseInt53,
+    readJson: readInt53,
+  },
+  string: {
+    label: 'id',
+    sqlType: 'text',
+    ordered: false,
+    readText: parseKeyText,
+    readJson: readString(parseKeyText),
+    literal: { code: 'identifier_malformed', expected: 'a string that is not empty' },
+  },
+});
+export type KeyKind = keyof typeof KEYS;
 
-/** Ids of records of any collection. */
-export const ID: ScalarKind = {
-  label: 'id',
-  sqlType: 'uuid',
-  ordered: false,
-  readText: parseUuid,
-  readJson: readString(parseUuid),
-};
+/** An id of the collection. `key` is left out of a uuid. */
+export interface IdType {
+  readonly id: string;
+  readonly key?: KeyKind;
+}
+export type ValueType = ScalarType | IdType;
+export const isTo = (type: ValueType): type is IdType => typeof type === 'object';
 
-export const scalarOf = (type: ValueType): ScalarKind => (isTo(type) ? ID : SCALARS[type]);
+export const scalarOf = (type: ValueType): ScalarKind => (isTo(type) ? KEYS[type.key ?? 'uuid'] : SCALARS[type]);
+/** An id beside a string that may not be one is compared as text. */
+export const areOfOneForm = (left: ValueType, right: ValueType): boolean =>
+  isTo(left) === isTo(right) || scalarOf(left).sqlType === scalarOf(right).sqlType;
 export const isNumeric = (type: ValueType): boolean => scalarOf(type).numbers !== undefined;
 export const isWhole = (type: ValueType): boolean => scalarOf(type).numbers === 'whole';
 export const gridOf = (type: ValueType): NumeralGrid | undefined => scalarOf(type).grid;

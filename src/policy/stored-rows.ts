@@ -1,19 +1,20 @@
 /** The rows of a collection as text that follows FROM. */
 import { memoizedBy } from '../memoized.ts';
 import { ident, join, type Sql, sql, tableIdent } from '../sql.ts';
-import type { CatalogCollection, CatalogField } from './types.ts';
+import { type CatalogCollection, type CatalogField, keyOf } from './types.ts';
 
 /** The column as rules read it, which is text where its own type is not that of the field. */
 export const readAsField = (column: Sql, { isCast }: Pick<CatalogField, 'isCast'>): Sql =>
   isCast ? sql`${column}::text` : column;
 
 /** PostgreSQL sees through the query of a table with cast columns, and finds rows by the indexes of the others. */
-export const rowsOf: (collection: CatalogCollection) => Sql = memoizedBy(({ table, fields, relations }) => {
+export const rowsOf: (collection: CatalogCollection) => Sql = memoizedBy((collection) => {
+  const { table, fields, relations } = collection;
   const members = [...fields.values()];
   if (!members.some(({ isCast }) => isCast)) return tableIdent(table);
   const references = [...relations.values()].flatMap((relation) =>
     relation.kind === 'belongs_to' ? [ident(relation.column)] : [],
   );
   const columns = members.map((field) => sql`${readAsField(ident(field.column), field)} AS ${ident(field.column)}`);
-  return sql`(SELECT ${join([ident('id'), ...columns, ...references], ', ')} FROM ${tableIdent(table)})`;
+  return sql`(SELECT ${join([ident(keyOf(collection).column), ...columns, ...references], ', ')} FROM ${tableIdent(table)})`;
 });

@@ -5,9 +5,9 @@
 import type { CompareOp, Expr, Quantifier, Span } from '../../grammar/syntax.ts';
 import type { Sql, TenantValue } from '../sql.ts';
 import type { Branch, KeyCount, LookUp } from './branch.ts';
-import type { ScalarType, ValueType } from './scalar-types.ts';
+import type { IdType, KeyKind, ScalarType, ValueType } from './scalar-types.ts';
 
-export type { ScalarType, ValueType };
+export type { IdType, KeyKind, ScalarType, ValueType };
 
 export type Action = 'list' | 'read' | 'create' | 'update' | 'delete';
 export const ACTIONS: readonly Action[] = ['list', 'read', 'create', 'update', 'delete'];
@@ -45,11 +45,29 @@ export interface Size {
 export interface CatalogCollection {
   readonly name: string;
   readonly table: string;
+  /** Left out: a uuid in the column `id`. */
+  readonly key?: CatalogKey;
   /** Scalar fields of every record, `created_at` and `updated_at` included; `id` is not among them. */
   readonly fields: ReadonlyMap<string, CatalogField>;
   readonly relations: ReadonlyMap<string, CatalogRelation>;
   /** Left out, or null: its table is on one machine. */
   readonly tenantLayout?: CatalogTenantLayout | null;
+}
+/** The ids of the records of a collection. */
+export interface CatalogKey {
+  readonly kind: KeyKind;
+  readonly column: string;
+}
+const UUID_KEY: CatalogKey = { kind: 'uuid', column: 'id' };
+/** INVARIANT: all that depends on the key of a collection asks this function, or `idOf`. */
+export const keyOf = ({ key = UUID_KEY }: Pick<CatalogCollection, 'key'>): CatalogKey => key;
+interface KeyedCollections {
+  readonly collections: ReadonlyMap<string, Pick<CatalogCollection, 'key'>>;
+}
+/** The type of the ids of a collection. */
+export function idOf({ collections }: KeyedCollections, name: string): IdType {
+  const key = collections.get(name)?.key;
+  return key === undefined || key.kind === 'uuid' ? { id: name } : { id: name, key: key.kind };
 }
 /** `reference`: every machine has all rows. `by`: each has those of some tenants; `column` holds the tenant's id. */
 type CatalogTenantLayout = { readonly kind: 'reference' } | { readonly kind: 'by'; readonly column: string };
@@ -181,7 +199,7 @@ export interface RequestOperand {
 }
 /**
  * A literal already of its final type. int: number; float: number; datetime: canonical
- * `YYYY-MM-DDTHH:MM:SS.ffffffZ`; date: `YYYY-MM-DD`; id: lower-case uuid. A number literal that is not an integer and
+ * `YYYY-MM-DDTHH:MM:SS.ffffffZ`; date: `YYYY-MM-DD`; a uuid in lower case. A number literal that is not an integer and
  * meets an int keeps type 'float': comparison is by value, never rounded. A numeral that doubles
  * cannot hold exactly has `exact` (its decimal source), and comparison is against that exact
  * decimal value.
@@ -317,7 +335,7 @@ export type Params = Readonly<Record<string, unknown>>;
 
 /**
  * A record as policies see it: the flat record of the API. Keys: `id`, field names, belongs_to
- * names (id or null). string, bool, number; datetime canonical text; ids lower-case uuid text; null
+ * names (id or null). string, bool, number; datetime canonical text; uuids in lower case, int ids as numbers; null
  * or undefined is absent. A written record (create, `@next`) also has its has_one (an id or null)
  * and its many_to_many (a list of ids), by the relations' names.
  */

@@ -48,6 +48,10 @@ export function parseBool(text: string): boolean | undefined {
 }
 
 /** Takes any letter case, with dashes; returns lower case. */
+/** No address can end in an empty part, `.` or `..`, so these identify no record. */
+export const parseKeyText = (text: string): string | undefined =>
+  text === '' || text === '.' || text === '..' ? undefined : parseString(text);
+
 export function parseUuid(text: string): string | undefined {
   return text.length === 36 && UUID_FORMAT.test(text) ? text.toLowerCase() : undefined;
 }

@@ -188,7 +188,7 @@ export class Store {
     const statistics = new BackgroundStatistics(db, [...storedTables(schema)]);
     this.pages = new PagePlanner(schema, hooks.statisticsOf ?? ((table) => statistics.of(table)), hooks.choosesWay);
     for (const collection of schema.collections.values())
-      this.#shapes.set(collection.name, new RecordShape(collection));
+      this.#shapes.set(collection.name, new RecordShape(collection, schema));
   }
 
   shape(collection: string): RecordShape {

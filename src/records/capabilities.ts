@@ -2,12 +2,14 @@
  * Capabilities of the caller on stored records, as columns of the statement that reads them. An update
  * can depend on the values that it writes: `depends` means that record and caller leave it open.
  */
+
 import type { Cells } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
 import { notFound } from '../refusal.ts';
 import type { Collection, MemberAccess } from '../schema/model/model.ts';
-import { join, raw, type Sql, sql, uuid } from '../sql.ts';
+import { join, raw, type Sql, sql } from '../sql.ts';
 import { type AccessContext, type Prospect, type Reading, readable, type Store } from './access-context.ts';
+import { recordKeyOf } from './record-key.ts';
 import { inTenantOf, scopeOf } from './scope.ts';
 
 type Capability = boolean | 'depends';
@@ -72,7 +74,7 @@ export async function capabilitiesOf(store: Store, caller: AccessContext, id: st
     SELECT ${columns}
       FROM ${scopeOf(reading)
         .from(collection.name, 't')
-        .where(sql`t.id = ${uuid(id)}`, readable(access, collection.name, 't'))}`);
+        .where(recordKeyOf(collection).is('t', id), readable(access, collection.name, 't'))}`);
   if (cells === undefined) throw notFound();
   const record = own.read(cells, 0);
   const fields = members.map((member, i) => [member.name, member.read(cells, own.width + 3 * i, record)] as const);

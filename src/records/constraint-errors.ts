@@ -5,8 +5,9 @@ import type { ErrorDetail } from '../problem.ts';
 import { forbidden, invalid, Refusal, type RefusalCode } from '../refusal.ts';
 import type { Collection, Field, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
-import { type Place, param, type Sql, sql, uuid } from '../sql.ts';
+import { type Place, type Sql, sql } from '../sql.ts';
 import { type Reading, type Requested, readable } from './access-context.ts';
+import { recordKeyOf } from './record-key.ts';
 import { scopeOf } from './scope.ts';
 import type { ReferencedId } from './write/input.ts';
 
@@ -29,9 +30,10 @@ export async function unreadableReferences(
   const errors = await Promise.all(
     [...byCollection].map(async ([collection, group]) => {
       const ids = [...new Set(group.map(({ id }) => id))];
-      const isWanted = sql`x.id = ANY(${param('uuid[]', ids)})`;
+      const key = scope.key(collection);
+      const isWanted = key.isAmong('x', ids);
       const rows = await q.rows(sql`
-        SELECT x.id
+        SELECT ${key.of('x')}
           FROM ${scope.from(collection, 'x').where(isWanted, readable(access, collection, 'x'))}`);
       const found = new Set(rows.map(([id]) => id));
       return group.filter(({ id }) => !found.has(id)).map(missing);
@@ -50,7 +52,7 @@ export function readableReferences(reading: Requested, references: readonly Refe
   const { access } = reading;
   const scope = scopeOf(reading);
   return references.map(({ collection, id }) => {
-    const isWanted = sql`x.id = ${uuid(id)}`;
+    const isWanted = scope.key(collection).is('x', id);
     return sql`EXISTS (
       SELECT 1
         FROM ${scope.from(collection, 'x').where(isWanted, readable(access, collection, 'x'))})`;
@@ -106,7 +108,7 @@ export const firstOf = (deferred: readonly Refusal[]): Refusal | undefined =>
   deferred.toSorted((a, b) => BY_PRECEDENCE.indexOf(a.code) - BY_PRECEDENCE.indexOf(b.code))[0];
 
 function uniqueViolation(collection: Collection, violated: Violated | undefined): Refusal {
-  const name = violatedMember(collection, violated, 'key');
+  const name = violatedMember(collection, violated, 'key') ?? (isOfKey(collection, violated) ? 'id' : undefined);
   const detail =
     name === undefined ? 'a value must be unique, and another record has it' : `another record has this \`${name}\``;
   const place = name === undefined ? {} : { pointer: `/data/${name}` };
@@ -125,6 +127,11 @@ function exclusion(collection: Collection, violated: Violated | undefined): Refu
     detail,
     places.map((pointer) => ({ pointer, code: 'conflict', detail })),
   );
+}
+
+function isOfKey(collection: Collection, violated: Violated | undefined): boolean {
+  const isNamed = violated?.constraint.startsWith(constraintName(collection.table, [], 'pkey')) === true;
+  return isNamed || violated?.columns.at(-1) === recordKeyOf(collection).column;
 }
 
 /** The related record went while the write was under way. */

@@ -12,6 +12,7 @@ import { lookingUpIn, type Reading, readable, visibilityOf } from './access-cont
 import { arrayOf, JsonPieces, type JsonText } from './json-pieces.ts';
 import { type Keyset, keysetOf, mostOf, type Sorting } from './page/keyset.ts';
 import type { ReadBudget } from './read-budget.ts';
+import { recordKeyIn } from './record-key.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView, withExpanded } from './record-view.ts';
 import { relatedBy } from './relations/related.ts';
@@ -122,7 +123,7 @@ async function expandToOne(
   if (ids.length === 0 || mayReadNone(reading, relation)) return () => ({ json: 'null', isCut: false });
   const { collection } = relation;
   const view = new RecordView(store, access, { collection, members: withExpanded(members, expands), tenant });
-  const isHeld = sql`x.id = ANY(${param('uuid[]', ids)})`;
+  const isHeld = recordKeyIn(store.schema, collection).isAmong('x', ids);
   const rows = await q.rows(sql`
     SELECT ${view.columns('x')}
       FROM ${scopeOf(reading)
@@ -185,7 +186,7 @@ function relatedStatement(
   const isFound = own.length === 0 ? empty : sql` WHERE ${join(own, ' AND ')}`;
   return sql`
     SELECT record.id, ${columns}
-      FROM unnest(${param('uuid[]', ids)}) AS record (id)
+      FROM unnest(${recordKeyIn(store.schema, owner).list(ids)}) AS record (id)
      CROSS JOIN LATERAL (
            SELECT ${join([raw('x.*'), ...keyset.columns], ', ')}
              FROM ${rows.where(...conditions)}

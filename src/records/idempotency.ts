@@ -5,13 +5,15 @@
  * see the answer, so routes give an answer only to a caller who may read the records in it, and a sweep
  * leaves the outline later.
  */
+import { createHash } from 'node:crypto';
 import type { Database, Queryable, Transaction } from '../database/contract.ts';
-import type { CallerKind } from '../policy/types.ts';
+import { type CallerKind, keyOf } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { Refusal } from '../refusal.ts';
-import type { Schema } from '../schema/model/model.ts';
+import type { Collection, Schema } from '../schema/model/model.ts';
 import { type Param, param, raw, type Sql, sql, text, typedLiteral, uuid } from '../sql.ts';
 import type { JsonText } from './json-pieces.ts';
+import { recordKeyOf } from './record-key.ts';
 import { everyTenant } from './scope.ts';
 
 /** Older keys are forgotten. */
@@ -58,6 +60,7 @@ export interface AnswerToKeep {
   /** The records whose content is in the answer; undefined: some are deleted again, so that only the outline is kept. */
   readonly records: readonly RecordReference[] | undefined;
 }
+type Collections = Pick<Schema, 'collections'>;
 
 /** Bytes of a kept answer; of a larger one, the outline is kept. */
 export const MAX_KEPT_BYTES = 65_536;
@@ -66,6 +69,33 @@ export const MAX_KEPT_BYTES = 65_536;
 const SWEPT_TOGETHER = 1_000;
 /** Before all uuids of records. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+interface KeptIn extends AnswerToKeep {
+  readonly schema: Collections;
+}
+
+/** The uuid that stands for a record in kept answers: its id, or a digest of it. */
+const isKeptByItself = (collection: Collection): boolean => keyOf(collection).kind === 'uuid';
+const DIGEST_BYTES = 16;
+
+export function keptIdOf(collection: Collection, id: string): string {
+  if (isKeptByItself(collection)) return id;
+  const digest = createHash('sha256').update(`${collection.name}/${id}`).digest();
+  return digest.toString('hex', 0, DIGEST_BYTES).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** The same of an expression. */
+export function keptIdIn(collection: Collection, id: Sql): Sql {
+  if (isKeptByItself(collection)) return id;
+  const named = sql`convert_to(${text(`${collection.name}/`)} || ${id}::text, 'UTF8')`;
+  return sql`encode(substr(sha256(${named}), 1, ${typedLiteral('int8', DIGEST_BYTES)}::int4), 'hex')::uuid`;
+}
+
+const keptReferences = (
+  { collections }: Collections,
+  records: readonly RecordReference[],
+): readonly RecordReference[] =>
+  records.map(({ collection, id }) => ({ collection, id: keptIdOf(collections.get(collection)!, id) }));
 
 export class KeptAnswers {
   readonly #db: Database;
@@ -88,7 +118,7 @@ export class KeptAnswers {
    * Returns the answer that another transaction has kept under the key: then this one must be
    * undone. Throws `idempotency_mismatch`, as `find`.
    */
-  async keep(tx: Transaction, key: IdempotencyKey, { answer, outline, records }: AnswerToKeep) {
+  async keep(tx: Transaction, key: IdempotencyKey, { schema, answer, outline, records }: KeptIn) {
     const storedOutline: StoredAnswer = { ...outline, body: String(outline.body) };
     const before = await this.#earlier?.keep(tx, key, storedOutline);
     if (before !== undefined) return answerIfSameBody(key, before);
@@ -98,7 +128,8 @@ export class KeptAnswers {
     const isWhole = records !== undefined && whole !== '' && Buffer.byteLength(whole) <= MAX_KEPT_BYTES;
     const row = { ...key, answer: isWhole ? whole : outlineText };
     const kept = this.#db.isCluster ? await keptOnCluster(tx, row) : keptAnswer(row);
-    const [count] = kept === undefined ? [] : await tx.rows(insertAnswer(kept, isWhole ? records : []));
+    const [count] =
+      kept === undefined ? [] : await tx.rows(insertAnswer(kept, isWhole ? keptReferences(schema, records) : []));
     return count?.[0] === '0' ? this.#findKept(tx, key) : undefined;
   }
 
@@ -134,8 +165,13 @@ export class KeptAnswers {
     return expired;
   }
 
-  /** Two sweeps look at each answer, because the delete may outlast the first. */
+  /**
+   * Two sweeps look at each answer, because the delete may outlast the first. Records that are kept by a digest of their
+   * ids cannot be looked for, so all of their answers become outlines.
+   */
   async #forgetGone(schema: Schema, collection: string): Promise<void> {
+    const of = schema.collections.get(collection)!;
+    const key = recordKeyOf(of);
     const records = everyTenant(schema).from(collection, 't');
     const idsOf = async (statement: Sql): Promise<readonly string[]> =>
       (await this.#db.rows(statement, { lane: 'slow' })).map(([id]) => id!);
@@ -151,8 +187,10 @@ export class KeptAnswers {
          LIMIT ${typedLiteral('int8', SWEPT_TOGETHER)}`);
       last = kept.at(-1);
       if (last === undefined) return;
-      const left = new Set(await idsOf(sql`SELECT t.id FROM ${records.where(sql`t.id = ANY(${uuidArray(kept)})`)}`));
-      const gone = kept.filter((id) => !left.has(id));
+      const left = isKeptByItself(of)
+        ? await idsOf(sql`SELECT ${key.of('t')} FROM ${records.where(key.isAmong('t', kept))}`)
+        : [];
+      const gone = kept.filter((id) => !left.includes(id));
       if (gone.length > 0) await this.#db.transaction((tx) => forgetContents(tx, gone));
     }
   }

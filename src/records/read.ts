@@ -2,12 +2,13 @@
 import type { Cells } from '../database/contract.ts';
 import { notFound, Refusal } from '../refusal.ts';
 import type { Relation } from '../schema/model/model.ts';
-import { sql, uuid } from '../sql.ts';
+import { sql } from '../sql.ts';
 import { roomForAnswer } from '../unread-answers.ts';
 import { type AccessContext, type Reading, readable, type Store } from './access-context.ts';
 import { expandsOf, toJson } from './expand.ts';
 import { type JsonText, withMembers } from './json-pieces.ts';
 import { ReadBudget, readWithin } from './read-budget.ts';
+import { recordKeyOf } from './record-key.ts';
 import { RecordView } from './record-view.ts';
 import { inTenantOf, scopeOf } from './scope.ts';
 import { VERSION_WIDTH, versionColumn } from './versions.ts';
@@ -35,7 +36,7 @@ export async function read(store: Store, caller: AccessContext, { id, relations 
     SELECT ${versionColumn(access.collection, 't')}, ${view.columns('t')}
       FROM ${scopeOf(reading)
         .from(collection, 't')
-        .where(sql`t.id = ${uuid(id)}`, readable(access, collection, 't'))}`);
+        .where(recordKeyOf(access.collection).is('t', id), readable(access, collection, 't'))}`);
   if (cells === undefined) throw notFound();
   if (relations.length === 0) return answerOf(reading, { view, cells, relations });
   const options = { schema: store.schema, reader: reading.q };

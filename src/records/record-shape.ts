@@ -4,9 +4,9 @@
  */
 import { readTextArray } from '../database/cells.ts';
 import type { Cells } from '../database/contract.ts';
-import type { Row } from '../policy/types.ts';
-import { FIELD_KINDS, ID_KIND } from '../schema/fields/index.ts';
-import type { Collection, HasOne } from '../schema/model/model.ts';
+import { keyOf, type Row } from '../policy/types.ts';
+import { FIELD_KINDS, keyKindIn, keyKindOf } from '../schema/fields/index.ts';
+import type { Collection, HasOne, Schema } from '../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../sql.ts';
 
 interface ShapeMember {
@@ -44,15 +44,18 @@ export class RecordShape {
   readonly #columns = new Map<string, Sql>();
   readonly #names: readonly string[];
 
-  constructor(collection: Collection) {
+  constructor(collection: Collection, schema: Pick<Schema, 'collections'>) {
     this.collection = collection;
-    const members = [...membersOf(collection)];
+    const members = [...membersOf(collection, schema)];
     this.#members = members;
     this.width = members.length;
     this.hasOnes = [...collection.relations.values()].filter((relation) => relation.kind === 'has_one');
     const names = [...members.map(({ name }) => name), ...this.hasOnes.map(({ name }) => name)];
     this.#names = names;
-    this.#printed = [...members, ...this.hasOnes.map(({ name }) => ({ ...ID_KIND, name }))].map(printed);
+    this.#printed = [
+      ...members,
+      ...this.hasOnes.map((relation) => ({ ...keyKindIn(schema, relation.collection), name: relation.name })),
+    ].map(printed);
   }
 
   /** The stored columns, of the table named `alias` in the statement. */
@@ -134,15 +137,15 @@ function printed({ name, toJson, unquotedJson }: Omit<ShapeMember, 'column'>, i:
     : { open: following(`${key}"`), text: unquotedJson, next: 1, none };
 }
 
-function* membersOf(collection: Collection): Iterable<ShapeMember> {
-  yield { ...ID_KIND, name: 'id', column: 'id' };
+function* membersOf(collection: Collection, schema: Pick<Schema, 'collections'>): Iterable<ShapeMember> {
+  yield { ...keyKindOf(collection), name: 'id', column: keyOf(collection).column };
   if (collection.kind === 'users') yield ROLES;
   for (const { name, column, type } of collection.fields.values()) {
     yield { ...FIELD_KINDS[type], name, column };
   }
   for (const relation of collection.relations.values()) {
     if (relation.kind !== 'belongs_to') continue;
-    yield { ...ID_KIND, name: relation.name, column: relation.column };
+    yield { ...keyKindIn(schema, relation.collection), name: relation.name, column: relation.column };
   }
 }
 

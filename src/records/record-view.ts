@@ -124,9 +124,9 @@ export class RecordView {
     if (access.permit(relation.collection, 'read').verdict === 'deny') return raw('NULL');
     const row = `${owner}_${relation.name}`;
     const { related } = this.#scope.from(this.#shape.collection.name, owner);
-    const refersToOwner = sql`${ident(row, relation.viaColumn)} = ${ident(owner)}.id`;
+    const refersToOwner = sql`${ident(row, relation.viaColumn)} = ${this.#scope.key(this.#shape.collection.name).of(owner)}`;
     return sql`(
-      SELECT ${ident(row)}.id
+      SELECT ${this.#scope.key(relation.collection).of(row)}
         FROM ${related.from(relation.collection, row).where(refersToOwner, readableReference(access, relation, row))})`;
   }
 }

@@ -3,9 +3,10 @@
  * obeys its permits.
  */
 import type { Database, Transaction } from '../database/contract.ts';
-import type { Schema } from '../schema/model/model.ts';
+import type { Collection, Schema } from '../schema/model/model.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
+import { keyDefaultsOf, newIdsOf } from './new-ids.ts';
 import { type AggregateRequest, type Aggregates, aggregate } from './page/aggregate.ts';
 import { list, type Pages, type RecordPage } from './page/list.ts';
 import type { ListRequest } from './page/page-plan.ts';
@@ -31,6 +32,8 @@ export interface Records {
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
   /** The capabilities of the caller for a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
+  /** Ids that the database makes for new records. */
+  newIds(collection: Collection, count: number): Promise<readonly string[]>;
   /** A transaction of a request, in the time that the schema gives it. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Runs one write and undoes it, for the answer that it would have. */
@@ -56,6 +59,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     },
     update: (access, request) => noted(access, update(store, access, request)),
     remove: (access, request) => noted(access, deleteRecord(store, access, request)),
+    newIds: (collection, count) => newIdsOf({ q: store.db, collection, count, defaults: keyDefaultsOf(store) }),
     can: (access, id) => capabilitiesOf(store, access, id),
     transaction: (work) => store.transaction(work),
     dryRun: (work) => dryRun(store, work),

@@ -14,6 +14,7 @@ import { own } from '../policy/values.ts';
 import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
 import { empty, ident, join, type Place, raw, type Sql, sql, tableIdent, uuid } from '../sql.ts';
 import { type AccessContext, accessIn, type Reading, readable } from './access-context.ts';
+import { type RecordKey, recordKeyIn, recordKeyOf } from './record-key.ts';
 
 /** No record is of this tenant. */
 const NO_TENANT = '00000000-0000-0000-0000-000000000000';
@@ -108,11 +109,20 @@ export class Scope {
     const tenant = tenantKeyOf(this.#schema.collections.get(owner)!) === undefined ? [] : [LINK_TENANT_COLUMN];
     const columns = [...tenant, sourceColumn, targetColumn].map((name) => ident(name));
     const held = tenant.map(() => present(this.#tenant, 'the tenant of a record that is written'));
-    const rows = pairs.map(({ id, target }) => sql`(${join([...held, sql`${uuid(id)}`, sql`${uuid(target)}`], ', ')})`);
+    const [source, other] = [owner, relation.collection].map((name) => this.key(name));
+    const rows = pairs.map(({ id, target }) => {
+      const cells = [...held, sql`${source!.param(id)}`, sql`${other!.param(target)}`];
+      return sql`(${join(cells, ', ')})`;
+    });
     return sql`
     INSERT INTO ${ident(linkTable)} (${join(columns, ', ')})
     VALUES ${join(rows, ', ')}
     ON CONFLICT DO NOTHING`;
+  }
+
+  /** The ids of the records of a collection. */
+  key(collection: string): RecordKey {
+    return recordKeyIn(this.#schema, collection);
   }
 
   /** True if a statement can reach records of the collection. */
@@ -261,7 +271,7 @@ async function inFoundTenant<R extends Reading>(reading: R, id: string, action: 
     SELECT t.${ident(member.column)}
       FROM ${everyTenant(store.schema)
         .from(access.collection.name, 't')
-        .where(sql`t.id = ${uuid(id)}`)}`);
+        .where(recordKeyOf(access.collection).is('t', id))}`);
   return withinTenant(reading, row?.[0] ?? NO_TENANT);
 }
 
@@ -296,14 +306,15 @@ export function tenantFact({ collection }: AccessContext, tenant: string | undef
 
 /** True if the caller may read the record in another tenant than the rules of the action require. */
 export async function isReadableElsewhere(reading: Reading, id: string): Promise<boolean> {
-  const { name } = reading.access.collection;
+  const { collection } = reading.access;
+  const { name } = collection;
   const elsewhere = await inTenantOf(reading, id, 'read');
   if (elsewhere.tenant === reading.tenant) return false;
   const found = await elsewhere.q.rows(sql`
     SELECT 1
       FROM ${scopeOf(elsewhere)
         .from(name, 't')
-        .where(sql`t.id = ${uuid(id)}`, readable(elsewhere.access, name, 't'))}`);
+        .where(recordKeyOf(collection).is('t', id), readable(elsewhere.access, name, 't'))}`);
   return found.length > 0;
 }
 

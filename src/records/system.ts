@@ -4,9 +4,10 @@ import type { Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { newRecordId } from '../record-id.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
-import type { Collection, Default, Field } from '../schema/model/model.ts';
+import type { Collection, Default, Field, Schema } from '../schema/model/model.ts';
 import { ident, join, param, type Sql, sql } from '../sql.ts';
 import type { Store } from './access-context.ts';
+import { recordKeyIn, recordKeyOf } from './record-key.ts';
 import { everyTenant } from './scope.ts';
 import { type ColumnValue, valueOfDefault, withFoldedCopies } from './write/input.ts';
 
@@ -29,8 +30,9 @@ export async function insertSystem(
 ): Promise<string> {
   const { collection } = store.shape(name);
   const id = typeof values.id === 'string' ? values.id : newRecordId();
-  const own: ColumnValue = { column: 'id', type: 'uuid', value: id };
-  const all = withFoldedCopies(collection, [own, ...systemValues(collection, values)]);
+  const key = recordKeyOf(collection);
+  const own: ColumnValue = { column: key.column, type: key.type, value: id };
+  const all = withFoldedCopies(collection, [own, ...systemValues(store.schema, collection, values)]);
   const columns = all.map(({ column }) => ident(column));
   const cells = all.map(({ type, value }) => sql`${param(type, value)}`);
   await tx.run(sql`
@@ -54,7 +56,7 @@ export async function findSystem(
   const rows = await q.rows(sql`
     SELECT ${shape.columns('t')}
       FROM ${everyTenant(store.schema).from(collection, 't').where(where)}
-     ORDER BY t.id`);
+     ORDER BY ${recordKeyOf(shape.collection).of('t')}`);
   return rows.map((cells) => shape.row(cells));
 }
 
@@ -65,7 +67,7 @@ function defaultValue(otherwise: Default | undefined): unknown {
 
 type NamedColumn = Pick<Field, 'name' | 'column'>;
 
-function systemValues(collection: Collection, given: SystemValues): readonly ColumnValue[] {
+function systemValues(schema: Schema, collection: Collection, given: SystemValues): readonly ColumnValue[] {
   const values: ColumnValue[] = [];
   const push = (member: NamedColumn, type: ColumnValue['type'], otherwise: Default | undefined) => {
     const value = given[member.name] ?? defaultValue(otherwise);
@@ -73,7 +75,7 @@ function systemValues(collection: Collection, given: SystemValues): readonly Col
   };
   for (const field of collection.fields.values()) push(field, FIELD_KINDS[field.type].sqlType, field.default);
   for (const relation of collection.relations.values())
-    if (relation.kind === 'belongs_to') push(relation, 'uuid', relation.default);
+    if (relation.kind === 'belongs_to') push(relation, recordKeyIn(schema, relation.collection).type, relation.default);
   if (collection.kind === 'users') push({ name: 'roles', column: 'roles' }, 'text[]', undefined);
   return values;
 }

@@ -82,11 +82,11 @@ collections:
       0,
       [
         '-- RULE: 3 records of `things` break `max 6` of `title`; nothing changes them, and their next update has to; ' +
-          'SELECT id FROM "things" WHERE char_length("name") > 6 finds them',
+          'SELECT "id" FROM "things" WHERE char_length("name") > 6 finds them',
         '-- RULE: 1 record of `things` breaks `min 2` of `size`; nothing changes them, and their next update has to; ' +
-          'SELECT id FROM "things" WHERE "size" < 2 finds them',
+          'SELECT "id" FROM "things" WHERE "size" < 2 finds them',
         '-- RULE: 1 record of `things` breaks `enum` of `kind`; nothing changes them, and their next update has to; ' +
-          `SELECT id FROM "things" WHERE "kind" <> ALL (ARRAY['a', 'it''s']::text[]) finds them`,
+          `SELECT "id" FROM "things" WHERE "kind" <> ALL (ARRAY['a', 'it''s']::text[]) finds them`,
       ],
     ]);
     for (const [i, count] of ['3', '1', '1'].entries()) {

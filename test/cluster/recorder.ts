@@ -13,16 +13,18 @@ export class Recorder {
   readonly #url: string;
   readonly #after: (step: Recorded) => Promise<void>;
   readonly #names = new Map<string, string>();
+  readonly #clients: typeof Client;
 
   /** @param after runs after each request */
-  constructor(url: string, after: (step: Recorded) => Promise<void> = async () => undefined) {
+  constructor(url: string, after: (step: Recorded) => Promise<void> = async () => undefined, clients = Client) {
     this.#url = url;
+    this.#clients = clients;
     this.#after = after;
   }
 
   /** Sends the requests of one person. */
   as(headers: Readonly<Record<string, string>> = {}): RecordingClient {
-    return new RecordingClient(new Client(this.#url, headers), (sent, answer) => this.#keep(sent, answer));
+    return new RecordingClient(new this.#clients(this.#url, headers), (sent, answer) => this.#keep(sent, answer));
   }
 
   async #keep(request: string, answer: Answer): Promise<void> {

@@ -138,7 +138,7 @@ describe.each(KINDS)('two versions on %s', (kind) => {
       ),
     );
     const cases = {
-      'name: { type: string, required: true }': 'SELECT id FROM "things" WHERE "name" IS NULL finds them',
+      'name: { type: string, required: true }': 'SELECT "id" FROM "things" WHERE "name" IS NULL finds them',
       'name: { type: string, unique: true }': 'HAVING count(*) > 1 finds them',
       'name: string, must: { type: int, required: true }': 'give it a default, or add it as optional first',
     };

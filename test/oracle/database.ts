@@ -1,6 +1,7 @@
 /** A database in memory: its rows and links, and what is related to what. */
 import type { Catalog, Related, Row } from '../../src/policy/types.ts';
 
+/** A number, where the key of its collection is an int. */
 export type Id = string;
 /** Collection → rows; and link table → pairs of identifiers (source, target). */
 export interface Data {
@@ -10,12 +11,12 @@ export interface Data {
 /** Answers from memory; every list in the order of the rows. */
 export function relatedOf(catalog: Catalog, data: Data): Related {
   const one = new Map<string, Map<Id, Row>>();
-  for (const [name, rows] of data.rows) one.set(name, new Map(rows.map((row) => [row.id as Id, row])));
+  for (const [name, rows] of data.rows) one.set(name, new Map(rows.map((row) => [String(row.id), row])));
   const many = new Map<string, Map<string, Map<Id, Row[]>>>();
   const put = (index: Map<Id, Row[]>, id: Id, row: Row) => {
-    const list = index.get(id);
+    const list = index.get(String(id));
     if (list) list.push(row);
-    else index.set(id, [row]);
+    else index.set(String(id), [row]);
   };
   for (const [name, collection] of catalog.collections) {
     const ofCollection = new Map<string, Map<Id, Row[]>>();
@@ -26,7 +27,7 @@ export function relatedOf(catalog: Catalog, data: Data): Related {
       ofCollection.set(relation.name, index);
       if (relation.kind === 'many_to_many') {
         for (const [source, target] of data.links.get(relation.linkTable) ?? [])
-          put(index, source, one.get(relation.collection)!.get(target)!);
+          put(index, source, one.get(relation.collection)!.get(String(target))!);
       } else {
         for (const row of data.rows.get(relation.collection) ?? [])
           if (row[relation.via] != null) put(index, row[relation.via] as Id, row);
@@ -35,7 +36,7 @@ export function relatedOf(catalog: Catalog, data: Data): Related {
   }
   const nothing: readonly Row[] = [];
   return {
-    one: (collection, id) => one.get(collection)!.get(id),
-    many: (collection, relation, id) => many.get(collection)!.get(relation)!.get(id) ?? nothing,
+    one: (collection, id) => one.get(collection)!.get(String(id)),
+    many: (collection, relation, id) => many.get(collection)!.get(relation)!.get(String(id)) ?? nothing,
   };
 }

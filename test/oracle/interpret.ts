@@ -438,16 +438,18 @@ function fromRecord(value: unknown, type: ValueType): Maybe {
   return fromJson(value, type);
 }
 
+const isIntKey = (type: ValueType): boolean => typeof type === 'object' && type.key === 'int';
+
 /** A value of JSON already has its type: `"5"` is not a number. */
 function fromJson(value: unknown, type: ValueType): Maybe {
   if (typeof value === 'boolean') return type === 'bool' ? value : undefined;
   if (typeof value === 'number') {
     if (type === 'decimal') return fromNumeral(String(value));
     if (type === 'bigint') return Number.isSafeInteger(value) ? { decimal: String(value) } : undefined;
-    if (type === 'int') return Number.isSafeInteger(value) ? value : undefined;
+    if (type === 'int' || isIntKey(type)) return Number.isSafeInteger(value) ? value : undefined;
     return type === 'float' && Number.isFinite(value) ? value : undefined;
   }
-  const isWritten = typeof type === 'object' || IN_JSON_STRINGS.includes(type);
+  const isWritten = typeof type === 'object' ? !isIntKey(type) : IN_JSON_STRINGS.includes(type);
   return typeof value === 'string' && isWritten ? fromText(value, type) : undefined;
 }
 
@@ -457,6 +459,9 @@ const IN_JSON_STRINGS: readonly ValueType[] = [...WRITTEN_AS_TEXT, 'bigint', 'de
 
 /** The value of a text of the request, or of a literal; undefined if it is not of the type. */
 export function fromText(text: string, type: ValueType): Maybe {
+  if (isIntKey(type)) return fromText(text, 'int');
+  if (typeof type === 'object' && type.key === 'string')
+    return ['', '.', '..'].includes(text) ? undefined : fromText(text, 'string');
   if (typeof type === 'object') {
     const isUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
     return isUuid ? text.toLowerCase() : undefined;

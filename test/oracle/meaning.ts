@@ -151,7 +151,7 @@ class Reader {
     const { collection } = path.relation;
     const [unique] = this.#bind('element', path, elements);
     const scope: Scope = { kind: 'variable', name: unique };
-    const type = { id: collection };
+    const type = this.#idOf(collection);
     const left: ColumnOperand = {
       kind: 'column',
       scope,
@@ -315,7 +315,7 @@ class Reader {
       case 'auth':
         return this.#ofCaller(first!.name);
       case 'data':
-        return { kind: 'value', operand: requested('data', this.#collection(this.#at.collection), first!.name) };
+        return { kind: 'value', operand: this.#requested('data', this.#collection(this.#at.collection), first!.name) };
       case 'variable': {
         const element = elements.get(path.variable!.name);
         if (element === undefined) throw new Misfit('a name that nothing binds');
@@ -334,7 +334,7 @@ class Reader {
     const users = this.#collection('users');
     const relation = users.relations.get(name);
     if (relation?.kind !== 'has_many' && relation?.kind !== 'many_to_many')
-      return { kind: 'value', operand: requested('auth', users, name) };
+      return { kind: 'value', operand: this.#requested('auth', users, name) };
     const scope: Scope = { kind: 'request', operand: CALLER_ID };
     return { kind: 'to many', path: { scope, collection: 'users', steps: [], from: 'users', relation, span: SPAN } };
   }
@@ -359,19 +359,32 @@ class Reader {
     for (const [i, { name }] of names.entries()) {
       const { fields, relations } = this.#collection(at);
       const field = fields.get(name);
-      if (name === 'id') return end({ kind: 'id' }, { id: at }, false);
+      if (name === 'id') return end({ kind: 'id' }, this.#idOf(at), false);
       if (field) return end({ kind: 'field', field }, field.type, !field.required);
       const relation = relations.get(name) ?? ownerOf(relations, name);
       if (relation === undefined) throw new Misfit(`no ${name} in ${at}`);
       if (relation.kind === 'has_many' || relation.kind === 'many_to_many')
         return { kind: 'to many', path: { scope, collection, steps, from: at, relation, span: SPAN } };
       if (relation.kind === 'belongs_to' && i === names.length - 1)
-        return end({ kind: 'belongs_to', relation }, { id: relation.collection }, !relation.required);
+        return end({ kind: 'belongs_to', relation }, this.#idOf(relation.collection), !relation.required);
       steps.push({ from: at, relation });
       isAbsent ||= isOptional(relation);
       at = relation.collection;
     }
-    return end({ kind: 'id' }, { id: at }, false);
+    return end({ kind: 'id' }, this.#idOf(at), false);
+  }
+
+  #requested(source: 'auth' | 'data', { fields, relations }: CatalogCollection, name: string): RequestOperand {
+    const field = fields.get(name);
+    if (field) return requestOf(source, name, field.type);
+    const relation = relations.get(name) ?? ownerOf(relations, name);
+    if (relation === undefined) throw new Misfit(`no ${name}`);
+    return requestOf(source, relation.name, this.#idOf(relation.collection));
+  }
+
+  #idOf(name: string): ValueType {
+    const kind = this.#collection(name).key?.kind ?? 'uuid';
+    return kind === 'uuid' ? { id: name } : { id: name, key: kind };
   }
 
   #collection(name: string): CatalogCollection {
@@ -412,21 +425,14 @@ const endOf = ({ steps, collection }: ColumnOperand): string => steps.at(-1)?.re
 const isOptional = (relation: CatalogRelation): boolean =>
   relation.kind === 'has_one' || (relation.kind === 'belongs_to' && !relation.required);
 
-function requested(source: 'auth' | 'data', { fields, relations }: CatalogCollection, name: string): RequestOperand {
-  const field = fields.get(name);
-  if (field) return requestOf(source, name, field.type);
-  const relation = relations.get(name) ?? ownerOf(relations, name);
-  if (relation === undefined) throw new Misfit(`no ${name}`);
-  return requestOf(source, relation.name, { id: relation.collection });
-}
-
 // ---------------------------------------------------------------- literals
 
 const isNumber = (type: ValueType): boolean => type === 'int' || type === 'float';
 
 function isComparable(a: ValueType, b: ValueType): boolean {
   if (typeof a === 'object' && typeof b === 'object') return a.id === b.id;
-  if (typeof a === 'object' || typeof b === 'object') return a === 'string' || b === 'string';
+  const [id, other] = typeof a === 'object' ? [a, b] : [b, a];
+  if (typeof id === 'object') return other === (id.key === 'int' ? 'int' : 'string');
   return a === b || (isNumber(a) && isNumber(b));
 }
 
@@ -463,7 +469,8 @@ function literal(item: Item, type: ValueType): LiteralOperand {
   switch (item.kind) {
     case 'number': {
       if (EXACT_TYPES.includes(type)) return { ...literalOf(0, type), exact: item.source };
-      if (!isNumber(type)) throw new Misfit('a number against another type');
+      const isOfKey = typeof type === 'object' && type.key === 'int';
+      if (!isNumber(type) && !isOfKey) throw new Misfit('a number against another type');
       const made = literalOf(Number(item.source) + 0, type === 'float' ? 'float' : ownType(item)!);
       return isRounded(item.source) ? { ...made, exact: item.source } : made;
     }
@@ -471,7 +478,8 @@ function literal(item: Item, type: ValueType): LiteralOperand {
       if (type !== 'bool') throw new Misfit('a bool against another type');
       return literalOf(item.value, 'bool');
     case 'text': {
-      if (typeof type !== 'object' && !WRITTEN_AS_TEXT.includes(type)) throw new Misfit('a text against another type');
+      if (typeof type === 'object' ? type.key === 'int' : !WRITTEN_AS_TEXT.includes(type))
+        throw new Misfit('a text against another type');
       const value = fromText(item.value, type);
       if (value === undefined) throw new Misfit(`${JSON.stringify(item.value)} is not of its type`);
       return literalOf(value as string, type);

@@ -92,7 +92,7 @@ test('a batch that gives way after it has kept its answer keeps the answer of th
     const written = await note(batch, { text: 'kept' });
     const answer = { status: 200, headers: {}, body: written.id };
     const records = [{ collection: 'notes', id: written.id }];
-    expect(await kept.keep(batch.tx, key, { answer, outline: answer, records })).toBeUndefined();
+    expect(await kept.keep(batch.tx, key, { schema: world.schema, answer, outline: answer, records })).toBeUndefined();
     return written.id;
   });
   expect(turns).toBe(2);

@@ -44,6 +44,7 @@ describe.each(KINDS)('%s', (kind) => {
           tx,
         });
         const before = await kept.keep(tx, key, {
+          schema: world.schema,
           answer: answerWith(String(json)),
           outline: answerWith(id),
           records: [{ collection: 'notes', id }],

@@ -45,7 +45,7 @@ describe('the columns of a record', () => {
     const text = view.columns('t').text.replaceAll(/\s+/g, ' ');
     return text.slice(text.indexOf('"name"') - '"t".'.length);
   };
-  const DESK = 'SELECT "t_desk".id FROM "desks" AS "t_desk" WHERE "t_desk"."person_id" = "t".id AND TRUE AND';
+  const DESK = 'SELECT "t_desk"."id" FROM "desks" AS "t_desk" WHERE "t_desk"."person_id" = "t"."id" AND TRUE AND';
 
   test('a caller who may read all gets the plain columns', async () => {
     expect(await columns(['hr'])).toBe(

@@ -371,6 +371,23 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     says: '`n` is the column of `n` already',
   },
   {
+    about: 'ints made by the service',
+    text: 'collections:\n  a:\n    id: { type: int, made_by: ⟦service }\n',
+    codes: ['invalid_key'],
+    says: 'the service makes UUIDs alone',
+  },
+  {
+    about: 'a key of the users',
+    text: 'collections:\n  users:\n    ⟦id: { type: int }\n',
+    codes: ['invalid_key'],
+  },
+  {
+    about: 'the column of the ids for a field',
+    text: 'collections:\n  a:\n    id: { type: int, column: n }\n    fields: { m: { type: int, column: ⟦n } }\n',
+    codes: ['invalid_stored_name'],
+    says: '`n` is the column of `id` already',
+  },
+  {
     about: 'a column of the service',
     text: inA('      m: { type: int, column: ⟦_version }\n'),
     codes: ['invalid_stored_name'],

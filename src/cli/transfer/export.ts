@@ -8,7 +8,7 @@ import { ConfigError, unknownName } from '../../config.ts';
 import type { Database } from '../../database/contract.ts';
 import { exportRecords } from '../../records/transfer/export-records.ts';
 import { manyToManyOf, storedMembersOf } from '../../records/transfer/members.ts';
-import type { Collection } from '../../schema/model/model.ts';
+import type { Collection, Schema } from '../../schema/model/model.ts';
 import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
 import { openDatabaseFor } from '../support/workspace.ts';
 import { FORMAT_NAMES, FORMATS, type Format, formatOptionsOf } from './formats/format.ts';
@@ -40,8 +40,8 @@ async function run(args: Arguments, io: Io): Promise<number> {
     const names = args.positionals.length > 0 ? args.positionals : [...schema.collections.keys()];
     const collections = names.map((each) => requireCollection(schema.collections, each));
     if (out !== undefined)
-      await writeFiles(resolve(io.cwd, out), { db, collections, format, options, extension: name, io });
-    else for (const collection of collections) await write(io.stdout, { db, collection, format, options });
+      await writeFiles(resolve(io.cwd, out), { db, schema, collections, format, options, extension: name, io });
+    else for (const collection of collections) await write(io.stdout, { db, schema, collection, format, options });
     return 0;
   } catch (error) {
     if (error instanceof ReaderGone) return 0;
@@ -70,17 +70,22 @@ async function writeFiles(folder: string, { extension, io, collections, ...given
 
 interface CollectionExport {
   readonly db: Database;
+  readonly schema: Schema;
   readonly collection: Collection;
   readonly format: Format;
   readonly options: FormatOptions;
 }
 
 /** → the number of records. */
-async function write(target: Io['stdout'], { db, collection, format, options }: CollectionExport): Promise<number> {
-  const writer = format.writer(memberNames(collection), options);
+async function write(
+  target: Io['stdout'],
+  { db, schema, collection, format, options }: CollectionExport,
+): Promise<number> {
+  const writer = format.writer(memberNames(schema, collection), options);
   await put(target, writer.head);
   let count = 0;
-  for await (const json of exportRecords(db, collection)) await put(target, writer.record(json, count++));
+  for await (const json of exportRecords({ q: db, schema }, collection))
+    await put(target, writer.record(json, count++));
   await put(target, writer.tail(count));
   return count;
 }
@@ -98,8 +103,8 @@ async function put(target: Io['stdout'], text: string): Promise<void> {
 /** `bylaw export … | head`: the reader closed the pipe. The process sets the exit code. */
 class ReaderGone extends Error {}
 
-function memberNames(collection: Collection): readonly string[] {
-  const stored = storedMembersOf(collection).map(({ name }) => name);
+function memberNames(schema: Schema, collection: Collection): readonly string[] {
+  const stored = storedMembersOf(collection, schema).map(({ name }) => name);
   const roles = collection.kind === 'users' ? ['roles'] : [];
   return [...stored, ...roles, ...manyToManyOf(collection).map(({ name }) => name)];
 }

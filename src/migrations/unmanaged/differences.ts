@@ -2,6 +2,7 @@
  * Compares the expectations of a schema with tables that other programs own: a difference that prevents their records
  * from being served is an error, any other one a note with the statement that the owner may run.
  */
+import { keyOf } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
 import type { Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
@@ -66,10 +67,10 @@ class OwnersDifferences {
       );
       return;
     }
-    for (const wanted of columnsOf(collection)) this.#compareColumn(wanted);
+    for (const wanted of columnsOf(collection, schema)) this.#compareColumn(wanted);
     this.#compareKeys(schema);
     if (!table.isView) this.#compareIndexes(schema);
-    this.#noteTable();
+    this.#noteTable(schema);
   }
 
   #compareColumn(wanted: WantedColumn): void {
@@ -103,7 +104,7 @@ class OwnersDifferences {
 
   #compareKeys(schema: Schema): void {
     const { name, table } = this.#collection;
-    if (!this.#isUnique(['id']) && !this.#table.isView)
+    if (!this.#isUnique([keyOf(this.#collection).column]) && !this.#table.isView)
       this.errors.push(
         `"${table}"."id" (\`${name}\`) is not unique; its owner may run: ${this.#alter} ADD UNIQUE ("id")`,
       );
@@ -146,7 +147,7 @@ class OwnersDifferences {
     }
   }
 
-  #noteTable(): void {
+  #noteTable(schema: Schema): void {
     const { name, table, access } = this.#collection;
     const { writes, columns, hasRowSecurity } = this.#table;
     if (hasRowSecurity)
@@ -160,7 +161,7 @@ class OwnersDifferences {
       this.notes.push({
         text: `the database takes no ${denied.join(', ')} of "${table}" (\`${name}\`) from the service`,
       });
-    const known = new Set(columnsOf(this.#collection).map(({ column }) => column));
+    const known = new Set(columnsOf(this.#collection, schema).map(({ column }) => column));
     const missing = [...columns]
       .filter(([column, each]) => !known.has(column) && isLacked(each))
       .map(([column]) => column);
@@ -186,11 +187,29 @@ const isLacked = ({ required, hasDefault, isWritable }: OwnersColumn): boolean =
 /** `character varying(80)` → `character varying`; the digits of a decimal count. */
 const withoutLength = (type: string): string => (type.startsWith('numeric') ? type : type.replace(/\(\d+\)/, ''));
 
-function columnsOf({ fields, relations }: Collection): readonly WantedColumn[] {
-  const id: WantedColumn = { member: 'id', column: 'id', type: 'uuid', accepted: ['uuid'], needed: false };
+const KEY_COLUMNS = {
+  uuid: ['uuid'],
+  int: ['bigint', 'integer', 'smallint'],
+  string: ['text', 'character varying', 'character'],
+};
+
+function columnsOf(collection: Collection, { collections }: Schema): readonly WantedColumn[] {
+  const { fields, relations } = collection;
+  const idOf = (of: Collection): Pick<WantedColumn, 'type' | 'accepted'> => {
+    const accepted = KEY_COLUMNS[keyOf(of).kind];
+    return { type: accepted[0]!, accepted };
+  };
+  const id: WantedColumn = { member: 'id', column: keyOf(collection).column, ...idOf(collection), needed: false };
   const references = [...relations.values()].flatMap((relation) =>
     relation.kind === 'belongs_to'
-      ? [{ ...id, member: relation.name, column: relation.column, needed: relation.needed }]
+      ? [
+          {
+            ...idOf(collections.get(relation.collection)!),
+            member: relation.name,
+            column: relation.column,
+            needed: relation.needed,
+          },
+        ]
       : [],
   );
   return [id, ...[...fields.values()].map(wantedColumn), ...references];

@@ -104,7 +104,7 @@ export function requestedId(
   const { type } = operand;
   const raw = requestValue(operand, request);
   const id = typeof type === 'object' ? scalarOf(type).readJson(raw) : undefined;
-  return typeof type === 'object' && typeof id === 'string' ? { collection: type.id, id } : undefined;
+  return typeof type === 'object' && id !== undefined ? { collection: type.id, id: String(id) } : undefined;
 }
 
 /** Returns the request's value as sent. */

@@ -4,8 +4,16 @@ import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { isBlankNeedle } from '../fold.ts';
 import { equal, equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
-import { describeType, isNumeric, isText, isWhole, scalarOf } from '../scalar-types.ts';
-import type { Checked, CheckedOperand, ColumnOperand, ToManyPath, ValueType } from '../types.ts';
+import { describeType, isNumeric, isText, isTo, isWhole, scalarOf } from '../scalar-types.ts';
+import {
+  type Checked,
+  type CheckedOperand,
+  type ColumnOperand,
+  type IdType,
+  idOf,
+  type ToManyPath,
+  type ValueType,
+} from '../types.ts';
 import { isExact, type Literal, nearestDouble, readList, readLiteral } from './literals.ts';
 import { addressOfUser, elementByName, isAddress } from './named-records.ts';
 import { readAs, typeGiven } from './params.ts';
@@ -67,10 +75,13 @@ function rejectPair({ at }: Pair, issue: CheckIssue): undefined {
 // ---------------------------------------------------------------- types
 
 function comparable(left: ValueType, right: ValueType): boolean {
-  if (typeof left === 'object') return typeof right === 'object' ? left.id === right.id : isText(right);
-  if (typeof right === 'object') return isText(left);
+  if (isTo(left)) return isTo(right) ? left.id === right.id : isOfIds(right, left);
+  if (isTo(right)) return isOfIds(left, right);
   return left === right || (isNumeric(left) && isNumeric(right));
 }
+
+/** An int id is one of the integers; other ids have texts. */
+const isOfIds = (type: ValueType, id: IdType): boolean => (isWhole(id) ? isWhole(type) : isText(type));
 
 function mismatch(span: Span, found: ValueType, expected: ValueType): CheckIssue {
   const both = typeof found === 'object' && typeof expected === 'object';
@@ -238,14 +249,14 @@ function elementAndList(
       return given(settle(one, type, at), readAs(many.query, type, true));
     }
     case 'list': {
-      const element = { type: ownType(one), isExact: isExactNumeral(one), isFloat: isFloatSide(one) };
+      const type = ownType(one);
+      const element = { type, isExact: isExactNumeral(one), isFloat: isFloatSide(one) };
       const { operand, issues } = readList(many.list, element);
       for (const issue of issues) at.report(issue);
       if (operand === undefined) return {};
-      return given(
-        settle(one, many.list.items.length === 0 ? (ownType(one) ?? operand.type) : operand.type, at),
-        operand,
-      );
+      // A list of fractions beside an int id has been read against the id.
+      const isOwn = many.list.items.length === 0 || (type !== undefined && isTo(type));
+      return given(settle(one, isOwn ? (type ?? operand.type) : operand.type, at), operand);
     }
     default:
       return {};
@@ -340,7 +351,7 @@ function containsElement(pair: Pair, path: ToManyPath): Checked | undefined {
   const { expr, right, at } = pair;
   if (!isScalar(right)) return rejectPair(pair, elementExpected(right));
   const collection = path.relation.collection;
-  const type = { id: collection };
+  const type = idOf(at.catalog, collection);
   const named = right.kind === 'literal' ? elementByName(pair, right.literal) : undefined;
   if (named !== undefined) return rejectPair(pair, named);
   const element = settle(right, type, at);

@@ -5,7 +5,7 @@ import { firstNames, nearest } from '../../../grammar/suggest.ts';
 import type { Call, Expr, Operand } from '../../../grammar/syntax.ts';
 import { FUNCTION_NAMES, RESERVED } from '../../../grammar/tokens.ts';
 import { describeType, isNumeric, isWhole, SCALARS, type ScalarType, type ValueType } from '../scalar-types.ts';
-import type { Catalog, CheckedOperand, NamedCondition, Parameter } from '../types.ts';
+import { type Catalog, type CheckedOperand, idOf, type NamedCondition, type Parameter } from '../types.ts';
 import { ofCaller } from '../visit.ts';
 import { readLiteral } from './literals.ts';
 import { readAs } from './params.ts';
@@ -59,8 +59,8 @@ function readParameter(text: string, known: readonly Parameter[], catalog: Catal
   return { code: 'type_unknown', message: `unknown type \`${word}\`; ${expected}`, span: WHOLE };
 }
 
-function typeNamed(word: string, { collections }: Catalog): ValueType | undefined {
-  if (collections.has(word)) return { id: word };
+function typeNamed(word: string, catalog: Catalog): ValueType | undefined {
+  if (catalog.collections.has(word)) return idOf(catalog, word);
   return Object.hasOwn(SCALARS, word) ? (word as ScalarType) : undefined;
 }
 

@@ -9,14 +9,14 @@ import {
   gridOf,
   isNumeric,
   isText,
+  isTo,
   isTruth,
   isWhole,
   type LiteralForm,
-  SCALARS,
-  type ScalarType,
+  scalarOf,
 } from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
-import { parseUuid, plainNumeral, type Scalar, withoutTrailingZeros } from '../values.ts';
+import { plainNumeral, type Scalar, withoutTrailingZeros } from '../values.ts';
 import type { CheckIssue } from './place.ts';
 
 export type Literal = Text | Numeral | Bool;
@@ -79,27 +79,22 @@ function retyped(literal: Literal, type: ValueType): string | undefined {
 
 function malformedLiteral(
   { value, span }: Text,
-  type: ScalarType,
+  type: ValueType,
   { code, expected, corrected }: LiteralForm,
 ): CheckIssue {
+  if (isTo(type)) return { code, message: `not ${expected}, which an ${describeType(type)} is`, span };
   const given = { code, message: `not a ${type}; expected one such as ${expected}`, span };
   const right = corrected?.(value);
-  if (right === undefined || SCALARS[type].readText(right) === undefined) return given;
+  if (right === undefined || scalarOf(type).readText(right) === undefined) return given;
   const replacement = JSON.stringify(right);
   const message = `${given.message}; did you mean ${replacement}?`;
   return { ...given, message, ...replacing(span, replacement) };
 }
 
 function readAgainst(literal: Literal, type: ValueType): LiteralRead | CheckIssue {
-  if (literal.kind === 'text' && typeof type === 'object') {
-    const value = parseUuid(literal.value);
-    if (value !== undefined) return { value, type };
-    const message = `not a UUID, which an ${describeType(type)} is`;
-    return { code: 'identifier_malformed', message, span: literal.span };
-  }
-  const form = typeof type === 'object' ? undefined : SCALARS[type].literal;
-  if (literal.kind === 'text' && typeof type === 'string' && form !== undefined) {
-    const value = SCALARS[type].readText(literal.value);
+  const { literal: form, readText } = scalarOf(type);
+  if (literal.kind === 'text' && form !== undefined) {
+    const value = readText(literal.value);
     return value === undefined ? malformedLiteral(literal, type, form) : { value, type };
   }
   if (literal.kind === 'number' && gridOf(type) !== undefined) return { value: plainNumeral(literal.source), type };

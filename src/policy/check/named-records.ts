@@ -1,7 +1,7 @@
 /** Records that are named otherwise than by their ids: users by their address, elements by their name. */
 import { replacing } from '../../../grammar/policy-error.ts';
-import { isText } from '../scalar-types.ts';
-import { parseUuid } from '../values.ts';
+import { isText, scalarOf } from '../scalar-types.ts';
+import { idOf } from '../types.ts';
 import type { Literal } from './literals.ts';
 import type { CheckIssue } from './place.ts';
 import { type Pair, type ScalarSide, textAt } from './sides.ts';
@@ -26,8 +26,10 @@ const NAMING = ['name', 'label', 'title', 'slug', 'key', 'code', 'email'];
 
 /** `tags contains "vip"`: an element by its name, where its id is expected. */
 export function elementByName({ expr, left, at }: Pair, literal: Literal): CheckIssue | undefined {
-  if (literal.kind !== 'text' || left.kind !== 'to many' || parseUuid(literal.value) !== undefined) return undefined;
+  if (literal.kind !== 'text' || left.kind !== 'to many') return undefined;
   const { collection } = left.relation.path.relation;
+  const { literal: form, readText } = scalarOf(idOf(at.catalog, collection));
+  if (form === undefined || readText(literal.value) !== undefined) return undefined;
   const fields = at.catalog.collections.get(collection)?.fields;
   const name = NAMING.find((each) => {
     const field = fields?.get(each);
@@ -35,7 +37,7 @@ export function elementByName({ expr, left, at }: Pair, literal: Literal): Check
   });
   if (name === undefined) return undefined;
   const replacement = `any(${textAt(at, left.span)} as x, x.${name} = ${textAt(at, literal.span)})`;
-  const message = `not a UUID, which an id of \`${collection}\` is; did you mean \`${replacement}\`?`;
+  const message = `not ${form.expected}, which an id of \`${collection}\` is; did you mean \`${replacement}\`?`;
   const fix = { span: expr.span, replacement };
   return { code: 'identifier_malformed', message, span: literal.span, suggestion: replacement, fix };
 }

@@ -10,6 +10,7 @@ import {
   type CatalogRelation,
   type ColumnOperand,
   type HasMany,
+  idOf,
   isToMany,
   type ManyToMany,
   type RequestOperand,
@@ -113,7 +114,7 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
   if (field !== undefined) return { ...request, type: field.type, list: false };
   const relation = users && findRelation(users, name.name);
   if (relation?.kind === 'belongs_to')
-    return { ...request, name: relation.name, type: { id: relation.collection }, list: false };
+    return { ...request, name: relation.name, type: idOf(place.catalog, relation.collection), list: false };
   const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind !== 'has_one');
   const names = new Set([...CALLER.keys(), ...(users?.fields.keys() ?? []), ...relationNames(owned)]);
   return reportUnknownName({ name, where: '`@request.auth`', names, of: users }, place);
@@ -136,7 +137,8 @@ function dataField(path: Path, place: Place): RequestOperand | undefined {
   const field = collection.fields.get(name.name);
   if (field !== undefined) return { ...request, name: field.name, type: field.type };
   const relation = findRelation(collection, name.name);
-  if (relation?.kind === 'belongs_to') return { ...request, name: relation.name, type: { id: relation.collection } };
+  if (relation?.kind === 'belongs_to')
+    return { ...request, name: relation.name, type: idOf(place.catalog, relation.collection) };
   const owned = [...collection.relations.values()].filter((each) => each.kind === 'belongs_to');
   const names = [...collection.fields.keys(), ...relationNames(owned)];
   return reportUnknownName({ name, where: `the data of \`${collection.name}\``, names, of: collection }, place);
@@ -253,7 +255,7 @@ class PathResolver {
 
   /** A bound variable alone, or a has_one at the end. */
   identifier(): ColumnOperand {
-    return this.#column({ kind: 'id' }, { id: this.#at }, false);
+    return this.#column({ kind: 'id' }, idOf(this.#place.catalog, this.#at), false);
   }
 
   #scalar(name: string): ColumnOperand {
@@ -264,7 +266,8 @@ class PathResolver {
   }
 
   #belongsTo(relation: BelongsTo): ColumnOperand {
-    return this.#column({ kind: 'belongs_to', relation }, { id: relation.collection }, !relation.required);
+    const type = idOf(this.#place.catalog, relation.collection);
+    return this.#column({ kind: 'belongs_to', relation }, type, !relation.required);
   }
 
   #column(column: ColumnOperand['column'], type: ValueType, nullable: boolean): ColumnOperand {

@@ -6,7 +6,7 @@
  */
 import { type Sql, sql, type TenantValue } from '../../sql.ts';
 import type { Branch, ColumnValues, KeyCount } from '../branch.ts';
-import { isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from '../column-facts.ts';
+import { columnTested, isOfOneValue, isValueTest, type ValueTest, valuesOfTest } from '../column-facts.ts';
 import { type Condition, type Exists, RECORD } from '../condition.ts';
 import { keyCountOf } from '../hoisting.ts';
 import { and } from '../lower/simplify.ts';
@@ -74,7 +74,7 @@ class WaysByIndex {
     if (cond.kind === 'const') return cond.value ? undefined : [];
     if (cond.kind === 'or') return this.#ofAll(cond.items);
     const accesses = accessesOf(cond, this.#indexed);
-    const isById = accesses.some((access) => access.kind === 'test' && access.left.column === 'id');
+    const isById = accesses.some((access) => access.kind === 'test' && access.left.name === 'id');
     const inside = isById ? undefined : this.#inside(cond);
     // An `or` beside the access may have ranges that are shorter.
     return inside ?? (accesses.length === 0 ? undefined : [conjunctsOf(cond)]);
@@ -140,11 +140,12 @@ function partsOfShape(cond: Condition, access: BranchAccess, printing: BranchPri
   const keysPrinting = { alias, hasTenant };
   const parts = conjunctsOf(cond);
   const tests = parts.filter((part) => isValueTest(part));
-  const column = access.kind === 'test' ? access.left.column : semiJoinKeys(access, cond, keysPrinting)!.of.column;
+  const { column, name } = access.kind === 'test' ? access.left : semiJoinKeys(access, cond, keysPrinting)!.of;
+  const isId = name === 'id';
   const isOneRange = access.kind === 'test' && isOfOneValue(access);
   const others = parts.length - tests.length - (access.kind === 'exists' ? 1 : 0);
   const rest = and(parts.filter((part) => part !== access));
-  const test = isOneRange && column !== 'id' ? access : undefined;
+  const test = isOneRange && !isId ? access : undefined;
   const isAll = rest.kind === 'const' && rest.value;
   let printed: Where | undefined;
   const where = () => {
@@ -156,11 +157,12 @@ function partsOfShape(cond: Condition, access: BranchAccess, printing: BranchPri
     access.kind === 'test' ? listOf(access) : new Where(semiJoinKeys(access, cond, keysPrinting)!.keys);
   const keys = isOneRange ? undefined : found();
   const count = isOneRange ? undefined : keysOfAccess(access);
-  return { column, tests, others, count, keys, range, where };
+  return { column, isId, tests, others, count, keys, range, where };
 }
 
 interface BranchParts {
   readonly column: string;
+  readonly isId: boolean;
   readonly tests: readonly ValueTest[];
   readonly others: number;
   readonly count: ((values: Values) => KeyCount | undefined) | undefined;
@@ -177,6 +179,7 @@ interface BranchFilling {
 /** Its SQL is made when it is asked for: often the estimates alone are. */
 class FilledBranch implements Branch {
   readonly column: string;
+  readonly isId: boolean;
   readonly place: number;
   readonly isOneRange: boolean;
   readonly others: number;
@@ -189,6 +192,7 @@ class FilledBranch implements Branch {
     const parts = ways[place]!;
     this.place = place;
     this.column = parts.column;
+    this.isId = parts.isId;
     this.isOneRange = parts.keys === undefined;
     this.others = parts.others;
     this.#parts = parts;
@@ -235,7 +239,7 @@ function listOf({ right }: ValueTest): Where {
 }
 
 const columnValues = (test: ValueTest, values: Values): ColumnValues => ({
-  column: test.left.column,
+  ...columnTested(test),
   values: valuesOfTest(test, values),
   isStated: test.right.kind === 'literal',
 });

@@ -53,9 +53,9 @@ export interface AncestorRows {
 export function ancestorsOf({ collection, via }: AncestorRelation, related: Related, first: unknown): AncestorRows {
   const rows: Row[] = [];
   const met = new Set<unknown>();
-  for (let id = first; typeof id === 'string' && !met.has(id); ) {
+  for (let id = first; id != null && !met.has(id); ) {
     if (rows.length === MOST_ANCESTORS) return { rows, goesOn: true };
-    const row = related.one(collection, id);
+    const row = related.one(collection, id as string);
     if (row === undefined) break;
     rows.push(row);
     met.add(id);

@@ -32,9 +32,9 @@ import {
 } from '../hoisting.ts';
 import { and, isSameColumn } from '../lower/simplify.ts';
 import { OPERATORS } from '../operators.ts';
-import { isTo } from '../scalar-types.ts';
+import { areOfOneForm, isTo } from '../scalar-types.ts';
 import { rowsOf } from '../stored-rows.ts';
-import { type AncestorRelation, type BelongsTo, MOST_ANCESTORS } from '../types.ts';
+import { type AncestorRelation, type BelongsTo, keyOf, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, conjunctsOf, nodesOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
@@ -280,12 +280,13 @@ export class Printer {
     const { guard: _, ...seen } = exists;
     const own = (alias: string): readonly Sql[] => this.#ofTenant(exists, alias, this.#tenantOf(exists));
     const where = join([...own(row), ...this.#step(exists, via, row).isSeen, ...this.#conditions(seen)], ' AND ');
-    const first = sql`SELECT ${ident(row, 'id')}, 1 FROM ${table} AS ${ident(row)} WHERE ${where}`;
+    const key = keyOf(exists.target).column;
+    const first = sql`SELECT ${ident(row, key)}, 1 FROM ${table} AS ${ident(row)} WHERE ${where}`;
     const { isSeen, rule } = this.#step(exists, via, `${row}.under`);
     // The bare column, so that its index finds the records below.
     const isUnder = sql`${ident(`${row}.under`, via.column)} = ${below}."id"`;
     const met = join([isUnder, ...own(`${row}.under`), ...isSeen, ...(rule === undefined ? [] : [rule])], ' AND ');
-    const next = sql`SELECT ${under}."id", ${below}."place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${met}`;
+    const next = sql`SELECT ${ident(`${row}.under`, key)}, ${below}."place" + 1 FROM ${below} JOIN ${table} AS ${under} ON ${met}`;
     const all = sql`WITH RECURSIVE ${below} ("id", "place") AS (${first} UNION ${next} WHERE ${below}."place" < ${LAST})`;
     return { ...outer, keys: sql`${all} SELECT "id" FROM ${below}` };
   }
@@ -312,25 +313,27 @@ export class Printer {
   /** Its columns are qualified, because the collection may have fields of their names. */
   #chainOf(exists: Exists, { via }: AncestorRelation, underOr: boolean) {
     const key = this.#key(exists);
+    const idColumn = keyOf(exists.target).column;
     const row = `${this.#alias}_${++this.#rows}`;
     const [name, step] = [ident(`${row}.chain`), ident(`${row}.step`)];
     const table = rowsOf(exists.target);
     const { isSeen, rule } = this.#step(exists, via, `${row}.step`);
     const parent = ident(`${row}.step`, via.column);
     const up = rule === undefined ? parent : sql`CASE WHEN ${rule} THEN ${parent} END`;
-    this.#naming.set(exists.source.id, (column) => (column === 'id' ? sql`${name}."id"` : ident(row, column)));
+    this.#naming.set(exists.source.id, (column) => (column === idColumn ? sql`${name}."id"` : ident(row, column)));
     this.#aliases.set(exists.source.id, row);
     this.#tenants.bind(exists);
     const tenant = this.#tenantOf(exists) ?? (exists.colocated && this.#column(exists.colocated.outer));
     const own = (alias: string): readonly Sql[] => this.#ofTenant(exists, alias, tenant);
-    const found = (id: Sql): Sql => join([sql`${step}."id" = ${id}`, ...own(`${row}.step`), ...isSeen], ' AND ');
-    const first = sql`SELECT ${step}."id", ${up}, ARRAY[${step}."id"] FROM ${table} AS ${step} WHERE ${found(key)}`;
+    const ownId = ident(`${row}.step`, idColumn);
+    const found = (id: Sql): Sql => join([sql`${ownId} = ${id}`, ...own(`${row}.step`), ...isSeen], ' AND ');
+    const first = sql`SELECT ${ownId}, ${up}, ARRAY[${ownId}] FROM ${table} AS ${step} WHERE ${found(key)}`;
     const [above, path] = [sql`${name}."next"`, sql`${name}."path"`];
-    const next = sql`SELECT ${step}."id", ${up}, ${path} || ${step}."id" FROM ${name} JOIN ${table} AS ${step} ON ${found(above)}`;
+    const next = sql`SELECT ${ownId}, ${up}, ${path} || ${ownId} FROM ${name} JOIN ${table} AS ${step} ON ${found(above)}`;
     const isNew = sql`${above} <> ALL(${path})`;
     const all = sql`${first} UNION ALL ${next} WHERE cardinality(${path}) < ${LAST} AND ${isNew}`;
     const chain = sql`WITH RECURSIVE ${name} ("id", "next", "path") AS (${all})`;
-    const isJoined = join([sql`${ident(row, 'id')} = ${name}."id"`, ...own(row)], ' AND ');
+    const isJoined = join([sql`${ident(row, idColumn)} = ${name}."id"`, ...own(row)], ' AND ');
     const joined = sql`${name} JOIN ${table} AS ${ident(row)} ON ${isJoined}`;
     const from = readsMoreThanId(exists.condition, exists.source) ? joined : name;
     // Records that the caller may not read are not in the chain.
@@ -437,8 +440,9 @@ export class Printer {
 
   /** The rows that `exists` ranges over. */
   #rowsOf(exists: Exists): FoundRows {
-    const { source, relation, target, condition, by, key, guard, colocated } = exists;
-    if (by === 'id' && key.kind === 'slot') this.#requested.add(source.id);
+    const { source, relation, target, condition, by, guard, colocated } = exists;
+    const { column: key } = keyOf(target);
+    if (by === 'id' && exists.key.kind === 'slot') this.#requested.add(source.id);
     const row = `${this.#alias}_${++this.#rows}`;
     const columns: Naming = (column) => ident(row, column);
     const from = sql`${rowsOf(target)} AS ${ident(row)}`;
@@ -446,7 +450,7 @@ export class Printer {
     this.#aliases.set(source.id, row);
     this.#tenants.bind(exists);
     const tenant = colocated?.own === undefined ? undefined : columns(colocated.own);
-    if (by !== 'owner') return { from, link: columns('id'), tenant };
+    if (by !== 'owner') return { from, link: columns(key), tenant };
     switch (relation.kind) {
       case 'belongs_to':
       case 'ancestors':
@@ -460,12 +464,12 @@ export class Printer {
         const targetId = ident(pair, relation.targetColumn);
         const link = ident(pair, relation.sourceColumn);
         const pairs = sql`${ident(relation.linkTable)} AS ${ident(pair)}`;
-        this.#naming.set(source.id, (column) => (column === 'id' ? targetId : columns(column)));
+        this.#naming.set(source.id, (column) => (column === key ? targetId : columns(column)));
         // A row of the link table holds the element's id, so the element is read for its other columns only.
         const linked = colocated && ident(pair, LINK_TENANT_COLUMN);
         if (guard === undefined && !readsMoreThanId(condition, source)) return { from: pairs, link, tenant: linked };
         const isOfPair = tenant === undefined || linked === undefined ? empty : sql` AND ${tenant} = ${linked}`;
-        const joined = sql`${pairs} JOIN ${from} ON ${columns('id')} = ${targetId}${isOfPair}`;
+        const joined = sql`${pairs} JOIN ${from} ON ${columns(key)} = ${targetId}${isOfPair}`;
         return { from: joined, link, tenant: linked };
       }
     }
@@ -480,7 +484,7 @@ export class Printer {
   #test(test: Test): Sql {
     if (test === this.#range) return this.#oneValueRange(test);
     const operator = OPERATORS[test.op];
-    const asText = isTo(test.left.type) !== isTo(test.right.type);
+    const asText = !areOfOneForm(test.left.type, test.right.type);
     const isList = (operand: ConditionOperand): boolean => operator.sides === 'element' && operand === test.right;
     const printed = operator.sql({
       left: test.left,

@@ -1,32 +1,41 @@
 /** The columns of a row, by their names in the catalog. */
 import { type ColumnRef, type Condition, type Exists, heldColumn, type Source } from '../condition.ts';
 import { equalityOf } from '../operators.ts';
-import type {
-  BelongsTo,
-  CatalogCollection,
-  CatalogField,
-  CatalogRelation,
-  HasOne,
-  ManyToMany,
-  ToManyPath,
+import {
+  type BelongsTo,
+  type Catalog,
+  type CatalogCollection,
+  type CatalogField,
+  type CatalogRelation,
+  type HasOne,
+  idOf,
+  keyOf,
+  type ManyToMany,
+  type ToManyPath,
 } from '../types.ts';
 import { and, or } from './simplify.ts';
 
 export type ExistsKey = Pick<Exists, 'by' | 'key'>;
+/** The row that has a column. */
+interface RowOf {
+  readonly catalog: Catalog;
+  readonly source: Source;
+}
 
 /** Returns the key by which a row of `from` finds the rows of `relation`. */
-export function lookup(relation: CatalogRelation, from: string, source: Source): ExistsKey {
-  if (relation.kind === 'belongs_to') return { by: 'id', key: belongsToColumn(relation, source) };
-  if (source.state === 'stored' || relation.kind === 'has_many') return { by: 'owner', key: idColumn(from, source) };
-  return { by: relation.kind === 'has_one' ? 'id' : 'members', key: heldKey(relation, source) };
+export function lookup(relation: CatalogRelation, from: string, { catalog, source }: RowOf): ExistsKey {
+  if (relation.kind === 'belongs_to') return { by: 'id', key: belongsToColumn(relation, { catalog, source }) };
+  if (source.state === 'stored' || relation.kind === 'has_many')
+    return { by: 'owner', key: idColumn(from, { catalog, source }) };
+  return { by: relation.kind === 'has_one' ? 'id' : 'members', key: heldKey(relation, { catalog, source }) };
 }
 
 /** Returns the key by which the owner finds the elements. */
-export function elementsBy({ relation, steps, from }: ToManyPath, key: ExistsKey['key']): ExistsKey {
+export function elementsBy({ relation, steps, from }: ToManyPath, key: ExistsKey['key'], catalog: Catalog): ExistsKey {
   if (relation.kind === 'ancestors') return { by: 'id', key };
   // A foreign key leads to a stored record, also when a written record holds it.
   const isStored = steps.length > 0 || key.kind === 'slot';
-  return isStored ? { by: 'owner', key } : lookup(relation, from, key.source);
+  return isStored ? { by: 'owner', key } : lookup(relation, from, { catalog, source: key.source });
 }
 
 /** The tenant condition of an `exists` over rows of `target`, found from a row of `from` by `key`. */
@@ -39,14 +48,23 @@ export function colocation(
   // A request holds the ids of records that every machine has.
   if (tenantLayout?.kind !== 'by' || key.kind === 'slot') return {};
   const { column } = tenantLayout;
-  const outer = { ...idColumn('', key.source), name: column, column };
+  const type = { id: target.name };
+  const outer = {
+    kind: 'column',
+    source: key.source,
+    name: column,
+    column,
+    type,
+    nullable: false,
+    selective: true,
+  } as const;
   const own = target.tenantLayout?.kind === 'by' ? { own: target.tenantLayout.column } : {};
   return { colocated: { outer, ...own } };
 }
 
-export function heldKey(relation: HasOne | ManyToMany, source: Source): ColumnRef {
+export function heldKey(relation: HasOne | ManyToMany, { catalog, source }: RowOf): ColumnRef {
   const { name, collection, kind } = relation;
-  const type = { id: collection };
+  const type = idOf(catalog, collection);
   const nullable = kind === 'has_one';
   return { kind: 'column', source, name, column: heldColumn(relation), type, nullable, selective: true };
 }
@@ -72,19 +90,20 @@ export function sameValue(left: ColumnRef, right: ColumnRef): Condition {
   return or([equal, and(absent)]);
 }
 
-export function idColumn(collection: string, source: Source): ColumnRef {
+export function idColumn(collection: string, { catalog, source }: RowOf): ColumnRef {
   return {
     kind: 'column',
     source,
     name: 'id',
-    column: 'id',
-    type: { id: collection },
+    column: keyOf(catalog.collections.get(collection)!).column,
+    type: idOf(catalog, collection),
     nullable: false,
     selective: true,
   };
 }
 
-export function belongsToColumn(relation: Omit<BelongsTo, 'kind'>, source: Source): ColumnRef {
+export function belongsToColumn(relation: Omit<BelongsTo, 'kind'>, { catalog, source }: RowOf): ColumnRef {
   const { name, column, collection, required } = relation;
-  return { kind: 'column', source, name, column, type: { id: collection }, nullable: !required, selective: true };
+  const type = idOf(catalog, collection);
+  return { kind: 'column', source, name, column, type, nullable: !required, selective: true };
 }

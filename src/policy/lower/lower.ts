@@ -108,7 +108,7 @@ class Lowering {
     const { relation } = member;
     switch (relation.kind) {
       case 'belongs_to':
-        return sameValue(belongsToColumn(relation, record), belongsToColumn(relation, next));
+        return sameValue(belongsToColumn(relation, this.#of(record)), belongsToColumn(relation, this.#of(next)));
       case 'has_one':
         return this.#samePartner(relation, from);
       case 'many_to_many':
@@ -119,9 +119,9 @@ class Lowering {
   #samePartner(relation: HasOne, from: string): Condition {
     const { record, next } = this.#context.roots;
     const stored = (): Walked => this.#walk({ wrap: itself, source: record }, [{ from, relation }]);
-    const key = heldKey(relation, next);
+    const key = heldKey(relation, this.#of(next));
     const { wrap, source } = stored();
-    const equal = equalColumns(idColumn(relation.collection, source), key);
+    const equal = equalColumns(idColumn(relation.collection, this.#of(source)), key);
     const absent: Condition = { kind: 'null', negated: false, column: key };
     return or([wrap(equal), and([absent, complementOf(stored().wrap(TRUE))])]);
   }
@@ -134,7 +134,7 @@ class Lowering {
     const missing = scopes.map((scope, i) => {
       const some = this.#elements({ ...path, scope }, place);
       const other = this.#elements({ ...path, scope: scopes[1 - i]! }, place);
-      const [left, right] = [some, other].map(({ source }) => idColumn(relation.collection, source));
+      const [left, right] = [some, other].map(({ source }) => idColumn(relation.collection, this.#of(source)));
       const equal = equalColumns(left!, right!);
       return some.exists(other.exists(equal, true), true);
     });
@@ -183,7 +183,7 @@ class Lowering {
         from,
         relation,
         target,
-        ...elementsBy(path, key),
+        ...elementsBy(path, key, this.#context.catalog),
         walk: [...walk, relation.name],
         ...colocation(holder, target, key),
         condition,
@@ -200,6 +200,10 @@ class Lowering {
     const found = this.#context.catalog.collections.get(name);
     invariant(found !== undefined, `the catalog has a collection ${name}`);
     return found;
+  }
+
+  #of(source: Source) {
+    return { catalog: this.#context.catalog, source };
   }
 
   #newSource(): Source {
@@ -268,7 +272,7 @@ class Lowering {
     let at = root.source;
     const wraps: Wrap[] = [root.wrap];
     for (const { from, relation } of steps) {
-      const found = lookup(relation, from, at);
+      const found = lookup(relation, from, this.#of(at));
       const next = this.#newSource();
       const target = this.#collection(relation.collection);
       wraps.push((condition) =>
@@ -309,10 +313,10 @@ class Lowering {
     const root = this.#root(path.scope, place);
     if (last?.relation.kind === 'belongs_to' && !this.#masking.mayHide(last)) {
       const { wrap, source } = this.#walk(root, path.steps.slice(0, -1));
-      return { wrap, column: belongsToColumn(last.relation, source), walk: [last.relation.name] };
+      return { wrap, column: belongsToColumn(last.relation, this.#of(source)), walk: [last.relation.name] };
     }
     const { wrap, source } = this.#walk(root, path.steps);
-    return { wrap, column: idColumn(last?.relation.collection ?? path.collection, source), walk: [] };
+    return { wrap, column: idColumn(last?.relation.collection ?? path.collection, this.#of(source)), walk: [] };
   }
 
   #reach(operand: ColumnOperand, place: LoweringPlace): Reached {
@@ -320,7 +324,8 @@ class Lowering {
     if (column.kind === 'id') return this.#identifier(operand, place);
     const { wrap, source } = this.#walk(this.#root(operand.scope, place), steps);
     const from = steps.at(-1)?.relation.collection ?? operand.collection;
-    if (column.kind === 'belongs_to') return this.#column(wrap, from, belongsToColumn(column.relation, source));
+    if (column.kind === 'belongs_to')
+      return this.#column(wrap, from, belongsToColumn(column.relation, this.#of(source)));
     return this.#column(wrap, from, fieldColumn(column.field, source));
   }
 

@@ -6,8 +6,8 @@ import type { Cells } from '../../database/contract.ts';
 import type { Filter } from '../../policy/filter.ts';
 import { gridOf, isText, isWhole } from '../../policy/scalar-types.ts';
 import { maskedBy, type Visibility } from '../../policy/visibility.ts';
-import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import type { BelongsTo, Field } from '../../schema/model/model.ts';
+import { FIELD_KINDS, keyKindIn } from '../../schema/fields/index.ts';
+import type { BelongsTo, Field, Schema } from '../../schema/model/model.ts';
 import { ident, join, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, accessIn, type Store, visibilityOf } from '../access-context.ts';
 import { arrayOf, type JsonText } from '../json-pieces.ts';
@@ -48,7 +48,7 @@ export async function aggregate(store: Store, access: AccessContext, request: Ag
   const options = { schema: store.schema, reader: store.readerFor(access, tenant), lane: 'query' } as const;
   return readWithin(options, async (budget) => {
     const rows = await budget.rows(statement);
-    const shown = rows.slice(0, request.limit).map((cells) => groupJson(cells, request));
+    const shown = rows.slice(0, request.limit).map((cells) => groupJson(store.schema, cells, request));
     return { json: arrayOf(budget.fitting(shown)), hasMore: rows.length > request.limit };
   });
 }
@@ -130,8 +130,8 @@ class SeenColumns {
 
 // ---------------------------------------------------------------- rows
 
-function groupJson(cells: Cells, { groups, measures }: AggregateRequest): string {
-  const members = groups.map((group, i) => member(group.name, groupText(group, cells[i] ?? null)));
+function groupJson(schema: Schema, cells: Cells, { groups, measures }: AggregateRequest): string {
+  const members = groups.map((group, i) => member(group.name, groupText(schema, group, cells[i] ?? null)));
   const beyond: string[] = [];
   measures.forEach((measure, i) => {
     const text = measureText(measure, cells[groups.length + i] ?? null);
@@ -145,9 +145,9 @@ function groupJson(cells: Cells, { groups, measures }: AggregateRequest): string
 
 const member = (name: string, text: string): string => `${JSON.stringify(name)}:${text}`;
 
-function groupText(group: Group, cell: string | null): string {
+function groupText(schema: Schema, group: Group, cell: string | null): string {
   if (cell === null) return 'null';
-  if (group.kind === 'belongs_to') return ID_KIND.toJson(cell);
+  if (group.kind === 'belongs_to') return keyKindIn(schema, group.relation.collection).toJson(cell);
   return group.kind === 'field' ? FIELD_KINDS[group.field.type].toJson(cell) : JSON.stringify(cell);
 }
 

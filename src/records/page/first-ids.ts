@@ -11,6 +11,8 @@ export interface RowSource {
   readonly after: readonly Sql[];
   /** Other conditions that every row meets, besides the branch. */
   readonly conditions: readonly Sql[];
+  /** The id of a row. */
+  readonly id: Sql;
   readonly length: number;
   readonly descending: boolean;
 }
@@ -21,14 +23,16 @@ type Walk = Omit<WalkedRows, 'columns' | 'most' | 'conditions'>;
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
 export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: Walk): Sql {
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
-  if (walk === undefined) return sql`t.id = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
+  if (walk === undefined) return sql`${source.id} = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
   const { conditions, length } = source;
   const walked = { ...walk, columns: [], most: typedLiteral('int8', length), conditions };
-  return sql`t.id = ANY(ARRAY(${walkedIds(walked, parts)}))`;
+  return sql`${source.id} = ANY(ARRAY(${walkedIds(walked, parts)}))`;
 }
 
 export interface WalkedRows {
   readonly from: Sql;
+  /** The column of the ids. */
+  readonly key: string;
   /** The rows have one value of a column, which begins the order. */
   readonly isRange: boolean;
   /** The columns that the order names. */
@@ -63,7 +67,7 @@ export function walkedIds(walk: WalkedRows | undefined, parts: readonly Sql[], k
   const conditions: Sql[] = [];
   if (walk !== undefined) {
     lists.push(walkedRows(walk));
-    read.push(raw('SELECT id FROM "walked"'));
+    read.push(sql`SELECT ${ident(walk.key)} FROM "walked"`);
     conditions.push(sql`(SELECT count(*) FROM "walked") < ${walk.most}`);
   }
   if (keys !== undefined)
@@ -103,20 +107,19 @@ function walkedRows(walk: WalkedRows): Sql {
 }
 
 function firstIds(branch: Branch, source: RowSource): Sql {
-  const { column, keys, where, range: oneRange } = branch;
+  const { column, isId, keys, where, range: oneRange } = branch;
   const rest = where === undefined ? [] : [where];
   const { length } = source;
-  const isId = column === 'id';
   if (keys === undefined)
-    return range({ of: [present(oneRange, 'the range of a branch')], rest, column }, source, length);
+    return range({ of: [present(oneRange, 'the range of a branch')], rest, column, isId }, source, length);
   // A key that is an id has one record, so in the order of the keys the first are enough.
   const order = raw(source.descending ? ' DESC' : '');
-  const isOfKey = isId ? raw('t.id = k.key') : sql`t.${ident(column)} BETWEEN k.key AND k.key`;
+  const isOfKey = isId ? sql`${source.id} = k.key` : sql`t.${ident(column)} BETWEEN k.key AND k.key`;
   // PostgreSQL 15 takes the rows of one worker for those of all, where a DISTINCT has a parallel plan.
   return sql`
     SELECT b.id
       FROM (SELECT key FROM (${keys}) AS k (key) GROUP BY key${isId ? sql` ORDER BY key${order}` : empty}) AS k
-     CROSS JOIN LATERAL (${range({ of: [isOfKey], rest, column }, source, isId ? 1 : length)}) AS b${
+     CROSS JOIN LATERAL (${range({ of: [isOfKey], rest, column, isId }, source, isId ? 1 : length)}) AS b${
        isId ? sql` ORDER BY k.key${order} LIMIT ${typedLiteral('int8', length)}` : empty
      }`;
 }
@@ -126,15 +129,20 @@ interface IdRange {
   readonly of: readonly Sql[];
   readonly rest: readonly Sql[];
   readonly column: string;
+  readonly isId: boolean;
 }
 
 /** All rows have one value of the column, so they come in the order of the ids: no index but that on (column, id) has it. */
-function range({ of, rest, column }: IdRange, { rows, after, conditions, descending }: RowSource, length: number): Sql {
+function range(
+  { of, rest, column, isId }: IdRange,
+  { rows, after, conditions, descending, id }: RowSource,
+  length: number,
+): Sql {
   const direction = raw(descending ? ' DESC' : '');
-  const first = column === 'id' ? empty : sql`t.${ident(column)}${direction}, `;
+  const first = isId ? empty : sql`t.${ident(column)}${direction}, `;
   return sql`
-    SELECT t.id
+    SELECT ${id} AS id
       FROM ${rows.where(...of, ...after, ...[...rest, ...conditions].map(tested))}
-     ORDER BY ${first}t.id${direction}
+     ORDER BY ${first}${id}${direction}
      LIMIT ${typedLiteral('int8', length)}`;
 }

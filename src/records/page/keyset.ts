@@ -81,7 +81,7 @@ export class Keyset {
   /** The same order of rows that have one value of the column: no other index has it than that on the column and the id. */
   within(column: string): Keyset {
     const { byId } = this;
-    if (byId === undefined || column === 'id') return this;
+    if (byId === undefined || byId.sql.text === ident('t', column).text) return this;
     const order = sql`t.${ident(column)}${raw(directionOf(byId))}, ${this.order}`;
     return new Keyset(this.#keys, this.#from, order);
   }
@@ -167,9 +167,12 @@ export function settledSorts(sorts: readonly Sorting[], facts: Facts): number {
 
 export const isById = ({ path }: Sorting): boolean => path.steps.length === 0 && path.field === undefined;
 
-const idKey = ({ alias }: Pick<SortedRow, 'alias'>, descending: boolean): Key => ({
-  sql: ident(alias, 'id'),
-  type: 'uuid',
+const idKey = (
+  { alias, scope, collection }: Pick<SortedRow, 'alias' | 'scope' | 'collection'>,
+  descending: boolean,
+): Key => ({
+  sql: scope.key(collection).of(alias),
+  type: scope.key(collection).type,
   nullable: false,
   descending,
   isIndexed: true,
@@ -181,16 +184,15 @@ function sortKey({ path, descending }: Sorting, row: SortedRow): Key {
   const mask = own ? maskOf(row, row.collection, field.name) : undefined;
   return {
     sql: byCodePoint(sortedColumn(path, row, row), field),
-    type: sqlTypeOf(field),
+    type: sqlTypeOf(path, row),
     nullable: !own || !field.required || mask !== undefined,
     descending,
     isIndexed: own && mask === undefined && (field.index || field.unique),
   };
 }
 
-/** Undefined: the id. */
-const sqlTypeOf = (field: CatalogField | undefined): SqlType =>
-  field === undefined ? 'uuid' : scalarOf(field.type).sqlType;
+const sqlTypeOf = ({ field, at }: Pick<SortPath, 'field' | 'at'>, { scope }: SortedRow): SqlType =>
+  field === undefined ? scope.key(at).type : scalarOf(field.type).sqlType;
 
 /** Strings sort by code point under every default collation. */
 const byCodePoint = (value: Sql, field: CatalogField | undefined): Sql =>
@@ -206,12 +208,12 @@ function sortedColumn({ steps, field, at }: SortPath, row: SortedRow, place: Sor
   const [step, ...rest] = steps;
   if (step === undefined)
     return field === undefined
-      ? ident(place.alias, 'id')
+      ? row.scope.key(place.collection).of(place.alias)
       : maskedBy(maskOf(row, place.collection, field.name), place.alias, ident(place.alias, field.column));
   const { collection } = step.relation;
   const records = row.visibility.records(collection);
   const link = linkOf(step, row, place);
-  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf(field)}`);
+  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf({ field, at }, row)}`);
   const target = { collection, alias: `${place.alias}_s` };
   const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
   const { related } = row.scope.from(place.collection, place.alias);
@@ -226,11 +228,11 @@ function linkOf({ from, relation }: ToOneStep, row: SortedRow, { alias }: SortSt
   if (relation.kind === 'belongs_to') {
     const rule = maskOf(row, from, relation.name);
     if (rule?.verdict === 'deny') return undefined;
-    return sql`${ident(target, 'id')} = ${maskedBy(rule, alias, ident(alias, relation.column))}`;
+    return sql`${row.scope.key(relation.collection).of(target)} = ${maskedBy(rule, alias, ident(alias, relation.column))}`;
   }
   const rule = maskOf(row, relation.collection, relation.via);
   if (rule?.verdict === 'deny') return undefined;
-  return sql`${maskedBy(rule, target, ident(target, relation.viaColumn))} = ${ident(alias, 'id')}`;
+  return sql`${maskedBy(rule, target, ident(target, relation.viaColumn))} = ${row.scope.key(from).of(alias)}`;
 }
 
 /** Undefined: the member is as readable as the record. */

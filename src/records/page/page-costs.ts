@@ -1,5 +1,7 @@
 /** The costs of the ways to a page, by the statistics of its tables. */
+
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
+import { keyOf } from '../../policy/types.ts';
 import type { ChosenWay, ExpectedRows, Gathered, OpaqueFilter, PageQuestion, ValueRange } from './page-question.ts';
 import { estimatedKeys, foundBy, keyShare, rowsOfKey, shareOf, tablesOf, UNKNOWN_KEYS } from './row-shares.ts';
 import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
@@ -65,7 +67,7 @@ export class Estimate {
   readonly #walked: number;
 
   constructor(question: PageQuestion, table: TableStatistics, statisticsOf: StatisticsOf) {
-    const { filters, opaque, branches, unordered, lookUps, most, isById, order } = question;
+    const { filters, opaque, branches, unordered, lookUps, most, isById, collection, order } = question;
     this.#question = question;
     this.#table = table;
     this.#statisticsOf = statisticsOf;
@@ -75,7 +77,7 @@ export class Estimate {
       linked * (opaque === undefined ? shareOfAll(table, filters) : opaque.rows / Math.max(1, table.rows));
     this.#lookedUp = lookUps.length === 0 ? 0 : costOf(lookUps, statisticsOf);
     this.#filterCost = opaque === undefined ? 0 : filterCostOf(opaque, statisticsOf);
-    const ordering = table.columns.get(isById ? 'id' : (order?.column ?? ''));
+    const ordering = table.columns.get(isById ? keyOf(collection).column : (order?.column ?? ''));
     // New ids come after all others.
     this.#clustering = ordering?.clustering ?? (isById ? 1 : 0);
     this.#branches = (branches ?? unordered ?? []).map((branch) => this.#shortest(branch));
@@ -362,7 +364,7 @@ export class Estimate {
     const each = this.#links === undefined ? this.#passed(ofKey, way.others > 0 ? this.#lookedUp : 0) : LINKED;
     const ofKeys = this.#readKeys(way, keyRows);
     // An id has one record, so that the first keys are enough.
-    const ranges = way.column === 'id' ? Math.min(keys, (UNEVEN * most) / met) : keys;
+    const ranges = way.isId ? Math.min(keys, (UNEVEN * most) / met) : keys;
     return {
       branch: way,
       cost: ofKeys + ranges * (RANGE + read * each),

@@ -12,7 +12,7 @@ import {
   type PlacedFilter,
 } from '../../policy/filter.ts';
 import type { Row } from '../../policy/types.ts';
-import { join, Place, plannedFor, raw, type Sql, SqlForm, sql, tested } from '../../sql.ts';
+import { join, Place, plannedFor, type Sql, SqlForm, sql, tested } from '../../sql.ts';
 import {
   type AccessContext,
   accessIn,
@@ -23,6 +23,7 @@ import {
 } from '../access-context.ts';
 import { CapabilityColumns } from '../capabilities.ts';
 import type { Expand } from '../expand.ts';
+import { recordKeyOf } from '../record-key.ts';
 import type { Members } from '../record-shape.ts';
 import { RecordView, withExpanded } from '../record-view.ts';
 import { listedTenant, type ScopedRows, scopeOf, tenantFact } from '../scope.ts';
@@ -151,8 +152,7 @@ export function askedPage(
   const most = limit + 1 + offset;
   const known = { collection, permit: rule, lookUps: rule.lookUps, filters: tests, links, opaque, tenant };
   // The id, or the row of one related record, leads to few records by itself
-  const isFound =
-    tests.some(({ column }) => column === 'id') || related.some(({ relation: { kind } }) => kind !== 'many_to_many');
+  const isFound = tests.some(({ isId }) => isId) || related.some(({ relation: { kind } }) => kind !== 'many_to_many');
   const choice = isFound ? NO_CHOICE : store.pages.choice({ ...known, most, isById: byId, order });
   // A plan for all values would expect the related rows of an average record
   const isOpaque = filter !== undefined && filters.at(-1)!.opacity !== undefined;
@@ -333,7 +333,8 @@ class PageStatements {
       const conditions = [...this.#tests, ...inOrder(this.#related)];
       const { collection } = this.#access;
       const after = this.#after(this.keyset);
-      const source = { collection, rows: this.#rows, after, conditions, descending: this.keyset.byId!.descending };
+      const id = recordKeyOf(collection).of('t');
+      const source = { collection, id, rows: this.#rows, after, conditions, descending: this.keyset.byId!.descending };
       const walked = this.#walkedIn(way.within, this.keyset);
       const first = this.#store.pages.condition(way, this.#rule, { ...source, walked });
       return this.#selected(this.keyset, { rows: this.#rows, conditions: [first] }, anyWindowOf(most, offset));
@@ -379,6 +380,7 @@ class PageStatements {
         return this.#selected(keyset.within(way.column), { rows: this.#rows, conditions }, window);
       }
       case 'gathered': {
+        const id = recordKeyOf(this.#access.collection).of('t');
         const rest = [...after, ...this.#whole];
         // A rule of the row alone is tested before the filters look up other rows, and chooses no index.
         const [first, then] =
@@ -404,7 +406,7 @@ class PageStatements {
         const ids = (filters: readonly Sql[]): Sql => {
           const { rows, conditions } = matching(filters);
           return sql`(
-           SELECT ${join([raw('t.id'), ...keyset.columns], ', ')}
+           SELECT ${join([sql`${id} AS id`, ...keyset.columns], ', ')}
              FROM ${rows.where(...conditions)}
             ORDER BY ${keyset.order}
             LIMIT ${most})`;
@@ -425,7 +427,7 @@ class PageStatements {
           keyed === undefined
             ? gathered
             : sql`(${walkedIds(walk(short), [ids(keyed.tests), gathered], { list: keyed.list, most: way.keys })})`;
-        const among = sql`t.id = ANY(ARRAY${found})`;
+        const among = sql`${id} = ANY(ARRAY${found})`;
         return this.#selected(keyset, { rows: this.#rows, conditions: [among] }, window);
       }
     }
@@ -434,10 +436,11 @@ class PageStatements {
   /** The rows of a walk, in the whole order or in the range of one value. */
   #walkedIn(within: RangeWay | undefined, keyset: Keyset, conditions: readonly Sql[] = []) {
     const after = this.#after(keyset);
+    const { column: key } = recordKeyOf(this.#access.collection);
     const isRange = within !== undefined;
-    if (!isRange) return { from: this.#rows.where(...after, ...conditions), order: keyset.order, isRange };
+    if (!isRange) return { from: this.#rows.where(...after, ...conditions), order: keyset.order, isRange, key };
     const { column, range } = this.#rangeIn(within);
-    return { from: this.#rows.where(range, ...after, ...conditions), order: keyset.within(column).order, isRange };
+    return { from: this.#rows.where(range, ...after, ...conditions), order: keyset.within(column).order, isRange, key };
   }
 
   #rangeIn(within: RangeWay): { readonly column: string; readonly range: Sql } {

@@ -3,11 +3,13 @@
  * list rule; by the branches of the list rule, of each of which an index gives the first ids; or by all rows that match.
  * A walk may come to its end in vain, so it is bounded where one of the other ways is, and followed by that one.
  */
+
 import { present } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Branch, ColumnValues } from '../../policy/branch.ts';
 import type { Opacity } from '../../policy/filter-plans.ts';
 import type { IsFew } from '../../policy/types.ts';
+import { keyOf } from '../../policy/types.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import type { Sql } from '../../sql.ts';
@@ -86,7 +88,7 @@ const UNKNOWN_WALK = 1_000;
 interface ChosenPage extends Omit<RowSource, 'length'> {
   readonly collection: Collection;
   /** The rows of the walk, if there is one. */
-  readonly walked: Pick<WalkedRows, 'from' | 'order' | 'isRange'>;
+  readonly walked: Pick<WalkedRows, 'from' | 'order' | 'isRange' | 'key'>;
 }
 
 export class PagePlanner {
@@ -179,7 +181,7 @@ export class PagePlanner {
     if (known !== undefined) return known;
     const tenant = collection.tenantLayout?.kind === 'by' ? [collection.tenantLayout.column] : [];
     const made = new Set([
-      'id',
+      keyOf(collection).column,
       ...tenant,
       ...indexesOf(collection, this.#schema).flatMap(({ serves }) => serves ?? []),
     ]);
@@ -221,8 +223,8 @@ export function shortestWay(question: PageQuestion, statisticsOf: StatisticsOf):
   return isById ? estimate.shortest(served) : estimate.shortestInOtherOrder(served);
 }
 
-const isRange = ({ column, values, isInside }: ColumnValues, indexed: ReadonlySet<string>): boolean =>
-  values.length === 1 && isInside !== true && column !== 'id' && indexed.has(column);
+const isRange = ({ column, isId, values, isInside }: ColumnValues, indexed: ReadonlySet<string>): boolean =>
+  values.length === 1 && isInside !== true && !isId && indexed.has(column);
 
 function wayInAnyTable({ branches, filters, indexed, most, lookUps }: PageQuestion): ChosenWay {
   if (branches === undefined) {
@@ -232,6 +234,6 @@ function wayInAnyTable({ branches, filters, indexed, most, lookUps }: PageQuesti
   const [first, ...others] = branches;
   if (others.length === 0 && first!.isOneRange) return { kind: 'range', of: first! };
   // A range, and a row for each key, read no more rows than the page holds.
-  const isShort = most <= SHORT || branches.every(({ isOneRange, column }) => isOneRange || column === 'id');
+  const isShort = most <= SHORT || branches.every(({ isOneRange, isId }) => isOneRange || isId);
   return isShort ? { kind: 'branches', branches, walk: lookUps.length > 0 ? UNKNOWN_WALK : undefined } : undefined;
 }

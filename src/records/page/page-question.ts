@@ -1,6 +1,7 @@
 /** The question of a page to its planner, and the ways that answer it. */
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
 import type { Opacity } from '../../policy/filter-plans.ts';
+import type { Collection } from '../../schema/model/model.ts';
 
 /** A way to find a page. Undefined: the plain condition, in the order of the page. */
 export type ChosenWay =
@@ -35,6 +36,7 @@ export interface Gathered extends AfterWalk {
 
 export interface PageQuestion {
   readonly table: string;
+  readonly collection: Pick<Collection, 'key'>;
   /** The branches of the list rule; undefined if it has none, or the page has another order. */
   readonly branches: readonly Branch[] | undefined;
   /** The branches where the page has another order. */

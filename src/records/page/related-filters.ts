@@ -1,7 +1,8 @@
 /** Conditions of filters that name a related record, which one look-up finds. */
 import type { HasMany, HasOne, ManyToMany } from '../../schema/model/model.ts';
-import { ident, param, type Sql, sql } from '../../sql.ts';
+import { ident, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, readable, readableReference } from '../access-context.ts';
+import { recordKeyOf } from '../record-key.ts';
 import type { Scope, ScopedRows } from '../scope.ts';
 
 /** A filter that names a related record. */
@@ -34,8 +35,8 @@ interface ListTarget<R> {
 
 /** Looks up the row of the target once, however large the listed table is. */
 function referencedBy({ access, scope }: ListedRows, { relation, id }: ListTarget<HasOne | HasMany>): Sql {
-  const isTarget = sql`f.id = ${param('uuid', id)}`;
-  return sql`t.id = (
+  const isTarget = scope.key(relation.collection).is('f', id);
+  return sql`${recordKeyOf(access.collection).of('t')} = (
     SELECT f.${ident(relation.viaColumn)}
       FROM ${scope.from(relation.collection, 'f').where(isTarget, readableReference(access, relation, 'f'))})`;
 }
@@ -43,11 +44,12 @@ function referencedBy({ access, scope }: ListedRows, { relation, id }: ListTarge
 function linkedTo(listed: ListedRows, target: ListTarget<ManyToMany>): Sql {
   const { sourceColumn, targetColumn } = target.relation;
   const links = listed.rows.related.links(target.relation, listed.access.collection.name, 'l');
-  const isLink = sql`l.${ident(sourceColumn)} = t.id`;
+  const isLink = sql`l.${ident(sourceColumn)} = ${recordKeyOf(listed.access.collection).of('t')}`;
+  const key = listed.scope.key(target.relation.collection);
   // PostgreSQL would join an EXISTS with all links of the target, however few records are asked for.
   return sql`(
     SELECT TRUE
-      FROM ${links.where(isLink, sql`l.${ident(targetColumn)} = ${param('uuid', target.id)}`)})
+      FROM ${links.where(isLink, sql`l.${ident(targetColumn)} = ${key.param(target.id)}`)})
    AND ${isTargetReadable(listed, target)}`;
 }
 
@@ -56,7 +58,7 @@ export function isTargetReadable({ access, scope }: ListedRows, { relation, id }
   const { collection } = relation;
   return sql`EXISTS (
     SELECT 1
-      FROM ${scope.from(collection, 'f').where(sql`f.id = ${param('uuid', id)}`, readable(access, collection, 'f'))})`;
+      FROM ${scope.from(collection, 'f').where(scope.key(collection).is('f', id), readable(access, collection, 'f'))})`;
 }
 
 /** The records `t` that have a link to the target, in the order of their ids by the index of the links. */
@@ -67,7 +69,7 @@ export function linkedRows(listed: ListedRows, target: ListTarget<ManyToMany>) {
   const records = links.related.from(access.collection.name, 't');
   return {
     // Each record appears once: a link table has each pair once.
-    rows: links.join(records, sql`t.id = l.${ident(sourceColumn)}`),
-    condition: sql`l.${ident(targetColumn)} = ${param('uuid', target.id)} AND ${isTargetReadable(listed, target)}`,
+    rows: links.join(records, sql`${recordKeyOf(access.collection).of('t')} = l.${ident(sourceColumn)}`),
+    condition: sql`l.${ident(targetColumn)} = ${scope.key(target.relation.collection).param(target.id)} AND ${isTargetReadable(listed, target)}`,
   };
 }

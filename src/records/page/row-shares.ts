@@ -13,9 +13,9 @@ const RARE = 5;
 const MANY_LINKS = 1_000;
 
 /** The share of a table's rows whose column has one of the values. */
-export function shareOf({ columns, rows }: TableStatistics, { column, values }: ColumnValues): number {
+export function shareOf({ columns, rows }: TableStatistics, { column, isId, values }: ColumnValues): number {
   const known = columns.get(column);
-  if (known === undefined) return column === 'id' ? values.length / Math.max(rows, 1) : UNKNOWN_VALUE;
+  if (known === undefined) return isId ? values.length / Math.max(rows, 1) : UNKNOWN_VALUE;
   const { common, commonShare, nullShare, distinct } = known;
   const others = Math.max(0, 1 - nullShare - commonShare) / Math.max(1, distinct - common.size);
   let share = 0;
@@ -77,7 +77,7 @@ export function estimatedKeys(count: KeyCount, statisticsOf: StatisticsOf): numb
     return table && table.rows * shareMeeting(count.share, table, statisticsOf);
   // A row may have far more links than others.
   const shareOfTest = (test: ColumnValues): number =>
-    test.column === 'id' ? shareOf(links, { ...test, column: count.links!.column }) : shareOf(table, test);
+    test.isId ? shareOf(links, { ...test, column: count.links!.column }) : shareOf(table, test);
   return links.rows * shareMeeting(count.share, table, statisticsOf, shareOfTest);
 }
 
@@ -109,7 +109,7 @@ export const tablesOf = (lookUps: readonly LookUp[]): readonly string[] =>
   lookUps.flatMap(({ table, within }) => [table, ...tablesOf(within)]);
 
 /** The rows that a look-up reads. */
-export function rowsOfKey({ table, column }: LookUp, statisticsOf: StatisticsOf): number {
-  const known = column === 'id' ? undefined : statisticsOf(table);
+export function rowsOfKey({ table, column, isId }: LookUp, statisticsOf: StatisticsOf): number {
+  const known = isId ? undefined : statisticsOf(table);
   return known === undefined ? 1 : Math.max(1, known.rows * keyShare(known.columns.get(column)));
 }

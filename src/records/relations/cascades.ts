@@ -6,8 +6,9 @@
  */
 import { memoizedBy } from '../../memoized.ts';
 import type { BelongsTo, Collection, Relation, Schema } from '../../schema/model/model.ts';
-import { ident, param, sql } from '../../sql.ts';
+import { ident, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
+import { recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, scopeOf, tenantKeyOf } from '../scope.ts';
 
 /** A reference with `on_delete: cascade`. */
@@ -139,14 +140,19 @@ async function lockReferringIn(
   { collection, relation }: CascadingReference,
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  const refers = sql`x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})`;
+  const { schema } = reading.store;
+  const refers = refersTo(schema, relation, ids);
+  const key = recordKeyOf(collection).of('x');
   const rows = await reading.q.rows(sql`
-    SELECT x.id
+    SELECT ${key}
       FROM ${scopeOf(reading).from(collection.name, 'x').where(refers)}
-     ORDER BY x.id
+     ORDER BY ${key}
        FOR UPDATE`);
   return rows.map(([id]) => id!);
 }
+
+const refersTo = (schema: Schema, { collection, column }: BelongsTo, ids: readonly string[]): Sql =>
+  sql`x.${ident(column)} = ANY(${recordKeyIn(schema, collection).list(ids)})`;
 
 /** The tenants of the rows that reference a record without a tenant. */
 async function tenantsReferring(
@@ -156,7 +162,7 @@ async function tenantsReferring(
 ): Promise<readonly string[]> {
   const { column } = tenantKeyOf(collection)!;
   if (relation.column === column) return ids.toSorted();
-  const refers = sql`x.${ident(relation.column)} = ANY(${param('uuid[]', ids)})`;
+  const refers = refersTo(store.schema, relation, ids);
   const rows = await q.rows(sql`
     SELECT DISTINCT x.${ident(column)}
       FROM ${everyTenant(store.schema).from(collection.name, 'x').where(refers)}

@@ -5,9 +5,10 @@
  */
 import { forbidden, invalid, Refusal } from '../../refusal.ts';
 import type { BelongsTo, HasOne } from '../../schema/model/model.ts';
-import { ident, sql, uuid } from '../../sql.ts';
+import { ident, sql } from '../../sql.ts';
 import { type Reading, readableReference } from '../access-context.ts';
 import { firstOf, isTaken } from '../constraint-errors.ts';
+import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
 import { forbiddenMembers, type HasOneSetting } from '../write/input.ts';
 import { LockedUpdate } from '../write/locked-row.ts';
@@ -81,9 +82,9 @@ async function writePartner(reading: Reading, id: string, change: PartnerChange)
 
 /** The id of the current holder, whose row it locks. */
 async function holderOf(reading: Reading, relation: HasOne, id: string): Promise<string | undefined> {
-  const refersToOwner = sql`x.${ident(relation.viaColumn)} = ${uuid(id)}`;
+  const refersToOwner = sql`x.${ident(relation.viaColumn)} = ${ownerKey(reading).param(id)}`;
   const [row] = await reading.q.rows(sql`
-    SELECT x.id
+    SELECT ${keyOf(reading, relation).of('x')}
       FROM ${scopeOf(reading).from(relation.collection, 'x').where(refersToOwner)}
        FOR UPDATE`);
   return row?.[0] ?? undefined;
@@ -95,7 +96,7 @@ async function holderOf(reading: Reading, relation: HasOne, id: string): Promise
  */
 async function isReadable(reading: Reading, relation: HasOne, id: string): Promise<boolean> {
   const { q, access } = reading;
-  const isHolder = sql`x.id = ${uuid(id)}`;
+  const isHolder = keyOf(reading, relation).is('x', id);
   const rows = await q.rows(sql`
     SELECT 1
       FROM ${scopeOf(reading)
@@ -119,7 +120,7 @@ async function clearHolder(reading: Reading, partner: Partner, isMoved: boolean)
   };
   if (!mayChange) return refused();
   if (viaOf(reading, relation).needed) return isSeen ? cannotLetGo(relation, pointer) : refused();
-  return (await locked.write(reading, pointingAt(relation, null))) ? undefined : refused();
+  return (await locked.write(reading, pointingAt(reading, relation, null))) ? undefined : refused();
 }
 
 interface LockedHolder {
@@ -160,15 +161,18 @@ async function setHolder(reading: Reading, taking: Taking): Promise<void> {
   const locked = await lockPartner(reading, taking);
   if (!locked?.isPossible) throw forbidden();
   if (locked.impossibleMembers.length > 0) throw forbiddenMembers(locked.impossibleMembers);
-  const writing = pointingAt(taking.relation, taking.id);
+  const writing = pointingAt(reading, taking.relation, taking.id);
   if (await (taking.isFree ? locked.write(reading, writing) : locked.allows(reading, writing))) return;
   const refused = await locked.refusedMembers(reading, writing);
   throw refused.length > 0 ? forbiddenMembers(refused) : forbidden();
 }
 
-function pointingAt({ viaColumn }: HasOne, id: string | null): Writing {
-  return { values: [{ column: viaColumn, type: 'uuid', value: id }], members: [], partners: [] };
+function pointingAt(reading: Reading, { viaColumn }: HasOne, id: string | null): Writing {
+  return { values: [{ column: viaColumn, type: ownerKey(reading).type, value: id }], members: [], partners: [] };
 }
+
+const ownerKey = ({ access }: Reading): RecordKey => recordKeyOf(access.collection);
+const keyOf = ({ store }: Reading, { collection }: HasOne): RecordKey => recordKeyIn(store.schema, collection);
 
 function viaOf({ store }: Reading, relation: HasOne): BelongsTo {
   return store.shape(relation.collection).collection.relations.get(relation.via) as BelongsTo;

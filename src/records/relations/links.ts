@@ -3,8 +3,9 @@
  * rules judge the result.
  */
 import type { ManyToMany } from '../../schema/model/model.ts';
-import { ident, param, raw, type Sql, sql, uuid } from '../../sql.ts';
+import { ident, raw, type Sql, sql } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
+import type { RecordKey } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
 import type { LinkChange } from '../write/input.ts';
 import type { MemberChange } from '../write/written-row.ts';
@@ -13,8 +14,15 @@ import type { MemberChange } from '../write/written-row.ts';
 export async function memberChangeOf(reading: Reading, id: string, change: LinkChange): Promise<MemberChange> {
   const { relation, set, add, remove } = change;
   if (set)
-    return { relation, joining: set, leaving: await leavingOf(reading, { relation, id, isLeaving: notIn(set) }) };
-  const leaving = remove.length > 0 ? await leavingOf(reading, { relation, id, isLeaving: isIn(remove) }) : [];
+    return {
+      relation,
+      joining: set,
+      leaving: await leavingOf(reading, { relation, id, isLeaving: (key) => sql`<> ALL(${key.list(set)})` }),
+    };
+  const leaving =
+    remove.length > 0
+      ? await leavingOf(reading, { relation, id, isLeaving: (key) => sql`= ANY(${key.list(remove)})` })
+      : [];
   return { relation, joining: add, leaving };
 }
 
@@ -25,28 +33,27 @@ export const firstMembersOf = ({ relation, set, add }: LinkChange): MemberChange
   leaving: [],
 });
 
-const isIn = (ids: readonly string[]): Sql => sql`= ANY(${param('uuid[]', ids)})`;
-const notIn = (ids: readonly string[]): Sql => sql`<> ALL(${param('uuid[]', ids)})`;
-
 interface Leaving {
   readonly relation: ManyToMany;
   readonly id: string;
   /** The condition on the member's id, written after it. */
-  readonly isLeaving: Sql;
+  isLeaving(key: RecordKey): Sql;
 }
 
 async function leavingOf(reading: Reading, { relation, id, isLeaving }: Leaving): Promise<readonly string[]> {
   const { q, access } = reading;
   const { sourceColumn, targetColumn, collection } = relation;
-  const links = scopeOf(reading).links(relation, access.collection.name, 'l');
-  const members = links.join(links.related.from(collection, 'x'), sql`x.id = l.${ident(targetColumn)}`);
+  const scope = scopeOf(reading);
+  const [key, member] = [scope.key(access.collection.name), scope.key(collection)];
+  const links = scope.links(relation, access.collection.name, 'l');
+  const members = links.join(links.related.from(collection, 'x'), sql`${member.of('x')} = l.${ident(targetColumn)}`);
   const conditions = [
-    sql`l.${ident(sourceColumn)} = ${uuid(id)}`,
-    sql`x.id ${isLeaving}`,
+    sql`l.${ident(sourceColumn)} = ${key.param(id)}`,
+    sql`${member.of('x')} ${isLeaving(member)}`,
     readable(access, collection, 'x'),
   ];
-  const rows = await q.rows(sql`SELECT x.id FROM ${members.where(...conditions)}`);
-  return rows.map(([member]) => member!);
+  const rows = await q.rows(sql`SELECT ${member.of('x')} FROM ${members.where(...conditions)}`);
+  return rows.map(([found]) => found!);
 }
 
 export async function writeMembers(reading: Reading, id: string, change: MemberChange): Promise<void> {
@@ -65,15 +72,17 @@ async function linkMembers(reading: Reading, id: string, { relation, joining }: 
   if (reading.store.isCluster) await reading.q.run(scope.linksInto(relation, name, pairs));
   else
     await reading.q.run(sql`
-    INSERT INTO ${scope.linkInto(relation, name, sql`${uuid(id)}`, raw('target'))}
-      FROM unnest(${param('uuid[]', targets)}) AS target
+    INSERT INTO ${scope.linkInto(relation, name, sql`${scope.key(name).param(id)}`, raw('target'))}
+      FROM unnest(${scope.key(relation.collection).list(targets)}) AS target
     ON CONFLICT DO NOTHING`);
 }
 
 async function unlink(reading: Reading, id: string, { relation, leaving }: MemberChange): Promise<void> {
   const { sourceColumn, targetColumn } = relation;
-  const links = scopeOf(reading).links(relation, reading.access.collection.name, 'l');
-  const isOfRecord = sql`l.${ident(sourceColumn)} = ${uuid(id)}`;
-  const isLeaving = sql`l.${ident(targetColumn)} = ANY(${param('uuid[]', leaving)})`;
+  const { name } = reading.access.collection;
+  const scope = scopeOf(reading);
+  const links = scope.links(relation, name, 'l');
+  const isOfRecord = sql`l.${ident(sourceColumn)} = ${scope.key(name).param(id)}`;
+  const isLeaving = sql`l.${ident(targetColumn)} = ANY(${scope.key(relation.collection).list(leaving)})`;
   await reading.q.run(sql`DELETE FROM ${links.where(isOfRecord, isLeaving)}`);
 }

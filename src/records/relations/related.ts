@@ -2,8 +2,9 @@
 import { invariant } from '../../invariant.ts';
 import { MOST_ANCESTORS, type Need, NO_RELATED, type Related, type Row } from '../../policy/types.ts';
 import type { HasMany, HasOne, ManyToMany, Relation } from '../../schema/model/model.ts';
-import { ident, param, raw, type Sql, sql } from '../../sql.ts';
+import { ident, raw, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
+import { recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { type Scope, type ScopedRows, scopeOf } from '../scope.ts';
 
 type RelatedSource = Pick<Reading, 'store' | 'q' | 'tenant'>;
@@ -100,9 +101,11 @@ class Loader implements Related {
   async #loadAbove(relation: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
     invariant(relation.kind === 'belongs_to', 'ancestors follow a belongs_to');
     const { collection, column } = relation;
-    const above = scopeOf(this.#source).from(collection, 'x').beside(raw('chain'));
+    const scope = scopeOf(this.#source);
+    const key = scope.key(collection);
+    const above = scope.from(collection, 'x').beside(raw('chain'));
     const conditions = [
-      raw('x.id = chain.id'),
+      sql`${key.of('x')} = chain.id`,
       sql`x.${ident(column)} IS NOT NULL`,
       sql`place < ${raw(String(MOST_ANCESTORS))}`,
     ];
@@ -112,7 +115,7 @@ class Loader implements Related {
       SELECT DISTINCT found.id::text
         FROM (
              WITH RECURSIVE chain (id, place) AS (
-               SELECT unnest(${param('uuid[]', first)}), 1
+               SELECT unnest(${key.list(first)}), 1
                 UNION
                SELECT x.${ident(column)}, place + 1
                  FROM ${above.where(...conditions)}
@@ -132,15 +135,15 @@ class Loader implements Related {
 
   /** The rows whose ids the given rows hold, one or a list of them. */
   async #loadHeld({ name, collection }: Relation, rows: readonly Row[]): Promise<readonly Row[]> {
-    const held = rows.flatMap((row) => row[name]).filter((id) => typeof id === 'string');
-    return this.#loadIds(collection, held);
+    const held = rows.flatMap((row) => row[name]).filter((id) => id != null);
+    return this.#loadIds(collection, held.map(String));
   }
 
   async #loadIds(collection: string, held: readonly string[]): Promise<readonly Row[]> {
     const ids = new Set(held.filter((id) => id !== this.#without));
     if (ids.size === 0) return [];
     const shape = this.#source.store.shape(collection);
-    const isHeld = sql`x.id = ANY(${param('uuid[]', [...ids])})`;
+    const isHeld = recordKeyOf(shape.collection).isAmong('x', [...ids]);
     const cells = await this.#source.q.rows(sql`
       SELECT ${shape.columns('x')}
         FROM ${scopeOf(this.#source).from(collection, 'x').where(isHeld)}`);
@@ -153,10 +156,11 @@ class Loader implements Related {
     const shape = this.#source.store.shape(relation.collection);
     invariant(relation.kind !== 'belongs_to', 'a belongs_to leads to one record');
     const { key, rows: related } = relatedBy(scopeOf(this.#source), relation, collection);
-    const owners = rows.map(({ id }) => id).filter((id) => id !== this.#without);
+    const owners = rows.map(({ id }) => String(id)).filter((id) => id !== this.#without);
+    const owned = recordKeyIn(this.#source.store.schema, collection).list(owners);
     const cells = await this.#source.q.rows(sql`
       SELECT ${key}, ${shape.columns('x')}
-        FROM ${related.where(sql`${key} = ANY(${param('uuid[]', owners)})`)}`);
+        FROM ${related.where(sql`${key} = ANY(${owned})`)}`);
     const others = cells.filter((row) => row[1] !== this.#without);
     return others.map((row) => {
       const found = shape.row(row, 1);
@@ -187,7 +191,7 @@ export function relatedBy(scope: Scope, relation: HasOne | HasMany | ManyToMany,
   const links = scope.links(relation, owner, 'l');
   const members = links.related.from(relation.collection, 'x');
   return {
-    rows: links.join(members, sql`x.id = ${ident('l', relation.targetColumn)}`),
+    rows: links.join(members, sql`${scope.key(relation.collection).of('x')} = ${ident('l', relation.targetColumn)}`),
     key: ident('l', relation.sourceColumn),
   };
 }

@@ -1,11 +1,11 @@
 /** Every record of a collection, as JSON text. */
-import { namedCells } from '../../database/cells.ts';
 import type { Cells, Queryable } from '../../database/contract.ts';
 import type { Collection, ManyToMany } from '../../schema/model/model.ts';
-import { ident, join, param, type Sql, sql, typedLiteral, uuid } from '../../sql.ts';
+import { ident, join, type Sql, sql, typedLiteral } from '../../sql.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { RecordShape } from '../record-shape.ts';
 import { everyTenant, type Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
-import { manyToManyOf } from './members.ts';
+import { type Collections, manyToManyOf } from './members.ts';
 
 const PAGE_SIZE = 1_000;
 
@@ -18,19 +18,24 @@ interface ExportedRows {
   readonly after?: string | undefined;
 }
 
+interface ExportSource {
+  readonly q: Queryable;
+  readonly schema: Collections;
+}
+
 /**
  * In the order of their ids, a page a statement: no transaction stays open while a slow reader
  * takes them. Each record is as it stood when its page was read. Members are those of the API
  * without has_one; a many_to_many is a list of ids.
  */
 export async function* exportRecords(
-  q: Queryable,
+  { q, schema }: ExportSource,
   collection: Collection,
   given?: ExportedRows,
 ): AsyncGenerator<string> {
-  const shape = new RecordShape(collection);
+  const shape = new RecordShape(collection, schema);
   const links = manyToManyOf(collection);
-  const schema = { collections: new Map([[collection.name, collection]]) };
+  const key = recordKeyOf(collection);
   const records = given?.rows ?? everyTenant(schema).from(collection.name, 't');
   // A cluster reads the links of records of every tenant in a statement of their own.
   const isApart = given === undefined && tenantKeyOf(collection) !== undefined;
@@ -39,11 +44,11 @@ export async function* exportRecords(
   const keys = links.map(({ name }) => `,${JSON.stringify(name)}:`);
   let last = given?.after;
   for (;;) {
-    const after: readonly Sql[] = last === undefined ? [] : [sql`t.id > ${uuid(last)}`];
+    const after: readonly Sql[] = last === undefined ? [] : [sql`${key.of('t')} > ${key.param(last)}`];
     const rows = await q.rows(sql`
       SELECT ${columns}
         FROM ${records.where(...(given?.isOfTenant ?? []), ...after)}
-       ORDER BY t.id
+       ORDER BY ${key.of('t')}
        LIMIT ${typedLiteral('int8', PAGE_SIZE)}`);
     const apart: ReadonlyMap<string | null, string>[] = [];
     if (isApart)
@@ -54,7 +59,7 @@ export async function* exportRecords(
       yield `${shape.openStored(cells)}${lists.join('')}}`;
     }
     if (rows.length < PAGE_SIZE) return;
-    last = namedCells(rows.at(-1), 'id').id;
+    last = rows.at(-1)![0]!;
   }
 }
 
@@ -68,10 +73,7 @@ interface LinkedPage {
 /** The JSON list of each record that has links, by its id. */
 async function linksOf(q: Queryable, scope: Scope, { collection, relation, rows }: LinkedPage) {
   const [source, target] = [relation.sourceColumn, relation.targetColumn].map((column) => ident('l', column));
-  const isOfPage = sql`${source!} = ANY(${param(
-    'uuid[]',
-    rows.map(([id]) => id),
-  )})`;
+  const isOfPage = sql`${source!} = ANY(${recordKeyOf(collection).list(rows.map(([id]) => id))})`;
   const found = await q.rows(sql`
     SELECT ${source!}, array_to_json(array_agg(${target!} ORDER BY ${target!}))::text
       FROM ${scope.links(relation, collection.name, 'l').where(isOfPage)}
@@ -79,10 +81,10 @@ async function linksOf(q: Queryable, scope: Scope, { collection, relation, rows 
   return new Map(found.map(([id, list]) => [id!, list!]));
 }
 
-function linkedIds({ related }: ScopedRows, { name }: Collection, relation: ManyToMany): Sql {
+function linkedIds({ related }: ScopedRows, collection: Collection, relation: ManyToMany): Sql {
   const target = ident('l', relation.targetColumn);
-  const isOfRecord = sql`${ident('l', relation.sourceColumn)} = t.id`;
+  const isOfRecord = sql`${ident('l', relation.sourceColumn)} = ${recordKeyOf(collection).of('t')}`;
   return sql`(
          SELECT array_to_json(array_agg(${target} ORDER BY ${target}))::text
-           FROM ${related.links(relation, name, 'l').where(isOfRecord)})`;
+           FROM ${related.links(relation, collection.name, 'l').where(isOfRecord)})`;
 }

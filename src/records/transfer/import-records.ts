@@ -1,14 +1,24 @@
 /** Records of a file into a collection: all or none, with every error at its line. */
 import type { Database, Transaction } from '../../database/contract.ts';
+import { present } from '../../invariant.ts';
 import { Refusal } from '../../refusal.ts';
+import { keyKindOf } from '../../schema/fields/index.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { param, raw, sql, text } from '../../sql.ts';
 import { toRefusal } from '../constraint-errors.ts';
+import { newIdsOf, passGivenIds } from '../new-ids.ts';
 import { tenantKeyOf } from '../scope.ts';
 import type { DateFormat } from './date-format.ts';
 import { ImportStaging } from './import-staging.ts';
 import { storedMembersOf } from './members.ts';
-import { type ImportError, RecordReader, type SourceRecord, type StagedRecord, type TargetKey } from './read-record.ts';
+import {
+  type ImportError,
+  type RecordRead,
+  RecordReader,
+  type SourceRecord,
+  type StagedRecord,
+  type TargetKey,
+} from './read-record.ts';
 
 const RECORD_BATCH = 500;
 /** The records that a resumable import commits at once. */
@@ -145,7 +155,7 @@ async function importInChunks(db: Database, request: ImportRequest): Promise<Imp
 async function openRun(tx: Transaction, request: ImportRequest, before = 0): Promise<Run> {
   const { schema, collection, upsert, now, dateFormat } = request;
   const keyed = targetKeys(request);
-  const reader = new RecordReader({ collection, roles: schema.roles.keys(), now, keyed, dateFormat });
+  const reader = new RecordReader({ schema, collection, now, keyed, dateFormat });
   const unique = reader.members.filter(({ isUnique }) => isUnique);
   const key = upsert === undefined ? undefined : unique.find(({ name }) => name === upsert);
   if (upsert !== undefined && key === undefined) {
@@ -154,7 +164,7 @@ async function openRun(tx: Transaction, request: ImportRequest, before = 0): Pro
   }
   const staging = new ImportStaging(tx, { schema, collection, members: reader.members, upsert: key, keyed });
   await staging.open();
-  return new Run(reader, staging, request, before);
+  return new Run(tx, { reader, staging, request, before });
 }
 
 /** Throws a RangeError for a relation or a field that there is not. */
@@ -165,7 +175,7 @@ function targetKeys({ schema, collection, references = new Map() }: ImportReques
     if (relation?.kind !== 'belongs_to' && relation?.kind !== 'many_to_many')
       throw new RangeError(`\`${name}\` is not a belongs_to or many_to_many of \`${collection.name}\``);
     const target = schema.collections.get(relation.collection)!;
-    const unique = storedMembersOf(target).filter(({ isUnique }) => isUnique);
+    const unique = storedMembersOf(target, schema).filter(({ isUnique }) => isUnique);
     const member = unique.find((each) => each.name === field);
     if (member === undefined) {
       const names = unique.map((each) => `\`${each.name}\``).join(', ');
@@ -176,18 +186,27 @@ function targetKeys({ schema, collection, references = new Map() }: ImportReques
   return keys;
 }
 
+interface RunOf {
+  readonly reader: RecordReader;
+  readonly staging: ImportStaging;
+  readonly request: ImportRequest;
+  /** The number of records that earlier runs have taken. */
+  readonly before: number;
+}
+
 /** A run imports the records of one transaction. */
 class Run {
+  readonly #tx: Transaction;
   readonly #reader: RecordReader;
   readonly #staging: ImportStaging;
   readonly #request: ImportRequest;
   readonly #errors: ImportError[] = [];
   #dropped = 0;
-  #batch: StagedRecord[] = [];
+  #batch: RecordRead[] = [];
   #count: number;
 
-  /** @param before the number of records that earlier runs have taken */
-  constructor(reader: RecordReader, staging: ImportStaging, request: ImportRequest, before: number) {
+  constructor(tx: Transaction, { reader, staging, request, before }: RunOf) {
+    this.#tx = tx;
     this.#reader = reader;
     this.#staging = staging;
     this.#request = request;
@@ -205,8 +224,21 @@ class Run {
   }
 
   async #flush(): Promise<void> {
-    await this.#staging.add(this.#batch);
+    await this.#staging.add(await this.#withIds(this.#batch));
     this.#batch = [];
+  }
+
+  /** Fills in the ids that the database makes. */
+  async #withIds(batch: readonly RecordRead[]): Promise<readonly StagedRecord[]> {
+    const { collection } = this.#request;
+    const count = batch.filter(({ id }) => id === undefined).length;
+    const made = (count === 0 ? [] : await newIdsOf({ q: this.#tx, collection, count })).values();
+    const { fromCell } = keyKindOf(collection);
+    return batch.map((record) => {
+      if (record.id !== undefined) return { ...record, id: record.id };
+      const id = present(made.next().value, 'an id for each record');
+      return { ...record, id, values: new Map(record.values).set('id', fromCell(id)) };
+    });
   }
 
   async finish(): Promise<{ readonly created: number; readonly updated: number }> {
@@ -216,7 +248,9 @@ class Run {
     const errors = [...this.#errors, ...found];
     if (errors.length > 0) throw new ImportRejected(errors, errors.length + this.#dropped);
     try {
-      return await this.#staging.write(this.#request.now);
+      const written = await this.#staging.write(this.#request.now);
+      if (this.#request.dryRun !== true) await passGivenIds(this.#tx, this.#request.schema, this.#request.collection);
+      return written;
     } catch (error) {
       throw rejectionOf(error, this.#request.collection);
     }

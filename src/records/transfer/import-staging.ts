@@ -8,6 +8,7 @@ import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, regclassOf, type Sql, sql, text } from '../../sql.ts';
+import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
 import { KeyedReferences, stagedType } from './keyed-references.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
@@ -60,7 +61,15 @@ export class ImportStaging {
     this.#stored = everyTenant(schema).from(collection.name, 't');
     const tenant = tenantKeyOf(collection);
     this.#staged = new Scope(schema, tenant && ident('s', tenant.column));
-    this.#references = new KeyedReferences(collection, this.#staged, keyed);
+    this.#references = new KeyedReferences(schema, collection, { staged: this.#staged, keyed });
+  }
+
+  get #key(): RecordKey {
+    return recordKeyOf(this.#collection);
+  }
+
+  get #isSame(): Sql {
+    return sql`${this.#key.of('t')} = ${this.#key.of('s')}`;
   }
 
   /** The folded copies of search fields. */
@@ -78,7 +87,10 @@ export class ImportStaging {
         ${comma(columns)}${this.#references.columns}
       ) ON COMMIT DROP`);
     await this.#tx.run(sql`
-      CREATE TEMPORARY TABLE ${LINKS} (line int8 NOT NULL, relation text NOT NULL, source uuid NOT NULL, target uuid${this.#references.linkColumns})
+      CREATE TEMPORARY TABLE ${LINKS} (
+        line int8 NOT NULL, relation text NOT NULL, 
+        source text COLLATE "C" NOT NULL, target text COLLATE "C"${this.#references.linkColumns}
+      )
       ON COMMIT DROP`);
   }
 
@@ -111,8 +123,8 @@ export class ImportStaging {
     await this.#insert(LINKS, [
       [raw('line'), 'int8[]', links.map(({ line }) => line)],
       [raw('relation'), 'text[]', links.map(({ relation }) => relation)],
-      [raw('source'), 'uuid[]', links.map(({ id }) => id)],
-      [raw('target'), 'uuid[]', links.map(({ target }) => target)],
+      [raw('source'), 'text[]', links.map(({ id }) => id)],
+      [raw('target'), 'text[]', links.map(({ target }) => target)],
       ...this.#references.linkValuesOf(links),
     ]);
   }
@@ -146,17 +158,21 @@ export class ImportStaging {
     const column = ident(upsert.column);
     const absent = sql`SELECT s._line, NULL FROM ${STAGE} AS s WHERE s.${column} IS NULL`;
     const isSame = sql`t.${column} = s.${column}`;
-    const isOther = raw(`t.id <> s.id AND 'id' = ANY(string_to_array(s._given, ','))`);
+    const [stored, staged] = [this.#key.of('t'), this.#key.of('s')];
+    const isOther = sql`${stored} <> ${staged} AND ${isGiven('id')}`;
     const others = this.#stored.beside(sql`${STAGE} AS s`).where(isSame, isOther);
     const errors = await findErrors(this.#tx, [
       [absent, () => `\`${upsert.name}\` must have a value: records are found by it`],
-      [sql`SELECT s._line, t.id::text FROM ${others}`, (id) => `another record, ${id}, has this \`${upsert.name}\``],
+      [
+        sql`SELECT s._line, ${stored}::text FROM ${others}`,
+        (id) => `another record, ${id}, has this \`${upsert.name}\``,
+      ],
     ]);
     await this.#tx.run(sql`
       UPDATE ${LINKS} AS l
-         SET source = t.id
-        FROM ${this.#stored.beside(sql`${STAGE} AS s`).where(isSame, raw('l.source = s.id'))}`);
-    const stored = this.#members
+         SET source = ${stored}::text
+        FROM ${this.#stored.beside(sql`${STAGE} AS s`).where(isSame, sql`l.source = ${staged}::text`)}`);
+    const kept = this.#members
       .filter(({ name }) => name !== 'id')
       .map(({ name, column }) => {
         const value = ident(column);
@@ -164,7 +180,7 @@ export class ImportStaging {
       });
     await this.#tx.run(sql`
       UPDATE ${STAGE} AS s
-         SET ${comma([raw('id = t.id, _is_stored = true'), ...stored])}
+         SET ${comma([sql`${ident(this.#key.column)} = ${stored}, _is_stored = true`, ...kept])}
         FROM ${this.#stored.where(isSame)}`);
     return errors;
   }
@@ -173,7 +189,7 @@ export class ImportStaging {
     const tenant = tenantKeyOf(this.#collection);
     if (tenant === undefined) return [];
     const column = ident(tenant.column);
-    const isChanged = sql`t.id = s.id AND s._is_stored AND ${isGiven(tenant.by)} AND t.${column} <> s.${column}`;
+    const isChanged = sql`${this.#isSame} AND s._is_stored AND ${isGiven(tenant.by)} AND t.${column} <> s.${column}`;
     const changed = this.#stored.beside(sql`${STAGE} AS s`).where(isChanged);
     const message = (id: string): string => `\`${tenant.by}\` never changes; the record is of ${id}`;
     return [[sql`SELECT s._line, t.${column}::text FROM ${changed}`, message]];
@@ -197,7 +213,7 @@ export class ImportStaging {
         SELECT l.line, l.target::text
           FROM ${LINKS} AS l
           JOIN ${STAGE} AS s ON s._line = l.line
-         WHERE l.relation = ${text(name)} AND l.target IS NOT NULL AND NOT ${this.#exists(collection, raw('l.target'))}`;
+         WHERE l.relation = ${text(name)} AND l.target IS NOT NULL AND NOT ${this.#exists(collection, this.#linked('target', collection))}`;
       return [unknown, (id) => `\`${name}\`: ${this.#missing(collection, id)}`];
     });
   }
@@ -225,7 +241,7 @@ export class ImportStaging {
   /** The record exists in the database or in the file, in the tenant of the record `s` where both have one. */
   #exists(collection: string, id: Sql): Sql {
     const target = this.#schema.collections.get(collection)!;
-    const isReferenced = sql`r.id = ${id}`;
+    const isReferenced = sql`${recordKeyOf(target).of('r')} = ${id}`;
     const stored = sql`EXISTS (SELECT 1 FROM ${this.#staged.from(collection, 'r').where(isReferenced)})`;
     if (target !== this.#collection) return stored;
     const conditions = [isReferenced, ...this.#staged.isOfTenant(collection, 'r')];
@@ -277,17 +293,27 @@ export class ImportStaging {
     });
     const version = this.#collection.managed ? [sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`] : [];
     const rows = this.#staged.from(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
-    return this.#tx.run(sql`UPDATE ${rows.set([...set, ...copies, ...version], raw('s._is_stored AND t.id = s.id'))}`);
+    return this.#tx.run(
+      sql`UPDATE ${rows.set([...set, ...copies, ...version], sql`s._is_stored AND ${this.#isSame}`)}`,
+    );
+  }
+
+  /** A link's id, of the type that the collection's ids have. */
+  #linked(side: 'source' | 'target', collection: string): Sql {
+    const { type } = recordKeyIn(this.#schema, collection);
+    return sql`${ident('l', side)}::${raw(type)}`;
   }
 
   async #writeLinks(relation: ManyToMany): Promise<void> {
+    const source = this.#linked('source', this.#collection.name);
+    const target = this.#linked('target', relation.collection);
     const name = text(relation.name);
     const links = this.#staged.links(relation, this.#collection.name, 'l').beside(sql`${STAGE} AS s`);
     const isReplaced = sql`${name} = ANY(string_to_array(s._given, ','))`;
-    const isOfRecord = sql`l.${ident(relation.sourceColumn)} = s.id`;
+    const isOfRecord = sql`l.${ident(relation.sourceColumn)} = ${this.#key.of('s')}`;
     await this.#tx.run(sql`DELETE FROM ${links.using(raw('s._is_stored'), isOfRecord, isReplaced)}`);
     await this.#tx.run(sql`
-      INSERT INTO ${this.#staged.linkInto(relation, this.#collection.name, raw('l.source'), raw('l.target'))}
+      INSERT INTO ${this.#staged.linkInto(relation, this.#collection.name, source, target)}
         FROM ${LINKS} AS l
         JOIN ${STAGE} AS s ON s._line = l.line
        WHERE l.relation = ${name}

@@ -7,8 +7,9 @@ import { present } from '../../invariant.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, text } from '../../sql.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { type Scope, tenantKeyOf } from '../scope.ts';
-import { type StoredMember, storedMembersOf } from './members.ts';
+import { type Collections, type StoredMember, storedMembersOf } from './members.ts';
 import type { StagedRecord, TargetKey } from './read-record.ts';
 import { comma, type ImportCheck, LINKS, STAGE, type StagedValues } from './staging-tables.ts';
 
@@ -24,16 +25,21 @@ interface KeyedLink {
   readonly key?: Scalar | undefined;
 }
 
+interface StagedReferences {
+  readonly staged: Scope;
+  readonly keyed: ReadonlyMap<string, TargetKey>;
+}
+
 export class KeyedReferences {
   readonly #collection: Collection;
   /** Reaches the tenant of the staged record `s`. */
   readonly #staged: Scope;
   readonly #references: readonly KeyedReference[];
 
-  constructor(collection: Collection, staged: Scope, keyed: ReadonlyMap<string, TargetKey>) {
+  constructor(schema: Collections, collection: Collection, { staged, keyed }: StagedReferences) {
     this.#collection = collection;
     this.#staged = staged;
-    const columns = new Map(storedMembersOf(collection).map(({ name, column }) => [name, column]));
+    const columns = new Map(storedMembersOf(collection, schema).map(({ name, column }) => [name, column]));
     const made = [...keyed].map(([name, of], i): KeyedReference => {
       const column = columns.get(name);
       return { ...of, name, key: ident(`_key${i}`), column: column === undefined ? undefined : ident(column) };
@@ -80,12 +86,16 @@ export class KeyedReferences {
     for (const { column, key, member, target } of this.#ones) {
       const rows = this.#staged.from(target.name, 't');
       const isSame = sql`t.${ident(member.column)} = s.${key}`;
-      await tx.run(sql`UPDATE ${STAGE} AS s SET ${present(column, 'a belongs_to')} = t.id FROM ${rows.where(isSame)}`);
+      const id = recordKeyOf(target).of('t');
+      await tx.run(sql`UPDATE ${STAGE} AS s SET ${present(column, 'a belongs_to')} = ${id} FROM ${rows.where(isSame)}`);
     }
     for (const { name, key, member, target } of this.#lists) {
       const rows = this.#staged.from(target.name, 't').beside(sql`${STAGE} AS s`);
-      const isSame = sql`l.relation = ${text(name)} AND l.source = s.id AND t.${ident(member.column)} = l.${key}`;
-      await tx.run(sql`UPDATE ${LINKS} AS l SET target = t.id FROM ${rows.where(isSame)}`);
+      const staged = recordKeyOf(this.#collection).of('s');
+      const isSame = sql`l.relation = ${text(name)} AND l.source = ${staged}::text AND t.${ident(member.column)} = l.${key}`;
+      await tx.run(
+        sql`UPDATE ${LINKS} AS l SET target = ${recordKeyOf(target).of('t')}::text FROM ${rows.where(isSame)}`,
+      );
     }
   }
 
@@ -94,10 +104,11 @@ export class KeyedReferences {
     const own = this.#references.filter(({ target }) => target === this.#collection);
     for (const { name, column, key, member } of own) {
       const value = sql`r.${ident(member.column)}`;
+      const id = recordKeyOf(this.#collection).of('r');
       await tx.run(
         column === undefined
-          ? sql`UPDATE ${LINKS} AS l SET target = r.id FROM ${STAGE} AS r WHERE l.relation = ${text(name)} AND ${value} = l.${key}`
-          : sql`UPDATE ${STAGE} AS s SET ${column} = r.id FROM ${STAGE} AS r WHERE ${value} = s.${key}`,
+          ? sql`UPDATE ${LINKS} AS l SET target = ${id}::text FROM ${STAGE} AS r WHERE l.relation = ${text(name)} AND ${value} = l.${key}`
+          : sql`UPDATE ${STAGE} AS s SET ${column} = ${id} FROM ${STAGE} AS r WHERE ${value} = s.${key}`,
       );
     }
   }

@@ -1,8 +1,9 @@
 /** The members of a record outside the API: its stored members by name, and its many_to_many lists. */
 import { foldedColumn } from '../../policy/fold.ts';
-import { columnTypeOfField, FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import { keyOf } from '../../policy/types.ts';
+import { columnTypeOfField, FIELD_KINDS, keyKindOf } from '../../schema/fields/index.ts';
 import type { FieldKind, Read } from '../../schema/fields/kind.ts';
-import type { Collection, Default, Field, ManyToMany } from '../../schema/model/model.ts';
+import type { Collection, Default, Field, ManyToMany, Schema } from '../../schema/model/model.ts';
 import type { SqlType } from '../../sql.ts';
 
 export interface StoredMember {
@@ -29,6 +30,8 @@ export interface StoredMember {
   fromText(text: string): unknown;
 }
 
+export type Collections = Pick<Schema, 'collections'>;
+
 /** The value is unique in the whole collection, or within a relation. */
 export const isExclusive = ({ isUnique, uniqueWithin }: StoredMember): boolean =>
   isUnique || uniqueWithin !== undefined;
@@ -40,8 +43,9 @@ export const manyToManyOf = ({ relations }: Collection): readonly ManyToMany[] =
   [...relations.values()].filter((relation) => relation.kind === 'many_to_many');
 
 /** The stored members in the order of the API's records: `id` first. */
-export function storedMembersOf(collection: Collection): readonly StoredMember[] {
-  const id: StoredMember = { ...idMember('id', 'id'), required: true, isUnique: true };
+export function storedMembersOf(collection: Collection, { collections }: Collections): readonly StoredMember[] {
+  const { column } = keyOf(collection);
+  const id: StoredMember = { ...idMember(collection), name: 'id', column, required: true, isUnique: true };
   const fields = [...collection.fields.values()].map((field): StoredMember => {
     const kind = FIELD_KINDS[field.type];
     return {
@@ -67,7 +71,8 @@ export function storedMembersOf(collection: Collection): readonly StoredMember[]
     if (relation.kind !== 'belongs_to') return [];
     const { name, column, needed: required, unique, collection: target } = relation;
     const uniqueness = { isUnique: unique, ...leaderOf(collection, relation) };
-    return [{ ...idMember(name, column), ...uniqueness, required, references: target, default: relation.default }];
+    const own = { ...idMember(collections.get(target)!), name, column };
+    return [{ ...own, ...uniqueness, required, references: target, default: relation.default }];
   });
   return [id, ...fields, ...references];
 }
@@ -80,13 +85,12 @@ function leaderOf(
   return leader?.kind === 'belongs_to' ? { uniqueWithin: { name: leader.name, column: leader.column } } : {};
 }
 
-function idMember(name: string, column: string) {
+function idMember(collection: Collection) {
+  const kind = keyKindOf(collection);
   return {
-    name,
-    column,
-    columnType: 'uuid',
-    arrayType: 'uuid[]',
-    read: (value: unknown): Read => ID_KIND.fromJson(value, {}),
-    fromText: (text: string): unknown => text,
-  } as const;
+    columnType: kind.column,
+    arrayType: `${kind.sqlType}[]` as SqlType,
+    read: (value: unknown): Read => kind.fromJson(value, {}),
+    fromText: (text: string): unknown => kind.fromQuery(text) ?? text,
+  };
 }

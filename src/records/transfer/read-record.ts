@@ -2,8 +2,8 @@
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { InexactNumeral, type Scalar } from '../../policy/values.ts';
 import { newRecordId } from '../../record-id.ts';
-import { ID_KIND } from '../../schema/fields/index.ts';
-import type { Collection } from '../../schema/model/model.ts';
+import { keyKindIn } from '../../schema/fields/index.ts';
+import { type Collection, type ManyToMany, madeBy, type Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { valueOfDefault } from '../write/input.ts';
 import type { DateFormat } from './date-format.ts';
@@ -24,6 +24,8 @@ export interface ImportError {
   readonly message: string;
 }
 
+/** `id` is undefined where the database makes it. */
+export type RecordRead = Omit<StagedRecord, 'id'> & { readonly id: string | undefined };
 export interface StagedRecord {
   readonly line: number;
   readonly id: string;
@@ -39,9 +41,8 @@ export interface StagedRecord {
 }
 
 export interface RecordReading {
+  readonly schema: Pick<Schema, 'collections' | 'roles'>;
   readonly collection: Collection;
-  /** The names that users may have. */
-  readonly roles: Iterable<string>;
   /** For defaults, canonical. */
   readonly now: string;
   /** Relations whose records the file names by a unique field. */
@@ -56,26 +57,28 @@ export interface TargetKey {
 
 export class RecordReader {
   readonly members: readonly StoredMember[];
+  readonly #schema: RecordReading['schema'];
   readonly #collection: Collection;
   readonly #roles: ReadonlySet<string>;
   readonly #byName: ReadonlyMap<string, StoredMember>;
-  readonly #lists: ReadonlySet<string>;
+  readonly #lists: ReadonlyMap<string, ManyToMany>;
   readonly #now: string;
   readonly #keyed: RecordReading['keyed'];
   readonly #dateFormat: DateFormat | undefined;
 
-  constructor({ collection, roles, now, keyed, dateFormat }: RecordReading) {
+  constructor({ schema, collection, now, keyed, dateFormat }: RecordReading) {
+    this.#schema = schema;
     this.#collection = collection;
-    this.#roles = new Set(roles);
+    this.#roles = new Set(schema.roles.keys());
     this.#now = now;
     this.#keyed = keyed;
     this.#dateFormat = dateFormat;
-    this.members = storedMembersOf(collection);
+    this.members = storedMembersOf(collection, schema);
     this.#byName = new Map(this.members.map((member) => [member.name, member]));
-    this.#lists = new Set(manyToManyOf(collection).map(({ name }) => name));
+    this.#lists = new Map(manyToManyOf(collection).map((relation) => [relation.name, relation]));
   }
 
-  read({ line, members, error, isText }: SourceRecord, errors: ImportError[]): StagedRecord | undefined {
+  read({ line, members, error, isText }: SourceRecord, errors: ImportError[]): RecordRead | undefined {
     const report = (message: string): void => void errors.push({ line, message });
     const before = errors.length;
     if (members === undefined) {
@@ -89,13 +92,14 @@ export class RecordReader {
     for (const [name, value] of members) {
       const member = this.#byName.get(name);
       const key = this.#keyed.get(name);
+      const list = this.#lists.get(name);
       if (key !== undefined) {
         keys.set(name, this.#keys(name, key, { value, isText, report }));
         if (member === undefined) links.set(name, []);
         else values.set(name, null);
       } else if (member !== undefined)
         values.set(name, this.#value(this.#collection, member, { value, isText, report }));
-      else if (this.#lists.has(name)) links.set(name, this.#ids(name, { value, isText, report }));
+      else if (list !== undefined) links.set(name, this.#ids(list, { value, isText, report }));
       else if (name === 'roles' && this.#collection.kind === 'users')
         roles = this.#roleNames({ value, isText, report });
       else report(this.#unknown(name));
@@ -111,24 +115,27 @@ export class RecordReader {
       const isKeyed = (keys.get(member.name)?.length ?? 0) > 0;
       const isLeftOut = !values.has(member.name) || (member.required && values.get(member.name) === null && !isKeyed);
       if (isLeftOut) values.set(member.name, this.#defaultOf(member));
-      if (member.required && values.get(member.name) === null && !isKeyed)
+      const isMade = member.name === 'id' && madeBy(this.#collection) === 'database';
+      if (member.required && values.get(member.name) === null && !isKeyed && !isMade)
         report(`\`${member.name}\` must have a value`);
     }
     if (errors.length > before) return undefined;
-    return { line, id: values.get('id') as string, values, given, links, roles, keys };
+    const id = values.get('id') ?? undefined;
+    return { line, id: id === undefined ? undefined : String(id), values, given, links, roles, keys };
   }
 
   #defaultOf({ name, default: otherwise }: StoredMember): Scalar | null {
-    if (name === 'id') return newRecordId();
+    if (name === 'id') return madeBy(this.#collection) === 'service' ? newRecordId() : null;
     return valueOfDefault(otherwise, this.#now) ?? null;
   }
 
-  #ids(name: string, { value, isText, report }: GivenValue): readonly string[] {
+  #ids({ name, collection }: ManyToMany, { value, isText, report }: GivenValue): readonly string[] {
+    const kind = keyKindIn(this.#schema, collection);
     const ids = elementsGiven(value, isText);
     if (ids === undefined) report(`\`${name}\`: expected a list of ids, found ${shown(value)}`);
     return (ids ?? []).flatMap((id) => {
-      const read = ID_KIND.fromJson(id, {});
-      if (!read.error) return [read.value as string];
+      const read = kind.fromJson(isText ? (kind.fromQuery(String(id)) ?? id) : id, {});
+      if (!read.error) return [String(read.value)];
       report(`\`${name}\`: ${read.error.detail}, found ${shown(id)}`);
       return [];
     });
@@ -162,7 +169,7 @@ export class RecordReader {
   }
 
   #unknown(name: string): string {
-    const near = nearest(name, [...this.#byName.keys(), ...this.#lists]);
+    const near = nearest(name, [...this.#byName.keys(), ...this.#lists.keys()]);
     return `\`${this.#collection.name}\` has no field \`${name}\`${hintOf(near)}`;
   }
 }

@@ -4,8 +4,9 @@
  */
 import type { Transaction } from '../../database/contract.ts';
 import { newRecordId } from '../../record-id.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import { type Collection, madeBy, type Schema } from '../../schema/model/model.ts';
 import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { everyTenant, type Scope } from '../scope.ts';
 import { isExclusive, keyColumns, type StoredMember, storedMembersOf } from './members.ts';
 import { comma, haveSameKey, STAGE } from './staging-tables.ts';
@@ -33,8 +34,10 @@ export function canSwap(member: StoredMember, schema: Schema, chain: readonly Co
   if (references === undefined) return FREE_VALUES.has(columnType);
   const target = schema.collections.get(references)!;
   if (chain.includes(target)) return false;
+  // A stand-in needs an id that the service can make.
+  if (madeBy(target) !== 'service') return false;
   // The referenced record is copied; a copy of a record that references itself references itself.
-  return storedMembersOf(target).every(
+  return storedMembersOf(target, schema).every(
     (each) =>
       each.name === 'id' ||
       !isExclusive(each) ||
@@ -44,10 +47,11 @@ export function canSwap(member: StoredMember, schema: Schema, chain: readonly Co
 }
 
 /** The stored record `t` of the staged record `s` gives up a value that another record takes. */
-export function contested(member: StoredMember): Sql {
+export function contested(member: StoredMember, collection: Collection): Sql {
+  const key = recordKeyOf(collection);
   const changes = keyColumns(member).map((column) => sql`${ident('t', column)} IS DISTINCT FROM ${ident('s', column)}`);
   return sql`
-           s._is_stored AND t.id = s.id AND (${join(changes, ' OR ')})
+           s._is_stored AND ${key.of('t')} = ${key.of('s')} AND (${join(changes, ' OR ')})
        AND EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE ${haveSameKey(member, 'o', 't')} AND o._line <> s._line)`;
 }
 
@@ -84,7 +88,7 @@ export class SwappedValues {
   /** Deletes the placeholders, once every record has its value. */
   async clear(): Promise<void> {
     for (const { collection, ids } of this.#standIns.reverse()) {
-      const isStandIn = sql`t.id = ANY(${param('uuid[]', ids)})`;
+      const isStandIn = recordKeyOf(collection).isAmong('t', ids);
       await this.#tx.run(sql`DELETE FROM ${this.#scope.from(collection.name, 't').where(isStandIn)}`);
     }
     this.#standIns.length = 0;
@@ -96,24 +100,29 @@ export class SwappedValues {
 
   async #freeValues(member: StoredMember): Promise<void> {
     const rows = this.#scope.from(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
-    const parked = sql`${ident(member.column)} = ${freeValue(member, raw('t.id'))}`;
-    await this.#tx.run(sql`UPDATE ${rows.set([parked], contested(member))}`);
+    const parked = sql`${ident(member.column)} = ${freeValue(member, recordKeyOf(this.#collection).of('t'))}`;
+    await this.#tx.run(sql`UPDATE ${rows.set([parked], contested(member, this.#collection))}`);
   }
 
   /** A required unique reference gets new records of the target to reference. */
   async #freeReferences(member: StoredMember, target: Collection): Promise<void> {
     const column = ident(member.column);
+    const key = recordKeyOf(this.#collection);
     const stored = this.#scope.from(this.#collection.name, 't');
     const staged = stored.beside(sql`${STAGE} AS s`);
-    const rows = await this.#tx.rows(sql`SELECT t.id, t.${column} FROM ${staged.where(contested(member))}`);
+    const rows = await this.#tx.rows(
+      sql`SELECT ${key.of('t')}, t.${column} FROM ${staged.where(contested(member, this.#collection))}`,
+    );
     if (rows.length === 0) return;
     const parked = rows.map(([id]) => id!);
     const standIns = await this.#makeStandIns(
       target,
       rows.map(([, original]) => original!),
     );
-    const pairs = sql`unnest(${param('uuid[]', parked)}, ${param('uuid[]', standIns)}) AS p (id, stand_in)`;
-    await this.#tx.run(sql`UPDATE ${stored.beside(pairs).set([sql`${column} = p.stand_in`], raw('t.id = p.id'))}`);
+    const pairs = sql`unnest(${key.list(parked)}, ${recordKeyOf(target).list(standIns)}) AS p (id, stand_in)`;
+    await this.#tx.run(
+      sql`UPDATE ${stored.beside(pairs).set([sql`${column} = p.stand_in`], sql`${key.of('t')} = p.id`)}`,
+    );
   }
 
   /** Copies each record within its tenant, with new unique values. */
@@ -122,7 +131,7 @@ export class SwappedValues {
     const names: Sql[] = [raw('original'), raw('id')];
     const lists: Sql[] = [sql`${param('uuid[]', originals)}`, sql`${param('uuid[]', ids)}`];
     const cells: [Sql, Sql][] = [];
-    for (const member of storedMembersOf(collection)) {
+    for (const member of storedMembersOf(collection, this.#schema)) {
       const column = ident(member.column);
       const target = this.#collectionOf(member);
       if (member.name === 'id') cells.push([column, raw('n.id')]);
@@ -142,7 +151,7 @@ export class SwappedValues {
     await this.#tx.run(sql`
       INSERT INTO ${this.#scope.into(collection.name, 't')} (${comma(cells.map(([column]) => column))})
       SELECT ${comma(cells.map(([, value]) => value))}
-        FROM ${originalRows.where(raw('x.id = n.original'))}`);
+        FROM ${originalRows.where(sql`${recordKeyOf(collection).of('x')} = n.original`)}`);
     this.#standIns.push({ collection, ids });
     return ids;
   }
@@ -156,7 +165,10 @@ export class SwappedValues {
     const wanted = sql`unnest(${param('uuid[]', ids)}) WITH ORDINALITY AS n (id, place)`;
     const rows = await this.#tx.rows(sql`
       SELECT x.${ident(member.column)}
-        FROM ${this.#scope.from(collection.name, 'x').beside(wanted).where(raw('x.id = n.id'))}
+        FROM ${this.#scope
+          .from(collection.name, 'x')
+          .beside(wanted)
+          .where(sql`${recordKeyOf(collection).of('x')} = n.id`)}
        ORDER BY n.place`);
     return rows.map(([id]) => id!);
   }

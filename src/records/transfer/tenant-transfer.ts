@@ -1,5 +1,7 @@
 /** Takes the records of one tenant out of a database and into another one, in chunks, and continues after an interruption. */
+
 import type { Database, Queryable } from '../../database/contract.ts';
+import { present } from '../../invariant.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { ident, join, param, type Sql, sql, uuid } from '../../sql.ts';
 import { exportRecords } from './export-records.ts';
@@ -16,7 +18,8 @@ export const exportPart = (
   db: Queryable,
   schema: Schema,
   { tenant, part, after }: { readonly tenant: Tenant; readonly part: TenantPart; readonly after?: string | undefined },
-): AsyncGenerator<string> => exportRecords(db, part.collection, { ...rowsOfPart(schema, part, tenant.id), after });
+): AsyncGenerator<string> =>
+  exportRecords({ q: db, schema }, part.collection, { ...rowsOfPart(schema, part, tenant.id), after });
 
 export interface TenantImport {
   readonly schema: Schema;
@@ -90,7 +93,7 @@ async function inChunks(
   { schema, part, tenant, records, now }: TenantImport,
   write: (records: readonly StagedRecord[], members: readonly StoredMember[]) => Promise<void>,
 ): Promise<void> {
-  const reader = new RecordReader({ collection: part.collection, roles: schema.roles.keys(), now, keyed: new Map() });
+  const reader = new RecordReader({ schema, collection: part.collection, now, keyed: new Map() });
   const owner = reader.members.find(({ column }) => column === part.column)!;
   const errors: ImportError[] = [];
   let chunk: StagedRecord[] = [];
@@ -103,7 +106,8 @@ async function inChunks(
     const record = reader.read(source, errors);
     if (record !== undefined && record.values.get(owner.name) !== tenant.id)
       errors.push({ line: source.line, message: `\`${owner.name}\`: expected ${tenant.id}, the tenant` });
-    if (record !== undefined) chunk.push(record);
+    // The service makes the ids of a schema with tenants.
+    if (record !== undefined) chunk.push({ ...record, id: present(record.id, 'the id of a record') });
     if (chunk.length === CHUNK) await flush();
   }
   await flush();

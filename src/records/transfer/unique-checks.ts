@@ -1,6 +1,7 @@
 /** Finds the values of an import that a unique constraint would reject, with their lines. */
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { ident, raw, sql } from '../../sql.ts';
+import { type RecordKey, recordKeyOf } from '../record-key.ts';
 import { everyTenant, type ScopedRows } from '../scope.ts';
 import { isExclusive, keyColumns, type StoredMember } from './members.ts';
 import { comma, haveSameKey, type ImportCheck, isKeyGiven, STAGE } from './staging-tables.ts';
@@ -15,12 +16,13 @@ interface CheckedImport {
 export function uniqueChecks({ schema, collection, members }: CheckedImport): readonly ImportCheck[] {
   // The stored records `t` beside the staged records `s`.
   const stored = everyTenant(schema).from(collection.name, 't').beside(sql`${STAGE} AS s`);
+  const key = recordKeyOf(collection);
   return members
     .filter(isExclusive)
     .flatMap((member) => [
       twice(member),
-      member.name === 'id' ? takenId(stored) : taken(member, stored),
-      ...(canSwap(member, schema, [collection]) ? [] : [stuck(member, stored)]),
+      member.name === 'id' ? takenId(key, stored) : taken(member, key, stored),
+      ...(canSwap(member, schema, [collection]) ? [] : [stuck(member, collection, stored)]),
     ]);
 }
 
@@ -37,25 +39,25 @@ function twice(member: StoredMember): ImportCheck {
   return [query, (line) => `${ruleOf(member)}; line ${line} has the same value`];
 }
 
-function takenId(stored: ScopedRows): ImportCheck {
-  const query = sql`SELECT s._line, NULL FROM ${stored.where(raw('t.id = s.id'), raw('NOT s._is_stored'))}`;
+function takenId(key: RecordKey, stored: ScopedRows): ImportCheck {
+  const query = sql`SELECT s._line, NULL FROM ${stored.where(sql`${key.of('t')} = ${key.of('s')}`, raw('NOT s._is_stored'))}`;
   return [query, () => 'a record with this id exists'];
 }
 
 /** Values of other records, which this import does not change. */
-function taken(member: StoredMember, stored: ScopedRows): ImportCheck {
+function taken(member: StoredMember, key: RecordKey, stored: ScopedRows): ImportCheck {
   const others = [
     haveSameKey(member, 't', 's'),
-    raw('t.id <> s.id'),
-    sql`NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND o.id = t.id AND ${isKeyGiven(member, 'o')})`,
+    sql`${key.of('t')} <> ${key.of('s')}`,
+    sql`NOT EXISTS (SELECT 1 FROM ${STAGE} AS o WHERE o._is_stored AND ${key.of('o')} = ${key.of('t')} AND ${isKeyGiven(member, 'o')})`,
   ];
-  const query = sql`SELECT s._line, t.id::text FROM ${stored.where(...others)}`;
+  const query = sql`SELECT s._line, ${key.of('t')}::text FROM ${stored.where(...others)}`;
   return [query, (id) => `${ruleOf(member)}; the record ${id} has this value`];
 }
 
-function stuck(member: StoredMember, stored: ScopedRows): ImportCheck {
+function stuck(member: StoredMember, collection: Collection, stored: ScopedRows): ImportCheck {
   const message = `\`${member.name}\`: it must have a value, and there is none to spare: records cannot exchange theirs`;
-  return [sql`SELECT s._line, NULL FROM ${stored.where(contested(member))}`, () => message];
+  return [sql`SELECT s._line, NULL FROM ${stored.where(contested(member, collection))}`, () => message];
 }
 
 const ruleOf = ({ name, uniqueWithin }: StoredMember): string =>

@@ -7,11 +7,13 @@ import type { Permit } from '../../policy/access.ts';
 import { NO_RELATED, STAMPS } from '../../policy/types.ts';
 import { newRecordId } from '../../record-id.ts';
 import { forbidden, invalid, type Refusal } from '../../refusal.ts';
-import type { Collection, Relation } from '../../schema/model/model.ts';
+import { type Collection, madeByDatabase, type Relation } from '../../schema/model/model.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
 import { firstOf, toRefusal, unreadableReferences } from '../constraint-errors.ts';
+import { keyDefaultsOf, newIdsOf } from '../new-ids.ts';
 import type { Written } from '../read.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues, withinTenant } from '../scope.ts';
@@ -50,10 +52,12 @@ interface Creation {
 /** Runs one statement if that can decide, else a transaction. */
 export async function create(store: Store, access: AccessContext, request: CreateRequest): Promise<Written> {
   const { tx } = request;
-  const creation = creationOf(access, request);
-  const tenant = tenantOfValues(access.collection, creation.input.values);
+  const read = creationOf(store, access, request);
+  const tenant = tenantOfValues(access.collection, read.input.values);
   const writer = withinTenant(statementWriter(store, access, tx), tenant);
   try {
+    const isMade = madeByDatabase(access.collection) && request.given?.id === undefined;
+    const creation = isMade ? await withMadeId(writer, read) : read;
     const written = await createInOneStatement(writer, creation);
     if (written !== undefined) return written;
     await requireValid(writer, creation.input);
@@ -65,12 +69,25 @@ export async function create(store: Store, access: AccessContext, request: Creat
 }
 
 /** Throws `forbidden` for members that the caller may never set. */
-function creationOf(access: AccessContext, { data, relations, given = {} }: CreateRequest): Creation {
+function creationOf(
+  { schema }: Store,
+  access: AccessContext,
+  { data, relations, given = {} }: CreateRequest,
+): Creation {
   const permit = access.permit(access.collection.name, 'create');
   const members = guardedMembers(access, data, 'create');
-  const input = readInput(access, { mode: 'create', data, given });
-  const id = typeof given.id === 'string' ? given.id : newRecordId();
+  const input = readInput(schema, access, { mode: 'create', data, given });
+  const id = typeof given.id === 'string' ? given.id : (input.id ?? newRecordId());
   return { id, permit, members, input, relations };
+}
+
+/** Nothing is taken from a sequence for a create that fails in any case. */
+async function withMadeId(writer: StatementWriter, creation: Creation): Promise<Creation> {
+  if (creation.input.errors.length > 0 || creation.permit.verdict === 'deny') return creation;
+  const { store, q, access } = writer;
+  const defaults = keyDefaultsOf(store);
+  const [id] = await newIdsOf({ q, collection: access.collection, count: 1, defaults });
+  return { ...creation, id: id! };
 }
 
 /** Throws `validation_failed`. */
@@ -99,15 +116,15 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const { plan, answers } = writePlanOf(store, access, asked);
   if (!plan.isExact) return undefined;
   const known = { asked, answers };
-  if (plan.isDecidedHere && !isPermitted(access.collection, creation, writing)) return undefined;
+  if (plan.isDecidedHere && !isPermitted(writer, creation, writing)) return undefined;
   if (plan.decision !== undefined) return createDecided(writer, { ...known, plan }, creation);
   const [cells] = await sendWrite(writer, plan.statement.fill(known));
   return cells && writtenOf(writer, id, { view: plan.view, cells, relations });
 }
 
 /** The answer of the rules where they read the record and the request alone. */
-function isPermitted(collection: Collection, { id, permit, members }: Creation, writing: Writing): boolean {
-  const record = createdRow(collection, id, writing);
+function isPermitted({ store, access }: Reading, { id, permit, members }: Creation, writing: Writing): boolean {
+  const record = createdRow({ schema: store.schema, collection: access.collection }, id, writing);
   return [permit, ...members.map((member) => member.permit)].every((each) => each.test(record, NO_RELATED));
 }
 
@@ -134,7 +151,7 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
   const writing = newRecord(access, id, input);
   const conditions = conditionsOf(creation, reading);
   if (!access.collection.managed) return createOwned(reading, creation, { writing, conditions });
-  const statement = { writing, condition: join(conditions, ' AND '), returning: raw('id') };
+  const statement = { writing, condition: join(conditions, ' AND '), returning: raw('1') };
   const judged = store.isCluster ? await judgeInsert(reading, { writing, conditions }) : undefined;
   const insert = judged === undefined ? insertStatement(reading, statement) : insertDecided(reading, statement);
   const inserted = judged?.includes(false) ? [] : await q.rows(insert);
@@ -171,10 +188,15 @@ export const newRecord = (
   id: string,
   { values, links, hasOnes }: Input,
 ): Writing => ({
-  values: [{ column: 'id', type: 'uuid', value: id }, ...stampsOf(collection, now), ...values],
+  values: [keyValueOf(collection, id), ...stampsOf(collection, now), ...values],
   members: links.map(firstMembersOf),
   partners: hasOnes.map(firstPartnerOf),
 });
+
+function keyValueOf(collection: Collection, id: string): ColumnValue {
+  const { column, type } = recordKeyOf(collection);
+  return { column, type, value: id };
+}
 
 const stampsOf = ({ fields }: Collection, now: string): readonly ColumnValue[] =>
   STAMPS.flatMap((name) => {

@@ -15,10 +15,20 @@ import {
   UNSHOWN_ERROR,
 } from '../../problem.ts';
 import { Refusal } from '../../refusal.ts';
-import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
-import type { BelongsTo, Collection, Default, Field, HasOne, ManyToMany } from '../../schema/model/model.ts';
+import { FIELD_KINDS, keyKindIn } from '../../schema/fields/index.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Default,
+  type Field,
+  type HasOne,
+  type ManyToMany,
+  madeBy,
+  type Schema,
+} from '../../schema/model/model.ts';
 import type { Place, SqlType } from '../../sql.ts';
 import type { AccessContext } from '../access-context.ts';
+import { recordKeyIn } from '../record-key.ts';
 import { tenantKeyOf } from '../scope.ts';
 import { type RolesChange, readRolesChange } from './role-changes.ts';
 
@@ -46,6 +56,8 @@ export interface LinkChange extends RolesChange {
   readonly relation: ManyToMany;
 }
 export interface Input {
+  /** The id that a new record gets from its creator, where callers make the ids of the collection. */
+  readonly id: string | undefined;
   readonly values: readonly ColumnValue[];
   readonly hasOnes: readonly HasOneSetting[];
   readonly links: readonly LinkChange[];
@@ -66,8 +78,8 @@ const MAX_IDS = 1_000;
 export type ServerValues = Readonly<Record<string, Scalar>>;
 
 /** On create, omitted members get their default. */
-export function readInput(access: AccessContext, { mode, data, given = {} }: Write): Input {
-  const reader = new InputReader(access, mode, given);
+export function readInput(schema: Schema, access: AccessContext, { mode, data, given = {} }: Write): Input {
+  const reader = new InputReader({ schema, access, mode, given });
   reader.readAll(data);
   return reader;
 }
@@ -80,19 +92,29 @@ interface Write {
   readonly given?: ServerValues;
 }
 
+interface Reads {
+  readonly schema: Schema;
+  readonly access: AccessContext;
+  readonly mode: Mode;
+  readonly given: ServerValues;
+}
+
 class InputReader implements Input {
+  id: string | undefined;
   values: ColumnValue[] = [];
   readonly hasOnes: HasOneSetting[] = [];
   readonly links: LinkChange[] = [];
   readonly references: ReferencedId[] = [];
   readonly errors: ErrorDetail[] = [];
   roles: RolesChange | undefined;
+  readonly #schema: Schema;
   readonly #access: AccessContext;
   readonly #collection: Collection;
   readonly #mode: Mode;
   readonly #given: ServerValues;
 
-  constructor(access: AccessContext, mode: Mode, given: ServerValues) {
+  constructor({ schema, access, mode, given }: Reads) {
+    this.#schema = schema;
     this.#access = access;
     this.#collection = access.collection;
     this.#mode = mode;
@@ -118,6 +140,7 @@ class InputReader implements Input {
     const pointer = `/data/${key}`;
     if (field === undefined && relation === undefined && !isRoles && key !== 'id') this.#unknown(key);
     else if (isRoles) this.#readRoles(value, pointer);
+    else if (key === 'id' && this.#takesId) this.#readOwnId(value, pointer);
     else if (key === 'id' || field?.readOnly || (relation?.kind === 'belongs_to' && relation.readOnly)) {
       this.report(pointer, 'read_only', `\`${key}\` is set by the server`);
     } else if (this.#mode === 'update' && tenantKeyOf(this.#collection)?.by === key) {
@@ -130,6 +153,15 @@ class InputReader implements Input {
       const detail = `\`${key}\` is written from the other side: by \`${relation.via}\` of the records in \`${relation.collection}\``;
       this.report(pointer, 'read_only', detail);
     }
+  }
+
+  get #takesId(): boolean {
+    return this.#mode === 'create' && madeBy(this.#collection) === 'caller';
+  }
+
+  #readOwnId(value: unknown, pointer: string): void {
+    this.id = value === null ? undefined : this.#readId(this.#collection.name, value, pointer)?.id;
+    if (value === null) this.report(pointer, 'required', '`id` must have a value');
   }
 
   /** Any number of these fit in a body, so the work for each stays small. */
@@ -166,22 +198,24 @@ class InputReader implements Input {
   }
 
   #readReference(relation: BelongsTo, value: unknown, pointer: string): void {
-    const id = value === null ? null : this.#readId(value, pointer);
-    if (id === null) this.#setNull(relation, 'uuid', pointer);
-    if (id === null || id === undefined) return;
-    this.references.push({ collection: relation.collection, id, pointer });
-    this.values.push({ column: relation.column, type: 'uuid', value: id });
+    const { collection, column } = relation;
+    const { type } = recordKeyIn(this.#schema, collection);
+    const read = value === null ? null : this.#readId(collection, value, pointer);
+    if (read === null) this.#setNull(relation, type, pointer);
+    if (read === null || read === undefined) return;
+    this.references.push({ collection, id: read.id, pointer });
+    this.values.push({ column, type, value: read.value });
   }
 
-  #readId(value: unknown, pointer: string): string | undefined {
-    const read = ID_KIND.fromJson(value, {});
-    if (!read.error) return read.value as string;
+  #readId(collection: string, value: unknown, pointer: string): ReadId | undefined {
+    const read = keyKindIn(this.#schema, collection).fromJson(value, {});
+    if (!read.error) return { id: String(read.value), value: read.value };
     this.report(pointer, read.error.code, read.error.detail);
     return undefined;
   }
 
   #readHasOne(relation: HasOne, value: unknown, pointer: string): void {
-    const id = value === null ? null : this.#readId(value, pointer);
+    const id = value === null ? null : this.#readId(relation.collection, value, pointer)?.id;
     if (id === undefined) return;
     if (id !== null) this.references.push({ collection: relation.collection, id, pointer });
     this.hasOnes.push({ relation, id, pointer });
@@ -190,9 +224,9 @@ class InputReader implements Input {
   #readLinks(relation: ManyToMany, value: unknown, pointer: string): void {
     const lists = this.#readOperation(value, pointer);
     if (lists === undefined) return;
-    const set = this.#readIds(lists.set, `${pointer}/set`);
-    const add = this.#readIds(lists.add, `${pointer}/add`) ?? [];
-    const remove = this.#readIds(lists.remove, `${pointer}/remove`) ?? [];
+    const idsOf = (part: 'set' | 'add' | 'remove') =>
+      this.#readIds(relation.collection, lists[part], `${pointer}/${part}`);
+    const [set, add = [], remove = []] = [idsOf('set'), idsOf('add'), idsOf('remove')];
     for (const { id, pointer: place } of [...(set ?? []), ...add]) {
       this.references.push({ collection: relation.collection, id, pointer: place });
     }
@@ -218,12 +252,12 @@ class InputReader implements Input {
     return unknown.length > 0 ? undefined : value;
   }
 
-  #readIds(value: unknown, pointer: string): readonly Placed[] | undefined {
+  #readIds(collection: string, value: unknown, pointer: string): readonly Placed[] | undefined {
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) return void this.report(pointer, 'wrong_type', 'expected a list of ids');
     if (value.length > MAX_IDS) return void this.report(pointer, 'too_many', `expected at most ${MAX_IDS} ids`);
     return value.flatMap((item, i) => {
-      const id = this.#readId(item, `${pointer}/${i}`);
+      const id = this.#readId(collection, item, `${pointer}/${i}`)?.id;
       return id === undefined ? [] : [{ id, pointer: `${pointer}/${i}` }];
     });
   }
@@ -245,8 +279,10 @@ class InputReader implements Input {
     }
     for (const relation of this.#collection.relations.values()) {
       if (relation.kind !== 'belongs_to' || Object.hasOwn(data, relation.name)) continue;
-      this.#default(relation, 'uuid', valueOfDefault(relation.default, now, this.#access));
+      const { type } = recordKeyIn(this.#schema, relation.collection);
+      this.#default(relation, type, valueOfDefault(relation.default, now, this.#access));
     }
+    if (this.#takesId && !Object.hasOwn(data, 'id')) this.report('/data/id', 'required', '`id` must have a value');
   }
 
   #default(member: Field | BelongsTo, type: SqlType, value: Scalar | undefined): void {
@@ -293,6 +329,12 @@ export function withFoldedCopies(collection: Collection, values: ColumnValue[]):
 
 function foldedCopyOf({ column, value }: ColumnValue): ColumnValue {
   return { column: foldedColumn(column), type: 'text', value: typeof value === 'string' ? fold(value) : null };
+}
+
+/** An id, as text and as policies see it. */
+interface ReadId {
+  readonly id: string;
+  readonly value: Scalar;
 }
 
 interface Placed {

@@ -2,11 +2,13 @@
  * Writes on a row that the transaction has locked: whether the caller may read it, which rules hold
  * for it, and the update that these rules decide.
  */
+
 import { readTextArray } from '../../database/cells.ts';
 import type { UpdatePermit } from '../../policy/access.ts';
 import { forbidden, notFound, Refusal } from '../../refusal.ts';
-import { empty, ident, join, raw, type Sql, sql, text, uuid } from '../../sql.ts';
+import { empty, ident, join, raw, type Sql, sql, text } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
+import { recordKeyIn } from '../record-key.ts';
 import { RecordView } from '../record-view.ts';
 import { scopeOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
@@ -42,7 +44,7 @@ interface Lock {
  * who may. Returns undefined for a missing row.
  */
 export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow | undefined> {
-  const { collection, id, strength, conditions, isOpen, consultsOthers } = lock;
+  const { collection, strength, conditions, isOpen, consultsOthers } = lock;
   const given = isOpen ? [] : conditions.slice(0, 1);
   const forUpdate = sql` FOR ${raw(strength)}`;
   const { managed, hasNoRowLocks } = reading.store.shape(collection).collection;
@@ -53,7 +55,7 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow |
     SELECT 1
       FROM ${scopeOf(reading)
         .from(collection, STORED)
-        .where(hasId(id), ...given)}${forUpdate}`);
+        .where(hasId(reading, lock), ...given)}${forUpdate}`);
   return found.length === 0 ? refusedRow(reading, lock) : readRow(reading, lock);
 }
 
@@ -72,14 +74,16 @@ async function refusedRow(reading: Reading, lock: Lock): Promise<LockedRow | und
   return seen && { ...seen, holds: seen.holds.map(() => false) };
 }
 
-const hasId = (id: string): Sql => sql`${raw(STORED)}.id = ${uuid(id)}`;
+const hasId = ({ store }: Reading, { collection, id }: Lock): Sql =>
+  recordKeyIn(store.schema, collection).is(STORED, id);
 
 async function readRow(
   reading: Reading,
-  { collection, id, conditions }: Lock,
+  lock: Lock,
   given: readonly Sql[] = [],
-  lock = empty,
+  strength = empty,
 ): Promise<LockedRow | undefined> {
+  const { collection, id, conditions } = lock;
   const { store, q, access } = reading;
   const versions = await store.versions(q);
   const { kind, managed } = store.shape(collection).collection;
@@ -90,7 +94,7 @@ async function readRow(
     SELECT ${join([versionColumn({ managed }, STORED), roles, ...questions, ...(view ? [view.columns(STORED)] : [])], ', ')}
       FROM ${scopeOf(reading)
         .from(collection, STORED)
-        .where(hasId(id), ...given)}${lock}`);
+        .where(hasId(reading, lock), ...given)}${strength}`);
   if (cells === undefined) return undefined;
   const [count, names, ...answers] = cells;
   const [isReadable, ...holds] = answers.slice(0, questions.length).map((cell) => cell === 't');
@@ -173,7 +177,7 @@ export class LockedUpdate {
       if (id !== undefined && holds.includes(false)) throw this.before.isReadable ? forbidden() : notFound();
       return id !== undefined;
     }
-    const statement = updateStatement(reading, { ...this.#target, now, writing, condition, returning: raw('id') });
+    const statement = updateStatement(reading, { ...this.#target, now, writing, condition, returning: raw('1') });
     return (await reading.q.rows(statement)).length > 0;
   }
 

@@ -4,8 +4,10 @@
  * the caller undoes if they do not hold. INVARIANT: both see the other rows as they were before the write, so no record
  * can be evidence for itself.
  */
-import { ident, join, type Sql, sql, uuid } from '../../sql.ts';
+import type { Collection } from '../../schema/model/model.ts';
+import { ident, join, type Sql, sql } from '../../sql.ts';
 import type { Reading } from '../access-context.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
 import {
   assignmentsOf,
@@ -41,10 +43,14 @@ export async function insertOwned(reading: Reading, { writing, conditions }: Own
   const asked = await judgeInsert(reading, { writing, conditions });
   if (asked.includes(false)) return { id: undefined, holds: asked };
   const insert = insertDecided(reading, { writing, returning: sql`${ident(STORED)}.*` });
-  const stored = storedAs(scopeOf(reading), collection, { writing, conditions, made: MADE, isNew: true });
+  const stored = storedAs(
+    scopeOf(reading),
+    { schema: reading.store.schema, collection },
+    { writing, conditions, made: MADE, isNew: true },
+  );
   const [cells] = await reading.q.rows(sql`
     WITH ${ident(MADE)} AS (${insert})
-    SELECT ${columnsOf(conditions)}
+    SELECT ${columnsOf(collection, conditions)}
       FROM ${ident(MADE)}, LATERAL (${stored}) AS ${ident(WRITTEN)}`);
   return answerOf(cells, asked);
 }
@@ -57,19 +63,23 @@ export async function updateOwned(reading: Reading, update: RowUpdate & OwnedRow
   const assignments = assignmentsOf(collection, update);
   if (asked.includes(false)) return { id: undefined, holds: asked };
   if (assignments.length === 0) return { id: String(id), holds: asked };
-  const isTarget = sql`${ident(STORED, 'id')} = ${uuid(id)}`;
+  const isTarget = recordKeyOf(collection).is(STORED, id);
   const rows = scopeOf(reading).from(update.collection, STORED);
-  const stored = storedAs(rows.related, collection, { writing, conditions, made: MADE, isNew: false });
+  const stored = storedAs(
+    rows.related,
+    { schema: reading.store.schema, collection },
+    { writing, conditions, made: MADE, isNew: false },
+  );
   const [cells] = await reading.q.rows(sql`
     WITH "before" AS (SELECT ${ident(STORED)}.* FROM ${rows.where(isTarget)}),
          ${ident(MADE)} AS (UPDATE ${scopeOf(reading).stored(update.collection, STORED).set(assignments, isTarget)} RETURNING ${ident(STORED)}.*)
-    SELECT ${columnsOf(conditions)}
+    SELECT ${columnsOf(collection, conditions)}
       FROM "before" AS ${ident(STORED)}, ${ident(MADE)}, LATERAL (${stored}) AS ${ident(WRITTEN)}`);
   return answerOf(cells, asked);
 }
 
-const columnsOf = (conditions: readonly Sql[]): Sql =>
-  join([ident(MADE, 'id'), ...conditions.map((condition) => sql`(${condition})`)], ', ');
+const columnsOf = (collection: Collection, conditions: readonly Sql[]): Sql =>
+  join([recordKeyOf(collection).of(MADE), ...conditions.map((condition) => sql`(${condition})`)], ', ');
 
 /** A trigger can leave the row as it was, and so can row security: then no condition of the record holds. */
 function answerOf(cells: readonly (string | null)[] | undefined, asked: readonly boolean[]): OwnersAnswer {

@@ -7,6 +7,7 @@ import type { Row } from '../../policy/types.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import { join, raw, type Sql } from '../../sql.ts';
 import type { Reading, Requested } from '../access-context.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { heldBy } from '../relations/related.ts';
 import { newRecord } from './create.ts';
 import { type Data, readInput } from './input.ts';
@@ -30,23 +31,25 @@ export interface PlannedWrite {
   readonly errors: readonly ErrorDetail[];
 }
 
-export function plannedCreate({ access }: Pick<Reading, 'access'>, id: string, data: Data): PlannedWrite {
-  const input = readInput(access, { mode: 'create', data });
+export function plannedCreate({ access, store }: Pick<Reading, 'access' | 'store'>, data: Data): PlannedWrite {
+  const { collection } = access;
+  const input = readInput(store.schema, access, { mode: 'create', data });
+  const id = input.id ?? recordKeyOf(collection).unused;
   const writing = newRecord(access, id, input);
-  return { writing, errors: input.errors, written: createdRow(access.collection, id, writing) };
+  return { writing, errors: input.errors, written: createdRow({ schema: store.schema, collection }, id, writing) };
 }
 
 /** `reading.q` is a transaction: finding the holder of a has_one locks it. */
 export async function plannedUpdate(reading: Reading, stored: Row, data: Data): Promise<PlannedWrite> {
   const { access, store, q, tenant } = reading;
   const { collection, now } = access;
-  const input = readInput(access, { mode: 'update', data });
+  const input = readInput(store.schema, access, { mode: 'update', data });
   const writing = await writingOf(reading, String(stored.id), input);
   const held = await heldBy({ store, q, tenant }, collection.name, stored);
   const written = {
     ...stored,
     ...storedRow(collection, writing, false),
-    ...changedBy(held, writing),
+    ...changedBy(store, held, writing),
     ...(collection.fields.has('updated_at') && {
       updated_at: now > String(stored.updated_at) ? now : stored.updated_at,
     }),
@@ -67,12 +70,12 @@ export function plannedStatement(reading: Requested, { id, writing, permits }: P
   const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN, changed));
   const condition = join(conditions, ' AND ');
   const { collection, now } = reading.access;
-  return updateStatement(reading, { collection: collection.name, id, now, writing, condition, returning: raw('id') });
+  return updateStatement(reading, { collection: collection.name, id, now, writing, condition, returning: raw('1') });
 }
 
 /** The statement that decides and writes a create. */
 export function plannedInsertion(reading: Omit<Reading, 'q'>, { writing, permits }: Omit<PlannedStatement, 'id'>): Sql {
   const conditions = permits.map((permit) => permit.where(WRITTEN));
   const condition = join(conditions, ' AND ');
-  return insertStatement(reading, { writing, condition, returning: raw('id') });
+  return insertStatement(reading, { writing, condition, returning: raw('1') });
 }

@@ -1,11 +1,13 @@
 /** Deletes a record; dependents cascade, are nulled, or block it, per `on_delete`. */
+
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import { forbidden, notFound } from '../../refusal.ts';
 import type { BelongsTo, Collection, ManyToMany } from '../../schema/model/model.ts';
-import { ident, type Param, param, type Sql, sql, uuid } from '../../sql.ts';
+import { ident, type Param, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, actorOf, type Reading, type Store } from '../access-context.ts';
 import { ownersRefusal, stillReferenced } from '../constraint-errors.ts';
-import { collectionsKept, forgetContents, keptNowhere } from '../idempotency.ts';
+import { collectionsKept, forgetContents, keptIdIn, keptIdOf, keptNowhere } from '../idempotency.ts';
+import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import {
   cascadingFrom,
   type GoingRecords,
@@ -78,8 +80,6 @@ export const idsOf = (records: RecordsByCollection, collection: string): readonl
   ...(records.get(collection) ?? []),
 ];
 
-const STORED_ID = sql`${ident(STORED)}.id`;
-
 /** False: nothing was deleted, or one statement cannot decide; the transaction finds out why. */
 async function removeInOneStatement(writer: StatementWriter, request: RemoveRequest): Promise<boolean> {
   const { store, access } = writer;
@@ -89,13 +89,14 @@ async function removeInOneStatement(writer: StatementWriter, request: RemoveRequ
   if (accepted === undefined) return false;
   const permit = access.permit(collection.name, 'delete');
   const isDivided = tenantKeyOf(collection) !== undefined;
-  const id = isDivided ? sql`${uuid(request.id)}` : STORED_ID;
+  const key = recordKeyOf(collection);
+  const id = isDivided ? sql`${key.param(request.id)}` : keptIdIn(collection, key.of(STORED));
   const unkept = keptNowhere(id, cascadingFrom(store.schema, collection.name));
   // A statement on a divided collection reads no table of the service.
   const service = 'inTransaction' in writer.q ? writer.q : store.db;
   if (isDivided && (await service.rows(sql`SELECT 1 WHERE ${unkept}`)).length === 0) return false;
   const conditions = [
-    sql`${STORED_ID} = ${uuid(request.id)}`,
+    key.is(STORED, request.id),
     permit.lookingUp().where(STORED),
     ...(isDivided ? [] : [unkept]),
     ...(permit.consultsOthers ? [versionUnchanged(writer, request.id)] : []),
@@ -136,14 +137,16 @@ async function removeInTransaction(
   if (kept.length > 0)
     await forgetContents(
       tx,
-      [...going.values()].flatMap((ids) => [...ids]),
+      [...going].flatMap(([from, ids]) =>
+        Array.from(ids, (gone) => keptIdOf(store.schema.collections.get(from)!, gone)),
+      ),
     );
   const users = idsOf(going, 'users');
   if (users.length > 0) {
     await store.hooks.onUsersDeleted?.({ ids: users, cause: { collection: name, id }, by: actorOf(access) }, tx);
   }
   for (const statement of updatesToReferrers(reading, found)) await tx.run(statement);
-  const isRecord = sql`${ident(STORED)}.id = ${uuid(id)}`;
+  const isRecord = recordKeyOf(access.collection).is(STORED, id);
   const deleted = await tx.run(sql`DELETE FROM ${scopeOf(reading).stored(name, STORED).where(isRecord)}`);
   // A trigger of its owner, or row security, keeps the row.
   if (deleted === 0) throw locked.isReadable ? forbidden() : notFound();
@@ -163,7 +166,13 @@ function* updatesToReferrers({ store, access, tenant }: Reading, going: GoingRec
       const tenants = isDivided ? going.tenants.get(relation.collection) : undefined;
       for (const scope of scopesOf(store, tenants ?? (tenant === undefined ? [] : [tenant]))) {
         const rows = scope.stored(collection.name, 't');
-        const referrers = { rows, collection, targets: param('uuid[]', [...ids]), now: access.now };
+        const referrers = {
+          rows,
+          collection,
+          targets: recordKeyIn(store.schema, relation.collection).list([...ids]),
+          key: recordKeyOf(collection),
+          now: access.now,
+        };
         // A table that does not count changes has nothing to note of its members.
         if (relation.kind === 'many_to_many' && isTouched(collection)) yield touchOwners(referrers, relation);
         if (relation.kind === 'belongs_to') yield clearReference(referrers, relation);
@@ -183,13 +192,14 @@ interface Referrers {
   readonly rows: ScopedRows;
   readonly collection: Collection;
   readonly targets: Param;
+  readonly key: RecordKey;
   readonly now: string;
 }
 
-function touchOwners({ rows, collection, targets, now }: Referrers, relation: ManyToMany): Sql {
+function touchOwners({ rows, collection, targets, key, now }: Referrers, relation: ManyToMany): Sql {
   const { sourceColumn, targetColumn } = relation;
   const links = rows.related.links(relation, collection.name, 'l');
-  const isLink = sql`l.${ident(sourceColumn)} = t.id`;
+  const isLink = sql`l.${ident(sourceColumn)} = ${key.of('t')}`;
   const isGoing = sql`l.${ident(targetColumn)} = ANY(${targets})`;
   return sql`UPDATE ${rows.set(touched(collection, 't', now), sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
 }

@@ -2,9 +2,11 @@
  * Batches that change the same records in different orders would wait for each other, until PostgreSQL
  * ends one of them after a second. So a batch locks its records at once, in one order.
  */
+
 import type { Transaction } from '../../database/contract.ts';
-import { ident, join, param, raw, type Sql, sql } from '../../sql.ts';
+import { join, raw, type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Reading, Store } from '../access-context.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { inTenantOf, scopeOf } from '../scope.ts';
 import { STORED } from './written-row.ts';
 
@@ -52,9 +54,10 @@ function lockStatement({ reading, rows }: RowsOfTenant): Sql {
     allowed.set(key, part);
     part.ids.push(id);
   }
+  const key = recordKeyOf(reading.access.collection);
   const parts = Array.from(
     allowed.values(),
-    ({ condition, ids }) => sql`(${ident(STORED)}.id = ANY(${param('uuid[]', ids)}) AND ${condition})`,
+    ({ condition, ids }) => sql`(${key.isAmong(STORED, ids)} AND ${condition})`,
   );
   const strength = raw(rows.some(({ action }) => action === 'delete') ? 'UPDATE' : 'NO KEY UPDATE');
   return sql`
@@ -62,6 +65,6 @@ function lockStatement({ reading, rows }: RowsOfTenant): Sql {
       FROM ${scopeOf(reading)
         .from(reading.access.collection.name, STORED)
         .where(sql`(${join(parts, ' OR ')})`)}
-     ORDER BY ${ident(STORED)}.id
+     ORDER BY ${key.of(STORED)}
        FOR ${strength}`;
 }

@@ -2,12 +2,14 @@
  * Writes of one statement, which decides and writes. If it writes nothing, a transaction finds out
  * why, on the locked row.
  */
+
 import type { Cells, StatementTaker, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
-import { ident, join, type Place, param, type Sql, sql, uuid } from '../../sql.ts';
+import { ident, join, type Place, param, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Reading, type Requested, readable, type Store } from '../access-context.ts';
 import { answerOfWrite, type ShownRecord, type Written } from '../read.ts';
+import { recordKeyOf } from '../record-key.ts';
 import { type PermitOfCollection, RecordView } from '../record-view.ts';
 import { scopeOf, tenantKeyOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
@@ -62,9 +64,7 @@ export async function acceptedCounts(
   const { name } = access.collection;
   const [cells] = await q.rows(sql`
     SELECT ${versionColumn(access.collection, 't')}
-      FROM ${scopeOf(reading)
-        .from(name, 't')
-        .where(sql`t.id = ${uuid(id)}`)}`);
+      FROM ${scopeOf(reading).from(name, 't').where(recordKeyOf(access.collection).is('t', id))}`);
   if (cells === undefined) return undefined;
   const count = cells[0]!;
   const version = (await store.versions(q)).of({ collection: name, id, count });
@@ -83,9 +83,7 @@ export function versionUnchanged(reading: Requested, id: string | Place<never>):
   const { collection } = reading.access;
   return sql`${versionColumn(collection, STORED)} = (
     SELECT ${versionColumn(collection, 's')}
-      FROM ${scopeOf(reading)
-        .from(collection.name, 's')
-        .where(sql`s.id = ${uuid(id)}`)})`;
+      FROM ${scopeOf(reading).from(collection.name, 's').where(recordKeyOf(collection).is('s', id))})`;
 }
 
 /** The answer to a write: the version of the record, its cells, and whether the caller may read it. */
@@ -148,8 +146,9 @@ export class WrittenView {
 
   /** Reads the record after the write, for a statement that does not return it. */
   statement(id: string | Place<never>): Sql {
-    const isRecord = sql`${ident(STORED)}.id = ${uuid(id)}`;
-    const rows = scopeOf(this.#reading).from(this.#reading.access.collection.name, STORED);
+    const { collection } = this.#reading.access;
+    const isRecord = recordKeyOf(collection).is(STORED, id);
+    const rows = scopeOf(this.#reading).from(collection.name, STORED);
     return sql`
     SELECT ${this.columns}
       FROM ${rows.where(isRecord)}`;

@@ -50,7 +50,7 @@ interface Change extends UpdateRequest {
 export async function update(store: Store, access: AccessContext, request: UpdateRequest): Promise<Written> {
   const { id, data, tx, relations } = request;
   const members = guardedMembers(access, data, 'update');
-  const input = readInput(access, { mode: 'update', data });
+  const input = readInput(store.schema, access, { mode: 'update', data });
   const isRolesAlone = access.collection.kind === 'users' && asksForRolesAlone(data);
   const change = { ...request, members, input, isRolesAlone };
   try {

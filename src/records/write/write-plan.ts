@@ -90,7 +90,7 @@ export class WritePlan {
     const decided = {
       writing,
       condition: join(conditions, ' AND '),
-      returning: this.isExact ? view.columns : raw('id'),
+      returning: this.isExact ? view.columns : raw('1'),
     };
     const now = place((request) => request.now);
     const isDivided = !isUpdate && store.isCluster;
@@ -99,7 +99,7 @@ export class WritePlan {
     const asks = [decided.condition, ...view.newDecisions(WRITTEN)];
     this.decision =
       isDivided && !this.isDecidedHere
-        ? new SqlForm(insertJudgement(access.collection, { writing: decided.writing, conditions: asks }))
+        ? new SqlForm(insertJudgement(reading, { writing: decided.writing, conditions: asks }))
         : undefined;
     const own = this.isDecidedHere ? view.newDecisions(STORED).map((condition) => sql`(${condition})`) : [];
     const inserted = isDivided

@@ -7,11 +7,13 @@ import { heldColumn } from '../../policy/condition.ts';
 import { foldedColumn } from '../../policy/fold.ts';
 import { readAsField } from '../../policy/stored-rows.ts';
 import type { Row } from '../../policy/types.ts';
+import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { Collection, Field, HasOne, ManyToMany } from '../../schema/model/model.ts';
+import type { Collection, Field, HasOne, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
-import { ident, join, type Place, param, raw, type Sql, type SqlType, sql, uuid } from '../../sql.ts';
+import { ident, join, type Place, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
 import type { Reading, Requested } from '../access-context.ts';
+import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { type Scope, scopeOf } from '../scope.ts';
 import type { ColumnValue, HasOneSetting } from './input.ts';
 
@@ -66,7 +68,7 @@ export function insertStatement(reading: Requested, { writing, condition, return
   return sql`
     INSERT INTO ${scopeOf(reading).into(collection.name, STORED)} (${join(columns, ', ')})
     SELECT ${join(written, ', ')}
-      FROM (${newRow(collection, { writing, conditions: [condition, ...written] })}) AS ${ident(WRITTEN)}
+      FROM (${newRow(reading, { writing, conditions: [condition, ...written] })}) AS ${ident(WRITTEN)}
      WHERE ${condition}
     RETURNING ${returning}`;
 }
@@ -86,14 +88,14 @@ export function insertDecided(reading: Requested, { writing, returning }: Omit<I
 }
 
 /** Which conditions hold for a record that would be inserted. */
-export const judgeInsert = ({ q, access }: Reading, asked: JudgedInsertion): Promise<readonly boolean[]> =>
-  judge(q, insertJudgement(access.collection, asked));
+export const judgeInsert = (reading: Reading, asked: JudgedInsertion): Promise<readonly boolean[]> =>
+  judge(reading.q, insertJudgement(reading, asked));
 
 type JudgedInsertion = Pick<Insertion, 'writing'> & Judged;
 
 /** Selects a column for each condition. */
-export const insertJudgement = (collection: Collection, { writing, conditions }: JudgedInsertion): Sql =>
-  judgement(conditions, sql`(${newRow(collection, { writing, conditions })}) AS ${ident(WRITTEN)}`);
+export const insertJudgement = (reading: Requested, { writing, conditions }: JudgedInsertion): Sql =>
+  judgement(conditions, sql`(${newRow(reading, { writing, conditions })}) AS ${ident(WRITTEN)}`);
 
 interface Judged {
   readonly conditions: readonly Sql[];
@@ -135,14 +137,15 @@ interface DecidedUpdate extends RowUpdate {
 export function updateStatement(reading: Requested, { condition, returning, ...update }: DecidedUpdate): Sql {
   const { collection } = reading.store.shape(update.collection);
   const stored = scopeOf(reading).from(update.collection, STORED);
+  const of = { schema: reading.store.schema, collection };
   const row = { ...update, conditions: [condition] };
   const isAllowed = condition.text.includes(`${ident(WRITTEN).text}.`)
     ? sql`EXISTS (
            SELECT 1
-             FROM (${changedRow(stored.related, collection, row)}) AS ${ident(WRITTEN)}
+             FROM (${changedRow(stored.related, of, row)}) AS ${ident(WRITTEN)}
             WHERE ${condition})`
     : condition;
-  const isTarget = sql`${ident(STORED, 'id')} = ${uuid(update.id)}`;
+  const isTarget = recordKeyOf(collection).is(STORED, update.id);
   return sql`
     UPDATE ${stored.set(assignmentsOf(collection, update), isTarget, isAllowed)}
     RETURNING ${returning}`;
@@ -164,9 +167,10 @@ export function judgeUpdate(
 ): Promise<readonly boolean[]> {
   const { collection } = reading.store.shape(update.collection);
   const stored = scopeOf(reading).from(update.collection, STORED);
-  const written = changedRow(stored.related, collection, { ...update, conditions });
+  const of = { schema: reading.store.schema, collection };
+  const written = changedRow(stored.related, of, { ...update, conditions });
   const both = stored.beside(sql`LATERAL (${written}) AS ${ident(WRITTEN)}`);
-  return judge(reading.q, judgement(conditions, both.where(sql`${ident(STORED, 'id')} = ${uuid(update.id)}`)));
+  return judge(reading.q, judgement(conditions, both.where(recordKeyOf(collection).is(STORED, update.id))));
 }
 
 const UPDATED_AT = 'updated_at';
@@ -217,29 +221,38 @@ const touchedAt = ({ column, alias }: StampColumn, now: string | Place<never>): 
 /** The values of the row that the write does not set. */
 interface Otherwise {
   column(column: string, type: SqlType): Sql;
-  partner(relation: HasOne): Sql;
-  members(relation: ManyToMany): Sql;
+  /** @param key of the related records */
+  partner(relation: HasOne, key: RecordKey): Sql;
+  members(relation: ManyToMany, key: RecordKey): Sql;
 }
 
 const NO_VALUES: Otherwise = {
   column: (_, type) => raw(`NULL::${type}`),
-  partner: () => raw('NULL::uuid'),
-  members: () => raw(`'{}'::uuid[]`),
+  partner: (_, { type }) => raw(`NULL::${type}`),
+  members: (_, { listType }) => raw(`'{}'::${listType}`),
 };
+
+/** A collection of a schema. */
+interface CollectionOf {
+  readonly schema: Pick<Schema, 'collections'>;
+  readonly collection: Collection;
+}
 
 interface WrittenRow extends Judged {
   readonly writing: Writing;
 }
 
 /** @param row `conditions`: all that reads the row */
-const newRow = (collection: Collection, row: WrittenRow): Sql => rowOf(collection, row, NO_VALUES);
+const newRow = ({ store, access }: Requested, row: WrittenRow): Sql =>
+  rowOf({ schema: store.schema, collection: access.collection }, row, NO_VALUES);
 
 /** The row named `made`, which the statement has stored, with the partners and members that the write leaves it. */
-export function storedAs(related: Scope, collection: Collection, row: WrittenRow & MadeRow): Sql {
+export function storedAs(related: Scope, of: CollectionOf, row: WrittenRow & MadeRow): Sql {
+  const { collection } = of;
   const { made, isNew } = row;
-  const before = isNew ? NO_VALUES : heldBy(related, collection, ident(made, 'id'));
+  const before = isNew ? NO_VALUES : heldBy(related, collection, recordKeyOf(collection).of(made));
   return rowOf(
-    collection,
+    of,
     { ...row, writing: { ...row.writing, values: [] } },
     {
       ...before,
@@ -257,11 +270,12 @@ interface MadeRow {
 }
 
 /** @param related the scope of what belongs to the record */
-function changedRow(related: Scope, collection: Collection, row: WrittenRow & Pick<RowUpdate, 'now'>): Sql {
+function changedRow(related: Scope, of: CollectionOf, row: WrittenRow & Pick<RowUpdate, 'now'>): Sql {
+  const { collection } = of;
   const { now } = row;
   const updated = updatedColumns(collection);
-  return rowOf(collection, row, {
-    ...heldBy(related, collection, ident(STORED, 'id')),
+  return rowOf(of, row, {
+    ...heldBy(related, collection, recordKeyOf(collection).of(STORED)),
     column: (column) => (updated.includes(column) ? touchedAt({ column, alias: STORED }, now) : ident(STORED, column)),
   });
 }
@@ -269,8 +283,8 @@ function changedRow(related: Scope, collection: Collection, row: WrittenRow & Pi
 /** The partners and members of a stored record. */
 function heldBy(related: Scope, collection: Collection, id: Sql): Pick<Otherwise, 'partner' | 'members'> {
   return {
-    partner: ({ collection: target, viaColumn }) => sql`(
-      SELECT x.id
+    partner: ({ collection: target, viaColumn }, key) => sql`(
+      SELECT ${key.of('x')}
         FROM ${related.from(target, 'x').where(sql`x.${ident(viaColumn)} = ${id}`)})`,
     members: (relation) => sql`ARRAY(
       SELECT l.${ident(relation.targetColumn)}
@@ -279,18 +293,23 @@ function heldBy(related: Scope, collection: Collection, id: Sql): Pick<Otherwise
 }
 
 /** The columns that the conditions read: a cluster plans the statement anew at each execution. */
-function rowOf(collection: Collection, { writing, conditions }: WrittenRow, otherwise: Otherwise): Sql {
+function rowOf(of: CollectionOf, { writing, conditions }: WrittenRow, otherwise: Otherwise): Sql {
+  const { collection } = of;
+  const key = recordKeyOf(collection);
   const values = new Map(writing.values.map(({ column, type, value }) => [column, sql`${param(type, value)}`]));
   const cell = (column: string, type: SqlType): Sql => values.get(column) ?? otherwise.column(column, type);
-  const cells: [column: string, value: Sql][] = [['id', cell('id', 'uuid')]];
+  const cells: [column: string, value: Sql][] = [[key.column, cell(key.column, key.type)]];
   for (const { column, type, search } of collection.fields.values()) {
     cells.push([column, cell(column, FIELD_KINDS[type].sqlType)]);
     if (search) cells.push([foldedColumn(column), cell(foldedColumn(column), 'text')]);
   }
   for (const relation of collection.relations.values()) {
-    if (relation.kind === 'belongs_to') cells.push([relation.column, cell(relation.column, 'uuid')]);
-    if (relation.kind === 'has_one') cells.push([heldColumn(relation), partnerOf(relation, writing, otherwise)]);
-    if (relation.kind === 'many_to_many') cells.push([heldColumn(relation), memberIds(relation, writing, otherwise)]);
+    const target = recordKeyIn(of.schema, relation.collection);
+    const change = { relation, writing, key: target };
+    if (relation.kind === 'belongs_to') cells.push([relation.column, cell(relation.column, target.type)]);
+    if (relation.kind === 'has_one') cells.push([heldColumn(relation), partnerOf({ ...change, relation }, otherwise)]);
+    if (relation.kind === 'many_to_many')
+      cells.push([heldColumn(relation), memberIds({ ...change, relation }, otherwise)]);
   }
   const isRead = ([column]: (typeof cells)[number]): boolean => {
     const { text } = ident(WRITTEN, column);
@@ -303,17 +322,24 @@ function rowOf(collection: Collection, { writing, conditions }: WrittenRow, othe
   return sql`SELECT ${join(named, ', ')}`;
 }
 
-function partnerOf(relation: HasOne, { partners }: Writing, otherwise: Otherwise): Sql {
-  const change = partners.find((partner) => partner.relation === relation);
-  return change === undefined ? otherwise.partner(relation) : sql`${uuid(change.partner)}`;
+interface HeldBy<R> {
+  readonly relation: R;
+  readonly writing: Writing;
+  /** The key of the related records. */
+  readonly key: RecordKey;
 }
 
-function memberIds(relation: ManyToMany, { members }: Writing, otherwise: Otherwise): Sql {
-  const change = members.find((member) => member.relation === relation);
-  const before = otherwise.members(relation);
+function partnerOf({ relation, writing, key }: HeldBy<HasOne>, otherwise: Otherwise): Sql {
+  const change = writing.partners.find((partner) => partner.relation === relation);
+  return change === undefined ? otherwise.partner(relation, key) : sql`${key.param(change.partner)}`;
+}
+
+function memberIds({ relation, writing, key }: HeldBy<ManyToMany>, otherwise: Otherwise): Sql {
+  const change = writing.members.find((member) => member.relation === relation);
+  const before = otherwise.members(relation, key);
   if (change === undefined) return before;
-  const leaving = param('uuid[]', change.leaving);
-  const joining = param('uuid[]', change.joining);
+  const leaving = key.list(change.leaving);
+  const joining = key.list(change.joining);
   return sql`ARRAY(
     SELECT id
       FROM unnest(${before}) AS id
@@ -325,13 +351,15 @@ function memberIds(relation: ManyToMany, { members }: Writing, otherwise: Otherw
 // ---------------------------------------------------------------- the same row in the process
 
 /** A new record as policies see it, with the ids of its partners and members. */
-export function createdRow(collection: Collection, id: string, writing: Writing): Row {
+export function createdRow(of: CollectionOf, id: string, writing: Writing): Row {
+  const { collection } = of;
   const before: Record<string, unknown> = {};
   for (const { kind, name } of collection.relations.values()) {
     if (kind === 'has_one') before[name] = null;
     if (kind === 'many_to_many') before[name] = [];
   }
-  return { id, ...storedRow(collection, writing, true), ...changedBy(before, writing) };
+  const stored = storedRow(collection, writing, true);
+  return { id: recordKeyOf(collection).value(id), ...stored, ...changedBy(of, before, writing) };
 }
 
 /** The members with a column that the write sets, as policies see them; of a new record, all. */
@@ -346,12 +374,14 @@ export function storedRow({ fields, relations }: Collection, { values }: Writing
 }
 
 /** Partners and members by relation, after the write. */
-export function changedBy(held: Row, { members, partners }: Writing): Row {
+export function changedBy({ schema }: Pick<CollectionOf, 'schema'>, held: Row, { members, partners }: Writing): Row {
   const after: Record<string, unknown> = { ...held };
-  for (const { relation, partner } of partners) after[relation.name] = partner;
+  for (const { relation, partner } of partners)
+    after[relation.name] = partner === null ? null : recordKeyIn(schema, relation.collection).value(partner);
   for (const { relation, joining, leaving } of members) {
-    const kept = ((held[relation.name] ?? []) as readonly string[]).filter((id) => !leaving.includes(id));
-    after[relation.name] = [...new Set([...kept, ...joining])];
+    const key = recordKeyIn(schema, relation.collection);
+    const kept = ((held[relation.name] ?? []) as readonly Scalar[]).filter((id) => !leaving.includes(String(id)));
+    after[relation.name] = [...new Set([...kept, ...joining.map((id) => key.value(id))])];
   }
   return after;
 }

@@ -19,7 +19,7 @@ import { wantedLocksOf } from './wanted-locks.ts';
 const operationsBody: Body<readonly Operation[]> = {
   type: 'application/json',
   shape: batchBody,
-  read: async (ctx, app) => readOperations(await app.readJson(ctx), app.schema),
+  read: async (ctx, app) => readOperations(await app.readJson(ctx), app.schema, app.records.newIds),
 };
 
 export const batchRecords = route({
@@ -110,7 +110,7 @@ function mayDeleteUpdated(operations: readonly Operation[]): boolean {
 
 interface KeptResult {
   /** Undefined: of a delete. */
-  readonly data?: { readonly id: string };
+  readonly data?: { readonly id: string | number };
 }
 
 const keptResults = ({ body }: StoredAnswer) => (JSON.parse(body) as { readonly data: readonly KeptResult[] }).data;
@@ -120,7 +120,7 @@ const recordsLeftBy = (operations: readonly Operation[], kept: StoredAnswer): re
   keptResults(kept).flatMap(({ data }, i) => {
     const { collection, id } = operations[i]!;
     const isDeleted = operations.some((other) => other.op === 'delete' && other.id === id);
-    return data === undefined || isDeleted ? [] : [{ collection, id: data.id }];
+    return data === undefined || isDeleted ? [] : [{ collection, id: String(data.id) }];
   });
 
 interface RereadBatch {
@@ -134,8 +134,12 @@ async function rereadAnswer(ctx: Context, app: App, { kept, operations }: Reread
   for (const [index, result] of keptResults(kept).entries()) {
     const { op, collection } = operations[index]!;
     const id = result.data?.id;
-    if (id === undefined) texts.push(JSON.stringify(result));
-    else texts.push(resultText(op, await rereadRecord(ctx, app, { collection, id, relations: [] })));
+    const of = app.schema.collections.get(collection);
+    if (id === undefined || of === undefined) texts.push(JSON.stringify(result));
+    else {
+      const read = await rereadRecord(ctx, app, { collection, id: String(id), relations: [] });
+      texts.push(resultText(op, of, read));
+    }
   }
   return batchAnswer(texts);
 }

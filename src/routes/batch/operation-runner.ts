@@ -6,8 +6,9 @@ import { type Admit, admitOf, notFoundProblem } from '../../http/gate.ts';
 import type { RecordReference } from '../../records/idempotency.ts';
 import type { Written } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
+import { keyKindOf } from '../../schema/fields/index.ts';
 import type { Collection } from '../../schema/model/model.ts';
-import { requireChange, requireId } from '../records/request.ts';
+import { requireChange, requireRecordId } from '../records/request.ts';
 import type { Operation } from './operations.ts';
 
 export interface OperationResult {
@@ -32,23 +33,24 @@ export class OperationRunner {
   }
 
   async run(operation: Operation): Promise<OperationResult> {
-    const admission = this.#admit(this.#requestedCollection(operation), operation.op);
+    const collection = this.#requestedCollection(operation);
+    const admission = this.#admit(collection, operation.op);
     switch (operation.op) {
       case 'create': {
         const { data, id, given } = operation;
-        const request = { data, relations: [], given: { ...given, id } };
-        return resultOf(operation, await this.#batch.create(admission.access(data), request));
+        const request = { data, relations: [], given: id === undefined ? given : { ...given, id } };
+        return resultOf(collection, operation, await this.#batch.create(admission.access(data), request));
       }
       case 'update': {
         const { data } = operation;
         requireChange(data);
         const access = admission.access(data);
-        const target = { id: requireId(operation.id), ifVersion: versionsOf(operation.ifMatch) };
+        const target = { id: requireRecordId(collection, operation.id), ifVersion: versionsOf(operation.ifMatch) };
         const written = await this.#batch.update(access, { ...target, data, errors: [], relations: [] });
-        return resultOf(operation, written);
+        return resultOf(collection, operation, written);
       }
       case 'delete': {
-        const target = { id: requireId(operation.id), ifVersion: versionsOf(operation.ifMatch) };
+        const target = { id: requireRecordId(collection, operation.id), ifVersion: versionsOf(operation.ifMatch) };
         await this.#batch.remove(admission.access(), target);
         return { text: DELETED, outline: DELETED, record: undefined };
       }
@@ -64,11 +66,12 @@ export class OperationRunner {
 
 const DELETED = '{"status":204}';
 
-function resultOf({ op, collection }: Operation, written: Written): OperationResult {
+function resultOf(collection: Collection, { op }: Operation, written: Written): OperationResult {
   const { id } = written;
-  return { text: resultText(op, written), outline: resultText(op, { id }), record: { collection, id } };
+  const record = { collection: collection.name, id };
+  return { text: resultText(op, collection, written), outline: resultText(op, collection, { id }), record };
 }
 
 /** Only the id where the caller may not read the result. */
-export const resultText = (op: Operation['op'], { id, json }: Written): string =>
-  `{"status":${op === 'create' ? 201 : 200},"data":${json ?? JSON.stringify({ id })}}`;
+export const resultText = (op: Operation['op'], collection: Collection, { id, json }: Written): string =>
+  `{"status":${op === 'create' ? 201 : 200},"data":${json ?? `{"id":${keyKindOf(collection).toJson(id)}}`}}`;

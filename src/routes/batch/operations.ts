@@ -2,10 +2,13 @@
  * The operations of a batch, checked in shape before the first runs: every error at once, each at
  * its place. Not a route.
  */
+
+import { keyOf } from '../../policy/types.ts';
 import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import { type Data, isObject, type ServerValues } from '../../records/write/input.ts';
-import type { Collection, Relation, Schema } from '../../schema/model/model.ts';
+import { keyKindOf } from '../../schema/fields/index.ts';
+import { type Collection, madeBy, madeByDatabase, type Relation, type Schema } from '../../schema/model/model.ts';
 
 export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
 
@@ -15,8 +18,8 @@ interface NamedRecord {
 }
 interface CreateOperation extends NamedRecord {
   readonly op: 'create';
-  /** The id of the new record. */
-  readonly id: string;
+  /** The id of the new record; left out where its creator gives it, or the database makes it. */
+  readonly id?: string;
   readonly data: Data;
   readonly given?: ServerValues;
 }
@@ -40,30 +43,40 @@ const UNKNOWN_KEY = `unknown key; expected ${[...OPERATION_KEYS].map((key) => `\
 const OPERATION_KINDS: readonly unknown[] = ['create', 'update', 'delete'] satisfies readonly Operation['op'][];
 
 /** Throws `validation_failed`. */
-export function readOperations(body: unknown, schema: Schema): readonly Operation[] {
-  return new OperationReader(schema).read(body);
+export function readOperations(body: unknown, schema: Schema, newIds: NewIds): Promise<readonly Operation[]> {
+  return new OperationReader(schema, newIds).read(body);
 }
+
+/** Ids that the database makes for new records of the collection. */
+type NewIds = (collection: Collection, count: number) => Promise<readonly string[]>;
 
 /** The record of an earlier create. */
 interface Alias {
   readonly index: number;
-  readonly id: string;
+  /** The name of its collection, as sent. */
+  readonly collection: unknown;
+  /** Undefined: its own create has no valid id. */
+  readonly id: string | undefined;
 }
 
 class OperationReader {
   readonly #schema: Schema;
+  readonly #newIds: NewIds;
   readonly #errors: ErrorDetail[] = [];
   readonly #aliases = new Map<string, Alias>();
+  readonly #reserved = new Map<Collection, string[]>();
   #firstWithErrors: number | undefined;
   /** The operation that is being read. */
   #index = 0;
 
-  constructor(schema: Schema) {
+  constructor(schema: Schema, newIds: NewIds) {
     this.#schema = schema;
+    this.#newIds = newIds;
   }
 
-  read(body: unknown): readonly Operation[] {
+  async read(body: unknown): Promise<readonly Operation[]> {
     const items = this.#itemsOf(body);
+    await this.#reserve(items);
     // Reads all names first, to distinguish a reference to a later operation from one to nothing.
     for (const [index, item] of items.entries()) this.#declare(item, index);
     const operations = items.flatMap((item, index) => {
@@ -96,7 +109,27 @@ class OperationReader {
 
   #declare(item: unknown, index: number): void {
     if (!isObject(item) || item.op !== 'create' || typeof item.as !== 'string' || !ALIAS_FORMAT.test(item.as)) return;
-    if (!this.#aliases.has(item.as)) this.#aliases.set(item.as, { index, id: newRecordId() });
+    if (!this.#aliases.has(item.as))
+      this.#aliases.set(item.as, { index, collection: item.collection, id: this.#newId(item) });
+  }
+
+  /** The database makes the ids of all named creates of a collection at once. */
+  async #reserve(items: readonly unknown[]): Promise<void> {
+    const named = items.filter(
+      (item): item is Data => isObject(item) && item.op === 'create' && Object.hasOwn(item, 'as'),
+    );
+    const made = Map.groupBy(named, ({ collection }) => this.#schema.collections.get(String(collection)));
+    for (const [collection, creates] of made)
+      if (collection !== undefined && madeByDatabase(collection))
+        this.#reserved.set(collection, [...(await this.#newIds(collection, creates.length))]);
+  }
+
+  #newId({ collection: name, data }: Data): string | undefined {
+    const collection = this.#schema.collections.get(String(name));
+    if (collection === undefined || madeBy(collection) === 'service') return newRecordId();
+    if (madeByDatabase(collection)) return this.#reserved.get(collection)?.pop();
+    const read = isObject(data) && data.id != null ? keyKindOf(collection).fromJson(data.id, {}) : undefined;
+    return read?.error === undefined && read !== undefined ? String(read.value) : undefined;
   }
 
   #operation(item: unknown): Operation | undefined {
@@ -117,7 +150,7 @@ class OperationReader {
       this.#reportHere('/op', 'not_taken', `the database takes no ${op} of \`${collection}\``);
     if (op === 'create') return this.#create(item, collection);
     this.#refuse(item, 'as', 'only a create takes a name');
-    const id = this.#idOf(item);
+    const id = this.#idOf(item, collection);
     const ifMatch = this.#ifMatchOf(item);
     if (op === 'update') {
       const data = this.#dataOf(item, collection);
@@ -134,7 +167,13 @@ class OperationReader {
     this.#refuse(item, 'id', 'the server makes the id; name the record by `as` to refer to it');
     this.#refuse(item, 'if_match', 'a new record has no version to match');
     const data = this.#dataOf(item, collection);
-    return { op: 'create', collection, id: this.#aliasOf(item) ?? newRecordId(), data };
+    const id = this.#aliasOf(item) ?? this.#idOfNew(collection);
+    return { op: 'create', collection, ...(id !== undefined && { id }), data };
+  }
+
+  #idOfNew(name: string): string | undefined {
+    const collection = this.#schema.collections.get(name);
+    return collection === undefined || madeBy(collection) === 'service' ? newRecordId() : undefined;
   }
 
   #collectionOf({ collection }: Data): string {
@@ -155,9 +194,10 @@ class OperationReader {
     return this.#reportHere('/as', 'duplicate', `operation ${alias.index} has this name already`);
   }
 
-  #idOf({ id }: Data): string {
-    const read = isReference(id) ? (this.#resolved(id, '/id') ?? '') : id;
-    if (typeof read === 'string') return read;
+  #idOf({ id }: Data, collection: string): string {
+    const read = isReference(id) ? (this.#resolved(id, '/id', collection) ?? '') : id;
+    const of = this.#schema.collections.get(collection);
+    if (typeof read === (of !== undefined && keyOf(of).kind === 'int' ? 'number' : 'string')) return String(read);
     return this.#noText('/id', id, 'expected the id of a record, or `{ "$ref": … }`');
   }
 
@@ -196,27 +236,40 @@ class OperationReader {
     return Object.fromEntries(members);
   }
 
-  #related({ kind }: Relation, value: unknown, pointer: string): unknown {
-    if (kind !== 'many_to_many' || !isObject(value)) return this.#resolved(value, pointer);
+  #related({ kind, collection }: Relation, value: unknown, pointer: string): unknown {
+    if (kind !== 'many_to_many' || !isObject(value)) return this.#resolved(value, pointer, collection);
     const lists = Object.entries(value).map(([key, ids]) => {
       const place = `${pointer}/${pointerPart(key)}`;
-      return [key, Array.isArray(ids) ? ids.map((id, i) => this.#resolved(id, `${place}/${i}`)) : ids] as const;
+      return [
+        key,
+        Array.isArray(ids) ? ids.map((id, i) => this.#resolved(id, `${place}/${i}`, collection)) : ids,
+      ] as const;
     });
     return Object.fromEntries(lists);
   }
 
-  /** Returns anything but a `$ref` unchanged. */
-  #resolved(value: unknown, pointer: string): unknown {
+  /** Returns anything but a `$ref` unchanged. @param collection whose id is expected */
+  #resolved(value: unknown, pointer: string, collection: string): unknown {
     if (!isReference(value)) return value;
     const { $ref: name } = value;
     if (typeof name !== 'string' || Object.keys(value).length > 1) {
       return this.#reportHere(pointer, 'wrong_type', 'expected `{ "$ref": "<as of an earlier create>" }`');
     }
     const alias = this.#aliases.get(name);
-    if (alias !== undefined && alias.index < this.#index) return alias.id;
+    if (alias !== undefined && alias.index < this.#index) return this.#idIn(collection, alias, pointer);
     if (alias === undefined) return this.#reportHere(pointer, 'unknown_ref', 'no create of the batch has this name');
     const which = alias.index === this.#index ? 'this operation itself' : `the later operation ${alias.index}`;
     return this.#reportHere(pointer, 'unknown_ref', `${which} has this name; a \`$ref\` names an earlier create`);
+  }
+
+  /** The id as JSON has it. Collections may have records of equal ids. */
+  #idIn(name: string, { collection, id }: Alias, pointer: string): unknown {
+    const target = this.#schema.collections.get(name);
+    if (target === undefined || id === undefined) return id ?? null;
+    const isOwn = collection === name || (isUuid(target) && isUuid(this.#schema.collections.get(String(collection))));
+    if (isOwn) return keyKindOf(target).fromQuery(id);
+    const detail = `expected a record of \`${name}\`, found one of \`${String(collection)}\``;
+    return this.#reportHere(pointer, 'unknown_ref', detail);
   }
 
   #refuse(item: Data, key: string, detail: string): void {
@@ -232,5 +285,9 @@ class OperationReader {
     addError(this.#errors, { pointer, code, detail });
   }
 }
+
+/** UUIDs are of one record in all collections. */
+const isUuid = (collection: Collection | undefined): boolean =>
+  collection !== undefined && keyOf(collection).kind === 'uuid';
 
 const isReference = (value: unknown): value is Data => isObject(value) && Object.hasOwn(value, '$ref');

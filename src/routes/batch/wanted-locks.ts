@@ -2,15 +2,17 @@
 import type { Context } from 'koa';
 import type { App } from '../../http/app.ts';
 import { admitOf } from '../../http/gate.ts';
-import { parseUuid } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import type { WantedLocks } from '../../records/write/batch.ts';
+import { keyKindOf } from '../../schema/fields/index.ts';
 import type { Operation } from './operations.ts';
 
 /** Operations that fail before they reach the database want none. */
 export function wantedLocksOf(operations: readonly Operation[], ctx: Context, app: App): WantedLocks {
   const admit = admitOf(ctx, app);
-  const created = new Set(operations.flatMap((operation) => (operation.op === 'create' ? [operation.id] : [])));
+  const created = new Set(
+    operations.flatMap((operation) => (operation.op === 'create' ? [`${operation.collection} ${operation.id}`] : [])),
+  );
   const known = operations.flatMap((operation) => {
     const collection = app.schema.collections.get(operation.collection);
     return collection === undefined ? [] : [{ operation, collection }];
@@ -21,8 +23,9 @@ export function wantedLocksOf(operations: readonly Operation[], ctx: Context, ap
     ),
     rows: known.flatMap(({ operation, collection }) => {
       if (operation.op === 'create') return [];
-      const id = parseUuid(operation.id);
-      if (id === undefined || created.has(id)) return [];
+      const read = keyKindOf(collection).fromQuery(operation.id);
+      const id = read === undefined ? undefined : String(read);
+      if (id === undefined || created.has(`${collection.name} ${id}`)) return [];
       const action = operation.op;
       try {
         const access = admit(collection, action).access(operation.op === 'update' ? operation.data : {});

@@ -14,7 +14,7 @@ import { Store } from '../../records/access-context.ts';
 import { isAdministrator } from '../../records/write/role-changes.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { type Body, route } from '../define-route.ts';
-import { requireId } from '../records/request.ts';
+import { requireRecordId } from '../records/request.ts';
 
 const questionBody: Body<AskedQuestion> = {
   type: 'application/json',
@@ -77,5 +77,5 @@ const auditedUser = ({ as }: AskedQuestion, id: unknown): string | undefined =>
 async function requireOwnRecord(ctx: Context, app: App, asked: AskedQuestion | undefined): Promise<void> {
   if (typeof asked?.id !== 'string') throw forbiddenProblem();
   const access = admitOf(ctx, app)(asked.collection, 'read').access();
-  await app.records.read(access, { id: requireId(asked.id), relations: [] });
+  await app.records.read(access, { id: requireRecordId(asked.collection, asked.id), relations: [] });
 }

@@ -108,7 +108,7 @@ async function upload(ctx: Context, app: App, { key, relations, boundary, quota 
     const { path } = ctx;
     const answer =
       key === undefined
-        ? answerCreated(path, await app.db.transaction(create).finally(() => app.db.noteWrite(principal)))
+        ? answerCreated(path, collection, await app.db.transaction(create).finally(() => app.db.noteWrite(principal)))
         : await createUnderKey(ctx, app, {
             key: { principal, kind, path, key, bodyHash: uploadHash(received) },
             collection,

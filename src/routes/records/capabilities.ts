@@ -2,7 +2,7 @@ import { capabilities } from '../../describe/capability-schemas.ts';
 import { inData } from '../../describe/collection-schemas.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
-import { idOf } from './request.ts';
+import { recordIdOf } from './request.ts';
 
 export const readCapabilities = route({
   method: 'GET',
@@ -15,7 +15,8 @@ export const readCapabilities = route({
   answers: { 200: { description: 'What you may do.', shape: inData(capabilities) } },
   problems: ['not_found'],
   async handle(ctx, { records }) {
-    const data = await records.can(admissionOf(ctx).access(), idOf(ctx));
+    const admission = admissionOf(ctx);
+    const data = await records.can(admission.access(), recordIdOf(ctx, admission.collection));
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { data };
   },

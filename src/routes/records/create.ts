@@ -41,7 +41,7 @@ export const createRecord = route({
     }
     const access = admission.access(data);
     const create = (tx?: Transaction) => app.records.create(access, { data, relations, tx });
-    if (key === undefined) return await sendAnswer(ctx, answerCreated(path, await create()));
+    if (key === undefined) return await sendAnswer(ctx, answerCreated(path, admission.collection, await create()));
     const { principal, kind } = admission.caller;
     const asked = { principal, kind, path, key, bodyHash: ctx.state.bodyHash };
     const answer = await createUnderKey(ctx, app, { key: asked, collection: admission.collection, relations, create });

@@ -1,5 +1,6 @@
 /** Reads the body of a dry run, key by key. Not a route. */
 import { createHash } from 'node:crypto';
+import { keyOf } from '../../policy/types.ts';
 import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
@@ -34,7 +35,7 @@ function operationOf(body: unknown, collection: Collection, report: ReportError)
   }
   const isCreate = action === 'create';
   if (isCreate && id !== undefined) report('/id', 'unexpected_key', 'the server makes the id');
-  if (!isCreate && typeof id !== 'string')
+  if (!isCreate && typeof id !== (keyOf(collection).kind === 'int' ? 'number' : 'string'))
     report('/id', id === undefined ? 'required' : 'wrong_type', 'expected the id of a record');
   if (data !== undefined && action === 'delete') report('/data', 'unexpected_key', 'a delete takes no data');
   else if (data !== undefined && !isObject(data))
@@ -49,9 +50,10 @@ function operationOf(body: unknown, collection: Collection, report: ReportError)
 const SHA256_OF_NOTHING = createHash('sha256').digest('hex');
 
 /** A file gets the default name, and no bytes. */
-function dryRunCreate({ kind, name: collection }: Collection, data: Data): Operation {
+function dryRunCreate(of: Collection, data: Data): Operation {
+  const { kind, name: collection } = of;
+  if (kind !== 'files') return { op: 'create', collection, data };
   const id = newRecordId();
-  if (kind !== 'files') return { op: 'create', collection, id, data };
   const given = { content_type: 'application/octet-stream', size: 0, sha256: SHA256_OF_NOTHING };
   return { op: 'create', collection, id, data: { name: 'file', ...data }, given };
 }

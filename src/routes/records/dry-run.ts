@@ -79,18 +79,20 @@ async function isTakenVisibly(
   const name = errors[0]?.pointer?.replace('/data/', '') ?? '';
   const member = collection.fields.get(name) ?? collection.relations.get(name);
   if (member === undefined || !('column' in member) || operation.op === 'delete') return true;
-  const { id, data } = operation;
+  const { data } = operation;
   // A default is not a value that the caller has tried.
   if (collection.memberAccess.get(name)?.read === undefined || !Object.hasOwn(data, name)) return true;
   const stored =
-    operation.op === 'create' ? {} : await rereadRecord(ctx, app, { collection: collection.name, id, relations: [] });
+    operation.op === 'create'
+      ? {}
+      : await rereadRecord(ctx, app, { collection: collection.name, id: operation.id, relations: [] });
   const values: Readonly<Record<string, unknown>> = { ...parsedRecord(stored), ...data };
   const keys = [name, member.uniqueWithin, neededTenant(collection)].filter((key) => key !== undefined);
   const pairs = [...new Set(keys)].flatMap((key) =>
     values[key] === undefined || values[key] === null ? [] : [{ key, value: String(values[key]) }],
   );
   try {
-    const request = listRequestOf([...pairs, { key: 'limit', value: '1' }], collection);
+    const request = listRequestOf([...pairs, { key: 'limit', value: '1' }], collection, app.schema);
     const { json } = await app.records.list(admitOf(ctx, app)(collection, 'list').access(), request);
     return String(json) !== '[]';
   } catch (error) {

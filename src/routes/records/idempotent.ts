@@ -33,9 +33,9 @@ export function createUnderKey(ctx: Context, app: App, asked: KeyedCreate): Prom
   const write = (keep: Keep): Promise<Answer> =>
     app.records.transaction(async (tx) => {
       const written = await create(tx);
-      const answer = answerCreated(path, written);
+      const answer = answerCreated(path, collection, written);
       const records = recordsIn(collection, relations.length === 0 ? written : keptIn(written));
-      return keep(tx, { answer, outline: answerCreated(path, { id: written.id }), records });
+      return keep(tx, { answer, outline: answerCreated(path, collection, { id: written.id }), records });
     });
   const createdIn = ({ body }: StoredAnswer) => (JSON.parse(body) as { readonly data: KeptRecord }).data;
   return onceUnderKey(ctx, app, {
@@ -43,14 +43,19 @@ export function createUnderKey(ctx: Context, app: App, asked: KeyedCreate): Prom
     write,
     recordsIn: (kept) => recordsIn(collection, createdIn(kept)),
     async reread(kept) {
-      const { id } = createdIn(kept);
-      return answerCreated(path, await rereadRecord(ctx, app, { collection: collection.name, id, relations }));
+      const id = String(createdIn(kept).id);
+      return answerCreated(
+        path,
+        collection,
+        await rereadRecord(ctx, app, { collection: collection.name, id, relations }),
+      );
     },
   });
 }
 
 interface KeptRecord {
-  readonly id: string;
+  /** As JSON has it. */
+  readonly id: string | number;
   /** Records by relation. */
   readonly expand?: Readonly<Record<string, unknown>>;
 }
@@ -65,10 +70,10 @@ function recordsIn(collection: Collection, { id, expand = {} }: KeptRecord): rea
     const relation = collection.relations.get(name);
     const records = [shown].flat() as readonly (KeptRecord | null)[];
     return records.flatMap((record) =>
-      record && relation ? [{ collection: relation.collection, id: record.id }] : [],
+      record && relation ? [{ collection: relation.collection, id: String(record.id) }] : [],
     );
   });
-  return [{ collection: collection.name, id }, ...expanded];
+  return [{ collection: collection.name, id: String(id) }, ...expanded];
 }
 
 interface Reread {
@@ -126,7 +131,7 @@ export async function onceUnderKey(ctx: Context, app: App, asked: KeyedWrite): P
   let before: StoredAnswer | undefined;
   try {
     return await write(async (tx, toKeep) => {
-      const found = await app.kept.keep(tx, key, toKeep);
+      const found = await app.kept.keep(tx, key, { ...toKeep, schema: app.schema });
       if (found !== undefined) throw new AnsweredBefore(found);
       return toKeep.answer;
     });

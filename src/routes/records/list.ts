@@ -35,9 +35,9 @@ export const listRecords = route({
     'query_too_expensive',
     tenantProblems,
   ],
-  async handle(ctx, { records }) {
+  async handle(ctx, { records, schema }) {
     const admission = admissionOf(ctx);
-    const request = listRequestOf(queryOf(ctx), admission.collection);
+    const request = listRequestOf(queryOf(ctx), admission.collection, schema);
     const prefer = ctx.get('Prefer');
     const isCounted = prefer !== '' && wantsCount(prefer);
     const count = isCounted ? 'exact' : 'none';

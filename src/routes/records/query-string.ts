@@ -17,10 +17,10 @@ import {
   UNSHOWN_ERROR,
 } from '../../problem.ts';
 import type { ExactFilter, ListRequest } from '../../records/page/page-plan.ts';
-import { FIELD_KINDS, ID_KIND } from '../../schema/fields/index.ts';
+import { FIELD_KINDS, type FieldKind, keyKindIn, keyKindOf } from '../../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../../schema/model/filter-keys.ts';
 import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
-import type { Collection, Field, Relation } from '../../schema/model/model.ts';
+import type { Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
 import { noRelation } from './query-errors.ts';
 
 interface IntParameter extends IntRange {
@@ -41,12 +41,12 @@ export const rangeParameters: readonly OperationParameter[] = [LIMIT, OFFSET].ma
  * Throws `invalid_parameter`, `unknown_expand`, `filter_unknown_key`, `filter_invalid_value`,
  * `filter_duplicate_key`: all errors at once, under the code of the first. Else `filter_required`.
  */
-export function listRequestOf(pairs: readonly QueryPair[], collection: Collection): ListRequest {
+export function listRequestOf(pairs: readonly QueryPair[], collection: Collection, schema: Schema): ListRequest {
   const errors: ErrorDetail[] = [];
   const limit = readInteger(pairs, LIMIT, errors);
   const offset = readInteger(pairs, OFFSET, errors);
   const relations = readExpand(pairs, collection, errors);
-  const exact = readFilters(pairs, collection, errors);
+  const exact = readFilters(pairs, { collection, schema }, errors);
   if (errors.length === 0 && collection.tenantLayout !== null) requireTenant(exact, collection, errors);
   throwErrors(errors);
   return { limit, offset, expands: relations.map((relation) => ({ relation, expands: [] })), exact };
@@ -78,11 +78,17 @@ function readInteger(
 
 // ---------------------------------------------------------------- exact filters
 
+interface FilteredCollection {
+  readonly schema: Schema;
+  readonly collection: Collection;
+}
+
 function readFilters(
   pairs: readonly QueryPair[],
-  collection: Collection,
+  of: FilteredCollection,
   errors: ErrorDetail[],
 ): readonly ExactFilter[] {
+  const { collection } = of;
   const keys = filterKeysOf(collection);
   const filters: ExactFilter[] = [];
   const seen = new Set<string>();
@@ -92,19 +98,19 @@ function readFilters(
     const isRepeated = seen.has(key);
     if (filterKey !== undefined) seen.add(key);
     const filter =
-      filterKey === undefined || value === undefined || isRepeated ? undefined : readFilter(filterKey, value);
+      filterKey === undefined || value === undefined || isRepeated ? undefined : readFilter(filterKey, of, value);
     if (filter !== undefined) filters.push(filter);
     else if (errors.length >= MAX_SHOWN_ERRORS) errors.push(UNSHOWN_ERROR);
     else if (filterKey === undefined) errors.push(unknownFilter(key, collection, errors.length < MAX_SUGGESTIONS));
-    else errors.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey));
+    else errors.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey, of));
   }
   return filters;
 }
 
 /** Undefined: the text is not a value of the key's type. */
-function readFilter(filterKey: FilterKey, text: string): ExactFilter | undefined {
+function readFilter(filterKey: FilterKey, of: FilteredCollection, text: string): ExactFilter | undefined {
   if (filterKey.kind === 'field') return readFieldFilter(filterKey.field, text);
-  const id = ID_KIND.fromQuery(text) as string | undefined;
+  const id = idsOf(filterKey, of).fromQuery(text);
   if (id === undefined) return undefined;
   if (filterKey.kind === 'id') return { kind: 'id', value: id };
   const { relation } = filterKey;
@@ -112,12 +118,16 @@ function readFilter(filterKey: FilterKey, text: string): ExactFilter | undefined
     case 'belongs_to':
       return { kind: 'belongs_to', relation, value: id };
     case 'has_one':
-      return { kind: 'has_one', relation, id };
+      return { kind: 'has_one', relation, id: String(id) };
     case 'has_many':
     case 'many_to_many':
-      return { kind: 'any', relation, id };
+      return { kind: 'any', relation, id: String(id) };
   }
 }
+
+/** The form of the ids that the key takes. */
+const idsOf = (key: Exclude<FilterKey, { kind: 'field' }>, { schema, collection }: FilteredCollection): FieldKind =>
+  key.kind === 'id' ? keyKindOf(collection) : keyKindIn(schema, key.relation.collection);
 
 function readFieldFilter(field: Field, text: string): ExactFilter | undefined {
   const value = FIELD_KINDS[field.type].fromQuery(field.lower ? text.toLowerCase() : text);
@@ -132,13 +142,13 @@ const repeatedKey = ({ key }: FilterKey): ErrorDetail => ({
   detail: `the filter \`${key}\` is given more than once`,
 });
 
-function invalidValue(filterKey: FilterKey): ErrorDetail {
-  const detail = `\`${filterKey.key}\` must be ${expectedOf(filterKey)}`;
+function invalidValue(filterKey: FilterKey, of: FilteredCollection): ErrorDetail {
+  const detail = `\`${filterKey.key}\` must be ${expectedOf(filterKey, of)}`;
   return { parameter: filterKey.key, code: 'filter_invalid_value', detail };
 }
 
-function expectedOf(filterKey: FilterKey): string {
-  if (filterKey.kind !== 'field') return ID_KIND.expected;
+function expectedOf(filterKey: FilterKey, of: FilteredCollection): string {
+  if (filterKey.kind !== 'field') return idsOf(filterKey, of).expected;
   const { type, enum: allowed } = filterKey.field;
   return allowed === undefined
     ? FIELD_KINDS[type].expected

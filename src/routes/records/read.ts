@@ -4,7 +4,7 @@ import { admissionOf } from '../../http/gate.ts';
 import { JsonPieces } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './query-string.ts';
-import { headerOf, idOf, ifNoneMatchParameter } from './request.ts';
+import { headerOf, ifNoneMatchParameter, recordIdOf } from './request.ts';
 
 export const readRecord = route({
   method: 'GET',
@@ -21,7 +21,8 @@ export const readRecord = route({
   async handle(ctx, { records }) {
     const admission = admissionOf(ctx);
     const relations = expandOf(ctx, admission.collection);
-    const { json, version } = await records.read(admission.access(), { id: idOf(ctx), relations });
+    const id = recordIdOf(ctx, admission.collection);
+    const { json, version } = await records.read(admission.access(), { id, relations });
     const etag = entityTagOf(version, json);
     ctx.res.setHeader('ETag', etag);
     if (isUnchanged(headerOf(ctx, 'If-None-Match'), etag)) {

@@ -2,7 +2,7 @@ import { triggerProblems } from '../../describe/collection-schemas.ts';
 import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
-import { headerOf, idOf, ifMatchParameter } from './request.ts';
+import { headerOf, ifMatchParameter, recordIdOf } from './request.ts';
 
 export const removeRecord = route({
   method: 'DELETE',
@@ -17,7 +17,9 @@ export const removeRecord = route({
   problems: ['not_found', 'changed', 'still_referenced', 'last_admin', triggerProblems],
   async handle(ctx, app) {
     const admission = admissionOf(ctx);
-    await app.records.remove(admission.access(), { id: idOf(ctx), ifVersion: versionsOf(headerOf(ctx, 'If-Match')) });
+    const id = recordIdOf(ctx, admission.collection);
+    const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
+    await app.records.remove(admission.access(), { id, ifVersion });
     ctx.status = 204;
   },
 });

@@ -12,13 +12,22 @@ import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.
 import { JsonPieces, type JsonText } from '../../records/json-pieces.ts';
 import type { Written } from '../../records/read.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
+import { keyKindOf } from '../../schema/fields/index.ts';
+import type { Collection } from '../../schema/model/model.ts';
 import type { Body } from '../define-route.ts';
 
-export const idOf = (ctx: Context): string => requireId(ctx.params.id as string);
+/** The UUID in the path. */
+export const idOf = (ctx: Context): string => requireFound(parseUuid(ctx.params.id as string));
 
-/** Text that is not a UUID identifies no record. */
-export function requireId(text: string): string {
-  const id = parseUuid(text);
+/** The id of a record in the path. */
+export const recordIdOf = (ctx: Context, collection: Collection): string =>
+  requireRecordId(collection, ctx.params.id as string);
+
+/** Text that is not an id of the collection identifies no record. */
+export const requireRecordId = (collection: Collection, text: string): string =>
+  String(requireFound(keyKindOf(collection).fromQuery(text)));
+
+function requireFound<T>(id: T | undefined): T {
   if (id === undefined) throw notFoundProblem();
   return id;
 }
@@ -94,15 +103,15 @@ export interface Answer {
   readonly body: JsonText;
 }
 
-export function answerCreated(path: string, written: Written): Answer {
-  const { headers, body } = answerWritten(written);
-  return { status: 201, headers: { Location: `${path}/${written.id}`, ...headers }, body };
+export function answerCreated(path: string, collection: Collection, written: Written): Answer {
+  const { headers, body } = answerWritten(collection, written);
+  return { status: 201, headers: { Location: `${path}/${encodeURIComponent(written.id)}`, ...headers }, body };
 }
 
 /** Only the id where the caller may not read the result. */
-export function answerWritten({ id, json, version }: Written): Answer {
+export function answerWritten(collection: Collection, { id, json, version }: Written): Answer {
   if (json === undefined || version === undefined) {
-    return { status: 200, headers: {}, body: JSON.stringify({ data: { id } }) };
+    return { status: 200, headers: {}, body: `{"data":{"id":${keyKindOf(collection).toJson(id)}}}` };
   }
   return { status: 200, headers: { ETag: entityTagOf(version, json) }, body: new JsonPieces(['{"data":', json, '}']) };
 }

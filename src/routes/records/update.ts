@@ -10,7 +10,15 @@ import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
 import { expandOf } from './query-string.ts';
-import { answerWritten, headerOf, idOf, ifMatchParameter, recordBody, requireChange, sendAnswer } from './request.ts';
+import {
+  answerWritten,
+  headerOf,
+  ifMatchParameter,
+  recordBody,
+  recordIdOf,
+  requireChange,
+  sendAnswer,
+} from './request.ts';
 
 export const updateRecord = route({
   method: 'PATCH',
@@ -41,7 +49,8 @@ export const updateRecord = route({
     if (errors.length === 0) requireChange(data);
     const access = admission.access(data);
     const ifVersion = versionsOf(headerOf(ctx, 'If-Match'));
-    const updated = await app.records.update(access, { id: idOf(ctx), data, errors, relations, ifVersion });
-    await sendAnswer(ctx, answerWritten(updated));
+    const id = recordIdOf(ctx, admission.collection);
+    const updated = await app.records.update(access, { id, data, errors, relations, ifVersion });
+    await sendAnswer(ctx, answerWritten(admission.collection, updated));
   },
 });

@@ -1,26 +1,51 @@
-import { ID } from '../../policy/scalar-types.ts';
-import { parseUuid } from '../../policy/values.ts';
+import { KEYS, type KeyKind } from '../../policy/scalar-types.ts';
+import { type Catalog, type CatalogCollection, keyOf } from '../../policy/types.ts';
+import { int } from './int.ts';
 import { asInPolicies, type FieldKind, reject } from './kind.ts';
+import { string } from './string.ts';
 
-/** The ids of records, and references to them. */
-export const id: FieldKind = {
-  name: 'id',
+type OwnPart = Pick<FieldKind, 'doc' | 'column' | 'toJson' | 'unquotedJson' | 'fromCell' | 'jsonSchema' | 'typescript'>;
+
+function keyKind(kind: KeyKind, own: OwnPart): FieldKind {
+  const { readJson } = KEYS[kind];
+  const expected = `the id of a record (${own.doc})`;
+  return {
+    ...own,
+    name: 'id',
+    ...asInPolicies(KEYS[kind]),
+    expected,
+    bounds: 'none',
+    hasEnum: false,
+    fromJson(value) {
+      const id = readJson(value);
+      return id === undefined ? reject('wrong_type', `expected ${expected}`) : { value: id };
+    },
+    adoption: { narrower: [], defaultOf: () => undefined },
+  };
+}
+
+const uuid = keyKind('uuid', {
   doc: 'a UUID',
-  ...asInPolicies(ID),
   column: 'uuid',
-  expected: 'the id of a record (a UUID)',
-  bounds: 'none',
-  hasEnum: false,
-  fromJson(value) {
-    const canonical = typeof value === 'string' ? parseUuid(value) : undefined;
-    return canonical === undefined
-      ? reject('wrong_type', 'expected the id of a record (a UUID)')
-      : { value: canonical };
-  },
   toJson: (cell) => `"${cell}"`,
   unquotedJson: String,
   fromCell: String,
   jsonSchema: () => ({ type: 'string', format: 'uuid' }),
   typescript: () => 'string',
-  adoption: { narrower: [], defaultOf: () => undefined },
+});
+
+/** The ids of records, and references to them, by the kind of their collection's key. */
+const KEY_KINDS: Readonly<Record<KeyKind, FieldKind>> = {
+  uuid,
+  int: keyKind('int', int),
+  string: keyKind('string', {
+    ...string,
+    doc: 'a string that is not empty',
+    jsonSchema: () => ({ type: 'string', minLength: 1 }),
+  }),
 };
+
+export const keyKindOf = (collection: Pick<CatalogCollection, 'key'>): FieldKind => KEY_KINDS[keyOf(collection).kind];
+/** The same of a collection that the catalog has. */
+export const keyKindIn = ({ collections }: Pick<Catalog, 'collections'>, name: string): FieldKind =>
+  keyKindOf(collections.get(name)!);

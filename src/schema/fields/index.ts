@@ -7,7 +7,6 @@ import { date } from './date.ts';
 import { datetime } from './datetime.ts';
 import { decimal } from './decimal.ts';
 import { float } from './float.ts';
-import { id } from './id.ts';
 import { int } from './int.ts';
 import type { Constraints, FieldKind } from './kind.ts';
 import { string } from './string.ts';
@@ -33,6 +32,6 @@ export const columnTypeOfField = (field: Constraints & { readonly type: ScalarTy
   return kind.columnOf?.(field) ?? kind.column;
 };
 export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
-export const ID_KIND: FieldKind = id;
+export { keyKindIn, keyKindOf } from './id.ts';
 
 export type { Constraints, FieldKind } from './kind.ts';

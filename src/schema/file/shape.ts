@@ -1,5 +1,6 @@
 /** The shape of a schema file. `bylaw.schema.json` and the tables of docs/schema.md are generated from it. */
 import { z } from 'zod';
+import { KEYS, type KeyKind } from '../../policy/scalar-types.ts';
 import { ACTIONS } from '../../policy/types.ts';
 import { UTC } from '../../policy/values.ts';
 import { SCALAR_TYPES } from '../fields/index.ts';
@@ -197,7 +198,25 @@ const tenantKey = z.strictObject({
 });
 const distributeShape = z.union([z.literal('reference'), tenantKey]);
 
+const KEY_TYPES = Object.keys(KEYS) as readonly KeyKind[];
+const keyShape = z.strictObject({
+  type: key(z.enum(KEY_TYPES), 'the type of the ids: a JSON number of an `int`, else a string', {
+    default: 'uuid',
+    examples: ['int'],
+  }),
+  column: key(z.string(), 'the column of the table', { default: 'id', examples: ['order_no'] }),
+  made_by: key(
+    z.enum(['service', 'database', 'caller']),
+    'the maker of the ids of new records: the service (`uuid` alone), the database (an identity column, a sequence or a ' +
+      'DEFAULT), or the `id` in the body of a create; default: `service` for uuid, `database` for int, `caller` for string',
+    { examples: ['database'] },
+  ),
+});
+
 const collection = z.strictObject({
+  id: key(keyShape, 'the ids of its records; default: UUIDs that the service makes', {
+    examples: [{ type: 'int', column: 'order_no', made_by: 'database' }],
+  }),
   fields: key(z.record(z.string(), field), 'values of its records, by name'),
   relations: key(z.record(z.string(), relation), 'references between records, by name'),
   index: key(names.min(1), 'fields that it has by itself and that get an index, as `index: true` does for others', {

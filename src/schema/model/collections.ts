@@ -1,14 +1,15 @@
 /** `collections` of the file → the collections of the model, without their policies. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
-import { STAMPS } from '../../policy/types.ts';
+import { idOf, STAMPS } from '../../policy/types.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from '../file/shape.ts';
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { checkColumns, checkTables, tableOf } from './given-names.ts';
-import { type BelongsTo, BUILT_IN, type Collection, type Field, type Relation } from './model.ts';
+import { readKey } from './keys.ts';
+import { type BelongsTo, BUILT_IN, type Collection, type Field, type Key, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
 import { checkUnmanaged, storedMembers } from './unmanaged.ts';
 
@@ -18,6 +19,7 @@ export type WithoutTenantLayout = Omit<Bare, 'tenantLayout'>;
 
 interface CollectionDraft {
   readonly name: string;
+  readonly key: Key;
   readonly kind: Collection['kind'];
   readonly shape: CollectionShape;
   readonly path: Path;
@@ -48,13 +50,15 @@ export function declareCollections(
     const issue = collectionNameIssue(name);
     if (issue !== undefined) report({ ...issue, path, at: 'key' });
     else if (/[A-Z]/.test(name)) report(upperCase(name, path));
-    if (issue === undefined) drafts.set(name, collectionDraftOf({ name, path, shape: file.collections?.[name] ?? {} }));
+    if (issue !== undefined) continue;
+    const declared = { name, kind: kindOf(name), path, shape: file.collections?.[name] ?? {} };
+    drafts.set(name, collectionDraftOf({ ...declared, key: readKey(declared, file, report) }));
   }
   for (const draft of drafts.values()) indexBuiltIn(draft, context);
   for (const draft of drafts.values()) addFields(draft, context);
   for (const draft of drafts.values()) addBelongsTo(draft, context);
   for (const draft of drafts.values()) addReverse(draft, context);
-  const auth = authTypes(drafts.get('users')!);
+  const auth = authTypes(drafts);
   for (const draft of drafts.values()) addDefaults(draft, { ...context, auth, timezone });
   for (const draft of drafts.values()) checkFormerNames(draft, report);
   checkFormerCollections(drafts, report);
@@ -65,11 +69,12 @@ export function declareCollections(
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
   return new Map(
-    [...drafts].map(([name, { kind, shape, ...draft }]) => [
+    [...drafts].map(([name, { kind, key, shape, ...draft }]) => [
       name,
       {
         name,
         kind,
+        key,
         table: tableOf({ name, shape }),
         managed: shape.managed ?? true,
         showsErrors: shape.errors === 'shown',
@@ -103,8 +108,8 @@ function collectionNames(file: SchemaFile): readonly string[] {
   return [...declared, ...BUILT_IN.filter((name) => !declared.includes(name))];
 }
 
-function collectionDraftOf(given: Pick<CollectionDraft, 'name' | 'path' | 'shape'>): CollectionDraft {
-  const kind = kindOf(given.name);
+function collectionDraftOf(given: Omit<CollectionDraft, 'fields' | 'relations'>): CollectionDraft {
+  const { kind } = given;
   const columns = stampColumns(given.shape);
   const fields = new Map(
     builtInFields(kind).flatMap((field) => {
@@ -114,7 +119,6 @@ function collectionDraftOf(given: Pick<CollectionDraft, 'name' | 'path' | 'shape
   );
   return {
     ...given,
-    kind,
     fields,
     relations: new Map(builtInRelations(kind).map((relation) => [relation.name, relation])),
   };
@@ -332,16 +336,17 @@ function viaReference(
   return undefined;
 }
 
-function authTypes({ fields, relations }: CollectionDraft): AuthTypes {
+function authTypes(drafts: Declaring['drafts']): AuthTypes {
+  const { fields, relations } = drafts.get('users')!;
   const types = new Map<string, ValueType>([['id', { id: 'users' }]]);
   for (const { name, type } of fields.values()) types.set(name, type);
   for (const relation of relations.values()) {
-    if (relation.kind === 'belongs_to') types.set(relation.name, { id: relation.collection });
+    if (relation.kind === 'belongs_to') types.set(relation.name, idOf({ collections: drafts }, relation.collection));
   }
   return types;
 }
 
-function addDefaults(draft: CollectionDraft, { report, auth, timezone }: DeclaringDefaults): void {
+function addDefaults(draft: CollectionDraft, { report, drafts, auth, timezone }: DeclaringDefaults): void {
   for (const [name, shape] of Object.entries(draft.shape.fields ?? {})) {
     const field = draft.fields.get(name);
     const { default: raw, read_only: isReadOnly = false } = fieldShapeOf(shape);
@@ -353,7 +358,8 @@ function addDefaults(draft: CollectionDraft, { report, auth, timezone }: Declari
   for (const { name, shape, path } of relationsOf(draft)) {
     const relation = draft.relations.get(name);
     if (shape.kind !== 'belongs_to' || relation?.kind !== 'belongs_to' || shape.default === undefined) continue;
-    const value = readAuthDefault(shape.default, { type: { id: relation.collection }, path, report, auth });
+    const type = idOf({ collections: drafts }, relation.collection);
+    const value = readAuthDefault(shape.default, { type, path, report, auth });
     if (value !== undefined) draft.relations.set(name, { ...relation, default: value });
   }
 }

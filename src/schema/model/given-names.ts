@@ -1,5 +1,5 @@
 /** `table` and `column` of the file: names in the database that are not those of the collection and its members. */
-import { STAMPS } from '../../policy/types.ts';
+import { keyOf, STAMPS } from '../../policy/types.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection } from './model.ts';
@@ -8,7 +8,7 @@ import { SYSTEM_COLUMNS } from './names.ts';
 /** PostgreSQL truncates a longer name. A folded copy appends to the name of its column. */
 const MOST_BYTES = { table: 63, column: 56 };
 
-interface NamedCollection extends Pick<Collection, 'name' | 'kind' | 'fields' | 'relations'> {
+interface NamedCollection extends Pick<Collection, 'name' | 'kind' | 'key' | 'fields' | 'relations'> {
   readonly shape: CollectionShape;
   readonly path: Path;
 }
@@ -50,8 +50,11 @@ export function columnNameIssue(column: string, managed = true): string | undefi
   return storedNameIssue('column', column);
 }
 
-export function checkColumns({ fields, relations, path, shape }: NamedCollection, report: Report): void {
-  const holders = new Map<string, string>([['id', 'id']]);
+export function checkColumns({ key, fields, relations, path, shape }: NamedCollection, report: Report): void {
+  const { column: own } = keyOf({ key });
+  const ownIssue = columnNameIssue(own);
+  if (ownIssue !== undefined) report({ code: ISSUE, message: ownIssue, path: [...path, 'id', 'column'] });
+  const holders = new Map<string, string>([[own, 'id']]);
   for (const [part, members] of [
     ['fields', fields],
     ['relations', relations],

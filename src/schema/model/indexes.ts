@@ -1,6 +1,6 @@
 /** The indexes of a collection, and those that its policies lack. */
 import { unindexed } from '../../policy/analyse/unindexed.ts';
-import type { Catalog, Checked, CheckedOperand, Policy } from '../../policy/types.ts';
+import { type Catalog, type Checked, type CheckedOperand, keyOf, type Policy } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
 import { INDEXABLE_LENGTH } from '../rules/field-rules.ts';
 import { type BelongsTo, type Collection, type Field, isTenant } from './model.ts';
@@ -8,7 +8,7 @@ import { type BelongsTo, type Collection, type Field, isTenant } from './model.t
 export interface IndexDefinition {
   /**
    * In a distributed collection the tenant comes first. A column that is not unique is followed by
-   * `id`, so that the index returns a page in its order.
+   * the id, so that the index returns a page in its order.
    */
   readonly columns: readonly string[];
   /** Undefined: the index belongs to a key of several columns. */
@@ -30,7 +30,12 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   }
   const add = (serves: string, because: Reason): void => {
     if (definitions.some((made) => made.serves === serves)) return;
-    definitions.push({ columns: [...new Set([...tenant, serves, 'id'])], serves, unique: false, because });
+    definitions.push({
+      columns: [...new Set([...tenant, serves, keyOf(collection).column])],
+      serves,
+      unique: false,
+      because,
+    });
   };
   for (const { column, index } of collection.fields.values()) if (index) add(column, 'declared');
   for (const relation of collection.relations.values()) {

@@ -7,6 +7,7 @@ import type {
   BelongsTo as CatalogBelongsTo,
   CatalogCollection,
   CatalogField,
+  CatalogKey,
   ManyToMany as CatalogManyToMany,
   HasMany,
   HasOne,
@@ -49,6 +50,7 @@ export interface Role {
 }
 
 export interface Collection extends CatalogCollection {
+  readonly key?: Key;
   readonly kind: 'plain' | 'users' | 'files';
   readonly fields: ReadonlyMap<string, Field>;
   readonly relations: ReadonlyMap<string, Relation>;
@@ -73,6 +75,14 @@ export interface Collection extends CatalogCollection {
 /** False: the database does not take the write, whatever the rules say. */
 export const takesWrite = ({ writes }: Pick<Collection, 'writes'>, action: Action): boolean =>
   writes === undefined || action === 'list' || action === 'read' || writes[action];
+
+/** The maker of the ids of new records: the service (uuids alone), the database, or the caller who creates a record. */
+export type KeyMaker = 'service' | 'database' | 'caller';
+export interface Key extends CatalogKey {
+  readonly madeBy: KeyMaker;
+}
+export const madeBy = ({ key }: Pick<Collection, 'key'>): KeyMaker => key?.madeBy ?? 'service';
+export const madeByDatabase = (collection: Pick<Collection, 'key'>): boolean => madeBy(collection) === 'database';
 
 /** The place of a collection's rows: all of them on every machine, or each with those of its tenant. */
 export type TenantLayout = { readonly kind: 'reference' } | TenantKey;

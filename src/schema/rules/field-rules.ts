@@ -3,7 +3,7 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { NOW_WORDS } from '../../../grammar/tokens.ts';
 import { rank } from '../../policy/operators.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
-import { describeType, isDay, isInstant, isText } from '../../policy/scalar-types.ts';
+import { describeType, isDay, isInstant, isText, isWhole } from '../../policy/scalar-types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { type Constraints, FIELD_KINDS } from '../fields/index.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
@@ -225,6 +225,8 @@ export function readAuthDefault(raw: string, { type, path, report, auth }: AuthD
 }
 
 function sameType(source: ValueType, type: ValueType): boolean {
-  if (typeof source === 'object') return typeof type === 'object' ? source.id === type.id : isText(type);
+  if (typeof source === 'object' && typeof type === 'object') return source.id === type.id;
+  // An int id is a number, other ids are strings.
+  if (typeof source === 'object') return isWhole(source) ? isWhole(type) : isText(type);
   return source === type;
 }

@@ -3,7 +3,6 @@
 import { accessOf } from '../../explain/question.ts';
 import { type Clause, type ClauseSituation, clauseOf } from '../../policy/analyse/explanation.ts';
 import type { Policy, PolicyRequest, Row } from '../../policy/types.ts';
-import { newRecordId } from '../../record-id.ts';
 import type { AccessContext, Store } from '../../records/access-context.ts';
 import { readInput } from '../../records/write/input.ts';
 import { plannedCreate } from '../../records/write/planned-write.ts';
@@ -115,7 +114,7 @@ export class PredicateJudge {
     const { collection, record, action, data = {} } = expectation;
     const access = accessOf({ store, collection, request, action });
     if (action === 'create') {
-      const { written, errors } = plannedCreate({ access }, newRecordId(), data);
+      const { written, errors } = plannedCreate({ access, store }, data);
       return errors.length > 0 ? undefined : { record: written, isCreated: true };
     }
     const stored = world.row(collection.name, record!);
@@ -127,7 +126,7 @@ export class PredicateJudge {
   /** Undefined: the data are not valid. */
   #written(access: AccessContext, stored: Row, data: Row): Row | undefined {
     const { collection, now } = access;
-    const input = readInput(access, { mode: 'update', data });
+    const input = readInput(this.#place.store.schema, access, { mode: 'update', data });
     if (input.errors.length > 0) return undefined;
     const held: Record<string, unknown> = { ...this.#place.world.heldBy(collection, String(stored.id)) };
     for (const { relation, id } of input.hasOnes) held[relation.name] = id;

@@ -1,6 +1,8 @@
 /** The rows of a test file in a database, and the same rows in memory for predicates. */
+
 import type { Related, Row } from '../../policy/types.ts';
 import type { Store } from '../../records/access-context.ts';
+import { recordKeyIn, recordKeyOf } from '../../records/record-key.ts';
 import { everyTenant, scopeOf, tenantOf } from '../../records/scope.ts';
 import { findSystem } from '../../records/system.ts';
 import { type ColumnValue, withFoldedCopies } from '../../records/write/input.ts';
@@ -100,7 +102,7 @@ async function insertRows(store: Store, rows: readonly TestRow[]): Promise<void>
 
 function insertionOf(store: Store, name: string, rows: readonly TestRow[]): Sql {
   const { collection } = store.shape(name);
-  const values = rows.map((row) => testColumns(collection, row));
+  const values = rows.map((row) => testColumns(store, collection, row));
   const columns = values[0]!.map(({ column }) => ident(column));
   const cells = values.map(
     (row) =>
@@ -115,14 +117,17 @@ function insertionOf(store: Store, name: string, rows: readonly TestRow[]): Sql 
 }
 
 /** Every column in one order, so that all rows are one statement. */
-function testColumns(collection: Collection, { id, values }: TestRow): readonly ColumnValue[] {
+function testColumns({ schema }: Store, collection: Collection, { id, values }: TestRow): readonly ColumnValue[] {
   const valueIn = (name: string): ColumnValue['value'] => (values[name] ?? null) as ColumnValue['value'];
-  const columns: ColumnValue[] = [{ column: 'id', type: 'uuid', value: id }];
+  const key = recordKeyOf(collection);
+  const columns: ColumnValue[] = [{ column: key.column, type: key.type, value: id }];
   for (const { name, type, column } of collection.fields.values())
     columns.push({ column, type: FIELD_KINDS[type].sqlType, value: valueIn(name) });
   for (const relation of collection.relations.values())
-    if (relation.kind === 'belongs_to')
-      columns.push({ column: relation.column, type: 'uuid', value: valueIn(relation.name) });
+    if (relation.kind === 'belongs_to') {
+      const { type } = recordKeyIn(schema, relation.collection);
+      columns.push({ column: relation.column, type, value: valueIn(relation.name) });
+    }
   if (collection.kind === 'users') columns.push({ column: 'roles', type: 'text[]', value: valueIn('roles') });
   return withFoldedCopies(collection, columns);
 }

@@ -111,7 +111,8 @@ export function viewsOf({ world, setting }: Arena, namesNext: boolean): readonly
   if (action !== 'update') return [stored];
   const next = world.updated.get(collection)!;
   if (!namesNext) return [stored, written(next, 'update')];
-  const from = `${table} JOIN "${writtenTable(collection, 'update')}" AS n ON n.id = r.id`;
+  const id = catalog.collections.get(collection)!.key?.column ?? 'id';
+  const from = `${table} JOIN "${writtenTable(collection, 'update')}" AS n ON n.${id} = r.${id}`;
   return [{ name: 'stored and written', rows, isWritten: false, next, from }];
 }
 
@@ -367,16 +368,16 @@ function load(related: Related, { needs, collection, row, isWritten, arena }: Lo
         allowed.add(`${collection} ${at.id}`);
         load(related, { needs: need.needs, collection, row: at, isWritten: false, arena }, allowed);
         const above: unknown = at[relation.name];
-        at = typeof above === 'string' ? related.one(collection, above) : undefined;
+        at = above == null ? undefined : related.one(collection, above as string);
       }
       continue;
     }
     if (relation.kind === 'belongs_to' || (isWritten && relation.kind !== 'has_many')) {
       // A written record holds its partner's id, and the list of its members' ids.
       for (const id of [row[relation.name]].flat()) {
-        if (typeof id !== 'string') continue;
+        if (id == null) continue;
         allowed.add(`${relation.collection} ${id}`);
-        visit(related.one(relation.collection, id)!);
+        visit(related.one(relation.collection, id as string)!);
       }
       // A to-many of the record behind is found by its identifier.
     } else {

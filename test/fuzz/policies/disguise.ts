@@ -1,6 +1,6 @@
 /** The same policy under other names: `owner_id` for `owner`, other variables, and parts moved to named conditions with parameters. */
 import type { Call, Compare, Elements, Expr, Name, Operand, Path } from '../../../grammar/syntax.ts';
-import type { CatalogCollection, CatalogRelation, ValueType } from '../../../src/policy/types.ts';
+import { type CatalogCollection, type CatalogRelation, idOf, type ValueType } from '../../../src/policy/types.ts';
 import type { Random } from '../random.ts';
 import { type Setting, SPAN } from './policies.ts';
 
@@ -187,19 +187,20 @@ class Disguiser {
     const walked = this.#walk(path, variables);
     // A variable alone, or the record's own id, is a record.
     const cuts: Cut[] = [];
+    const { catalog } = this.#setting;
     const start = this.#collectionOf(path, variables);
     if (start === undefined) return undefined;
     if (path.root === 'variable')
-      cuts.push({ argument: { ...path, steps: [] }, type: { id: start.name }, rest: path.steps });
+      cuts.push({ argument: { ...path, steps: [] }, type: idOf(catalog, start.name), rest: path.steps });
     // Its own name counts as one of the path's.
     else if (path.steps.length < MOST_NAMES)
-      cuts.push({ argument: { ...path, steps: [name('id')] }, type: { id: start.name }, rest: path.steps });
+      cuts.push({ argument: { ...path, steps: [name('id')] }, type: idOf(catalog, start.name), rest: path.steps });
     for (const [i, { relation, step, from }] of walked.entries()) {
       const argument = { ...path, steps: path.steps.slice(0, i + 1) };
       const rest = path.steps.slice(i + 1);
       const isToOne = relation?.kind === 'belongs_to' || relation?.kind === 'has_one';
-      if (isToOne) cuts.push({ argument, type: { id: relation.collection }, rest });
-      const type = step.name === 'id' ? { id: from!.name } : from?.fields.get(step.name)?.type;
+      if (isToOne) cuts.push({ argument, type: idOf(catalog, relation.collection), rest });
+      const type = step.name === 'id' ? idOf(catalog, from!.name) : from?.fields.get(step.name)?.type;
       if (type !== undefined) cuts.push({ argument, type, rest });
     }
     return cuts.length === 0 ? undefined : this.#random.pick(cuts);

@@ -14,7 +14,7 @@ import type {
   Span,
   Text,
 } from '../../../grammar/syntax.ts';
-import type { Action, Catalog, CatalogCollection, ScalarType } from '../../../src/policy/types.ts';
+import type { Action, Catalog, CatalogCollection, KeyKind, ScalarType } from '../../../src/policy/types.ts';
 import { folded } from '../../oracle/interpret.ts';
 import type { Random } from '../random.ts';
 import {
@@ -614,7 +614,10 @@ export class PolicyMaker {
   #equalTypes(): readonly [Type, Type] {
     const random = this.#random;
     const type = random.pick(this.#types());
-    if (type.startsWith('id:') && random.chance(0.2)) return random.chance(0.5) ? [type, 'string'] : ['string', type];
+    if (type.startsWith('id:') && random.chance(0.2)) {
+      const other = this.#isNumber(type) ? 'int' : 'string';
+      return random.chance(0.5) ? [type, other] : [other, type];
+    }
     if ((type === 'int' || type === 'float') && random.chance(0.5)) return [type, type === 'int' ? 'float' : 'int'];
     return [type, type];
   }
@@ -802,11 +805,21 @@ export class PolicyMaker {
     return made;
   }
 
+  #keyOf(type: Type): KeyKind {
+    return this.#setting.catalog.collections.get(type.slice(3))!.key?.kind ?? 'uuid';
+  }
+
+  #isNumber(type: Type): boolean {
+    return type.startsWith('id:') && this.#keyOf(type) === 'int';
+  }
+
   #newLiteral(type: Type): List['items'][number] {
     const random = this.#random;
     if (type.startsWith('id:')) {
       const id = random.pick(this.#ids.get(type.slice(3))!);
-      return textOf(random.chance(0.3) ? id.toUpperCase() : id);
+      if (this.#isNumber(type))
+        return { kind: 'number', source: random.chance(0.3) ? this.#numeral() : `${id}`, span: SPAN };
+      return textOf(random.chance(0.3) && this.#keyOf(type) === 'uuid' ? id.toUpperCase() : id);
     }
     switch (type as ScalarType) {
       case 'string':

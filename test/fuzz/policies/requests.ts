@@ -87,7 +87,7 @@ function queryText(key: string, { ids, random }: { ids: readonly string[]; rando
   const theme = Object.hasOwn(THEMES, key) ? THEMES[key] : undefined;
   if (theme && random.chance(0.7)) return random.pick(theme);
   if (random.chance(key === KEY_OF.id ? 0.25 : 0.75)) return random.pick(QUERY_TEXTS);
-  const id = random.pick(ids);
+  const id = String(random.pick(ids));
   const spellings = [id, id, id.toUpperCase(), `{${id}}`, id.replaceAll('-', ''), ` ${id}`, `urn:uuid:${id}`];
   return random.pick(spellings);
 }
@@ -127,7 +127,7 @@ function randomBody(
   for (const { name, kind } of relations.values()) {
     if (kind !== 'belongs_to' || random.chance(0.2)) continue;
     const id = random.pick(ids);
-    body[name] = random.chance(0.7) ? id : random.chance(0.5) ? id.toUpperCase() : random.pick(WRONG);
+    body[name] = random.chance(0.7) ? id : random.chance(0.5) ? String(id).toUpperCase() : random.pick(WRONG);
   }
   return body;
 }

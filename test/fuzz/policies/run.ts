@@ -128,7 +128,7 @@ async function writtenRows(
   if (action !== 'create' && action !== 'update') return;
   const collection = world.catalog.collections.get(name)!;
   const rows = (action === 'create' ? world.created : world.updated).get(name)!;
-  await createWrittenTable(database, { name: writtenTable(name, action), collection, rows });
+  await createWrittenTable(database, { catalog: world.catalog, name: writtenTable(name, action), collection, rows });
 }
 
 interface SessionParts {

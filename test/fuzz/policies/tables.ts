@@ -29,6 +29,7 @@ interface Column {
   readonly type: string;
   readonly declared: string;
   readonly key: string;
+  readonly isReference?: true;
   /** True for the folded copy of a search field. */
   readonly isFolded?: true;
 }
@@ -38,8 +39,25 @@ function cellOf(row: Row, { key, isFolded }: Pick<Column, 'key' | 'isFolded'>): 
   return isFolded && typeof value === 'string' ? folded(value) : value;
 }
 
-function columnsOf({ fields, relations }: CatalogCollection, collate: string): readonly Column[] {
-  const columns: Column[] = [{ column: 'id', type: 'uuid', declared: 'uuid PRIMARY KEY', key: 'id' }];
+const KEY_TYPES = { uuid: 'uuid', int: 'int8', string: 'text' } as const;
+
+function keyOf({ collections }: Catalog, name: string) {
+  const { kind, column } = collections.get(name)!.key ?? { kind: 'uuid', column: 'id' };
+  return { column, type: KEY_TYPES[kind] };
+}
+
+interface Declaring {
+  readonly catalog: Catalog;
+  readonly collate: string;
+}
+
+function columnsOf(
+  { name: own, fields, relations }: CatalogCollection,
+  { catalog, collate }: Declaring,
+): readonly Column[] {
+  const id = keyOf(catalog, own);
+  const declaredAs = (type: string): string => `${type}${type === 'text' ? collate : ''}`;
+  const columns: Column[] = [{ ...id, declared: `${declaredAs(id.type)} PRIMARY KEY`, key: 'id' }];
   for (const { name, column, type, required, search } of fields.values()) {
     const sqlType = COLUMN_TYPES[type];
     const declared = `${sqlType}${type === 'string' ? collate : ''}${required ? ' NOT NULL' : ''}`;
@@ -55,8 +73,9 @@ function columnsOf({ fields, relations }: CatalogCollection, collate: string): r
   }
   for (const relation of relations.values()) {
     if (relation.kind !== 'belongs_to') continue;
-    const declared = `uuid${relation.required ? ' NOT NULL' : ''}`;
-    columns.push({ column: relation.column, type: 'uuid', declared, key: relation.name });
+    const { type } = keyOf(catalog, relation.collection);
+    const declared = `${declaredAs(type)}${relation.required ? ' NOT NULL' : ''}`;
+    columns.push({ column: relation.column, type, declared, key: relation.name, isReference: true });
   }
   return columns;
 }
@@ -68,7 +87,7 @@ export async function createTables(
 ): Promise<void> {
   const collate = collation === 'declared' ? ' COLLATE "C"' : '';
   for (const [name, collection] of catalog.collections) {
-    const columns = columnsOf(collection, collate);
+    const columns = columnsOf(collection, { catalog, collate });
     const rows = data.rows.get(name) ?? [];
     const declared = columns.map(({ column, declared }) => `${quoted(column)} ${declared}`);
     const bits = `bit(${Math.max(1, rows.length)})`;
@@ -80,20 +99,21 @@ export async function createTables(
     });
     if (rows.length > 0)
       await database.query(`INSERT INTO ${quoted(collection.table)} VALUES ${tuples.join(', ')}`, values);
-    const keys = columns.filter(({ type }) => type === 'uuid').slice(1);
+    const keys = columns.filter(({ isReference }) => isReference);
     for (const { column } of new Set([...columns.slice(1, 3), ...keys])) {
       await database.query(`CREATE INDEX ON ${quoted(collection.table)} (${quoted(column)})`);
     }
     for (const relation of collection.relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const { linkTable, sourceColumn, targetColumn } = relation;
+      const [source, target] = [keyOf(catalog, name).type, keyOf(catalog, relation.collection).type];
       await database.query(
-        `CREATE TABLE ${quoted(linkTable)} (${quoted(sourceColumn)} uuid NOT NULL, ${quoted(targetColumn)} uuid NOT NULL)`,
+        `CREATE TABLE ${quoted(linkTable)} (${quoted(sourceColumn)} ${source} NOT NULL, ${quoted(targetColumn)} ${target} NOT NULL)`,
       );
       const pairs = data.links.get(linkTable) ?? [];
       const sources = pairs.map(([source]) => source);
       const targets = pairs.map(([, target]) => target);
-      await database.query(`INSERT INTO ${quoted(linkTable)} SELECT * FROM unnest($1::uuid[], $2::uuid[])`, [
+      await database.query(`INSERT INTO ${quoted(linkTable)} SELECT * FROM unnest($1::${source}[], $2::${target}[])`, [
         sources,
         targets,
       ]);
@@ -104,14 +124,18 @@ export async function createTables(
 }
 
 interface WrittenTable {
+  readonly catalog: Catalog;
   readonly name: string;
   readonly collection: CatalogCollection;
   readonly rows: readonly Row[];
 }
 
 /** Rows that writes would make, which no path reaches: a statement names them beside the stored ones. */
-export async function createWrittenTable(database: Database, { name, collection, rows }: WrittenTable): Promise<void> {
-  const columns = [...columnsOf(collection, ''), ...heldColumnsOf(collection)];
+export async function createWrittenTable(
+  database: Database,
+  { catalog, name, collection, rows }: WrittenTable,
+): Promise<void> {
+  const columns = [...columnsOf(collection, { catalog, collate: '' }), ...heldColumnsOf(collection, catalog)];
   const declared = columns.map(({ column, type }) => `${quoted(column)} ${type}`);
   await database.query(`CREATE TABLE ${quoted(name)} (${declared.join(', ')}, _bit bit(${rows.length}))`);
   const values: unknown[] = [];
@@ -120,13 +144,15 @@ export async function createWrittenTable(database: Database, { name, collection,
     return `(${[...cells, `B'${bitsOf(rows.length, i)}'`].join(', ')})`;
   });
   await database.query(`INSERT INTO ${quoted(name)} VALUES ${tuples.join(', ')}`, values);
-  await database.query(`CREATE INDEX ON ${quoted(name)} (id)`);
+  await database.query(`CREATE INDEX ON ${quoted(name)} (${quoted(columns[0]!.column)})`);
 }
 
-function heldColumnsOf({ relations }: CatalogCollection): readonly Omit<Column, 'declared'>[] {
+function heldColumnsOf({ relations }: CatalogCollection, catalog: Catalog): readonly Omit<Column, 'declared'>[] {
   return [...relations.values()].flatMap((relation) => {
-    if (relation.kind === 'has_one') return [{ column: heldColumn(relation), type: 'uuid', key: relation.name }];
-    if (relation.kind === 'many_to_many') return [{ column: heldColumn(relation), type: 'uuid[]', key: relation.name }];
+    const { type } = keyOf(catalog, relation.collection);
+    if (relation.kind === 'has_one') return [{ column: heldColumn(relation), type, key: relation.name }];
+    if (relation.kind === 'many_to_many')
+      return [{ column: heldColumn(relation), type: `${type}[]`, key: relation.name }];
     return [];
   });
 }

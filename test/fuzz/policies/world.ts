@@ -5,12 +5,13 @@ import type {
   CatalogCollection,
   CatalogField,
   CatalogRelation,
+  KeyKind,
   Row,
   ScalarType,
 } from '../../../src/policy/types.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import type { Random } from '../random.ts';
-import { scalarOf, TEXTS } from './values.ts';
+import { INTS, scalarOf, TEXTS } from './values.ts';
 
 export interface World {
   readonly catalog: Catalog;
@@ -97,11 +98,25 @@ export function randomWorld(random: Random, most = FEW_ROWS): World {
     roles: new Map(ROLES.map((role) => [role, {}])),
     timezone: random.pick(ZONES),
   };
-  const ids = new Map(names.map((name) => [name, Array.from({ length: counts.get(name)! }, () => random.uuid())]));
-  ids.get(random.pick(names))![0] = '00000000-0000-4000-8000-000000000000';
-  ids.get(random.pick(names))!.splice(-1, 1, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  const ids = new Map(names.map((name) => [name, randomIds(collections.get(name)!, counts.get(name)!, random)]));
+  ids.get('users')![0] = '00000000-0000-4000-8000-000000000000';
+  ids.get('users')!.splice(-1, 1, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   const data = randomData({ catalog, ids }, random);
   return { catalog, data, ...randomWrites({ catalog, data, ids }, random) };
+}
+
+/** Numbers and strings that fields have too. */
+function randomIds({ key }: CatalogCollection, count: number, random: Random): Id[] {
+  const ids = new Set<Id>();
+  while (ids.size < count) ids.add(randomId(key?.kind ?? 'uuid', random));
+  return [...ids];
+}
+
+function randomId(kind: KeyKind, random: Random): Id {
+  if (kind === 'uuid') return random.uuid();
+  if (kind === 'int') return (random.chance(0.3) ? random.pick(INTS) : random.below(2 ** 40)) as unknown as Id;
+  const text = random.pick(TEXTS);
+  return random.chance(0.3) && text !== '' ? text : `${text}${random.below(2 ** 20)}`;
 }
 
 /** Sometimes one of few rows has all rows of another as its elements, unless there are so many that nested quantifiers never end. */
@@ -122,10 +137,14 @@ function randomWrites({ catalog, data, ids }: Stored, random: Random): Pick<Worl
   const related = relatedOf(catalog, data);
   const updated = new Map<string, readonly Row[]>();
   const created = new Map<string, readonly Row[]>();
-  for (const [name, { relations }] of catalog.collections) {
+  for (const [name, { key, relations }] of catalog.collections) {
     const stored = data.rows.get(name)!;
     const make = (row: Row, i: number, isNew: boolean): Row => {
-      const values = { ...row, ...someOf(other.rows.get(name)![i]!, random), id: isNew ? random.uuid() : row.id };
+      const values = {
+        ...row,
+        ...someOf(other.rows.get(name)![i]!, random),
+        id: isNew ? randomId(key?.kind ?? 'uuid', random) : row.id,
+      };
       const held = [...relations.values()].flatMap((relation): [string, unknown][] => {
         if (relation.kind !== 'has_one' && relation.kind !== 'many_to_many') return [];
         const before = related.many(name, relation.name, row.id as Id).map(({ id }) => id as Id);
@@ -190,7 +209,9 @@ function randomCollection(name: string, random: Random): Mutable {
   }
   add('created_at', 'datetime', true);
   add('updated_at', 'datetime', true);
-  return { name, table: random.chance(0.2) ? `t_${name}` : name, fields, relations: new Map() };
+  const kind = name === 'users' ? 'uuid' : random.pick<KeyKind>(['uuid', 'int', 'string']);
+  const key = { kind, column: random.chance(0.3) && kind !== 'uuid' ? 'no' : 'id' };
+  return { name, table: random.chance(0.2) ? `t_${name}` : name, key, fields, relations: new Map() };
 }
 
 interface Adding {
@@ -286,7 +307,8 @@ function randomData(
 }
 
 function fieldValue(type: ScalarType, { random, anyId }: { random: Random; anyId: () => Id }): unknown {
-  if (type !== 'string' || random.chance(0.85)) return scalarOf(type, random);
-  const id = anyId();
+  const id = random.chance(0.15) ? anyId() : undefined;
+  if (type === 'int' && typeof id === 'number') return id;
+  if (type !== 'string' || typeof id !== 'string') return scalarOf(type, random);
   return random.chance(0.7) ? id : random.chance(0.5) ? id.toUpperCase() : `${random.pick(TEXTS)}${random.pick(TEXTS)}`;
 }

@@ -49,10 +49,11 @@ function tables(rows: number): ReadonlyMap<string, TableStatistics> {
 }
 
 /** A row that a filter looks up by its id. */
-const TARGET = { table: 'parents', column: 'id', within: [] };
+const TARGET = { table: 'parents', column: 'id', isId: true, within: [] } as const;
 
 const one = (name: string, value: string, others = 0): Branch => ({
   column: name,
+  isId: false,
   isOneRange: true,
   range: raw('TRUE'),
   keys: undefined,
@@ -65,6 +66,7 @@ const one = (name: string, value: string, others = 0): Branch => ({
 });
 const byKeys = (column: string, count: Branch['count']): Branch => ({
   column,
+  isId: column === 'id',
   isOneRange: false,
   range: undefined,
   where: raw('TRUE'),
@@ -181,6 +183,7 @@ const QUESTION = {
   filters: [],
   indexed: new Set(['id', 'owner_id', 'team_id', 'status', 'stage', 'slug']),
   most: 21,
+  collection: {},
   isById: true,
   lookUps: [],
   isOpen: false,
@@ -213,7 +216,7 @@ describe('the way to a page', () => {
   ])('looks up related rows: %s', (_, status, expected) => {
     const known = tables(100_000);
     const branch = ofParents(status);
-    const lookUps = [{ table: 'parents', column: 'id', within: [] }];
+    const lookUps = [{ table: 'parents', column: 'id', isId: true, within: [] } as const];
     const way = shortestWay({ ...QUESTION, branches: [branch], lookUps }, (table) => known.get(table));
     expect(way).toEqual({ ...expected, ...(expected.kind === 'branches' && { branches: [branch] }) });
     const unknown = shortestWay({ ...QUESTION, branches: [branch], lookUps }, () => undefined);
@@ -383,11 +386,11 @@ describe('the way to a page', () => {
   it('a walk is shorter where each related row looks up others, and none where these are many', () => {
     const known = tables(100_000);
     const walkBy = (within: PageQuestion['lookUps']) => {
-      const lookUps = [{ table: 'parents', column: 'id', within }];
+      const lookUps = [{ table: 'parents', column: 'id', isId: true, within } as const];
       const way = shortestWay({ ...QUESTION, branches: undefined, lookUps }, (table) => known.get(table));
       return way?.kind === 'gathered' ? way.walk : undefined;
     };
-    const one = { table: 'parents', column: 'id', within: [] };
+    const one = { table: 'parents', column: 'id', isId: true, within: [] } as const;
     expect([[], [one], [one, one]].map(walkBy)).toEqual([1_600, 800, 800]);
     expect(walkBy([{ table: 'documents', column: 'status', within: [] }])).toBeUndefined();
   });
@@ -459,7 +462,7 @@ describe('the way to a page', () => {
           kind: 'rows',
           table: 'parents',
           links: { table: 'documents__tags', column: 'member_id' },
-          share: { kind: 'values', column: 'id', values: [value] },
+          share: { kind: 'values', column: 'id', isId: true, values: [value] },
           areIds: false,
         },
         (table) => known.get(table),
@@ -625,13 +628,13 @@ describe.each(KINDS)('the pages of a list (%s)', (kind) => {
   it('takes the first ids of each branch, a range for each key', async () => {
     await page(ann, true);
     const lines = [
-      'SELECT t.id FROM "notes" AS "t" WHERE "t"."owner_id" BETWEEN $1::uuid AND $2::uuid',
-      'ORDER BY t."owner_id", t.id LIMIT 11::int8) UNION ALL (',
+      'SELECT "t"."id" AS id FROM "notes" AS "t" WHERE "t"."owner_id" BETWEEN $1::uuid AND $2::uuid',
+      'ORDER BY t."owner_id", "t"."id" LIMIT 11::int8) UNION ALL (',
       'SELECT b.id FROM (SELECT key FROM',
       '(SELECT "t_1"."team_id" FROM "memberships" AS "t_1" WHERE "t_1"."user_id" = $3::uuid) AS k (key) GROUP BY key) AS k',
       'CROSS JOIN LATERAL (',
-      'SELECT t.id FROM "notes" AS "t" WHERE t."team_id" BETWEEN k.key AND k.key',
-      'ORDER BY t."team_id", t.id LIMIT 11::int8) AS b)))',
+      'SELECT "t"."id" AS id FROM "notes" AS "t" WHERE t."team_id" BETWEEN k.key AND k.key',
+      'ORDER BY t."team_id", "t"."id" LIMIT 11::int8) AS b)))',
       'ORDER BY "t"."id" LIMIT $4::int8 OFFSET $5::int8',
     ];
     const [text] = sent.map((each) => each.replaceAll(/\s+/g, ' '));

@@ -96,7 +96,7 @@ type Request = typeof request extends fc.Arbitrary<infer R> ? R : never;
 function askedOf({ kind, change: { collection, data }, auth, id, label, now, counts: stored }: Request) {
   const query: Readonly<Record<string, string>> = label === undefined ? {} : { label };
   const access = new Caller({ schema } as World, auth).ask(collection, { data, now, query });
-  const { values, references } = readInput(access, { mode: kind, data });
+  const { values, references } = readInput(schema, access, { mode: kind, data });
   const members = Object.keys(data).flatMap((name) => access.member(collection, name, kind) ?? []);
   const permits = [access.permit(collection, kind), ...members];
   const counts = kind === 'update' ? stored : [];

@@ -187,7 +187,7 @@ describeOnBoth(
         await service.app.kept.keep(
           tx,
           { principal: ann.id, kind: 'user' as const, path: '/api/batch', key: 'of ten', bodyHash: 'h' },
-          { answer, outline: { ...answer, body: '' }, records: [{ collection: 'lines', id }] },
+          { schema: service.app.schema, answer, outline: { ...answer, body: '' }, records: [{ collection: 'lines', id }] },
         );
       });
       await writing.isWaitedForBy(0);
@@ -217,7 +217,7 @@ describeOnBoth(
             key: key['Idempotency-Key'],
             bodyHash: 'h',
           };
-          await service.app.kept.keep(tx, held, { answer, outline: answer, records: [] });
+          await service.app.kept.keep(tx, held, { schema: service.app.schema, answer, outline: answer, records: [] });
           await tx.run(sql`DELETE FROM bylaw_kept_answers WHERE key = ${text(held.key)}`);
         });
         await holding.isWaitedForBy(0);

@@ -1,0 +1,30 @@
+/** `id` of the file → the key of a collection: the type of its ids, their column and their maker. */
+import type { KeyKind } from '../../policy/types.ts';
+import type { Path, Report } from '../file/issue.ts';
+import type { CollectionShape, SchemaFile } from '../file/shape.ts';
+import type { Collection, Key, KeyMaker } from './model.ts';
+
+const USUAL_MAKERS: Readonly<Record<KeyKind, KeyMaker>> = { uuid: 'service', int: 'database', string: 'caller' };
+
+interface KeyedCollection extends Pick<Collection, 'name' | 'kind'> {
+  readonly shape: CollectionShape;
+  readonly path: Path;
+}
+
+export function readKey({ name, kind, shape, path }: KeyedCollection, file: SchemaFile, report: Report): Key {
+  const { type = 'uuid', column = 'id', made_by: made } = shape.id ?? {};
+  const madeBy = made ?? USUAL_MAKERS[type];
+  const own = [...path, 'id'];
+  const invalid = (message: string, at: Path): void => report({ code: 'invalid_key', message, path: at });
+  if (shape.id !== undefined && kind !== 'plain')
+    invalid(`the service makes the ids of \`${name}\`, which are UUIDs; remove \`id\``, own);
+  if (madeBy === 'service' && type !== 'uuid')
+    invalid(`the service makes UUIDs alone; expected \`made_by: database\` or \`caller\` of ${type}`, [
+      ...own,
+      'made_by',
+    ]);
+  const isDivided = Object.values(file.collections ?? {}).some((each) => each?.distribute !== undefined);
+  if (isDivided && (type !== 'uuid' || madeBy !== 'service'))
+    invalid('a schema with `distribute` has ids that are UUIDs made by the service; remove `id`', own);
+  return { kind: type, column, madeBy };
+}

@@ -1,0 +1,147 @@
+/** Ids that callers give: strings that addresses and SQL trip over, and numbers; read, referenced, filtered, sorted and batched. */
+import { beforeAll, expect, test } from 'vitest';
+import { describeOnBoth, type User } from '../../support/service.ts';
+
+/** In the order of their code points. */
+const CODES = ['%2F', '...', '?x=1&y', 'A B', "O'Neil", 'a/b', 'a~b', 'null', 'é', '\u{1F600}'];
+
+const SCHEMA = `
+roles: [member]
+register: { roles: [member] }
+collections:
+  shops:
+    id: { type: string, column: code, made_by: caller }
+    fields: { name: string, twin: string }
+    relations:
+      orders: { kind: has_many, collection: orders, via: shop }
+      partners: { kind: many_to_many, collection: shops }
+    access: { view: '@record.id != "secret"', create: '@record.id != "denied"', update: true, delete: '@record.id != @record.twin' }
+  orders:
+    id: { type: int, column: order_no, made_by: caller }
+    fields: { number: int }
+    relations: { shop: { kind: belongs_to, collection: shops, on_delete: cascade }, before: { kind: belongs_to, collection: orders } }
+    access: { view: '@record.id = @record.number or @record.number is null', create: true, update: true, delete: true }
+`;
+
+describeOnBoth(
+  'ids of callers',
+  (service) => {
+    let ann: User;
+    const at = (path: string, id: string | number): string => `/api/${path}/${encodeURIComponent(id)}`;
+    const idsOf = ({ body, text }: { body: { data?: { id: unknown }[] }; text: string }) =>
+      body.data?.map(({ id }) => id) ?? text;
+
+    beforeAll(async () => {
+      ann = await service.user();
+      for (const id of CODES.toReversed()) {
+        const { status, headers, body, text } = await ann.client.post('/api/shops', { data: { id, name: id } });
+        expect([status, body.data?.id, headers.get('location')], text).toEqual([201, id, at('shops', id)]);
+      }
+    });
+
+    test('a string is an id in addresses, lists, filters, policies and bodies', async () => {
+      for (const id of CODES) {
+        const path = at('shops', id);
+        expect((await ann.client.get(path)).body?.data?.name, path).toBe(id);
+        expect((await ann.client.patch(path, { data: { twin: 'x' } })).body.data.id).toBe(id);
+        expect(idsOf(await ann.client.get(`/api/shops?id=${encodeURIComponent(id)}`))).toEqual([id]);
+        expect(idsOf(await ann.client.post('/api/shops/query', { filter: 'id = $x', params: { x: id } }))).toEqual([
+          id,
+        ]);
+        expect(
+          idsOf(await ann.client.post('/api/shops/query', { filter: `name = id and id in [${JSON.stringify(id)}]` })),
+        ).toEqual([id]);
+      }
+      expect(idsOf(await ann.client.get('/api/shops'))).toEqual(CODES);
+      const back: unknown[] = [];
+      for (let cursor: string | undefined, more = true; more; ) {
+        const { body } = await ann.client.post('/api/shops/query', {
+          sort: ['-id'],
+          limit: 3,
+          ...(cursor && { cursor }),
+        });
+        back.push(...body.data.map(({ id }: { id: unknown }) => id));
+        cursor = body.page.next_cursor ?? undefined;
+        more = cursor !== undefined;
+      }
+      expect(back).toEqual(CODES.toReversed());
+    });
+
+    test('an id is given once, has its type and never changes', async () => {
+      const errorOf = async (path: string, data: object) => {
+        const { status, body } = await ann.client.post(path, { data });
+        return [status, body.errors?.[0]?.pointer, body.errors?.[0]?.code];
+      };
+      expect(await errorOf('/api/shops', { id: 'a/b' })).toEqual([409, '/data/id', 'unique_violation']);
+      expect(await errorOf('/api/shops', {})).toEqual([422, '/data/id', 'required']);
+      for (const id of [null, '', '.', '..', 5, 'a\0', ['x']])
+        expect((await errorOf('/api/shops', { id })).slice(0, 2), JSON.stringify(id)).toEqual([422, '/data/id']);
+      for (const id of [1.5, '1', 2 ** 53, true])
+        expect(await errorOf('/api/orders', { id }), JSON.stringify(id)).toEqual([422, '/data/id', 'wrong_type']);
+      expect((await ann.client.post('/api/shops', { data: { id: 'denied' } })).status).toBe(403);
+      expect((await ann.client.patch(at('shops', 'a/b'), { data: { id: 'c' } })).body.errors[0].code).toBe('read_only');
+      expect((await ann.client.post('/api/shops', { data: { id: 'secret' } })).body).toEqual({
+        data: { id: 'secret' },
+      });
+      expect((await ann.client.get(at('shops', 'secret'))).status).toBe(404);
+      await ann.client.delete(at('shops', 'secret'));
+    });
+
+    test('a number is an id, and text that is not one identifies nothing', async () => {
+      for (const id of [7, -3, 0, 9007199254740991]) {
+        const { status, body, text } = await ann.client.post('/api/orders', { data: { id, number: id, shop: 'a/b' } });
+        expect([status, body.data?.id, body.data?.shop], text).toEqual([201, id, 'a/b']);
+      }
+      await ann.client.post('/api/orders', { data: { id: 8, number: 9 } });
+      expect(idsOf(await ann.client.get('/api/orders'))).toEqual([-3, 0, 7, 9007199254740991]);
+      for (const text of ['8', '07', '7.0', '1e3', 'x', '9007199254740993', '7~1'])
+        expect((await ann.client.get(at('orders', text))).status, text).toBe(404);
+      expect((await ann.client.get('/api/orders?shop=a%2Fb&before_id=x')).body.errors[0].code).toBe(
+        'filter_invalid_value',
+      );
+      expect(idsOf(await ann.client.post('/api/orders/query', { filter: 'id > 3' }))).toContain('type_unordered');
+      expect(
+        idsOf(await ann.client.post('/api/orders/query', { filter: 'id in [7, 7.5, -3] and number = id' })),
+      ).toEqual([-3, 7]);
+      const { body } = await ann.client.get(`${at('shops', 'a/b')}?expand=orders`);
+      expect(body.data.expand.orders.map(({ id }: { id: unknown }) => id)).toEqual([-3, 0, 7, 9007199254740991]);
+      expect(idsOf(await ann.client.get('/api/shops?orders_any=7'))).toEqual(['a/b']);
+    });
+
+    test('a batch refers to ids that its creates give, each of its collection', async () => {
+      const batch = (...operations: object[]) => ann.client.post('/api/batch', { operations });
+      const create = (collection: string, as: string, data: object) => ({ op: 'create', collection, as, data });
+      const made = await batch(
+        create('shops', 's', { id: 'new', partners: { set: ['a/b', 'A B'] } }),
+        create('orders', 'o', { id: 100, shop: { $ref: 's' } }),
+        create('orders', 'p', { id: 101, before: { $ref: 'o' } }),
+        { op: 'update', collection: 'orders', id: { $ref: 'o' }, data: { number: 100 } },
+        { op: 'delete', collection: 'orders', id: 101 },
+      );
+      expect(
+        made.body.data?.map(({ status }: { status: number }) => status),
+        made.text,
+      ).toEqual([201, 201, 201, 200, 204]);
+      const mixed = await batch(
+        create('shops', 's', { id: 'other' }),
+        create('orders', 'o', { id: 102, before: { $ref: 's' } }),
+      );
+      expect([mixed.status, mixed.body.errors[0].code]).toEqual([422, 'unknown_ref']);
+      expect((await batch({ op: 'delete', collection: 'orders', id: '100' })).status).toBe(422);
+    });
+
+    test('an answer that is kept under a key goes with its record', async () => {
+      const key = { 'Idempotency-Key': 'k' };
+      const ask = () => ann.client.post('/api/orders', { data: { id: 500, shop: 'null' } }, key);
+      const first = await ask();
+      expect(first.status).toBe(201);
+      expect((await ask()).body).toEqual(first.body);
+      expect((await ann.client.delete(at('orders', 500))).status).toBe(204);
+      expect((await ask()).body).toEqual({ data: { id: 500 } });
+      await ann.client.post('/api/orders', { data: { id: 501, shop: 'null' } });
+      expect((await ann.client.delete(at('shops', 'null'))).status).toBe(204);
+      expect((await ann.client.get(at('orders', 501))).status).toBe(404);
+    });
+  },
+  { schema: SCHEMA },
+);
