@@ -21,6 +21,7 @@ export const command: Command = {
     json: {
       about: 'with --diff: prints the differences as JSON: [{ kind, table, column, name, key, file, database }]',
     },
+    managed: { about: 'lets bylaw own the tables that it can own as they are; default: it owns none' },
   },
   run,
 };
@@ -33,7 +34,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const db = await openDatabase({ url: atLocalServer(url.data), poolSize: 1, pipelines: 1 });
   try {
     if (file !== undefined) return await diff(db, { file, schemas, isJson: args.has('json') }, io);
-    const draft = draftSchema(await readExistingTables(db, schemas));
+    const draft = draftSchema(await readExistingTables(db, schemas), { managed: args.has('managed') });
     io.stdout.write(printDraft(draft));
     io.stderr.write(`${countDraft(draft)}\n`);
     return 0;

@@ -1,8 +1,10 @@
 /**
- * Drafts a collection for each table of an existing database that bylaw can own as it is. INVARIANT: a migration
- * to a draft drops no column, changes no type and makes no column required (migrations/diff.ts plans it).
+ * Drafts a collection for each table and view of an existing database. Without an option, the tables stay with the program
+ * that owns them (`managed: false`). INVARIANT: a migration to a draft drops no column, changes no type and makes no
+ * column required (migrations/diff.ts plans it).
  */
 import { STAMPS } from '../../policy/types.ts';
+import { BUILT_IN } from '../../schema/model/model.ts';
 import { draftField } from './draft-field.ts';
 import { draftKey } from './draft-key.ts';
 import {
@@ -13,47 +15,61 @@ import {
   referencesOf,
   withReverse,
 } from './draft-relation.ts';
-import { type Draft, type DraftTable, type LeftOut, USER_COLUMNS } from './draft-table.ts';
+import {
+  type Declaration,
+  type Draft,
+  type DraftMember,
+  type DraftTable,
+  type LeftOut,
+  USER_COLUMNS,
+} from './draft-table.ts';
 import { draftedCollections, draftedMembers, isOfCurrentSchema } from './drafted-names.ts';
 import { type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 import { ownershipObstacles } from './ownership.ts';
 import { tableNotes } from './table-notes.ts';
 import { whyLeftOut } from './why-left-out.ts';
 
-export function draftSchema(tables: readonly ExistingTable[]): Draft {
+export interface DraftOptions {
+  /** bylaw shall own the tables that it can own as they are. */
+  readonly managed?: boolean;
+}
+
+export function draftSchema(tables: readonly ExistingTable[], { managed = false }: DraftOptions = {}): Draft {
   const candidates: ExistingTable[] = [];
   const leftOut: LeftOut[] = [];
   for (const table of tables.filter((each) => !isOfService(each))) {
     const reason = whyLeftOut(table);
     if (reason === undefined) candidates.push(table);
-    else leftOut.push(leftOutTable(table, reason));
+    else leftOut.push({ kind: table.kind === 'view' ? 'view' : 'table', name: table.table, reason });
   }
-  const all = draftTables(candidates);
-  const owned = ownable(all);
-  const drafted = draftTables(candidates.filter(({ table }) => owned.has(table)));
-  const unfit = all.filter(({ existing }) => !owned.has(existing.table));
-  return { drafted: drafted.map(asOwned), leftOut: [...unfit.map(unfitTable), ...leftOut] };
-}
-
-const leftOutTable = ({ kind, table }: ExistingTable, reason: string): LeftOut => ({
-  kind: kind === 'view' ? 'view' : 'table',
-  name: table,
-  reason,
-});
-
-/** bylaw cannot own the table as it is. */
-function unfitTable({ existing, obstacles, leftOut, fields, relations }: DraftTable): LeftOut {
-  const ofMembers = [...fields, ...relations].flatMap((member) =>
-    member.obstacles.map((obstacle) => `\`${member.column}\`: ${obstacle}`),
-  );
-  const parts = leftOut.map(({ kind, name, reason }) => `${kind} ${name}: ${reason}`);
-  const all = [...obstacles, ...ofMembers, ...parts];
-  return leftOutTable(existing, all.length === 0 ? 'it references a table that is left out' : all.join('; '));
+  for (;;) {
+    const all = draftTables(candidates);
+    const owned = managed ? ownable(all) : new Set<string>();
+    const unusable = all.filter(({ name, existing: { table } }) => BUILT_IN.includes(name) && !owned.has(table));
+    if (unusable.length === 0) return finished({ all, owned, leftOut, managed });
+    for (const draft of unusable) {
+      candidates.splice(candidates.indexOf(draft.existing), 1);
+      leftOut.push(clashOf(draft, managed));
+    }
+  }
 }
 
 /** The tables that the service makes for itself. */
 export const isOfService = (table: ExistingTable): boolean =>
   isOfCurrentSchema(table) && /^(?:bylaw_|_auth_|_files_)/.test(table.name);
+
+/** The table has the name of one that every schema has. */
+function clashOf(
+  { existing: { table }, obstacles, fields, relations, leftOut }: DraftTable,
+  managed: boolean,
+): LeftOut {
+  const ofMembers = [...fields, ...relations].flatMap((member) => member.obstacles);
+  const all = [...obstacles, ...ofMembers, ...leftOut.map(({ name, reason }) => `${name}: ${reason}`)];
+  const remedy = managed
+    ? all.join('; ')
+    : 'give the service a schema of its own, or adopt the table with `--managed` if it fits';
+  return { kind: 'table', name: table, reason: `the service has a table of that name in its schema: ${remedy}` };
+}
 
 /** All drafts, of the service's own tables too, without a decision about their owner. */
 export const undecidedDrafts = (tables: readonly ExistingTable[]): readonly DraftTable[] =>
@@ -89,7 +105,7 @@ function draftTable(table: ExistingTable, references: References, names: DraftNa
   return {
     name,
     existing: table,
-    declared: table.table === name ? {} : { table: table.table },
+    declared: declaredOf(table, name),
     fields: all.filter((field) => 'declared' in field),
     relations: columns.flatMap((column) => {
       const key = taken.get(column.name);
@@ -101,6 +117,18 @@ function draftTable(table: ExistingTable, references: References, names: DraftNa
   };
 }
 
+/** The keys of a collection that bylaw does not own. */
+function declaredOf(table: ExistingTable, name: string): Declaration {
+  const id = draftKey(table)?.declared;
+  const stamps = stampsOf(table).map((column) => [column, column] as const);
+  return {
+    ...(table.table !== name && { table: table.table }),
+    managed: false,
+    ...(id !== undefined && { id }),
+    ...(stamps.length < STAMPS.length && { timestamps: stamps.length === 0 ? 'none' : Object.fromEntries(stamps) }),
+  };
+}
+
 /** The columns that have no member: those of the key, of the times, and of accounts. */
 function builtInColumns(table: ExistingTable): readonly string[] {
   const { columns = [] } = draftKey(table) ?? {};
@@ -108,11 +136,9 @@ function builtInColumns(table: ExistingTable): readonly string[] {
   return [...(columns.length === 1 ? columns : []), ...stampsOf(table), ...ofUsers];
 }
 
-/** The columns that hold the times of a record; the service relies on their never being null. */
+/** The columns that hold the times of a record. */
 const stampsOf = ({ columns }: ExistingTable): readonly string[] =>
-  STAMPS.filter((stamp) =>
-    columns.some(({ name, type, required }) => name === stamp && type === 'timestamp with time zone' && required),
-  );
+  STAMPS.filter((stamp) => columns.some(({ name, type }) => name === stamp && type === 'timestamp with time zone'));
 
 function referencingKeys(draft: DraftTable, { taken }: References, { members }: DraftNames): readonly ReferencingKey[] {
   const { existing } = draft;
@@ -140,14 +166,32 @@ const isOwnable = ({ obstacles, leftOut, fields, relations }: DraftTable): boole
   leftOut.length === 0 &&
   [obstacles, ...[...fields, ...relations].map((member) => member.obstacles)].every(({ length }) => length === 0);
 
+interface Finished extends Required<DraftOptions> {
+  readonly all: readonly DraftTable[];
+  readonly owned: ReadonlySet<string>;
+  readonly leftOut: readonly LeftOut[];
+}
+
+function finished({ all, owned, leftOut, managed }: Finished): Draft {
+  const drafted = all.map((draft) => (owned.has(draft.existing.table) ? asOwned(draft) : draft));
+  // The remedies are of use only to those who want bylaw to own the tables.
+  return { drafted: managed ? drafted : drafted.map(withoutObstacles), leftOut };
+}
+
 /** bylaw fills in the values of its own tables itself, so a column is required if it is never null. */
-function asOwned(draft: DraftTable): DraftTable {
+function asOwned({ declared: { table }, ...draft }: DraftTable): DraftTable {
   const required = new Set(draft.existing.columns.filter((column) => column.required).map(({ name }) => name));
   return {
     ...draft,
+    declared: table === undefined ? {} : { table },
     fields: draft.fields.map(({ declared: { type, ...limits }, ...field }) => ({
       ...field,
       declared: { type, ...(required.has(field.column!) && { required: true }), ...limits },
     })),
   };
 }
+
+const withoutObstacles = (draft: DraftTable): DraftTable => {
+  const bare = (member: DraftMember): DraftMember => ({ ...member, obstacles: [] });
+  return { ...draft, obstacles: [], fields: draft.fields.map(bare), relations: draft.relations.map(bare) };
+};

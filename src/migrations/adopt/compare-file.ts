@@ -1,8 +1,10 @@
 /** Compares a schema file with an existing database: what either of them lacks, and what differs. */
+import { keyOf } from '../../policy/types.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { storedTables, VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { isOfService, undecidedDrafts } from './adopt.ts';
 import { compareMember, type StoredMember } from './compare-member.ts';
+import { keyTypeOf } from './draft-key.ts';
 import { type DraftTable, USER_COLUMNS } from './draft-table.ts';
 import { type ExistingTable, primaryKeyOf } from './existing-tables.ts';
 
@@ -73,7 +75,16 @@ function compareTable({ file, collection, table: existing, draft }: TablePair): 
   const asLacking = ({ name, column, declared }: (typeof lacking)[number]): Difference => {
     return { kind: 'file_lacks', table, column: column!, name: `${collection.name}.${name}`, database: declared };
   };
-  return [...compared, ...lacking.map(asLacking)];
+  return [...compareKey(collection, existing), ...compared, ...lacking.map(asLacking)];
+}
+
+function compareKey({ name, key }: Collection, table: ExistingTable): readonly Difference[] {
+  const { column, kind } = keyOf({ key });
+  const place = { table: table.table, column, name };
+  const existing = table.columns.find((each) => each.name === column);
+  if (existing === undefined) return [{ kind: 'database_lacks', ...place }];
+  const type = keyTypeOf(table.table, existing);
+  return type === kind ? [] : [{ kind: 'differs', ...place, key: 'id', file: kind, database: existing.type }];
 }
 
 const storedMembers = ({ fields, relations }: Collection): readonly StoredMember[] => [
@@ -82,8 +93,9 @@ const storedMembers = ({ fields, relations }: Collection): readonly StoredMember
 ];
 
 /** The columns of the key, and those that the service has for itself. */
-const ownColumns = ({ kind }: Collection, table: ExistingTable): readonly string[] => [
+const ownColumns = ({ kind, key }: Collection, table: ExistingTable): readonly string[] => [
   VERSION_COLUMN,
+  keyOf({ key }).column,
   ...primaryKeyOf(table),
   ...(kind === 'users' ? Object.keys(USER_COLUMNS) : []),
 ];

@@ -72,14 +72,14 @@ function compareReference(
 
 /** Compares the values that a write must give, and may give. */
 function compareWrites(
-  { required, unique, readOnly, ...member }: StoredMember,
+  { needed, unique, readOnly, ...member }: StoredMember,
   table: ExistingTable,
   column: ExistingColumn,
 ): readonly DifferentKey[] {
   const found: DifferentKey[] = [];
   const isFilledIn = column.default !== undefined || column.generated || member.default !== undefined;
-  if (table.kind === 'table' && required !== column.required && (required || !isFilledIn))
-    found.push({ key: 'required', file: required, database: column.required });
+  if (table.kind === 'table' && needed !== column.required && (needed || !isFilledIn))
+    found.push({ key: 'required', file: needed, database: column.required });
   if (table.kind === 'table' && unique !== isUniqueColumn(table, column.name))
     found.push({ key: 'unique', file: unique, database: !unique });
   if (column.computed && !readOnly) found.push({ key: 'read_only', file: false, database: true });

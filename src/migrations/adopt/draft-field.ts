@@ -1,5 +1,6 @@
 /** A column as a field of the draft: its type, its constraints, and what keeps bylaw from owning it. */
 import { parse } from 'yaml';
+import type { ScalarType } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { unquotedText } from '../../sql.ts';
@@ -9,12 +10,18 @@ import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './exist
 
 export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
+const SECRET = /(?:^|_)(?:passwd|password|secret|salt|api_?key|private_?key|(?:access|refresh|reset)_?token)(?:_|$)/i;
+
 /** @param member the name of the field */
 export function draftField(table: ExistingTable, column: ExistingColumn, member: string): DraftMember | LeftOut {
   const issue = columnNameIssue(column.name);
   const kind = columnTypeOf(table.table, column);
   if (issue !== undefined) return leftOutColumn(table, column, issue);
   if (kind === undefined) return leftOutColumn(table, column, `no field type holds ${column.type}`);
+  if (!isServedAsItIs(column, kind.type))
+    return leftOutColumn(table, column, `no field type takes it as it is; ${kind.obstacle}`);
+  if (SECRET.test(column.name))
+    return leftOutColumn(table, column, 'its name is that of a secret; add it with rules of its own');
   const given = column.default === undefined ? undefined : FIELD_KINDS[kind.type].adoption.defaultOf(column.default);
   return {
     name: member,
@@ -25,10 +32,18 @@ export function draftField(table: ExistingTable, column: ExistingColumn, member:
   };
 }
 
+/** bylaw reads and writes the column of another owner without a change of its type. */
+function isServedAsItIs({ type, base = type, values }: ExistingColumn, kind: ScalarType): boolean {
+  const { column, columnOf, adoption } = FIELD_KINDS[kind];
+  if (values !== undefined) return true;
+  if (columnOf !== undefined) return base.includes('(');
+  return base === column || (adoption.asItIs ?? []).includes(base.replace(/\(\d+\)$/, ''));
+}
+
 function leftOutColumn(table: ExistingTable, column: ExistingColumn, reason: string): LeftOut {
   // A create gives no value for it.
   const isNeeded = column.required && column.default === undefined && !column.generated && table.kind === 'table';
-  const consequence = isNeeded ? '; it must have a value, so no request can create a record' : '';
+  const consequence = isNeeded ? '; it must have a value, which a create can only get from a trigger' : '';
   return { kind: 'column', name: `${table.table}.${column.name}`, reason: `${reason}${consequence}` };
 }
 

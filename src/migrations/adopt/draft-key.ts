@@ -16,16 +16,21 @@ export interface DraftKey {
 const KEY_TYPES: Readonly<Record<string, keyof typeof MAKER>> = { uuid: 'uuid', int8: 'int', text: 'string' };
 const MAKER = { uuid: 'service', int: 'database', string: 'caller' } as const;
 
-/** Undefined: there is none, or it has a type of no key. A key of several columns has no declaration yet. */
+/** Undefined: there is none, or it has a type of no key. */
 export function draftKey(table: ExistingTable): DraftKey | undefined {
   const columns = keyColumns(table);
-  if (columns.length !== 1) return columns.length === 0 ? undefined : { columns };
+  if (columns.length !== 1) return undefined;
   const column = table.columns.find(({ name }) => name === columns[0])!;
-  const kind = columnTypeOf(table.table, column);
-  const type = kind && KEY_TYPES[FIELD_KINDS[kind.type].sqlType];
+  const type = keyTypeOf(table.table, column);
   if (type === undefined) return undefined;
   const declared = declaredKey(table, column, type);
   return { columns, ...(declared && { declared }), ...noteOf(table, column) };
+}
+
+/** Undefined: no key has the type of the column. */
+export function keyTypeOf(table: string, column: ExistingColumn): keyof typeof MAKER | undefined {
+  const kind = columnTypeOf(table, column);
+  return kind && KEY_TYPES[FIELD_KINDS[kind.type].sqlType];
 }
 
 function declaredKey(table: ExistingTable, column: ExistingColumn, type: keyof typeof MAKER): Declaration | undefined {

@@ -61,20 +61,16 @@ function leftOutReason(table: ExistingTable, key: ExistingConstraint, known: Dra
     return `it is the key itself: its id is that of a record of ${key.table}`;
   if (columnNameIssue(column) !== undefined) return columnNameIssue(column);
   const [foreign = ''] = key.foreignColumns ?? [];
-  const isUnique = foreign === draftKey(target)?.columns.join() || isUniqueColumn(target, foreign);
-  return isUnique ? undefined : `it references ${there}, and a belongs_to references a unique column`;
+  return foreign === draftKey(target)?.columns.join() ? undefined : `it references ${there}, and not its key`;
 }
 
 export function draftBelongsTo(
   table: ExistingTable,
   { column: { name: column, ...facts }, key }: { readonly column: ExistingColumn; readonly key: ExistingConstraint },
-  { known, collections, members }: DraftNames,
+  { collections, members }: DraftNames,
 ): DraftMember {
   const name = members.get(table.table)!.get(column)!;
-  const target = known.get(key.table!)!;
   const onDelete = ON_DELETE_OF_CATALOG[key.onDelete!];
-  const [foreign = ''] = key.foreignColumns ?? [];
-  const isToKey = foreign === draftKey(target)?.columns.join();
   const obstacles = obstaclesOf(table, { name: column, ...facts }, key);
   return {
     name,
@@ -82,7 +78,6 @@ export function draftBelongsTo(
     declared: {
       kind: 'belongs_to',
       collection: collections.get(key.table!)!,
-      ...(!isToKey && { references: members.get(key.table!)!.get(foreign)! }),
       ...(facts.required && { required: true }),
       ...(isUniqueColumn(table, column) && { unique: true }),
       ...(onDelete !== undefined && { on_delete: onDelete }),

@@ -39,7 +39,8 @@ function freeNameFor({ name, suffix, taken, issueOf }: Wanted): string {
 
 /**
  * The collection of each table. The names `users` and `files` are those of the service's own tables: a table of
- * another schema gets its schema's name before its own, as one does whose name another table has.
+ * another schema gets its schema's name before its own, as one does whose name another table has. Addresses are in
+ * lower case.
  */
 export function draftedCollections(tables: readonly ExistingTable[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
@@ -49,13 +50,15 @@ export function draftedCollections(tables: readonly ExistingTable[]): ReadonlyMa
     taken.add(name);
   };
   const isUsual = (table: ExistingTable): boolean =>
-    collectionNameIssue(table.name) === undefined && (!BUILT_IN.includes(table.name) || isOfCurrentSchema(table));
+    collectionNameIssue(table.name) === undefined &&
+    table.name === table.name.toLowerCase() &&
+    (!BUILT_IN.includes(table.name) || isOfCurrentSchema(table));
   for (const table of tables) if (isUsual(table) && !taken.has(table.name)) take(table, table.name);
   for (const table of tables) {
     if (names.has(table.table)) continue;
     const isOfOther = !isOfCurrentSchema(table) && collectionNameIssue(table.name) === undefined;
     const name = isOfOther ? `${table.schema}_${table.name}` : table.name;
-    take(table, freeNameFor({ name, suffix: 'table', taken, issueOf: collectionNameIssue }));
+    take(table, freeNameFor({ name: name.toLowerCase(), suffix: 'table', taken, issueOf: collectionNameIssue }));
   }
   return names;
 }

@@ -1,27 +1,31 @@
 /** A draft as the text of a schema file; comments name what it leaves out. */
 import { Document, isCollection } from 'yaml';
-import { BUILT_IN } from '../../schema/model/model.ts';
 import type { Draft, DraftMember, DraftTable, LeftOut } from './draft-table.ts';
 
 const HEAD = `# Drafted by \`bylaw introspect\`. No caller has access yet: an action without a rule is denied. Write rules under
-# \`access\`, then run \`bylaw check\`, and \`bylaw migrate plan\` for the changes. Adopted tables keep their columns, types and
-# rows; missing created_at, updated_at and _version are added, foreign keys get an index, deferred constraints become
-# immediate, and ON DELETE NO ACTION becomes RESTRICT.
+# \`access\`, then run \`bylaw check\`.
+`;
+const OWNED_ELSEWHERE = `# \`managed: false\`: the tables stay with the program that owns them, and no migration changes them; \`bylaw migrate plan\`
+# names what differs. The service keeps its own tables, such as \`users\`, in the current schema: see docs/adopting.md.
+`;
+const OWNED = `# A collection without \`managed: false\` becomes bylaw's own: \`bylaw migrate plan\` shows the changes. Its table keeps its
+# columns, types and rows; missing created_at, updated_at and _version are added, foreign keys get an index, deferred
+# constraints become immediate, and ON DELETE NO ACTION becomes RESTRICT.
 `;
 
 export function printDraft({ drafted, leftOut }: Draft): string {
+  const isOwned = drafted.some(({ declared }) => declared.managed !== false);
   const blocks = [
-    HEAD,
-    ...leftOut.filter(({ name }) => BUILT_IN.includes(name)).map(({ name }) => clashOf(name)),
+    [
+      HEAD,
+      ...(drafted.some(({ declared }) => declared.managed === false) ? [OWNED_ELSEWHERE] : []),
+      isOwned ? OWNED : '',
+    ].join(''),
     drafted.length === 0 ? 'collections: {}\n' : `collections:\n${drafted.map(collectionLines).join('\n')}`,
     ...(leftOut.length === 0 ? [] : [`# Left out:\n${leftOut.map(leftOutLine).join('')}`]),
   ];
   return blocks.join('\n');
 }
-
-/** Every schema has such a table, even if the draft does not name it. */
-const clashOf = (name: string): string =>
-  `# NOT USABLE YET: the service has a table \`${name}\` of its own, and the one of this database does not fit: change or rename it first.\n`;
 
 /** `12 collections; left out: 2 tables, 1 column` */
 export function countDraft({ drafted, leftOut }: Draft): string {
@@ -31,8 +35,10 @@ export function countDraft({ drafted, leftOut }: Draft): string {
     return number === 0 ? [] : [counted(number, kind)];
   });
   const secured = drafted.filter(({ existing }) => existing.rowSecurity !== undefined).length;
+  const owned = drafted.filter(({ declared }) => declared.managed !== false).length;
   return [
     counted(drafted.length, 'collection'),
+    ...(owned > 0 ? [`bylaw owns ${owned} of them`] : []),
     ...(secured > 0 ? [`${counted(secured, 'table')} with row security of the owner`] : []),
     `left out: ${counts.length === 0 ? 'nothing' : counts.join(', ')}`,
   ].join('; ');
@@ -40,13 +46,16 @@ export function countDraft({ drafted, leftOut }: Draft): string {
 
 const counted = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
-function collectionLines({ name, declared, notes, ...draft }: DraftTable): string {
+function collectionLines({ name, declared, notes, obstacles, ...draft }: DraftTable): string {
+  const isOwned = declared.managed !== false;
+  const wanted = isOwned || obstacles.length === 0 ? [] : obstacles.map((each) => `bylaw cannot own it: ${each}`);
   return [
-    ...notes.map((note) => comment(2, note)),
+    ...[...notes, ...wanted].map((note) => comment(2, note)),
     `  ${asYaml(name)}:\n`,
     ...Object.entries(declared).map(([key, value]) => `    ${key}: ${asYaml(value)}\n`),
     ...memberLines('fields', draft.fields),
     ...memberLines('relations', draft.relations),
+    ...draft.leftOut.map((each) => comment(4, `left out: ${each.kind} ${each.name}: ${each.reason}`)),
     '    # access: { list: …, read: …, create: …, update: …, delete: … }\n',
     '    access: {}\n',
   ].join('');
@@ -57,8 +66,9 @@ function memberLines(key: string, members: readonly DraftMember[]): readonly str
   return [`    ${key}:\n`, ...members.map(memberLine)];
 }
 
-function memberLine({ name, declared, notes }: DraftMember): string {
-  return `${notes.map((each) => comment(6, each)).join('')}      ${asYaml(name)}: ${asYaml(declared)}\n`;
+function memberLine({ name, declared, notes, obstacles }: DraftMember): string {
+  const reasons = [...notes, ...obstacles.map((each) => `bylaw cannot own it: ${each}`)];
+  return `${reasons.map((each) => comment(6, each)).join('')}      ${asYaml(name)}: ${asYaml(declared)}\n`;
 }
 
 /** A value on one line. */
