@@ -1,6 +1,5 @@
 /** The caller of a request. Only the auth room makes one. */
 
-import { GUEST } from '../policy/check/guests.ts';
 import type { CallerKind, Row } from '../policy/types.ts';
 import type { KeyBounds } from './api-keys/key-bounds.ts';
 
@@ -22,6 +21,3 @@ export interface Caller {
    */
   readonly auth: Row & { readonly roles: readonly string[] };
 }
-
-/** The caller that policies see of every guest. */
-export const GUEST_AUTH: Caller['auth'] = Object.freeze({ roles: Object.freeze([GUEST]) });

@@ -1,6 +1,6 @@
 /** The caller that a question is about: a user, a guest, or one who is made up. */
 import { hintOf, nearest } from '../../grammar/suggest.ts';
-import { GUEST } from '../policy/check/guests.ts';
+import { GUEST, GUEST_ROW } from '../policy/check/guests.ts';
 import { scalarOf } from '../policy/scalar-types.ts';
 import type { PolicyRequest, Row } from '../policy/types.ts';
 import { parseUuid } from '../policy/values.ts';
@@ -22,7 +22,6 @@ export type AskedCaller =
   | { readonly kind: 'row'; readonly row: Row };
 
 /** Its id, email and fields are absent, so that what compares them is unknown. */
-const GUEST_ROW: Row = { roles: [GUEST] };
 
 export function readPrincipal(given: unknown, schema: Schema, report: ReportAsked): AskedCaller | undefined {
   if (given === GUEST) return { kind: 'row', row: GUEST_ROW };

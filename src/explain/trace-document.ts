@@ -48,7 +48,7 @@ interface RuleDocument {
   readonly leaves: readonly LeafDocument[];
 }
 
-interface LeafDocument {
+export interface LeafDocument {
   readonly text: string;
   /** UTF-16 units from the start of `when`; null for roles, and for the body of a named condition. */
   readonly offset: number | null;

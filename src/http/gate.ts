@@ -70,7 +70,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFoundProblem();
     ctx.state.admission = new Admission(
-      originOf(ctx),
+      () => clientOf(ctx),
       app.schema,
       { caller, collection, action: route.door.action },
       policyRequestOf(ctx, caller),
@@ -89,7 +89,7 @@ export type Admit = (collection: Collection, action: Action) => Admission;
 export function admitOf(ctx: Context, { schema }: App): Admit {
   const caller = callerOf(ctx);
   const request = policyRequestOf(ctx, caller);
-  return (collection, action) => new Admission(originOf(ctx), schema, { caller, collection, action }, request);
+  return (collection, action) => new Admission(() => clientOf(ctx), schema, { caller, collection, action }, request);
 }
 
 /** Requires a route whose door is an action. */
@@ -207,10 +207,6 @@ const policyRequestOf = (ctx: Context, { auth, kind }: Caller): PolicyRequest =>
 
 /** Describes the sender of the request to the hooks. */
 type Origin = AccessContext['origin'];
-const originOf =
-  (ctx: Context): Origin =>
-  () =>
-    clientOf(ctx);
 
 interface AdmissionRequest {
   readonly caller: Caller;

@@ -8,7 +8,7 @@ export interface LosableValues {
   readonly column?: string;
 }
 
-/** True if there are no such values. The lock keeps other sessions from adding any until `tx` ends. */
+/** True if it loses none. The lock keeps other sessions from adding any until `tx` ends. */
 export async function losesNothing(tx: Transaction, { table, column }: LosableValues): Promise<boolean> {
   await tx.run(sql`LOCK TABLE ${tableIdent(table)} IN ACCESS EXCLUSIVE MODE`);
   const isFilled = column === undefined ? raw('true') : sql`${ident(column)} IS NOT NULL`;

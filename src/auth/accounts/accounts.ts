@@ -1,9 +1,11 @@
 /** Registers accounts, logs users in and out, and shows, refreshes and ends their sessions. */
+
 import type { Database, Transaction } from '../../database/contract.ts';
+import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { Problem } from '../../problem.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
-import { type Caller, GUEST_AUTH } from '../caller.ts';
+import type { Caller } from '../caller.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
@@ -196,7 +198,7 @@ export class Accounts {
 
   async #shownUser({ kind, principal }: SessionSecrets): Promise<User | Guest> {
     const { db, users } = this.#parts;
-    if (kind === 'guest') return { roles: GUEST_AUTH.roles };
+    if (kind === 'guest') return { roles: GUEST_ROW.roles };
     const user = await users.byId(db, principal);
     if (user === undefined) throw new Problem('invalid_token', 'the user no longer exists');
     return users.shown(db, user);

@@ -1,9 +1,11 @@
 /** Finds the caller of an API key. A key is remembered as sessions are: a change acts within a second on every node. */
+
 import { BoundedMap } from '../../bounded-map.ts';
 import { type Database, inLane } from '../../database/contract.ts';
+import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { type Caller, GUEST_AUTH } from '../caller.ts';
+import type { Caller } from '../caller.ts';
 import { invalidToken } from '../sessions/access-tokens.ts';
 import { type ApiKeyState, apiKeyStateOf } from './api-key-rows.ts';
 import { KeyBounds } from './key-bounds.ts';
@@ -100,7 +102,7 @@ export class KeyCallers {
   #callerOf(state: ApiKeyState): Caller {
     const { id, isPublishable } = state;
     const shared = { principal: id, sessionId: id, by: 'key', bounds: new KeyBounds(state) } as const;
-    if (isPublishable) return Object.freeze({ ...shared, kind: 'guest', isShared: true, auth: GUEST_AUTH });
+    if (isPublishable) return Object.freeze({ ...shared, kind: 'guest', isShared: true, auth: GUEST_ROW });
     const roles = Object.freeze(effectiveRoles(this.#parts.schema, state.roles));
     return Object.freeze({ ...shared, kind: 'key', auth: Object.freeze({ id, roles }) });
   }

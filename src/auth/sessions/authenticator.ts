@@ -3,14 +3,16 @@
  * when a node announces a change. While announcements cannot be received it is remembered for a
  * fraction of that: a lost notification never admits a caller for longer than a second.
  */
+
 import { BoundedMap } from '../../bounded-map.ts';
 import { type Database, inLane } from '../../database/contract.ts';
+import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { Problem } from '../../problem.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { KeyCallers } from '../api-keys/key-callers.ts';
 import { KEY_PREFIX } from '../api-keys/key-token.ts';
-import { type Caller, GUEST_AUTH } from '../caller.ts';
+import type { Caller } from '../caller.ts';
 import { type AccessTokens, invalidToken } from './access-tokens.ts';
 import { hashSecret, isSecret } from './secrets.ts';
 import type { SessionKey, SessionState, Sessions } from './sessions.ts';
@@ -217,7 +219,7 @@ export class Authenticator {
 
   #toKnown({ sessionId, user }: SessionState, at: number): KnownSession {
     if (user === undefined) {
-      const guest = { kind: 'guest', principal: sessionId, sessionId, auth: GUEST_AUTH } as const;
+      const guest = { kind: 'guest', principal: sessionId, sessionId, auth: GUEST_ROW } as const;
       const [bearer, cookie] = (['bearer', 'cookie'] as const).map((by) => Object.freeze({ ...guest, by }));
       return { at, userId: sessionId, bearer: bearer!, cookie: cookie! };
     }

@@ -18,12 +18,9 @@ const compressBytes = {
   gzip: (bytes: Buffer): Promise<Buffer> => promisify(gzip)(bytes, GZIP),
 } as const;
 
-/** Returns true if the client prefers the coding to none. */
-export const takes = (ctx: Context, coding: Coding): boolean => ctx.acceptsEncodings(coding, 'identity') === coding;
-
 /** The coding of a text that is sent often; undefined: the client takes none. */
 export const bestCoding = (ctx: Context): Coding | undefined =>
-  (['br', 'gzip'] as const).find((coding) => takes(ctx, coding));
+  (['br', 'gzip'] as const).find((coding) => ctx.acceptsEncodings(coding, 'identity') === coding);
 
 /** The entity tag names the coding, because the bytes differ (RFC 9110, section 8.8.3.3). */
 export function setCoding(ctx: Context, coding: Coding): void {

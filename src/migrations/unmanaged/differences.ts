@@ -152,7 +152,7 @@ class OwnersDifferences {
     const { writes, columns, hasRowSecurity } = this.#table;
     if (hasRowSecurity)
       this.notes.push({
-        text: `row security of "${table}" (\`${name}\`) hides rows from the service, whatever the policies say`,
+        text: `row security of "${table}" (\`${name}\`) hides rows from the service before any policy does`,
       });
     const denied = (['create', 'update', 'delete'] as const).filter(
       (action) => access[action].length > 0 && !writes[action],

@@ -6,6 +6,8 @@ import { type Outcomes, outcomes } from './outcomes.ts';
 
 /** The role of every guest. */
 export const GUEST = 'guest';
+/** The caller that policies see of every guest. */
+export const GUEST_ROW = Object.freeze({ roles: Object.freeze([GUEST]) });
 const GUEST_ROLES: ReadonlySet<string> = new Set([GUEST]);
 
 /** The possible results of a condition for a guest: never too few, sometimes too many. */

@@ -34,7 +34,7 @@ export function canSwap(member: StoredMember, schema: Schema, chain: readonly Co
   if (references === undefined) return FREE_VALUES.has(columnType);
   const target = schema.collections.get(references)!;
   if (chain.includes(target)) return false;
-  // A stand-in needs an id that the service can make.
+  // A placeholder needs an id that the service can make.
   if (madeBy(target) !== 'service') return false;
   // The referenced record is copied; a copy of a record that references itself references itself.
   return storedMembersOf(target, schema).every(

@@ -6,7 +6,7 @@
 import type { Cells, StatementTaker, Transaction } from '../../database/contract.ts';
 import type { Need } from '../../policy/types.ts';
 import type { Collection, Relation } from '../../schema/model/model.ts';
-import { ident, join, type Place, param, type Sql, sql } from '../../sql.ts';
+import { join, type Place, param, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Reading, type Requested, readable, type Store } from '../access-context.ts';
 import { answerOfWrite, type ShownRecord, type Written } from '../read.ts';
 import { recordKeyOf } from '../record-key.ts';

@@ -1,14 +1,15 @@
 /**
  * Sets the cookies of the authentication routes, and sends the response with tokens. Not a route.
  */
+
 import type { Context } from 'koa';
 import type { Issued } from '../../auth/auth.ts';
-import { GUEST_AUTH } from '../../auth/caller.ts';
 import { user } from '../../describe/collection-schemas.ts';
 import { type Json, object, type RouteAnswer, type Shape, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { SESSION_COOKIE } from '../../http/request.ts';
 import { isLoopback, isOtherLoopbackName } from '../../http/server/browser-security.ts';
+import { GUEST_ROW } from '../../policy/check/guests.ts';
 
 /** Binds a started OAuth flow to the browser. */
 export const FLOW_COOKIE = 'svc_oauth';
@@ -58,7 +59,7 @@ const tokensOf = (holder: Json): Json =>
   });
 const tokens: Shape = (scope) => scope.define('Tokens', tokensOf(user(scope)));
 const guestTokens: Shape = (scope) =>
-  scope.define('GuestTokens', tokensOf(object({ roles: { const: GUEST_AUTH.roles } })));
+  scope.define('GuestTokens', tokensOf(object({ roles: { const: GUEST_ROW.roles } })));
 
 /** Describes the response of `answerIssued`. */
 export const tokensAnswer: RouteAnswer = {

@@ -39,7 +39,7 @@ export const explainDecision = route({
   problems: ['forbidden', 'not_found', 'query_too_expensive', 'rate_limited'],
   async handle(ctx, app, asked) {
     const asker = callerOf(ctx);
-    // A key that leaks must not read what rules hide, and its bounds are no part of an explanation.
+    // A key that leaks must not read what rules hide, and an explanation does not know its bounds.
     if (asker.by === 'key') throw forbiddenProblem();
     const isAdmin = isAdministrator(asker.auth);
     const isOfAsker = isAbout(asker, asked);

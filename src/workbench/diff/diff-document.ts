@@ -31,9 +31,9 @@ const nameOf = ({ collection, action }: RuleChange): string => `${collection}: $
 
 /** `guest, editor`: the callers of whom it is so. */
 function callersWho(callers: RuleChange['callers'], asks: (change: CallerChange) => boolean | null): string {
-  const said = Object.entries(callers).map(([name, change]) => [name.replace('_', ' '), asks(change)] as const);
-  const sure = said.filter(([, is]) => is === true).map(([name]) => name);
-  const unsure = said.filter(([, is]) => is === null).map(([name]) => `perhaps ${name}`);
+  const named = Object.entries(callers).map(([name, change]) => [name.replace('_', ' '), asks(change)] as const);
+  const sure = named.filter(([, is]) => is === true).map(([name]) => name);
+  const unsure = named.filter(([, is]) => is === null).map(([name]) => `perhaps ${name}`);
   return [...sure, ...unsure].join(', ');
 }
 

@@ -16,7 +16,7 @@ export interface Mutant {
   readonly column: number;
   readonly from: string;
   readonly to: string;
-  /** `unknown`: no test notices it, and no request on the rows of the tests tells it from the rule. */
+  /** `unknown`: no test notices it, and no request on the rows of the tests separates it from the rule. */
   readonly verdict: 'killed' | 'survived' | 'unknown';
   /** A file with a test that notices it, where one was found. */
   readonly test: string | null;

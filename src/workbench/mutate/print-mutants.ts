@@ -20,5 +20,5 @@ const lineOf = (word: string, { file, line, column, from, to }: Mutant): string 
 function testLines({ test }: Mutant): string {
   const text = test ?? '';
   const at = text.lastIndexOf('\ntests:\n');
-  return `  this test tells the difference:\n${text.slice(at + '\ntests:\n'.length).trimEnd()}`;
+  return `  this test shows the difference:\n${text.slice(at + '\ntests:\n'.length).trimEnd()}`;
 }

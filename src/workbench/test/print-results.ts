@@ -58,9 +58,11 @@ export function actualText(actual: Actual): string {
 
 function judgementLines({ rules, members, isAllowed }: Judgement): readonly string[] {
   if (isAllowed === undefined) return [];
-  if (rules.length === 0) return ['  the action has no rule, so nobody may'];
+  if (rules.length === 0) return ['  the action has no rule, so it is denied'];
   return [rules, ...members].flatMap((all) =>
-    all.length === 0 ? ['  the field has no rule, so nobody may'] : all.flatMap((rule, i) => judgedRuleLines(rule, i)),
+    all.length === 0
+      ? ['  the field has no rule, so it is denied']
+      : all.flatMap((rule, i) => judgedRuleLines(rule, i)),
   );
 }
 

@@ -1,6 +1,6 @@
 /** Reads a file of policy tests: every error at its place, as `bylaw check` reports those of a schema. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import { ACTIONS, type Action, type PolicyRequest, type Row } from '../../policy/types.ts';
+import { ACTIONS, type Action, type PolicyRequest } from '../../policy/types.ts';
 import { datetimeOf, parseDatetime } from '../../policy/values.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { Path, Report, SchemaIssue } from '../../schema/file/issue.ts';
@@ -294,6 +294,3 @@ interface PlacedMember {
 /** The actions on a record. */
 const OF_RECORD: readonly Action[] = ['list', 'read', 'update', 'delete'];
 const STATUSES: ReadonlySet<number> = new Set([200, 201, 204, 403, 404, 409, 422]);
-
-/** A caller as policies see it. */
-export const GUEST_CALLER: Row = { roles: ['guest'] };

@@ -1,5 +1,6 @@
 /** The rows of a test file in a database, and the same rows in memory for predicates. */
 
+import { GUEST, GUEST_ROW } from '../../policy/check/guests.ts';
 import type { Related, Row } from '../../policy/types.ts';
 import type { Store } from '../../records/access-context.ts';
 import { recordKeyIn, recordKeyOf } from '../../records/record-key.ts';
@@ -11,7 +12,7 @@ import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Collection, ManyToMany } from '../../schema/model/model.ts';
 import { storedTables } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
-import { GUEST_CALLER, type PolicyTests } from './read-tests.ts';
+import type { PolicyTests } from './read-tests.ts';
 import type { TestRow } from './test-rows.ts';
 
 export class TestWorld implements Related {
@@ -45,7 +46,7 @@ export class TestWorld implements Related {
 
   /** The caller as policies see it. */
   caller(name: string): Row {
-    if (name === 'guest') return GUEST_CALLER;
+    if (name === GUEST) return GUEST_ROW;
     const row = this.row('users', name);
     return { ...row, roles: effectiveRoles(this.#store.schema, row.roles as readonly string[]) };
   }
@@ -83,7 +84,7 @@ export class TestWorld implements Related {
   }
 }
 
-/** The rows refer to each other in any order, so the database is told not to look before all are there. */
+/** The rows refer to each other in any order, so the database checks references at the end. */
 async function insertRows(store: Store, rows: readonly TestRow[]): Promise<void> {
   const byCollection = Map.groupBy(rows, ({ collection }) => collection);
   const tables = [...storedTables(store.schema)].map((table) => tableIdent(table));

@@ -187,7 +187,12 @@ describeOnBoth(
         await service.app.kept.keep(
           tx,
           { principal: ann.id, kind: 'user' as const, path: '/api/batch', key: 'of ten', bodyHash: 'h' },
-          { schema: service.app.schema, answer, outline: { ...answer, body: '' }, records: [{ collection: 'lines', id }] },
+          {
+            schema: service.app.schema,
+            answer,
+            outline: { ...answer, body: '' },
+            records: [{ collection: 'lines', id }],
+          },
         );
       });
       await writing.isWaitedForBy(0);

@@ -1,6 +1,6 @@
 /**
  * Compares two unions of rules: whether there is a world in which one allows and the other does not. Every
- * world that is found is decided again by the predicates of both; that there is none is said only
+ * world that is found is decided again by the predicates of both; that there is none is claimed only
  * where the search has tried everything.
  */
 import { type Action, type Catalog, type Checked, type CheckedOperand, type Policy, STAMPS } from '../../types.ts';
@@ -194,7 +194,7 @@ const USUAL_NOW = '2026-03-01T12:00:00.000000Z';
 const DAY = 86_400;
 
 /**
- * Instants that stand for all: where a moved `@now` meets a written instant, just before and after it, and
+ * Instants that represent all others: where a moved `@now` meets a written instant, just before and after it, and
  * between two such.
  */
 function instantsOf(trees: readonly Checked[], action: Action): readonly string[] {

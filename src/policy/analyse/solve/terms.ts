@@ -8,7 +8,7 @@ import { contradictParts, implies, lengthOf, meetsPart } from './text-parts.ts';
 import type { Trail } from './trail.ts';
 import { BLANK, type LengthLimits, rootOf, type StoredRow, Term, type TextPart } from './variables.ts';
 
-/** The rows that terms of ids stand for. */
+/** The rows whose ids are terms. */
 export interface RowTheory {
   merge(left: StoredRow, right: StoredRow): boolean;
   separate(left: StoredRow, right: StoredRow): boolean;

@@ -111,7 +111,7 @@ class WorldBuilder {
     return this.#rows.catalog.collections.get(row.collection)!;
   }
 
-  /** `undefined`: nothing was said of it. */
+  /** `undefined`: no test has fixed it. */
   #valueOf(term: Term | undefined): Scalar | null | undefined {
     if (term === undefined) return undefined;
     const root = rootOf(term);
@@ -158,9 +158,9 @@ class WorldBuilder {
         const own = this.#valueOf(row.columns.get(name));
         held[name] = own === undefined ? (before[0] ?? null) : own;
       } else {
-        const said = this.#rows.links.filter((link) => link.owner === row && link.relation === relation.linkTable);
+        const links = this.#rows.links.filter((link) => link.owner === row && link.relation === relation.linkTable);
         const ids = (isLinked: boolean) =>
-          said.filter((link) => link.isLinked === isLinked).map(({ element }) => rowRoot(element).uuid!);
+          links.filter((link) => link.isLinked === isLinked).map(({ element }) => rowRoot(element).uuid!);
         const without = ids(false);
         held[name] = [...new Set([...before.filter((id) => !without.includes(id)), ...ids(true)])];
       }
@@ -191,8 +191,8 @@ class WorldBuilder {
     const { fields } = this.#collection(subject.written!);
     const given = Object.entries(written).filter(([name, value]) => {
       const term = body.get(name);
-      const said = term && rootOf(term).isPresent;
-      if (said !== undefined) return said;
+      const isSet = term && rootOf(term).isPresent;
+      if (isSet !== undefined) return isSet;
       if (name === 'id' || STAMPS.includes(name) || Array.isArray(value)) return false;
       return record === undefined ? value !== null : value !== record[name];
     });
