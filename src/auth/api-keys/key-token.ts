@@ -6,8 +6,8 @@ import { crc32 } from 'node:zlib';
 import { hashSecret, newSecret } from '../sessions/secrets.ts';
 
 export const KEY_PREFIX = 'bylaw_';
-const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-const TOKEN = new RegExp(`^bylaw_(?<id>${UUID})_[A-Za-z0-9_-]{43}(?<sum>[0-9A-Za-z]{6})$`);
+const TOKEN =
+  /^bylaw_(?<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[A-Za-z0-9_-]{43}(?<sum>[0-9A-Za-z]{6})$/;
 const CHECKSUM_LENGTH = 6;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
