@@ -101,8 +101,8 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
   fault(
     RESOLVE,
     'what a caller belongs to is the caller',
-    /return \{ \.\.\.request, name: relation\.name, type: \{ id: relation\.collection \}, list: false \}/,
-    "return { ...request, name: 'id', type: { id: relation.collection }, list: false }",
+    /return \{ \.\.\.request, name: relation\.name, (type: idOf\(.*\), list: false \})/,
+    "return { ...request, name: 'id', $1",
   ),
   fault(
     COMPARISONS,
@@ -189,12 +189,7 @@ export const FRONT_END_FAULTS: readonly Fault[] = [
     /return !Number\.isInteger\(value\) \|\| normalised\(source\)/,
     'return true || normalised(source)',
   ),
-  fault(
-    LITERALS,
-    'an id in capitals keeps them',
-    /if \(value !== undefined\) return \{ value, type \};/,
-    'if (value !== undefined) return { value: literal.value, type };',
-  ),
+  fault(LITERALS, 'an id in capitals keeps them', /: \{ value, type \};/, ': { value: literal.value, type };'),
   fault(
     LITERALS,
     'a list that nothing equals is empty',

@@ -114,7 +114,7 @@ const KINDS: readonly ((random: Random, ids: readonly string[]) => unknown)[] = 
   (random) => random.pick(BIGINTS),
   (random) => random.pick(DECIMAL_INPUTS),
   (random) => random.pick(TIME_SPELLINGS),
-  (random, ids) => (random.chance(0.5) ? random.pick(ids) : random.pick(ids).toUpperCase()),
+  (random, ids) => (random.chance(0.5) ? random.pick(ids) : String(random.pick(ids)).toUpperCase()),
   () => null,
 ];
 
