@@ -274,6 +274,7 @@ test('a statement reaches records only through the scope, which adds their tenan
     'src/policy/analyse/unindexed.ts', // proposes an index
     'src/policy/emit/where.ts', // prints the tenant itself
     'src/policy/stored-rows.ts',
+    'src/records/new-ids.ts', // reads the default of a column, and its sequence
     'src/records/page/table-statistics.ts', // ANALYZE
     'src/records/scope.ts',
     'src/sql.ts', // makes the name

@@ -129,7 +129,7 @@ describe.each(DATABASES)('explain on %s', (_name, open) => {
     const [stored] = await db.rows(raw(`SELECT status, secret FROM documents WHERE id = '${own}'`));
     expect(stored).toEqual(['draft', null]);
     const read = await documentOf('documents', 'delete', '--record', own);
-    expect([read.sql, read.params.at(-1)]).toEqual([expect.stringMatching(/AND t\.id = \$\d+::uuid$/), own]);
+    expect([read.sql, read.params.at(-1)]).toEqual([expect.stringMatching(/AND "t"\."id" = \$\d+::uuid$/), own]);
   });
 
   test.skipIf(skip)('the output names the first sufficient element', async () => {

@@ -36,6 +36,7 @@ describeOnBoth(
         title: 't',
         code: null,
         kind: 'one',
+        slug: null,
         n: null,
         x: null,
         ok: false,
