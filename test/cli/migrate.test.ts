@@ -90,7 +90,7 @@ collections:
       ],
     ]);
     for (const [i, count] of ['3', '1', '1'].entries()) {
-      const query = /SELECT id .* (?=finds them)/.exec(rules[i]!)![0];
+      const query = /SELECT "id" .* (?=finds them)/.exec(rules[i]!)![0];
       expect(await db.rows(raw(`SELECT count(*) FROM (${query}) AS found`))).toEqual([[count]]);
     }
   });

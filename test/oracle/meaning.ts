@@ -227,7 +227,8 @@ class Reader {
       return meetsFloat && operand.kind === 'literal' ? nearestDouble(operand) : operand;
     };
     const [a, b] = [read(left), read(right)];
-    if (!isComparable(a.type, b.type)) throw new Misfit(`${op} between different types`);
+    if (!isComparable(a.type, b.type) && !isNumeralBesideId(a, b) && !isNumeralBesideId(b, a))
+      throw new Misfit(`${op} between different types`);
     return between(a, b);
   }
 
@@ -435,6 +436,10 @@ function isComparable(a: ValueType, b: ValueType): boolean {
   if (typeof id === 'object') return other === (id.key === 'int' ? 'int' : 'string');
   return a === b || (isNumber(a) && isNumber(b));
 }
+
+/** A number of the text is compared by its value, as with an int field. */
+const isNumeralBesideId = (a: CheckedOperand, b: CheckedOperand): boolean =>
+  a.kind === 'literal' && isNumber(a.type) && typeof b.type === 'object' && b.type.key === 'int';
 
 function ownType(operand: Operand): ValueType | undefined {
   switch (operand.kind) {

@@ -1,6 +1,14 @@
 /** Compares the parsed tree with the spelled tree, and the checked tree with its meaning. */
 import type { Expr, Operand } from '../../../grammar/syntax.ts';
-import type { Checked, CheckedOperand, Member, Scope, ToManyPath, ToOneStep } from '../../../src/policy/types.ts';
+import type {
+  Checked,
+  CheckedOperand,
+  Member,
+  Scope,
+  ToManyPath,
+  ToOneStep,
+  ValueType,
+} from '../../../src/policy/types.ts';
 
 /** Parentheses within a chain change nothing. */
 const flat = (kind: 'and' | 'or', items: readonly Expr[]): readonly Expr[] =>
@@ -73,6 +81,9 @@ function numberOf(source: string): string {
 
 // ---------------------------------------------------------------- checked trees
 
+const isOfNumbers = (type: ValueType): boolean =>
+  typeof type === 'object' ? type.key === 'int' : NUMERIC.some((each) => each === type);
+
 /** Names of elements are the checker's own, so the comparison is by the place of their binding. */
 export function differenceOfMeanings(meant: Checked, checked: Checked): string | undefined {
   const [a, b] = [JSON.stringify(new Outline().of(meant)), JSON.stringify(new Outline().of(checked))];
@@ -124,7 +135,7 @@ class Outline {
         return [operand.source, operand.name, operand.type, operand.list];
       case 'literal':
         // How a number is held is the checker's own; what it is shows where it is compared.
-        return NUMERIC.some((each) => each === operand.type) ? ['number', operand.list] : [operand.value, operand.list];
+        return isOfNumbers(operand.type) ? ['number', operand.list] : [operand.value, operand.list];
       case 'now':
         return ['now', operand.type, operand.zone, operand.seconds];
       case 'count':

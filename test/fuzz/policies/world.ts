@@ -87,10 +87,12 @@ export const FEW_ROWS = 96;
 export const MANY_ROWS = 1200;
 
 /** `most`: rows of a collection. */
-export function randomWorld(random: Random, most = FEW_ROWS): World {
+const KEY_KINDS: readonly KeyKind[] = ['uuid', 'int', 'string'];
+
+export function randomWorld(random: Random, most = FEW_ROWS, kinds = KEY_KINDS): World {
   const collections = new Map<string, Mutable>();
   const names = COLLECTIONS.slice(0, 2 + random.below(3));
-  for (const name of names) collections.set(name, randomCollection(name, random));
+  for (const name of names) collections.set(name, randomCollection(name, kinds, random));
   const counts = new Map(names.map((name) => [name, countOf(most, random)]));
   for (const name of names) addRelations(collections, { from: name, counts, random });
   const catalog: Catalog = {
@@ -191,7 +193,7 @@ function membersAfter(before: readonly Id[], { random, targets }: Targets): read
   return [...new Set([...kept, ...more])];
 }
 
-function randomCollection(name: string, random: Random): Mutable {
+function randomCollection(name: string, kinds: readonly KeyKind[], random: Random): Mutable {
   const fields = new Map<string, CatalogField>();
   const add = (field: string, type: ScalarType, required: boolean) => {
     const column = random.chance(0.2) ? `c_${field}` : field;
@@ -209,7 +211,7 @@ function randomCollection(name: string, random: Random): Mutable {
   }
   add('created_at', 'datetime', true);
   add('updated_at', 'datetime', true);
-  const kind = name === 'users' ? 'uuid' : random.pick<KeyKind>(['uuid', 'int', 'string']);
+  const kind = name === 'users' ? 'uuid' : random.pick(kinds);
   const key = { kind, column: random.chance(0.3) && kind !== 'uuid' ? 'no' : 'id' };
   return { name, table: random.chance(0.2) ? `t_${name}` : name, key, fields, relations: new Map() };
 }

@@ -3,7 +3,15 @@
  * world that is found is decided again by the predicates of both; that there is none is claimed only
  * where the search has tried everything.
  */
-import { type Action, type Catalog, type Checked, type CheckedOperand, type Policy, STAMPS } from '../../types.ts';
+import {
+  type Action,
+  type Catalog,
+  type Checked,
+  type CheckedOperand,
+  keyOf,
+  type Policy,
+  STAMPS,
+} from '../../types.ts';
 import { addSeconds } from '../../values.ts';
 import { allOperandsOf } from '../../visit.ts';
 import { subsumes } from '../subsumes.ts';
@@ -90,6 +98,8 @@ export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptio
   const { allowedBy, deniedBy } = asking;
   const left = allowedBy.filter((rule) => !deniedBy.some((other) => subsumes(other.checked, rule.checked)));
   if (left.length === 0) return { kind: 'none' };
+  // The rows of the search have UUIDs for ids.
+  if ([...place.catalog.collections.values()].some((each) => keyOf(each).kind !== 'uuid')) return { kind: 'unknown' };
   let isCut = false;
   const nows = instantsOf(
     [...left, ...deniedBy].map(({ checked }) => checked),
