@@ -67,7 +67,7 @@ function namedTables(names: Iterable<string>): Sql {
 }
 
 const selectColumns = (tables: Sql): Sql => sql`
-SELECT t.name, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef,
+SELECT t.name, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.atthasdef OR a.attidentity <> '',
        coalesce(col_description(c.oid, a.attnum), '')
   FROM ${tables} AS t JOIN pg_class c ON c.oid = t.oid JOIN pg_attribute a ON a.attrelid = c.oid
  WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition

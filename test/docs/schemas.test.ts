@@ -14,7 +14,7 @@ const FRAGMENT = /^note: string$/;
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const blocksOf = (page: string): readonly (readonly [string, string])[] =>
-  [...read(page).matchAll(/```yaml[^\n]*\n([\s\S]*?)```/g)]
+  [...read(page).matchAll(/```yaml(?! (?:edits|tests|ci)\n)[^\n]*\n([\s\S]*?)```/g)]
     .map(([, block], i) => [`${page} ${i + 1}`, block!] as const)
     .filter(([, block]) => !FRAGMENT.test(block.trim()));
 const schemas = [...FILES.map((file) => [file, read(file)] as const), ...PAGES.flatMap(blocksOf)];
