@@ -379,58 +379,68 @@ class PageStatements {
         const conditions = [...after, ...this.#tests, ...[...others, ...conditionOf(this.#rule)].map(tested)];
         return this.#selected(keyset.within(way.column), { rows: this.#rows, conditions }, window);
       }
-      case 'gathered': {
-        const id = recordKeyOf(this.#access.collection).of('t');
-        const rest = [...after, ...this.#whole];
-        // A rule of the row alone is tested before the filters look up other rows, and chooses no index.
-        const [first, then] =
-          way.by === 'all'
-            ? [[...rest, ...others], []]
-            : this.#page.whole!.consultsOthers
-              ? [[], [...rest, ...others]]
-              : [rest.map(tested), others];
-        const matching = (filters: readonly Sql[]): RowSelection => {
-          const fenced = sql`(SELECT t.* FROM ${this.#rows.where(...filters, ...first)} OFFSET 0) AS t`;
-          const where = (...conditions: readonly Sql[]): Sql =>
-            conditions.length === 0 ? fenced : sql`${fenced} WHERE ${join(conditions, ' AND ')}`;
-          return { rows: { where }, conditions: then };
-        };
-        const { halves } = keyset;
-        const keyed = this.#keyed;
-        // The rows without a value are one range, and the last of the order.
-        const isAtEnd = halves !== undefined && this.#position?.[halves.at] === null;
-        if ((way.walk === 0 && keyed === undefined) || isAtEnd)
-          return this.#selected(keyset, matching(this.#filters), window);
-        const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
-        const most = mostOf(upTo.rows, upTo.place);
-        const ids = (filters: readonly Sql[]): Sql => {
-          const { rows, conditions } = matching(filters);
-          return sql`(
-           SELECT ${join([sql`${id} AS id`, ...keyset.columns], ', ')}
-             FROM ${rows.where(...conditions)}
-            ORDER BY ${keyset.order}
-            LIMIT ${most})`;
-        };
-        const present = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
-        const walked = halves?.present ?? keyset;
-        const { columns } = walked;
-        const conditions = [...this.#tests, ...others];
-        const walk = (rows: number): WalkedRows | undefined =>
-          rows === 0
-            ? undefined
-            : { columns, most, rows, conditions, rule: this.#rule, ...this.#walkedIn(way.within, walked, present) };
-        const gathered =
-          way.walk === 0 ? ids(this.#filters) : sql`(${walkedIds(walk(way.walk), [ids(this.#filters)])})`;
-        // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
-        const short = Math.min(way.walk, SHORT_WALK);
-        const found =
-          keyed === undefined
-            ? gathered
-            : sql`(${walkedIds(walk(short), [ids(keyed.tests), gathered], { list: keyed.list, most: way.keys })})`;
-        const among = sql`${id} = ANY(ARRAY${found})`;
-        return this.#selected(keyset, { rows: this.#rows, conditions: [among] }, window);
-      }
+      case 'gathered':
+        return this.#gathered(way, window);
     }
+  }
+
+  #gathered(way: Extract<PageWay, { kind: 'gathered' }>, window: Sql): Sql {
+    const { keyset } = this;
+    const others = inOrder(this.#related);
+    const matching = this.#gatheredBy(way, others);
+    const id = recordKeyOf(this.#access.collection).of('t');
+    const { halves } = keyset;
+    const keyed = this.#keyed;
+    // The rows without a value are one range, and the last of the order.
+    const isAtEnd = halves !== undefined && this.#position?.[halves.at] === null;
+    if ((way.walk === 0 && keyed === undefined) || isAtEnd)
+      return this.#selected(keyset, matching(this.#filters), window);
+    const upTo = this.#placed(({ request }) => request.limit + 1 + request.offset);
+    const most = mostOf(upTo.rows, upTo.place);
+    const ids = (filters: readonly Sql[]): Sql => {
+      const { rows, conditions } = matching(filters);
+      return sql`(
+       SELECT ${join([sql`${id} AS id`, ...keyset.columns], ', ')}
+         FROM ${rows.where(...conditions)}
+        ORDER BY ${keyset.order}
+        LIMIT ${most})`;
+    };
+    const present = halves === undefined ? [] : [sql`${halves.column} IS NOT NULL`];
+    const walked = halves?.present ?? keyset;
+    const { columns } = walked;
+    const conditions = [...this.#tests, ...others];
+    const walk = (rows: number): WalkedRows | undefined =>
+      rows === 0
+        ? undefined
+        : { columns, most, rows, conditions, rule: this.#rule, ...this.#walkedIn(way.within, walked, present) };
+    const gathered = way.walk === 0 ? ids(this.#filters) : sql`(${walkedIds(walk(way.walk), [ids(this.#filters)])})`;
+    // Nothing is known of the keys: only a short walk comes before them, and the long one where they are many.
+    const short = Math.min(way.walk, SHORT_WALK);
+    const found =
+      keyed === undefined
+        ? gathered
+        : sql`(${walkedIds(walk(short), [ids(keyed.tests), gathered], { list: keyed.list, most: way.keys })})`;
+    const among = sql`${id} = ANY(ARRAY${found})`;
+    return this.#selected(keyset, { rows: this.#rows, conditions: [among] }, window);
+  }
+
+  /** The rows of the filters that are found first, with the conditions that are tested on them. */
+  #gatheredBy({ by }: Extract<PageWay, { kind: 'gathered' }>, others: readonly Sql[]) {
+    const after = this.#after(this.keyset);
+    const rest = [...after, ...this.#whole];
+    // A rule of the row alone is tested before the filters look up other rows, and chooses no index.
+    const [first, then] =
+      by === 'all'
+        ? [[...rest, ...others], []]
+        : this.#page.whole!.consultsOthers
+          ? [[], [...rest, ...others]]
+          : [rest.map(tested), others];
+    return (filters: readonly Sql[]): RowSelection => {
+      const fenced = sql`(SELECT t.* FROM ${this.#rows.where(...filters, ...first)} OFFSET 0) AS t`;
+      const where = (...conditions: readonly Sql[]): Sql =>
+        conditions.length === 0 ? fenced : sql`${fenced} WHERE ${join(conditions, ' AND ')}`;
+      return { rows: { where }, conditions: then };
+    };
   }
 
   /** The rows of a walk, in the whole order or in the range of one value. */
