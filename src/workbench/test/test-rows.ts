@@ -76,7 +76,7 @@ export interface NamePlace {
   readonly report: Report;
   readonly path: Path;
 }
-const ANY_ID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}/g;
+const ANY_ID = /\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}/g;
 
 interface RowsPlace {
   readonly schema: Schema;
