@@ -168,7 +168,8 @@ export async function ownersNotes(db: Queryable, schema: Schema): Promise<readon
  * which stays where it is; see records/idempotency.ts.
  */
 const IDEMPOTENCY_TABLES: readonly Sql[] = [
-  // `answer`: a JSON object; its member `outline` is the text of the same answer without content.
+  // `answer`: a JSON object; its member `outline` is the text of the same answer without content. The key to `users`
+  // also makes the table one that a cluster joins with distributed ones.
   raw(`CREATE TABLE IF NOT EXISTS "bylaw_kept_answers" (
   user_id uuid NOT NULL,
   path text COLLATE "C" NOT NULL,
@@ -177,6 +178,7 @@ const IDEMPOTENCY_TABLES: readonly Sql[] = [
   answer text,
   created_at timestamptz NOT NULL DEFAULT now(),
   kind text NOT NULL DEFAULT 'user',
+  users_id uuid GENERATED ALWAYS AS (CASE WHEN kind = 'user' THEN user_id END) STORED REFERENCES "users" (id) ON DELETE CASCADE,
   PRIMARY KEY (user_id, path, key)
 )`),
   // `user_id` is any principal's: the version before knew users only.

@@ -153,12 +153,6 @@ export class KeptAnswers {
   async sweep(schema: Schema): Promise<number> {
     await this.#earlier?.forgetOld(this.#db);
     const expired = await this.#db.run(sql`DELETE FROM bylaw_kept_answers WHERE created_at < ${EXPIRY}`);
-    await this.#db.run(
-      raw(`
-      DELETE FROM bylaw_kept_answers
-       WHERE kind = 'user'
-         AND NOT EXISTS (SELECT 1 FROM users WHERE id = user_id)`),
-    );
     const [row] = await this.#db.rows(raw('SELECT now()'));
     for (const { name } of schema.collections.values()) await this.#forgetGone(schema, name);
     this.#sweeps = [this.#sweeps[1], row![0]!];
