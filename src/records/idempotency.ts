@@ -74,7 +74,7 @@ interface KeptIn extends AnswerToKeep {
   readonly schema: Collections;
 }
 
-/** The uuid that stands for a record in kept answers: its id, or a digest of it. */
+/** The uuid by which kept answers name a record: its id, or a digest of it. */
 const isKeptByItself = (collection: Collection): boolean => keyOf(collection).kind === 'uuid';
 const DIGEST_BYTES = 16;
 

@@ -47,7 +47,7 @@ describe.skipIf(inject('postgresUrl') === '')('a ticket desk', () => {
     expect((await service.anonymous.get('/api/tickets')).status).toBe(401);
   });
 
-  test('what a trigger changes comes back, and the message of an error is shown', async () => {
+  test('an answer holds the changes of a trigger, and an error its message', async () => {
     const made = await cem.client.post('/api/tickets', {
       data: { desk: 'IT', subject: 'Mouse', reported_by: cem.email },
     });

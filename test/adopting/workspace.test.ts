@@ -91,7 +91,7 @@ describe.skipIf(inject('postgresUrl') === '')('a workspace product', () => {
     ]);
   });
 
-  test('what the owner writes is served at once', async () => {
+  test('the service reads the writes of the owner at once', async () => {
     await database.own(`INSERT INTO workspace.projects (organization_id, slug) VALUES ($1, 'beside')`, [ACME]);
     expect((await listed(ann, '/api/projects?slug=beside', 'slug'))[1]).toEqual(['beside']);
     await database.own(`DELETE FROM workspace.members WHERE user_id = '00000000-0000-4000-8000-0000000000c1'`);

@@ -47,7 +47,7 @@ describeOnBoth(
     };
 
     describe('the answer', () => {
-      test('is what the routes do, for each caller and record', async () => {
+      test('the explanation equals the decision of the routes, for each caller and record', async () => {
         for (const user of [ann, bob, hr]) {
           const listed = idsOf((await user.client.get('/api/people')).body.data);
           for (const id of people) {

@@ -98,7 +98,7 @@ describe('the script of requests', () => {
   });
   let start = FIRST;
 
-  test('is answered alike with ids that are numbers of the database', async () => {
+  test('the script has the same answers with ids that are numbers of the database', async () => {
     const key = { type: 'int', column: 'Number, "of" it', made_by: 'database' };
     const begin = (table: string): string => {
       start += 1_000_000;
@@ -107,7 +107,7 @@ describe('the script of requests', () => {
     expect(await recorded(withKeys(key), Numbers as unknown as typeof Client, begin)).toEqual(wanted);
   });
 
-  test('is answered alike with ids that are strings of the database', async () => {
+  test('the script has the same answers with ids that are strings of the database', async () => {
     const key = { type: 'string', column: 'code', made_by: 'database' };
     const begin = (table: string): string => {
       start += 1_000_000;

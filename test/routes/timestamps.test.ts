@@ -82,7 +82,7 @@ describeOnBoth(
       );
     });
 
-    it('are described without the member', async () => {
+    it('the document describes records without the member', async () => {
       const { body } = await service.anonymous.get('/openapi.json');
       const { Bare, Made } = body.components.schemas;
       expect([Object.keys(Bare.properties), Object.keys(Made.properties)].map((names) => names.toSorted())).toEqual([

@@ -20,7 +20,7 @@ const WALKED = 0.25;
 const UNEVEN = 2;
 /** Rows that share a page where the order is that of the table. */
 const ROWS_OF_PAGE = 50;
-/** The share of rows that no longer lie in their order, or whose former versions do: nothing tells of late updates. */
+/** The share of rows that no longer lie in their order, or whose former versions do: statistics do not show late updates. */
 const MOVED = 0.2;
 /** All rows that match may be more than is expected, where the first ones of branches are not. */
 const UNBOUNDED = 2;

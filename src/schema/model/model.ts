@@ -72,7 +72,7 @@ export interface Collection extends CatalogCollection {
   readonly was?: string;
 }
 
-/** False: the database does not take the write, whatever the rules say. */
+/** False: the database does not take the write, though a rule may allow it. */
 export const takesWrite = ({ writes }: Pick<Collection, 'writes'>, action: Action): boolean =>
   writes === undefined || action === 'list' || action === 'read' || writes[action];
 

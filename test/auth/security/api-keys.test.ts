@@ -116,7 +116,7 @@ describeOnOne(
       );
       const seen = [lines.join(''), await service.app.metrics.read(), JSON.stringify(tables)];
       expect(seen.map((text) => text.length > 300)).toEqual([true, true, true]);
-      // The id is no secret; the 43 characters behind it are.
+      // The 43 characters behind the id are the secret.
       for (const token of [secret, rotated]) {
         for (const text of seen) expect(text).not.toContain(token.slice(-49, -6));
       }
