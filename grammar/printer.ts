@@ -85,7 +85,7 @@ function printNow({ isDay, offset }: Now): string {
   return offset === undefined ? word : `${word} ${offset.sign} ${offset.amount}${offset.unit}`;
 }
 
-function rootOf({ root, variable }: Path): string {
+function printedRoot({ root, variable }: Path): string {
   switch (root) {
     case 'record':
     case 'next':
@@ -99,4 +99,4 @@ function rootOf({ root, variable }: Path): string {
   }
 }
 
-const printPath = (path: Path): string => [rootOf(path), ...path.steps.map((step) => step.name)].join('.');
+const printPath = (path: Path): string => [printedRoot(path), ...path.steps.map((step) => step.name)].join('.');

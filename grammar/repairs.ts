@@ -11,13 +11,13 @@ const STAND_IN = Symbol('clause that cannot be read');
 export const isStandIn = (token: IToken): boolean => token.payload === STAND_IN;
 
 /** Its image is the text that it replaces, so that spans around it stay within the text. */
-function made(tokenType: TokenType, image: string, startOffset: number): IToken {
+function tokenMade(tokenType: TokenType, image: string, startOffset: number): IToken {
   return { tokenType, image, startOffset, tokenTypeIdx: tokenType.tokenTypeIdx!, payload: STAND_IN } as IToken;
 }
 
 /** Possible repairs of `tokens`, whose token at `at` does not fit; the likeliest first. */
 export function repairs(tokens: readonly IToken[], at: number, text: string): readonly IToken[][] {
-  const closes = Array.from({ length: openBefore(tokens, at) }, () => made(Close, '', text.length));
+  const closes = Array.from({ length: openBefore(tokens, at) }, () => tokenMade(Close, '', text.length));
   if (at === tokens.length)
     return [
       [...tokens, ...closes],
@@ -50,7 +50,7 @@ function withoutClause(tokens: readonly IToken[], at: number, text: string): ITo
   const start = tokens[from]?.startOffset ?? text.length;
   const last = tokens[to - 1];
   const end = last !== undefined && to > from ? last.startOffset + last.image.length : start;
-  return tokens.toSpliced(from, to - from, made(Truth, text.slice(start, end), start));
+  return tokens.toSpliced(from, to - from, tokenMade(Truth, text.slice(start, end), start));
 }
 
 const isJoint = ({ tokenType }: IToken): boolean => tokenType === And || tokenType === Or;

@@ -313,16 +313,16 @@ export function readConfig(flags: FlagValues, env: Environment): Config {
 export const configIssues = (flags: FlagValues, env: Environment): readonly string[] => readSettings(flags, env).issues;
 
 /** Serves commands that read nothing but the schema file. */
-export const schemaFileOf = (flags: FlagValues, env: Environment): string => settingOf('schema', flags, env) as string;
+export const schemaFileOf = (flags: FlagValues, env: Environment): string => configured('schema', flags, env) as string;
 
 /** Serves commands that start no process. */
-export const processesOf = (flags: FlagValues, env: Environment): number => settingOf('workers', flags, env) as number;
+export const processesOf = (flags: FlagValues, env: Environment): number => configured('workers', flags, env) as number;
 
 export const asksWorkersDirectly = (flags: FlagValues, env: Environment): boolean =>
-  settingOf('databaseWorkers', flags, env) === 'direct';
+  configured('databaseWorkers', flags, env) === 'direct';
 
 /** Throws ConfigError. */
-function settingOf(name: SettingName, flags: FlagValues, env: Environment): unknown {
+function configured(name: SettingName, flags: FlagValues, env: Environment): unknown {
   const { value, issue } = readSetting(name, flags, env);
   if (issue !== undefined) throw new ConfigError([issue]);
   return value;

@@ -47,7 +47,7 @@ export const command: CommandGroup = {
         origin: { value: 'ORIGIN', repeated: true, about: 'of a publishable key: pages of this origin may send it' },
         expires: { value: 'TIME', about: 'a duration such as 90d, or a datetime; without it, never' },
       },
-      work: async (keys, args) => [await keys.create(requestOf(args))],
+      work: async (keys, args) => [await keys.create(keyRequestOf(args))],
     }),
     keyCommand({
       verb: 'list',
@@ -107,7 +107,7 @@ async function run(verb: string, args: Arguments, io: Io, work: KeyWork): Promis
 
 const lineOf = ({ pointer = '', detail }: ErrorDetail): string => `${pointer.slice(1)}: ${detail}`;
 
-function requestOf(args: Arguments): KeyRequest {
+function keyRequestOf(args: Arguments): KeyRequest {
   const publishable = args.has('publishable');
   return {
     name: args.positionals[0]!,

@@ -43,13 +43,13 @@ async function run(args: Arguments, io: Io): Promise<number> {
   }
 }
 
-interface Comparison {
+interface FileComparison {
   readonly file: string;
   readonly schemas: readonly string[];
   readonly isJson: boolean;
 }
 
-async function diff(db: Queryable, { file, schemas, isJson }: Comparison, io: Io): Promise<number> {
+async function diff(db: Queryable, { file, schemas, isJson }: FileComparison, io: Io): Promise<number> {
   const { schema, report } = readSchemaFile(file, io);
   if (schema === undefined) {
     io.stderr.write(report);

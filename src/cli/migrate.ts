@@ -133,7 +133,7 @@ async function status({ db, schema }: OpenDatabase, args: Arguments, { stdout }:
   const migrations = await readHistory(db);
   const { statements: pending } = await planMigration(db, schema, migrateOptions());
   if (args.has('json')) {
-    stdout.write(`${JSON.stringify({ data: { migrations: migrations.map(jsonOf), pending } }, undefined, 2)}\n`);
+    stdout.write(`${JSON.stringify({ data: { migrations: migrations.map(migrationJson), pending } }, undefined, 2)}\n`);
     return;
   }
   if (migrations.length > 0) stdout.write('started                     ended                       version   steps\n');
@@ -151,7 +151,7 @@ async function status({ db, schema }: OpenDatabase, args: Arguments, { stdout }:
   );
 }
 
-const jsonOf = ({ startedAt, finishedAt, version, statements }: PastMigration) => ({
+const migrationJson = ({ startedAt, finishedAt, version, statements }: PastMigration) => ({
   started_at: startedAt,
   finished_at: finishedAt,
   version,

@@ -36,7 +36,7 @@ export const command: CommandGroup = {
         'password-stdin': { about: 'reads the password from standard input (required)' },
       },
       validate: requirePasswordFlag,
-      change: addUser,
+      change: addNamedUser,
     }),
     userCommand({
       verb: 'roles',
@@ -89,7 +89,7 @@ function userCommand({ verb, summary, flags, validate, change }: UserCommand): C
 
 const emailArgument = ({ positionals }: Arguments): string => positionals[0]!;
 
-async function addUser(admin: Administration, args: Arguments, io: Io): Promise<User> {
+async function addNamedUser(admin: Administration, args: Arguments, io: Io): Promise<User> {
   const password = (await text(io.stdin)).replace(/\r?\n$/, '');
   return admin.addUser({ email: emailArgument(args), password, roles: args.all('role') });
 }

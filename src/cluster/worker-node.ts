@@ -32,7 +32,7 @@ const SERVER = `(SELECT system_identifier FROM pg_control_system()) || ' ' ||
 const SESSION_STATE = `concat_ws(' ', current_user, current_database(), current_schemas(false)::text,
   current_setting('default_transaction_isolation'), current_setting('default_transaction_read_only'))`;
 
-const IDENTITY = raw(`SELECT ${SERVER}, ${SESSION_STATE}`);
+const SELECT_IDENTITY = raw(`SELECT ${SERVER}, ${SESSION_STATE}`);
 const OWN_SESSION = raw(`SELECT ${SESSION_STATE}`);
 
 export interface NodeIdentity {
@@ -105,7 +105,7 @@ export class WorkerNode {
   /** The server that answers, if any does. The one that was proven before is proven again. */
   async identity(): Promise<NodeIdentity | undefined> {
     try {
-      const [row] = await this.#lanes.rows(IDENTITY, { lane: 'urgent' });
+      const [row] = await this.#lanes.rows(SELECT_IDENTITY, { lane: 'urgent' });
       const found = { server: row![0]!, session: row![1]! };
       this.prove(found, this.#proven);
       return found;

@@ -47,7 +47,7 @@ export class Listener {
       await this.#attempt;
       if (this.#client === undefined) onState(false);
     } else {
-      const isHeard = await succeeds(listenTo(channel, client));
+      const isHeard = await succeeds(listenOn(channel, client));
       onState(isHeard && this.#client === client);
     }
     return async () => void this.#subscriptions.delete(subscription);
@@ -85,7 +85,7 @@ export class Listener {
     try {
       await client.connect();
       // INVARIANT: subscriptions that are added meanwhile are part of the loop.
-      for (const { channel } of this.#subscriptions) await listenTo(channel, client);
+      for (const { channel } of this.#subscriptions) await listenOn(channel, client);
     } catch {
       return;
     }
@@ -104,7 +104,7 @@ export class Listener {
   }
 }
 
-const listenTo = (channel: string, client: pg.Client): Promise<unknown> =>
+const listenOn = (channel: string, client: pg.Client): Promise<unknown> =>
   answered(client.query(`LISTEN ${ident(channel).text}`), HEARTBEAT_ANSWER_MS);
 
 /** Resolves when the connection has not answered in time, or has ended. */

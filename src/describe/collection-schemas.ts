@@ -43,7 +43,7 @@ export const inData =
 export const written: Shape = (scope) => {
   const id = idSchemaIn(scope.schema, collectionIn(scope).name);
   const idOnly = { ...object({ id }), description: 'The caller may not read the result of the write.' };
-  const shown = isUuid(id) ? scope.define('IdOnly', idOnly) : idOnly;
+  const shown = isUuidSchema(id) ? scope.define('IdOnly', idOnly) : idOnly;
   return object({ data: { oneOf: [record(scope), shown] } });
 };
 
@@ -167,7 +167,7 @@ function memberChange(id: Json): Json {
   );
 }
 
-const isUuid = ({ format }: Json): boolean => format === 'uuid';
+const isUuidSchema = ({ format }: Json): boolean => format === 'uuid';
 
 type TypeName = OperationScope['typeName'];
 /** The schema of a collection's records depends on these, beside the collection. */
@@ -277,7 +277,7 @@ function writableSchema(writable: Writable, schema: Schema): Json {
       return nullIf(writable.nullable, idSchemaIn(schema, writable.relation.collection));
     case 'members': {
       const id = idSchemaIn(schema, writable.relation.collection);
-      return isUuid(id) ? ref('MemberChange') : memberChange(id);
+      return isUuidSchema(id) ? ref('MemberChange') : memberChange(id);
     }
   }
 }

@@ -30,9 +30,9 @@ export interface Page {
 }
 `;
 
-type Names = ReadonlyMap<string, string>;
+type TypeNames = ReadonlyMap<string, string>;
 interface Typed extends Pick<Schema, 'collections'> {
-  readonly names: Names;
+  readonly names: TypeNames;
 }
 
 const ID = 'Id';
@@ -52,10 +52,10 @@ export function typescriptOf({ collections, roles }: Schema): string {
   ].join('\n');
 }
 
-const typescriptType = (collection: string, names: Names): string =>
+const typescriptType = (collection: string, names: TypeNames): string =>
   present(names.get(collection), `the type of ${collection}`);
 
-function typeEntry(collection: Collection, names: Names): string {
+function typeEntry(collection: Collection, names: TypeNames): string {
   const { name, relations } = collection;
   const type = typescriptType(name, names);
   const expand = relations.size === 0 ? 'never' : [...relations.keys()].map((key) => JSON.stringify(key)).join(' | ');
@@ -118,7 +118,7 @@ function recordLines(collection: Collection, of: Typed): readonly string[] {
 const shownName = (collection: Collection, { name }: Pick<Field, 'name'>): string =>
   `${name}${canBeHidden(collection, name) ? '?' : ''}`;
 
-function expandLine({ relations }: Collection, names: Names): readonly string[] {
+function expandLine({ relations }: Collection, names: TypeNames): readonly string[] {
   const parts = [...relations.values()].map(({ kind, name, collection }) => {
     const type = typescriptType(collection, names);
     return `${name}?: ${kind === 'has_many' || kind === 'many_to_many' ? `${type}[]` : `${type} | null`}`;

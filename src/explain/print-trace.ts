@@ -14,7 +14,7 @@ export function printTrace(trace: Trace): readonly string[] {
     `by the request alone: ${BY_REQUEST[residual]}`,
     ...missing.map((each) => `not in the data: ${each}`),
     ...rules.flatMap(ruleLines),
-    ...memberLines(members, action),
+    ...memberTraceLines(members, action),
     ...(filter === undefined ? [] : ['', `filter: ${filter.text}`, ...clauseLines(filter.clause, 1)]),
     ...(statement === undefined
       ? []
@@ -102,7 +102,7 @@ function clauseLines({ text, value, absent, element, parts }: Clause, depth: num
 const SHOWN = { allow: 'shown', deny: 'left out', depends: 'it depends on the record' };
 const MAY_SET = { allow: 'may be set', deny: 'may not be set (403)', depends: 'it depends on the record' };
 
-function memberLines(members: readonly MemberTrace[], action: string): readonly string[] {
+function memberTraceLines(members: readonly MemberTrace[], action: string): readonly string[] {
   if (members.length === 0) return [];
   const words = action === 'list' || action === 'read' ? SHOWN : MAY_SET;
   const lines = members.flatMap(({ name, verdict, text, rules }) => [

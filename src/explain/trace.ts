@@ -65,7 +65,7 @@ interface StatementTrace {
 }
 
 /** The records that the rules are asked about. */
-interface Subject {
+interface TracedRecord {
   readonly record: Row;
   /** The result of an update. */
   readonly written?: Row;
@@ -110,7 +110,7 @@ const refusedBy = ({ auth }: PolicyRequest): number => (auth === null ? 401 : 40
 /** A list leaves out denied records. A refusal does not reveal a record that the caller cannot read. */
 async function statusOf(
   question: Question,
-  subject: Subject | undefined,
+  subject: TracedRecord | undefined,
   verdict: Verdict,
 ): Promise<number | undefined> {
   const { action, collection, request } = question;
@@ -118,7 +118,7 @@ async function statusOf(
   if (verdict === 'allow' || action === 'list') return SUCCEEDS[action];
   if (verdict === 'depends' || subject === undefined) return undefined;
   if (action === 'create') return 403;
-  const stored: Subject = { record: subject.record };
+  const stored: TracedRecord = { record: subject.record };
   const readRules = action === 'read' ? [] : collection.access.read;
   const reads = await Promise.all(readRules.map((rule) => ruleTrace(question, rule, stored)));
   return reads.some(({ allowed }) => allowed === true) ? 403 : 404;
@@ -127,7 +127,7 @@ async function statusOf(
 // ---------------------------------------------------------------- the records
 
 /** An update without data changes nothing; a create with a record creates its copy now. */
-async function subjectOf(question: Question): Promise<Subject | undefined> {
+async function subjectOf(question: Question): Promise<TracedRecord | undefined> {
   const { store, q, collection, action, record, data } = question;
   const access = accessOf(question);
   if (action === 'create' && data !== undefined) {
@@ -159,7 +159,7 @@ function rejectErrors(errors: readonly ErrorDetail[]): void {
 
 // ---------------------------------------------------------------- rules
 
-async function ruleTrace(question: Question, rule: Policy, subject: Subject | undefined): Promise<RuleTrace> {
+async function ruleTrace(question: Question, rule: Policy, subject: TracedRecord | undefined): Promise<RuleTrace> {
   const { verdict: residual } = rule.specialise(question.request);
   const { text, parts, checked } = rule;
   if (subject === undefined) return { checked, text, parts, residual, allowed: undefined, explanations: [] };
@@ -167,7 +167,11 @@ async function ruleTrace(question: Question, rule: Policy, subject: Subject | un
   return { checked, text, parts, residual, allowed: explanations.every(({ allowed }) => allowed), explanations };
 }
 
-async function explanationsOf(question: Question, rule: Policy, subject: Subject): Promise<readonly Explanation[]> {
+async function explanationsOf(
+  question: Question,
+  rule: Policy,
+  subject: TracedRecord,
+): Promise<readonly Explanation[]> {
   const { request } = question;
   const { record, written, isCreated = false } = subject;
   const asked = async (situation: Pick<Situation, 'record' | 'next' | 'isWritten'>) =>
@@ -177,7 +181,7 @@ async function explanationsOf(question: Question, rule: Policy, subject: Subject
   return [await asked({ record }), await asked({ record: written, isWritten: true })];
 }
 
-function relatedOf({ store, q, collection, request }: Question, rule: Policy, subject: Subject) {
+function relatedOf({ store, q, collection, request }: Question, rule: Policy, subject: TracedRecord) {
   const { record, written, isCreated = false } = subject;
   const needs = policyNeedsOf(rule.checked);
   const requested = requestedIn(needs, request);
@@ -189,7 +193,7 @@ function relatedOf({ store, q, collection, request }: Question, rule: Policy, su
 }
 
 /** The fields and belongs_to with own rules for the action. */
-async function memberTraces(question: Question, subject: Subject | undefined): Promise<readonly MemberTrace[]> {
+async function memberTraces(question: Question, subject: TracedRecord | undefined): Promise<readonly MemberTrace[]> {
   const { collection, action, request, data } = question;
   if (action === 'delete') return [];
   const own: MemberAction = action === 'list' ? 'read' : action;
@@ -218,7 +222,7 @@ async function memberTraces(question: Question, subject: Subject | undefined): P
 async function statementTrace(
   question: Question,
   permit: Permit,
-  subject: Subject | undefined,
+  subject: TracedRecord | undefined,
 ): Promise<StatementTrace | undefined> {
   if (permit.verdict !== 'depends') return undefined;
   const statement = tracedStatement(question, permit, subject);
@@ -226,7 +230,7 @@ async function statementTrace(
   return { sql: laidOut(statement.text), params: statement.values, plan: plan.map(([line]) => String(line)) };
 }
 
-function tracedStatement(question: Question, permit: Permit, subject: Subject | undefined): Sql {
+function tracedStatement(question: Question, permit: Permit, subject: TracedRecord | undefined): Sql {
   const { store, collection, action, data = {} } = question;
   if (action !== 'create' && action !== 'update') return selectOf(question, permit);
   const access = accessOf(question);

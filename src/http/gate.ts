@@ -206,7 +206,7 @@ const policyRequestOf = (ctx: Context, { auth, kind }: Caller): PolicyRequest =>
 });
 
 /** Describes the sender of the request to the hooks. */
-type Origin = AccessContext['origin'];
+type OriginReader = AccessContext['origin'];
 
 interface AdmissionRequest {
   readonly caller: Caller;
@@ -218,7 +218,7 @@ interface AdmissionRequest {
 export class Admission {
   readonly caller: Caller;
   readonly collection: Collection;
-  readonly #origin: Origin;
+  readonly #origin: OriginReader;
   readonly #schema: Schema;
   readonly #action: Action;
   readonly #request: PolicyRequest;
@@ -232,7 +232,7 @@ export class Admission {
 
   /** Throws `forbidden` if no body could make a rule true. */
   constructor(
-    origin: Origin,
+    origin: OriginReader,
     schema: Schema,
     { caller, collection, action }: AdmissionRequest,
     request: PolicyRequest,

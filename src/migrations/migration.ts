@@ -214,11 +214,11 @@ const ADDS = /^\s*ALTER\s+TABLE\s+"?(\w+)"?\s+ADD\s+COLUMN\s+IF\s+NOT\s+EXISTS\s
 /** The idempotent statements that would create something. */
 export async function missingSystemTables(db: Queryable, more: readonly Sql[]): Promise<readonly Sql[]> {
   const missing: Sql[] = [];
-  for (const statement of [...OWN_TABLES, ...more]) if (await isMissing(db, statement)) missing.push(statement);
+  for (const statement of [...OWN_TABLES, ...more]) if (await isTableMissing(db, statement)) missing.push(statement);
   return missing;
 }
 
-async function isMissing(db: Queryable, { text: statement }: Sql): Promise<boolean> {
+async function isTableMissing(db: Queryable, { text: statement }: Sql): Promise<boolean> {
   const [, table, column] = ADDS.exec(statement) ?? [];
   if (table !== undefined && column !== undefined) return !(await columnExists(db, table, column));
   const name = CREATES.exec(statement)?.[1];

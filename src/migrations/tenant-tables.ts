@@ -90,8 +90,8 @@ export function replicate(
   ];
 }
 
-type Kind = Pick<TableTenantLayout, 'kind'> | undefined;
-const changesCopies = (actual: Kind, wanted: Kind): boolean => wanted?.kind !== actual?.kind;
+type LayoutKind = Pick<TableTenantLayout, 'kind'> | undefined;
+const changesCopies = (actual: LayoutKind, wanted: LayoutKind): boolean => wanted?.kind !== actual?.kind;
 
 /**
  * True if the cluster takes the table only without its foreign keys: of tables that become copies on every node, the first

@@ -20,7 +20,7 @@ import { conjunctsOf, nodesOf } from './visit.ts';
 
 const MOST_PLANS = 512;
 /** The limit of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
-const MOST_TEXT = 128 * 1024;
+const MOST_KEY_TEXT = 128 * 1024;
 /** The limit of a key, twice the longest filter: unused params in keys would evict all other filters. */
 const MOST_KEY = 8 * 1024;
 /** The limit of a filter: kinds of requests by kinds of callers. */
@@ -34,7 +34,7 @@ export class FilterPlans {
   get(key: string): FilterPlan | undefined {
     const plan = this.#plans.get(key);
     // Until half of the room is taken, the order of use does not matter.
-    const hasRoom = this.#plans.size <= MOST_PLANS / 2 && this.#text <= MOST_TEXT / 2;
+    const hasRoom = this.#plans.size <= MOST_PLANS / 2 && this.#text <= MOST_KEY_TEXT / 2;
     if (plan === undefined || hasRoom) return plan;
     this.#plans.delete(key);
     this.#plans.set(key, plan);
@@ -46,7 +46,7 @@ export class FilterPlans {
     this.#plans.set(key, plan);
     this.#text += key.length;
     for (const [oldest] of this.#plans) {
-      if (this.#plans.size <= MOST_PLANS && this.#text <= MOST_TEXT) return;
+      if (this.#plans.size <= MOST_PLANS && this.#text <= MOST_KEY_TEXT) return;
       this.#plans.delete(oldest);
       this.#text -= oldest.length;
     }

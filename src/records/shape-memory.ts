@@ -30,7 +30,7 @@ interface Remembered<Plan> {
   readonly shapes: readonly (string | undefined)[];
 }
 
-const MOST_KEYS = 512;
+const MOST_SHAPE_KEYS = 512;
 /** The plans of one key: kinds of callers that the key does not tell apart. */
 const MOST_PLANS_OF_A_KEY = 8;
 /**
@@ -40,7 +40,7 @@ const MOST_PLANS_OF_A_KEY = 8;
 const MOST_TEXT_OF_PLANS = 4 * 1024 * 1024;
 
 export class ShapeMemory<Plan> {
-  readonly #known = new BoundedMap<string, Remembered<Plan>[]>(MOST_KEYS);
+  readonly #known = new BoundedMap<string, Remembered<Plan>[]>(MOST_SHAPE_KEYS);
   readonly #textOf: (plan: Plan) => number;
   #text = 0;
 

@@ -11,12 +11,12 @@ import { ident, join, param, raw, type Sql, type SqlType, sql } from '../sql.ts'
 /** Runs a statement on a database in memory, and returns its rows. */
 export type Ask = (statement: Sql) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
-interface Column {
+interface ReplayedColumn {
   readonly name: string;
   readonly type: SqlType;
   value(row: Row): unknown;
 }
-const WRITTEN = '_written';
+const WRITTEN_TABLE = '_written';
 
 /** The decision of SQL on each list of rules. */
 export async function decidedBySql(
@@ -28,13 +28,13 @@ export async function decidedBySql(
   await ask(sql`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
   await ask(sql`CREATE SCHEMA ${schema}`);
   await ask(sql`SET search_path = ${schema}`);
-  await fill(world, catalog, ask);
+  await fillTables(world, catalog, ask);
   const decisions: boolean[] = [];
-  for (const rules of lists) decisions.push(await decides(rules, world, { catalog, ask }));
+  for (const rules of lists) decisions.push(await decidesInSql(rules, world, { catalog, ask }));
   return decisions;
 }
 
-async function fill(world: World, { collections }: Catalog, ask: Ask): Promise<void> {
+async function fillTables(world: World, { collections }: Catalog, ask: Ask): Promise<void> {
   for (const collection of collections.values()) {
     const rows = world.rows.get(collection.name) ?? [];
     await makeTable(ask, collection.table, { columns: columnsOf(collection), rows });
@@ -52,18 +52,18 @@ async function fill(world: World, { collections }: Catalog, ask: Ask): Promise<v
   }
   const collection = collections.get(world.collection)!;
   if (world.written !== undefined)
-    await makeTable(ask, WRITTEN, {
+    await makeTable(ask, WRITTEN_TABLE, {
       columns: [...columnsOf(collection), ...heldOf(collection)],
       rows: [world.written],
     });
 }
 
-interface Content {
-  readonly columns: readonly Column[];
+interface WorldContent {
+  readonly columns: readonly ReplayedColumn[];
   readonly rows: readonly Row[];
 }
 
-async function makeTable(ask: Ask, name: string, { columns, rows }: Content): Promise<void> {
+async function makeTable(ask: Ask, name: string, { columns, rows }: WorldContent): Promise<void> {
   const declared = columns.map(({ name: column, type }) => {
     const collation = type === 'text' ? raw(' COLLATE "C"') : raw('');
     return sql`${ident(column)} ${raw(type)}${collation}`;
@@ -75,8 +75,8 @@ async function makeTable(ask: Ask, name: string, { columns, rows }: Content): Pr
   }
 }
 
-function columnsOf({ fields, relations }: CatalogCollection): readonly Column[] {
-  const columns: Column[] = [{ name: 'id', type: 'uuid', value: ({ id }) => id }];
+function columnsOf({ fields, relations }: CatalogCollection): readonly ReplayedColumn[] {
+  const columns: ReplayedColumn[] = [{ name: 'id', type: 'uuid', value: ({ id }) => id }];
   for (const { name, column, type, search } of fields.values()) {
     columns.push({ name: column, type: scalarOf(type).sqlType, value: (row) => own(row, name) });
     const folded = (row: Row): unknown => {
@@ -92,8 +92,8 @@ function columnsOf({ fields, relations }: CatalogCollection): readonly Column[] 
 }
 
 /** The partners and members that a written record names itself. */
-function heldOf({ relations }: CatalogCollection): readonly Column[] {
-  return [...relations.values()].flatMap((relation): readonly Column[] => {
+function heldOf({ relations }: CatalogCollection): readonly ReplayedColumn[] {
+  return [...relations.values()].flatMap((relation): readonly ReplayedColumn[] => {
     const value = (row: Row): unknown => own(row, relation.name);
     if (relation.kind === 'has_one') return [{ name: heldColumn(relation), type: 'uuid', value }];
     return relation.kind === 'many_to_many' ? [{ name: heldColumn(relation), type: 'uuid[]', value }] : [];
@@ -105,14 +105,14 @@ interface Place {
   readonly ask: Ask;
 }
 
-async function decides(rules: readonly Policy[], world: World, { catalog, ask }: Place): Promise<boolean> {
+async function decidesInSql(rules: readonly Policy[], world: World, { catalog, ask }: Place): Promise<boolean> {
   const { table } = catalog.collections.get(world.collection)!;
   for (const rule of rules) {
     const residual = rule.specialise(world.request);
     const isWritten = world.action === 'create';
-    const from = isWritten ? ident(WRITTEN) : ident(table);
+    const from = isWritten ? ident(WRITTEN_TABLE) : ident(table);
     const id = param('uuid', (world.record ?? world.written)!.id);
-    const both = world.action === 'update' ? sql`, ${ident(WRITTEN)} AS next` : sql``;
+    const both = world.action === 'update' ? sql`, ${ident(WRITTEN_TABLE)} AS next` : sql``;
     const conditions = [
       residual.where('record', rule.namesNext || isWritten ? (isWritten ? 'record' : 'next') : undefined),
     ];

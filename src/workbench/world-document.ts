@@ -27,18 +27,18 @@ export function worldDocument(world: World): WorldDocument {
 }
 
 /** Members that are null say nothing. */
-const shown = (row: object): string =>
+const shownRow = (row: object): string =>
   JSON.stringify(Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)));
 
 export function worldLines(world: World): readonly string[] {
   const { caller, request, record, next, related, links } = worldDocument(world);
   const { query, data, now } = request;
   return [
-    `caller   ${caller === 'guest' ? 'guest' : shown(caller)}`,
-    `request  ${shown({ now, ...(Object.keys(query).length > 0 && { query }), ...(data && { data }) })}`,
-    `record   ${shown(record)}`,
-    ...(next ? [`becomes  ${shown(next)}`] : []),
-    ...Object.entries(related).flatMap(([name, rows]) => rows.map((row) => `related  ${name} ${shown(row)}`)),
+    `caller   ${caller === 'guest' ? 'guest' : shownRow(caller)}`,
+    `request  ${shownRow({ now, ...(Object.keys(query).length > 0 && { query }), ...(data && { data }) })}`,
+    `record   ${shownRow(record)}`,
+    ...(next ? [`becomes  ${shownRow(next)}`] : []),
+    ...Object.entries(related).flatMap(([name, rows]) => rows.map((row) => `related  ${name} ${shownRow(row)}`)),
     ...links.map(
       ({ collection, relation, owner, element }) => `linked   ${collection}.${relation} ${owner} ${element}`,
     ),

@@ -155,7 +155,7 @@ export class Accounts {
   }
 
   /** `start.userId`: a user who has been identified. `also` is part of the transaction. */
-  async signIn({ guest, ...start }: SignIn, also?: (tx: Transaction) => Promise<void>): Promise<Issued> {
+  async signIn({ guest, ...start }: PasswordSignIn, also?: (tx: Transaction) => Promise<void>): Promise<Issued> {
     const { db, sessions } = this.#parts;
     const secrets = await db.transaction(async (tx) => {
       await also?.(tx);
@@ -206,7 +206,7 @@ export class Accounts {
 }
 
 /** `guest`: the session of a guest, which the sign-in ends. */
-interface SignIn extends SessionStart {
+interface PasswordSignIn extends SessionStart {
   readonly guest?: string | undefined;
 }
 

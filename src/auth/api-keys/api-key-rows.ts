@@ -128,7 +128,7 @@ const STATE_CELLS = ['id', 'roles', 'publishable', 'bounds', 'hash', 'formerHash
 export async function apiKeyStateOf(db: Queryable, id: string): Promise<ApiKeyState | undefined> {
   const [cells] = await db.rows(sql`
     SELECT k.id, k.roles, k.publishable, k.bounds, k.secret_hash, coalesce(k.former_hash, ''),
-           ${milliseconds(sql`k.former_until`, '0')}, ${milliseconds(sql`k.expires_at`, 'Infinity')},
+           ${millisecondsOf(sql`k.former_until`, '0')}, ${millisecondsOf(sql`k.expires_at`, 'Infinity')},
            k.created_by, ${isUseRecorded}
       FROM "_auth_api_keys" k
       LEFT JOIN "users" u ON u.id = k.created_by
@@ -152,7 +152,7 @@ async function recordUse(db: Queryable, id: string): Promise<void> {
        AND NOT ${isUseRecorded}`);
 }
 
-const milliseconds = (column: Sql, otherwise: '0' | 'Infinity'): Sql =>
+const millisecondsOf = (column: Sql, otherwise: '0' | 'Infinity'): Sql =>
   sql`coalesce(extract(epoch FROM ${column}) * 1000, ${text(otherwise)}::float8)`;
 
 function keyStateOf(cells: Cells, createdBy: string | undefined): ApiKeyState {
@@ -181,10 +181,10 @@ async function shownKeys(q: Queryable, where: Sql): Promise<readonly ApiKey[]> {
      WHERE ${where}
      ORDER BY k.id DESC
      LIMIT ${param('int8', MAX_LISTED_KEYS)}`);
-  return rows.map(shownKey);
+  return rows.map(apiKeyOf);
 }
 
-function shownKey(cells: Cells): ApiKey {
+function apiKeyOf(cells: Cells): ApiKey {
   const names = ['id', 'name', 'roles', 'publishable', 'bounds', 'created_at'] as const;
   const { id, name, roles, publishable, bounds, created_at } = namedCells(cells, ...names);
   const [expires_at = null, last_used_at = null, created_by = null] = cells.slice(names.length);

@@ -72,7 +72,7 @@ export class ApiKeys {
 
   /** Lists the caller's own keys, and for an admin all. */
   list(actor?: KeyActor): Promise<readonly ApiKey[]> {
-    return listApiKeys(this.#parts.db, actor === undefined || isAdmin(actor) ? undefined : actor.caller.principal);
+    return listApiKeys(this.#parts.db, actor === undefined || isAdminActor(actor) ? undefined : actor.caller.principal);
   }
 
   /** Throws `not_found`. */
@@ -148,11 +148,11 @@ export class ApiKeys {
   }
 }
 
-const isAdmin = ({ caller }: KeyActor): boolean => caller.auth.roles.includes('admin');
+const isAdminActor = ({ caller }: KeyActor): boolean => caller.auth.roles.includes('admin');
 
 /** Throws `not_found` for a key of another user, as for one that does not exist. */
 function visibleTo(actor: KeyActor | undefined, key: ApiKey | undefined): ApiKey {
-  const isVisible = actor === undefined || isAdmin(actor) || key?.created_by === actor.caller.principal;
+  const isVisible = actor === undefined || isAdminActor(actor) || key?.created_by === actor.caller.principal;
   if (key === undefined || !isVisible) throw new Problem('not_found', 'you have no such key');
   return key;
 }

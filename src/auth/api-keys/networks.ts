@@ -3,23 +3,23 @@
  * checks never disagree on what an address is.
  */
 
-interface Address {
+interface IpAddress {
   readonly bits: 32 | 128;
   readonly value: bigint;
 }
-export interface Network extends Address {
+export interface Network extends IpAddress {
   /** The bits of `value` that every address of the network has. */
   readonly prefix: number;
 }
 
 const OCTET = /^(?:0|[1-9]\d{0,2})$/;
 const GROUP = /^[0-9a-f]{1,4}$/i;
-const PREFIX = /^(?:0|[1-9]\d{0,2})$/;
+const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/;
 /** `::ffff:10.0.0.1` is 10.0.0.1 (RFC 4291, 2.5.5.2). */
 const MAPPED = 0xffffn;
 
 /** Undefined: not an address. An IPv4 address that IPv6 writes is that IPv4 address. */
-export function parseAddress(text: string): Address | undefined {
+export function parseAddress(text: string): IpAddress | undefined {
   if (!text.includes(':')) return ipv4(text);
   const value = ipv6(text);
   if (value === undefined) return undefined;
@@ -34,17 +34,17 @@ export function parseNetwork(text: string): Network | undefined {
   if (bits === undefined) return { ...parsed, prefix: parsed.bits };
   // The prefix counts from the left of the address as written.
   const prefix = Number(bits) - (address.includes(':') && parsed.bits === 32 ? 96 : 0);
-  if (!PREFIX.test(bits) || prefix < 0 || prefix > parsed.bits) return undefined;
+  if (!PREFIX_LENGTH.test(bits) || prefix < 0 || prefix > parsed.bits) return undefined;
   const host = (1n << BigInt(parsed.bits - prefix)) - 1n;
   return (parsed.value & host) === 0n ? { ...parsed, prefix } : undefined;
 }
 
-export function isInNetwork(address: Address, { bits, value, prefix }: Network): boolean {
+export function isInNetwork(address: IpAddress, { bits, value, prefix }: Network): boolean {
   const shift = BigInt(bits - prefix);
   return address.bits === bits && address.value >> shift === value >> shift;
 }
 
-function ipv4(text: string): Address | undefined {
+function ipv4(text: string): IpAddress | undefined {
   const octets = text.split('.');
   if (octets.length !== 4 || !octets.every((octet) => OCTET.test(octet) && Number(octet) <= 255)) return undefined;
   return { bits: 32, value: octets.reduce((value, octet) => (value << 8n) | BigInt(octet), 0n) };
@@ -54,8 +54,8 @@ function ipv4(text: string): Address | undefined {
 function ipv6(text: string): bigint | undefined {
   const [head = '', tail, ...rest] = text.split('::');
   if (rest.length > 0) return undefined;
-  const left = groupsOf(head, tail === undefined);
-  const right = tail === undefined ? [] : groupsOf(tail, true);
+  const left = hextetsOf(head, tail === undefined);
+  const right = tail === undefined ? [] : hextetsOf(tail, true);
   if (left === undefined || right === undefined) return undefined;
   const missing = 8 - left.length - right.length;
   if (tail === undefined ? missing !== 0 : missing < 1) return undefined;
@@ -64,7 +64,7 @@ function ipv6(text: string): bigint | undefined {
 }
 
 /** @param isLast the last two groups may be written as an IPv4 address */
-function groupsOf(text: string, isLast: boolean): readonly bigint[] | undefined {
+function hextetsOf(text: string, isLast: boolean): readonly bigint[] | undefined {
   if (text === '') return [];
   const parts = text.split(':');
   const last = parts.at(-1)!;

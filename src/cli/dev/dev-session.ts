@@ -85,7 +85,7 @@ export class DevSession {
       await sleep(SETTLE_MS);
       if (textOfFile(this.#path) !== text) return this.#retry(performance.now());
     }
-    if (hasCollections(this.#schema) && !hasCollections(schema)) return this.#keep(NO_COLLECTIONS);
+    if (hasCollections(this.#schema) && !hasCollections(schema)) return this.#keep(LAST_COLLECTION);
     let statements: readonly string[] = [];
     try {
       if (isSameData) await this.#parts.service.replaceSchema(schema);
@@ -128,7 +128,7 @@ const hasCollections = ({ collections }: Schema): boolean =>
   [...collections.values()].some(({ kind }) => kind === 'plain');
 
 /** An editor that empties a file before it writes it may take longer than any wait. */
-const NO_COLLECTIONS =
+const LAST_COLLECTION =
   'the file has no collections any more; nothing was changed; to drop the last one: `bylaw migrate apply --allow-destructive`';
 
 const modifiedAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.mtimeMs;

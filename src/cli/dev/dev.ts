@@ -70,7 +70,7 @@ async function develop(development: Development): Promise<number> {
   session.reload(performance.now());
   // INVARIANT: a signal that follows the line below stops the service in order.
   const stopped = stopSignal();
-  io.stdout.write(`${readyLine(service.url, config)}\n${addresses(service.url)}`);
+  io.stdout.write(`${readyLine(service.url, config)}\n${addressLines(service.url)}`);
   if (isFirst && config.admin === undefined) logger.info(HOW_TO_MAKE_AN_ADMIN);
   await stopped;
   unwatch();
@@ -91,5 +91,5 @@ async function start({ config, schema, hasSeed, io }: Development, db: Database,
   return { service: await startService({ config, schema, db, log, onMail }), migration };
 }
 
-const addresses = (url: string): string =>
+const addressLines = (url: string): string =>
   [`  ${url}/`, `  ${url}/docs`, `  ${url}/openapi.json`].map((line) => `${line}\n`).join('');

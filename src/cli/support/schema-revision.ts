@@ -24,7 +24,7 @@ export function schemaOfArgument(argument: string, other: string, io: Io): Schem
     ]);
   if (revision === '' || revision.startsWith('-'))
     throw new ConfigError([`\`${argument}\` names no revision; expected a form such as \`git:HEAD~1\``]);
-  const text = textAt(revision, path, io);
+  const text = textAtRevision(revision, path, io);
   const { schema, issues } = parseSchema(text, `${revision}:${path}`, io.env);
   if (schema === undefined) {
     const errors = issues.filter(({ severity }) => severity === 'error');
@@ -34,7 +34,7 @@ export function schemaOfArgument(argument: string, other: string, io: Io): Schem
   return schema;
 }
 
-function textAt(revision: string, path: string, { cwd }: Io): string {
+function textAtRevision(revision: string, path: string, { cwd }: Io): string {
   const { status, stdout, stderr, error } = spawnSync('git', ['show', `${revision}:./${path}`], {
     cwd,
     encoding: 'utf8',

@@ -58,12 +58,12 @@ export const command: CommandGroup = {
   ],
 };
 
-interface Manifest {
+interface TenantManifest {
   readonly collection: string;
   readonly id: string;
 }
 
-const MANIFEST = 'tenant.json';
+const TENANT_MANIFEST = 'tenant.json';
 const fileOf = (folder: string, { collection }: TenantPart): string => join(folder, `${collection.name}.ndjson`);
 
 // ---------------------------------------------------------------- export
@@ -73,8 +73,8 @@ async function runExport(args: Arguments, io: Io): Promise<number> {
   const folder = resolve(io.cwd, given);
   return withTenant(args, io, id, async (opened, tenant) => {
     mkdirSync(join(folder, 'files'), { recursive: true });
-    const manifest: Manifest = { collection: tenant.parts[0]!.collection.name, id };
-    writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest)}\n`);
+    const manifest: TenantManifest = { collection: tenant.parts[0]!.collection.name, id };
+    writeFileSync(join(folder, TENANT_MANIFEST), `${JSON.stringify(manifest)}\n`);
     const files = new Set<string>();
     for (const part of tenant.parts) {
       const records = await exportToFile(opened, folder, { tenant, part });
@@ -214,17 +214,19 @@ const MISSING =
   'a record refers to one that is not in this database, such as a user; import those first (`bylaw import users FILE`)';
 
 /** Throws ConfigError for another folder than that of an export. */
-function readManifest(folder: string, given: string): Manifest {
-  const file = join(folder, MANIFEST);
-  if (!existsSync(file)) throw new ConfigError([`${given}: expected the folder of a tenant, with ${MANIFEST}`]);
+function readManifest(folder: string, given: string): TenantManifest {
+  const file = join(folder, TENANT_MANIFEST);
+  if (!existsSync(file)) throw new ConfigError([`${given}: expected the folder of a tenant, with ${TENANT_MANIFEST}`]);
   try {
-    const { collection, id } = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
+    const { collection, id } = JSON.parse(readFileSync(file, 'utf8')) as TenantManifest;
     const tenant = parseUuid(id);
     if (tenant !== undefined) return { collection, id: tenant };
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
   }
-  throw new ConfigError([`${given}/${MANIFEST}: expected the \`collection\` and the \`id\` of a tenant, as JSON`]);
+  throw new ConfigError([
+    `${given}/${TENANT_MANIFEST}: expected the \`collection\` and the \`id\` of a tenant, as JSON`,
+  ]);
 }
 
 async function* recordsOf(file: string): AsyncGenerator<SourceRecord> {

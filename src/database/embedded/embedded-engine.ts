@@ -99,7 +99,7 @@ export class EmbeddedEngine {
     client.on('notification', (message) => deliver(message, this.subscriptions));
     try {
       await client.connect().catch((error: unknown) => {
-        throw startError(socket.errored ?? error, folder);
+        throw engineStartError(socket.errored ?? error, folder);
       });
       const format = Object.entries(CELL_FORMAT).map(([name, value]) => `SET ${name} = '${value}'`);
       await client.query(format.join('; '));
@@ -119,7 +119,7 @@ export const listenTo = (channel: string): Sql => raw(`LISTEN ${ident(channel).t
 /**
  * A folder that may not be read or written, a thread that cannot start, a missing package: the folder is not damaged.
  */
-function startError(error: unknown, folder: string | undefined): unknown {
+function engineStartError(error: unknown, folder: string | undefined): unknown {
   const isSystemError = error instanceof Error && ('syscall' in error || String(codeOf(error)).startsWith('ERR_'));
   return folder === undefined || isSystemError ? error : damaged(folder, error);
 }

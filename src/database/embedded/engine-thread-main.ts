@@ -92,10 +92,10 @@ function joinedParts(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-function serve(engine: PGlite, port: MessagePort): void {
+function serveEngine(engine: PGlite, port: MessagePort): void {
   const send = (answer: EngineAnswer): void => port.postMessage(answer, answer instanceof Error ? [] : [answer.buffer]);
   port.on('message', (messages: Uint8Array) => void execute(engine, messages).then(send));
 }
 
 if (parentPort === null) await (await startPglite({ folder: process.argv[2] })).close();
-else serve(await startPglite(workerData as EngineStart), parentPort);
+else serveEngine(await startPglite(workerData as EngineStart), parentPort);

@@ -29,7 +29,7 @@ export interface WriteBatcherOptions {
   readonly limits?: Sql;
 }
 
-interface Asked {
+interface AskedWrite {
   readonly statement: Sql;
   readonly row: string;
   readonly caller: Caller;
@@ -40,7 +40,7 @@ interface Asked {
 export class WriteBatcher {
   readonly #options: WriteBatcherOptions;
   readonly #queue = laneQueue({ places: 2 * MOST_UNDER_WAY });
-  #waiting: Asked[] = [];
+  #waiting: AskedWrite[] = [];
   /** Transactions. */
   #underWay = 0;
   /** The size of the next batch: halved by a batch that fails or is long, and grown by any other full batch. */
@@ -85,7 +85,7 @@ export class WriteBatcher {
     }
   }
 
-  async #send(together: Asked[]): Promise<void> {
+  async #send(together: AskedWrite[]): Promise<void> {
     const isFull = together.length >= this.#mostTogether;
     const { isGood, undone } =
       together.length > 1 ? await this.#sendTogether(together.sort(byRow)) : { isGood: true, undone: together };
@@ -102,7 +102,7 @@ export class WriteBatcher {
   }
 
   /** `isGood` unless the batch failed, or took long; `undone`: the statements to be sent alone. */
-  async #sendTogether(together: readonly Asked[]): Promise<{ isGood: boolean; undone: readonly Asked[] }> {
+  async #sendTogether(together: readonly AskedWrite[]): Promise<{ isGood: boolean; undone: readonly AskedWrite[] }> {
     const { lease, limits, history } = this.#options;
     const held = await asCaller(batchCallerOf(together), lease).catch((error: unknown) => {
       for (const { reject } of together) reject(toStoreError(error));
@@ -127,11 +127,11 @@ export class WriteBatcher {
 }
 
 /** Statements of several callers wait as one more caller: none of them waits behind the other work of another. */
-function batchCallerOf(together: readonly Asked[]): Caller {
-  const [{ caller: first }] = together as readonly [Asked];
+function batchCallerOf(together: readonly AskedWrite[]): Caller {
+  const [{ caller: first }] = together as readonly [AskedWrite];
   if (together.every(({ caller }) => caller.id === first.id)) return first;
   return together.find(({ caller }) => caller.isKept)?.caller ?? { id: 'several', isKept: false };
 }
 
 /** Rows are locked in one order everywhere, so that two transactions do not wait for each other. */
-const byRow = (a: Asked, b: Asked): number => (a.row < b.row ? -1 : a.row > b.row ? 1 : 0);
+const byRow = (a: AskedWrite, b: AskedWrite): number => (a.row < b.row ? -1 : a.row > b.row ? 1 : 0);

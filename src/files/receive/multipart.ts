@@ -104,7 +104,7 @@ export interface PartHandler {
   data(chunk: Buffer): Promise<void> | undefined;
   end(): void;
   /** Default: `LEAST_PACE`. */
-  readonly pace?: Pace;
+  readonly pace?: LeastPace;
 }
 
 /** Throws `unsupported_media_type`, and `malformed_multipart` without a boundary of 1 to 70 characters. */
@@ -121,7 +121,7 @@ export function boundaryOf(contentType: string): string {
 }
 
 /** The minimum rate of a body. */
-interface Pace {
+interface LeastPace {
   /** Milliseconds. */
   readonly window: number;
   /** The bytes that must arrive in each window. */
@@ -129,7 +129,7 @@ interface Pace {
 }
 
 /** 4 KiB a second. */
-const LEAST_PACE: Pace = { window: 30_000, bytes: 120 * 1024 };
+const LEAST_PACE: LeastPace = { window: 30_000, bytes: 120 * 1024 };
 
 /**
  * Passes the parts to the handler in order, and applies its backpressure to the sender. Throws
@@ -169,7 +169,7 @@ export async function readMultipart(request: IncomingMessage, boundary: string, 
 function readChunks(
   request: IncomingMessage,
   take: (chunk: Buffer) => Promise<unknown> | undefined,
-  pace: Pace,
+  pace: LeastPace,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let arrived = 0;
@@ -216,7 +216,7 @@ function readChunks(
   });
 }
 
-function tooSlow({ window, bytes }: Pace): Problem {
+function tooSlow({ window, bytes }: LeastPace): Problem {
   const rate = Math.round(bytes / 1024 / (window / 1_000));
   return new Problem('request_timeout', `the body arrives slower than ${rate} KiB a second`, {
     headers: { Connection: 'close' },

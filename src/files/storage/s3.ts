@@ -194,7 +194,7 @@ export class S3Storage implements Storage {
     let aborted = 0;
     for await (const { Key: key, UploadId, Initiated } of unfinishedUploads(this.#client, this.#place)) {
       // An upload may take long: the parts of an unfinished one are kept for a day.
-      if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY)) continue;
+      if (Initiated === undefined || Date.now() - Initiated.getTime() < (grace === 0 ? 0 : DAY_MS)) continue;
       const abort = new AbortMultipartUploadCommand({ Bucket: this.#place.bucket, Key: key, UploadId });
       // The upload may have ended since it was listed.
       await unlessNoObject(() => this.#client.send(abort));
@@ -234,7 +234,7 @@ export class S3Storage implements Storage {
     if (first !== undefined) throw new Error(`the bucket kept ${Errors.length} objects: ${first.Code}`);
   }
 }
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 /** The trash has the same prefix as the files. */
 const TRASH_PREFIX = 'trash/';
 

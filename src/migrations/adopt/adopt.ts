@@ -12,7 +12,7 @@ import {
   draftBelongsTo,
   type References,
   type ReferencingKey,
-  referencesOf,
+  referencesOfTable,
   withReverse,
 } from './draft-relation.ts';
 import {
@@ -77,7 +77,7 @@ export const undecidedDrafts = (tables: readonly ExistingTable[]): readonly Draf
 
 function draftTables(candidates: readonly ExistingTable[]): readonly DraftTable[] {
   const known = new Map(candidates.map((table) => [table.table, table]));
-  const references = new Map(candidates.map((table) => [table.table, referencesOf(table, { known })]));
+  const references = new Map(candidates.map((table) => [table.table, referencesOfTable(table, { known })]));
   const members = new Map(
     candidates.map((table) => [
       table.table,
@@ -120,7 +120,7 @@ function draftTable(table: ExistingTable, references: References, names: DraftNa
 /** The keys of a collection that bylaw does not own. */
 function declaredOf(table: ExistingTable, name: string): Declaration {
   const id = draftKey(table)?.declared;
-  const stamps = stampsOf(table).map((column) => [column, column] as const);
+  const stamps = stampsOfTable(table).map((column) => [column, column] as const);
   return {
     ...(table.table !== name && { table: table.table }),
     managed: false,
@@ -133,11 +133,11 @@ function declaredOf(table: ExistingTable, name: string): Declaration {
 function builtInColumns(table: ExistingTable): readonly string[] {
   const { columns = [] } = draftKey(table) ?? {};
   const ofUsers = table.table === 'users' ? Object.keys(USER_COLUMNS) : [];
-  return [...(columns.length === 1 ? columns : []), ...stampsOf(table), ...ofUsers];
+  return [...(columns.length === 1 ? columns : []), ...stampsOfTable(table), ...ofUsers];
 }
 
 /** The columns that hold the times of a record. */
-const stampsOf = ({ columns }: ExistingTable): readonly string[] =>
+const stampsOfTable = ({ columns }: ExistingTable): readonly string[] =>
   STAMPS.filter((stamp) => columns.some(({ name, type }) => name === stamp && type === 'timestamp with time zone'));
 
 function referencingKeys(draft: DraftTable, { taken }: References, { members }: DraftNames): readonly ReferencingKey[] {

@@ -17,13 +17,13 @@ export interface ColumnType {
 }
 
 /** Undefined: no field type holds its values. */
-export function columnTypeOf(table: string, column: ExistingColumn): ColumnType | undefined {
+export function typeOfColumn(table: string, column: ExistingColumn): ColumnType | undefined {
   const { name, type, base = type, collation, values } = column;
   const alter = alterColumn(table, name);
   const to = (target: string): string => `it is ${type}: ${alter} TYPE ${target}`;
   if (values !== undefined) return { type: 'string', obstacle: `it is ${type}: ${retypedAsText(table, name)}` };
   if (base !== type) {
-    const found = columnTypeOf(table, {
+    const found = typeOfColumn(table, {
       name,
       type: base,
       collation,
@@ -60,14 +60,14 @@ function textOf(collation: ExistingColumn['collation'], alter: string): ColumnTy
 function ofKind(type: string, to: (target: string) => string): ColumnType | undefined {
   for (const name of SCALAR_TYPES) {
     const { column, adoption, columnOf } = FIELD_KINDS[name];
-    if (columnOf !== undefined && type.startsWith(column)) return decimalOf(name, type);
+    if (columnOf !== undefined && type.startsWith(column)) return decimalColumn(name, type);
     if (column === type) return { type: name, note: adoption.note };
     if (adoption.narrower.includes(type)) return { type: name, obstacle: to(column) };
   }
   return undefined;
 }
 
-function decimalOf(name: ScalarType, type: string): ColumnType {
+function decimalColumn(name: ScalarType, type: string): ColumnType {
   const digits = digitsOf(type);
   if (digits !== undefined && digits.precision <= MOST_DIGITS && digits.scale <= digits.precision)
     return { type: name, ...digits };

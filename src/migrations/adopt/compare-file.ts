@@ -3,7 +3,7 @@ import { keyOf } from '../../policy/types.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { storedTables, VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { isOfService, undecidedDrafts } from './adopt.ts';
-import { compareMember, type StoredMember } from './compare-member.ts';
+import { type ComparedMember, compareMember } from './compare-member.ts';
 import { keyTypeOf } from './draft-key.ts';
 import { type DraftTable, USER_COLUMNS } from './draft-table.ts';
 import { type ExistingTable, primaryKeyOf } from './existing-tables.ts';
@@ -59,7 +59,7 @@ interface TablePair {
 function compareTable({ file, collection, table: existing, draft }: TablePair): readonly Difference[] {
   const { table } = existing;
   const columns = new Map(existing.columns.map((column) => [column.name, column]));
-  const members = storedMembers(collection);
+  const members = storedMembersOf(collection);
   const references = new Set(draft?.relations.map(({ column }) => column));
   const compared = members.flatMap((member): readonly Difference[] => {
     const column = columns.get(member.column);
@@ -87,7 +87,7 @@ function compareKey({ name, key }: Collection, table: ExistingTable): readonly D
   return type === kind ? [] : [{ kind: 'differs', ...place, key: 'id', file: kind, database: existing.type }];
 }
 
-const storedMembers = ({ fields, relations }: Collection): readonly StoredMember[] => [
+const storedMembersOf = ({ fields, relations }: Collection): readonly ComparedMember[] => [
   ...fields.values(),
   ...[...relations.values()].filter((relation) => relation.kind === 'belongs_to'),
 ];

@@ -1,12 +1,12 @@
 /** Compares a field or a belongs_to of a schema file with its column. */
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field, Schema } from '../../schema/model/model.ts';
-import { columnTypeOf } from './column-types.ts';
+import { typeOfColumn } from './column-types.ts';
 import { allowedIn } from './draft-field.ts';
 import { ON_DELETE_OF_CATALOG } from './draft-relation.ts';
 import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 
-export type StoredMember = Field | BelongsTo;
+export type ComparedMember = Field | BelongsTo;
 
 /** A key of the file whose value is not that of the database. */
 export interface DifferentKey {
@@ -16,7 +16,7 @@ export interface DifferentKey {
 }
 interface MemberOfFile {
   readonly file: Schema;
-  readonly member: StoredMember;
+  readonly member: ComparedMember;
   /** A draft has a belongs_to for the column. */
   readonly isReference: boolean;
 }
@@ -32,14 +32,14 @@ export function compareMember(
 }
 
 function compareField(field: Field, table: ExistingTable, column: ExistingColumn): readonly DifferentKey[] {
-  const kind = columnTypeOf(table.table, column);
+  const kind = typeOfColumn(table.table, column);
   if (kind === undefined || FIELD_KINDS[kind.type].sqlType !== FIELD_KINDS[field.type].sqlType)
     return [{ key: 'type', file: field.type, database: column.type }];
   const digits = (['precision', 'scale'] as const).filter(
     (key) => column.type.includes('(') && kind[key] !== field[key],
   );
   const allowed = column.values ?? allowedIn(table, column.name);
-  const isOther = allowed !== undefined && !isSameSet(allowed, field.enum ?? []);
+  const isOther = allowed !== undefined && !isSameColumns(allowed, field.enum ?? []);
   const isLonger = kind.max !== undefined && !(Number(field.max) <= kind.max) && field.enum === undefined;
   return [
     ...digits.map((key) => ({ key, file: field[key], database: kind[key] })),
@@ -48,7 +48,7 @@ function compareField(field: Field, table: ExistingTable, column: ExistingColumn
   ];
 }
 
-function isSameSet(some: readonly unknown[], others: readonly unknown[]): boolean {
+function isSameColumns(some: readonly unknown[], others: readonly unknown[]): boolean {
   return some.length === others.length && some.every((each) => others.includes(each));
 }
 
@@ -72,7 +72,7 @@ function compareReference(
 
 /** Compares the values that a write must give, and may give. */
 function compareWrites(
-  { needed, unique, readOnly, ...member }: StoredMember,
+  { needed, unique, readOnly, ...member }: ComparedMember,
   table: ExistingTable,
   column: ExistingColumn,
 ): readonly DifferentKey[] {

@@ -4,23 +4,24 @@ import type { ScalarType } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { unquotedText } from '../../sql.ts';
-import { type ColumnType, columnTypeOf } from './column-types.ts';
+import { type ColumnType, typeOfColumn } from './column-types.ts';
 import type { DraftMember, LeftOut } from './draft-table.ts';
 import { type ExistingColumn, type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 
 export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
-const SECRET = /(?:^|_)(?:passwd|password|secret|salt|api_?key|private_?key|(?:access|refresh|reset)_?token)(?:_|$)/i;
+const SECRET_NAME =
+  /(?:^|_)(?:passwd|password|secret|salt|api_?key|private_?key|(?:access|refresh|reset)_?token)(?:_|$)/i;
 
 /** @param member the name of the field */
 export function draftField(table: ExistingTable, column: ExistingColumn, member: string): DraftMember | LeftOut {
   const issue = columnNameIssue(column.name);
-  const kind = columnTypeOf(table.table, column);
+  const kind = typeOfColumn(table.table, column);
   if (issue !== undefined) return leftOutColumn(table, column, issue);
   if (kind === undefined) return leftOutColumn(table, column, `no field type holds ${column.type}`);
   if (!isServedAsItIs(column, kind.type))
     return leftOutColumn(table, column, `no field type takes it as it is; ${kind.obstacle}`);
-  if (SECRET.test(column.name))
+  if (SECRET_NAME.test(column.name))
     return leftOutColumn(table, column, 'its name is that of a secret; add it with rules of its own');
   const given = column.default === undefined ? undefined : FIELD_KINDS[kind.type].adoption.defaultOf(column.default);
   return {
@@ -47,7 +48,7 @@ function leftOutColumn(table: ExistingTable, column: ExistingColumn, reason: str
   return { kind: 'column', name: `${table.table}.${column.name}`, reason: `${reason}${consequence}` };
 }
 
-interface Given {
+interface DraftedColumn {
   readonly kind: ColumnType;
   /** The default as YAML. */
   readonly given: string | undefined;
@@ -56,7 +57,7 @@ interface Given {
 function declaredField(
   table: ExistingTable,
   column: ExistingColumn,
-  { kind, given, member }: Given & { readonly member: string },
+  { kind, given, member }: DraftedColumn & { readonly member: string },
 ): DraftMember['declared'] {
   const { name, required, generated, computed, default: value } = column;
   const unique = isUniqueColumn(table, name);
@@ -84,7 +85,7 @@ function notesOf({ required, default: value, computed }: ExistingColumn, kind: C
   return [`the file cannot say its default ${oneLine(value)}${isNull}`];
 }
 
-function obstaclesOf({ name: table }: ExistingTable, column: ExistingColumn, { kind, given }: Given) {
+function obstaclesOf({ name: table }: ExistingTable, column: ExistingColumn, { kind, given }: DraftedColumn) {
   const isOfUsers = table === 'users';
   return [
     isOfUsers && column.name === 'password' ? '`password` means something else on `users`' : undefined,

@@ -1,6 +1,6 @@
 /** The key of a collection: the columns that identify a row of an existing table. */
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import { columnTypeOf } from './column-types.ts';
+import { typeOfColumn } from './column-types.ts';
 import type { Declaration } from './draft-table.ts';
 import { KEY_SUFFIX } from './drafted-names.ts';
 import { type ExistingColumn, type ExistingTable, isUniqueColumn, primaryKeyOf } from './existing-tables.ts';
@@ -13,12 +13,12 @@ export interface DraftKey {
 }
 
 /** The types of keys, by the SQL types of the fields that their columns would be. */
-const KEY_TYPES: Readonly<Record<string, keyof typeof MAKER>> = { uuid: 'uuid', int8: 'int', text: 'string' };
+const DRAFTED_KEY_TYPES: Readonly<Record<string, keyof typeof MAKER>> = { uuid: 'uuid', int8: 'int', text: 'string' };
 const MAKER = { uuid: 'service', int: 'database', string: 'caller' } as const;
 
 /** Undefined: there is none, or it has a type of no key. */
 export function draftKey(table: ExistingTable): DraftKey | undefined {
-  const columns = keyColumns(table);
+  const columns = primaryColumns(table);
   if (columns.length !== 1) return undefined;
   const column = table.columns.find(({ name }) => name === columns[0])!;
   const type = keyTypeOf(table.table, column);
@@ -29,12 +29,12 @@ export function draftKey(table: ExistingTable): DraftKey | undefined {
 
 /** Undefined: no key has the type of the column. */
 export function keyTypeOf(table: string, column: ExistingColumn): keyof typeof MAKER | undefined {
-  const kind = columnTypeOf(table, column);
-  return kind && KEY_TYPES[FIELD_KINDS[kind.type].sqlType];
+  const kind = typeOfColumn(table, column);
+  return kind && DRAFTED_KEY_TYPES[FIELD_KINDS[kind.type].sqlType];
 }
 
 function declaredKey(table: ExistingTable, column: ExistingColumn, type: keyof typeof MAKER): Declaration | undefined {
-  const maker = table.kind === 'table' ? makerOf(column, type) : MAKER[type];
+  const maker = table.kind === 'table' ? draftedMaker(column, type) : MAKER[type];
   if (type === 'uuid' && column.name === 'id' && maker === MAKER.uuid) return undefined;
   return {
     type,
@@ -44,7 +44,7 @@ function declaredKey(table: ExistingTable, column: ExistingColumn, type: keyof t
 }
 
 /** A column without a default gets its value from the caller; a uuid from the service, which a DEFAULT only replaces. */
-function makerOf({ default: value, generated }: ExistingColumn, type: keyof typeof MAKER) {
+function draftedMaker({ default: value, generated }: ExistingColumn, type: keyof typeof MAKER) {
   if (type === 'uuid') return 'service';
   return generated || value !== undefined ? 'database' : 'caller';
 }
@@ -59,7 +59,7 @@ function noteOf({ kind, constraints }: ExistingTable, { name }: ExistingColumn):
 }
 
 /** The primary key, or a unique column that is never null. A view has a column of such a name. */
-function keyColumns(table: ExistingTable): readonly string[] {
+function primaryColumns(table: ExistingTable): readonly string[] {
   const primary = primaryKeyOf(table);
   if (primary.length > 0) return primary;
   const unique = table.columns.filter(({ name, required }) => required && isUniqueColumn(table, name));

@@ -26,19 +26,19 @@ export interface DraftNames {
   readonly members: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 /** A foreign key that is a belongs_to of the draft. */
-interface Reference {
+interface TableReference {
   readonly column: string;
   readonly key: ExistingConstraint;
 }
 
 /** The foreign keys of a table: those that become a belongs_to, and the others with the reason. */
 export interface References {
-  readonly taken: readonly Reference[];
+  readonly taken: readonly TableReference[];
   readonly leftOut: readonly LeftOut[];
 }
 
-export function referencesOf(table: ExistingTable, { known }: Pick<DraftNames, 'known'>): References {
-  const taken: Reference[] = [];
+export function referencesOfTable(table: ExistingTable, { known }: Pick<DraftNames, 'known'>): References {
+  const taken: TableReference[] = [];
   const leftOut: LeftOut[] = [];
   for (const key of table.constraints.filter(({ kind }) => kind === 'f')) {
     const [column = ''] = key.columns;
@@ -71,7 +71,7 @@ export function draftBelongsTo(
 ): DraftMember {
   const name = members.get(table.table)!.get(column)!;
   const onDelete = ON_DELETE_OF_CATALOG[key.onDelete!];
-  const obstacles = obstaclesOf(table, { name: column, ...facts }, key);
+  const obstacles = keyObstaclesOf(table, { name: column, ...facts }, key);
   return {
     name,
     column,
@@ -89,7 +89,7 @@ export function draftBelongsTo(
   };
 }
 
-function obstaclesOf(table: ExistingTable, column: ExistingColumn, key: ExistingConstraint): readonly string[] {
+function keyObstaclesOf(table: ExistingTable, column: ExistingColumn, key: ExistingConstraint): readonly string[] {
   const found: string[] = [];
   if (column.type !== 'uuid') found.push(`it is ${column.type}, not uuid`);
   else if (key.foreignColumns?.join() !== 'id')

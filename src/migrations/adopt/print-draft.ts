@@ -8,7 +8,7 @@ const HEAD = `# Drafted by \`bylaw introspect\`. No caller has access yet: an ac
 const OWNED_ELSEWHERE = `# \`managed: false\`: the tables stay with the program that owns them, and no migration changes them; \`bylaw migrate plan\`
 # names what differs. The service keeps its own tables, such as \`users\`, in the current schema: see docs/adopting.md.
 `;
-const OWNED = `# A collection without \`managed: false\` becomes bylaw's own: \`bylaw migrate plan\` shows the changes. Its table keeps its
+const OWNED_COMMENT = `# A collection without \`managed: false\` becomes bylaw's own: \`bylaw migrate plan\` shows the changes. Its table keeps its
 # columns, types and rows; missing created_at, updated_at and _version are added, foreign keys get an index, deferred
 # constraints become immediate, and ON DELETE NO ACTION becomes RESTRICT.
 `;
@@ -19,7 +19,7 @@ export function printDraft({ drafted, leftOut }: Draft): string {
     [
       HEAD,
       ...(drafted.some(({ declared }) => declared.managed === false) ? [OWNED_ELSEWHERE] : []),
-      isOwned ? OWNED : '',
+      isOwned ? OWNED_COMMENT : '',
     ].join(''),
     drafted.length === 0 ? 'collections: {}\n' : `collections:\n${drafted.map(collectionLines).join('\n')}`,
     ...(leftOut.length === 0 ? [] : [`# Left out:\n${leftOut.map(leftOutLine).join('')}`]),

@@ -9,7 +9,7 @@ const FILE_NAME = raw(
 );
 
 /** The relations of the schemas that are named, or of all but those of the system. */
-const relationsOf = (schemas: readonly string[]): Sql => sql`(
+const selectRelations = (schemas: readonly string[]): Sql => sql`(
   SELECT c.*, n.nspname, ${FILE_NAME} AS file_name
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -73,16 +73,16 @@ SELECT c.oid::text, json_strip_nulls(json_build_object(
    AND a.attname NOT LIKE '%~folded'
  ORDER BY c.oid, a.attnum`;
 
-const namesOf = (numbers: string, relation: string): Sql =>
+const selectNames = (numbers: string, relation: string): Sql =>
   raw(`(SELECT json_agg(a.attname ORDER BY u.place)
           FROM unnest(${numbers}) WITH ORDINALITY AS u (number, place)
           JOIN pg_attribute a ON a.attrelid = ${relation} AND a.attnum = u.number)`);
 
-const selectConstraints = (relations: Sql): Sql => sql`
+const selectExistingConstraints = (relations: Sql): Sql => sql`
 SELECT k.conrelid::text, json_strip_nulls(json_build_object(
          'kind', k.contype, 'definition', pg_get_constraintdef(k.oid),
-         'columns', coalesce(${namesOf('k.conkey', 'k.conrelid')}, '[]'),
-         'table', f.file_name, 'foreignColumns', ${namesOf('k.confkey', 'k.confrelid')},
+         'columns', coalesce(${selectNames('k.conkey', 'k.conrelid')}, '[]'),
+         'table', f.file_name, 'foreignColumns', ${selectNames('k.confkey', 'k.confrelid')},
          'onDelete', CASE WHEN k.contype = 'f' THEN k.confdeltype END))::text
   FROM pg_constraint k
   JOIN ${relations} AS r ON r.oid = k.conrelid
@@ -91,7 +91,7 @@ SELECT k.conrelid::text, json_strip_nulls(json_build_object(
  WHERE k.contype IN ('p', 'u', 'f', 'c', 'x')
  ORDER BY k.conrelid, k.conname`;
 
-const selectIndexes = (relations: Sql): Sql => sql`
+const selectExistingIndexes = (relations: Sql): Sql => sql`
 SELECT x.indrelid::text, json_build_object(
          'unique', x.indisunique,
          'columns', (SELECT coalesce(json_agg(a.attname ORDER BY u.place), '[]')
@@ -113,13 +113,13 @@ export async function readExistingTables(
   db: Queryable,
   schemas: readonly string[] = [],
 ): Promise<readonly ExistingTable[]> {
-  const relations = relationsOf(schemas);
+  const relations = selectRelations(schemas);
   const rows = async (statement: Sql) => (await db.rows(statement)).map(([oid, json]) => [oid, JSON.parse(json!)]);
   const tables = await rows(selectTables(relations));
   const parts = {
     columns: await rows(selectColumns(relations)),
-    constraints: await rows(selectConstraints(relations)),
-    indexes: await rows(selectIndexes(relations)),
+    constraints: await rows(selectExistingConstraints(relations)),
+    indexes: await rows(selectExistingIndexes(relations)),
   };
   return tables.map(([oid, table]) => {
     const own = Object.entries(parts).map(([part, all]) => [

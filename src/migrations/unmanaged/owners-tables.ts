@@ -51,7 +51,7 @@ export async function readOwnersTables(
   const keys = Map.groupBy(await db.rows(selectKeys(named)), ([table]) => table!);
   const references = Map.groupBy(await db.rows(selectReferences(named)), ([table]) => table!);
   return new Map(
-    (await db.rows(selectTables(named))).map(([name, kind, create, update, remove, isLocked, isSecured]) => [
+    (await db.rows(selectOwnersTables(named))).map(([name, kind, create, update, remove, isLocked, isSecured]) => [
       name!,
       {
         isView: kind === 'v' || kind === 'm',
@@ -75,7 +75,7 @@ function columnOf([, name, type, required, hasDefault, isWritable, labels]: Cell
 }
 
 /** The bits of `pg_relation_is_updatable`: UPDATE, INSERT, DELETE. */
-const selectTables = (named: Sql): Sql => sql`
+const selectOwnersTables = (named: Sql): Sql => sql`
 SELECT named.name, c.relkind,
        pg_relation_is_updatable(c.oid, true) & 8 <> 0 AND has_any_column_privilege(c.oid, 'INSERT'),
        pg_relation_is_updatable(c.oid, true) & 4 <> 0 AND has_any_column_privilege(c.oid, 'UPDATE'),

@@ -28,10 +28,10 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['span', 'nullable']);
 const SIDES: readonly CheckedOperand['kind'][] = ['column', 'count', 'request', 'now', 'literal'];
 
 /** The new names of the variables around a condition. */
-type Renamed = ReadonlyMap<string, string>;
+type NewNames = ReadonlyMap<string, string>;
 
 /** `polarity` false: of its negation. */
-function spelling(checked: Checked, polarity: boolean, names: Renamed): Checked {
+function spelling(checked: Checked, polarity: boolean, names: NewNames): Checked {
   switch (checked.kind) {
     case 'and':
     case 'or': {
@@ -55,7 +55,7 @@ function spelling(checked: Checked, polarity: boolean, names: Renamed): Checked 
   }
 }
 
-function ofCompare(checked: CheckedCompare, polarity: boolean, names: Renamed): Checked {
+function ofCompare(checked: CheckedCompare, polarity: boolean, names: NewNames): Checked {
   const { complement } = OPERATORS[checked.op];
   if (!polarity && complement === undefined)
     return { kind: 'not', item: ofCompare(checked, true, names), span: checked.span };
@@ -66,18 +66,18 @@ function ofCompare(checked: CheckedCompare, polarity: boolean, names: Renamed): 
   return ofBool(isTurned ? { ...checked, op: mirror, left: right, right: left } : { ...checked, op, left, right });
 }
 
-function ofOperand(operand: CheckedOperand, names: Renamed): CheckedOperand {
+function ofOperand(operand: CheckedOperand, names: NewNames): CheckedOperand {
   if (operand.kind === 'column') return withoutId(scoped(operand, names));
   return operand.kind === 'count' ? { ...operand, ...ofElements(operand, names) } : operand;
 }
 
-function ofElements({ path, variable: name, condition }: CheckedQuantified | CountOperand, names: Renamed) {
+function ofElements({ path, variable: name, condition }: CheckedQuantified | CountOperand, names: NewNames) {
   const variable = `$${names.size}`;
   const inner = new Map(names).set(name, variable);
   return { path: scoped(path, names), variable, condition: spelling(condition, true, inner) };
 }
 
-function scoped<T extends Pick<ColumnOperand, 'scope'>>(holder: T, names: Renamed): T {
+function scoped<T extends Pick<ColumnOperand, 'scope'>>(holder: T, names: NewNames): T {
   const { scope } = holder;
   if (scope.kind !== 'variable') return holder;
   // A variable that is bound outside of the condition keeps its name, which none of the new ones has.

@@ -16,13 +16,13 @@ export function subsumes(a: Checked, b: Checked): boolean {
 }
 
 /** Steps that one proof may take; a nest of `and` and `or` on both sides could take very many. */
-const MOST_STEPS = 20_000;
+const MOST_PROOF_STEPS = 20_000;
 
 /** Proves implications between canonical conditions; all proofs of one instance share its steps. */
 export class ImplicationProof {
   #steps: number;
 
-  constructor(steps = MOST_STEPS) {
+  constructor(steps = MOST_PROOF_STEPS) {
     this.#steps = steps;
   }
 

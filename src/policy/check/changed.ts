@@ -20,7 +20,7 @@ export function checkChange(call: Call, place: Place): CheckedChanged | undefine
   const { name, args, span } = call;
   const collection = place.catalog.collections.get(place.collection);
   if (place.isBody || collection === undefined) return place.report(inBody(call));
-  if (place.action !== 'update') return place.report(misplaced(call, place));
+  if (place.action !== 'update') return place.report(misplacedChange(call, place));
   if (args.length === 0) {
     const message = `\`${name.name}()\` names nothing; expected fields or relations, such as \`${name.name}(@record.title)\``;
     return place.report({ code: 'argument_count', message, span });
@@ -83,7 +83,7 @@ function inBody({ name, span }: Call): CheckIssue {
   return { code: 'condition_scope', message, span };
 }
 
-function misplaced({ name, span }: Call, { action }: Place): CheckIssue {
+function misplacedChange({ name, span }: Call, { action }: Place): CheckIssue {
   const message = `\`${name.name}\` in a rule for ${action}; only update has a record before and after`;
   return { code: 'change_misplaced', message, span };
 }

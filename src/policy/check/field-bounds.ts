@@ -50,12 +50,12 @@ export function boundedByField(compare: CheckedCompare): Bounded | undefined {
 
 type Decided = Omit<Bounded, 'fact'>;
 
-const valuesOf = ({ value }: LiteralOperand): readonly Limit[] =>
+const limitsIn = ({ value }: LiteralOperand): readonly Limit[] =>
   (Array.isArray(value) ? value : [value]).filter((each): each is Limit => typeof each !== 'boolean');
 
 function ofEnum(op: CheckedCompare['op'], literal: LiteralOperand, names: readonly Limit[]): Decided | undefined {
   const operator = OPERATORS[op];
-  const values = valuesOf(literal);
+  const values = limitsIn(literal);
   const isOneOf = names.some((name) => values.includes(name));
   const isAlways = names.every((name) => values.includes(name));
   if (isMember(operator)) return { canHold: isOneOf, canFail: !isAlways };
@@ -71,7 +71,7 @@ const isWithin = (value: Limit, { min, max, type }: FieldLimits): boolean =>
 
 function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
   const operator = OPERATORS[op];
-  const values = valuesOf(literal);
+  const values = limitsIn(literal);
   const { min, max } = limits;
   const isOneOf = values.some((value) => isWithin(value, limits));
   const isAlways = min === max && values.some((value) => value === min);
@@ -89,7 +89,7 @@ function ofValue(op: CheckedCompare['op'], literal: LiteralOperand, limits: Fiel
 /** Strings are bounded in their length, in code points. */
 function ofLength(op: CheckedCompare['op'], literal: LiteralOperand, limits: FieldLimits): Decided | undefined {
   const operator = OPERATORS[op];
-  const lengths = valuesOf(literal).map((value) => [...String(value)].length);
+  const lengths = limitsIn(literal).map((value) => [...String(value)].length);
   const isOneOf = lengths.some((length) => isWithin(length, limits));
   if (isMember(operator)) return { canHold: isOneOf, canFail: true };
   if (isNonMember(operator)) return { canHold: true, canFail: isOneOf };

@@ -36,14 +36,14 @@ function normalised(source: string): string {
 }
 
 /** A fraction is the nearest double; an integer is itself or `exact`. */
-function isHeld(source: string, value: number): boolean {
+function isHeldExactly(source: string, value: number): boolean {
   if (!Number.isFinite(value)) return false;
   return !Number.isInteger(value) || normalised(source) === normalised(BigInt(value).toString());
 }
 
 function readNumber({ source }: Numeral): LiteralRead {
   const value = Number(source) + 0;
-  const held = isHeld(source, value);
+  const held = isHeldExactly(source, value);
   const type = held && Number.isSafeInteger(value) ? 'int' : 'float';
   return { value, type, ...(held ? {} : { exact: source }) };
 }

@@ -44,7 +44,7 @@ function outcomesOf(checked: Checked, assumed: Assumed): Outcomes {
       if (assumed.isAbsent(checked.operand)) return checked.negated ? CAN_BE_FALSE : CAN_BE_TRUE;
       return ofIsNull(checked.operand, checked.negated);
     case 'compare':
-      return ofCompare(checked, assumed);
+      return outcomesOfCompare(checked, assumed);
     case 'quantified':
       return ofQuantified(checked, assumed);
     case 'changed':
@@ -73,7 +73,7 @@ function ofIsNull(operand: CheckedOperand, negated: boolean): Outcomes {
   return negated ? CAN_BE_TRUE : CAN_BE_FALSE;
 }
 
-function ofCompare(compare: CheckedCompare, { isAbsent, isBounded }: Assumed): Outcomes {
+function outcomesOfCompare(compare: CheckedCompare, { isAbsent, isBounded }: Assumed): Outcomes {
   const { op, left, right } = compare;
   const empty = right.kind === 'literal' && right.list && literalValues(right).length === 0;
   const operator = OPERATORS[op];

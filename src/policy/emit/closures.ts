@@ -31,11 +31,10 @@ type Closure = (frame: RowFrame) => boolean;
 export function closures(cond: Condition): Predicate {
   const closure = closureOf(cond);
   const binds = sourcesIn(cond).size > 0;
-  return (values) => (record, related, next) =>
-    closure({ record, next, related, values, bound: binds ? [] : NOTHING_BOUND });
+  return (values) => (record, related, next) => closure({ record, next, related, values, bound: binds ? [] : NO_ROWS });
 }
 
-const NOTHING_BOUND: Row[] = [];
+const NO_ROWS: Row[] = [];
 
 function closureOf(cond: Condition): Closure {
   switch (cond.kind) {

@@ -18,10 +18,10 @@ export interface RowSource {
 }
 
 /** The first rows of the order, tested by the whole rule. */
-type Walk = Omit<WalkedRows, 'columns' | 'most' | 'conditions'>;
+type FirstIdsWalk = Omit<WalkedRows, 'columns' | 'most' | 'conditions'>;
 
 /** INVARIANT: the list holds the first `length` ids of the rows that meet the conditions and a branch. */
-export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: Walk): Sql {
+export function amongFirstIds(branches: readonly Branch[], source: RowSource, walk?: FirstIdsWalk): Sql {
   const parts = branches.map((branch) => sql`(${firstIds(branch, source)})`);
   if (walk === undefined) return sql`${source.id} = ANY(ARRAY(${join(parts, ' UNION ALL ')}))`;
   const { conditions, length } = source;

@@ -3,7 +3,7 @@
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
 import { keyOf } from '../../policy/types.ts';
 import type { ChosenWay, ExpectedRows, Gathered, OpaqueFilter, PageQuestion, ValueRange } from './page-question.ts';
-import { estimatedKeys, foundBy, keyShare, rowsOfKey, shareOf, tablesOf, UNKNOWN_KEYS } from './row-shares.ts';
+import { estimatedKeys, foundBy, keyShare, rowsOfKey, shareOf, tablesOfLookUps, UNKNOWN_KEYS } from './row-shares.ts';
 import type { StatisticsOf, TableStatistics } from './table-statistics.ts';
 
 /** The database's own unit of cost, which expects its tables on a disk. */
@@ -71,11 +71,11 @@ export class Estimate {
     this.#question = question;
     this.#table = table;
     this.#statisticsOf = statisticsOf;
-    this.#links = linksOf(question, statisticsOf);
+    this.#links = linkCount(question, statisticsOf);
     const linked = this.#links === undefined ? 1 : Math.min(1, this.#links / Math.max(1, table.rows));
     this.#filtered =
       linked * (opaque === undefined ? shareOfAll(table, filters) : opaque.rows / Math.max(1, table.rows));
-    this.#lookedUp = lookUps.length === 0 ? 0 : costOf(lookUps, statisticsOf);
+    this.#lookedUp = lookUps.length === 0 ? 0 : costOfLookUps(lookUps, statisticsOf);
     this.#filterCost = opaque === undefined ? 0 : filterCostOf(opaque, statisticsOf);
     const ordering = table.columns.get(isById ? keyOf(collection).column : (order?.column ?? ''));
     // New ids come after all others.
@@ -137,8 +137,8 @@ export class Estimate {
     }
     const { found, cost } = this.#leastOfAll;
     const related = lookUps.map((lookUp) => {
-      const each = found * costOf([lookUp], this.#statisticsOf) * this.#tested;
-      return lookUp.isOfEach === true ? each : Math.min(each, this.#scanned(tablesOf([lookUp])));
+      const each = found * costOfLookUps([lookUp], this.#statisticsOf) * this.#tested;
+      return lookUp.isOfEach === true ? each : Math.min(each, this.#scanned(tablesOfLookUps([lookUp])));
     });
     return { cost: UNION + cost + sumOf(related), way };
   }
@@ -220,9 +220,9 @@ export class Estimate {
     if (opaque !== undefined || lookUps.length > 0) return false;
     if (of !== undefined && !('tests' in of)) return isOpen && filters.length === 1;
     if (filters.length > 0) return false;
-    if (isOpen || of !== undefined) return of === undefined || isWhole(of);
+    if (isOpen || of !== undefined) return of === undefined || readsWhole(of);
     const branches = this.#branches;
-    if (branches.length === 0 || !branches.every(({ branch }) => isWhole(branch))) return false;
+    if (branches.length === 0 || !branches.every(({ branch }) => readsWhole(branch))) return false;
     return isById || (this.#isOfTable && branches.every(({ isClustered }) => !isClustered));
   }
 
@@ -414,7 +414,7 @@ interface Costed<Way> {
 }
 
 /** Each row of its ranges is one of the branch. */
-const isWhole = ({ isOneRange, count, tests, others }: Branch): boolean =>
+const readsWhole = ({ isOneRange, count, tests, others }: Branch): boolean =>
   tests.length + others === (isOneRange || count?.kind === 'list' ? 1 : 0);
 
 interface WaysKeys {
@@ -437,18 +437,20 @@ interface EstimatedBranch {
   readonly isClustered: boolean;
 }
 
-function linksOf({ links }: PageQuestion, statisticsOf: StatisticsOf): number | undefined {
+function linkCount({ links }: PageQuestion, statisticsOf: StatisticsOf): number | undefined {
   const table = links && statisticsOf(links.table);
   return links && table && table.rows * shareOf(table, links);
 }
 
 /** Each row that is found looks up the rows within. */
-const costOf = (lookUps: readonly LookUp[], statisticsOf: StatisticsOf): number =>
-  sumOf(lookUps.map((each) => LINKED + rowsOfKey(each, statisticsOf) * (FOUND + costOf(each.within, statisticsOf))));
+const costOfLookUps = (lookUps: readonly LookUp[], statisticsOf: StatisticsOf): number =>
+  sumOf(
+    lookUps.map((each) => LINKED + rowsOfKey(each, statisticsOf) * (FOUND + costOfLookUps(each.within, statisticsOf))),
+  );
 
 /** Some related rows of a record answer for it, and the database knows the cost to find these. */
 function filterCostOf({ lookUps, lookedUp }: OpaqueFilter, statisticsOf: StatisticsOf): number {
-  const ofAll = costOf(lookUps, statisticsOf);
+  const ofAll = costOfLookUps(lookUps, statisticsOf);
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
 }
 

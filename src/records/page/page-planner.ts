@@ -66,7 +66,7 @@ export interface PageChoice {
 /** Beyond this, branches save nothing. */
 const MOST_ROWS = 10_000;
 /** The rows of a table that takes some milliseconds to read. */
-const LARGE = 10_000;
+const LARGE_TABLE = 10_000;
 /** The same where a filter looks up other rows for each. */
 const LARGE_OF_LOOK_UPS = 1_000;
 /** A longer list of keys costs more than a page whose rows are looked up. */
@@ -78,7 +78,7 @@ const MANY_KEYS = 5_000;
  * Lengths are rounded up to bound the number of statements: a longer range has the same first ids.
  * The lengths of the usual first pages are exact.
  */
-const LENGTHS = [11, 21, 41, 61, 81, 101, 151, 201, 301, 501, 1_001, 2_001, 5_001, 10_001];
+const RANGE_LENGTHS = [11, 21, 41, 61, 81, 101, 151, 201, 301, 501, 1_001, 2_001, 5_001, 10_001];
 
 /** The longest usual first page. A longer page of unknown keys reads too many rows. */
 const SHORT = 101;
@@ -171,7 +171,8 @@ export class PagePlanner {
   isLarge({ table, tenantLayout }: Collection, filter: Opacity): boolean {
     const looksUp = filter === 'related' || filter === 'mixed';
     return (
-      tenantLayout?.kind !== 'by' && (this.#statisticsOf(table)?.rows ?? 0) > (looksUp ? LARGE_OF_LOOK_UPS : LARGE)
+      tenantLayout?.kind !== 'by' &&
+      (this.#statisticsOf(table)?.rows ?? 0) > (looksUp ? LARGE_OF_LOOK_UPS : LARGE_TABLE)
     );
   }
 
@@ -203,7 +204,7 @@ function wayOf(chosen: Exclude<ChosenWay, undefined>, most: number): PageWay {
   }
   const ways = chosen.branches.map(({ place }) => place).join('');
   // A longer range has the same first ids.
-  const length = LENGTHS.find((each) => each >= most) ?? most;
+  const length = RANGE_LENGTHS.find((each) => each >= most) ?? most;
   return { kind: 'branches', ways, length, walk, within, text: `${ways} ${length} ${after}` };
 }
 

@@ -105,8 +105,8 @@ function shareMeeting(
 }
 
 /** The tables of all look-ups. */
-export const tablesOf = (lookUps: readonly LookUp[]): readonly string[] =>
-  lookUps.flatMap(({ table, within }) => [table, ...tablesOf(within)]);
+export const tablesOfLookUps = (lookUps: readonly LookUp[]): readonly string[] =>
+  lookUps.flatMap(({ table, within }) => [table, ...tablesOfLookUps(within)]);
 
 /** The rows that a look-up reads. */
 export function rowsOfKey({ table, column, isId }: LookUp, statisticsOf: StatisticsOf): number {

@@ -17,7 +17,7 @@ interface CascadingReference {
   readonly relation: BelongsTo;
 }
 
-interface Rows {
+interface CascadedRows {
   readonly collection: string;
   readonly ids: readonly string[];
   /** The tenant of the rows; undefined: unknown, or they have none. */
@@ -42,7 +42,7 @@ export async function recordsGoingWith(reading: Reading, id: string, also: reado
   const followed = collectionsToFollow(schema, also);
   const going = new Map<string, Set<string>>([[reading.access.collection.name, new Set()]]);
   const tenants = new Map<string, Set<string>>();
-  const waiting: Rows[] = [{ collection: reading.access.collection.name, ids: [id], tenant: reading.tenant }];
+  const waiting: CascadedRows[] = [{ collection: reading.access.collection.name, ids: [id], tenant: reading.tenant }];
   for (let rows = waiting.shift(); rows !== undefined; rows = waiting.shift()) {
     // Rows may reference one another in a ring.
     const known = going.get(rows.collection) ?? new Set();
@@ -121,12 +121,12 @@ function cascadesOf(collection: Collection | undefined): readonly BelongsTo[] {
 async function lockReferring(
   reading: Reading,
   reference: CascadingReference,
-  { ids, tenant }: Rows,
-): Promise<readonly Rows[]> {
+  { ids, tenant }: CascadedRows,
+): Promise<readonly CascadedRows[]> {
   const { collection } = reference;
   const isKnown = scopeOf({ store: reading.store, tenant }).reaches(collection.name);
   const tenants = !isKnown ? await tenantsReferring(reading, reference, ids) : [tenant];
-  const found: Rows[] = [];
+  const found: CascadedRows[] = [];
   for (const one of tenants) {
     const locked = await lockReferringIn({ ...reading, tenant: one }, reference, ids);
     found.push({ collection: collection.name, ids: locked, tenant: one });

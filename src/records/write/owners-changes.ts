@@ -52,7 +52,7 @@ export async function insertOwned(reading: Reading, { writing, conditions }: Own
     WITH ${ident(MADE)} AS (${insert})
     SELECT ${columnsOf(collection, conditions)}
       FROM ${ident(MADE)}, LATERAL (${stored}) AS ${ident(WRITTEN)}`);
-  return answerOf(cells, asked);
+  return ownersAnswer(cells, asked);
 }
 
 /** Updates a row that this transaction has locked. */
@@ -75,14 +75,14 @@ export async function updateOwned(reading: Reading, update: RowUpdate & OwnedRow
          ${ident(MADE)} AS (UPDATE ${scopeOf(reading).stored(update.collection, STORED).set(assignments, isTarget)} RETURNING ${ident(STORED)}.*)
     SELECT ${columnsOf(collection, conditions)}
       FROM "before" AS ${ident(STORED)}, ${ident(MADE)}, LATERAL (${stored}) AS ${ident(WRITTEN)}`);
-  return answerOf(cells, asked);
+  return ownersAnswer(cells, asked);
 }
 
 const columnsOf = (collection: Collection, conditions: readonly Sql[]): Sql =>
   join([recordKeyOf(collection).of(MADE), ...conditions.map((condition) => sql`(${condition})`)], ', ');
 
 /** A trigger can leave the row as it was, and so can row security: then no condition of the record holds. */
-function answerOf(cells: readonly (string | null)[] | undefined, asked: readonly boolean[]): OwnersAnswer {
+function ownersAnswer(cells: readonly (string | null)[] | undefined, asked: readonly boolean[]): OwnersAnswer {
   if (cells === undefined) return { id: undefined, holds: asked.map(() => false) };
   const [id, ...holds] = cells;
   return { id: id!, holds: holds.map((cell) => cell === 't') };

@@ -54,17 +54,17 @@ export const asksForRolesAlone = (data: Row): boolean => asksForRoles(data) && O
 
 /** True if the caller has any role that assigns one. */
 export function mayAssignSome(schema: Schema, auth: Row): boolean {
-  return rolesOf(auth).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
+  return ownRolesOf(auth).some((name) => name === 'admin' || (schema.roles.get(name)?.assigns.length ?? 0) > 0);
 }
 
 /** True if the caller has the role that may see and assign all. */
-export const isAdministrator = (auth: Row): boolean => rolesOf(auth).includes('admin');
+export const isAdministrator = (auth: Row): boolean => ownRolesOf(auth).includes('admin');
 
-const rolesOf = (user: Row): readonly string[] => (Array.isArray(user.roles) ? user.roles : []);
+const ownRolesOf = (user: Row): readonly string[] => (Array.isArray(user.roles) ? user.roles : []);
 
 /** @param auth the caller */
 export function mayAssign(schema: Schema, auth: Row, role: string): boolean {
-  return rolesOf(auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
+  return ownRolesOf(auth).some((name) => name === 'admin' || schema.roles.get(name)?.assigns.includes(role));
 }
 
 /** The roles after the change. Throws `forbidden` if the caller may not assign one that changes. */

@@ -5,7 +5,7 @@ import { disableUser } from './disable-user.ts';
 import { enableUser } from './enable-user.ts';
 import { endUserSessions } from './end-user-sessions.ts';
 import { listUserSessions } from './list-user-sessions.ts';
-import { readAudit } from './read-audit.ts';
+import { readAuditTrail } from './read-audit.ts';
 import { resetUserPassword } from './reset-user-password.ts';
 
 export const administrationRoutes: readonly DescribedRoute[] = [
@@ -15,5 +15,5 @@ export const administrationRoutes: readonly DescribedRoute[] = [
   listUserSessions,
   endUserSessions,
   resetUserPassword,
-  readAudit,
+  readAuditTrail,
 ];

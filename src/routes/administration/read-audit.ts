@@ -29,7 +29,7 @@ const auditEvent: Shape = (scope) =>
     }),
   );
 
-const PARAMETERS: readonly OperationParameter[] = [
+const AUDIT_PARAMETERS: readonly OperationParameter[] = [
   { name: 'user', in: 'query', description: 'Only events of this user, by id.', schema: ID_SCHEMA },
   { name: 'event', in: 'query', description: 'Only events of this kind.', schema: TEXT },
   { name: 'before', in: 'query', description: 'Only events before the one with this id.', schema: ID_SCHEMA },
@@ -41,13 +41,13 @@ const PARAMETERS: readonly OperationParameter[] = [
   },
 ];
 
-export const readAudit = route({
+export const readAuditTrail = route({
   method: 'GET',
   path: '/api/_audit',
   door: 'admin',
   id: 'read_audit',
   summary: 'Read the audit trail of accounts',
-  parameters: PARAMETERS,
+  parameters: AUDIT_PARAMETERS,
   answers: {
     200: {
       description: 'Newest first.',
@@ -56,7 +56,7 @@ export const readAudit = route({
   },
   problems: ['invalid_parameter'],
   async handle(ctx, app) {
-    const given = parametersOf(ctx);
+    const given = auditParametersOf(ctx);
     const data = await app.auth.admin.audit({
       userId: given.get('user') as string | undefined,
       event: given.get('event') as string | undefined,
@@ -68,14 +68,14 @@ export const readAudit = route({
   },
 });
 
-type Reader = (text: string) => string | number | undefined;
+type ParameterReader = (text: string) => string | number | undefined;
 
 function readLimit(text: string): number | undefined {
   const limit = parseInt53(text);
   return limit !== undefined && limit >= 1 && limit <= MAX_LIMIT ? limit : undefined;
 }
 
-const READERS: ReadonlyMap<string, readonly [read: Reader, expected: string]> = new Map([
+const PARAMETER_READERS: ReadonlyMap<string, readonly [read: ParameterReader, expected: string]> = new Map([
   ['user', [parseUuid, 'the id of a user']],
   ['event', [parseString, 'the name of an event']],
   ['before', [parseUuid, 'the id of an event']],
@@ -83,10 +83,13 @@ const READERS: ReadonlyMap<string, readonly [read: Reader, expected: string]> = 
 ]);
 
 /** Throws `invalid_parameter` for one that is unknown, repeated or unreadable. */
-function parametersOf(ctx: Context): ReadonlyMap<string, string | number> {
+function auditParametersOf(ctx: Context): ReadonlyMap<string, string | number> {
   const found = new Map<string, string | number>();
   for (const { key, value } of queryOf(ctx)) {
-    const [read, expected] = READERS.get(key) ?? [() => undefined, `one of ${[...READERS.keys()].join(', ')}`];
+    const [read, expected] = PARAMETER_READERS.get(key) ?? [
+      () => undefined,
+      `one of ${[...PARAMETER_READERS.keys()].join(', ')}`,
+    ];
     const parsed = value === undefined || found.has(key) ? undefined : read(value);
     if (parsed === undefined) {
       const detail = found.has(key) ? `\`${key}\` is given twice` : `\`${echo(key)}\`: expected ${expected}`;

@@ -15,7 +15,7 @@ import { route } from '../define-route.ts';
 import { headerOf, idOf, ifNoneMatchParameter } from '../records/request.ts';
 import { readSizes, sizeParameters } from './sizes.ts';
 
-const bytes = (description: string, headers: RouteAnswer['headers'] = []): RouteAnswer => ({
+const bytesAnswer = (description: string, headers: RouteAnswer['headers'] = []): RouteAnswer => ({
   description,
   type: '*/*',
   shape: () => ({ type: 'string', contentMediaType: 'application/octet-stream' }),
@@ -54,8 +54,8 @@ export const readContent = route({
     },
   ],
   answers: {
-    200: bytes('The bytes.'),
-    206: bytes('The parts that `Range` asks for.', ['Content-Range']),
+    200: bytesAnswer('The bytes.'),
+    206: bytesAnswer('The parts that `Range` asks for.', ['Content-Range']),
     302: {
       description: 'To a signed address in the bucket, where the service is configured so.',
       headers: ['Location'],

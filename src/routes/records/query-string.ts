@@ -110,7 +110,7 @@ function readFilters(
 /** Undefined: the text is not a value of the key's type. */
 function readFilter(filterKey: FilterKey, of: FilteredCollection, text: string): ExactFilter | undefined {
   if (filterKey.kind === 'field') return readFieldFilter(filterKey.field, text);
-  const id = idsOf(filterKey, of).fromQuery(text);
+  const id = idsFilter(filterKey, of).fromQuery(text);
   if (id === undefined) return undefined;
   if (filterKey.kind === 'id') return { kind: 'id', value: id };
   const { relation } = filterKey;
@@ -126,8 +126,10 @@ function readFilter(filterKey: FilterKey, of: FilteredCollection, text: string):
 }
 
 /** The form of the ids that the key takes. */
-const idsOf = (key: Exclude<FilterKey, { kind: 'field' }>, { schema, collection }: FilteredCollection): FieldKind =>
-  key.kind === 'id' ? keyKindOf(collection) : keyKindIn(schema, key.relation.collection);
+const idsFilter = (
+  key: Exclude<FilterKey, { kind: 'field' }>,
+  { schema, collection }: FilteredCollection,
+): FieldKind => (key.kind === 'id' ? keyKindOf(collection) : keyKindIn(schema, key.relation.collection));
 
 function readFieldFilter(field: Field, text: string): ExactFilter | undefined {
   const value = FIELD_KINDS[field.type].fromQuery(field.lower ? text.toLowerCase() : text);
@@ -148,7 +150,7 @@ function invalidValue(filterKey: FilterKey, of: FilteredCollection): ErrorDetail
 }
 
 function expectedOf(filterKey: FilterKey, of: FilteredCollection): string {
-  if (filterKey.kind !== 'field') return idsOf(filterKey, of).expected;
+  if (filterKey.kind !== 'field') return idsFilter(filterKey, of).expected;
   const { type, enum: allowed } = filterKey.field;
   return allowed === undefined
     ? FIELD_KINDS[type].expected

@@ -70,12 +70,12 @@ function reportEscalation(name: string, { source, path, isTenant }: EscalationPl
 function isChosenByUser(name: string, users: Collection): boolean {
   const member = users.fields.get(name) ?? users.relations.get(name);
   if (member === undefined || ('readOnly' in member && member.readOnly)) return false;
-  const isOpen = ({ checked }: Policy): boolean => !everyBranch(checked, asksForRole) && !looksAtNext(name, checked);
+  const isOpen = ({ checked }: Policy): boolean => !everyBranch(checked, comparesRoles) && !looksAtNext(name, checked);
   const own = users.memberAccess.get(name)?.update;
   return users.access.update.some(isOpen) && (own === undefined || own.some(isOpen));
 }
 
-const asksForRole = (part: Checked): boolean => part.kind === 'compare' && trustedFields(part).has('roles');
+const comparesRoles = (part: Checked): boolean => part.kind === 'compare' && trustedFields(part).has('roles');
 
 /** `@next.level = …`, `not changed(@record.level)` */
 function looksAtNext(name: string, checked: Checked): boolean {

@@ -44,7 +44,7 @@ const bound = z.union([z.number(), z.string()]);
 const flag = z.boolean();
 const unique = z.union([flag, z.string().regex(WITHIN)]);
 
-const NO = { default: false, examples: [true] };
+const FALSE_BY_DEFAULT = { default: false, examples: [true] };
 const UNIQUE = { default: false, examples: [true, 'within_team'] };
 const OF_RELATION = '`within_team`: among records with the same `team`, which is a required belongs_to';
 const READ_ONLY = 'no request sets the value: it is the default, or what another program writes into the table';
@@ -85,23 +85,23 @@ const ownAccess = key(
 const fieldType = z.enum(SCALAR_TYPES);
 const fieldObject = z.strictObject({
   type: fieldType.meta({ description: 'the type of the values', examples: ['string'] }),
-  required: key(flag, 'every record has a value', NO),
+  required: key(flag, 'every record has a value', FALSE_BY_DEFAULT),
   unique: key(
     unique,
     `no two records have the same value; any number of records may have none; ${OF_RELATION}`,
     UNIQUE,
   ),
-  index: key(flag, 'makes an index, for filters and for lists whose policies compare the field', NO),
+  index: key(flag, 'makes an index, for filters and for lists whose policies compare the field', FALSE_BY_DEFAULT),
   search: key(
     flag,
     'string: `matches` finds it whatever the letter case and the accents; a folded copy is stored beside it, with a trigram ' +
       'index where the database has `pg_trgm`',
-    NO,
+    FALSE_BY_DEFAULT,
   ),
   lower: key(
     flag,
     'string: values are stored in lower case, as the addresses of users are, and the filter of a list takes either case',
-    NO,
+    FALSE_BY_DEFAULT,
   ),
   default: key(
     scalar,
@@ -124,7 +124,7 @@ const fieldObject = z.strictObject({
     examples: [2],
   }),
   column: key(z.string(), 'the column of the table; default: the name of the field', { examples: ['Total Amount'] }),
-  read_only: key(flag, READ_ONLY, NO),
+  read_only: key(flag, READ_ONLY, FALSE_BY_DEFAULT),
   was: key(name, OLD_NAME, { examples: ['headline'] }),
   access: ownAccess,
 });
@@ -134,7 +134,7 @@ const target = z.string().meta({ description: 'the collection at the other end',
 const belongsTo = z.strictObject({
   kind: z.literal('belongs_to').describe('the record holds the id of one record of the other collection'),
   collection: target,
-  required: key(flag, 'every record has one', NO),
+  required: key(flag, 'every record has one', FALSE_BY_DEFAULT),
   unique: key(unique, `no two records point at the same record; ${OF_RELATION}`, UNIQUE),
   on_delete: key(
     z.enum(ON_DELETE_WORDS),
@@ -152,7 +152,7 @@ const belongsTo = z.strictObject({
   column: key(z.string(), 'the column of the table; default: the name of the relation and `_id`', {
     examples: ['cust_no'],
   }),
-  read_only: key(flag, READ_ONLY, NO),
+  read_only: key(flag, READ_ONLY, FALSE_BY_DEFAULT),
   was: key(name, OLD_NAME, { examples: ['author'] }),
   access: ownAccess,
 });

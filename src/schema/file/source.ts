@@ -17,7 +17,7 @@ import type { Path, Region, SchemaIssue } from './issue.ts';
 import { type Finding, pathText } from './issue.ts';
 import { offsetsOf, singleQuoted, writtenIn } from './scalar.ts';
 
-type Range = readonly [start: number, end: number];
+type SourceRange = readonly [start: number, end: number];
 
 /** YAML errors after which the tree is still what the author meant. */
 const HARMLESS = new Set(['BAD_SCALAR_START', 'DUPLICATE_KEY']);
@@ -47,7 +47,7 @@ interface LineAndColumn {
   readonly column: number;
 }
 interface RangeFix {
-  readonly range: Range;
+  readonly range: SourceRange;
   readonly replacement: string;
 }
 /** A finding about a part of the string at its path. */
@@ -70,7 +70,7 @@ export class SchemaSource {
   /** The rules with marks, each with the warning that its mark is unneeded unless it has silenced another. */
   readonly #marks = new Map<string, PlacedFinding | undefined>();
   /** Places that YAML reads otherwise than the author meant: errors that follow are not reported. */
-  readonly #misread: Range[] = [];
+  readonly #misread: SourceRange[] = [];
 
   constructor(text: string, file: string) {
     this.file = file;
@@ -83,12 +83,12 @@ export class SchemaSource {
       Pair: (_key, { key }) => {
         if (!isMap(key) && !isSeq(key)) return;
         const message = 'expected a string as the key, found a mapping or a list';
-        this.#add(firstLine(text, rangeOf(key)), { code: 'yaml_key', message, path: [] });
+        this.#add(firstLine(text, nodeRange(key)), { code: 'yaml_key', message, path: [] });
       },
       Alias: (_key, node) => {
         if (node.resolve(this.#document) === undefined) {
           const message = `unknown alias \`*${node.source}\`; no anchor \`&${node.source}\` precedes it`;
-          this.#add(rangeOf(node), { code: 'yaml_alias', message, path: [] });
+          this.#add(nodeRange(node), { code: 'yaml_alias', message, path: [] });
         }
       },
     });
@@ -154,7 +154,7 @@ export class SchemaSource {
   cutByComment(path: Path): boolean {
     const node = this.#scalarAt(path);
     if (node?.type !== Scalar.PLAIN || typeof node.value !== 'string') return false;
-    const [, end] = rangeOf(node);
+    const [, end] = nodeRange(node);
     return /^[ \t]+#/.test(this.text.slice(end, end + 64));
   }
 
@@ -164,7 +164,7 @@ export class SchemaSource {
     const lineEnd = this.text.indexOf('\n', start);
     const end = lineEnd === -1 ? this.text.length : lineEnd;
     const line = this.text.slice(start, end).trimEnd();
-    const range: Range = [start, start + line.length];
+    const range: SourceRange = [start, start + line.length];
     this.#add(range, finding, { range, replacement: singleQuoted(line) });
   }
 
@@ -182,7 +182,7 @@ export class SchemaSource {
   scalarAt(path: Path): PlacedScalar | undefined {
     const node = this.#scalarAt(path);
     if (node === undefined) return undefined;
-    const [start, end] = rangeOf(node);
+    const [start, end] = nodeRange(node);
     return { start, end, style: node.type, value: node.value };
   }
 
@@ -197,7 +197,7 @@ export class SchemaSource {
     return node && this.region(spanIn(offsetsOf(this.text, node), span));
   }
 
-  region([start, end]: Range): Region {
+  region([start, end]: SourceRange): Region {
     const first = this.#placeOf(start);
     const last = this.#placeOf(Math.max(start, end));
     return { line: first.line, column: first.column, end_line: last.line, end_column: last.column };
@@ -219,7 +219,7 @@ export class SchemaSource {
     return present(this.#lineStarts[line], 'the line');
   }
 
-  #add(range: Range, finding: Finding, fix?: RangeFix): void {
+  #add(range: SourceRange, finding: Finding, fix?: RangeFix): void {
     if (this.#misread.some(([start, end]) => range[0] >= start && range[0] < end)) return;
     const { code, message, severity = 'error', path } = finding;
     const issue = { code, severity, message, file: this.file, ...this.region(range), path: pathText(path) };
@@ -233,7 +233,7 @@ export class SchemaSource {
     if (written !== undefined) return { range: spanIn(offsets, fix.span), replacement: written };
     const value = String(node.value);
     const whole = value.slice(0, fix.span.start) + fix.replacement + value.slice(fix.span.end);
-    return { range: rangeOf(node), replacement: singleQuoted(whole.trim()) };
+    return { range: nodeRange(node), replacement: singleQuoted(whole.trim()) };
   }
 
   #reportYaml(error: YamlError): void {
@@ -253,7 +253,7 @@ export class SchemaSource {
     }
     if (error.code === 'DUPLICATE_KEY') {
       const key = /^[^\s:]*/.exec(this.text.slice(error.pos[0], error.pos[0] + 200))?.[0] ?? '';
-      const range: Range = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
+      const range: SourceRange = [error.pos[0], error.pos[0] + Math.max(1, key.length)];
       const message = `${key === '' ? 'a key' : `\`${key}\``} is given twice; remove one of them`;
       this.#add(range, { code: 'duplicate_key', message, path });
       return;
@@ -265,7 +265,7 @@ export class SchemaSource {
 
   #reportTag(node: Node): void {
     if (isAlias(node) || node.tag === undefined || !('srcToken' in node || node.range)) return;
-    const [start] = rangeOf(node);
+    const [start] = nodeRange(node);
     const before = this.text.slice(0, start).search(/![^\s]*[ \t]*$/);
     const at = this.text[start] === '!' ? start : before;
     if (at === -1 || node.tag.startsWith('tag:yaml.org') || this.text[at] !== '!') return;
@@ -277,12 +277,12 @@ export class SchemaSource {
    * The range reaches from `start` to the end of the value as the author meant it: the line, or up to
    * the brace of a flow mapping.
    */
-  #quoteLine(start: number, finding: Finding): Range {
+  #quoteLine(start: number, finding: Finding): SourceRange {
     const lineEnd = this.text.indexOf('\n', start);
     const line = this.text.slice(start, lineEnd === -1 ? undefined : lineEnd).trimEnd();
     const flow = /\{[^{}\n]*$/.test(this.text.slice(this.text.lastIndexOf('\n', start) + 1, start));
     const text = (flow ? firstPart(line, '}') : line).trimEnd();
-    const range: Range = [start, start + Math.max(1, text.length)];
+    const range: SourceRange = [start, start + Math.max(1, text.length)];
     this.#add(range, finding, { range, replacement: singleQuoted(text) });
     return range;
   }
@@ -323,13 +323,13 @@ export class SchemaSource {
   }
 
   /** The place of the longest part of `path` that is in the file. */
-  #rangeOf(path: Path, at: 'key' | 'value'): Range {
+  #rangeOf(path: Path, at: 'key' | 'value'): SourceRange {
     const pair = this.#pairAt(path);
     const node = this.#nodeAt(path) as Node | null | undefined;
-    if (at === 'key' && isScalar(pair?.key)) return rangeOf(pair.key);
-    if (node?.range && (isScalar(node) || isAlias(node)) && node.range[1] > node.range[0]) return rangeOf(node);
-    if (isScalar(pair?.key)) return rangeOf(pair.key);
-    if (node?.range && path.length > 0) return firstLine(this.text, rangeOf(node));
+    if (at === 'key' && isScalar(pair?.key)) return nodeRange(pair.key);
+    if (node?.range && (isScalar(node) || isAlias(node)) && node.range[1] > node.range[0]) return nodeRange(node);
+    if (isScalar(pair?.key)) return nodeRange(pair.key);
+    if (node?.range && path.length > 0) return firstLine(this.text, nodeRange(node));
     return path.length === 0 ? [0, 0] : this.#rangeOf(path.slice(0, -1), 'key');
   }
 
@@ -356,20 +356,20 @@ export class SchemaSource {
 
 const rulePathText = (path: Path): string => pathText(path.at(-1) === 'when' ? path.slice(0, -1) : path);
 
-const rangeOf = (node: Pick<Node, 'range'>): Range => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
+const nodeRange = (node: Pick<Node, 'range'>): SourceRange => (node.range ? [node.range[0], node.range[1]] : [0, 0]);
 
 function firstPart(text: string, separator: string): string {
   const end = text.indexOf(separator);
   return end === -1 ? text : text.slice(0, end);
 }
 
-function firstLine(text: string, [start, end]: Range): Range {
+function firstLine(text: string, [start, end]: SourceRange): SourceRange {
   const lineEnd = text.indexOf('\n', start);
   return [start, lineEnd === -1 ? end : Math.min(end, lineEnd)];
 }
 
 /** The span reaches from the first character meant to the end of the last one. */
-function spanIn(offsets: readonly number[], { start, end }: Span): Range {
+function spanIn(offsets: readonly number[], { start, end }: Span): SourceRange {
   const last = offsets.length - 1;
   const offsetAt = (i: number): number => present(offsets[Math.min(i, last)], 'the offset');
   const from = offsetAt(start);
@@ -381,7 +381,7 @@ function spanIn(offsets: readonly number[], { start, end }: Span): Range {
 }
 
 /** `is_member(team: teams):` as a key without quotes, on the line of the error. */
-function unquotedCondition(text: string, offset: number): Range | undefined {
+function unquotedCondition(text: string, offset: number): SourceRange | undefined {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   const line = firstPart(text.slice(start, start + 400), '\n');
   const key = /^[ \t]*([A-Za-z_][A-Za-z0-9_]*[ \t]?\([^()'":]*:[^()'"]*\))[ \t]*:/.exec(line);

@@ -76,8 +76,8 @@ const ITSELF: readonly RuleShape[] = [{ when: '@record.id = @request.auth.id' }]
 const OWNED: readonly RuleShape[] = [{ when: '@record.owner = @request.auth.id' }];
 const SEEN: readonly RuleShape[] = [{ roles: ['admin'] }, ...ITSELF];
 
-type Rules = Readonly<Partial<Record<Action, readonly RuleShape[]>>>;
-const ACCESS: Readonly<Record<Collection['kind'], Rules>> = {
+type BuiltInRules = Readonly<Partial<Record<Action, readonly RuleShape[]>>>;
+const ACCESS: Readonly<Record<Collection['kind'], BuiltInRules>> = {
   plain: {},
   users: { list: SEEN, read: SEEN, update: ITSELF },
   files: { list: OWNED, read: OWNED, create: OWNED, update: OWNED, delete: OWNED },
@@ -91,4 +91,4 @@ export const builtInFields = (kind: Collection['kind']): readonly Field[] => [
 ];
 export const builtInRelations = (kind: Collection['kind']): readonly Relation[] => (kind === 'files' ? [OWNER] : []);
 export const takenNames = (kind: Collection['kind']): readonly string[] => TAKEN[kind];
-export const builtInAccess = (kind: Collection['kind']): Rules => ACCESS[kind];
+export const builtInAccess = (kind: Collection['kind']): BuiltInRules => ACCESS[kind];

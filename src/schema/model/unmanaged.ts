@@ -11,7 +11,7 @@ interface DeclaredCollection {
 }
 
 type StoredMembers = Pick<Collection, 'fields' | 'relations'>;
-type DeclaredMembers = StoredMembers & Pick<DeclaredCollection, 'shape'>;
+type UnmanagedMembers = StoredMembers & Pick<DeclaredCollection, 'shape'>;
 
 type Place = readonly [path: Path, message: string];
 
@@ -47,7 +47,7 @@ function* misplaced({ was, distribute, fields = {}, relations = {} }: Collection
  * hold where they do not.
  */
 export function storedMembers(
-  { shape, fields, relations }: DeclaredMembers,
+  { shape, fields, relations }: UnmanagedMembers,
   drafts: ReadonlyMap<string, DeclaredCollection>,
 ): StoredMembers {
   const isManaged = ({ managed = true }: CollectionShape): boolean => managed;

@@ -1,5 +1,5 @@
 /** The change of every rule between two schemas, each with one world that shows it. */
-import type { CallerKind } from '../../policy/analyse/solve/asked.ts';
+import type { AskedCaller } from '../../policy/analyse/solve/asked.ts';
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { compareRules, findWorld, type Rules, type RulesPlace } from '../../policy/analyse/solve/solve.ts';
 import type { World } from '../../policy/analyse/solve/world.ts';
@@ -47,7 +47,8 @@ export class ReplayDisagreement extends Error {
 export async function compareSchemas(old: Schema, changed: Schema, options: DiffOptions): Promise<SchemaDifference> {
   const merged = new MergedCatalog(old, changed);
   const changes: RuleChange[] = [];
-  for (const pair of pairsOf(old, changed, merged)) changes.push(await new PairDiff(merged, pair, options).change());
+  for (const pair of rulePairsOf(old, changed, merged))
+    changes.push(await new PairDiff(merged, pair, options).change());
   return { settings: settingsChanges(old, changed), changes };
 }
 
@@ -60,7 +61,7 @@ interface RulePair {
   readonly changed: readonly Policy[] | undefined;
 }
 
-function pairsOf(old: Schema, changed: Schema, merged: MergedCatalog): readonly RulePair[] {
+function rulePairsOf(old: Schema, changed: Schema, merged: MergedCatalog): readonly RulePair[] {
   const before = new Map([...old.collections.values()].map((each) => [merged.nameOf(each.name), each]));
   const names = [...new Set([...changed.collections.keys(), ...before.keys()])];
   return names.flatMap((name) => {
@@ -145,12 +146,12 @@ class PairDiff {
   }
 
   #callers([old, changed]: readonly [Rules, Rules]): Readonly<Record<string, CallerChange>> {
-    const kinds: readonly (readonly [string, CallerKind])[] = [
+    const kinds: readonly (readonly [string, AskedCaller])[] = [
       ['guest', { kind: 'guest' }],
       ['signed_in', { kind: 'user', roles: [] }],
       ...[...this.#merged.catalog.roles.keys()].map((role) => [role, { kind: 'user', roles: [role] }] as const),
     ];
-    const can = (kind: CallerKind, allowedBy: Rules, deniedBy: Rules): boolean | null => {
+    const can = (kind: AskedCaller, allowedBy: Rules, deniedBy: Rules): boolean | null => {
       const options = { budget: this.#budget(), callers: [kind] };
       const found = findWorld(this.#place, { allowedBy, deniedBy }, options);
       return found.kind === 'unknown' ? null : found.kind === 'world';

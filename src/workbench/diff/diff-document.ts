@@ -26,7 +26,7 @@ export const diffDocument = ({ settings, changes }: SchemaDifference): object =>
   })),
 });
 
-const isChange = ({ verdict }: RuleChange): boolean => verdict !== 'same';
+const isChangedRule = ({ verdict }: RuleChange): boolean => verdict !== 'same';
 const nameOf = ({ collection, action }: RuleChange): string => `${collection}: ${action}`;
 
 /** `guest, editor`: the callers of whom it is so. */
@@ -48,7 +48,7 @@ const examplesOf = ({ wider, narrower }: RuleChange) => [
 ];
 
 export function diffLines(difference: SchemaDifference): readonly string[] {
-  const changes = difference.changes.filter(isChange);
+  const changes = difference.changes.filter(isChangedRule);
   if (difference.settings.length + changes.length === 0) return ['no rule allows more or less than before'];
   const rules = changes.flatMap((change) => [
     `${nameOf(change)}: ${change.verdict}`,
@@ -59,7 +59,7 @@ export function diffLines(difference: SchemaDifference): readonly string[] {
 }
 
 export function diffMarkdown(difference: SchemaDifference): string {
-  const changes = difference.changes.filter(isChange);
+  const changes = difference.changes.filter(isChangedRule);
   const rows = changes.map((change) => `| ${nameOf(change)} | ${change.verdict} | ${callerLines(change).join('; ')} |`);
   const table = rows.length === 0 ? [] : ['| rule | verdict | callers |', '|---|---|---|', ...rows, ''];
   const head = ['### Changes of access', '', ...difference.settings.map((line) => `- ${line}`), '', ...table];

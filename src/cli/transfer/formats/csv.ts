@@ -41,7 +41,7 @@ export async function* csvReader(
   const textOf = (cell: Cell): Cell =>
     hasSafeCells && cell !== null && SAFE_FORMULA.test(cell) ? cell.slice(1) : cell;
   let names: readonly string[] | undefined;
-  for await (const { line, cells, error } of rowsOf(chunks, options)) {
+  for await (const { line, cells, error } of csvRowsOf(chunks, options)) {
     if (error !== undefined) yield { line, isText: true, error };
     else if (names === undefined) {
       names = cells.map((cell) => cell ?? '');
@@ -66,7 +66,7 @@ function errorOfHeader(names: readonly string[]): string | undefined {
   return names.includes('') ? 'the header has a cell without a name' : undefined;
 }
 
-async function* rowsOf(chunks: Chunks, options: FormatOptions): AsyncGenerator<CsvRow> {
+async function* csvRowsOf(chunks: Chunks, options: FormatOptions): AsyncGenerator<CsvRow> {
   const scanner = new CsvScanner(options);
   for await (const chunk of chunks) yield* scanner.push(chunk);
   yield* scanner.end();

@@ -1,16 +1,16 @@
 /** The request of a world that is being looked for: its caller, its query and its body. */
 import { GUEST } from '../../check/guests.ts';
 import { type Action, type RequestOperand, STAMPS } from '../../types.ts';
-import { all, atom, constantly, type Formula, later, some } from './formula.ts';
+import { all, atom, constantly, type Formula, later, someOf } from './formula.ts';
 import type { Rows } from './rows.ts';
-import type { StoredRow, Term, WrittenRow } from './variables.ts';
+import type { StoredRow, Term, WrittenVariables } from './variables.ts';
 
 export interface RoleNames {
   /** The roles that exist, each with those that it includes. */
   readonly includes: ReadonlyMap<string, readonly string[]>;
 }
 /** `roles`: exactly these, and what they include. Left out: any. */
-export type CallerKind = { readonly kind: 'guest' } | { readonly kind: 'user'; readonly roles?: readonly string[] };
+export type AskedCaller = { readonly kind: 'guest' } | { readonly kind: 'user'; readonly roles?: readonly string[] };
 
 /** A list of the query, known by what is in it. */
 export interface ListVariable {
@@ -25,7 +25,7 @@ export interface QueryView {
 }
 export interface Standing {
   readonly action: Action;
-  readonly caller: CallerKind;
+  readonly caller: AskedCaller;
   readonly roles: RoleNames;
   /** Canonical text. */
   readonly now: string;
@@ -34,7 +34,7 @@ export interface Standing {
 export interface Subject {
   /** Undefined for a create. */
   readonly stored: StoredRow | undefined;
-  readonly written: WrittenRow | undefined;
+  readonly written: WrittenVariables | undefined;
 }
 
 export class Asked {
@@ -147,7 +147,7 @@ export class Asked {
     const isGiven = all([this.#rows.presence(given), atom(() => terms.same(given, column))]);
     const before = stored && this.#rows.column(stored, name);
     const left = before === undefined ? this.#isDefault(name, column) : atom(() => terms.agree(before, column));
-    return some([isGiven, all([this.#rows.absence(given), some([this.#rows.absence(column), left])])]);
+    return someOf([isGiven, all([this.#rows.absence(given), someOf([this.#rows.absence(column), left])])]);
   }
 
   #isDefault(name: string, column: Term): Formula {
@@ -165,7 +165,7 @@ export class Asked {
       this.#rows.follows({ isDue: () => written.columns.has(name), make: () => this.#stampOf(name, written) });
   }
 
-  #stampOf(name: string, written: WrittenRow): Formula {
+  #stampOf(name: string, written: WrittenVariables): Formula {
     const { terms } = this.#rows;
     const { stored } = this.subject;
     const [before, after] = [stored && this.#rows.column(stored, name), this.#rows.column(written, name)];
@@ -176,7 +176,7 @@ export class Asked {
     if (name !== STAMPS.at(-1)) return isSame;
     const now = { value: this.standing.now, strict: false };
     const isEarlier = atom(() => terms.atMost(before, now));
-    return some([all([isEarlier, isNow]), all([atom(() => terms.atLeast(before, now)), isSame])]);
+    return someOf([all([isEarlier, isNow]), all([atom(() => terms.atLeast(before, now)), isSame])]);
   }
 
   // -------------------------------------------------------------- roles

@@ -4,10 +4,18 @@ import { uuidNumber, valuesWithin } from './domains.ts';
 import type { Rows } from './rows.ts';
 import type { Terms } from './terms.ts';
 import { meetsPart, textsWith } from './text-parts.ts';
-import { BLANK, type RowVariable, rootOf, rowRoot, type Term, type TextPart, type WrittenRow } from './variables.ts';
+import {
+  BLANK,
+  type RowVariable,
+  rootOf,
+  rowRoot,
+  type Term,
+  type TextPart,
+  type WrittenVariables,
+} from './variables.ts';
 
 /** The values of a branch, by root. */
-export type Values = ReadonlyMap<Term, Scalar>;
+export type Assigned = ReadonlyMap<Term, Scalar>;
 
 /** Attempts to give the terms of a branch values, all together. */
 const MOST_TRIES = 400;
@@ -124,7 +132,7 @@ function inOrder(roots: ReadonlySet<Term>): readonly Term[] {
 export const termsOfRow = (row: RowVariable): readonly Term[] => [...rowRoot(row).columns.values()];
 
 /** Gives ids to the rows that have none. */
-export function giveIds(rows: Rows, written: WrittenRow | undefined): void {
+export function giveIds(rows: Rows, written: WrittenVariables | undefined): void {
   let count = 0;
   const all = written === undefined ? rows.all : [...rows.all, rows.rowOf(written.id)];
   const taken = new Set(all.map(({ uuid }) => uuid));

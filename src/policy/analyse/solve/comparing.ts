@@ -8,8 +8,8 @@ import type { CheckedCompare, CheckedOperand, CountOperand, LiteralOperand, Requ
 import { movedNow, type Scalar } from '../../values.ts';
 import { isList } from '../../visit.ts';
 import type { ListVariable } from './asked.ts';
-import { all, atom, CUT, constantly, type Formula, NO, some } from './formula.ts';
-import type { Counted, Names, Paths, Question } from './questions.ts';
+import { all, atom, CUT, constantly, type Formula, NO, someOf } from './formula.ts';
+import type { CountedQuestion, Names, Paths, Proposition } from './questions.ts';
 import { BLANK, rootOf, Term } from './variables.ts';
 
 /** A side that has its value in the policy. */
@@ -18,11 +18,11 @@ interface Known {
   readonly exact: string | undefined;
   readonly type: ValueType;
 }
-type Side = Term | Known;
+type TermSide = Term | Known;
 type ValueOperand = Exclude<CheckedOperand, CountOperand>;
 
 /** The comparison that is asked for: the operator, or what is the opposite of it for present sides. */
-interface Asking {
+interface AskedComparison {
   readonly op: CompareOp;
   readonly holds: boolean;
   readonly type: ValueType;
@@ -30,14 +30,14 @@ interface Asking {
 /** The counts that a value of a record or of a request is compared with. */
 const COUNTS = [0, 1, 2, 3];
 
-export class Comparing {
+export class ComparisonFormulas {
   readonly #of: Paths;
 
   constructor(paths: Paths) {
     this.#of = paths;
   }
 
-  formula(node: CheckedCompare, names: Names, question: Question): Formula {
+  formula(node: CheckedCompare, names: Names, question: Proposition): Formula {
     const { left, right, op } = node;
     if (left.kind === 'count') return this.#count({ node, op, count: left, other: right }, names, question);
     if (right.kind === 'count')
@@ -53,7 +53,7 @@ export class Comparing {
   }
 
   /** An absent side makes the comparison unknown. */
-  #reach(operand: ValueOperand, { node, names, question }: Reaching, then: (side: Side) => Formula): Formula {
+  #reach(operand: ValueOperand, { node, names, question }: Reaching, then: (side: TermSide) => Formula): Formula {
     const opaque = (): Formula => this.#of.opaque(node, names, question);
     switch (operand.kind) {
       case 'literal':
@@ -73,7 +73,7 @@ export class Comparing {
     }
   }
 
-  #compare(node: CheckedCompare, [left, right]: readonly [Side, Side], question: Question): Formula {
+  #compare(node: CheckedCompare, [left, right]: readonly [TermSide, TermSide], question: Proposition): Formula {
     const asking = { op: node.op, holds: question.truth !== question.isOpposite, type: node.left.type };
     if (!(left instanceof Term) && !(right instanceof Term))
       return constantly(holdsOf(node)(left.value, right.value) === asking.holds);
@@ -81,16 +81,16 @@ export class Comparing {
     const sides = [left, right].filter((side) => side instanceof Term);
     if (!question.isOpposite) return this.#needle(asking, right, test);
     const absent = sides.filter((side) => rootOf(side).isPresent !== true).map((side) => this.#of.rows.absence(side));
-    return some([...absent, ...this.#blank(asking, right), test]);
+    return someOf([...absent, ...this.#blank(asking, right), test]);
   }
 
   /** A needle of which folding leaves nothing is absent. */
-  #needle({ op }: Asking, right: Side, test: Formula): Formula {
+  #needle({ op }: AskedComparison, right: TermSide, test: Formula): Formula {
     if (OPERATORS[op].folds !== true || !(right instanceof Term)) return test;
     return all([test, this.#isBlank(right, false)]);
   }
 
-  #blank({ op }: Asking, right: Side): readonly Formula[] {
+  #blank({ op }: AskedComparison, right: TermSide): readonly Formula[] {
     return OPERATORS[op].folds === true && right instanceof Term ? [this.#isBlank(right, true)] : [];
   }
 
@@ -101,7 +101,7 @@ export class Comparing {
   // -------------------------------------------------------------- two sides
 
   /** Both sides are present, and the operator holds as asked. */
-  #test(asking: Asking, left: Side, right: Side): Formula {
+  #test(asking: AskedComparison, left: TermSide, right: TermSide): Formula {
     if (left instanceof Term && right instanceof Term) return this.#ofTerms(asking, left, right);
     if (left instanceof Term) return this.#ofValue(asking, left, right as Known);
     const { mirror } = OPERATORS[asking.op];
@@ -123,7 +123,7 @@ export class Comparing {
     return term;
   }
 
-  #ofTerms({ op, holds }: Asking, left: Term, right: Term): Formula {
+  #ofTerms({ op, holds }: AskedComparison, left: Term, right: Term): Formula {
     const { terms } = this.#of.rows;
     const { family, negative, direction, strict } = OPERATORS[op];
     const areIds = [left, right].map(({ collection }) => collection !== undefined);
@@ -158,7 +158,7 @@ export class Comparing {
     });
   }
 
-  #ofValue({ op, holds }: Asking, term: Term, known: Known): Formula {
+  #ofValue({ op, holds }: AskedComparison, term: Term, known: Known): Formula {
     const { rows } = this.#of;
     const { complement } = OPERATORS[op];
     const { type } = term.domain;
@@ -200,13 +200,13 @@ export class Comparing {
 
   // -------------------------------------------------------------- elements of lists
 
-  #element({ node, element, list }: ElementOf, names: Names, question: Question): Formula {
+  #element({ node, element, list }: ElementOf, names: Names, question: Proposition): Formula {
     const isNegative = OPERATORS[node.op].negative === true;
     const asked = { ...question, truth: question.truth !== isNegative };
     const isRoles = list.kind === 'request' && list.source === 'auth';
     if (list.kind === 'literal' && (list.value as readonly Scalar[]).length === 0)
       return constantly(asked.truth === asked.isOpposite);
-    const then = (side: Side): Formula => {
+    const then = (side: TermSide): Formula => {
       if (isRoles) return this.#role(side, asked);
       if (list.kind === 'literal') return this.#inLiteral({ node, side, list }, asked);
       return this.#inRequest(side, this.#of.asked.list(list), asked);
@@ -214,7 +214,7 @@ export class Comparing {
     const found = this.#reach(element, { node, names, question: asked }, then);
     if (!isRoles || asked.truth || element.kind !== 'column') return found;
     // No roles hold not even what is absent.
-    return asked.isOpposite ? all([found, this.#someRole()]) : some([found, this.#noRole()]);
+    return asked.isOpposite ? all([found, this.#someRole()]) : someOf([found, this.#noRole()]);
   }
 
   #noRole(): Formula {
@@ -224,10 +224,10 @@ export class Comparing {
 
   #someRole(): Formula {
     const { asked } = this.#of;
-    return some(asked.roleNames.map((name) => asked.role(name, true)));
+    return someOf(asked.roleNames.map((name) => asked.role(name, true)));
   }
 
-  #role(side: Side, { truth, isOpposite }: Question): Formula {
+  #role(side: TermSide, { truth, isOpposite }: Proposition): Formula {
     const { asked, rows } = this.#of;
     const isHeld = truth !== isOpposite;
     if (!(side instanceof Term)) return asked.role(String(side.value), isHeld);
@@ -235,15 +235,15 @@ export class Comparing {
     const is = (name: string): Formula => atom(() => rows.terms.is(side, name));
     const isNot = (name: string): Formula => atom(() => rows.terms.isNot(side, name));
     const test = isHeld
-      ? some(asked.roleNames.map((name) => all([is(name), asked.role(name, true)])))
-      : all([rows.presence(side), ...asked.roleNames.map((name) => some([isNot(name), asked.role(name, false)]))]);
+      ? someOf(asked.roleNames.map((name) => all([is(name), asked.role(name, true)])))
+      : all([rows.presence(side), ...asked.roleNames.map((name) => someOf([isNot(name), asked.role(name, false)]))]);
     const absent = !truth && !isOpposite ? this.#noRole() : NO;
-    if (!isOpposite) return some([test, absent]);
-    const left = some([rows.absence(side), test]);
+    if (!isOpposite) return someOf([test, absent]);
+    const left = someOf([rows.absence(side), test]);
     return truth ? left : all([left, this.#someRole()]);
   }
 
-  #inLiteral({ node, side, list }: InLiteral, { truth, isOpposite }: Question): Formula {
+  #inLiteral({ node, side, list }: InLiteral, { truth, isOpposite }: Proposition): Formula {
     const wants = truth !== isOpposite;
     if (!(side instanceof Term)) {
       const holds = holdsOf(node)(
@@ -253,7 +253,7 @@ export class Comparing {
       return constantly((holds !== (OPERATORS[node.op].negative === true)) === wants);
     }
     const test = this.#isAmong(side, this.#elements(side, list), wants);
-    return isOpposite && rootOf(side).isPresent !== true ? some([this.#of.rows.absence(side), test]) : test;
+    return isOpposite && rootOf(side).isPresent !== true ? someOf([this.#of.rows.absence(side), test]) : test;
   }
 
   /** The elements that a value of the type can equal. */
@@ -274,7 +274,7 @@ export class Comparing {
           return isIn ? rows.terms.same(term, id) : rows.terms.differ(term, id);
         }),
       );
-      return isIn ? some(tests) : all([rows.presence(term), ...tests]);
+      return isIn ? someOf(tests) : all([rows.presence(term), ...tests]);
     }
     if (isIn) return atom(() => rows.terms.isOneOf(term, values));
     return all([rows.presence(term), ...values.map((value) => atom(() => rows.terms.isNot(term, value)))]);
@@ -295,7 +295,7 @@ export class Comparing {
     );
   }
 
-  #inRequest(side: Side, list: ListVariable, { truth, isOpposite }: Question): Formula {
+  #inRequest(side: TermSide, list: ListVariable, { truth, isOpposite }: Proposition): Formula {
     const { asked, rows } = this.#of;
     const { type } = list.operand;
     const isMember = truth !== isOpposite;
@@ -308,11 +308,11 @@ export class Comparing {
     const isOpen = element !== 'none' && rootOf(element).isPresent !== true;
     const absent = isOpen ? [rows.absence(element)] : [];
     const isPartial = truth ? [] : [this.#fact(list, 'whole', false)];
-    return some([...absent, this.#fact(list, 'present', false), ...isPartial, member]);
+    return someOf([...absent, this.#fact(list, 'present', false), ...isPartial, member]);
   }
 
   /** `none`: a numeral that no value of the type equals. */
-  #elementTerm(side: Side, type: ValueType): Term | 'none' | undefined {
+  #elementTerm(side: TermSide, type: ValueType): Term | 'none' | undefined {
     if (side instanceof Term) return isComparable(side, type) ? side : undefined;
     if (isTo(type)) return this.#of.rows.named(type.id, String(side.value)).id;
     const grid = gridOf(type);
@@ -324,7 +324,7 @@ export class Comparing {
 
   // -------------------------------------------------------------- counts
 
-  #count({ node, op, count, other }: CountTest, names: Names, question: Question): Formula {
+  #count({ node, op, count, other }: CountTest, names: Names, question: Proposition): Formula {
     const opaque = (): Formula => this.#of.opaque(node, names, question);
     const wants = question.truth !== question.isOpposite;
     const absent = constantly(question.isOpposite);
@@ -339,7 +339,7 @@ export class Comparing {
           isChain ? this.#of.withinChain({ path, owner }, test, question) : test;
         const is = (test: CompareOp, value: number): Formula => {
           const counted = this.#of.counted(count, { path, owner }, names);
-          return countTest(counted, OPERATORS[test], value);
+          return countFormula(counted, OPERATORS[test], value);
         };
         if (other.kind === 'literal') return within(this.#countIs(op, { other, wants, is }));
         const counted = this.#of.counted(count, { path, owner }, names);
@@ -352,7 +352,7 @@ export class Comparing {
   }
 
   /** A count as a value, which is one for one count of one record. The search looks at few elements only. */
-  #countTerm(key: string, counted: Counted): Term {
+  #countTerm(key: string, counted: CountedQuestion): Term {
     const { rows } = this.#of;
     const known = rows.counts.get(key);
     if (known !== undefined) return known;
@@ -363,7 +363,7 @@ export class Comparing {
       all([atom(() => rows.terms.is(term, value)), counted.atLeast(value), counted.fewerThan(value + 1)]),
     );
     const many = all([atom(() => rows.terms.atLeast(term, { value: COUNTS.length, strict: false })), CUT]);
-    rows.trail.push(rows.axioms, some([...few, many]));
+    rows.trail.push(rows.axioms, someOf([...few, many]));
     return term;
   }
 
@@ -375,7 +375,7 @@ export class Comparing {
       );
       const isIn = wants !== (operator.negative === true);
       const tests = values.map((value) => is(equalityOf(isIn), Number(value)));
-      return isIn ? some(tests) : all(tests);
+      return isIn ? someOf(tests) : all(tests);
     }
     const wanted = wants ? op : operator.complement!;
     const test = numberTest('int', wanted, { value: Number(other.value), exact: other.exact as string | undefined });
@@ -392,18 +392,18 @@ function isComparable({ domain, collection }: Term, type: ValueType): boolean {
   return collection === undefined && (domain.type === type || (domain.kind === 'number' && isNumeric(type)));
 }
 
-function countTest(counted: Counted, { direction, strict, negative }: Operator, value: number): Formula {
+function countFormula(counted: CountedQuestion, { direction, strict, negative }: Operator, value: number): Formula {
   if (direction === 'up') return counted.atLeast(strict ? value + 1 : value);
   if (direction === 'down') return counted.fewerThan(strict ? value : value + 1);
   const [below, above] = [counted.fewerThan(value), counted.atLeast(value + 1)];
-  if (negative) return some([below, above]);
+  if (negative) return someOf([below, above]);
   return all([counted.atLeast(value), counted.fewerThan(value + 1)]);
 }
 
 interface Reaching {
   readonly node: CheckedCompare;
   readonly names: Names;
-  readonly question: Question;
+  readonly question: Proposition;
 }
 interface ElementOf {
   readonly node: CheckedCompare;
@@ -412,7 +412,7 @@ interface ElementOf {
 }
 interface InLiteral {
   readonly node: CheckedCompare;
-  readonly side: Side;
+  readonly side: TermSide;
   readonly list: LiteralOperand;
 }
 interface CountTest {

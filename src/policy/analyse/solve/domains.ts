@@ -19,13 +19,13 @@ export interface Domain {
   readonly ladder?: Ladder;
   compare(left: Scalar, right: Scalar): number;
 }
-export interface Bound {
+export interface DomainBound {
   readonly value: Scalar;
   readonly strict: boolean;
 }
 export interface Range {
-  readonly low?: Bound | undefined;
-  readonly high?: Bound | undefined;
+  readonly low?: DomainBound | undefined;
+  readonly high?: DomainBound | undefined;
   /** Numbers: whole ones alone. */
   readonly isWhole: boolean;
   /** Rungs between neighbours. */
@@ -178,7 +178,7 @@ function wholesWithin({ low, high }: Range, count: number): readonly number[] {
   return found;
 }
 
-const firstWhole = ({ value, strict }: Bound): number => {
+const firstWhole = ({ value, strict }: DomainBound): number => {
   const number = Number(value);
   return Number.isInteger(number) ? (strict ? number + 1 : number) : Math.ceil(number);
 };

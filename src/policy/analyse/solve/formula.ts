@@ -4,7 +4,7 @@
  */
 import type { StoredRow } from './variables.ts';
 
-export type Formula = Atom | Junction | Later | Every | Cut;
+export type Formula = Atom | FormulaJunction | Later | Every | Cut;
 
 /** Asserts itself; false: it contradicts what was asserted before. */
 export interface Atom {
@@ -13,7 +13,7 @@ export interface Atom {
   /** Asserts the opposite, where that is one atom. */
   deny?(): boolean;
 }
-interface Junction {
+interface FormulaJunction {
   readonly kind: 'and' | 'or';
   readonly items: readonly Formula[];
 }
@@ -52,7 +52,7 @@ export function all(items: readonly Formula[]): Formula {
   return left.length === 1 ? left[0]! : left.length === 0 ? YES : { kind: 'and', items: left };
 }
 
-export function some(items: readonly Formula[]): Formula {
+export function someOf(items: readonly Formula[]): Formula {
   if (items.includes(YES)) return YES;
   const left = items.filter((item) => item !== NO);
   return left.length === 1 ? left[0]! : left.length === 0 ? NO : { kind: 'or', items: left };

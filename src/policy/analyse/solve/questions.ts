@@ -6,13 +6,13 @@ import type { Rows } from './rows.ts';
 import type { RowVariable, Term } from './variables.ts';
 
 /** The truth that is asked for, and the opposite of the question. */
-export interface Question {
+export interface Proposition {
   readonly truth: boolean;
   /** True: that it is *not* definitely of that truth. */
   readonly isOpposite: boolean;
 }
-export const IS_TRUE: Question = { truth: true, isOpposite: false };
-export const IS_NOT_TRUE: Question = { truth: true, isOpposite: true };
+export const IS_TRUE: Proposition = { truth: true, isOpposite: false };
+export const IS_NOT_TRUE: Proposition = { truth: true, isOpposite: true };
 
 /** The rows that names lead to. */
 export interface Names {
@@ -21,15 +21,15 @@ export interface Names {
   readonly variables: ReadonlyMap<string, RowVariable>;
 }
 /** Elements of a to-many relation of a row. */
-export interface Elements {
+export interface ElementsQuestion {
   readonly path: ToManyPath;
   readonly owner: RowVariable;
 }
-export interface Counted {
+export interface CountedQuestion {
   atLeast(least: number): Formula;
   fewerThan(most: number): Formula;
 }
-export type Start = Pick<ColumnOperand, 'scope' | 'steps'>;
+export type PathStart = Pick<ColumnOperand, 'scope' | 'steps'>;
 export interface Walk {
   readonly then: (row: RowVariable) => Formula;
   readonly absent: Formula;
@@ -45,11 +45,11 @@ export interface TermWalk {
 export interface Paths {
   readonly rows: Rows;
   readonly asked: Asked;
-  opaque(node: Checked, names: Names, question: Question): Formula;
+  opaque(node: Checked, names: Names, question: Proposition): Formula;
   keyOf(node: object, names: Names): string;
   ifPresent(term: Term, present: Formula, absent: Formula): Formula;
-  walk(from: Start, names: Names, walk: Walk): Formula;
+  walk(from: PathStart, names: Names, walk: Walk): Formula;
   column(operand: ColumnOperand, names: Names, walk: TermWalk): Formula;
-  counted(count: CountOperand, elements: Elements, names: Names): Counted;
-  withinChain(elements: Elements, test: Formula, question: Question): Formula;
+  counted(count: CountOperand, elements: ElementsQuestion, names: Names): CountedQuestion;
+  withinChain(elements: ElementsQuestion, test: Formula, question: Proposition): Formula;
 }

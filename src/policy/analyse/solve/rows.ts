@@ -6,10 +6,10 @@ import { DECIMAL_PLACES, domainOf } from './domains.ts';
 import { all, atom, type Every, type Formula } from './formula.ts';
 import { type RowTheory, Terms } from './terms.ts';
 import { Trail } from './trail.ts';
-import { type RowVariable, rootOf, rowRoot, StoredRow, Term, WrittenRow } from './variables.ts';
+import { type RowVariable, rootOf, rowRoot, StoredRow, Term, WrittenVariables } from './variables.ts';
 
 /** A pair of records that a many_to_many links, or does not. `owner` may be the written record. */
-interface Link {
+interface StoredLink {
   readonly relation: string;
   readonly owner: RowVariable;
   readonly element: StoredRow;
@@ -34,14 +34,14 @@ interface UniqueTerm {
 }
 
 /** Beyond this many records, the search goes no further. */
-const MOST_ROWS = 72;
+const MOST_WORLD_ROWS = 72;
 
 export class Rows implements RowTheory {
   readonly trail = new Trail();
   readonly terms: Terms;
   readonly catalog: Catalog;
   readonly #stored = new Map<string, StoredRow[]>();
-  readonly links: Link[] = [];
+  readonly links: StoredLink[] = [];
   /** Facts with names: roles, lists, tests that are not reasoned about. */
   readonly facts = new Map<string, boolean>();
   /** Follow from what was named so far. The search takes them in turn. */
@@ -63,7 +63,7 @@ export class Rows implements RowTheory {
   }
 
   get isFull(): boolean {
-    return this.count > MOST_ROWS;
+    return this.count > MOST_WORLD_ROWS;
   }
 
   // -------------------------------------------------------------- rows
@@ -157,7 +157,7 @@ export class Rows implements RowTheory {
 
   // -------------------------------------------------------------- links and facts
 
-  link(link: Link): boolean {
+  link(link: StoredLink): boolean {
     if (link.owner instanceof StoredRow && link.isLinked && !this.mustBeStored(link.owner)) return false;
     if (link.isLinked && !this.mustBeStored(link.element)) return false;
     const known = this.linkOf(link);
@@ -166,8 +166,8 @@ export class Rows implements RowTheory {
     return true;
   }
 
-  linkOf({ relation, owner, element }: Omit<Link, 'isLinked'>): boolean | undefined {
-    const isOf = (each: Link): boolean =>
+  linkOf({ relation, owner, element }: Omit<StoredLink, 'isLinked'>): boolean | undefined {
+    const isOf = (each: StoredLink): boolean =>
       each.relation === relation &&
       rowRoot(each.owner) === rowRoot(owner) &&
       rowRoot(each.element) === rowRoot(element);
@@ -213,7 +213,7 @@ export class Rows implements RowTheory {
   #field(row: RowVariable, field: CatalogField): Term | undefined {
     const term = this.value(field.type, !field.required);
     if (term === undefined) return undefined;
-    bound(term, field);
+    boundTerm(term, field);
     this.trail.put(row.columns, field.name, term);
     if (field.unique) this.#isUnique(row, field.name, term);
     return term;
@@ -233,7 +233,7 @@ export class Rows implements RowTheory {
     const term = this.value({ id: relation.collection }, true)!;
     term.isReference = true;
     this.trail.put(row.columns, relation.name, term);
-    if (row instanceof WrittenRow) return term;
+    if (row instanceof WrittenVariables) return term;
     const viaOf = (other: StoredRow): Term => this.column(other, relation.via)!;
     const isPresent = atom(() => this.terms.present(term));
     this.follows({
@@ -348,7 +348,7 @@ export function boundsOf({ type, min, max }: CatalogField): Pick<Term, 'low' | '
   return { ...given, low: bound(min), high: bound(max) };
 }
 
-function bound(term: Term, field: CatalogField): void {
+function boundTerm(term: Term, field: CatalogField): void {
   Object.assign(term, boundsOf(field));
   if (field.enum !== undefined) term.allowed = field.enum;
   if (field.scale !== undefined) term.step = 10n ** BigInt(DECIMAL_PLACES - field.scale);

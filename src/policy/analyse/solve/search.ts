@@ -25,7 +25,7 @@ export class Budget {
 }
 const CLOCK_STEPS = 64;
 
-type Clause = readonly Formula[];
+type Disjunction = readonly Formula[];
 /** The result of trying a formula: it is contradicted, it holds already, or neither. */
 type Probe = 'refuted' | 'holds' | 'open';
 
@@ -48,7 +48,7 @@ export class Search {
     return this.#solve([...formulas], []);
   }
 
-  #solve(agenda: Formula[], given: readonly Clause[]): boolean {
+  #solve(agenda: Formula[], given: readonly Disjunction[]): boolean {
     const settled = this.#propagate(agenda, given);
     if (settled === undefined) return false;
     const [first, ...rest] = settled.toSorted((a, b) => a.length - b.length);
@@ -58,7 +58,7 @@ export class Search {
     return false;
   }
 
-  #split(clause: Clause, rest: readonly Clause[]): boolean {
+  #split(clause: Disjunction, rest: readonly Disjunction[]): boolean {
     const { trail } = this.#rows;
     const start = trail.mark;
     for (const item of clause) {
@@ -73,13 +73,13 @@ export class Search {
   }
 
   /** Asserts all that must hold. Returns the disjunctions that are left; undefined: a contradiction. */
-  #propagate(agenda: Formula[], given: readonly Clause[]): readonly Clause[] | undefined {
+  #propagate(agenda: Formula[], given: readonly Disjunction[]): readonly Disjunction[] | undefined {
     let clauses = given;
     for (;;) {
-      const added: Clause[] = [];
+      const added: Disjunction[] = [];
       if (!this.#drain(agenda, added)) return undefined;
       clauses = [...clauses, ...added];
-      const left: Clause[] = [];
+      const left: Disjunction[] = [];
       for (const clause of clauses) {
         const open = this.#open(clause);
         if (open === undefined) continue;
@@ -92,7 +92,7 @@ export class Search {
     }
   }
 
-  #drain(agenda: Formula[], clauses: Clause[]): boolean {
+  #drain(agenda: Formula[], clauses: Disjunction[]): boolean {
     for (;;) {
       const formula = agenda.pop() ?? this.#next();
       if (formula === undefined) return true;
@@ -151,7 +151,7 @@ export class Search {
   }
 
   /** The branches that are not contradicted; undefined: one of them holds already. */
-  #open(clause: Clause): Clause | undefined {
+  #open(clause: Disjunction): Disjunction | undefined {
     const open: Formula[] = [];
     for (const item of clause) {
       const probe = this.#probe(item);

@@ -15,13 +15,13 @@ import {
 import { addSeconds } from '../../values.ts';
 import { allOperandsOf } from '../../visit.ts';
 import { subsumes } from '../subsumes.ts';
-import { Asked, type CallerKind, type RoleNames, type Subject } from './asked.ts';
-import { all, type Formula, some } from './formula.ts';
-import { IS_NOT_TRUE, IS_TRUE, type Names, type Question } from './questions.ts';
+import { Asked, type AskedCaller, type RoleNames, type Subject } from './asked.ts';
+import { all, type Formula, someOf } from './formula.ts';
+import { IS_NOT_TRUE, IS_TRUE, type Names, type Proposition } from './questions.ts';
 import { Rows } from './rows.ts';
 import { Budget, Search } from './search.ts';
 import { Translation } from './translate.ts';
-import { WrittenRow } from './variables.ts';
+import { WrittenVariables } from './variables.ts';
 import { worldOf } from './witness.ts';
 import { decides, type World } from './world.ts';
 
@@ -32,13 +32,13 @@ export interface RulesPlace {
 }
 /** The rules of an action: a union. */
 export type Rules = readonly Policy[];
-export type Verdict = 'same' | 'narrower' | 'wider' | 'both' | 'unknown';
+export type Relation = 'same' | 'narrower' | 'wider' | 'both' | 'unknown';
 
 /** `world`: one that the first rules allow and the others do not. */
 export type Found = { readonly kind: 'world'; readonly world: World } | { readonly kind: 'none' | 'unknown' };
 
 export interface RulesComparison {
-  readonly verdict: Verdict;
+  readonly verdict: Relation;
   /** The new rules allow it, the old ones do not. */
   readonly wider?: World;
   /** The old rules allow it, the new ones do not. */
@@ -47,12 +47,12 @@ export interface RulesComparison {
 export interface SolveOptions {
   readonly budget?: Budget;
   /** Left out: every caller, guests included. */
-  readonly callers?: readonly CallerKind[];
+  readonly callers?: readonly AskedCaller[];
 }
 
 /** Milliseconds for a comparison. */
 export const DEFAULT_BUDGET = 50;
-const EVERY_CALLER: readonly CallerKind[] = [{ kind: 'user' }, { kind: 'guest' }];
+const EVERY_CALLER: readonly AskedCaller[] = [{ kind: 'user' }, { kind: 'guest' }];
 
 export function compareRules(
   place: RulesPlace,
@@ -63,13 +63,13 @@ export function compareRules(
   const wider = findWorld(place, { allowedBy: changed, deniedBy: old }, { ...options, budget });
   const narrower = findWorld(place, { allowedBy: old, deniedBy: changed }, { ...options, budget });
   return {
-    verdict: verdictOf(wider.kind, narrower.kind),
+    verdict: relationOf(wider.kind, narrower.kind),
     ...(wider.kind === 'world' && { wider: wider.world }),
     ...(narrower.kind === 'world' && { narrower: narrower.world }),
   };
 }
 
-function verdictOf(wider: Found['kind'], narrower: Found['kind']): Verdict {
+function relationOf(wider: Found['kind'], narrower: Found['kind']): Relation {
   if (wider === 'world' && narrower === 'world') return 'both';
   if (wider === 'unknown' || narrower === 'unknown') return 'unknown';
   if (wider === 'world') return 'wider';
@@ -107,7 +107,7 @@ export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptio
   );
   for (const caller of callers) {
     for (const now of nows) {
-      const attempt = new Attempt(place, { allowedBy: left, deniedBy }, { caller, now, budget });
+      const attempt = new SearchAttempt(place, { allowedBy: left, deniedBy }, { caller, now, budget });
       const world = attempt.find();
       if (world !== undefined) return { kind: 'world', world };
       isCut ||= attempt.isCut;
@@ -117,12 +117,12 @@ export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptio
 }
 
 interface AttemptOptions {
-  readonly caller: CallerKind;
+  readonly caller: AskedCaller;
   readonly now: string;
   readonly budget: Budget;
 }
 
-class Attempt {
+class SearchAttempt {
   readonly #place: RulesPlace;
   readonly #asking: Asking;
   readonly #rows: Rows;
@@ -149,7 +149,7 @@ class Attempt {
     const { allowedBy, deniedBy } = this.#asking;
     const formulas = [
       this.#translation.asked.axioms(),
-      some(allowedBy.map((rule) => this.#rule(rule, IS_TRUE))),
+      someOf(allowedBy.map((rule) => this.#rule(rule, IS_TRUE))),
       ...deniedBy.map((rule) => this.#rule(rule, IS_NOT_TRUE)),
     ];
     return this.#search.find(formulas) ? this.#world : undefined;
@@ -163,11 +163,11 @@ class Attempt {
     if (action !== 'create' && action !== 'update') return { stored, written: undefined };
     const fresh = stored ?? rows.make(collection);
     if (stored === undefined) rows.mustNotBeStored(fresh);
-    return { stored, written: new WrittenRow(collection, fresh.id) };
+    return { stored, written: new WrittenVariables(collection, fresh.id) };
   }
 
   /** A rule that does not name `@next` holds for the stored and for the resulting record. */
-  #rule({ checked, namesNext }: Policy, question: Question): Formula {
+  #rule({ checked, namesNext }: Policy, question: Proposition): Formula {
     const { stored, written } = this.#subject;
     const ask = (names: Omit<Names, 'variables'>): Formula =>
       this.#translation.formula(checked, { ...names, variables: new Map() }, question);
@@ -175,7 +175,7 @@ class Attempt {
     if (stored === undefined) return ask({ record: written, next: written });
     if (namesNext) return ask({ record: stored, next: written });
     const both = [ask({ record: stored, next: written }), ask({ record: written, next: written })];
-    return question.isOpposite ? some(both) : all(both);
+    return question.isOpposite ? someOf(both) : all(both);
   }
 
   /** The world counts only if the predicates decide it in the same way. */
@@ -225,7 +225,7 @@ function instantsOf(trees: readonly Checked[], action: Action): readonly string[
       const at = addSeconds(text.length === 10 ? `${text}T12:00:00.000000Z` : text, -seconds);
       for (const by of days ? [-2 * DAY, -DAY, -1, 0, 1, DAY, 2 * DAY] : [-1, 0, 1]) points.add(addSeconds(at, by));
     }
-  return [USUAL_NOW, ...between([...points].toSorted())];
+  return [USUAL_NOW, ...pointsBetween([...points].toSorted())];
 }
 
 const isStamp = (operand: CheckedOperand): boolean =>
@@ -234,7 +234,7 @@ const isStamp = (operand: CheckedOperand): boolean =>
 const INSTANT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\.\d{6}Z)?$/;
 
 /** The points, and one between each two. */
-function between(points: readonly string[]): readonly string[] {
+function pointsBetween(points: readonly string[]): readonly string[] {
   return points.flatMap((point, i) => {
     const next = points[i + 1];
     if (next === undefined) return [point, addSeconds(point, 400 * DAY)];

@@ -3,7 +3,7 @@
  * parts of texts. A contradiction is found here or not at all, but is never wrong.
  */
 import type { Scalar } from '../../values.ts';
-import { type Bound, isEmptyRange, isWithin, valuesWithin } from './domains.ts';
+import { type DomainBound, isEmptyRange, isWithin, valuesWithin } from './domains.ts';
 import { contradictParts, implies, lengthOf, meetsPart } from './text-parts.ts';
 import type { Trail } from './trail.ts';
 import { BLANK, type LengthLimits, rootOf, type StoredRow, Term, type TextPart } from './variables.ts';
@@ -147,22 +147,22 @@ export class Terms {
     return this.#settle(root);
   }
 
-  atLeast(term: Term, bound: Bound): boolean {
+  atLeast(term: Term, bound: DomainBound): boolean {
     return this.present(term) && this.#raise(rootOf(term), bound);
   }
 
-  atMost(term: Term, bound: Bound): boolean {
+  atMost(term: Term, bound: DomainBound): boolean {
     return this.present(term) && this.#lower(rootOf(term), bound);
   }
 
-  #raise(root: Term, bound: Bound): boolean {
+  #raise(root: Term, bound: DomainBound): boolean {
     const low = tighter(root.low, bound, (x, y) => root.domain.compare(x, y));
     if (low === root.low) return true;
     this.#trail.set(root, 'low', low);
     return this.#settle(root);
   }
 
-  #lower(root: Term, bound: Bound): boolean {
+  #lower(root: Term, bound: DomainBound): boolean {
     const high = tighter(root.high, bound, (x, y) => root.domain.compare(y, x));
     if (high === root.high) return true;
     this.#trail.set(root, 'high', high);
@@ -331,10 +331,10 @@ const excludesPart = (one: TextPart, other: TextPart): boolean =>
 
 /** `compare` ranks the tighter of two bounds higher. */
 function tighter(
-  a: Bound | undefined,
-  b: Bound | undefined,
+  a: DomainBound | undefined,
+  b: DomainBound | undefined,
   compare: (left: Scalar, right: Scalar) => number,
-): Bound | undefined {
+): DomainBound | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   const order = compare(a.value, b.value);
   if (order !== 0) return order > 0 ? a : b;

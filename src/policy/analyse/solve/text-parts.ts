@@ -3,7 +3,7 @@ import { compareText, successorOf } from '../../collation.ts';
 import { fold, isBlankNeedle } from '../../fold.ts';
 import { ENDS_WITH, HOLDS, OPERATORS } from '../../operators.ts';
 import type { Scalar } from '../../values.ts';
-import type { Bound } from './domains.ts';
+import type { DomainBound } from './domains.ts';
 import { BLANK, type LengthLimits, type Term, type TextPart } from './variables.ts';
 
 /** In code points. */
@@ -26,8 +26,8 @@ type KnownPart = Omit<TextPart, 'needle'> & { readonly needle: string };
 interface TextFacts {
   readonly parts: readonly TextPart[];
   readonly limits: LengthLimits;
-  readonly low: Bound | undefined;
-  readonly high: Bound | undefined;
+  readonly low: DomainBound | undefined;
+  readonly high: DomainBound | undefined;
 }
 
 const isKnown = (part: TextPart): part is KnownPart => typeof part.needle === 'string';
@@ -77,14 +77,14 @@ function isOutOfOrder(prefix: string, { low, high }: Pick<TextFacts, 'low' | 'hi
 
 // ---------------------------------------------------------------- texts
 
-interface Wanted extends TextFacts {
+interface WantedText extends TextFacts {
   readonly excluded: readonly Scalar[];
 }
 
 const FILLERS = ['', 'a', 'b', 'x1', 'y', 'z', '0', '~', 'q2', 'w3', '!', '\u{10ffff}'];
 
 /** Texts that may have all parts. Each must be tried. `needleOf` gives the text of a needle that is a term. */
-export function* textsWith(wanted: Wanted, needleOf: (term: Term) => string | undefined): Generator<string> {
+export function* textsWith(wanted: WantedText, needleOf: (term: Term) => string | undefined): Generator<string> {
   const { parts, low, high, limits } = wanted;
   const needles = (test: (part: TextPart) => boolean): string[] =>
     parts.flatMap((part) => {
@@ -110,7 +110,7 @@ export function* textsWith(wanted: Wanted, needleOf: (term: Term) => string | un
   }
 }
 
-function startsOf(low: Bound | undefined, high: Bound | undefined): readonly string[] {
+function startsOf(low: DomainBound | undefined, high: DomainBound | undefined): readonly string[] {
   const starts = [''];
   if (low !== undefined) starts.unshift(String(low.value), `${low.value}\u0001`);
   if (high !== undefined) starts.unshift(String(high.value));

@@ -16,17 +16,17 @@ import type {
 } from '../../types.ts';
 import { memberName } from '../../visit.ts';
 import type { Asked } from './asked.ts';
-import { Comparing } from './comparing.ts';
-import { all, atom, CUT, constantly, type Formula, later, NO, some, YES } from './formula.ts';
+import { ComparisonFormulas } from './comparing.ts';
+import { all, atom, CUT, constantly, type Formula, later, NO, someOf, YES } from './formula.ts';
 import {
-  type Counted,
-  type Elements,
+  type CountedQuestion,
+  type ElementsQuestion,
   IS_NOT_TRUE,
   IS_TRUE,
   type Names,
+  type PathStart,
   type Paths,
-  type Question,
-  type Start,
+  type Proposition,
   type TermWalk,
   type Walk,
 } from './questions.ts';
@@ -36,22 +36,22 @@ import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term } from './
 type Meets = (row: StoredRow) => Formula;
 
 /** A count is compared with at most so many elements. */
-const MOST_COUNTED = 4;
+const MOST_COUNTED_ELEMENTS = 4;
 /** Ancestors are followed so far. */
 const MOST_STEPS = 4;
 
 export class Translation implements Paths {
   readonly rows: Rows;
   readonly asked: Asked;
-  readonly #comparing: Comparing;
+  readonly #comparing: ComparisonFormulas;
 
   constructor(rows: Rows, asked: Asked) {
     this.rows = rows;
     this.asked = asked;
-    this.#comparing = new Comparing(this);
+    this.#comparing = new ComparisonFormulas(this);
   }
 
-  formula(node: Checked, names: Names, question: Question): Formula {
+  formula(node: Checked, names: Names, question: Proposition): Formula {
     const { truth, isOpposite } = question;
     switch (node.kind) {
       case 'const':
@@ -61,7 +61,7 @@ export class Translation implements Paths {
       case 'and':
       case 'or': {
         const items = node.items.map((item) => this.formula(item, names, question));
-        return ((node.kind === 'and') === truth) !== isOpposite ? all(items) : some(items);
+        return ((node.kind === 'and') === truth) !== isOpposite ? all(items) : someOf(items);
       }
       case 'is null':
         return this.#isNull(node, names, (node.negated === truth) !== isOpposite);
@@ -75,7 +75,7 @@ export class Translation implements Paths {
   }
 
   /** A test of which nothing is known but that it has one value for the same rows. */
-  opaque(node: Checked, names: Names, { truth, isOpposite }: Question): Formula {
+  opaque(node: Checked, names: Names, { truth, isOpposite }: Proposition): Formula {
     const about = this.keyOf(node, names);
     const [key, twin] = [`opaque ${truth} ${about}`, `opaque ${!truth} ${about}`];
     return atom(() => this.rows.fact(key, !isOpposite) && (isOpposite || this.rows.fact(twin, false)));
@@ -121,7 +121,7 @@ export class Translation implements Paths {
       const row = this.rows.rowOf(id);
       if (!isRead || row.isStored === true) return then(row);
       const isStored = all([atom(() => this.rows.mustBeStored(row)), later(() => then(row))]);
-      return absent === NO ? isStored : some([isStored, all([atom(() => this.rows.mustNotBeStored(row)), absent])]);
+      return absent === NO ? isStored : someOf([isStored, all([atom(() => this.rows.mustNotBeStored(row)), absent])]);
     });
     return this.ifPresent(id, found, absent);
   }
@@ -130,10 +130,10 @@ export class Translation implements Paths {
     const known = rootOf(term).isPresent;
     if (known !== undefined) return known ? present : absent;
     const found = all([this.rows.presence(term), present]);
-    return absent === NO ? found : some([all([this.rows.absence(term), absent]), found]);
+    return absent === NO ? found : someOf([all([this.rows.absence(term), absent]), found]);
   }
 
-  walk(from: Start, names: Names, walk: Walk): Formula {
+  walk(from: PathStart, names: Names, walk: Walk): Formula {
     const isRead = walk.isRead || from.steps.length > 0;
     return this.start(from.scope, names, { ...walk, isRead, then: (row) => this.#step(row, from.steps, walk) });
   }
@@ -171,7 +171,7 @@ export class Translation implements Paths {
 
   // -------------------------------------------------------------- to-many relations
 
-  #quantified(node: CheckedQuantified, names: Names, question: Question): Formula {
+  #quantified(node: CheckedQuantified, names: Names, question: Proposition): Formula {
     const { quantifier, path, variable, condition } = node;
     const isNone = quantifier === 'none';
     const asked = { ...question, truth: question.truth !== isNone };
@@ -187,7 +187,7 @@ export class Translation implements Paths {
   }
 
   /** That the row is an element. */
-  isElement({ path, owner }: Elements, row: StoredRow): Formula {
+  isElement({ path, owner }: ElementsQuestion, row: StoredRow): Formula {
     const { relation } = path;
     if (relation.kind === 'many_to_many') return this.rows.isLinked(relation, owner, row);
     const via = this.rows.column(row, (relation as { readonly via: string }).via)!;
@@ -200,21 +200,21 @@ export class Translation implements Paths {
   }
 
   /** It is known that the row is an element. */
-  #isKnownElement({ path, owner }: Elements, row: StoredRow): boolean {
+  #isKnownElement({ path, owner }: ElementsQuestion, row: StoredRow): boolean {
     const { relation } = path;
     if (relation.kind === 'many_to_many')
       return this.rows.linkOf({ relation: relation.linkTable, owner, element: row }) === true;
     return this.rows.refersTo(this.rows.column(row, (relation as { readonly via: string }).via)!, owner);
   }
 
-  someElement(elements: Elements, meets: Meets): Formula {
+  someElement(elements: ElementsQuestion, meets: Meets): Formula {
     return later(() => {
       const row = this.rows.make(elements.path.relation.collection);
       return all([this.isElement(elements, row), meets(row)]);
     });
   }
 
-  everyElement(elements: Elements, meets: Meets): Formula {
+  everyElement(elements: ElementsQuestion, meets: Meets): Formula {
     const applies = (row: StoredRow): boolean => this.#isKnownElement(elements, row);
     return { kind: 'every', collection: elements.path.relation.collection, applies, each: meets };
   }
@@ -229,11 +229,11 @@ export class Translation implements Paths {
   }
 
   /** Ancestors beyond the last that counts make a test of all of them unknown. */
-  withinChain({ path, owner }: Elements, test: Formula, { isOpposite }: Question): Formula {
+  withinChain({ path, owner }: ElementsQuestion, test: Formula, { isOpposite }: Proposition): Formula {
     const { name } = (path.relation as AncestorRelation).via;
     const beyond = `beyond ${name} ${this.#number(owner)}`;
     const goesOn = atom(() => this.rows.fact(beyond, isOpposite));
-    return isOpposite ? some([test, goesOn]) : all([test, goesOn]);
+    return isOpposite ? someOf([test, goesOn]) : all([test, goesOn]);
   }
 
   #climb(row: RowVariable, climb: Climbing, met: readonly StoredRow[]): Formula {
@@ -244,21 +244,21 @@ export class Translation implements Paths {
     const above = this.rows.column(root, via)!;
     const next = later(() => this.#climb(this.rows.rowOf(above), climb, [...met, root]));
     const rest = this.ifPresent(above, isSome ? next : this.#closed(above, [...met, root], next), constantly(!isSome));
-    return isSome ? some([meets(root), rest]) : all([meets(root), rest]);
+    return isSome ? someOf([meets(root), rest]) : all([meets(root), rest]);
   }
 
   /** A chain whose references are required ends where it meets itself: without these branches it would not end here. */
   #closed(above: Term, met: readonly StoredRow[], next: Formula): Formula {
     if (rootOf(above).isPresent !== true) return next;
-    return some([...met.map((row) => atom(() => this.rows.terms.same(above, row.id))), next]);
+    return someOf([...met.map((row) => atom(() => this.rows.terms.same(above, row.id))), next]);
   }
 
   // -------------------------------------------------------------- counts
 
   /** That at least so many elements meet the condition, or fewer. */
-  counted(count: CountOperand, elements: Elements, names: Names): Counted {
+  counted(count: CountOperand, elements: ElementsQuestion, names: Names): CountedQuestion {
     const meets =
-      (question: Question): Meets =>
+      (question: Proposition): Meets =>
       (row) =>
         this.formula(
           count.condition,
@@ -272,7 +272,7 @@ export class Translation implements Paths {
     };
   }
 
-  #countedChain({ path, owner }: Elements, meets: (question: Question) => Meets): Counted {
+  #countedChain({ path, owner }: ElementsQuestion, meets: (question: Proposition) => Meets): CountedQuestion {
     const { name } = (path.relation as AncestorRelation).via;
     const climb = { via: name, isTrue: meets(IS_TRUE), isNotTrue: meets(IS_NOT_TRUE) };
     const start = owner as StoredRow;
@@ -296,7 +296,7 @@ export class Translation implements Paths {
             later(() => this.#chainOf(this.rows.rowOf(above), climb, { least: left, met: [...met, root] })),
             NO,
           );
-    return some([all([climb.isTrue(root), next(least - 1)]), next(least)]);
+    return someOf([all([climb.isTrue(root), next(least - 1)]), next(least)]);
   }
 
   #shortChainOf(row: StoredRow, climb: CountedClimb, { least: most, met }: Climbed): Formula {
@@ -311,12 +311,12 @@ export class Translation implements Paths {
       const climbed = later(() => this.#shortChainOf(this.rows.rowOf(above), climb, { least: left, met: path }));
       return this.ifPresent(above, this.#closed(above, path, climbed), YES);
     };
-    return some([all([climb.isNotTrue(root), next(most)]), next(most - 1)]);
+    return someOf([all([climb.isNotTrue(root), next(most)]), next(most - 1)]);
   }
 
-  #atLeast(elements: Elements, meets: Meets, least: number): Formula {
+  #atLeast(elements: ElementsQuestion, meets: Meets, least: number): Formula {
     if (least <= 0) return YES;
-    if (least > MOST_COUNTED) return CUT;
+    if (least > MOST_COUNTED_ELEMENTS) return CUT;
     return later(() => {
       const rows = Array.from({ length: least }, () => this.rows.make(elements.path.relation.collection));
       const distinct = rows.flatMap((row, i) =>
@@ -326,7 +326,7 @@ export class Translation implements Paths {
     });
   }
 
-  #fewerThan(elements: Elements, fails: Meets, most: number): Formula {
+  #fewerThan(elements: ElementsQuestion, fails: Meets, most: number): Formula {
     if (most <= 0) return NO;
     const each = (row: StoredRow, before: readonly StoredRow[]): Formula =>
       all(
@@ -335,7 +335,7 @@ export class Translation implements Paths {
           const equal = rows.flatMap((one, i) =>
             rows.slice(i + 1).map((other) => atom(() => this.rows.merge(one, other))),
           );
-          return some([...rows.map((one) => later(() => fails(one))), ...equal]);
+          return someOf([...rows.map((one) => later(() => fails(one))), ...equal]);
         }),
       );
     const applies = (row: StoredRow): boolean => this.#isKnownElement(elements, row);
@@ -353,12 +353,12 @@ export class Translation implements Paths {
       if (before === undefined || after === undefined) return atom(() => this.rows.fact(`same ${name}`, !isChanged));
       return isChanged ? this.#differ(before, after) : atom(() => this.rows.terms.agree(before, after));
     });
-    return isChanged ? some(parts) : all(parts);
+    return isChanged ? someOf(parts) : all(parts);
   }
 
   #differ(before: Term, after: Term): Formula {
     const { rows } = this;
-    return some([
+    return someOf([
       all([rows.absence(before), rows.presence(after)]),
       all([rows.presence(before), rows.absence(after)]),
       atom(() => rows.terms.differ(before, after)),
@@ -377,7 +377,7 @@ export class Translation implements Paths {
     if (isChanged)
       return later(() => {
         const row = rows.make(collection);
-        return some([inOne(row, record, next), inOne(row, next, record)]);
+        return someOf([inOne(row, record, next), inOne(row, next, record)]);
       });
     const linkOf = (owner: RowVariable, element: StoredRow) =>
       rows.linkOf({ relation: relation.linkTable, owner, element });
@@ -393,7 +393,7 @@ export class Translation implements Paths {
 
 interface Climb {
   readonly path: ToManyPath;
-  readonly question: Question;
+  readonly question: Proposition;
   readonly isSome: boolean;
 }
 interface CountedClimb {

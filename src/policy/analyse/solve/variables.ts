@@ -1,7 +1,7 @@
 /** Values and records of a world that is being looked for, with what is known about each. */
 import type { CompareOp } from '../../../../grammar/syntax.ts';
 import type { Scalar } from '../../values.ts';
-import type { Bound, Domain, Range } from './domains.ts';
+import type { Domain, DomainBound, Range } from './domains.ts';
 
 /** Tests of texts, and the test that folding leaves nothing of a text. */
 type PartOp = CompareOp | typeof BLANK;
@@ -37,8 +37,8 @@ export class Term implements Range {
   value: Scalar | undefined;
   /** The only values, where they are few. */
   allowed: readonly Scalar[] | undefined;
-  low: Bound | undefined;
-  high: Bound | undefined;
+  low: DomainBound | undefined;
+  high: DomainBound | undefined;
   isWhole = false;
   step = 1n;
   excluded: readonly Scalar[] = [];
@@ -86,7 +86,7 @@ export class StoredRow {
   }
 }
 /** The record that a write makes, in a row of its own. */
-export class WrittenRow {
+export class WrittenVariables {
   readonly collection: string;
   readonly columns = new Map<string, Term>();
   readonly id: Term;
@@ -96,7 +96,7 @@ export class WrittenRow {
     this.id = id;
   }
 }
-export type RowVariable = StoredRow | WrittenRow;
+export type RowVariable = StoredRow | WrittenVariables;
 
 export function rowRoot<T extends RowVariable>(row: T): T {
   let root: RowVariable = row;

@@ -5,14 +5,14 @@ import { scalarOf } from '../../scalar-types.ts';
 import { type CatalogCollection, type Row, STAMPS } from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
 import type { Asked, ListVariable, QueryView } from './asked.ts';
-import { giveIds, termsOfRow, type Values, valuesOf } from './build.ts';
+import { type Assigned, giveIds, termsOfRow, valuesOf } from './build.ts';
 import { valuesWithin } from './domains.ts';
 import { Filler, type MutableRow } from './filler.ts';
 import type { Rows } from './rows.ts';
-import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term, WrittenRow } from './variables.ts';
+import { type RowVariable, rootOf, rowRoot, type StoredRow, type Term, WrittenVariables } from './variables.ts';
 import { type Link, relatedIn, type World } from './world.ts';
 
-type Query = Record<string, string | readonly string[]>;
+type TriedQuery = Record<string, string | readonly string[]>;
 
 /** Undefined: no values, or no texts of a query, could be found. */
 export function worldOf(rows: Rows, asked: Asked): World | undefined {
@@ -39,8 +39,8 @@ function allTerms(rows: Rows, asked: Asked): readonly Term[] {
   ];
 }
 
-interface Branch {
-  readonly values: Values;
+interface SearchBranch {
+  readonly values: Assigned;
   /** The rows that the search has looked at. */
   readonly searched: ReadonlySet<StoredRow>;
 }
@@ -48,10 +48,10 @@ interface Branch {
 class WorldBuilder {
   readonly #rows: Rows;
   readonly #asked: Asked;
-  readonly #values: Values;
+  readonly #values: Assigned;
   readonly #searched: ReadonlySet<StoredRow>;
 
-  constructor(rows: Rows, asked: Asked, { values, searched }: Branch) {
+  constructor(rows: Rows, asked: Asked, { values, searched }: SearchBranch) {
     this.#rows = rows;
     this.#asked = asked;
     this.#values = values;
@@ -137,7 +137,7 @@ class WorldBuilder {
 
   #links(): readonly Link[] {
     return this.#rows.links.flatMap(({ relation, owner, element, isLinked }) => {
-      if (!isLinked || owner instanceof WrittenRow) return [];
+      if (!isLinked || owner instanceof WrittenVariables) return [];
       const { name } = [...this.#collection(owner).relations.values()].find(
         (each) => each.kind === 'many_to_many' && each.linkTable === relation,
       )!;
@@ -147,7 +147,7 @@ class WorldBuilder {
     });
   }
 
-  #written(row: WrittenRow, { rows, links, record }: Pick<World, 'rows' | 'links' | 'record'>): MutableRow {
+  #written(row: WrittenVariables, { rows, links, record }: Pick<World, 'rows' | 'links' | 'record'>): MutableRow {
     const related = relatedIn(this.#rows.catalog, { rows, links });
     const held: Record<string, unknown> = {};
     for (const relation of this.#collection(row).relations.values()) {
@@ -201,10 +201,10 @@ class WorldBuilder {
     );
   }
 
-  #query(): Query | undefined {
+  #query(): TriedQuery | undefined {
     const byName = Map.groupBy(this.#asked.queries.values(), ({ operand }) => operand.name);
     const lists = Map.groupBy(this.#asked.lists.values(), ({ operand }) => operand.name);
-    const query: Query = {};
+    const query: TriedQuery = {};
     for (const name of new Set([...byName.keys(), ...lists.keys()])) {
       const text = this.#queryOf(byName.get(name) ?? [], lists.get(name) ?? []);
       if (text === null) return undefined;
@@ -214,19 +214,19 @@ class WorldBuilder {
   }
 
   /** The text of a key, or its texts. Null: none is read as it should be; undefined: the key is left out. */
-  #queryOf(views: readonly QueryView[], lists: readonly ListVariable[]): Query[string] | null | undefined {
+  #queryOf(views: readonly QueryView[], lists: readonly ListVariable[]): TriedQuery[string] | null | undefined {
     const isPresent = ({ term }: QueryView): boolean => rootOf(term).isPresent === true;
     const present = views.filter(isPresent);
     const texts = lists.map((list) => this.#elementsOf(list));
     if (texts.includes(null)) return null;
     const [elements] = texts.filter((each) => each !== undefined) as (readonly string[])[];
-    const candidates: readonly (Query[string] | undefined)[] =
+    const candidates: readonly (TriedQuery[string] | undefined)[] =
       elements !== undefined
         ? [elements, ...(elements.length === 1 ? elements : [])]
         : present.length === 0
           ? [undefined]
           : present.map((view) => textOf(this.#valueOf(view.term)!, view.operand.type));
-    const reads = (text: Query[string] | undefined): boolean =>
+    const reads = (text: TriedQuery[string] | undefined): boolean =>
       views.every(({ operand, term }) => {
         const wanted = rootOf(term).isPresent === undefined ? null : this.#valueOf(term);
         const read = typeof text === 'string' ? scalarOf(operand.type).readText(text) : undefined;
@@ -247,7 +247,7 @@ class WorldBuilder {
       if (free === undefined) return null;
       texts.push(textOf(free, operand.type));
     }
-    return isWhole ? texts : [...texts, UNREADABLE];
+    return isWhole ? texts : [...texts, UNREADABLE_TEXT];
   }
 
   #freshValues({ type }: ListVariable['operand'], others: readonly Term[]): readonly Scalar[] {
@@ -261,7 +261,7 @@ class WorldBuilder {
 }
 
 /** No type reads it. */
-const UNREADABLE = '\0';
+const UNREADABLE_TEXT = '\0';
 
 /** Bytes are in base64 outside of a record. */
 const jsonOf = (value: unknown, sqlType: string): unknown =>

@@ -34,7 +34,7 @@ export function excludingBounds(items: readonly Checked[]): readonly [CheckedCom
   return undefined;
 }
 
-interface Found {
+interface FoundBound {
   readonly subject: CheckedOperand;
   readonly bound: ComparedBound;
   readonly sides: readonly ('lower' | 'upper')[];
@@ -42,7 +42,7 @@ interface Found {
   readonly isRelative: boolean;
 }
 
-function boundOfCompare(compare: CheckedCompare): Found | undefined {
+function boundOfCompare(compare: CheckedCompare): FoundBound | undefined {
   const { left, right } = compare;
   const isSwapped = isFixed(left);
   const [subject, fixed] = isSwapped ? [right, left] : [left, right];

@@ -64,7 +64,7 @@ export function sendSecret(ctx: Context, { data, secret }: IssuedKey): void {
 
 // ---------------------------------------------------------------- bodies
 
-const texts = (what: string) => z.array(z.string(`expected ${what}`)).max(100, 'expected at most 100');
+const textList = (what: string) => z.array(z.string(`expected ${what}`)).max(100, 'expected at most 100');
 
 export const keyName = z
   .string('expected string')
@@ -80,6 +80,6 @@ export const keyLimit = z
   .nullable()
   .optional();
 export const expiresAt = z.string('expected a datetime').nullable().optional();
-export const keyRoles = texts('the name of a role').optional();
-export const addresses = texts('an address or a range').nullable().optional();
-export const pageOrigins = texts('an origin').nullable().optional();
+export const keyRoles = textList('the name of a role').optional();
+export const addresses = textList('an address or a range').nullable().optional();
+export const pageOrigins = textList('an origin').nullable().optional();

@@ -6,7 +6,7 @@ import { actorOf, issuedKey, sendSecret } from './key-answers.ts';
 
 /** Seven days. */
 const MOST_OVERLAP = 604_800;
-const SECONDS = `expected seconds from 0 to ${MOST_OVERLAP}`;
+const EXPECTED_SECONDS = `expected seconds from 0 to ${MOST_OVERLAP}`;
 
 export const rotateKey = route({
   method: 'POST',
@@ -15,7 +15,9 @@ export const rotateKey = route({
   id: 'rotate_key',
   summary: 'Give an API key a new secret',
   description: 'The present secret stays good for `overlap` seconds, by default for none.',
-  body: jsonBody({ overlap: z.int(SECONDS).min(0, SECONDS).max(MOST_OVERLAP, SECONDS).optional() }),
+  body: jsonBody({
+    overlap: z.int(EXPECTED_SECONDS).min(0, EXPECTED_SECONDS).max(MOST_OVERLAP, EXPECTED_SECONDS).optional(),
+  }),
   answers: { 200: issuedKey('The key, and its new secret.') },
   problems: ['not_found'],
   async handle(ctx, app, { overlap = 0 }) {
