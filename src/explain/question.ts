@@ -1,7 +1,7 @@
 /** A question: a caller, an action, and optionally a record, a write or a filter. */
 import type { Queryable } from '../database/contract.ts';
 import { decide } from '../policy/access.ts';
-import { compileFilter, type Filter } from '../policy/filter.ts';
+import { compileFilter, type Filter } from '../policy/filters/filter.ts';
 import type { Action, PolicyRequest, Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { type ErrorDetail, echo, Problem } from '../problem.ts';

@@ -3,7 +3,7 @@
  * the caller may read, at most 100 per record.
  */
 import type { Cells } from '../database/contract.ts';
-import type { Filter } from '../policy/filter.ts';
+import type { Filter } from '../policy/filters/filter.ts';
 import type { Readable } from '../policy/visibility.ts';
 import { EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';

@@ -14,7 +14,7 @@ import type { Finding, SchemaIssue } from './file/issue.ts';
 import { SchemaSource } from './file/source.ts';
 import { readShape } from './file/validate.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
-import { rolesOfPolicies } from './model/guest.ts';
+import { rolesOfPolicies } from './model/guest-access.ts';
 import type { Schema } from './model/model.ts';
 import {
   readAuditSettings,

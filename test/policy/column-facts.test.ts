@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/policy/access.ts';
 import { compile } from '../../src/policy/compile.ts';
-import { compileFilter } from '../../src/policy/filter.ts';
+import { compileFilter } from '../../src/policy/filters/filter.ts';
 import { NO_RELATED, type Row } from '../../src/policy/types.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 

@@ -25,8 +25,8 @@ import {
 } from './draft-table.ts';
 import { draftedCollections, draftedMembers, isOfCurrentSchema } from './drafted-names.ts';
 import { type ExistingTable, isUniqueColumn } from './existing-tables.ts';
-import { ownershipObstacles } from './ownership.ts';
 import { tableNotes } from './table-notes.ts';
+import { ownershipObstacles } from './table-obstacles.ts';
 import { whyLeftOut } from './why-left-out.ts';
 
 export interface DraftOptions {

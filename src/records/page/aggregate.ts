@@ -3,7 +3,7 @@
  * them, under the list rule, and uses only members that the caller may read.
  */
 import type { Cells } from '../../database/contract.ts';
-import type { Filter } from '../../policy/filter.ts';
+import type { Filter } from '../../policy/filters/filter.ts';
 import { gridOf, isText, isWhole } from '../../policy/scalar-types.ts';
 import { maskedBy, type Visibility } from '../../policy/visibility.ts';
 import { FIELD_KINDS, keyKindIn } from '../../schema/fields/index.ts';

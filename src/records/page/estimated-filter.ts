@@ -3,7 +3,7 @@
  * plans that the database would make for both.
  */
 import { type ExpectedPlan, planOf } from '../../database/planner.ts';
-import type { AskedFilter } from '../../policy/filter.ts';
+import type { AskedFilter } from '../../policy/filters/filter.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import { scopeOf } from '../scope.ts';

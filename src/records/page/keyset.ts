@@ -6,8 +6,8 @@
  */
 import type { Cells } from '../../database/contract.ts';
 import type { Facts } from '../../policy/column-facts.ts';
+import type { SortPath } from '../../policy/filters/sort-path.ts';
 import { isText, scalarOf } from '../../policy/scalar-types.ts';
-import type { SortPath } from '../../policy/sort-path.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
 import { maskedBy, type Readable, type Visibility } from '../../policy/visibility.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';

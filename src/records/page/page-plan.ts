@@ -10,7 +10,7 @@ import {
   type Filter,
   type MemberValue,
   type PlacedFilter,
-} from '../../policy/filter.ts';
+} from '../../policy/filters/filter.ts';
 import type { Row } from '../../policy/types.ts';
 import { join, Place, plannedFor, type Sql, SqlForm, sql, tested } from '../../sql.ts';
 import {

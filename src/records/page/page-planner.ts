@@ -7,7 +7,7 @@
 import { present } from '../../invariant.ts';
 import type { Permit } from '../../policy/access.ts';
 import type { Branch, ColumnValues } from '../../policy/branch.ts';
-import type { Opacity } from '../../policy/filter-plans.ts';
+import type { Opacity } from '../../policy/filters/filter-plans.ts';
 import type { IsFew } from '../../policy/types.ts';
 import { keyOf } from '../../policy/types.ts';
 import { indexesOf } from '../../schema/model/indexes.ts';

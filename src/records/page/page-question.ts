@@ -1,6 +1,6 @@
 /** The question of a page to its planner, and the ways that answer it. */
 import type { Branch, ColumnValues, LookUp } from '../../policy/branch.ts';
-import type { Opacity } from '../../policy/filter-plans.ts';
+import type { Opacity } from '../../policy/filters/filter-plans.ts';
 import type { Collection } from '../../schema/model/model.ts';
 
 /** A way to find a page. Undefined: the plain condition, in the order of the page. */

@@ -1,5 +1,5 @@
 /** Fields of a page without an index. */
-import type { AskedFilter } from '../../policy/filter.ts';
+import type { AskedFilter } from '../../policy/filters/filter.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { Store, UnindexedUse } from '../access-context.ts';
 import type { Sorting } from './keyset.ts';

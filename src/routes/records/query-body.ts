@@ -3,8 +3,8 @@
  * the schema. Not a route.
  */
 import { hintOf } from '../../../grammar/suggest.ts';
-import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filter.ts';
-import { sortPathOf } from '../../policy/sort-path.ts';
+import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filters/filter.ts';
+import { sortPathOf } from '../../policy/filters/sort-path.ts';
 import type { Params } from '../../policy/types.ts';
 import { InexactNumeral } from '../../policy/values.ts';
 import { echo } from '../../problem.ts';

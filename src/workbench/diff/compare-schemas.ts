@@ -1,5 +1,5 @@
 /** The change of every rule between two schemas, each with one world that shows it. */
-import type { AskedCaller } from '../../policy/analyse/solve/asked.ts';
+import type { AskedCaller } from '../../policy/analyse/solve/asked-request.ts';
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { compareRules, findWorld, type Rules, type RulesPlace } from '../../policy/analyse/solve/solve.ts';
 import type { World } from '../../policy/analyse/solve/world.ts';

@@ -2,7 +2,7 @@
 import { parse } from '../../../grammar/parser.ts';
 import { print } from '../../../grammar/printer.ts';
 import type { Elements, Expr, Operand, Path } from '../../../grammar/syntax.ts';
-import type { Filter, FilterPlace } from '../../../src/policy/filter.ts';
+import type { Filter, FilterPlace } from '../../../src/policy/filters/filter.ts';
 import type { Checked, Params } from '../../../src/policy/types.ts';
 import { SPAN } from '../policies/policies.ts';
 import {

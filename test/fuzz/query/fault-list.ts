@@ -11,7 +11,7 @@ const PLAN = 'src/records/page/page-plan.ts';
 const VISIBILITY = 'src/policy/visibility.ts';
 const EXPAND = 'src/records/expand.ts';
 const CAPABILITIES = 'src/records/capabilities.ts';
-const PLANS = 'src/policy/filter-plans.ts';
+const PLANS = 'src/policy/filters/filter-plans.ts';
 const AGGREGATE = 'src/records/page/aggregate.ts';
 
 export const QUERY_FAULTS: readonly Fault[] = [

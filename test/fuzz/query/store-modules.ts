@@ -2,7 +2,7 @@
 import { type Doors, loadDoors } from '../doors/store-modules.ts';
 import { type Compiler, loadCompiler, loaderOf, ROOT } from '../policies/compiler.ts';
 
-type FilterModule = typeof import('../../../src/policy/filter.ts');
+type FilterModule = typeof import('../../../src/policy/filters/filter.ts');
 type AccessModule = typeof import('../../../src/policy/access.ts');
 type CheckModule = typeof import('../../../src/policy/check/checker.ts');
 
@@ -14,7 +14,7 @@ export interface QueryCompiler extends Compiler {
 
 export async function loadQueryCompiler(root: URL = ROOT): Promise<QueryCompiler> {
   const load = loaderOf(root);
-  const { compileFilter } = await load<FilterModule>('src/policy/filter.ts');
+  const { compileFilter } = await load<FilterModule>('src/policy/filters/filter.ts');
   const { examine } = await load<CheckModule>('src/policy/check/checker.ts');
   const { decide } = await load<AccessModule>('src/policy/access.ts');
   return { ...(await loadCompiler(root)), compileFilter, examine, decide };

@@ -2,8 +2,8 @@
 /** The facts of exact filters decide parts of the list rule before the query. The answers stay the same. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
-import { compileFilter } from '../../../src/policy/filter.ts';
-import { type SortPath, sortPathOf } from '../../../src/policy/sort-path.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
+import { type SortPath, sortPathOf } from '../../../src/policy/filters/sort-path.ts';
 import type { CountKind } from '../../../src/records/page/count.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import type { PageQuestion } from '../../../src/records/page/page-question.ts';

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
-import { compileFilter } from '../../../src/policy/filter.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import type { ListRequest } from '../../../src/records/page/page-plan.ts';
 import { raw, type Sql, sql, uuid } from '../../../src/sql.ts';
 import { type Caller, KINDS, openKind, World } from '../../support/store-world.ts';

@@ -1,7 +1,7 @@
 /** Filters whose rows the planner of the database estimates before their page is read. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
-import { compileFilter } from '../../../src/policy/filter.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import type { OpaqueFilter } from '../../../src/records/page/page-question.ts';
 import { raw, sql, uuid } from '../../../src/sql.ts';
 import { KINDS, openKind, World } from '../../support/store-world.ts';

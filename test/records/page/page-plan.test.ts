@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Branch } from '../../../src/policy/branch.ts';
-import { compileFilter } from '../../../src/policy/filter.ts';
-import { sortPathOf } from '../../../src/policy/sort-path.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
+import { sortPathOf } from '../../../src/policy/filters/sort-path.ts';
 import type { Row } from '../../../src/policy/types.ts';
 import { Store } from '../../../src/records/access-context.ts';
 import type { Expand } from '../../../src/records/expand.ts';

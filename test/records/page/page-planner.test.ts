@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/database/contract.ts';
 import type { Branch } from '../../../src/policy/branch.ts';
-import { compileFilter } from '../../../src/policy/filter.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
 import { PagePlanner, shortestWay } from '../../../src/records/page/page-planner.ts';
 import type { ChoosesWay, OpaqueFilter, PageQuestion } from '../../../src/records/page/page-question.ts';

@@ -7,7 +7,7 @@ import { gridOf, isNumeric, isTo, type ValueType } from '../../scalar-types.ts';
 import type { CheckedCompare, CheckedOperand, CountOperand, LiteralOperand, RequestOperand } from '../../types.ts';
 import { movedNow, type Scalar } from '../../values.ts';
 import { isList } from '../../visit.ts';
-import type { ListVariable } from './asked.ts';
+import type { ListVariable } from './asked-request.ts';
 import { all, atom, CUT, constantly, type Formula, NO, someOf } from './formula.ts';
 import type { CountedQuestion, Names, Paths, Proposition } from './questions.ts';
 import { BLANK, rootOf, Term } from './variables.ts';

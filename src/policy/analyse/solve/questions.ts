@@ -1,6 +1,6 @@
 /** The questions that are asked of a tree, and the names and paths in it. */
 import type { Checked, ColumnOperand, CountOperand, ToManyPath } from '../../types.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './asked-request.ts';
 import type { Formula } from './formula.ts';
 import type { Rows } from './rows.ts';
 import type { RowVariable, Term } from './variables.ts';

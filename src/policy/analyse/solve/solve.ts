@@ -15,7 +15,7 @@ import {
 import { addSeconds } from '../../values.ts';
 import { allOperandsOf } from '../../visit.ts';
 import { subsumes } from '../subsumes.ts';
-import { Asked, type AskedCaller, type RoleNames, type Subject } from './asked.ts';
+import { Asked, type AskedCaller, type RoleNames, type Subject } from './asked-request.ts';
 import { all, type Formula, someOf } from './formula.ts';
 import { IS_NOT_TRUE, IS_TRUE, type Names, type Proposition } from './questions.ts';
 import { Rows } from './rows.ts';

@@ -15,7 +15,7 @@ import type {
   ToOneStep,
 } from '../../types.ts';
 import { memberName } from '../../visit.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './asked-request.ts';
 import { ComparisonFormulas } from './comparing.ts';
 import { all, atom, CUT, constantly, type Formula, later, NO, someOf, YES } from './formula.ts';
 import {

@@ -4,7 +4,7 @@ import { GUEST } from '../../check/guests.ts';
 import { scalarOf } from '../../scalar-types.ts';
 import { type CatalogCollection, type Row, STAMPS } from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
-import type { Asked, ListVariable, QueryView } from './asked.ts';
+import type { Asked, ListVariable, QueryView } from './asked-request.ts';
 import { type Assigned, giveIds, termsOfRow, valuesOf } from './build.ts';
 import { valuesWithin } from './domains.ts';
 import { Filler, type MutableRow } from './filler.ts';

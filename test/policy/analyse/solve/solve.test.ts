@@ -56,7 +56,7 @@ describe('the solver', () => {
   });
 });
 
-const ASKED = 'src/policy/analyse/solve/asked.ts';
+const ASKED = 'src/policy/analyse/solve/asked-request.ts';
 const COMPARING = 'src/policy/analyse/solve/comparing.ts';
 const FAULTS: readonly Fault[] = [
   {

@@ -1,11 +1,11 @@
 /** A sort key of a query: a scalar field or the `id` of the record, or of a record that to-one relations lead to. */
 
-import { LIMITS } from '../../grammar/limits.ts';
-import { hintOf, nearest } from '../../grammar/suggest.ts';
-import { present } from '../invariant.ts';
-import { findRelation } from './check/resolve.ts';
-import { scalarOf } from './scalar-types.ts';
-import type { Catalog, CatalogCollection, CatalogField, ToOneStep } from './types.ts';
+import { LIMITS } from '../../../grammar/limits.ts';
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
+import { present } from '../../invariant.ts';
+import { findRelation } from '../check/resolve.ts';
+import { scalarOf } from '../scalar-types.ts';
+import type { Catalog, CatalogCollection, CatalogField, ToOneStep } from '../types.ts';
 
 export interface SortPath {
   readonly steps: readonly ToOneStep[];

@@ -1,7 +1,7 @@
 /** Errors of filters speak the language of filters, in which names are members of the record: no `@record`, no `@request`. */
 import { expect, it } from 'vitest';
-import { compileFilter } from '../../src/policy/filter.ts';
-import { SAMPLE as catalog } from './sample-catalog.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
+import { SAMPLE as catalog } from '../sample-catalog.ts';
 
 const messagesOf = (filter: string): readonly string[] =>
   compileFilter(filter, { catalog, collection: 'documents', params: {} }).issues.map(({ message }) => message);

@@ -1,11 +1,11 @@
 /** Filters are compiled once for requests alike, and never for one caller with what another may see. */
 import { expect, test } from 'vitest';
-import { compileFilter } from '../../src/policy/filter.ts';
-import { FilterPlan, FilterPlans } from '../../src/policy/filter-plans.ts';
-import type { Catalog } from '../../src/policy/types.ts';
-import type { Readable, Visibility } from '../../src/policy/visibility.ts';
-import { param, plannedParam, raw, type Sql, sql, typedLiteral } from '../../src/sql.ts';
-import { SAMPLE as catalog } from './sample-catalog.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
+import { FilterPlan, FilterPlans } from '../../../src/policy/filters/filter-plans.ts';
+import type { Catalog } from '../../../src/policy/types.ts';
+import type { Readable, Visibility } from '../../../src/policy/visibility.ts';
+import { param, plannedParam, raw, type Sql, sql, typedLiteral } from '../../../src/sql.ts';
+import { SAMPLE as catalog } from '../sample-catalog.ts';
 
 const rule = (verdict: Readable['verdict'], text = 'TRUE'): Readable => ({
   verdict,

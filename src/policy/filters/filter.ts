@@ -5,22 +5,21 @@
  *   text ─examine→ Checked ─plan→ Planned ─bind→ values ─lower, as the caller sees→ Condition ─emit→ SQL
  */
 
-import { LIMITS } from '../../grammar/limits.ts';
-import type { PolicyIssue } from '../../grammar/policy-error.ts';
-import { memoizedBy } from '../memoized.ts';
-import { type Sql, sql } from '../sql.ts';
-import type { ColumnValues, LookUp } from './branch.ts';
-import { examine } from './check/checker.ts';
-import { typeGiven } from './check/params.ts';
-import type { Facts } from './column-facts.ts';
-import { columnTested, valuesOfTest } from './column-facts.ts';
-import { type ColumnRef, type Condition, RECORD, type Test } from './condition.ts';
-import type { Values } from './emit/value-places.ts';
-import { FilterPlan, FilterPlans, type LoweredFilter, NO_LISTS, type Opacity } from './filter-plans.ts';
-import { lookUpsIn } from './hoisting.ts';
-import { bind } from './lower/specialise.ts';
-import { equal, OPERATORS } from './operators.ts';
-import { describeType, isNumeric, scalarOf } from './scalar-types.ts';
+import { LIMITS } from '../../../grammar/limits.ts';
+import type { PolicyIssue } from '../../../grammar/policy-error.ts';
+import { memoizedBy } from '../../memoized.ts';
+import { type Sql, sql } from '../../sql.ts';
+import type { ColumnValues, LookUp } from '../branch.ts';
+import { examine } from '../check/checker.ts';
+import { typeGiven } from '../check/params.ts';
+import type { Facts } from '../column-facts.ts';
+import { columnTested, valuesOfTest } from '../column-facts.ts';
+import { type ColumnRef, type Condition, RECORD, type Test } from '../condition.ts';
+import type { Values } from '../emit/value-places.ts';
+import { lookUpsIn } from '../hoisting.ts';
+import { bind } from '../lower/specialise.ts';
+import { equal, OPERATORS } from '../operators.ts';
+import { describeType, isNumeric, scalarOf } from '../scalar-types.ts';
 import {
   type CallerKind,
   type Catalog,
@@ -31,9 +30,10 @@ import {
   type RequestOperand,
   type Row,
   type ValueType,
-} from './types.ts';
-import type { Scalar } from './values.ts';
-import type { Visibility } from './visibility.ts';
+} from '../types.ts';
+import type { Scalar } from '../values.ts';
+import type { Visibility } from '../visibility.ts';
+import { FilterPlan, FilterPlans, type LoweredFilter, NO_LISTS, type Opacity } from './filter-plans.ts';
 
 /** A filter has one place for each. */
 export const MAX_PARAMS = LIMITS.comparisons;

@@ -3,20 +3,20 @@
  * part in lowering by their verdicts alone, so callers share a condition exactly if they have the
  * same verdicts.
  */
-import type { Sql } from '../sql.ts';
-import { type Pin, provenPins } from './analyse/routing.ts';
-import { type FactsOf, factsOf, isOfOneValue, isValueTest, type ValueTest } from './column-facts.ts';
-import type { Condition, Exists } from './condition.ts';
-import { STORED_ROOTS } from './condition.ts';
-import type { Where } from './emit/value-places.ts';
-import { whereOf } from './emit/where.ts';
-import { isSeparable } from './hoisting.ts';
-import { lower } from './lower/lower.ts';
-import { type Binding, type RequestPlan, requestPlanOf } from './lower/specialise.ts';
-import { OPERATORS } from './operators.ts';
-import type { Catalog, Checked, Verdict } from './types.ts';
-import type { Readable, Visibility } from './visibility.ts';
-import { conjunctsOf, nodesOf } from './visit.ts';
+import type { Sql } from '../../sql.ts';
+import { type Pin, provenPins } from '../analyse/routing.ts';
+import { type FactsOf, factsOf, isOfOneValue, isValueTest, type ValueTest } from '../column-facts.ts';
+import type { Condition, Exists } from '../condition.ts';
+import { STORED_ROOTS } from '../condition.ts';
+import type { Where } from '../emit/value-places.ts';
+import { whereOf } from '../emit/where.ts';
+import { isSeparable } from '../hoisting.ts';
+import { lower } from '../lower/lower.ts';
+import { type Binding, type RequestPlan, requestPlanOf } from '../lower/specialise.ts';
+import { OPERATORS } from '../operators.ts';
+import type { Catalog, Checked, Verdict } from '../types.ts';
+import type { Readable, Visibility } from '../visibility.ts';
+import { conjunctsOf, nodesOf } from '../visit.ts';
 
 const MOST_PLANS = 512;
 /** The limit of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
