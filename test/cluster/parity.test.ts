@@ -28,12 +28,14 @@ const NOT_IN_SCRIPT =
 
 /**
  * Requests that name no tenant, or are about records that every machine has: a record of a filtered collection by its id, the
- * delete of a tag, a file or a user that the records of every tenant may refer to, and a batch for two tenants.
+ * delete of a tag, a file or a user that the records of every tenant may refer to, a batch for two tenants, and an explanation, which
+ * looks for its record in all tenants.
  */
 const MEETS_MORE = [
   /^(?:GET|PATCH|DELETE) \/api\/events\/<id/,
   /^DELETE \/api\/(?:tags|files|users)\/<id/,
   /^POST \/api\/batch .*in the other/,
+  /^POST \/api\/_explain/,
 ];
 
 describe.skipIf(clusterUrl === '')('a script of requests (distributed)', () => {

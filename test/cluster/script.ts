@@ -28,6 +28,8 @@ export async function runScript(recorder: Recorder, app: App): Promise<void> {
   await change(people, teams, written);
   await together(people, teams, written);
   await attach(people, written);
+  await program(recorder, people, teams);
+  await administer(people, written);
   await leave(recorder, people, teams, written);
 }
 
@@ -360,6 +362,42 @@ async function attach({ ann, bob, eve, root }: People, { cover, plan }: Written)
   await bob.client.delete(`/api/files/${file}`);
   await root.client.delete(`/api/files/${file}`);
   await ann.client.get(`/api/covers/${cover}`);
+}
+
+// ---------------------------------------------------------------- programs and administration
+
+async function program(recorder: Recorder, { ann, bob, root, anybody }: People, { red }: Teams): Promise<void> {
+  await anybody.post('/api/auth/guest');
+  const made = await root.client.post('/api/auth/keys', { name: 'reader', roles: ['member'] });
+  await ann.client.post('/api/auth/keys', { name: 'greedy', roles: ['admin'] });
+  const key = idOf(made);
+  await root.client.get('/api/auth/keys');
+  await root.client.get(`/api/auth/keys/${key}`);
+  await bob.client.get(`/api/auth/keys/${key}`);
+  const client = recorder.as({ Authorization: `Bearer ${made.body?.secret}` });
+  await client.get('/api/documents?limit=3');
+  await client.get(`/api/events?team=${red}`);
+  await client.get('/api/users?limit=2');
+  await root.client.patch(`/api/auth/keys/${key}`, { name: 'reader of events' });
+  await root.client.post(`/api/auth/keys/${key}/rotate`, {});
+  await root.client.delete(`/api/auth/keys/${key}`);
+  await client.get('/api/documents?limit=3');
+}
+
+async function administer({ ann, bob, root }: People, { plan, other }: Written): Promise<void> {
+  await ann.client.post('/api/auth/users', { email: 'fay@example.org', roles: ['member'] });
+  const added = await root.client.post('/api/auth/users', { email: 'fay@example.org', roles: ['member'] });
+  const fay = added.body?.user?.id ?? NOWHERE;
+  for (const switched of ['disable', 'enable']) await root.client.post(`/api/users/${fay}/${switched}`);
+  await root.client.get(`/api/users/${bob.id}/sessions`);
+  await ann.client.get(`/api/users/${bob.id}/sessions`);
+  await root.client.delete(`/api/users/${fay}/sessions`);
+  await root.client.post(`/api/users/${fay}/password-reset`);
+  await root.client.get('/api/_audit?event=user_added');
+  await ann.client.get('/api/_audit');
+  for (const id of [plan, other])
+    await root.client.post('/api/_explain', { action: 'update', collection: 'documents', id, as: bob.id });
+  await ann.client.post('/api/_explain', { action: 'read', collection: 'documents', id: plan });
 }
 
 // ---------------------------------------------------------------- deletes

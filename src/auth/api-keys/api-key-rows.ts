@@ -141,8 +141,8 @@ export async function apiKeyStateOf(db: Queryable, id: string): Promise<ApiKeySt
   return keyStateOf(cells, createdBy ?? undefined);
 }
 
-/** Tests the row `k`. */
-const isUseRecorded = sql`coalesce(k.last_used_at >= now() - ${seconds(USED_EVERY_SECONDS)}, false)`;
+/** Tests the row `k`. Citus allows no `now()` in COALESCE. */
+const isUseRecorded = sql`(coalesce(k.last_used_at, '-infinity') >= now() - ${seconds(USED_EVERY_SECONDS)})`;
 
 async function recordUse(db: Queryable, id: string): Promise<void> {
   await db.run(sql`
