@@ -23,6 +23,7 @@ const bundle = await rolldown({
     main: 'src/main.ts',
     service: 'src/exports/service.ts',
     policy: 'src/exports/policy.ts',
+    'policy-browser': 'src/exports/policy-browser.ts',
     client: 'src/client/client.ts',
     // The thread's file lies next to the part that starts it.
     'parts/engine-thread-main': 'src/database/embedded/engine-thread-main.ts',

@@ -14,6 +14,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const MODULES = {
   'bylaw/client': 'src/client/client.ts',
   'bylaw/policy': 'src/exports/policy.ts',
+  'bylaw/policy/browser': 'src/exports/policy-browser.ts',
   bylaw: 'src/exports/service.ts',
 };
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-examples-'));

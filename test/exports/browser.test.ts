@@ -3,7 +3,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { compile, test as decide, type Request, where } from '../../src/exports/policy.ts';
+import { compile, test as decide, policyCatalog, type Request, where } from '../../src/exports/policy.ts';
 import { Browser, describeInBrowser } from '../support/browser/browser.ts';
 import { bundleForBrowser } from '../support/browser/bundle.ts';
 import { describeOnOne } from '../support/service.ts';
@@ -59,6 +59,15 @@ document.body.textContent = JSON.stringify({ on: run(true), off: run(false) });
 document.body.id = 'done';
 `;
 
+/** The small export in the page, which takes a document in the place of the schema. */
+const RUN_SMALL = `
+import { compile, test } from './small.js';
+const place = { catalog: ${JSON.stringify(policyCatalog(SCHEMA))}, collection: 'documents', action: 'list' };
+const decisions = ${JSON.stringify(CASES)}.map(([text, record, request]) => test(compile(text, place), { record, request }));
+document.body.textContent = JSON.stringify(decisions);
+document.body.id = 'done';
+`;
+
 describeInBrowser('bylaw/policy in Chromium', () => {
   let browser: Browser;
   let server: Server;
@@ -66,12 +75,15 @@ describeInBrowser('bylaw/policy in Chromium', () => {
     const modules: Readonly<Record<string, string>> = {
       '/policy.js': await bundleForBrowser('src/exports/policy.ts'),
       '/run.js': RUN,
+      '/small.js': await bundleForBrowser('src/exports/policy-browser.ts'),
+      '/run-small.js': RUN_SMALL,
     };
     server = createServer(({ url = '' }, response) => {
       const script = modules[url];
       response.setHeader('Content-Type', script === undefined ? 'text/html' : 'text/javascript');
       response.setHeader('Content-Security-Policy', `script-src 'self'${url === '/eval' ? " 'unsafe-eval'" : ''}`);
-      response.end(script ?? '<!doctype html><body><script type="module" src="/run.js"></script>');
+      const run = url === '/small' ? '/run-small.js' : '/run.js';
+      response.end(script ?? `<!doctype html><body><script type="module" src="${run}"></script>`);
     });
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     browser = await Browser.open();
@@ -81,9 +93,9 @@ describeInBrowser('bylaw/policy in Chromium', () => {
     server?.close();
   });
 
-  async function outcomes(
+  async function outcomes<T = { readonly on: readonly Outcome[]; readonly off: readonly Outcome[] }>(
     path: string,
-  ): Promise<{ readonly on: readonly Outcome[]; readonly off: readonly Outcome[] }> {
+  ): Promise<T> {
     const page = await browser.page(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`);
     return JSON.parse(await page.until('document.body.id === "done" && document.body.textContent'));
   }
@@ -96,6 +108,10 @@ describeInBrowser('bylaw/policy in Chromium', () => {
     const { on, off } = await outcomes('/strict');
     expect(off).toEqual(here(false));
     expect(on).toContain('EvalError');
+  });
+
+  test('`bylaw/policy/browser` decides as Node does, without eval', async () => {
+    expect(await outcomes('/small')).toEqual(here(false).map(([decision]) => decision));
   });
 });
 

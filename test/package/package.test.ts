@@ -200,7 +200,8 @@ describe.each([
 
   test('the exports work', async () => {
     const script = `
-      import { compile, test, where } from 'bylaw/policy';
+      import { compile, policyCatalog, test, where } from 'bylaw/policy';
+      import * as page from 'bylaw/policy/browser';
       import { createClient, BylawError } from 'bylaw/client';
       import { createService } from 'bylaw';
       const schema = { collections: { notes: { fields: { text: 'string' }, access: { list: true, read: true, create: true } } } };
@@ -214,12 +215,14 @@ describe.each([
       const { data } = await client.collection('notes').list();
       const refused = await client.collection('nothing').list().then(() => 'listed', (error) => error instanceof BylawError && error.code);
       await service.stop();
-      console.log(JSON.stringify([test(policy, { record: data[0] }), where(policy).sql, refused]));
+      const inPage = page.compile('@record.text = "x"', { catalog: policyCatalog(schema), collection: 'notes', action: 'list' });
+      const decisions = [test(policy, { record: data[0] }), page.test(inPage, { record: data[0] })];
+      console.log(JSON.stringify([decisions, where(policy).sql, refused]));
     `;
     writeFileSync(join(stranger.home, 'script.mjs'), script);
     await fillDataFolder(join(stranger.home, 'embedded'));
     const { stdout } = await stranger.run('node', ['script.mjs']);
-    expect(JSON.parse(stdout)).toEqual([true, `"t"."text" = 'x'::text`, 'not_found']);
+    expect(JSON.parse(stdout)).toEqual([[true, true], `"t"."text" = 'x'::text`, 'not_found']);
   });
 });
 
@@ -246,6 +249,7 @@ describe.each(['nodenext', 'bundler'])('its declarations under %s', (moduleResol
       import { createClient } from 'bylaw/client';
       import { createService } from 'bylaw';
       import { compile, type Policy } from 'bylaw/policy';
+      import { type PagePlace, type Policy as PagePolicy, compile as compileInPage } from 'bylaw/policy/browser';
       interface Collections { notes: { record: { id: string; text: string }; create: { text: string }; update: { text?: string }; filters: { text?: string } } }
       export const client = createClient<Collections>('http://127.0.0.1:8090');
       export const text: Promise<string> = client.collection('notes').read('id').then((note) => note.text);
@@ -254,6 +258,7 @@ describe.each(['nodenext', 'bundler'])('its declarations under %s', (moduleResol
       // @ts-expect-error: there is no such collection.
       client.collection('note');
       export const policy: Policy = compile('true', { schema: {}, collection: 'users', action: 'list' });
+      export const inPage = (place: PagePlace): PagePolicy => compileInPage('true', place);
       void createService({ port: 0 }).then((service) => service.stop());
     `;
     const options = {
