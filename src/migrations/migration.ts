@@ -4,7 +4,8 @@ import type { Database, Queryable, Transaction } from '../database/contract.ts';
 import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { storedTables, unmanagedTables } from '../schema/model/stored-names.ts';
 import { raw, type Sql } from '../sql.ts';
-import { columnExists, readCatalog, tableExists } from './catalog.ts';
+import { type ActualTable, columnExists, readCatalog, tableExists } from './catalog.ts';
+import { triggerSteps } from './changes/change-triggers.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
 import { extraOf } from './readiness.ts';
@@ -12,6 +13,7 @@ import { renamedTables } from './renamed-tables.ts';
 import { ownedTables, SCHEMA_RECORD_TABLE } from './schema-record.ts';
 import type { Step } from './step.ts';
 import { type ForeignKey, type Table, tablesOf } from './tables.ts';
+import { needsMove } from './tenant-move.ts';
 import { assertCitusFits } from './tenant-tables.ts';
 import { findDifferences, type OwnersNote, UnservableTables } from './unmanaged/differences.ts';
 import { type OwnersTable, readOwnersTables } from './unmanaged/owners-tables.ts';
@@ -143,8 +145,16 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const kept = keepsExtra === true ? extraOf(wanted, renamedTables(wanted, actual).actual, owned) : [];
   const isCluster = await isCitus(db);
   if (isCluster && hasTenants(schema)) await assertCitusFits(db);
-  return { steps: await planSteps({ ...planning, db, wanted, actual, owned, isCluster }), kept };
+  const steps = await planSteps({ ...planning, db, wanted, actual, owned, isCluster });
+  const replaced = new Set([...wanted.values()].filter((table) => isReplaced(table, actual)).map(({ name }) => name));
+  const triggers = await triggerSteps({ db, schema, wanted, replaced });
+  return { steps: [...steps, ...triggers.filter(({ isExtra }) => keepsExtra !== true || isExtra !== true)], kept };
 }
+
+const isReplaced = (table: Table, actual: ReadonlyMap<string, ActualTable>): boolean => {
+  const existing = actual.get(table.name);
+  return existing !== undefined && needsMove(existing, table);
+};
 
 /** No foreign key refers to a view. */
 function withoutKeysToViews(

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readStrings } from '../database/cells.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
 import { memoizedBy } from '../memoized.ts';
+import { loggedTablesOf } from '../schema/model/change-feeds.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
 import { tablesOf } from './tables.ts';
@@ -15,11 +16,11 @@ export const SCHEMA_RECORD_TABLE: Sql = raw(`CREATE TABLE IF NOT EXISTS "bylaw_s
 )`);
 
 /** A short text that is equal for schemas that want the same tables. Each readiness probe compares fingerprints. */
-export const fingerprintOf = memoizedBy((schema: Schema) =>
-  createHash('sha256')
-    .update(JSON.stringify([...tablesOf(schema)]))
-    .digest('base64url'),
-);
+export const fingerprintOf = memoizedBy((schema: Schema) => {
+  const logged = [...loggedTablesOf(schema).values()];
+  const described = logged.length === 0 ? [...tablesOf(schema)] : [[...tablesOf(schema)], logged];
+  return createHash('sha256').update(JSON.stringify(described)).digest('base64url');
+});
 
 /** Both schemas want the same tables, so a change from one to the other needs no migration. */
 export const haveSameTables = (a: Schema, b: Schema): boolean => fingerprintOf(a) === fingerprintOf(b);

@@ -39,7 +39,7 @@ SELECT 'index', i.relname::text, ''
  UNION
 SELECT 'trigger', g.tgname::text, ''
   FROM pg_trigger g JOIN t ON g.tgrelid = t.oid
- WHERE NOT g.tgisinternal
+ WHERE NOT g.tgisinternal AND g.tgname NOT LIKE 'bylaw\\_%'
  UNION
 SELECT 'policy', p.polname::text, '' FROM pg_policy p JOIN t ON p.polrelid = t.oid
  UNION

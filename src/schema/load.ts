@@ -13,6 +13,7 @@ import { registeredRoles } from './advice/strangers.ts';
 import type { Finding, SchemaIssue } from './file/issue.ts';
 import { SchemaSource } from './file/source.ts';
 import { readShape } from './file/validate.ts';
+import { checkFeeds } from './model/change-feeds.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
 import { rolesOfPolicies } from './model/guest-access.ts';
 import type { Schema } from './model/model.ts';
@@ -61,6 +62,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   if (!source.hasErrors) {
     const context = { source, shapes: shape.collections ?? {}, publicRoles };
     checkRouting(collections, context);
+    checkFeeds({ collections }, source.report.bind(source));
     warnOfPrivilegeEscalation(collections, context);
     warnOfPublicReferences(collections, context);
     warnOfSelfMadeEvidence(collections, context);

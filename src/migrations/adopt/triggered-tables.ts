@@ -2,8 +2,8 @@ import { type Database, inLane } from '../../database/contract.ts';
 import { sql } from '../../sql.ts';
 
 /**
- * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and foreign keys; the service
- * makes no triggers. A trigger may rely on the borders of transactions, so each such write gets its own.
+ * Finds the adopted tables whose writes may reach a trigger, also over rules, partitions and foreign keys. The
+ * service's own triggers only write the change log. Another trigger may rely on the borders of transactions, so each such write gets its own.
  */
 export async function separateTriggeredTables(db: Database): Promise<void> {
   const rows = await inLane(db, 'urgent').rows(sql`
@@ -15,6 +15,7 @@ export async function separateTriggeredTables(db: Database): Promise<void> {
               SELECT tgrelid AS id
                 FROM pg_trigger
                WHERE NOT tgisinternal
+                 AND tgname NOT LIKE 'bylaw\\_%'
                UNION
               SELECT ev_class
                 FROM pg_rewrite

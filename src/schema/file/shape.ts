@@ -7,6 +7,7 @@ import { SCALAR_TYPES } from '../fields/index.ts';
 import {
   DEFAULT_CLIENT_AUTH,
   DEFAULT_LIMITS,
+  DEFAULT_RETENTION,
   DEFAULT_SCOPES,
   DEFAULT_SESSIONS,
   DEFAULT_UPLOADS,
@@ -256,6 +257,19 @@ const collection = z.strictObject({
   errors: key(
     z.literal('shown'),
     'shows callers the messages of errors that the triggers of the table raise with the SQLSTATE P0001; without it, only that there was one',
+  ),
+  changes: key(
+    z.union([
+      flag,
+      z.strictObject({
+        retention: key(duration, 'how long a subscriber that was away can continue where it stopped, from 1s to 30d', {
+          default: DEFAULT_RETENTION,
+          examples: ['1d'],
+        }),
+      }),
+    ]),
+    'opens the feed of its changes: the change log holds what subscribers may have missed',
+    { default: false, examples: [true, { retention: '1d' }] },
   ),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
 });

@@ -6,6 +6,7 @@ import type { Finding, Path, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from '../file/shape.ts';
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
+import { feedOf } from './change-feeds.ts';
 import { readKey } from './collection-keys.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { checkColumns, checkTables, tableOf } from './given-names.ts';
@@ -78,6 +79,7 @@ export function declareCollections(
         table: tableOf({ name, shape }),
         managed: shape.managed ?? true,
         showsErrors: shape.errors === 'shown',
+        ...feedOf({ shape, path: draft.path }, report),
         ...storedMembers({ shape, ...draft }, drafts),
         was: shape.was,
       },

@@ -14,6 +14,9 @@ export const DEFAULT_LIMITS = {
   write_time: '5s',
 } as const;
 
+/** How long the change log keeps the changes of a feed. */
+export const DEFAULT_RETENTION = '1h';
+
 /** The largest `limits.body`: bodies are in memory as a whole. */
 export const MOST_BODY = '16MiB';
 

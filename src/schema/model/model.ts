@@ -68,8 +68,15 @@ export interface Collection extends CatalogCollection {
   readonly hasNoRowLocks?: boolean;
   /** The messages of errors that triggers raise reach callers. */
   readonly showsErrors: boolean;
+  /** The collection has a feed of its changes. */
+  readonly feed?: ChangeFeed;
   /** The former name. */
   readonly was?: string;
+}
+
+export interface ChangeFeed {
+  /** Seconds for which a subscriber can resume. */
+  readonly retention: number;
 }
 
 /** False: the database does not take the write, though a rule may allow it. */
@@ -202,8 +209,10 @@ export const RESERVED_NAMES: readonly string[] = [
   'updated_at',
   'expand_more',
   'can',
+  'since',
+  'feed',
   ...LIST_WORDS,
 ];
 /** Routes of the service under `/api`. */
-export const RESERVED_COLLECTIONS: readonly string[] = ['auth', 'batch', 'keys'];
+export const RESERVED_COLLECTIONS: readonly string[] = ['auth', 'batch', 'changes', 'keys'];
 export const BUILT_IN: readonly string[] = ['users', 'files'];

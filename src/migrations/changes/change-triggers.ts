@@ -1,0 +1,196 @@
+/**
+ * The change log and the triggers that write it. Each logged table has a function of its own, whose text states its
+ * columns: a plan compares the texts, and an unchanged one needs no lock of the table.
+ */
+import { createHash } from 'node:crypto';
+import { isCitus } from '../../database/citus.ts';
+import type { Queryable } from '../../database/contract.ts';
+import { present } from '../../invariant.ts';
+import { type LoggedTable, loggedTablesOf } from '../../schema/model/change-feeds.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { ident, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { tableExists } from '../catalog.ts';
+import type { Step } from '../step.ts';
+import type { Table } from '../tables.ts';
+
+/** No program but this one has triggers of this name; other rooms know them by `bylaw_`. */
+const TRIGGER = 'bylaw_changes';
+const TRUNCATION_TRIGGER = 'bylaw_changes_truncate';
+const LOG_TABLE = 'bylaw_changes';
+const LOG_STATE_TABLE = 'bylaw_change_log';
+const FUNCTION_PREFIX = 'bylaw_log_';
+
+/**
+ * `before` and `after`: the cells of the row as text, in the order of the columns; null: there is no row. An entry
+ * without an `id` stands for any number of changes. `xid` decides which snapshots see an entry.
+ */
+const CREATE_LOG: readonly Sql[] = [
+  raw(`CREATE TABLE IF NOT EXISTS "${LOG_TABLE}" (
+  seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  xid xid8 NOT NULL,
+  source text COLLATE "C" NOT NULL,
+  id text,
+  shape text NOT NULL,
+  before text[],
+  after text[],
+  at timestamptz NOT NULL DEFAULT clock_timestamp()
+)`),
+  raw(`CREATE INDEX IF NOT EXISTS "${LOG_TABLE}_xid" ON "${LOG_TABLE}" (xid)`),
+  // `life`: positions of another one are void. `samples`: earlier snapshots, by which the log is pruned.
+  raw(`CREATE TABLE IF NOT EXISTS "${LOG_STATE_TABLE}" (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  life uuid NOT NULL DEFAULT gen_random_uuid(),
+  server text NOT NULL DEFAULT '',
+  samples jsonb NOT NULL DEFAULT '[]',
+  pruned_at timestamptz NOT NULL DEFAULT '-infinity'
+)`),
+  raw(`INSERT INTO "${LOG_STATE_TABLE}" DEFAULT VALUES ON CONFLICT DO NOTHING`),
+];
+const DROP_LOG = raw(`DROP TABLE IF EXISTS "${LOG_TABLE}", "${LOG_STATE_TABLE}"`);
+
+interface WantedTrigger {
+  readonly table: string;
+  readonly name: string;
+  readonly body: string;
+  /** With its schema, quoted. */
+  readonly quoted: string;
+}
+
+export interface TriggerPlan {
+  readonly db: Queryable;
+  readonly schema: Schema;
+  readonly wanted: ReadonlyMap<string, Table>;
+  /** Tables that the migration replaces, with their triggers. */
+  readonly replaced: ReadonlySet<string>;
+}
+
+/** The steps come after those of the tables. Throws for a feed that a cluster cannot have. */
+export async function triggerSteps(plan: TriggerPlan): Promise<readonly Step[]> {
+  const { db, schema, wanted, replaced } = plan;
+  const logged = [...loggedTablesOf(schema).values()].filter(({ table }) => wanted.has(table));
+  const functions = await readFunctions(db);
+  if (logged.length === 0 && functions.size === 0 && !(await tableExists(db, LOG_TABLE))) return [];
+  await assertNoShards(db, logged, wanted);
+  const [row] = await db.rows(raw('SELECT current_schema()'));
+  const own = present(row?.[0], 'the current schema');
+  const triggers = logged.map((each) => triggerOf(each, present(wanted.get(each.table), 'a logged table'), own));
+  const kept = new Set(triggers.map(({ name }) => name));
+  const lost = [...functions.keys()].filter((name) => !kept.has(name));
+  const isLogged = await tableExists(db, LOG_STATE_TABLE);
+  return [
+    ...(logged.length > 0 && !isLogged ? CREATE_LOG.map((statement) => ({ sql: statement })) : []),
+    ...triggers.flatMap((trigger) =>
+      stepsOf(trigger, replaced.has(trigger.table) ? undefined : functions.get(trigger.name), own),
+    ),
+    ...lost.map((name) => ({ sql: sql`DROP FUNCTION IF EXISTS ${ident(name)}() CASCADE`, isExtra: true })),
+    ...(logged.length === 0 && isLogged ? [{ sql: DROP_LOG, isExtra: true }] : []),
+  ];
+}
+
+interface ActualFunction {
+  readonly body: string;
+  /** The quoted name of the table that calls it. */
+  readonly table: string | null;
+}
+
+async function readFunctions(db: Queryable): Promise<ReadonlyMap<string, ActualFunction>> {
+  const rows = await db.rows(sql`
+    SELECT p.proname::text, p.prosrc,
+           (SELECT format('%I.%I', n.nspname, c.relname)
+              FROM pg_trigger g
+              JOIN pg_class c ON c.oid = g.tgrelid
+              JOIN pg_namespace n ON n.oid = c.relnamespace
+             WHERE g.tgfoid = p.oid AND g.tgparentid = 0 AND g.tgenabled <> 'D' AND g.tgname = ${raw(quotedText(TRIGGER))})
+      FROM pg_proc p
+     WHERE p.pronamespace = current_schema()::regnamespace
+       AND p.proname LIKE ${raw(quotedText(`${FUNCTION_PREFIX.replaceAll('_', '\\_')}%`))}`);
+  return new Map(rows.map(([name, body, table]) => [name!, { body: body!, table: table ?? null }]));
+}
+
+function triggerOf(logged: LoggedTable, { columns }: Table, own: string): WantedTrigger {
+  const types = logged.columns.map((name) => columns.find((column) => column.name === name)?.type);
+  const shape = digest(JSON.stringify([logged.columns, types]));
+  const name = `${FUNCTION_PREFIX}${digest(logged.table)}`;
+  const { table } = logged;
+  const quoted = table.includes('.') ? tableIdent(table).text : ident(own, table).text;
+  return { table, name, quoted, body: bodyOf(logged, shape, own) };
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+
+/** An UPDATE that changes the id is the end of one row and the beginning of another. */
+function bodyOf({ source, columns }: LoggedTable, shape: string, own: string): string {
+  const cells = (row: string): string =>
+    `ARRAY[${columns.map((column) => `${row}.${ident(column).text}::text`).join(', ')}]`;
+  const id = ident(columns[0]!).text;
+  const entry = (row: string, before: string, after: string): string =>
+    `INSERT INTO ${ident(own, LOG_TABLE).text} (xid, source, id, shape, before, after)
+    VALUES (pg_current_xact_id(), ${quotedText(source)}, ${row}, '${shape}', ${before}, ${after});`;
+  return `
+BEGIN
+  IF current_setting('bylaw.bulk', true) = 'on' THEN RETURN NULL; END IF;
+  IF TG_OP = 'TRUNCATE' THEN
+    ${entry('NULL', 'NULL', 'NULL')}
+  ELSIF TG_OP = 'INSERT' THEN
+    ${entry(`NEW.${id}::text`, 'NULL', cells('NEW'))}
+  ELSIF TG_OP = 'DELETE' THEN
+    ${entry(`OLD.${id}::text`, cells('OLD'), 'NULL')}
+  ELSIF OLD.${id} IS DISTINCT FROM NEW.${id} THEN
+    ${entry(`OLD.${id}::text`, cells('OLD'), 'NULL')}
+    ${entry(`NEW.${id}::text`, 'NULL', cells('NEW'))}
+  ELSE
+    ${entry(`NEW.${id}::text`, cells('OLD'), cells('NEW'))}
+  END IF;
+  RETURN NULL;
+END`;
+}
+
+function stepsOf(
+  { table, name, body, quoted }: WantedTrigger,
+  actual: ActualFunction | undefined,
+  own: string,
+): readonly Step[] {
+  const isCalled = typeof actual?.table === 'string' && sameName(actual.table, quoted);
+  const made = actual?.body === body ? [] : [createFunction(name, body, own)];
+  const called = isCalled ? [] : createTriggers(tableIdent(table), name);
+  return [...made, ...called].map((statement) => ({ sql: statement }));
+}
+
+/** `format('%I')` quotes a name only where it has to. */
+const sameName = (a: string, b: string): boolean => a.replaceAll('"', '') === b.replaceAll('"', '');
+
+/** The cells are printed as the connections of the service print them, whatever the settings of the writer. */
+const createFunction = (name: string, body: string, own: string): Sql =>
+  raw(`CREATE OR REPLACE FUNCTION ${ident(name).text}() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, ${ident(own).text}, pg_temp
+SET "TimeZone" = 'UTC'
+SET "DateStyle" = 'ISO'
+SET bytea_output = 'hex'
+SET extra_float_digits = 1
+AS $bylaw$${body}$bylaw$`);
+
+function createTriggers(table: Sql, name: string): readonly Sql[] {
+  const call = sql`EXECUTE FUNCTION ${ident(name)}()`;
+  return [
+    sql`DROP TRIGGER IF EXISTS ${ident(TRIGGER)} ON ${table}`,
+    sql`DROP TRIGGER IF EXISTS ${ident(TRUNCATION_TRIGGER)} ON ${table}`,
+    sql`CREATE TRIGGER ${ident(TRIGGER)} AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH ROW ${call}`,
+    sql`CREATE TRIGGER ${ident(TRUNCATION_TRIGGER)} AFTER TRUNCATE ON ${table} FOR EACH STATEMENT ${call}`,
+  ];
+}
+
+/** Each machine of a cluster numbers its own transactions, and row triggers of distributed tables do not run. */
+async function assertNoShards(
+  db: Queryable,
+  logged: readonly LoggedTable[],
+  wanted: ReadonlyMap<string, Table>,
+): Promise<void> {
+  const spread = logged.filter(({ table }) => wanted.get(table)?.tenantLayout?.kind === 'by');
+  if (spread.length === 0 || !(await isCitus(db))) return;
+  const names = spread.map(({ source }) => `\`${source}\``).join(', ');
+  throw new Error(
+    `a cluster of Citus reports no changes of ${names}, whose records are distributed by tenant; remove \`changes\` from the ` +
+      'collections whose feed needs them',
+  );
+}

@@ -1,0 +1,143 @@
+/** The change log and its triggers: a migration plans, makes and drops them, and every writer of a table enters the log. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database/contract.ts';
+import { separateTriggeredTables } from '../../src/migrations/adopt/triggered-tables.ts';
+import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { planMigration } from '../../src/migrations/migration.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import { raw } from '../../src/sql.ts';
+import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
+
+const postgresUrl = ownPostgres();
+
+const FIRST = `
+collections:
+  teams:
+    fields: { name: string }
+    relations: { members: { kind: has_many, collection: memberships, via: team } }
+  memberships:
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true, on_delete: cascade }
+      user: { kind: belongs_to, collection: users, required: true }
+  notes:
+    changes: true
+    fields: { title: string, at: datetime, size: float }
+    relations: { team: { kind: belongs_to, collection: teams, on_delete: cascade } }
+    access: { list: 'any(@record.team.members as m, m.user = @request.auth.id)' }
+  others: { fields: { name: string } }
+`;
+const WITHOUT = FIRST.replace('    changes: true\n', '');
+const TEAM = '01900000-0000-7000-8000-000000000001';
+const NOTE = '01900000-0000-7000-8000-000000000002';
+
+describe.each(KINDS)('the change log on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind, postgresUrl);
+    await applyMigration(db, schemaOf(WITHOUT));
+  });
+  afterAll(() => db?.close());
+
+  const logged = async () =>
+    (await db.rows(raw('SELECT source, id, before::text, after::text FROM bylaw_changes ORDER BY seq'))).map((row) => [
+      ...row,
+    ]);
+  const changesOf = async (...statements: readonly string[]) => {
+    await db.run(raw('DELETE FROM bylaw_changes'));
+    await db.transaction(async (tx) => {
+      for (const statement of statements) await tx.run(raw(statement));
+    });
+    return logged();
+  };
+
+  it('a migration makes the triggers of the feed and of the rows that its rules read, once', async () => {
+    const { statements, destructive } = await planMigration(db, schemaOf(FIRST));
+    const on = statements.flatMap((text) => /CREATE TRIGGER "bylaw_changes" .* ON "(\w+)"/.exec(text)?.[1] ?? []);
+    expect([on.toSorted(), destructive]).toEqual([['memberships', 'notes', 'teams'], []]);
+    expect((await applyMigration(db, schemaOf(FIRST))).statements).toEqual(statements);
+    expect((await planMigration(db, schemaOf(FIRST))).statements).toEqual([]);
+  });
+
+  it('the triggers leave writes the transaction that they share', async () => {
+    const asked: string[] = [];
+    await separateTriggeredTables({ ...db, rows: db.rows.bind(db), separateWritesTo: (names) => asked.push(...names) });
+    expect(asked).toEqual([]);
+  });
+
+  it('every statement of any program enters the log, in cells that its settings do not change', async () => {
+    const found = await changesOf(
+      `INSERT INTO teams (id, name) VALUES ('${TEAM}', 'x')`,
+      `SET LOCAL "TimeZone" = 'Asia/Tokyo'`,
+      `SET LOCAL "DateStyle" = 'German'`,
+      `INSERT INTO notes (id, title, at, size, team_id, created_at, updated_at)
+       VALUES ('${NOTE}', 'a', '2026-01-01T18:00:00', 0.1, '${TEAM}', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z')`,
+      `UPDATE notes SET title = 'b'`,
+      `DELETE FROM teams`,
+    );
+    expect(found.map(([source, id]) => [source, id])).toEqual([
+      ['teams', TEAM],
+      ['notes', NOTE],
+      ['notes', NOTE],
+      ['teams', TEAM],
+      ['notes', NOTE],
+    ]);
+    const [, created, changed, , cascaded] = found;
+    expect([created![2], changed![2], cascaded![3]]).toEqual([null, created![3], null]);
+    expect(created![3]).toMatch(/^\{01900000-0000-7000-8000-000000000002,.*"2026-01-01 09:00:00\+00",0\.1,/);
+    expect(cascaded![2]).toBe(changed![3]);
+  });
+
+  it('a truncation is one entry without an id, and a new id is an end and a beginning', async () => {
+    const found = await changesOf(
+      `INSERT INTO teams (id, name) VALUES ('${TEAM}', 'x')`,
+      `UPDATE teams SET id = '${NOTE}'`,
+      'TRUNCATE teams CASCADE',
+    );
+    expect(found.map(([source, id]) => [source, id])).toEqual([
+      ['teams', TEAM],
+      ['teams', TEAM],
+      ['teams', NOTE],
+      ['teams', null],
+      ['memberships', null],
+      ['notes', null],
+    ]);
+  });
+
+  it('a table without a feed pays nothing, and a column more gives the entries another shape', async () => {
+    expect(await changesOf(`INSERT INTO others (id, name) VALUES ('${TEAM}', 'x')`)).toEqual([]);
+    const more = schemaOf(FIRST.replace('title: string,', 'title: string, more: int,'));
+    const { statements } = await applyMigration(db, more);
+    expect(statements.filter((text) => /FUNCTION|TRIGGER/.test(text))).toHaveLength(1);
+    await applyMigration(db, schemaOf(FIRST), { allowDestructive: true });
+  });
+
+  it('a migration to a schema without feeds drops the log, its functions and triggers', async () => {
+    expect((await applyMigration(db, schemaOf(WITHOUT), { keepsExtra: true })).statements).toEqual([]);
+    expect((await applyMigration(db, schemaOf(WITHOUT))).destructive).toEqual([]);
+    const [left] = await db.rows(
+      raw(`SELECT to_regclass('bylaw_changes') IS NULL, count(*)
+             FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname LIKE 'bylaw\\_log%'`),
+    );
+    expect(left).toEqual(['t', '0']);
+  });
+});
+
+describe('the key `changes`', () => {
+  const issuesOf = (text: string) =>
+    parseSchema(text).issues.flatMap(({ severity, code, path }) => (severity === 'error' ? [`${code} ${path}`] : []));
+
+  it.each([
+    ['a retention of more than a month', 'changes: { retention: 31d }', 'invalid_retention'],
+    ['a table of another owner', 'changes: true\n    managed: false', 'not_logged'],
+    ['a misspelt bound', 'changes: { retain: 1d }', 'unknown_key'],
+  ])('%s is an error', (_, keys, code) => {
+    const text = `collections:\n  notes:\n    fields: { title: string }\n    ${keys}\n`;
+    expect(issuesOf(text)).toEqual([expect.stringContaining(code)]);
+  });
+
+  it('names that feeds need are taken', () => {
+    expect(issuesOf('collections: { changes: {}, notes: { fields: { since: string, feed: string } } }')).toHaveLength(
+      3,
+    );
+  });
+});
