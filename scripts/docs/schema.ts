@@ -136,6 +136,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   relations: relationTables,
   access: section(...COLLECTION, 'access'),
   distribute: section(...COLLECTION, 'distribute'),
+  changes: section(...COLLECTION, 'changes'),
   rule: () => keysTable(ruleIn(mappingAt(...COLLECTION, 'access', 'create'))),
   role: section('roles', '*'),
   register: section('register'),
