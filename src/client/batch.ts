@@ -1,4 +1,4 @@
-import type { AnyRecord, CollectionTypes, RecordId } from './collection.ts';
+import type { CollectionTypes, RecordId, Written } from './collection.ts';
 
 /** The id of the record that an earlier create of the batch names by `as`. */
 export interface Ref {
@@ -36,13 +36,17 @@ interface Delete<K extends string> {
   readonly if_match?: string;
 }
 
+/** The collections of a client by name. */
+export type CollectionsLike<C> = { readonly [name in keyof C]: CollectionTypes };
+
 /** A write of a batch, which has up to 100. */
-export type Operation<C extends { readonly [name in keyof C]: CollectionTypes }> = {
+export type Operation<C extends CollectionsLike<C>> = {
   [K in keyof C & string]: Create<K, C[K]> | Update<K, C[K]> | Delete<K>;
 }[keyof C & string];
 
-export interface OperationResult {
-  readonly status: 200 | 201 | 204;
-  /** The record, or only its id if its writer may not read it. A delete has none. */
-  readonly data?: AnyRecord;
-}
+/** The result of an operation: a delete has no data. */
+export type OperationResult<C extends CollectionsLike<C>, O> = O extends { readonly op: 'delete' }
+  ? { readonly status: 204; readonly data?: undefined }
+  : O extends { readonly op: 'create' | 'update'; readonly collection: infer K extends keyof C }
+    ? { readonly status: 200 | 201; readonly data: Written<C[K]['record']> }
+    : never;

@@ -19,10 +19,13 @@ export interface ProblemDocument {
   readonly errors?: readonly ErrorDetail[];
 }
 
-/** A rejection by the service. `code` is stable and documented; `message` is for people. */
-export class BylawError extends Error {
+/**
+ * A rejection by the service. `code` is stable and documented; `message` is for people. `Code`: the codes that the program knows,
+ * such as `ErrorCode` of `bylaw types`.
+ */
+export class BylawError<Code extends string = string> extends Error {
   readonly status: number;
-  readonly code: string;
+  readonly code: Code;
   readonly errors: readonly ErrorDetail[];
   readonly requestId: string | undefined;
   /** The index of the operation that failed in a batch. */
@@ -34,7 +37,7 @@ export class BylawError extends Error {
     super(problem.detail ?? problem.title);
     this.name = 'BylawError';
     this.status = problem.status;
-    this.code = problem.code;
+    this.code = problem.code as Code;
     this.errors = problem.errors ?? [];
     this.requestId = problem.request_id;
     this.operation = problem.operation;
@@ -54,6 +57,10 @@ export class BylawError extends Error {
     return fields;
   }
 }
+
+/** True for a rejection by the service: `isBylawError<ErrorCode>(error)`. */
+export const isBylawError = <Code extends string = string>(error: unknown): error is BylawError<Code> =>
+  error instanceof BylawError;
 
 /**
  * A response other than 2xx → the error. A body that is not a problem document (a proxy's page) still

@@ -2,24 +2,32 @@
  * The typed client of a bylaw service: `fetch` and nothing else, in browsers and in Node. Its types
  * come from `bylaw types`.
  */
-import type { Operation, OperationResult } from './batch.ts';
-import { type AnyRecord, type CallOptions, Collection, type CollectionTypes } from './collection.ts';
+import { Account } from './account.ts';
+import type { CollectionsLike, Operation, OperationResult } from './batch.ts';
+import { type AnyTypes, type CallOptions, Collection, type CollectionTypes } from './collection.ts';
 import { type UploadOptions, uploadFile } from './file-upload.ts';
 import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
+export type { OwnSession } from './account.ts';
 export type { Operation, OperationResult, Ref } from './batch.ts';
-export { BylawError, type ErrorDetail, type ProblemDocument } from './bylaw-error.ts';
+export { BylawError, type ErrorDetail, isBylawError, type ProblemDocument } from './bylaw-error.ts';
 export {
   type AnyRecord,
+  type AnyTypes,
+  type Capability,
   Collection,
   type CollectionTypes,
   etagOf,
   type Page,
   Pages,
   type Paging,
+  type Picked,
   type Query,
   type QueryPage,
+  type RecordCapabilities,
+  type TriedOutcome,
+  type TriedWrite,
   type Written,
 } from './collection.ts';
 export type { Progress, UploadOptions } from './file-upload.ts';
@@ -31,20 +39,16 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** The types without `bylaw types`: any collection, any field. */
-export interface AnyTypes extends CollectionTypes {
-  readonly record: AnyRecord;
-  readonly create: Readonly<Record<string, unknown>>;
-  readonly update: Readonly<Record<string, unknown>>;
-  readonly filters: Readonly<Record<string, unknown>>;
-}
 export type AnyCollections = Readonly<Record<string, AnyTypes>>;
-type CollectionsLike<C> = { readonly [name in keyof C]: CollectionTypes };
 type RecordOf<C, K extends string> = K extends keyof C
   ? C[K] extends CollectionTypes
     ? C[K]['record']
     : never
   : never;
+
+type BatchResults<C extends CollectionsLike<C>, O extends readonly unknown[]> = {
+  readonly [I in keyof O]: OperationResult<C, O[I]>;
+};
 
 /** `baseUrl`: such as `https://api.example.com`, without `/api`. */
 export function createClient<C extends CollectionsLike<C> = AnyCollections>(
@@ -55,10 +59,13 @@ export function createClient<C extends CollectionsLike<C> = AnyCollections>(
 }
 
 export class Client<C extends CollectionsLike<C> = AnyCollections> {
+  /** The account of the user who is logged in. */
+  readonly account: Account;
   readonly #transport: Transport;
 
   constructor(transport: Transport) {
     this.#transport = transport;
+    this.account = new Account(transport);
   }
 
   collection<K extends keyof C & string>(name: K): Collection<C[K]> {
@@ -79,6 +86,21 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
     return user;
   }
 
+  /** Starts the session of a guest, where the schema admits guests; a login ends it. */
+  async beGuest(): Promise<void> {
+    const tokens = await this.#transport.json<Tokens>('/api/auth/guest', { method: 'POST', anonymous: true });
+    if (!this.#transport.cookie) this.#transport.session.keep(tokens);
+  }
+
+  /**
+   * The address that sends a browser to a provider to sign in. `redirectTo`: where it goes afterwards, a path that starts with one `/`, or a
+   * URL in a configured origin.
+   */
+  oauthUrl(provider: string, redirectTo?: string): string {
+    const path = `/api/auth/oauth/${encodeURIComponent(provider)}/start`;
+    return this.#transport.urlOf(path, { redirect_to: redirectTo });
+  }
+
   /** Ends the session; here at once, and on the service where it can be reached. */
   async logout(): Promise<void> {
     try {
@@ -96,8 +118,11 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
    * Up to 100 writes in one transaction: all of them, or none. Retried safely, as `create` is. The
    * error of the first that failed has its index as `operation`.
    */
-  async batch(operations: readonly Operation<C>[], { signal }: CallOptions = {}): Promise<readonly OperationResult[]> {
-    const { data } = await this.#transport.json<{ readonly data: readonly OperationResult[] }>('/api/batch', {
+  async batch<const O extends readonly Operation<C>[]>(
+    operations: O,
+    { signal }: CallOptions = {},
+  ): Promise<BatchResults<C, O>> {
+    const { data } = await this.#transport.json<{ readonly data: BatchResults<C, O> }>('/api/batch', {
       method: 'POST',
       body: { operations },
       headers: { 'idempotency-key': crypto.randomUUID() },

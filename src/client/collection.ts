@@ -1,3 +1,4 @@
+import type { ErrorDetail } from './bylaw-error.ts';
 import type { Transport } from './transport.ts';
 
 /** A UUID or another string; or a number, where the ids of the collection are ints. */
@@ -18,8 +19,72 @@ export interface CollectionTypes {
   readonly filters: object;
   /** The names of its relations. */
   readonly expand?: string;
+  /** The names of its relations to one record. */
+  readonly through?: string;
+  /** The fields that have an order. */
+  readonly sort?: string;
+  /** Fields and belongs_to that form groups. */
+  readonly group_by?: string;
+  /** The fields that hold an instant. */
+  readonly instants?: string;
 }
-type Relations<T extends CollectionTypes> = T extends { readonly expand: infer Names extends string } ? Names : string;
+
+/** The types without `bylaw types`: any collection, any field. */
+export interface AnyTypes extends CollectionTypes {
+  readonly record: AnyRecord;
+  readonly create: Readonly<Record<string, unknown>>;
+  readonly update: Readonly<Record<string, unknown>>;
+  readonly filters: Readonly<Record<string, unknown>>;
+}
+
+type Words = 'expand' | 'through' | 'sort' | 'group_by' | 'instants';
+/** Any text where the types name none. */
+type NamesOf<T extends CollectionTypes, K extends Words> = T extends { readonly [P in K]: infer Names extends string }
+  ? Names
+  : string;
+type Relations<T extends CollectionTypes> = NamesOf<T, 'expand'>;
+type SortPath<T extends CollectionTypes> = 'id' | NamesOf<T, 'sort'> | `${NamesOf<T, 'through'>}.${string}`;
+type SortKey<T extends CollectionTypes> = SortPath<T> | `-${SortPath<T>}`;
+type GroupKey<T extends CollectionTypes> =
+  | NamesOf<T, 'group_by'>
+  | `${'year' | 'month' | 'day'}(${NamesOf<T, 'instants'>})`;
+type FieldName<T extends CollectionTypes> = Exclude<Extract<keyof T['record'], string>, 'expand' | 'expand_more'>;
+type AlwaysThere = 'id' | 'expand' | 'expand_more';
+
+/** A record with the members that a query asked for. */
+export type Picked<T extends CollectionTypes, F extends FieldName<T>> = (string extends F
+  ? T['record']
+  : Pick<T['record'], Extract<keyof T['record'], F | AlwaysThere>>) & {
+  /** Given if the query asked for `capabilities`. */
+  readonly can?: Pick<RecordCapabilities, 'update' | 'delete'>;
+};
+
+/** `depends`: on what is written. */
+export type Capability = boolean | 'depends';
+
+/** The actions that the caller may take on a record. */
+export interface RecordCapabilities {
+  readonly update: Capability;
+  readonly delete: boolean;
+  /** The fields and belongs_to with rules of their own. */
+  readonly fields: Readonly<Record<string, { readonly read: boolean; readonly write: Capability }>>;
+}
+
+/** A write that is tried and not kept. */
+export type TriedWrite<T extends CollectionTypes> =
+  | { readonly action: 'create'; readonly data: T['create'] }
+  | { readonly action: 'update'; readonly id: RecordId; readonly data: T['update'] }
+  | { readonly action: 'delete'; readonly id: RecordId };
+
+/** The outcome of a write that was tried. */
+export type TriedOutcome =
+  | { readonly allowed: true }
+  | {
+      readonly allowed: false;
+      readonly status: number;
+      readonly code: string;
+      readonly errors: readonly ErrorDetail[];
+    };
 
 export interface Paging<Relation extends string = string> {
   readonly limit?: number;
@@ -91,25 +156,27 @@ export class Pages<T, P extends AnyPage<T> = Page<T>> implements PromiseLike<P>,
 }
 
 /** The body of `POST /api/{collection}/query`. */
-export interface Query {
+export interface Query<T extends CollectionTypes = AnyTypes, F extends FieldName<T> = FieldName<T>> {
   /** An expression over the record: `status = "open" and owner.name contains $q`. */
   readonly filter?: string;
   /** Values for the `$names` of `filter`. */
   readonly params?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
   /** `field`, or `-field` for descending; also through belongs_to and has_one. */
-  readonly sort?: readonly string[];
+  readonly sort?: readonly SortKey<T>[];
   readonly limit?: number;
   /** The end of an earlier response; not together with `offset`. */
   readonly cursor?: string | null;
   readonly offset?: number;
-  readonly fields?: readonly string[];
-  readonly expand?: Readonly<Record<string, true | QueryExpand>>;
+  /** The members of each record; `id` always comes. */
+  readonly fields?: readonly F[];
+  readonly expand?: { readonly [Name in Relations<T>]?: true | QueryExpand };
   readonly count?: 'none' | 'exact' | 'estimated';
   /** Adds `can: { update, delete }` to each record. */
   readonly capabilities?: boolean;
 }
 type QueryValue = string | number | boolean | null;
 interface QueryExpand extends Pick<Query, 'fields' | 'filter' | 'params' | 'sort' | 'limit' | 'expand'> {}
+type Found<T extends CollectionTypes, F extends FieldName<T>> = Pages<Picked<T, F>, QueryPage<Picked<T, F>>>;
 export interface QueryPage<T> {
   readonly data: readonly T[];
   readonly page: {
@@ -122,9 +189,11 @@ export interface QueryPage<T> {
 }
 
 /** The body of `POST /api/{collection}/aggregate`. */
-export interface Aggregate extends Pick<Query, 'filter' | 'params' | 'sort' | 'limit'> {
+export interface Aggregate<T extends CollectionTypes = AnyTypes> extends Pick<Query, 'filter' | 'params' | 'limit'> {
   /** Up to three fields, belongs_to names, or `year(f)`, `month(f)`, `day(f)` of datetimes. */
-  readonly group_by?: readonly string[];
+  readonly group_by?: readonly GroupKey<T>[];
+  /** Names of groups and measures; `-` for descending. */
+  readonly sort?: readonly string[];
   /** `count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`, by name. */
   readonly measures?: Readonly<Record<string, string>>;
 }
@@ -169,11 +238,11 @@ export class Collection<T extends CollectionTypes> {
    * Pages by cursor, so that each record which stays in place is met once. A read: repeated where
    * that helps.
    */
-  query(query: Query = {}, { signal }: CallOptions = {}): Pages<T['record'], QueryPage<T['record']>> {
+  query<F extends FieldName<T> = FieldName<T>>(query: Query<T, F> = {}, { signal }: CallOptions = {}): Found<T, F> {
     return new Pages((previous) => {
       const { offset, ...rest } = query;
       const body = previous === undefined ? query : { ...rest, cursor: previous.page.next_cursor };
-      return this.#transport.json<QueryPage<T['record']>>(`${this.#path}/query`, {
+      return this.#transport.json<QueryPage<Picked<T, F>>>(`${this.#path}/query`, {
         method: 'POST',
         body,
         repeatable: true,
@@ -183,7 +252,7 @@ export class Collection<T extends CollectionTypes> {
   }
 
   /** Measures over groups of the records that a query with that filter would find. */
-  aggregate(body: Aggregate, { signal }: CallOptions = {}): Promise<Aggregated> {
+  aggregate(body: Aggregate<T>, { signal }: CallOptions = {}): Promise<Aggregated> {
     return this.#transport.json(`${this.#path}/aggregate`, { method: 'POST', body, repeatable: true, signal });
   }
 
@@ -223,6 +292,18 @@ export class Collection<T extends CollectionTypes> {
 
   async delete(id: RecordId, { ifMatch, signal }: Omit<ChangeOptions, 'expand'> = {}): Promise<void> {
     await this.#transport.send(this.#at(id), { method: 'DELETE', headers: { 'if-match': tagOf(ifMatch) }, signal });
+  }
+
+  /** The actions that the caller may take on the record. Throws where the caller may not read it. */
+  async capabilities(id: RecordId, { signal }: CallOptions = {}): Promise<RecordCapabilities> {
+    const path = `${this.#at(id)}/can`;
+    return (await this.#transport.json<{ readonly data: RecordCapabilities }>(path, { signal })).data;
+  }
+
+  /** Tries a write and keeps nothing of it: the outcome that the write would have now. */
+  async can(write: TriedWrite<T>, { signal }: CallOptions = {}): Promise<TriedOutcome> {
+    const call = { method: 'POST', body: write, repeatable: true, signal } as const;
+    return (await this.#transport.json<{ readonly data: TriedOutcome }>(`${this.#path}/can`, call)).data;
   }
 
   #at(id: RecordId): string {

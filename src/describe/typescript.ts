@@ -1,6 +1,8 @@
 /** TypeScript types of the collections, for clients: `bylaw types`. */
 import { present } from '../invariant.ts';
+import { isInstant, scalarOf } from '../policy/scalar-types.ts';
 import { keyOf } from '../policy/types.ts';
+import { PROBLEMS } from '../problem.ts';
 import { FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/model/filter-keys.ts';
 import { type Collection, type Field, madeBy, type Relation, type Schema } from '../schema/model/model.ts';
@@ -46,7 +48,10 @@ export function typescriptOf({ collections, roles }: Schema): string {
   const all = [...collections.values()];
   return [
     FILE_HEAD,
-    `export type Role = ${[...roles.keys()].map((role) => JSON.stringify(role)).join(' | ')};\n`,
+    `export type Role = ${unionOf(roles.keys())};\n`,
+    `/** The \`code\` of an error. */\nexport type ErrorCode =${Object.keys(PROBLEMS)
+      .map((code) => `\n  | ${JSON.stringify(code)}`)
+      .join('')};\n`,
     ...all.map((collection) => typesOf(collection, { collections, names })),
     `export interface Collections {\n${all.map((collection) => typeEntry(collection, names)).join('')}}\n`,
   ].join('\n');
@@ -58,7 +63,6 @@ const typescriptType = (collection: string, names: TypeNames): string =>
 function typeEntry(collection: Collection, names: TypeNames): string {
   const { name, relations } = collection;
   const type = typescriptType(name, names);
-  const expand = relations.size === 0 ? 'never' : [...relations.keys()].map((key) => JSON.stringify(key)).join(' | ');
   const create = name === 'users' ? 'never' : `${type}Create`;
   const id = idTypeOf(collection);
   const written = `${type} | ${id === ID ? 'IdOnly' : `{ id: ${id} }`}`;
@@ -68,9 +72,26 @@ function typeEntry(collection: Collection, names: TypeNames): string {
     `create: ${create}`,
     `update: ${type}Update`,
     `filters: ${type}Filters`,
-    `expand: ${expand}`,
+    `expand: ${unionOf(relations.keys())}`,
+    ...orderEntries(collection),
   ];
   return `  ${name}: { ${parts.join('; ')} };\n`;
+}
+
+const unionOf = (names: Iterable<string>): string =>
+  Array.from(names, (name) => JSON.stringify(name)).join(' | ') || 'never';
+
+/** The words of `sort` and `group_by`. */
+function orderEntries(collection: Collection): readonly string[] {
+  const named = (members: readonly { readonly name: string }[]): string => unionOf(members.map(({ name }) => name));
+  const references = referencesOf(collection);
+  const ordered = [...collection.fields.values()].filter(({ type }) => scalarOf(type).sorts !== false);
+  return [
+    `through: ${named(references)}`,
+    `sort: ${named(ordered)}`,
+    `group_by: ${named([...ordered, ...references.filter(({ kind }) => kind === 'belongs_to')])}`,
+    `instants: ${named(ordered.filter(({ type }) => isInstant(type)))}`,
+  ];
 }
 
 function typesOf(collection: Collection, of: Typed): string {

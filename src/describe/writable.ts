@@ -71,6 +71,7 @@ export const canBeHidden = ({ memberAccess }: Collection, name: string): boolean
 
 /** Names of generated types that do not come from a collection. */
 export const OTHER_TYPES: readonly string[] = [
+  'ErrorCode',
   'Id',
   'IdOnly',
   'ApiKey',
@@ -101,15 +102,30 @@ export const OTHER_TYPES: readonly string[] = [
 ];
 const SUFFIXES = ['', 'Create', 'Update', 'Filters', 'Selection'] as const;
 
+/** Types of one or two words that every program has, in browsers too (lib.es and lib.dom of TypeScript). */
+const GLOBAL_TYPES: ReadonlySet<string> = new Set(
+  `
+  Algorithm Animatable Animation Array Atomics Attr Audio Awaited Blob Body Boolean Cache Capitalize Clipboard Comment Console Credential Crypto Date
+  Disposable Document Element Error Event Exclude External Extract File Float Function Gamepad Generator Geolocation Headers Highlight History
+  Image Infinity Int Iterable Iterator Keyframe Location Lock Lowercase Map Math Navigation Navigator Node Notification Number Object Omit
+  Option Parameters Partial Path Pbkdf Performance Permissions Pick Plugin Promise Proxy Range Readonly Record Report Request Required
+  Response Sanitizer Scheduler Screen Selection Set Slottable Storage String Symbol Text Touch Transferable Transformer Uint Uncapitalize Uppercase
+  Window Worker Worklet CacheStorage CustomEvent ErrorEvent FileList FileReader FormData MediaList MediaSource MessageEvent PaymentAddress
+  PaymentRequest PaymentResponse PushSubscription ServiceWorker SharedWorker StyleSheet WebSocket
+  `
+    .trim()
+    .split(/\s+/),
+);
+
 /**
  * Names of the types of records: `team_members` → `TeamMember`. Collections that would share a
- * name, or one that is taken, keep their plural (`TeamMembers`); what still clashes gets `Record`,
- * and at last the collection's own spelling. The order of the collections does not matter.
+ * name, or one that is taken, keep their plural (`TeamMembers`), or get `Record` where every program has the name (`FileRecord`); what
+ * still clashes gets `Record` too, and at last the collection's own spelling. The order of the collections does not matter.
  */
 export function typeNames(collections: Iterable<string>): ReadonlyMap<string, string> {
   const all = [...collections];
   const names = new Map<string, string>();
-  const taken = new Set(OTHER_TYPES);
+  const taken = new Set([...OTHER_TYPES, ...GLOBAL_TYPES]);
   for (const nameOf of NAMINGS) {
     const open = all.filter((collection) => !names.has(collection));
     const claims = new Map(open.map((collection) => [collection, typesNamed(nameOf(collection))]));
@@ -135,6 +151,8 @@ const singularName = (collection: string): string =>
 /** Names are tried in this order; the last one is always free. */
 const NAMINGS: readonly ((collection: string) => string)[] = [
   singularName,
+  (collection) =>
+    GLOBAL_TYPES.has(singularName(collection)) ? `${singularName(collection)}Record` : pascalCase(collection),
   pascalCase,
   (collection) => `${pascalCase(collection)}Record`,
   (collection) => `Record_${collection}`,

@@ -81,6 +81,43 @@ describeOnBoth('the client', (service) => {
     await expect(documents.read(id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
   });
 
+  test('a collection answers what the caller may do with a record, and what a write would do', async () => {
+    const [{ client }, other] = [await signedIn(service), await signedIn(service)];
+    const documents = client.collection('documents');
+    const { id } = await documents.create({ title: 'Mine' });
+    expect(await documents.capabilities(id)).toMatchObject({ update: 'depends', delete: true });
+    expect(await documents.can({ action: 'update', id, data: { title: 'Still mine' } })).toEqual({ allowed: true });
+    expect(await documents.can({ action: 'create', data: { title: 'x'.repeat(201) } })).toMatchObject({
+      allowed: false,
+      code: 'validation_failed',
+      errors: [{ pointer: '/data/title' }],
+    });
+    const foreign = other.client.collection('documents');
+    await expect(foreign.capabilities(id)).rejects.toMatchObject({ status: 404 });
+    expect(await foreign.can({ action: 'delete', id })).toMatchObject({ allowed: false, status: 404 });
+    expect((await documents.read(id)).title).toBe('Mine');
+  });
+
+  test('an account changes its password, and lists and ends its sessions', async () => {
+    const { email, password, client } = await signedIn(service);
+    const later = clientOf(service);
+    await later.login({ email, password });
+    const [first] = (await client.account.sessions()).filter(({ current }) => !current);
+    await client.account.endSession(first!.id);
+    await expect(later.me()).rejects.toMatchObject({ status: 401 });
+    await client.account.changePassword(password, 'countess of lovelace');
+    await later.login({ email, password: 'countess of lovelace' });
+    await later.account.requestPasswordReset(email);
+    await later.account.requestVerification();
+    for (const spent of [
+      later.account.resetPassword('x'.repeat(43), password),
+      later.account.verifyEmail('x'.repeat(43)),
+    ])
+      await expect(spent).rejects.toMatchObject({ code: 'validation_failed' });
+    await expect(later.beGuest()).rejects.toMatchObject({ status: 404 });
+    expect(later.oauthUrl('google', '/a?b')).toBe(`${service.url}/api/auth/oauth/google/start?redirect_to=%2Fa%3Fb`);
+  });
+
   test('an error has the issue of each field', async () => {
     const { client } = await signedIn(service);
     const error = await client

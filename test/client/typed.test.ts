@@ -12,15 +12,15 @@ import { parseSchema } from '../../src/schema/load.ts';
 const ROOT = resolve(import.meta.dirname, '../..');
 
 const USE = `
-import { createClient } from ${JSON.stringify(join(ROOT, 'src/client/client.ts'))};
-import type { Collections, Document, Team } from './types.ts';
+import { createClient, isBylawError } from ${JSON.stringify(join(ROOT, 'src/client/client.ts'))};
+import type { Collections, DocumentRecord, ErrorCode, Team } from './types.ts';
 
 const client = createClient<Collections>('https://api.example.com');
 const documents = client.collection('documents');
 
 export async function use(): Promise<string | undefined> {
   const { data } = await documents.list({ status: 'draft', limit: 10, expand: ['owner', 'team'] });
-  const first: Document | undefined = data[0];
+  const first: DocumentRecord | undefined = data[0];
   const team: Team | null | undefined = first?.expand?.team;
   const written = await documents.create({ title: 'x' }, { expand: ['team'] });
   await documents.update(written.id, { status: 'published' });
@@ -38,7 +38,37 @@ export async function use(): Promise<string | undefined> {
   client.collection('document');
   // @ts-expect-error: the result may be hidden, so it may be an id only
   written.title;
-  return team?.name ?? email;
+  const found = await documents.query({ sort: ['-due_at', 'owner.email'], fields: ['title'], expand: { owner: true } });
+  const title: string | undefined = found.data[0]?.title;
+  // @ts-expect-error: not among the fields of the query
+  found.data[0]?.status;
+  // @ts-expect-error: no such field
+  documents.query({ fields: ['titel'] });
+  // @ts-expect-error: no such order
+  documents.query({ sort: ['-titel'] });
+  // @ts-expect-error: no such relation
+  documents.query({ expand: { ownr: true } });
+  await documents.aggregate({ group_by: ['status', 'owner', 'month(due_at)'], measures: { n: 'count' }, sort: ['-n'] });
+  // @ts-expect-error: titles have no months
+  documents.aggregate({ group_by: ['month(title)'] });
+  const { update } = await documents.capabilities(written.id);
+  const tried = await documents.can({ action: 'update', id: written.id, data: { status: 'published' } });
+  if (!tried.allowed) console.log(tried.code, update);
+  // @ts-expect-error: no such field of an update
+  documents.can({ action: 'update', id: written.id, data: { titel: 'x' } });
+  const [made, gone] = await client.batch([
+    { op: 'create', collection: 'documents', data: { title: 'One', team: { $ref: 'x' } } },
+    { op: 'delete', collection: 'teams', id: 'x' },
+  ]);
+  const record: { id: string } = made.data;
+  // @ts-expect-error: a delete has no record
+  gone.data.id;
+  const failed: unknown = record;
+  if (isBylawError<ErrorCode>(failed)) {
+    // @ts-expect-error: no such code
+    if (failed.code === 'not_fund') return undefined;
+  }
+  return team?.name ?? title ?? email;
 }
 `;
 

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { singularOf } from '../../src/describe/singular.ts';
 import { typeNames } from '../../src/describe/writable.ts';
@@ -26,6 +27,8 @@ describe('names of types', () => {
     // Names of the file itself.
     ['roles pages sessions ids', 'Roles Pages Sessions Ids'],
     ['role', 'RoleRecord'],
+    // Names that every program has.
+    ['files documents file', 'DocumentRecord Files FileRecord'],
     ['collections', 'Collection'],
     // The types of a create.
     ['posts post_creates', 'Posts PostCreates'],
@@ -33,6 +36,22 @@ describe('names of types', () => {
     ['team_members teamMembers', 'Record_team_members Record_teamMembers'],
     ['team_member teamMembers', 'TeamMember TeamMembers'],
   ];
+  test('a type never has a name of one word that TypeScript’s own libraries declare', () => {
+    const libraries = globSync('node_modules/@typescript/*/lib/lib.{dom,es5,es20*,esnext*}.d.ts');
+    const declared = libraries.flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/^(?:declare )?(?:interface|type|var|const) ([A-Z][a-z]+)\b/gm)].map(
+        ([, name]) => name!,
+      ),
+    );
+    expect(declared.length).toBeGreaterThan(90);
+    const shadowing = [...new Set(declared)].filter(
+      (name) =>
+        typeNames([`${name.toLowerCase()}s`])
+          .values()
+          .next().value === name,
+    );
+    expect(shadowing).toEqual([]);
+  });
   test.each(cases)('%s → %s', (collections, names) => {
     expect([...typeNames(collections.split(' ')).values()].join(' ')).toBe(names);
   });

@@ -47,9 +47,14 @@ export interface PostFilters {
 }
 
 `);
+    const order = '"created_at" | "updated_at" | "email" | "email_verified"';
     expect(text).toContain(
-      '  users: { record: User; written: User | IdOnly; create: never; update: UserUpdate; filters: UserFilters; expand: never };\n',
+      '  users: { record: User; written: User | IdOnly; create: never; update: UserUpdate; filters: UserFilters; expand: never; ' +
+        `through: never; sort: ${order}; group_by: ${order}; instants: "created_at" | "updated_at" };\n`,
     );
-    expect(text).toMatch(/ {2}posts: \{ record: Post;.* expand: "owner" \| "tags" \};\n/);
+    expect(text).toMatch(
+      / {2}posts: \{ record: Post;.* expand: "owner" \| "tags"; through: "owner"; sort: [^;]*"title".*; group_by: .*"owner";/,
+    );
+    expect(text).toContain('| "not_found"');
   });
 });
