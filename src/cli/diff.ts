@@ -1,7 +1,7 @@
 /** `bylaw diff OLD NEW`: what each rule of a schema newly allows and no longer allows, with an example of each. */
 import { ConfigError } from '../config.ts';
 import { openDatabase } from '../database/open-database.ts';
-import { compareSchemas, ReplayDisagreement } from '../workbench/diff/compare-schemas.ts';
+import { compareSchemas } from '../workbench/diff/compare-schemas.ts';
 import {
   diffDocument,
   diffLines,
@@ -10,9 +10,10 @@ import {
   type FailOn,
   failsOn,
 } from '../workbench/diff/diff-document.ts';
-import { worldLines } from '../workbench/world-document.ts';
+import { ReplayDisagreement } from '../workbench/replay.ts';
 import { budgetOf } from './support/budget.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
+import { reportDisagreement } from './support/disagreement.ts';
 import { schemaOfArgument } from './support/schema-revision.ts';
 
 export const command: Command = {
@@ -47,9 +48,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
     return failOn !== undefined && failsOn(difference, failOn) ? 1 : 0;
   } catch (error) {
     if (!(error instanceof ReplayDisagreement)) throw error;
-    io.stderr.write(`bylaw diff: ${error.message}: a defect of bylaw; please report it with both schemas and this:\n`);
-    io.stderr.write(`${worldLines(error.world).join('\n')}\n`);
-    return 3;
+    return reportDisagreement('diff', error, io);
   } finally {
     await db.close();
   }

@@ -13,6 +13,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['check', () => import('./check.ts')],
   ['test', () => import('./test.ts')],
   ['diff', () => import('./diff.ts')],
+  ['prove', () => import('./prove.ts')],
   ['fmt', () => import('./fmt.ts')],
   ['introspect', () => import('./introspect.ts')],
   ...databaseCommands,

@@ -8,6 +8,7 @@ export const command: Command = {
   name: 'serve',
   summary: 'migrates the database to the schema (never destructively) and serves it',
   settings: SETTING_NAMES,
+  flags: { prove: { about: 'does not start if a statement of `prove:` is refuted, which otherwise is a warning' } },
   async run(args, io) {
     const config = readConfig(args.flags, io.env);
     if (config.workers > 1 && cluster.isPrimary) {
@@ -17,7 +18,7 @@ export const command: Command = {
     limitHeap();
     const { serveHere } = await import('./server/serve-here.ts');
     try {
-      return await serveHere(config, io);
+      return await serveHere(config, io, args.has('prove'));
     } finally {
       // The channel to the primary would keep a worker alive. The exit code is set before the callback runs.
       if (cluster.isWorker) setImmediate(() => process.exit());

@@ -31,6 +31,7 @@ import {
 } from './model/settings.ts';
 import { readTenantLayouts } from './model/tenant-layouts.ts';
 import { readConditions } from './rules/conditions.ts';
+import { readStatements } from './rules/prove-statements.ts';
 
 export type { SchemaIssue } from './file/issue.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -83,6 +84,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     timezone: catalog.timezone,
     origins: readOrigins(shape, settings),
     proxies: readProxies(shape, settings),
+    statements: readStatements(shape, { source, catalog, broken }),
     seed: shape.seed,
   };
   const issues = inFileOrder(source.issues);

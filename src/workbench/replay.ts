@@ -11,6 +11,15 @@ import { ident, join, param, raw, type Sql, type SqlType, sql } from '../sql.ts'
 /** Runs a statement on a database in memory, and returns its rows. */
 export type Ask = (statement: Sql) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
+/** The predicate and SQL, or the predicate and the solver, decide one world differently: a defect of bylaw. */
+export class ReplayDisagreement extends Error {
+  readonly world: World;
+  constructor(world: World) {
+    super(`SQL and the predicate decide ${world.action} on \`${world.collection}\` differently`);
+    this.world = world;
+  }
+}
+
 interface ReplayedColumn {
   readonly name: string;
   readonly type: SqlType;

@@ -67,6 +67,19 @@ describe('the command line', () => {
     ]);
   });
 
+  test('`bylaw serve --prove` does not start with a refuted statement', async () => {
+    const file = join(folder, 'refuted.yaml');
+    await writeFile(
+      file,
+      "guests: true\ncollections:\n  posts:\n    fields: { title: string }\n    access: { list: true }\nprove: [{ never: 'guest can list posts', why: 'private' }]\n",
+    );
+    const ended = await runInChild({ args: ['serve', '--schema', file, '--data', join(folder, 'unused'), '--prove'] });
+    expect([ended.code, ended.stdout]).toEqual([1, '']);
+    expect(ended.stderr).toContain(
+      `${file}:6: the statement \`never: guest can list posts\` does not hold (private); \`bylaw prove\` prints a counterexample\n`,
+    );
+  });
+
   test('`bylaw serve` reports an unknown environment variable', async () => {
     const { code, stderr } = await runInChild({ args: ['serve', '--schema', SCHEMA], env: { BYLAW_DATTA: 'x' } });
     expect([code, stderr]).toEqual([2, expect.stringContaining('did you mean `BYLAW_DATA`')]);

@@ -10,6 +10,7 @@ import { haveSameTables } from '../../migrations/schema-record.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Service } from '../../service/start-service.ts';
 import type { Io } from '../support/command.ts';
+import { refutedStatements } from '../support/refuted-statements.ts';
 import { readSchemaFile } from '../support/schema-file.ts';
 import { loadSeed, type Seeded } from '../transfer/seed.ts';
 import { type DevMigration, NotMigrated } from './dev-migration.ts';
@@ -100,6 +101,7 @@ export class DevSession {
     const took = Math.round((performance.now() - since) * 10) / 10;
     const details = [...statements.map((statement) => `${statement};`), report].join('\n').trim();
     this.#parts.log.info({ took_ms: took, ...(details === '' ? {} : { text: details }) }, 'serving the new schema');
+    await reportRefuted(schema, this.#parts.log);
     if (this.#parts.hasSeed && added.length > 0) await this.#seed(schema, new Set(added));
   }
 
@@ -146,4 +148,9 @@ export function reportSeed({ done, issues }: Seeded, log: Logger): void {
   for (const line of done) log.info(`seed: ${line}`);
   if (issues.length > 0)
     log.error({ text: issues.join('\n') }, 'the seed has errors; nothing of these files was loaded');
+}
+
+/** Warns of the statements that the served schema refutes. */
+export async function reportRefuted(schema: Schema, log: Logger): Promise<void> {
+  for (const sentence of await refutedStatements(schema)) log.warn(sentence);
 }

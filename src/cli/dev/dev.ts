@@ -21,7 +21,7 @@ import { requireSchema } from '../support/workspace.ts';
 import { loadSeed } from '../transfer/seed.ts';
 import { terminalLog } from './dev-log.ts';
 import { DevMigration } from './dev-migration.ts';
-import { DevSession, reportSeed, textOfFile } from './dev-session.ts';
+import { DevSession, reportRefuted, reportSeed, textOfFile } from './dev-session.ts';
 import { watchFile } from './watch-file.ts';
 
 export const command: Command = {
@@ -68,6 +68,7 @@ async function develop(development: Development): Promise<number> {
     (error) => logger.error({ error: error.message }, 'the folder of the schema cannot be watched any more'),
   );
   session.reload(performance.now());
+  await reportRefuted(schema, logger);
   // INVARIANT: a signal that follows the line below stops the service in order.
   const stopped = stopSignal();
   io.stdout.write(`${readyLine(service.url, config)}\n${addressLines(service.url)}`);

@@ -16,6 +16,7 @@ import { openDatabaseWhenUp, orClose } from '../../service/configured-database.t
 import { type Service, startService } from '../../service/start-service.ts';
 import { codeOf, reasonOf } from '../../thrown.ts';
 import type { Io } from '../support/command.ts';
+import { refutedStatements } from '../support/refuted-statements.ts';
 import { requireSchema } from '../support/workspace.ts';
 import { listenForCommands } from './admin-socket.ts';
 import { remoteRunner } from './remote-command.ts';
@@ -43,9 +44,13 @@ export async function reportingStartErrors(
   }
 }
 
-/** Returns after a signal. */
-export function serveHere(config: Config, io: Io): Promise<number> {
+/** Returns after a signal. `mustProve`: a refuted statement is an error. */
+export async function serveHere(config: Config, io: Io, mustProve: boolean): Promise<number> {
   const schema = requireSchema(config.schema, io);
+  // The first of several workers speaks for all.
+  const refuted = (cluster.worker?.id ?? 1) === 1 ? await refutedStatements(schema) : [];
+  for (const sentence of refuted) io.stderr.write(`bylaw serve: ${sentence}\n`);
+  if (mustProve && refuted.length > 0) return 1;
   return reportingStartErrors('serve', { config, io }, () => serve(config, schema, io));
 }
 

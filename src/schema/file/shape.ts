@@ -363,6 +363,18 @@ const uploads = z.strictObject({
   images: key(images, 'the sizes of images'),
 });
 
+const statement = z.strictObject({
+  never: key(z.string(), 'no caller, request and record do this; this or `always`', {
+    examples: ['guest can read documents where @record.status != "published"'],
+  }),
+  always: key(z.string(), 'every caller may do this, for every request and record; this or `never`', {
+    examples: ['editor can update documents', 'who can update documents can read them'],
+  }),
+  why: key(z.string(), 'the reason, which is printed where the statement does not hold', {
+    examples: ['drafts are confidential'],
+  }),
+});
+
 export const schemaShape = z.strictObject({
   $schema: key(z.string(), 'the JSON Schema of this file, for editors'),
   roles: key(
@@ -390,6 +402,9 @@ export const schemaShape = z.strictObject({
     examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
   }),
   collections: key(z.record(z.string(), collection), 'the collections, by name'),
+  prove: key(z.array(statement), 'statements about all rules together, which `bylaw prove` decides', {
+    examples: [[{ never: 'guest can delete documents' }]],
+  }),
   oauth: key(z.record(z.string(), provider), 'providers of sign-in, by name'),
   sessions: key(sessions, 'how long sessions last'),
   audit: key(audit, 'the trail of events of accounts'),
@@ -420,6 +435,7 @@ export type CollectionShape = z.infer<typeof collection>;
 export type FieldShape = z.infer<typeof fieldObject>;
 export type RelationShape = z.infer<typeof relation>;
 export type BelongsToShape = z.infer<typeof belongsTo>;
+export type StatementShape = z.infer<typeof statement>;
 export type RuleShape = z.infer<typeof rule>;
 export type RulesShape = z.infer<typeof rules>;
 

@@ -38,8 +38,31 @@ export interface Schema {
   readonly origins: readonly string[];
   /** Addresses or CIDR ranges whose X-Forwarded-For counts. */
   readonly proxies: readonly string[];
+  /** `bylaw prove` decides them; no request reads them. */
+  readonly statements: readonly Statement[];
   /** The folder of the records that `bylaw dev` starts with, relative to the file. */
   readonly seed?: string | undefined;
+}
+
+/** The callers of a statement. A role is exactly it and what it includes. */
+export type Who =
+  | { readonly kind: 'guest' | 'anyone' | 'user' }
+  | { readonly kind: 'role'; readonly role: string; readonly without?: string };
+/** `never: guest can read documents where …`. */
+export interface Statement {
+  readonly kind: 'never' | 'always';
+  readonly text: string;
+  readonly why?: string | undefined;
+  readonly line: number;
+  readonly column: number;
+  readonly who: Who;
+  readonly collection: string;
+  /** Given for `read documents.salary`. */
+  readonly member?: string | undefined;
+  /** Each action, with the condition after `where`. */
+  readonly asked: readonly { readonly action: Action; readonly where?: Policy | undefined }[];
+  /** Given for `who can update documents can read them`: the second actions. */
+  readonly implied?: readonly Action[] | undefined;
 }
 
 export interface Role {

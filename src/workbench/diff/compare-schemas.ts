@@ -6,7 +6,7 @@ import type { World } from '../../policy/analyse/solve/world.ts';
 import { compile } from '../../policy/compile.ts';
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
-import { type Ask, decidedBySql } from '../replay.ts';
+import { type Ask, decidedBySql, ReplayDisagreement } from '../replay.ts';
 import { MergedCatalog } from './merged-catalog.ts';
 
 type ChangeVerdict = 'same' | 'narrower' | 'wider' | 'both' | 'unknown' | 'added' | 'removed';
@@ -33,15 +33,6 @@ export interface DiffOptions {
   /** Milliseconds for a pair of rules. */
   readonly budget: number;
   readonly ask: Ask;
-}
-
-/** The predicate and SQL, or the predicate and the solver, decide one world differently: a defect of bylaw. */
-export class ReplayDisagreement extends Error {
-  readonly world: World;
-  constructor(world: World) {
-    super(`SQL and the predicate decide ${world.action} on \`${world.collection}\` differently`);
-    this.world = world;
-  }
 }
 
 export async function compareSchemas(old: Schema, changed: Schema, options: DiffOptions): Promise<SchemaDifference> {

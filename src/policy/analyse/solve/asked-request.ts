@@ -9,8 +9,11 @@ export interface RoleNames {
   /** The roles that exist, each with those that it includes. */
   readonly includes: ReadonlyMap<string, readonly string[]>;
 }
-/** `roles`: exactly these, and what they include. Left out: any. */
-export type AskedCaller = { readonly kind: 'guest' } | { readonly kind: 'user'; readonly roles?: readonly string[] };
+/** `roles`: exactly these, and what they include. Left out: any that include `held`, without `lacked`. */
+export type AskedCaller =
+  | { readonly kind: 'guest' }
+  | { readonly kind: 'user'; readonly roles?: readonly string[] }
+  | { readonly kind: 'user'; readonly held: string; readonly lacked: string };
 
 /** A list of the query, known by what is in it. */
 export interface ListVariable {
@@ -188,6 +191,7 @@ export class Asked {
 
   #rolesOfCaller(): Formula {
     const { caller, roles } = this.standing;
+    if ('held' in caller) return all([this.role(caller.held, true), this.role(caller.lacked, false)]);
     const given = caller.kind === 'guest' ? [GUEST] : caller.roles;
     if (given === undefined) return all([]);
     const held = new Set(given.flatMap((name) => [name, ...(roles.includes.get(name) ?? [])]));

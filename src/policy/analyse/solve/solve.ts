@@ -3,6 +3,7 @@
  * world that is found is decided again by the predicates of both; that there is none is claimed only
  * where the search has tried everything.
  */
+import { present } from '../../../invariant.ts';
 import {
   type Action,
   type Catalog,
@@ -23,7 +24,7 @@ import { Budget, Search } from './search.ts';
 import { Translation } from './translate.ts';
 import { WrittenVariables } from './variables.ts';
 import { worldOf } from './witness.ts';
-import { decides, type World } from './world.ts';
+import { decides, meets, type World } from './world.ts';
 
 export interface RulesPlace {
   readonly catalog: Catalog;
@@ -90,7 +91,23 @@ export function isEquivalent(
 export interface Asking {
   readonly allowedBy: Rules;
   readonly deniedBy: Rules;
+  /** Further unions, each of which allows it too. */
+  readonly alsoAllowedBy?: readonly Rules[];
+  readonly conditions?: readonly WorldCondition[];
 }
+/** A condition on the record before the write (of a create: the new one), and on `@next`. */
+export interface WorldCondition {
+  readonly policy: Policy;
+  /** False: it is false or unknown. */
+  readonly isTrue: boolean;
+}
+/** Every policy of a question. */
+const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking): Rules => [
+  ...allowedBy,
+  ...deniedBy,
+  ...alsoAllowedBy.flat(),
+  ...conditions.map(({ policy }) => policy),
+];
 
 /** A world that the one union allows and the other denies. */
 export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptions = {}): Found {
@@ -102,12 +119,12 @@ export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptio
   if ([...place.catalog.collections.values()].some((each) => keyOf(each).kind !== 'uuid')) return { kind: 'unknown' };
   let isCut = false;
   const nows = instantsOf(
-    [...left, ...deniedBy].map(({ checked }) => checked),
+    policiesOf({ ...asking, allowedBy: left }).map(({ checked }) => checked),
     place.action,
   );
   for (const caller of callers) {
     for (const now of nows) {
-      const attempt = new SearchAttempt(place, { allowedBy: left, deniedBy }, { caller, now, budget });
+      const attempt = new SearchAttempt(place, { ...asking, allowedBy: left }, { caller, now, budget });
       const world = attempt.find();
       if (world !== undefined) return { kind: 'world', world };
       isCut ||= attempt.isCut;
@@ -146,11 +163,12 @@ class SearchAttempt {
   }
 
   find(): World | undefined {
-    const { allowedBy, deniedBy } = this.#asking;
+    const { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] } = this.#asking;
     const formulas = [
       this.#translation.asked.axioms(),
-      someOf(allowedBy.map((rule) => this.#rule(rule, IS_TRUE))),
+      ...[allowedBy, ...alsoAllowedBy].map((rules) => someOf(rules.map((rule) => this.#rule(rule, IS_TRUE)))),
       ...deniedBy.map((rule) => this.#rule(rule, IS_NOT_TRUE)),
+      ...conditions.map(({ policy, isTrue }) => this.#condition(policy, isTrue ? IS_TRUE : IS_NOT_TRUE)),
     ];
     return this.#search.find(formulas) ? this.#world : undefined;
   }
@@ -164,6 +182,13 @@ class SearchAttempt {
     const fresh = stored ?? rows.make(collection);
     if (stored === undefined) rows.mustNotBeStored(fresh);
     return { stored, written: new WrittenVariables(collection, fresh.id) };
+  }
+
+  #condition({ checked }: Policy, question: Proposition): Formula {
+    const { stored, written } = this.#subject;
+    const record = present(stored ?? written, 'the record of the question');
+    const names = { record, next: written ?? record, variables: new Map() };
+    return this.#translation.formula(checked, names, question);
   }
 
   /** A rule that does not name `@next` holds for the stored and for the resulting record. */
@@ -183,12 +208,17 @@ class SearchAttempt {
     const mark = this.#rows.trail.mark;
     const world = worldOf(this.#rows, this.#translation.asked);
     this.#rows.trail.undoTo(mark);
-    const { catalog } = this.#place;
-    const { allowedBy, deniedBy } = this.#asking;
-    if (world === undefined || !decides(allowedBy, world, catalog) || decides(deniedBy, world, catalog)) return false;
+    if (world === undefined || !answers(this.#asking, world, this.#place.catalog)) return false;
     this.#world = world;
     return true;
   }
+}
+
+/** The predicates decide the world as the question asks. */
+function answers({ allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking, world: World, catalog: Catalog) {
+  const isAllowed = [allowedBy, ...alsoAllowedBy].every((rules) => decides(rules, world, catalog));
+  if (!isAllowed || decides(deniedBy, world, catalog)) return false;
+  return conditions.every(({ policy, isTrue }) => meets(policy, world, catalog) === isTrue);
 }
 
 /** The roles of a schema include others; those of another catalog do not. */

@@ -49,6 +49,14 @@ export function decides(rules: readonly Policy[], world: World, catalog: Catalog
   return rules.some((rule) => decidesAlone(rule, world, related));
 }
 
+/** A condition on the record before the write (of a create: the new one), and on `@next`. */
+export const meets = (condition: Policy, world: World, catalog: Catalog): boolean =>
+  decidesAlone(condition, beforeWrite(condition, world), relatedIn(catalog, world));
+
+/** The world in which only the stored record counts for a condition that does not name `@next`. */
+export const beforeWrite = ({ namesNext }: Policy, world: World): World =>
+  world.action === 'update' && !namesNext ? { ...world, action: 'read' } : world;
+
 function decidesAlone({ specialise, namesNext }: Policy, world: World, related: Related): boolean {
   const { action, record, written, request } = world;
   const residual = specialise(request);

@@ -62,7 +62,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'null is forgotten',
     file: COMPARING,
-    find: /return some\(\[\.\.\.absent, \.\.\.this\.#blank\(asking, right\), test\]\);/,
+    find: /return someOf\(\[\.\.\.absent, \.\.\.this\.#blank\(asking, right\), test\]\);/,
     put: 'return test;',
   },
   { name: 'two roles are one', file: ASKED, find: /`role \$\{name\}`/, put: "'role'" },

@@ -1,0 +1,198 @@
+/** `prove:` → statements about the rules. Their decision is the workbench's; here they are only read. */
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
+import type { Span } from '../../../grammar/syntax.ts';
+import { examineErrors } from '../../policy/check/checker.ts';
+import { GUEST } from '../../policy/check/guests.ts';
+import { compileChecked } from '../../policy/compile.ts';
+import { ACTIONS, type Action, type Catalog, type CatalogCollection, type Policy } from '../../policy/types.ts';
+import type { Path } from '../file/issue.ts';
+import type { SchemaFile, StatementShape } from '../file/shape.ts';
+import type { SchemaSource } from '../file/source.ts';
+import type { Statement, Who } from '../model/model.ts';
+
+interface StatementsPlace {
+  readonly source: SchemaSource;
+  readonly catalog: Catalog;
+  /** Names whose declaration is wrong, which is reported there. */
+  readonly broken: ReadonlySet<string>;
+}
+
+const LIST = String.raw`\w+(?:\s*(?:,|\bor\b|\band\b)\s*\w+)*`;
+const STATEMENT_FORM = new RegExp(
+  [
+    /^\s*(?:(?<who>[^\s].*?)\s+)?(?<relative>who\s+)?can\s+/.source,
+    `(?<actions>${LIST})`,
+    /\s+(?<target>\w+)(?:\.(?<member>\w+))?/.source,
+    String.raw`(?:\s+where\s+(?<where>[\s\S]+)|\s+can\s+(?<implied>${LIST})\s+(?:it|them))?\s*$`,
+  ].join(''),
+  'd',
+);
+const EXPECTED_FORM =
+  'expected `<who> can <action> <collection> [where <condition>]`, such as `guest can read posts where @record.draft`, ' +
+  'or `who can <action> <collection> can <action> them`';
+const WORDS_OF_CALLERS = ['guest', 'anyone', 'signed-in user'];
+
+export const readStatements = ({ prove = [] }: SchemaFile, place: StatementsPlace): readonly Statement[] =>
+  prove.flatMap((shape, i) => new StatementReader(place, ['prove', i]).read(shape) ?? []);
+
+class StatementReader {
+  readonly #place: StatementsPlace;
+  readonly #of: Path;
+  #path: Path;
+
+  constructor(place: StatementsPlace, path: Path) {
+    this.#place = place;
+    this.#of = path;
+    this.#path = path;
+  }
+
+  read({ never, always, why }: StatementShape): Statement | undefined {
+    const text = never ?? always;
+    if (text === undefined || (never !== undefined && always !== undefined)) {
+      const message = 'a statement needs `never` or `always`, and not both';
+      return this.#place.source.report({ code: 'statement_kind', message, path: this.#of });
+    }
+    const kind = never === undefined ? 'always' : 'never';
+    this.#path = [...this.#of, kind];
+    const match = STATEMENT_FORM.exec(text);
+    const isAboutWhoCan = match?.groups?.relative !== undefined || match?.groups?.who === 'who';
+    if (match === null || isAboutWhoCan !== (match.groups?.implied !== undefined))
+      return this.#report('statement_form', EXPECTED_FORM, { start: 0, end: text.length });
+    return this.#fromParts(new StatementParts(match), { kind, text, why });
+  }
+
+  #fromParts(parts: StatementParts, given: Pick<Statement, 'kind' | 'text' | 'why'>): Statement | undefined {
+    const { source, catalog, broken } = this.#place;
+    const who = this.#who(parts);
+    const actions = this.#actions(parts, 'actions');
+    const implied = parts.text('implied') === undefined ? undefined : this.#actions(parts, 'implied');
+    const name = parts.text('target') ?? '';
+    const collection = catalog.collections.get(name);
+    if (collection === undefined) {
+      if (!broken.has(name)) this.#unknown('collection', [...catalog.collections.keys()], parts.span('target'), name);
+      return undefined;
+    }
+    if (implied?.includes('create')) {
+      const message = 'a record that exists is not created again; expected list, read, update or delete';
+      return this.#report('statement_form', message, parts.span('implied'));
+    }
+    const member = parts.text('member');
+    if (member !== undefined && !this.#isMember(collection, member, parts.span('member'))) return undefined;
+    if (member !== undefined && actions?.includes('delete'))
+      return this.#report(
+        'statement_form',
+        'a field is not deleted; expected list, read, create or update',
+        parts.span('actions'),
+      );
+    const asked = actions?.map((action) => ({ action, where: this.#where(parts, name, action) }));
+    if (who === undefined || asked === undefined || (parts.text('implied') !== undefined && implied === undefined))
+      return undefined;
+    if (parts.text('where') !== undefined && asked.some(({ where }) => where === undefined)) return undefined;
+    const { line, column } = source.placeOf(this.#path);
+    return { ...given, line, column, who, collection: name, member, asked, implied };
+  }
+
+  #who(parts: StatementParts): Who | undefined {
+    const given = parts.text('who');
+    const text = given === 'who' ? undefined : given;
+    if (text === undefined || text === 'anyone') return { kind: 'anyone' };
+    if (text === GUEST) return { kind: 'guest' };
+    if (/^signed-in\s+users?$/.test(text)) return { kind: 'user' };
+    const [, role = '', without] = /^(\S+)(?:\s+without\s+(\S+))?$/.exec(text) ?? [];
+    const span = parts.span('who');
+    if (role === '') return this.#report('statement_form', EXPECTED_FORM, span);
+    const isKnown = this.#isRole(role, { start: span.start, end: span.start + role.length });
+    if (without === undefined) return isKnown ? { kind: 'role', role } : undefined;
+    const other = this.#isRole(without, { start: span.end - without.length, end: span.end });
+    if (!isKnown || !other) return undefined;
+    if (role === without || this.#includes(role).includes(without))
+      return this.#report(
+        'statement_role',
+        `\`${role}\` always has \`${without}\`, so the statement is about nobody`,
+        span,
+      );
+    return { kind: 'role', role, without };
+  }
+
+  #includes(role: string): readonly string[] {
+    const found = this.#place.catalog.roles.get(role) as { readonly includes?: readonly string[] } | undefined;
+    return found?.includes ?? [];
+  }
+
+  #isRole(name: string, span: Span): boolean {
+    const roles = [...this.#place.catalog.roles.keys()].filter((role) => role !== GUEST);
+    if (roles.includes(name)) return true;
+    this.#unknown('role', [...roles, ...WORDS_OF_CALLERS], span, name);
+    return false;
+  }
+
+  #isMember({ name, fields, relations }: CatalogCollection, member: string, span: Span): boolean {
+    if (fields.has(member) || relations.get(member)?.kind === 'belongs_to') return true;
+    const known = [
+      ...fields.keys(),
+      ...[...relations.values()].flatMap((each) => (each.kind === 'belongs_to' ? each.name : [])),
+    ];
+    if (!this.#place.broken.has(member)) this.#unknown(`field of \`${name}\``, known, span, member);
+    return false;
+  }
+
+  #actions(parts: StatementParts, group: 'actions' | 'implied'): readonly Action[] | undefined {
+    const { start } = parts.span(group);
+    const words = [...(parts.text(group) ?? '').matchAll(/\w+/g)].filter(
+      ({ 0: word }) => word !== 'or' && word !== 'and',
+    );
+    const read = words.map(({ 0: word, index }) => {
+      const action = ACTIONS.find((each) => each === word);
+      if (action === undefined)
+        this.#unknown('action', ACTIONS, { start: start + index, end: start + index + word.length }, word);
+      return action;
+    });
+    return read.every((action) => action !== undefined) ? read : undefined;
+  }
+
+  #where(parts: StatementParts, collection: string, action: Action): Policy | undefined {
+    const text = parts.text('where');
+    if (text === undefined) return undefined;
+    const { catalog, source, broken } = this.#place;
+    const { checked, issues } = examineErrors(text, { catalog, collection, action });
+    const { start } = parts.span('where');
+    const moved = (span: Span): Span => ({ start: span.start + start, end: span.end + start });
+    for (const { code, message, span, fix } of issues) {
+      if (broken.has(text.slice(span.start, span.end))) continue;
+      const placed = fix && { span: moved(fix.span), replacement: fix.replacement };
+      source.reportWithin({ code, message, path: this.#path }, moved(span), placed);
+    }
+    return checked && issues.length === 0 ? compileChecked({ checked, text, catalog, action }) : undefined;
+  }
+
+  #unknown(what: string, known: readonly string[], span: Span, name: string): void {
+    const near = nearest(name, known);
+    const hint = near === undefined ? `; there are ${known.join(', ')}` : hintOf(near);
+    const fix = near === undefined ? undefined : { span, replacement: near };
+    const finding = { code: 'statement_name', message: `unknown ${what} \`${name}\`${hint}`, path: this.#path };
+    this.#place.source.reportWithin(finding, span, fix);
+  }
+
+  #report(code: string, message: string, span: Span): undefined {
+    this.#place.source.reportWithin({ code, message, path: this.#path }, span);
+  }
+}
+
+/** The parts of a statement, with their places in its text. */
+class StatementParts {
+  readonly #match: RegExpExecArray;
+
+  constructor(match: RegExpExecArray) {
+    this.#match = match;
+  }
+
+  text(name: string): string | undefined {
+    return this.#match.groups?.[name];
+  }
+
+  /** The place of a part that is in the text. */
+  span(name: string): Span {
+    const [start, end] = this.#match.indices?.groups?.[name] ?? [0, 0];
+    return { start, end };
+  }
+}

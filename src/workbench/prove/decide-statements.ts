@@ -1,0 +1,150 @@
+/** Decides the statements of a schema: proven, refuted by a world, or unknown. */
+import type { AskedCaller } from '../../policy/analyse/solve/asked-request.ts';
+import { Budget } from '../../policy/analyse/solve/search.ts';
+import { type Asking, findWorld, type Rules } from '../../policy/analyse/solve/solve.ts';
+import { beforeWrite, type World } from '../../policy/analyse/solve/world.ts';
+import { compile, compileChecked } from '../../policy/compile.ts';
+import type { Action, Checked, Policy } from '../../policy/types.ts';
+import { readsData } from '../../policy/visit.ts';
+import type { Collection, Schema, Statement, Who } from '../../schema/model/model.ts';
+import { type Ask, decidedBySql, ReplayDisagreement } from '../replay.ts';
+import { withoutChange } from './unchanged.ts';
+
+export interface StatementResult {
+  readonly statement: Statement;
+  readonly verdict: 'proven' | 'refuted' | 'unknown';
+  /** Given for a refuted statement: a caller, a request and a record of which it is not so. */
+  readonly counterexample?: World;
+}
+export interface ProveOptions {
+  /** Milliseconds for a question to the solver. */
+  readonly budget: number;
+  /** Left out: the predicates alone decide a counterexample again. */
+  readonly ask?: Ask | undefined;
+}
+
+/** Throws ReplayDisagreement. */
+export async function proveStatements(schema: Schema, options: ProveOptions): Promise<readonly StatementResult[]> {
+  const results: StatementResult[] = [];
+  for (const statement of schema.statements) {
+    const first = await new Proof(schema, statement, options).result();
+    // The first questions of a process also wait for the solver to be compiled.
+    results.push(first.verdict === 'unknown' ? await new Proof(schema, statement, options).result() : first);
+  }
+  return results;
+}
+
+class Proof {
+  readonly #schema: Schema;
+  readonly #statement: Statement;
+  readonly #options: ProveOptions;
+  readonly #collection: Collection;
+
+  constructor(schema: Schema, statement: Statement, options: ProveOptions) {
+    this.#schema = schema;
+    this.#statement = statement;
+    this.#options = options;
+    this.#collection = schema.collections.get(statement.collection)!;
+  }
+
+  async result(): Promise<StatementResult> {
+    const statement = this.#statement;
+    let isUnknown = false;
+    for (const { action, where } of statement.asked)
+      for (const asking of this.#askings(action, where)) {
+        const found = asking && this.#find(action, asking);
+        if (asking !== undefined && found?.kind === 'world') {
+          await this.#replay(found.world, asking);
+          return { statement, verdict: 'refuted', counterexample: found.world };
+        }
+        isUnknown ||= found?.kind !== 'none';
+      }
+    return { statement, verdict: isUnknown ? 'unknown' : 'proven' };
+  }
+
+  #find(action: Action, asking: Asking) {
+    const place = { catalog: this.#schema, collection: this.#statement.collection, action };
+    return findWorld(place, asking, {
+      budget: new Budget(this.#options.budget),
+      callers: callersIn(this.#statement.who),
+    });
+  }
+
+  /** The questions whose worlds each refute the statement. Undefined: a question that cannot be asked. */
+  #askings(action: Action, where: Policy | undefined): readonly (Asking | undefined)[] {
+    const { kind, member, implied } = this.#statement;
+    const rules = this.#collection.access[action];
+    const conditions = where === undefined ? [] : [{ policy: where, isTrue: true }];
+    const ofMember = member === undefined ? undefined : this.#rulesOfMember(member, action);
+    const alsoAllowedBy = ofMember === undefined ? [] : [ofMember];
+    if (implied !== undefined)
+      return implied.map((second) => {
+        const policy = this.#afterwards(second, action);
+        if (policy === undefined) return undefined;
+        return { allowedBy: rules, deniedBy: [], alsoAllowedBy, conditions: [{ policy, isTrue: kind === 'never' }] };
+      });
+    if (kind === 'never') return [{ allowedBy: rules, deniedBy: [], alsoAllowedBy, conditions }];
+    const everything = [compile('true', { ...this.#place, action })];
+    return [rules, ...alsoAllowedBy].map((deniedBy) => ({ allowedBy: everything, deniedBy, conditions }));
+  }
+
+  get #place() {
+    return { catalog: this.#schema, collection: this.#statement.collection };
+  }
+
+  /** Undefined: the rules of the record decide about the member. */
+  #rulesOfMember(member: string, action: Action): Rules | undefined {
+    const access = this.#collection.memberAccess.get(member);
+    if (action === 'delete') return undefined;
+    return access?.[action === 'list' ? 'read' : action];
+  }
+
+  /** The second action of `who can … can …`, as a condition on the record. Undefined: it depends on its own body. */
+  #afterwards(second: Action, first: Action): Policy | undefined {
+    const { member } = this.#statement;
+    const unions = [this.#collection.access[second], (member && this.#rulesOfMember(member, second)) || undefined];
+    const trees = unions.flatMap((rules) => (rules === undefined ? [] : [unionTree(rules)]));
+    if (second === 'update' && trees.some(readsData)) return undefined;
+    const items = second === 'update' ? trees.map(withoutChange) : trees;
+    const checked: Checked = { kind: 'and', items, span: NO_SPAN };
+    const action = first === 'create' ? 'create' : 'read';
+    return compileChecked({ checked, text: `can ${second}`, catalog: this.#schema, action });
+  }
+
+  /** INVARIANT: a counterexample is reported only if SQL decides it in the same way. */
+  async #replay(world: World, { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking): Promise<void> {
+    const { ask } = this.#options;
+    if (ask === undefined) return;
+    const place = { catalog: this.#schema, ask };
+    const decisions = await decidedBySql(world, [allowedBy, ...alsoAllowedBy, deniedBy], place);
+    let isSame = decisions.every((isAllowed, i) => isAllowed === i < decisions.length - 1);
+    for (const { policy, isTrue } of conditions) {
+      const [isMet] = await decidedBySql(beforeWrite(policy, world), [[policy]], place);
+      isSame &&= isMet === isTrue;
+    }
+    if (!isSame) throw new ReplayDisagreement(world);
+  }
+}
+
+const NO_SPAN = { start: 0, end: 0 };
+
+const unionTree = (rules: Rules): Checked => ({
+  kind: 'or',
+  items: rules.map(({ checked }) => checked),
+  span: NO_SPAN,
+});
+
+function callersIn(who: Who): readonly AskedCaller[] {
+  switch (who.kind) {
+    case 'guest':
+      return [{ kind: 'guest' }];
+    case 'anyone':
+      return [{ kind: 'user' }, { kind: 'guest' }];
+    case 'user':
+      return [{ kind: 'user' }];
+    case 'role':
+      return who.without === undefined
+        ? [{ kind: 'user', roles: [who.role] }]
+        : [{ kind: 'user', held: who.role, lacked: who.without }];
+  }
+}

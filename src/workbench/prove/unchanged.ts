@@ -1,0 +1,17 @@
+/** The condition of an update that changes nothing, as a condition on the record alone. */
+import type { Checked } from '../../policy/types.ts';
+
+/** `@next` is the record itself, and no member is changed. */
+export const withoutChange = (checked: Checked): Checked => settled(checked) as Checked;
+
+function settled(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(settled);
+  if (typeof node !== 'object' || node === null) return node;
+  const { kind } = node as { readonly kind?: unknown };
+  if (kind === 'next') return { kind: 'record' };
+  if (kind === 'changed') {
+    const { unchanged, span } = node as Extract<Checked, { readonly kind: 'changed' }>;
+    return { kind: 'const', value: unchanged, span };
+  }
+  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, settled(value)]));
+}

@@ -1,0 +1,218 @@
+/** `bylaw prove`: statements about the rules, their verdicts, and counterexamples that the predicate and SQL decide. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommand } from '../../src/cli/index.ts';
+import type { Database } from '../../src/database/contract.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import { proveStatements } from '../../src/workbench/prove/decide-statements.ts';
+
+const schemaWith = (prove: readonly string[]): string => `
+roles:
+  admin: { includes: [editor] }
+  editor: {}
+  auditor: {}
+collections:
+  teams:
+    fields: { name: { type: string, required: true } }
+    relations: { memberships: { kind: has_many, collection: memberships, via: team } }
+  memberships:
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      user: { kind: belongs_to, collection: users, required: true }
+  documents:
+    fields:
+      title: { type: string, required: true }
+      status: { type: string, required: true, enum: [draft, published, archived] }
+      salary: { type: int, access: { read: [{ roles: [auditor] }] } }
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true }
+      team: { kind: belongs_to, collection: teams }
+    access:
+      list: '@record.status = "published" or @record.owner = @request.auth.id'
+      read: '@record.status = "published" or @record.owner = @request.auth.id or any(@record.team.memberships as m, m.user = @request.auth.id)'
+      create: '@record.owner = @request.auth.id and @record.status = "draft"'
+      update:
+        - when: '@record.owner = @request.auth.id and @next.owner = @record.owner and @record.status != "archived"'
+        - { roles: [editor], when: 'changed_only(@record.status)' }
+      delete: [{ roles: [admin] }]
+prove:
+${prove.map((statement) => `  - { ${statement} }`).join('\n')}
+`;
+
+const PROVEN = [
+  `never: 'guest can read documents where @record.status != "published"'`,
+  `never: 'guest can create or update or delete documents'`,
+  `never: 'anyone can create documents where @record.status = "published"'`,
+  `never: 'editor without admin can delete documents'`,
+  `never: 'editor can read documents.salary'`,
+  `never: 'anyone can update documents where @record.owner = @request.auth.id and @record.status = "archived" and changed(@record.title)'`,
+  `always: 'anyone can read, list documents where @record.status = "published"'`,
+  `always: 'admin can delete documents'`,
+  `always: 'signed-in user can read documents where @record.owner = @request.auth.id'`,
+  `always: 'who can list documents can read them'`,
+  `always: 'anyone who can create documents can read, list it'`,
+  `never: 'guest who can read documents can update or delete them'`,
+  `always: 'admin can update documents where changed_only(@record.status)'`,
+];
+const REFUTED = [
+  `never: 'guest can list documents', why: 'nothing is public'`,
+  `never: 'signed-in user can read documents where @record.status = "draft" and @record.owner != @request.auth.id'`,
+  `never: 'auditor can read documents.salary'`,
+  `never: 'admin can update documents where @next.status = "published"'`,
+  `always: 'editor can delete documents'`,
+  `always: 'auditor can read documents.salary'`,
+  `always: 'who can read documents can list them'`,
+  `always: 'signed-in user who can update documents can read them'`,
+  `always: 'who can read documents can update them'`,
+  `always: 'who can create documents can delete them'`,
+  `always: 'editor can update documents where @record.status = "draft"'`,
+];
+
+const statementsOf = (prove: readonly string[]) => {
+  const { schema, issues } = parseSchema(schemaWith(prove));
+  if (schema === undefined) throw new Error(JSON.stringify(issues, null, 1));
+  return schema;
+};
+
+describe('statements', () => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openDatabase({});
+  });
+  afterAll(() => db.close());
+
+  const proven = (prove: readonly string[]) =>
+    proveStatements(statementsOf(prove), {
+      budget: 5_000,
+      ask: async (statement) => (await db.rows(statement)) as never,
+    });
+
+  it('a statement that holds of every caller, request and record is proven', async () => {
+    const results = await proven(PROVEN);
+    expect(results.map(({ verdict, statement }) => `${verdict} ${statement.text}`)).toEqual(
+      results.map(({ statement }) => `proven ${statement.text}`),
+    );
+  });
+
+  it('every other statement is refuted by a world that the predicate and SQL decide', async () => {
+    const results = await proven(REFUTED);
+    expect(results.map(({ verdict, statement }) => `${verdict} ${statement.text}`)).toEqual(
+      results.map(({ statement }) => `refuted ${statement.text}`),
+    );
+    expect(results[0]!.counterexample).toMatchObject({ isGuest: true, record: { status: 'published' } });
+    expect(results[5]!.counterexample!.request.auth).toMatchObject({ roles: ['auditor'] });
+    // The team of the caller reads the record, which no list shows them.
+    expect([...results[6]!.counterexample!.rows.keys()]).toContain('memberships');
+  });
+
+  it('a second action that depends on its own body is unknown', async () => {
+    const text = schemaWith([`always: 'who can read documents can update them'`]).replace(
+      'changed_only(@record.status)',
+      '@request.data.status = "draft"',
+    );
+    const { schema } = parseSchema(text);
+    expect((await proveStatements(schema!, { budget: 1_000 })).map(({ verdict }) => verdict)).toEqual(['unknown']);
+  });
+});
+
+describe('`bylaw check` of statements', () => {
+  it.each([
+    [`never: 'gust can read documents'`, 'unknown role `gust`; did you mean `guest`?', 'guest'],
+    [`never: 'guest can red documents'`, 'unknown action `red`; did you mean `read`?', 'read'],
+    [
+      `never: 'guest can view documents'`,
+      'unknown action `view`; there are list, read, create, update, delete',
+      undefined,
+    ],
+    [`never: 'guest can read docments'`, 'unknown collection `docments`; did you mean `documents`?', 'documents'],
+    [
+      `never: 'guest can read documents.salry'`,
+      'unknown field of `documents` `salry`; did you mean `salary`?',
+      'salary',
+    ],
+    [
+      `never: 'guest can delete documents.salary'`,
+      'a field is not deleted; expected list, read, create or update',
+      undefined,
+    ],
+    [
+      `never: 'guest can read documents where @record.statsu = "draft"'`,
+      '`documents` has no `statsu`; did you mean `status`?',
+      'status',
+    ],
+    [`never: 'who can read documents can create them'`, 'a record that exists is not created again', undefined],
+    [`never: 'editor without editor can read documents'`, '`editor` always has `editor`', undefined],
+    [
+      `never: 'admin without editor can read documents'`,
+      '`admin` always has `editor`, so the statement is about nobody',
+      undefined,
+    ],
+    [`never: 'guests read documents'`, 'expected `<who> can <action> <collection>', undefined],
+    [`always: 'guest can read documents can list them'`, 'expected `<who> can <action> <collection>', undefined],
+    [`always: 'who can read documents'`, 'expected `<who> can <action> <collection>', undefined],
+    [`why: 'x'`, 'a statement needs `never` or `always`, and not both', undefined],
+  ])('%s: %s', (statement, message, replacement) => {
+    const { issues } = parseSchema(schemaWith([statement]));
+    const [issue] = issues.filter(({ severity }) => severity === 'error');
+    expect(issue?.message).toContain(message);
+    expect(issue?.fix?.replacement).toBe(replacement);
+    expect(issue?.line).toBe(schemaWith([]).split('\n').length - 1);
+  });
+});
+
+describe('the command', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bylaw-prove-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const run = (prove: readonly string[], ...flags: readonly string[]) => runOn(schemaWith(prove), ...flags);
+  const runOn = async (text: string, ...flags: readonly string[]) => {
+    writeFileSync(join(folder, 'bylaw.yaml'), text);
+    let [stdout, stderr] = ['', ''];
+    const io = {
+      stdout: { write: (text: string) => (stdout += text) },
+      stderr: { write: (text: string) => (stderr += text) },
+      stdin: process.stdin,
+      env: {},
+      cwd: folder,
+    };
+    return { code: await runCommand(['prove', ...flags], io), stdout, stderr };
+  };
+
+  it('a refuted statement exits with 1, and is printed with its place, reason and counterexample', async () => {
+    const { code, stdout } = await run([PROVEN[1]!, REFUTED[0]!]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^proven {3}never: guest can create or update or delete documents\nrefuted {2}never: guest can list documents\n {2}at bylaw.yaml:\d+:\d+\n {2}why: nothing is public\n {2}list:\n {4}caller {3}guest\n/,
+    );
+    expect(stdout).toContain('1 proven, 1 refuted, 0 unknown\nthe schema admits no guests');
+  });
+
+  it('a proven schema exits with 0, an unknown statement with 1, and a wrong one with 2', async () => {
+    const proven = await run([PROVEN[1]!], '--json');
+    expect([proven.code, JSON.parse(proven.stdout)]).toEqual([
+      0,
+      {
+        statements: [
+          {
+            file: 'bylaw.yaml',
+            line: expect.any(Number),
+            column: expect.any(Number),
+            kind: 'never',
+            text: 'guest can create or update or delete documents',
+            verdict: 'proven',
+          },
+        ],
+      },
+    ]);
+    const unknown = schemaWith([`always: 'who can read documents can update them'`]).replace(
+      'changed_only(@record.status)',
+      '@request.data.status = "draft"',
+    );
+    expect((await runOn(unknown)).code).toBe(1);
+    expect((await runOn(unknown, '--allow-unknown')).code).toBe(0);
+    expect(await run([`never: 'gust can read documents'`])).toMatchObject({ code: 2 });
+    expect(await run(['why: x'], '--json')).toMatchObject({ code: 2, stdout: '' });
+  });
+});
