@@ -139,6 +139,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   changes: section(...COLLECTION, 'changes'),
   rule: () => keysTable(ruleIn(mappingAt(...COLLECTION, 'access', 'create'))),
   role: section('roles', '*'),
+  prove: () => keysTable(mappingAt('prove').items ?? {}),
   register: section('register'),
   sessions: section('sessions'),
   audit: section('audit'),

@@ -71,7 +71,13 @@ describe('the command line', () => {
     const file = join(folder, 'refuted.yaml');
     await writeFile(
       file,
-      "guests: true\ncollections:\n  posts:\n    fields: { title: string }\n    access: { list: true }\nprove: [{ never: 'guest can list posts', why: 'private' }]\n",
+      `guests: true
+collections:
+  posts:
+    fields: { title: string }
+    access: { list: true }
+prove: [{ never: 'guest can list posts', why: 'private' }]
+`,
     );
     const ended = await runInChild({ args: ['serve', '--schema', file, '--data', join(folder, 'unused'), '--prove'] });
     expect([ended.code, ended.stdout]).toEqual([1, '']);

@@ -183,9 +183,13 @@ describe('the command', () => {
   it('a refuted statement exits with 1, and is printed with its place, reason and counterexample', async () => {
     const { code, stdout } = await run([PROVEN[1]!, REFUTED[0]!]);
     expect(code).toBe(1);
-    expect(stdout).toMatch(
-      /^proven {3}never: guest can create or update or delete documents\nrefuted {2}never: guest can list documents\n {2}at bylaw.yaml:\d+:\d+\n {2}why: nothing is public\n {2}list:\n {4}caller {3}guest\n/,
-    );
+    const [proven, refuted, at, ...rest] = stdout.split('\n');
+    expect([proven, refuted]).toEqual([
+      'proven   never: guest can create or update or delete documents',
+      'refuted  never: guest can list documents',
+    ]);
+    expect(at).toMatch(/^ {2}at bylaw.yaml:\d+:\d+$/);
+    expect(rest.slice(0, 3)).toEqual(['  why: nothing is public', '  list:', '    caller   guest']);
     expect(stdout).toContain('1 proven, 1 refuted, 0 unknown\nthe schema admits no guests');
   });
 
