@@ -33,6 +33,13 @@ const VALUES: ReadonlyMap<string, string> = new Map([
   ['auth.email', '@request.auth.email'],
 ]);
 
+/** Functions that a condition over paths replaces. */
+const ADVICE: ReadonlyMap<string, string> = new Map([
+  ['auth.jwt', 'the roles of the caller are `@request.auth.roles`, and what else a claim holds is a field of `users`'],
+  ['auth.role', 'the roles of the caller are `@request.auth.roles`'],
+  ...['lower', 'upper'].map((name) => [name, 'a field with `lower: true` is stored in lower case'] as const),
+]);
+
 /** A filter knows only the caller's id. */
 function valueNamed(written: string, dialect: Dialect): string | undefined {
   const value = inDialect(VALUES.get(written) ?? '', dialect);
@@ -58,7 +65,8 @@ export function unknownFunction({ tokens, dialect }: UnexpectedToken, at: number
     dialect === 'policy'
       ? `${names.join(', ')} or a named condition`
       : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
-  const message = `\`${name.image}(…)\` is not a function of the language; expected ${expected}`;
+  const advice = dialect === 'policy' ? ADVICE.get(written) : undefined;
+  const message = `\`${name.image}(…)\` is not a function of the language; ${advice ?? `expected ${expected}`}`;
   return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
 }
 

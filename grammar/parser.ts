@@ -4,6 +4,7 @@ import { overLength, overLimit } from './limits.ts';
 import type { PolicyIssue } from './policy-error.ts';
 import {
   MOST_ISSUES,
+  readArgument,
   readNow,
   readNumeral,
   readParam,
@@ -121,7 +122,14 @@ class PolicyParser extends EmbeddedActionsParser {
       });
     });
     const span = spanning(t.spanOf(name), t.spanOf(this.CONSUME(t.Close)));
-    return { kind: 'call', name: { name: name.image, span: t.spanOf(name) }, args, span };
+    return {
+      kind: 'call',
+      name: { name: name.image, span: t.spanOf(name) },
+      args: this.ACTION(() =>
+        t.isChangeCall(name.image) ? args : args.map((each) => readArgument(each, this.report)),
+      ),
+      span,
+    };
   });
 
   readonly comparison: ParserMethod<[], Expr> = this.RULE('comparison', () => {

@@ -55,6 +55,8 @@ const FOREIGN_ROOTS: ReadonlyMap<string, string> = new Map([
   ['@user', '@request.auth'],
   ['@me', '@request.auth'],
   ['@auth', '@request.auth'],
+  ['@currentuser', '@request.auth'],
+  ['@current_user', '@request.auth'],
   ['@principal', '@request.auth'],
   ['@query', '@request.query'],
   ['@params', '@request.query'],
@@ -112,12 +114,25 @@ function readFilterPath(names: readonly Name[], span: Span, report: TokenReport)
   return broken(report, { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span });
 }
 
+const CALLER = '@request.auth.id';
+
 /** `$name`. The checker decides if the query has it. */
 export function readParam(token: IToken, report: TokenReport): Param {
   const param: Param = { kind: 'param', name: token.image.slice(1), span: spanOf(token) };
   if (report.dialect === 'filter') return param;
   const message = `\`${token.image}\` in a policy; only the filters of queries have parameters`;
-  reportIssue(report, { code: 'param_misplaced', message, span: param.span });
+  const isCaller = /^(?:auth|(?:current_?|auth_?)?user(?:_?id)?|uid|me)$/i.test(param.name);
+  reportIssue(
+    report,
+    isCaller
+      ? {
+          code: 'param_misplaced',
+          message: `${message}; the caller is \`${CALLER}\``,
+          span: param.span,
+          ...replacing(param.span, CALLER),
+        }
+      : { code: 'param_misplaced', message, span: param.span },
+  );
   report.broken.add(param);
   return param;
 }
@@ -139,6 +154,19 @@ export function readVariableName(token: IToken, report: TokenReport): Name {
     reportIssue(report, { code: 'word_reserved', message, span });
   }
   return { name, span };
+}
+
+const RECORDS: ReadonlySet<Root> = new Set(['record', 'next', 'auth']);
+
+/** `member_of(@record)`: a record as the argument of a named condition is its id. */
+export function readArgument(operand: Operand, { issues, broken: skipped }: TokenReport): Operand {
+  if (operand.kind !== 'path' || !RECORDS.has(operand.root) || operand.steps.length > 0) return operand;
+  const { span } = operand;
+  const at = issues.findIndex((issue) => issue.code === 'path_incomplete' && issue.span === span);
+  if (at < 0) return operand;
+  issues.splice(at, 1);
+  skipped.delete(operand);
+  return { ...operand, steps: [{ name: 'id', span }] };
 }
 
 /** The name of a belongs_to after `by`. */

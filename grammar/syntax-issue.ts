@@ -342,6 +342,9 @@ function listInParentheses({ tokens, text, at }: UnexpectedToken): Given | undef
   return withFix({ code: 'operand_in_parentheses', message, span }, { span, replacement });
 }
 
+const NO_SUBQUERIES =
+  'a policy has no subqueries; it follows relations, as in `any(@record.members as m, m.user = @request.auth.id)`';
+
 function missingOperand(found: UnexpectedToken): Given {
   const { tokens, at } = found;
   const before = tokens[at - 1];
@@ -360,6 +363,8 @@ function missingOperand(found: UnexpectedToken): Given {
   if (token?.tokenType === t.Open && before?.tokenType === t.Comparison) {
     const list = listInParentheses(found);
     if (list !== undefined) return list;
+    if (tokens[at + 1]?.image.toLowerCase() === 'select')
+      return { code: 'operand_in_parentheses', message: NO_SUBQUERIES, span };
     return { code: 'operand_in_parentheses', message: 'parentheses hold conditions, not values', span };
   }
   return { code: 'operand_expected', message: `found ${describe(token)}${after}, expected ${what}`, span };

@@ -33,6 +33,7 @@ export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
 export const QUANTIFIERS = ['any', 'all', 'none'] as const;
 /** Calls with the members of a record as arguments. No other call is of the language: it names a condition. */
 export const CHANGE_CALLS = ['changed', 'changed_only'] as const;
+export const isChangeCall = (name: string): boolean => CHANGE_CALLS.some((each) => each === name);
 
 /** The functions of a policy; those of a filter compare no two records. */
 export const FUNCTION_NAMES: Readonly<Record<'policy' | 'filter', readonly string[]>> = {

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { PolicyError } from '../../grammar/policy-error.ts';
 import { compile } from '../../src/policy/compile.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
-import type { PolicyRequest } from '../../src/policy/types.ts';
+import type { Policy, PolicyRequest } from '../../src/policy/types.ts';
+import { parseSchema } from '../../src/schema/load.ts';
 import { SAMPLE as catalog } from './sample-catalog.ts';
 
 const ME = '11111111-1111-4111-8111-111111111111';
@@ -79,6 +80,33 @@ describe('decisions by the request alone', () => {
   ];
   it.each(DECIDED)('%s with %o: %s', (text, given, verdict) => {
     expect(verdictOf(text, given)).toBe(verdict);
+  });
+
+  it('a record as the argument of a condition is its id', () => {
+    const rulesOf = (...[record, next, caller]: readonly string[]) => {
+      const { schema } = parseSchema(
+        `
+roles: { member: {} }
+conditions:
+  'is_own(task: tasks)': 'task.owner = @request.auth.id'
+  'is_same(one: users, other: users)': 'one = other'
+collections:
+  tasks:
+    relations: { owner: { kind: belongs_to, collection: users } }
+    access: { list: 'is_own(${record})', update: 'is_own(${next}) and is_same(${caller}, @record.owner)' }
+`,
+        'tasks.yaml',
+      );
+      const { list, update } = schema!.collections.get('tasks')!.access;
+      const residualOf = ([rule]: readonly Policy[]) => rule!.specialise(request());
+      return [residualOf(list).where('t'), residualOf(update).where('t', 'next')].map((where) => where.text);
+    };
+    const [short, long] = [
+      ['@record', '@next', '@request.auth'],
+      ['@record.id', '@next.id', '@request.auth.id'],
+    ];
+    expect(rulesOf(...short!)).toEqual(rulesOf(...long!));
+    expect(rulesOf(...short!)[0]).toContain('owner_id');
   });
 
   it('specialising leaves the conditions on the record', () => {

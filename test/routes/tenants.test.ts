@@ -202,10 +202,10 @@ describeDistributed(
         [true, false],
         [true, false],
       ]);
-      const { properties } = components.schemas.DocumentUpdate;
+      const { properties } = components.schemas.DocumentRecordUpdate;
       expect([
         Object.hasOwn(properties, 'team'),
-        Object.hasOwn(components.schemas.DocumentCreate.properties, 'team'),
+        Object.hasOwn(components.schemas.DocumentRecordCreate.properties, 'team'),
       ]).toEqual([false, true]);
     });
   },

@@ -69,9 +69,9 @@ describe('distribute', () => {
 
   it('updates leave the tenant out', () => {
     const types = typescriptOf(DISTRIBUTED);
-    expect(types).toMatch(/interface DocumentCreate \{[^}]*team: Id/);
-    expect(types).toMatch(/interface DocumentUpdate \{[^}]*owner\?: Id/);
-    expect(types).not.toMatch(/interface DocumentUpdate \{[^}]*team/);
+    expect(types).toMatch(/interface DocumentRecordCreate \{[^}]*team: Id/);
+    expect(types).toMatch(/interface DocumentRecordUpdate \{[^}]*owner\?: Id/);
+    expect(types).not.toMatch(/interface DocumentRecordUpdate \{[^}]*team/);
   });
 });
 

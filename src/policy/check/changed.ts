@@ -2,7 +2,7 @@
 import { replacing } from '../../../grammar/policy-error.ts';
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { Call, Name, Operand } from '../../../grammar/syntax.ts';
-import { CHANGE_CALLS } from '../../../grammar/tokens.ts';
+import { CHANGE_CALLS, isChangeCall } from '../../../grammar/tokens.ts';
 import { type CatalogCollection, type CheckedChanged, type Member, STAMPS } from '../types.ts';
 import { memberName } from '../visit.ts';
 import type { CheckIssue, Place } from './place.ts';
@@ -14,7 +14,7 @@ const NEVER_SET: ReadonlySet<string> = new Set(['id', ...STAMPS]);
 
 const [, CHANGED_ONLY] = CHANGE_CALLS;
 
-export const isChange = ({ name }: Call): boolean => CHANGE_CALLS.some((each) => each === name.name);
+export const isChange = ({ name }: Call): boolean => isChangeCall(name.name);
 
 export function checkChange(call: Call, place: Place): CheckedChanged | undefined {
   const { name, args, span } = call;

@@ -164,7 +164,9 @@ const inWords = (words: readonly string[]): string =>
 
 function wrongType(path: Path, wanted: readonly string[], value: unknown): Flat {
   const rule = ruleFor(path, value);
-  const hint = rule === undefined ? '' : `; write \`${rule}\``;
+  const isPair = Array.isArray(value) && path.at(-1) === 'unique';
+  const within = isPair ? '; a value that is unique beside a belongs_to is `within_<relation>`' : '';
+  const hint = rule === undefined ? within : `; write \`${rule}\``;
   const message = `expected ${inWords(wanted)}, found ${found(value)}${hint}`;
   return { code: 'wrong_type', message, path, at: 'value', prune: path, replacement: rule };
 }
@@ -191,7 +193,7 @@ function flattenLeaf(error: ZodIssue, raw: unknown): Flat[] {
   const { path } = error;
   const value = valueAt(raw, path);
   if (error.code === 'unrecognized_keys') return (error.keys ?? []).map((key) => unknownProperty(path, key, raw));
-  if (value === undefined && path.length > 0) return [missingKey(path, error)];
+  if (value === undefined && path.length > 0) return [missingKey(path, error, raw)];
   if (error.code === 'invalid_value' || (error.code === 'invalid_union' && error.options !== undefined)) {
     return [notOneOf(path, (error.values ?? error.options ?? []).map(String), value)];
   }
@@ -224,12 +226,23 @@ function notOneOf(path: Path, options: readonly string[], value: unknown): Flat 
 
 const inBackticks = (word: string): string => `\`${word}\``;
 
-function missingKey(path: Path, error: ZodIssue): Flat {
-  const wanted = error.options ?? error.values;
+function missingKey(path: Path, error: ZodIssue, raw: unknown): Flat {
+  const wanted = error.options ?? error.values ?? viaNames(path, raw);
   const expected = wanted === undefined ? '' : `; expected ${inWords(wanted.map(String).map(inBackticks))}`;
   const parent = path.slice(0, -1);
   const message = `\`${path.at(-1)}\` is missing${expected}`;
   return { code: 'missing_key', message, path: parent, at: 'key', prune: parent };
+}
+
+/** The belongs_to of the other collection that lead back to this one: a has_many goes along one of them. */
+function viaNames(path: Path, raw: unknown): readonly string[] | undefined {
+  if (path.at(-1) !== 'via') return undefined;
+  const other = valueAt(raw, [...path.slice(0, -1), 'collection']);
+  const relations = typeof other === 'string' ? valueAt(raw, ['collections', other, 'relations']) : undefined;
+  const names = Object.entries(relations ?? {}).flatMap(([name, relation]) =>
+    relation?.kind === 'belongs_to' && relation.collection === path[1] ? [name] : [],
+  );
+  return names.length === 0 ? undefined : names;
 }
 
 function unknownProperty(parent: Path, key: string, raw: unknown): Flat {
