@@ -34,7 +34,7 @@ const VALUES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Functions that a condition over paths replaces. */
-const ADVICE: ReadonlyMap<string, string> = new Map([
+const CALL_ADVICE: ReadonlyMap<string, string> = new Map([
   ['auth.jwt', 'the roles of the caller are `@request.auth.roles`, and what else a claim holds is a field of `users`'],
   ['auth.role', 'the roles of the caller are `@request.auth.roles`'],
   ...['lower', 'upper'].map((name) => [name, 'a field with `lower: true` is stored in lower case'] as const),
@@ -65,7 +65,7 @@ export function unknownFunction({ tokens, dialect }: UnexpectedToken, at: number
     dialect === 'policy'
       ? `${names.join(', ')} or a named condition`
       : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
-  const advice = dialect === 'policy' ? ADVICE.get(written) : undefined;
+  const advice = dialect === 'policy' ? CALL_ADVICE.get(written) : undefined;
   const message = `\`${name.image}(…)\` is not a function of the language; ${advice ?? `expected ${expected}`}`;
   return withFix({ code, message, span }, right === undefined ? undefined : { span, replacement: right });
 }

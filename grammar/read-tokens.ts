@@ -114,7 +114,7 @@ function readFilterPath(names: readonly Name[], span: Span, report: TokenReport)
   return broken(report, { kind: 'path', root: 'auth', steps: [{ name: 'id', span }], span });
 }
 
-const CALLER = '@request.auth.id';
+const CALLER_ID = '@request.auth.id';
 
 /** `$name`. The checker decides if the query has it. */
 export function readParam(token: IToken, report: TokenReport): Param {
@@ -127,9 +127,9 @@ export function readParam(token: IToken, report: TokenReport): Param {
     isCaller
       ? {
           code: 'param_misplaced',
-          message: `${message}; the caller is \`${CALLER}\``,
+          message: `${message}; the caller is \`${CALLER_ID}\``,
           span: param.span,
-          ...replacing(param.span, CALLER),
+          ...replacing(param.span, CALLER_ID),
         }
       : { code: 'param_misplaced', message, span: param.span },
   );

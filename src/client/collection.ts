@@ -43,8 +43,8 @@ type NamesOf<T extends CollectionTypes, K extends Words> = T extends { readonly 
   ? Names
   : string;
 type Relations<T extends CollectionTypes> = NamesOf<T, 'expand'>;
-type SortPath<T extends CollectionTypes> = 'id' | NamesOf<T, 'sort'> | `${NamesOf<T, 'through'>}.${string}`;
-type SortKey<T extends CollectionTypes> = SortPath<T> | `-${SortPath<T>}`;
+type SortName<T extends CollectionTypes> = 'id' | NamesOf<T, 'sort'> | `${NamesOf<T, 'through'>}.${string}`;
+type SortKey<T extends CollectionTypes> = SortName<T> | `-${SortName<T>}`;
 type GroupKey<T extends CollectionTypes> =
   | NamesOf<T, 'group_by'>
   | `${'year' | 'month' | 'day'}(${NamesOf<T, 'instants'>})`;
@@ -176,7 +176,7 @@ export interface Query<T extends CollectionTypes = AnyTypes, F extends FieldName
 }
 type QueryValue = string | number | boolean | null;
 interface QueryExpand extends Pick<Query, 'fields' | 'filter' | 'params' | 'sort' | 'limit' | 'expand'> {}
-type Found<T extends CollectionTypes, F extends FieldName<T>> = Pages<Picked<T, F>, QueryPage<Picked<T, F>>>;
+type FoundPages<T extends CollectionTypes, F extends FieldName<T>> = Pages<Picked<T, F>, QueryPage<Picked<T, F>>>;
 export interface QueryPage<T> {
   readonly data: readonly T[];
   readonly page: {
@@ -238,7 +238,10 @@ export class Collection<T extends CollectionTypes> {
    * Pages by cursor, so that each record which stays in place is met once. A read: repeated where
    * that helps.
    */
-  query<F extends FieldName<T> = FieldName<T>>(query: Query<T, F> = {}, { signal }: CallOptions = {}): Found<T, F> {
+  query<F extends FieldName<T> = FieldName<T>>(
+    query: Query<T, F> = {},
+    { signal }: CallOptions = {},
+  ): FoundPages<T, F> {
     return new Pages((previous) => {
       const { offset, ...rest } = query;
       const body = previous === undefined ? query : { ...rest, cursor: previous.page.next_cursor };

@@ -48,7 +48,7 @@ export function typescriptOf({ collections, roles }: Schema): string {
   const all = [...collections.values()];
   return [
     FILE_HEAD,
-    `export type Role = ${unionOf(roles.keys())};\n`,
+    `export type Role = ${typeUnion(roles.keys())};\n`,
     `/** The \`code\` of an error. */\nexport type ErrorCode =${Object.keys(PROBLEMS)
       .map((code) => `\n  | ${JSON.stringify(code)}`)
       .join('')};\n`,
@@ -72,18 +72,18 @@ function typeEntry(collection: Collection, names: TypeNames): string {
     `create: ${create}`,
     `update: ${type}Update`,
     `filters: ${type}Filters`,
-    `expand: ${unionOf(relations.keys())}`,
+    `expand: ${typeUnion(relations.keys())}`,
     ...orderEntries(collection),
   ];
   return `  ${name}: { ${parts.join('; ')} };\n`;
 }
 
-const unionOf = (names: Iterable<string>): string =>
+const typeUnion = (names: Iterable<string>): string =>
   Array.from(names, (name) => JSON.stringify(name)).join(' | ') || 'never';
 
 /** The words of `sort` and `group_by`. */
 function orderEntries(collection: Collection): readonly string[] {
-  const named = (members: readonly { readonly name: string }[]): string => unionOf(members.map(({ name }) => name));
+  const named = (members: readonly { readonly name: string }[]): string => typeUnion(members.map(({ name }) => name));
   const references = referencesOf(collection);
   const ordered = [...collection.fields.values()].filter(({ type }) => scalarOf(type).sorts !== false);
   return [

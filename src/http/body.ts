@@ -78,7 +78,7 @@ export function jsonBodyReader(limit: number, ms: number = ARRIVAL_LIMITS.bodyMs
     askForBody(ctx);
     const bytes = arrivedBody(ctx.req) ?? (await arriving(ctx, most));
     if (bytes.length > most) throw bodyTooLarge(most);
-    if (ctx.req.headers['idempotency-key'] !== undefined) ctx.state.bodyHash = digestOf(bytes);
+    if (ctx.req.headers['idempotency-key'] !== undefined) ctx.state.bodyHash = bodyDigest(bytes);
     try {
       return readJsonBody(bytes);
     } finally {
@@ -97,7 +97,7 @@ function release({ buffer, byteLength }: Buffer): void {
 }
 
 /** SHA-256 in hexadecimal: equal for equal bodies. */
-const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+const bodyDigest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 const responseClosed = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => (response.closed ? resolve() : response.once('close', resolve)));

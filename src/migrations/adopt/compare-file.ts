@@ -59,7 +59,7 @@ interface TablePair {
 function compareTable({ file, collection, table: existing, draft }: TablePair): readonly Difference[] {
   const { table } = existing;
   const columns = new Map(existing.columns.map((column) => [column.name, column]));
-  const members = storedMembersOf(collection);
+  const members = comparedMembers(collection);
   const references = new Set(draft?.relations.map(({ column }) => column));
   const compared = members.flatMap((member): readonly Difference[] => {
     const column = columns.get(member.column);
@@ -87,7 +87,7 @@ function compareKey({ name, key }: Collection, table: ExistingTable): readonly D
   return type === kind ? [] : [{ kind: 'differs', ...place, key: 'id', file: kind, database: existing.type }];
 }
 
-const storedMembersOf = ({ fields, relations }: Collection): readonly ComparedMember[] => [
+const comparedMembers = ({ fields, relations }: Collection): readonly ComparedMember[] => [
   ...fields.values(),
   ...[...relations.values()].filter((relation) => relation.kind === 'belongs_to'),
 ];

@@ -140,7 +140,7 @@ export class Estimate {
       const each = found * costOfLookUps([lookUp], this.#statisticsOf) * this.#tested;
       return lookUp.isOfEach === true ? each : Math.min(each, this.#scanned(tablesOfLookUps([lookUp])));
     });
-    return { cost: UNION + cost + sumOf(related), way };
+    return { cost: UNION + cost + summed(related), way };
   }
 
   /** The fewest rows that an index finds, or the table as a whole. */
@@ -155,8 +155,8 @@ export class Estimate {
       });
     const branches = this.#branches;
     const ofRule = {
-      found: sumOf(branches.map((each) => each.found)),
-      cost: sumOf(branches.map((each) => each.whole)),
+      found: summed(branches.map((each) => each.found)),
+      cost: summed(branches.map((each) => each.whole)),
     };
     const byIndex = cheapest([...(branches.length === 0 ? [] : [ofRule]), ...served]) ?? { found: rows, cost: rows };
     return { ...byIndex, cost: Math.min(byIndex.cost, rows * SCANNED) };
@@ -174,7 +174,7 @@ export class Estimate {
   }
 
   #scanned(tables: readonly string[]): number {
-    return sumOf(tables.map((table) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED));
+    return summed(tables.map((table) => (this.#statisticsOf(table)?.rows ?? 0) * SCANNED));
   }
 
   /** The shorter way where that is sure. Otherwise the first one up to some length, and the other one after it. */
@@ -297,20 +297,20 @@ export class Estimate {
   get #tested(): number {
     if (this.#branches.length === 0) return 1;
     const looksUp = this.#branches.filter(({ branch: { others, isOneRange } }) => others > 0 || !isOneRange);
-    return Math.min(1, sumOf(looksUp.map(({ branch: { tests } }) => shareOfAll(this.#table, tests))));
+    return Math.min(1, summed(looksUp.map(({ branch: { tests } }) => shareOfAll(this.#table, tests))));
   }
 
   /** The records that the rule permits, before the filters. */
   get #permittedRows(): number {
     if (this.#branches.length === 0) return this.#table.rows;
-    return this.#table.rows * Math.min(1, sumOf(this.#branches.map(({ share }) => share)));
+    return this.#table.rows * Math.min(1, summed(this.#branches.map(({ share }) => share)));
   }
 
   /** The shortest way by the branches of the rule. */
   get #ofRule() {
     const branches = this.#branches;
     if (this.#question.branches === undefined) return undefined;
-    const cost = sumOf(branches.map((each) => each.cost));
+    const cost = summed(branches.map((each) => each.cost));
     const [first, ...others] = branches.map(({ branch }) => branch);
     if (others.length === 0 && first!.isOneRange) return { cost, way: { kind: 'range', of: first! } } as const;
     const looked = UNION + Math.min(this.#question.most, this.#table.rows) * FOUND;
@@ -444,7 +444,7 @@ function linkCount({ links }: PageQuestion, statisticsOf: StatisticsOf): number 
 
 /** Each row that is found looks up the rows within. */
 const costOfLookUps = (lookUps: readonly LookUp[], statisticsOf: StatisticsOf): number =>
-  sumOf(
+  summed(
     lookUps.map((each) => LINKED + rowsOfKey(each, statisticsOf) * (FOUND + costOfLookUps(each.within, statisticsOf))),
   );
 
@@ -454,7 +454,7 @@ function filterCostOf({ lookUps, lookedUp }: OpaqueFilter, statisticsOf: Statist
   return lookedUp === undefined ? ofAll : Math.min(ofAll, LINKED + lookedUp.cost * OPAQUE);
 }
 
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
+const summed = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
 /** The share of the rows that meet all tests. */
 function shareOfAll(table: TableStatistics, tests: readonly ColumnValues[]): number {

@@ -54,13 +54,13 @@ export function tenantOf(schema: Schema, collection: string, id: string): Tenant
   return { id, parts: [own, ...inOrder(others)] };
 }
 
-const belongsTosOf = ({ relations }: Collection): readonly BelongsTo[] =>
+const belongsTosIn = ({ relations }: Collection): readonly BelongsTo[] =>
   [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
 
 const endingWith = (collection: Collection, tenants: string): BelongsTo | undefined =>
   collection.kind === 'users'
     ? undefined
-    : belongsTosOf(collection).find(
+    : belongsTosIn(collection).find(
         ({ required, onDelete, collection: to }) => required && onDelete === 'cascade' && to === tenants,
       );
 
@@ -68,7 +68,7 @@ function inOrder(parts: readonly TenantPart[]): readonly TenantPart[] {
   const ordered: TenantPart[] = [];
   const visit = (part: TenantPart): void => {
     if (ordered.includes(part)) return;
-    const needed = belongsTosOf(part.collection).filter(({ required }) => required);
+    const needed = belongsTosIn(part.collection).filter(({ required }) => required);
     for (const other of parts)
       if (other !== part && needed.some(({ collection }) => collection === other.collection.name)) visit(other);
     ordered.push(part);
@@ -79,7 +79,7 @@ function inOrder(parts: readonly TenantPart[]): readonly TenantPart[] {
 
 /** The optional references among records that are divided by tenant: a record may hold them before their targets exist. */
 export const looseReferences = (part: TenantPart, { parts }: Tenant): readonly BelongsTo[] =>
-  belongsTosOf(part.collection).filter(
+  belongsTosIn(part.collection).filter(
     ({ required, collection, column }) =>
       !required && column !== part.column && parts.some((other) => other.collection.name === collection),
   );

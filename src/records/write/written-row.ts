@@ -250,7 +250,7 @@ const newRow = ({ store, access }: Requested, row: WrittenRow): Sql =>
 export function storedAs(related: Scope, of: CollectionOf, row: WrittenRow & MadeRow): Sql {
   const { collection } = of;
   const { made, isNew } = row;
-  const before = isNew ? NO_VALUES : refusalOf(related, collection, recordKeyOf(collection).of(made));
+  const before = isNew ? NO_VALUES : heldRefusal(related, collection, recordKeyOf(collection).of(made));
   return rowOf(
     of,
     { ...row, writing: { ...row.writing, values: [] } },
@@ -275,13 +275,13 @@ function changedRow(related: Scope, of: CollectionOf, row: WrittenRow & Pick<Row
   const { now } = row;
   const updated = updatedColumns(collection);
   return rowOf(of, row, {
-    ...refusalOf(related, collection, recordKeyOf(collection).of(STORED)),
+    ...heldRefusal(related, collection, recordKeyOf(collection).of(STORED)),
     column: (column) => (updated.includes(column) ? touchedAt({ column, alias: STORED }, now) : ident(STORED, column)),
   });
 }
 
 /** The partners and members of a stored record. */
-function refusalOf(related: Scope, collection: Collection, id: Sql): Pick<Otherwise, 'partner' | 'members'> {
+function heldRefusal(related: Scope, collection: Collection, id: Sql): Pick<Otherwise, 'partner' | 'members'> {
   return {
     partner: ({ collection: target, viaColumn }, key) => sql`(
       SELECT ${key.of('x')}

@@ -1,5 +1,5 @@
 /** The change of every rule between two schemas, each with one world that shows it. */
-import type { AskedCaller } from '../../policy/analyse/solve/asked-request.ts';
+import type { TriedCaller } from '../../policy/analyse/solve/asked-request.ts';
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { compareRules, findWorld, type Rules, type RulesPlace } from '../../policy/analyse/solve/solve.ts';
 import type { World } from '../../policy/analyse/solve/world.ts';
@@ -137,12 +137,12 @@ class PairDiff {
   }
 
   #callers([old, changed]: readonly [Rules, Rules]): Readonly<Record<string, CallerChange>> {
-    const kinds: readonly (readonly [string, AskedCaller])[] = [
+    const kinds: readonly (readonly [string, TriedCaller])[] = [
       ['guest', { kind: 'guest' }],
       ['signed_in', { kind: 'user', roles: [] }],
       ...[...this.#merged.catalog.roles.keys()].map((role) => [role, { kind: 'user', roles: [role] }] as const),
     ];
-    const can = (kind: AskedCaller, allowedBy: Rules, deniedBy: Rules): boolean | null => {
+    const can = (kind: TriedCaller, allowedBy: Rules, deniedBy: Rules): boolean | null => {
       const options = { budget: this.#budget(), callers: [kind] };
       const found = findWorld(this.#place, { allowedBy, deniedBy }, options);
       return found.kind === 'unknown' ? null : found.kind === 'world';

@@ -1,5 +1,5 @@
 /** Decides the statements of a schema: proven, refuted by a world, or unknown. */
-import type { AskedCaller } from '../../policy/analyse/solve/asked-request.ts';
+import type { TriedCaller } from '../../policy/analyse/solve/asked-request.ts';
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { type Asking, findWorld, type Rules } from '../../policy/analyse/solve/solve.ts';
 import { beforeWrite, type World } from '../../policy/analyse/solve/world.ts';
@@ -134,7 +134,7 @@ const unionTree = (rules: Rules): Checked => ({
   span: NO_SPAN,
 });
 
-function callersIn(who: Who): readonly AskedCaller[] {
+function callersIn(who: Who): readonly TriedCaller[] {
   switch (who.kind) {
     case 'guest':
       return [{ kind: 'guest' }];

@@ -10,7 +10,7 @@ export interface RoleNames {
   readonly includes: ReadonlyMap<string, readonly string[]>;
 }
 /** `roles`: exactly these, and what they include. Left out: any that include `held`, without `lacked`. */
-export type AskedCaller =
+export type TriedCaller =
   | { readonly kind: 'guest' }
   | { readonly kind: 'user'; readonly roles?: readonly string[] }
   | { readonly kind: 'user'; readonly held: string; readonly lacked: string };
@@ -28,7 +28,7 @@ export interface QueryView {
 }
 export interface Standing {
   readonly action: Action;
-  readonly caller: AskedCaller;
+  readonly caller: TriedCaller;
   readonly roles: RoleNames;
   /** Canonical text. */
   readonly now: string;

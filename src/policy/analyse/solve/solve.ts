@@ -16,7 +16,7 @@ import {
 import { addSeconds } from '../../values.ts';
 import { allOperandsOf } from '../../visit.ts';
 import { subsumes } from '../subsumes.ts';
-import { Asked, type AskedCaller, type RoleNames, type Subject } from './asked-request.ts';
+import { Asked, type RoleNames, type Subject, type TriedCaller } from './asked-request.ts';
 import { all, type Formula, someOf } from './formula.ts';
 import { IS_NOT_TRUE, IS_TRUE, type Names, type Proposition } from './questions.ts';
 import { Rows } from './rows.ts';
@@ -33,13 +33,13 @@ export interface RulesPlace {
 }
 /** The rules of an action: a union. */
 export type Rules = readonly Policy[];
-export type Relation = 'same' | 'narrower' | 'wider' | 'both' | 'unknown';
+export type RuleRelation = 'same' | 'narrower' | 'wider' | 'both' | 'unknown';
 
 /** `world`: one that the first rules allow and the others do not. */
 export type Found = { readonly kind: 'world'; readonly world: World } | { readonly kind: 'none' | 'unknown' };
 
 export interface RulesComparison {
-  readonly verdict: Relation;
+  readonly verdict: RuleRelation;
   /** The new rules allow it, the old ones do not. */
   readonly wider?: World;
   /** The old rules allow it, the new ones do not. */
@@ -48,12 +48,12 @@ export interface RulesComparison {
 export interface SolveOptions {
   readonly budget?: Budget;
   /** Left out: every caller, guests included. */
-  readonly callers?: readonly AskedCaller[];
+  readonly callers?: readonly TriedCaller[];
 }
 
 /** Milliseconds for a comparison. */
 export const DEFAULT_BUDGET = 50;
-const EVERY_CALLER: readonly AskedCaller[] = [{ kind: 'user' }, { kind: 'guest' }];
+const EVERY_CALLER: readonly TriedCaller[] = [{ kind: 'user' }, { kind: 'guest' }];
 
 export function compareRules(
   place: RulesPlace,
@@ -70,7 +70,7 @@ export function compareRules(
   };
 }
 
-function relationOf(wider: Found['kind'], narrower: Found['kind']): Relation {
+function relationOf(wider: Found['kind'], narrower: Found['kind']): RuleRelation {
   if (wider === 'world' && narrower === 'world') return 'both';
   if (wider === 'unknown' || narrower === 'unknown') return 'unknown';
   if (wider === 'world') return 'wider';
@@ -134,7 +134,7 @@ export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptio
 }
 
 interface AttemptOptions {
-  readonly caller: AskedCaller;
+  readonly caller: TriedCaller;
   readonly now: string;
   readonly budget: Budget;
 }

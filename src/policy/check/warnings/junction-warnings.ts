@@ -19,12 +19,12 @@ export type CheckedJunction = Extract<Checked, { kind: 'and' | 'or' }>;
 
 /** Junctions with more conditions are not compared pair by pair: a check takes milliseconds. */
 const MOST_COMPARED = 40;
-const MOST_PROOF_STEPS = 2_000;
+const MOST_WARNING_STEPS = 2_000;
 
 export class JunctionReview {
   readonly #text: string;
   readonly #slice = (span: Span): string => textAt({ text: this.#text }, span);
-  readonly #proof = new ImplicationProof(MOST_PROOF_STEPS);
+  readonly #proof = new ImplicationProof(MOST_WARNING_STEPS);
   #left = MOST_COMPARED;
 
   constructor(text: string) {
