@@ -14,6 +14,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['test', () => import('./test.ts')],
   ['diff', () => import('./diff.ts')],
   ['prove', () => import('./prove.ts')],
+  ['advise', () => import('./advise.ts')],
   ['fmt', () => import('./fmt.ts')],
   ['introspect', () => import('./introspect.ts')],
   ...databaseCommands,

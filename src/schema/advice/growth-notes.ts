@@ -63,7 +63,8 @@ function slowList({ name }: Collection, fields: readonly string[]): string {
   return `a list of \`${name}\` that is filtered or sorted by ${named} reads the whole table`;
 }
 
-function unindexedFields(collection: Collection, schema: Schema): readonly Field[] {
+/** The fields by which a list can be filtered and sorted without an index. */
+export function unindexedFields(collection: Collection, schema: Schema): readonly Field[] {
   if (collection.access.list.length === 0) return [];
   const indexed = new Set(indexesOf(collection, schema).map(({ serves }) => serves));
   const isServed = ({ column, noIndex }: Field): boolean => indexed.has(column) || noIndex === true;

@@ -1,0 +1,155 @@
+/**
+ * The statistics of a table, and the time of a list without and with an index, on a sample: a temporary table
+ * hides the real one from the statement. The transaction is rolled back, and the real table gets no index.
+ */
+import type { Database, Queryable } from '../../database/contract.ts';
+import type { Policy, PolicyRequest } from '../../policy/types.ts';
+import { keyOf } from '../../policy/types.ts';
+import { ident, join, raw, regclassOf, type Sql, sql, tableIdent, text } from '../../sql.ts';
+import type { MissingIndex } from './missing-indexes.ts';
+
+const MOST_SAMPLED = 100_000;
+/** The records of a page, and one more, which shows that there is another page. */
+const ROWS_OF_PAGE = 21;
+const REPETITIONS = 3;
+
+export interface MeasuredIndex {
+  /** The estimate of PostgreSQL. */
+  readonly rows: number;
+  readonly bytes: number;
+  /** The plan of the list on the real table. */
+  readonly plan: readonly string[];
+  /** Undefined: the table cannot be sampled. */
+  readonly sample?: { readonly rows: number; readonly before_ms: number; readonly after_ms: number };
+}
+
+interface TableFacts {
+  readonly schema: string;
+  readonly kind: string;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** The real table has an index that begins with the column. */
+export async function hasIndex(db: Database, { collection, field }: MissingIndex): Promise<boolean> {
+  const found = await db.rows(sql`
+    SELECT 1
+      FROM pg_index AS x
+      JOIN pg_attribute AS a ON a.attrelid = x.indrelid AND a.attnum = x.indkey[0]
+     WHERE x.indrelid = ${regclassOf(collection.table)} AND x.indisvalid AND x.indpred IS NULL
+       AND a.attname = ${text(field.column)}`);
+  return found.length > 0;
+}
+
+/** Undefined: the database has no such table, or the caller may list nothing by these rules. */
+export async function measureIndex(
+  db: Database,
+  missing: MissingIndex,
+  request: PolicyRequest,
+): Promise<MeasuredIndex | undefined> {
+  const facts = await tableFactsOf(db, missing.collection.table);
+  const list = facts && measuredList(missing, request);
+  if (facts === undefined || list === undefined) return undefined;
+  const plan = (await db.rows(sql`EXPLAIN ${list}`)).map(([line]) => String(line));
+  const { rows, bytes } = facts;
+  const isSampled = !missing.collection.table.includes('.') && ['r', 'p', 'm'].includes(facts.kind);
+  if (!isSampled) return { rows, bytes, plan };
+  return { rows, bytes, plan, sample: await timesOnSample(db, { missing, list, facts }) };
+}
+
+async function tableFactsOf(db: Database, table: string): Promise<TableFacts | undefined> {
+  const [found] = await db.rows(sql`
+    SELECT n.nspname, c.relkind, c.reltuples::bigint, pg_total_relation_size(c.oid)
+      FROM pg_class AS c
+      JOIN pg_namespace AS n ON n.oid = c.relnamespace
+     WHERE c.oid = ${regclassOf(table)}`);
+  if (found === undefined) return undefined;
+  const [schema, kind, rows, bytes] = found.map(String) as [string, string, string, string];
+  return { schema, kind, rows: Math.max(0, Number(rows)), bytes: Number(bytes) };
+}
+
+/** The first page of a list: by the rules that lack the index, or sorted by the field. */
+function measuredList({ collection, field, because, rules }: MissingIndex, request: PolicyRequest): Sql | undefined {
+  const own = because === 'policy' ? rules.map((i) => collection.access.list[i]!) : collection.access.list;
+  const conditions = listConditions(own, request);
+  if (conditions.length === 0) return undefined;
+  const key = ident('t', keyOf(collection).column);
+  const order = because === 'policy' ? key : sql`${ident('t', field.column)}, ${key}`;
+  return sql`
+    SELECT ${key}
+      FROM ${tableIdent(collection.table)} AS t
+     WHERE ${join(conditions, ' OR ')}
+     ORDER BY ${order}
+     LIMIT ${raw(String(ROWS_OF_PAGE))}`;
+}
+
+const listConditions = (rules: readonly Policy[], request: PolicyRequest): readonly Sql[] =>
+  rules
+    .map((rule) => rule.specialise(request))
+    .filter(({ verdict }) => verdict !== 'deny')
+    .map((residual) => sql`(${residual.where('t')})`);
+
+interface Sampling {
+  readonly missing: MissingIndex;
+  readonly list: Sql;
+  readonly facts: TableFacts;
+}
+
+/** Ends the transaction without its changes. */
+class SampleTaken extends Error {
+  readonly sample: NonNullable<MeasuredIndex['sample']>;
+  constructor(sample: NonNullable<MeasuredIndex['sample']>) {
+    super('the sample is rolled back');
+    this.sample = sample;
+  }
+}
+
+async function timesOnSample(db: Database, sampling: Sampling): Promise<NonNullable<MeasuredIndex['sample']>> {
+  try {
+    return await db.transaction(
+      async (tx) => {
+        throw new SampleTaken(await timesOn(tx, sampling));
+      },
+      { unlimited: true },
+    );
+  } catch (error) {
+    if (error instanceof SampleTaken) return error.sample;
+    throw error;
+  }
+}
+
+async function timesOn(
+  tx: Queryable,
+  { missing, list, facts }: Sampling,
+): Promise<NonNullable<MeasuredIndex['sample']>> {
+  const { columns, collection } = missing;
+  const real = ident(facts.schema, collection.table);
+  const copy = ident('pg_temp', collection.table);
+  const share = facts.rows > MOST_SAMPLED ? Math.min(100, (110 * MOST_SAMPLED) / facts.rows) : 100;
+  await tx.run(sql`CREATE TEMPORARY TABLE ${ident(collection.table)} (LIKE ${real} INCLUDING INDEXES) ON COMMIT DROP`);
+  const part = share === 100 ? raw('') : sql`TABLESAMPLE SYSTEM (${raw(share.toFixed(4))})`;
+  const rows = await tx.run(sql`INSERT INTO ${copy} SELECT * FROM ${real} ${part} LIMIT ${raw(String(MOST_SAMPLED))}`);
+  await tx.run(sql`ANALYZE ${copy}`);
+  const before = await medianTime(tx, list);
+  await tx.run(
+    sql`CREATE INDEX ON ${copy} (${join(
+      columns.map((column) => ident(column)),
+      ', ',
+    )})`,
+  );
+  await tx.run(sql`ANALYZE ${copy}`);
+  return { rows, before_ms: before, after_ms: await medianTime(tx, list) };
+}
+
+/** Milliseconds, the way to the database included. */
+async function medianTime(tx: Queryable, list: Sql): Promise<number> {
+  await tx.rows(list);
+  const times: number[] = [];
+  for (let i = 0; i < REPETITIONS; i++) {
+    const start = performance.now();
+    await tx.rows(list);
+    times.push(performance.now() - start);
+  }
+  const median = times.toSorted((a, b) => a - b)[Math.floor(REPETITIONS / 2)]!;
+  return Math.round(median * 100) / 100;
+}
