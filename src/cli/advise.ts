@@ -57,7 +57,7 @@ async function measuredAdvice(
 ): Promise<readonly IndexAdvice[]> {
   const db = await openConfiguredDatabase(config, cwd);
   try {
-    const request = await listRequestOf(db, schema, caller);
+    const request = await measuringRequest(db, schema, caller);
     const advice: IndexAdvice[] = [];
     for (const each of missing)
       if (!(await hasIndex(db, each))) advice.push({ missing: each, measured: await measureIndex(db, each, request) });
@@ -70,7 +70,7 @@ async function measuredAdvice(
 const NO_USER = '00000000-0000-0000-0000-000000000000';
 
 /** Throws ConfigError. */
-async function listRequestOf(db: Database, schema: Schema, caller: string | undefined): Promise<PolicyRequest> {
+async function measuringRequest(db: Database, schema: Schema, caller: string | undefined): Promise<PolicyRequest> {
   const now = datetimeOf(new Date());
   if (caller === undefined) return { auth: { id: NO_USER, roles: [...schema.roles.keys()] }, query: {}, now };
   try {

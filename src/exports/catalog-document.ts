@@ -53,12 +53,18 @@ export function writeCatalog(catalog: Catalog, filtersOf: (collection: string) =
     timezone,
     conditions: [...conditions.values()].map(({ name, parameters, expr }) => ({ name, parameters, text: print(expr) })),
     collections: Object.fromEntries(
-      [...collections.values()].map((collection) => [collection.name, written(collection, filtersOf(collection.name))]),
+      [...collections.values()].map((collection) => [
+        collection.name,
+        writtenCollection(collection, filtersOf(collection.name)),
+      ]),
     ),
   };
 }
 
-function written({ key, fields, relations }: CatalogCollection, filters: readonly string[]): DocumentCollection {
+function writtenCollection(
+  { key, fields, relations }: CatalogCollection,
+  filters: readonly string[],
+): DocumentCollection {
   return {
     key: key?.kind ?? 'uuid',
     fields: [...fields.values()].map(writtenField),
@@ -93,7 +99,7 @@ function writtenField(field: CatalogField): DocumentField {
 }
 
 /** The catalog of a document. Its tables and columns are stand-ins: a page makes no SQL. Throws TypeError. */
-export const readCatalog = memoizedBy((document: PolicyCatalog): Catalog => {
+export const catalogFromDocument = memoizedBy((document: PolicyCatalog): Catalog => {
   const { version, roles, guests, timezone, conditions } = document;
   if (version !== VERSION)
     throw new TypeError('catalog: expected what `policyCatalog` of `bylaw/policy` of the same version returns');

@@ -8,9 +8,9 @@ import { examineErrors } from '../policy/check/checker.ts';
 import type { CatalogPlace } from '../policy/compile.ts';
 import { closures } from '../policy/emit/closures.ts';
 import type { Action } from '../policy/types.ts';
-import { type PolicyCatalog, readCatalog } from './catalog-document.ts';
+import { catalogFromDocument, type PolicyCatalog } from './catalog-document.ts';
 import { InMemoryPolicy, type TestInput } from './in-memory-policy.ts';
-import { format, issuesAt, type PlacedIssue, requireCollection } from './policy-text.ts';
+import { format, issuesAt, type PlacedIssue, requireKnownCollection } from './policy-text.ts';
 
 export { PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
 export type { Completion, CompletionKind } from '../policy/analyse/completions.ts';
@@ -50,7 +50,7 @@ export type { PagePolicy as Policy };
 
 /** Throws PolicyError with every error of the text, TypeError for an unknown collection or another document. */
 function compileInPage(text: string, place: PagePlace): PagePolicy {
-  const read = placeOf(place);
+  const read = catalogPlaceOf(place);
   const { issues } = examineErrors(text, read);
   if (issues.length > 0) throw new PolicyError(text, issues);
   return new PagePolicy(text, read);
@@ -64,19 +64,19 @@ function compileInPage(text: string, place: PagePlace): PagePolicy {
 const testInPage = (policy: PagePolicy, input: TestInput): boolean | null => policy.decide(input);
 
 /** Every error and warning about the text, in its order. Throws TypeError as `compile` does. */
-const checkInPage = (text: string, place: PagePlace): readonly PlacedIssue[] => issuesAt(text, placeOf(place));
+const checkInPage = (text: string, place: PagePlace): readonly PlacedIssue[] => issuesAt(text, catalogPlaceOf(place));
 
 /** Completions at `offset` (in UTF-16 units) of an unfinished text. Throws TypeError as `compile` does. */
 function completeInPage(text: string, offset: number, place: PagePlace): readonly Completion[] {
-  const read = placeOf(place);
+  const read = catalogPlaceOf(place);
   const queryKeys = place.action === 'list' ? place.catalog.collections[place.collection]!.filters : [];
   return completions(text, offset, { ...read, queryKeys });
 }
 
 export { checkInPage as check, compileInPage as compile, completeInPage as complete, testInPage as test };
 
-function placeOf({ catalog: document, collection, action }: PagePlace): CatalogPlace {
-  const place = { catalog: readCatalog(document), collection, action };
-  requireCollection(place);
+function catalogPlaceOf({ catalog: document, collection, action }: PagePlace): CatalogPlace {
+  const place = { catalog: catalogFromDocument(document), collection, action };
+  requireKnownCollection(place);
   return place;
 }

@@ -22,7 +22,7 @@ export function format(text: string): string {
 }
 
 /** Throws TypeError for a collection that the catalog does not have. */
-export function requireCollection({ catalog, collection }: Pick<CatalogPlace, 'catalog' | 'collection'>): void {
+export function requireKnownCollection({ catalog, collection }: Pick<CatalogPlace, 'catalog' | 'collection'>): void {
   if (catalog.collections.has(collection)) return;
   throw new TypeError(
     `unknown collection ${JSON.stringify(collection)}; there are ${[...catalog.collections.keys()].join(', ')}`,

@@ -13,7 +13,7 @@ import { readSchemaCatalog, type SchemaCatalog } from '../schema/load.ts';
 import { filterKeysOf } from '../schema/model/filter-keys.ts';
 import { type PolicyCatalog, writeCatalog } from './catalog-document.ts';
 import { InMemoryPolicy, type Request, requestOf, type TestInput } from './in-memory-policy.ts';
-import { format, issuesAt, type PlacedIssue, requireCollection } from './policy-text.ts';
+import { format, issuesAt, type PlacedIssue, requireKnownCollection } from './policy-text.ts';
 import { SchemaError } from './schema-error.ts';
 
 export { PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
@@ -152,7 +152,7 @@ export function policyCatalog(schema: SchemaSource): PolicyCatalog {
 
 function catalogFor(schema: SchemaSource, collection: string): SchemaCatalog {
   const catalog = catalogOf(schema);
-  requireCollection({ catalog, collection });
+  requireKnownCollection({ catalog, collection });
   return catalog;
 }
 

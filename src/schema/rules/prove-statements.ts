@@ -17,13 +17,13 @@ interface StatementsPlace {
   readonly broken: ReadonlySet<string>;
 }
 
-const LIST = String.raw`\w+(?:\s*(?:,|\bor\b|\band\b)\s*\w+)*`;
+const ACTION_LIST = String.raw`\w+(?:\s*(?:,|\bor\b|\band\b)\s*\w+)*`;
 const STATEMENT_FORM = new RegExp(
   [
     /^\s*(?:(?<who>[^\s].*?)\s+)?(?<relative>who\s+)?can\s+/.source,
-    `(?<actions>${LIST})`,
+    `(?<actions>${ACTION_LIST})`,
     /\s+(?<target>\w+)(?:\.(?<member>\w+))?/.source,
-    String.raw`(?:\s+where\s+(?<where>[\s\S]+)|\s+can\s+(?<implied>${LIST})\s+(?:it|them))?\s*$`,
+    String.raw`(?:\s+where\s+(?<where>[\s\S]+)|\s+can\s+(?<implied>${ACTION_LIST})\s+(?:it|them))?\s*$`,
   ].join(''),
   'd',
 );

@@ -10,7 +10,7 @@ import type { MissingIndex } from './missing-indexes.ts';
 
 const MOST_SAMPLED = 100_000;
 /** The records of a page, and one more, which shows that there is another page. */
-const ROWS_OF_PAGE = 21;
+const LISTED_ROWS = 21;
 const REPETITIONS = 3;
 
 export interface MeasuredIndex {
@@ -80,7 +80,7 @@ function measuredList({ collection, field, because, rules }: MissingIndex, reque
       FROM ${tableIdent(collection.table)} AS t
      WHERE ${join(conditions, ' OR ')}
      ORDER BY ${order}
-     LIMIT ${raw(String(ROWS_OF_PAGE))}`;
+     LIMIT ${raw(String(LISTED_ROWS))}`;
 }
 
 const listConditions = (rules: readonly Policy[], request: PolicyRequest): readonly Sql[] =>

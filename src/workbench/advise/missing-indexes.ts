@@ -29,8 +29,8 @@ export function indexesMissing(schema: Schema): readonly MissingIndex[] {
       (field) => !ofRules.has(field.name) && !isBuiltIn(collection, field),
     );
     return [
-      ...[...ofRules].map(([name, rules]) => missing(collection, collection.fields.get(name)!, rules)),
-      ...filtered.map((field) => missing(collection, field, [])),
+      ...[...ofRules].map(([name, rules]) => missingIndex(collection, collection.fields.get(name)!, rules)),
+      ...filtered.map((field) => missingIndex(collection, field, [])),
     ];
   });
 }
@@ -55,7 +55,7 @@ function wantedByRules(collection: Collection, schema: Schema): ReadonlyMap<stri
   return wanted;
 }
 
-function missing(collection: Collection, field: Field, rules: readonly number[]): MissingIndex {
+function missingIndex(collection: Collection, field: Field, rules: readonly number[]): MissingIndex {
   const { name, table, managed, tenantLayout } = collection;
   const tenant = tenantLayout?.kind === 'by' ? [tenantLayout.column] : [];
   const columns = [...new Set([...tenant, field.column, keyOf(collection).column])];

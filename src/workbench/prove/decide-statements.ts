@@ -27,14 +27,14 @@ export interface ProveOptions {
 export async function proveStatements(schema: Schema, options: ProveOptions): Promise<readonly StatementResult[]> {
   const results: StatementResult[] = [];
   for (const statement of schema.statements) {
-    const first = await new Proof(schema, statement, options).result();
+    const first = await new StatementProof(schema, statement, options).result();
     // The first questions of a process also wait for the solver to be compiled.
-    results.push(first.verdict === 'unknown' ? await new Proof(schema, statement, options).result() : first);
+    results.push(first.verdict === 'unknown' ? await new StatementProof(schema, statement, options).result() : first);
   }
   return results;
 }
 
-class Proof {
+class StatementProof {
   readonly #schema: Schema;
   readonly #statement: Statement;
   readonly #options: ProveOptions;
@@ -66,7 +66,7 @@ class Proof {
     const place = { catalog: this.#schema, collection: this.#statement.collection, action };
     return findWorld(place, asking, {
       budget: new Budget(this.#options.budget),
-      callers: callersIn(this.#statement.who),
+      callers: askedCallers(this.#statement.who),
     });
   }
 
@@ -106,7 +106,7 @@ class Proof {
     const trees = unions.flatMap((rules) => (rules === undefined ? [] : [unionTree(rules)]));
     if (second === 'update' && trees.some(readsData)) return undefined;
     const items = second === 'update' ? trees.map(withoutChange) : trees;
-    const checked: Checked = { kind: 'and', items, span: NO_SPAN };
+    const checked: Checked = { kind: 'and', items, span: UNPLACED };
     const action = first === 'create' ? 'create' : 'read';
     return compileChecked({ checked, text: `can ${second}`, catalog: this.#schema, action });
   }
@@ -126,15 +126,15 @@ class Proof {
   }
 }
 
-const NO_SPAN = { start: 0, end: 0 };
+const UNPLACED = { start: 0, end: 0 };
 
 const unionTree = (rules: Rules): Checked => ({
   kind: 'or',
   items: rules.map(({ checked }) => checked),
-  span: NO_SPAN,
+  span: UNPLACED,
 });
 
-function callersIn(who: Who): readonly TriedCaller[] {
+function askedCallers(who: Who): readonly TriedCaller[] {
   switch (who.kind) {
     case 'guest':
       return [{ kind: 'guest' }];

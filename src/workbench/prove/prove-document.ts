@@ -15,21 +15,21 @@ export const proofDocument = (results: readonly StatementResult[], file: string)
   })),
 });
 
-const titleOf = ({ statement: { kind, text } }: StatementResult): string => `${kind}: ${text}`;
+const statementTitle = ({ statement: { kind, text } }: StatementResult): string => `${kind}: ${text}`;
 
 /** A sentence for the log of a service. */
 export const refutation = (result: StatementResult, file: string): string => {
   const { line, why } = result.statement;
-  return `${file}:${line}: the statement \`${titleOf(result)}\` does not hold${why === undefined ? '' : ` (${why})`}; \`bylaw prove\` prints a counterexample`;
+  return `${file}:${line}: the statement \`${statementTitle(result)}\` does not hold${why === undefined ? '' : ` (${why})`}; \`bylaw prove\` prints a counterexample`;
 };
 
 export function proofLines(results: readonly StatementResult[], file: string): readonly string[] {
   const lines = results.flatMap((result) => {
     const { statement, verdict, counterexample } = result;
-    if (verdict === 'proven') return [`proven   ${titleOf(result)}`];
+    if (verdict === 'proven') return [`proven   ${statementTitle(result)}`];
     const place = `${file}:${statement.line}:${statement.column}`;
     return [
-      `${verdict.padEnd(8)} ${titleOf(result)}`,
+      `${verdict.padEnd(8)} ${statementTitle(result)}`,
       `  at ${place}`,
       ...(statement.why === undefined ? [] : [`  why: ${statement.why}`]),
       ...(counterexample === undefined

@@ -2,10 +2,10 @@
 import type { Checked } from '../../policy/types.ts';
 
 /** `@next` is the record itself, and no member is changed. */
-export const withoutChange = (checked: Checked): Checked => settled(checked) as Checked;
+export const withoutChange = (checked: Checked): Checked => settledNode(checked) as Checked;
 
-function settled(node: unknown): unknown {
-  if (Array.isArray(node)) return node.map(settled);
+function settledNode(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(settledNode);
   if (typeof node !== 'object' || node === null) return node;
   const { kind } = node as { readonly kind?: unknown };
   if (kind === 'next') return { kind: 'record' };
@@ -13,5 +13,5 @@ function settled(node: unknown): unknown {
     const { unchanged, span } = node as Extract<Checked, { readonly kind: 'changed' }>;
     return { kind: 'const', value: unchanged, span };
   }
-  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, settled(value)]));
+  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, settledNode(value)]));
 }
