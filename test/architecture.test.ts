@@ -278,6 +278,8 @@ test('a statement reaches records only through the scope, which adds their tenan
     'src/records/page/table-statistics.ts', // ANALYZE
     'src/records/scope.ts',
     'src/sql.ts', // makes the name
+    'src/workbench/advise/measure-index.ts', // copies a sample into a temporary table
+    'src/workbench/advise/missing-indexes.ts', // proposes an index
     'src/workbench/replay.ts', // makes tables of its own, in memory
     'src/workbench/test/test-world.ts', // empties every table of a database in memory
   ]);

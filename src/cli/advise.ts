@@ -1,6 +1,5 @@
 /** `bylaw advise`: the indexes that list rules, filters and sorts lack; with a database, what they would save. */
 import { type Config, ConfigError, readConfig } from '../config.ts';
-import type { Database } from '../database/contract.ts';
 import { principalOf } from '../explain/principal.ts';
 import type { PolicyRequest } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
@@ -57,10 +56,12 @@ async function measuredAdvice(
 ): Promise<readonly IndexAdvice[]> {
   const db = await openConfiguredDatabase(config, cwd);
   try {
-    const request = await measuringRequest(db, schema, caller);
+    const store = new Store(db, schema);
+    const request = await measuringRequest(store, caller);
     const advice: IndexAdvice[] = [];
     for (const each of missing)
-      if (!(await hasIndex(db, each))) advice.push({ missing: each, measured: await measureIndex(db, each, request) });
+      if (!(await hasIndex(db, each)))
+        advice.push({ missing: each, measured: await measureIndex(store, each, request) });
     return advice;
   } finally {
     await db.close();
@@ -70,11 +71,11 @@ async function measuredAdvice(
 const NO_USER = '00000000-0000-0000-0000-000000000000';
 
 /** Throws ConfigError. */
-async function measuringRequest(db: Database, schema: Schema, caller: string | undefined): Promise<PolicyRequest> {
+async function measuringRequest(store: Store, caller: string | undefined): Promise<PolicyRequest> {
   const now = datetimeOf(new Date());
-  if (caller === undefined) return { auth: { id: NO_USER, roles: [...schema.roles.keys()] }, query: {}, now };
+  if (caller === undefined) return { auth: { id: NO_USER, roles: [...store.schema.roles.keys()] }, query: {}, now };
   try {
-    const found = await principalOf(new Store(db, schema), { kind: 'user', name: caller });
+    const found = await principalOf(store, { kind: 'user', name: caller });
     return { ...found, query: {}, now };
   } catch (error) {
     if (error instanceof Problem) throw new ConfigError([`--caller: ${error.message}`]);

@@ -7,6 +7,7 @@ import { runCommand } from '../../src/cli/index.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { Store } from '../../src/records/access-context.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { migrateOptions } from '../../src/service/system-tables.ts';
@@ -89,6 +90,7 @@ describe('a measurement', () => {
 
   it('times are of a sample, and the real table keeps its indexes and rows', async () => {
     const schema = await fill(db);
+    const store = new Store(db, schema);
     const state = async () =>
       db.rows(
         raw(
@@ -98,7 +100,7 @@ describe('a measurement', () => {
     const before = await state();
     const missing = indexesMissing(schema).filter(({ collection }) => collection.name === 'events');
     for (const each of missing) {
-      const measured = (await measureIndex(db, each, REQUEST))!;
+      const measured = (await measureIndex(store, each, REQUEST))!;
       expect(measured.sample!.rows).toBe(2000);
       expect(measured.sample!.before_ms).toBeGreaterThan(0);
       expect(measured.plan.join('\n')).toMatch(/events/);
@@ -106,7 +108,7 @@ describe('a measurement', () => {
     }
     expect(await state()).toEqual(before);
     // A caller whom the rule denies has no list to measure.
-    expect(await measureIndex(db, missing[0]!, { ...REQUEST, auth: { ...AUTH, roles: [] } })).toBeUndefined();
+    expect(await measureIndex(store, missing[0]!, { ...REQUEST, auth: { ...AUTH, roles: [] } })).toBeUndefined();
     await db.write(raw('CREATE INDEX ON events (level)'));
     expect(await hasIndex(db, missing[0]!)).toBe(true);
   });
@@ -133,7 +135,8 @@ describe('the command', () => {
     const { code, stdout } = await run();
     expect(code).toBe(1);
     expect(stdout).toContain(
-      'events.level: a list of `events` reads the whole table for rule 1, which compares `level`\n  bylaw.yaml    collections.events.fields.level.index: true\n',
+      'events.level: a list of `events` reads the whole table for rule 1, which compares `level`\n' +
+        '  bylaw.yaml    collections.events.fields.level.index: true\n',
     );
     expect(JSON.parse((await run('--json')).stdout).advice).toContainEqual({
       collection: 'archived',

@@ -5,7 +5,9 @@
 import type { Database, Queryable } from '../../database/contract.ts';
 import type { Policy, PolicyRequest } from '../../policy/types.ts';
 import { keyOf } from '../../policy/types.ts';
-import { ident, join, raw, regclassOf, type Sql, sql, tableIdent, text } from '../../sql.ts';
+import type { Store } from '../../records/access-context.ts';
+import { scopeOf } from '../../records/scope.ts';
+import { ident, join, raw, regclassOf, type Sql, sql, text } from '../../sql.ts';
 import type { MissingIndex } from './missing-indexes.ts';
 
 const MOST_SAMPLED = 100_000;
@@ -43,12 +45,13 @@ export async function hasIndex(db: Database, { collection, field }: MissingIndex
 
 /** Undefined: the database has no such table, or the caller may list nothing by these rules. */
 export async function measureIndex(
-  db: Database,
+  store: Store,
   missing: MissingIndex,
   request: PolicyRequest,
 ): Promise<MeasuredIndex | undefined> {
+  const { db } = store;
   const facts = await tableFactsOf(db, missing.collection.table);
-  const list = facts && measuredList(missing, request);
+  const list = facts && measuredList(store, missing, request);
   if (facts === undefined || list === undefined) return undefined;
   const plan = (await db.rows(sql`EXPLAIN ${list}`)).map(([line]) => String(line));
   const { rows, bytes } = facts;
@@ -69,16 +72,20 @@ async function tableFactsOf(db: Database, table: string): Promise<TableFacts | u
 }
 
 /** The first page of a list: by the rules that lack the index, or sorted by the field. */
-function measuredList({ collection, field, because, rules }: MissingIndex, request: PolicyRequest): Sql | undefined {
+function measuredList(
+  store: Store,
+  { collection, field, because, rules }: MissingIndex,
+  request: PolicyRequest,
+): Sql | undefined {
   const own = because === 'policy' ? rules.map((i) => collection.access.list[i]!) : collection.access.list;
   const conditions = listConditions(own, request);
   if (conditions.length === 0) return undefined;
   const key = ident('t', keyOf(collection).column);
   const order = because === 'policy' ? key : sql`${ident('t', field.column)}, ${key}`;
+  const rows = scopeOf({ store }).from(collection.name, 't');
   return sql`
     SELECT ${key}
-      FROM ${tableIdent(collection.table)} AS t
-     WHERE ${join(conditions, ' OR ')}
+      FROM ${rows.where(sql`(${join(conditions, ' OR ')})`)}
      ORDER BY ${order}
      LIMIT ${raw(String(LISTED_ROWS))}`;
 }
