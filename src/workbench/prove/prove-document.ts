@@ -20,7 +20,9 @@ const statementTitle = ({ statement: { kind, text } }: StatementResult): string 
 /** A sentence for the log of a service. */
 export const refutation = (result: StatementResult, file: string): string => {
   const { line, why } = result.statement;
-  return `${file}:${line}: the statement \`${statementTitle(result)}\` does not hold${why === undefined ? '' : ` (${why})`}; \`bylaw prove\` prints a counterexample`;
+  const reason = why === undefined ? '' : ` (${why})`;
+  const statement = `${file}:${line}: the statement \`${statementTitle(result)}\``;
+  return `${statement} does not hold${reason}; \`bylaw prove\` prints a counterexample`;
 };
 
 export function proofLines(results: readonly StatementResult[], file: string): readonly string[] {
