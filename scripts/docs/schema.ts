@@ -144,6 +144,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   sessions: section('sessions'),
   audit: section('audit'),
   limits: section('limits'),
+  feeds: section('limits', 'feeds'),
   uploads: section('uploads'),
   images: section('uploads', 'images'),
   oauth: section('oauth', '*'),

@@ -73,9 +73,11 @@ class Document {
     return { paths: this.#paths, schemas: this.#schemas, responses: this.#problems.components };
   }
 
-  /** Without a provider, the routes of OAuth only answer 404. */
+  /** Without a provider, the routes of OAuth only answer 404; without a feed, so does the stream of several. */
   #isOffered({ path }: Operation): boolean {
-    return !path.includes(':provider') || this.#schema.oauth.size > 0;
+    const { oauth, collections } = this.#schema;
+    if (path.includes(':provider')) return oauth.size > 0;
+    return path !== '/api/changes' || [...collections.values()].some(({ feed }) => feed !== undefined);
   }
 
   #add(route: Operation, collection: Collection | undefined): void {
@@ -138,6 +140,7 @@ function concernsCollection(route: Operation, collection: Collection): boolean {
   const { name, kind } = collection;
   if (typeof route.door !== 'object') return isGeneral(route);
   if (!takesWrite(collection, route.door.action)) return false;
+  if (route.door.feed === true && collection.feed === undefined) return false;
   if (route.door.collection !== undefined) return route.door.collection === name;
   return isGeneral(route) && (route.door.kind === undefined || route.door.kind === kind);
 }

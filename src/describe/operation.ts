@@ -90,6 +90,7 @@ interface OperationDoor {
   readonly action: Action;
   readonly collection?: string;
   readonly kind?: Collection['kind'];
+  readonly feed?: true;
 }
 
 /** Every property is required unless it is named in `optional`. */

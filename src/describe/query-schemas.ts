@@ -17,8 +17,8 @@ import { closed, type Json, type OperationScope, object, type Shape, TEXT } from
 const NAMES: Json = { type: 'array', items: TEXT };
 const SCALAR: Json = { type: ['string', 'number', 'boolean', 'null'] };
 
-/** Keys that the query itself and the expand of a to-many share. */
-const FILTERED: Json = {
+/** The filter of a query, and of a stream of changes. */
+export const QUERY_FILTER: Json = {
   filter: {
     ...TEXT,
     description: 'An expression over the record, at most 4 KiB: `status = "open" and owner.name contains $q`.',
@@ -28,6 +28,11 @@ const FILTERED: Json = {
     description: 'Values for the `$name`s of the filter.',
     additionalProperties: { anyOf: [SCALAR, { type: 'array', items: SCALAR }] },
   },
+};
+
+/** Keys that the query itself and the expand of a to-many share. */
+const FILTERED: Json = {
+  ...QUERY_FILTER,
   sort: {
     ...NAMES,
     maxItems: MOST_SORTS,

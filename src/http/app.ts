@@ -1,5 +1,6 @@
 /** Everything that a handler may need, made once for each schema. */
 import type { Auth } from '../auth/auth.ts';
+import type { ChangeFeeds } from '../changes/change-feeds.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
 import type { Files } from '../files/files.ts';
@@ -21,6 +22,8 @@ export interface App {
   /** Answers under idempotency keys. */
   readonly kept: KeptAnswers;
   readonly files: Files;
+  /** Undefined: no collection has a feed. */
+  readonly feeds: ChangeFeeds | undefined;
   readonly auth: Auth;
   readonly log: Logger;
   readonly metrics: Metrics;

@@ -58,7 +58,7 @@ export async function authorize(exchange: Exchange): Promise<Route> {
     if (caller.bounds !== undefined) checkBounds(ctx, caller.bounds);
     const share = caller.isShared ? `${caller.principal} ${networkOf(ctx.state.address)}` : caller.principal;
     ctx.state.share = share;
-    app.inFlight.enter(share, ctx.res);
+    if (match.route?.isStream !== true) app.inFlight.enter(share, ctx.res);
     // A response is private to its caller, unless the handler sets another header.
     ctx.res.setHeader('Cache-Control', 'private, no-cache');
   }
@@ -90,6 +90,16 @@ export function admitOf(ctx: Context, { schema }: App): Admit {
   const caller = callerOf(ctx);
   const request = policyRequestOf(ctx, caller);
   return (collection, action) => new Admission(() => clientOf(ctx), schema, { caller, collection, action }, request);
+}
+
+/** Admits the caller of a stream again: at a later instant, and as it is then. */
+export function renewalOf(ctx: Context, { schema }: App): (caller: Caller, collection: Collection) => Admission {
+  const query = policyQueryOf(queryOf(ctx));
+  const client = clientOf(ctx);
+  return (caller, collection) => {
+    const request = { auth: caller.auth, kind: caller.kind, query, now: datetimeOf(new Date()) };
+    return new Admission(() => client, schema, { caller, collection, action: 'list' }, request);
+  };
 }
 
 /** Requires a route whose door is an action. */
@@ -195,6 +205,7 @@ function noRouteProblem(collection: Collection | undefined, { candidates }: Matc
 function isOffered({ door }: Route, collection: Collection | undefined): boolean {
   if (typeof door === 'object' && collection?.writes !== undefined && !takesWrite(collection, door.action))
     return false;
+  if (typeof door === 'object' && door.feed === true && collection?.feed === undefined) return false;
   return typeof door !== 'object' || door.kind === undefined || door.kind === (collection?.kind ?? door.kind);
 }
 

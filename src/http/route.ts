@@ -21,6 +21,8 @@ interface ActionDoor {
   readonly collection?: string;
   /** Only collections of this kind have the route. */
   readonly kind?: Collection['kind'];
+  /** Only collections with a feed of their changes have the route. */
+  readonly feed?: true;
   /** A signed link (`?token=`) for the file `:id` can replace a credential. */
   readonly link?: true;
 }
@@ -34,6 +36,8 @@ export interface Route {
   readonly ownSite?: true;
   /** Signs in, keeps a session, or reports readiness: has the places that every queue keeps. */
   readonly isKept?: true;
+  /** The response lasts as long as its reader: it is no request in flight, and its time is no duration. */
+  readonly isStream?: true;
   /** `any`: the response is not JSON, so Accept is not checked. */
   readonly accepts?: 'any';
   /** Takes the paths whose first segment begins no path of another route. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readStrings } from '../database/cells.ts';
 import type { Queryable, Transaction } from '../database/contract.ts';
 import { memoizedBy } from '../memoized.ts';
-import { loggedTablesOf } from '../schema/model/change-feeds.ts';
+import { loggedTablesOf } from '../schema/model/logged-tables.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
 import { tablesOf } from './tables.ts';

@@ -3,6 +3,7 @@ import type { Route } from '../http/route.ts';
 import { administrationRoutes } from './administration/index.ts';
 import { authRoutes } from './auth/index.ts';
 import { batchRecords } from './batch/batch.ts';
+import { changeRoutes } from './changes/change-routes.ts';
 import type { DescribedRoute } from './define-route.ts';
 import { explainDecision } from './explain/explain-decision.ts';
 import { fileRoutes } from './files/index.ts';
@@ -36,6 +37,7 @@ export const routes: readonly DescribedRoute[] = [
   readCapabilities,
   dryRunWrite,
   batchRecords,
+  ...changeRoutes,
   explainDecision,
   healthz,
   readyz,

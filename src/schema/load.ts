@@ -13,9 +13,9 @@ import { registeredRoles } from './advice/strangers.ts';
 import type { Finding, SchemaIssue } from './file/issue.ts';
 import { SchemaSource } from './file/source.ts';
 import { readShape } from './file/validate.ts';
-import { checkFeeds } from './model/change-feeds.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
 import { rolesOfPolicies } from './model/guest-access.ts';
+import { checkFeeds } from './model/logged-tables.ts';
 import type { Schema } from './model/model.ts';
 import {
   readAuditSettings,

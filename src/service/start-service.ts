@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { createPasswordPool } from '../auth/accounts/passwords.ts';
 import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';
 import { announceIssuer } from '../auth/issuer-announcements.ts';
+import { ChangeFeeds } from '../changes/change-feeds.ts';
 import type { Config } from '../config.ts';
 import { type Database, inLane } from '../database/contract.ts';
 import { openapiOf } from '../describe/openapi-document.ts';
@@ -17,7 +18,7 @@ import { PublicFiles } from '../http/answer/public-files.ts';
 import type { App } from '../http/app.ts';
 import { jsonBodyReader } from '../http/body.ts';
 import type { Log } from '../http/observe/log.ts';
-import { createMetrics } from '../http/observe/metrics.ts';
+import { createMetrics, type Metrics } from '../http/observe/metrics.ts';
 import { addressReader } from '../http/request.ts';
 import { type ArrivalLimits, InFlight } from '../http/server/client-limits.ts';
 import { HttpServer } from '../http/server/server.ts';
@@ -33,6 +34,8 @@ import type { Schema } from '../schema/model/model.ts';
 import { startOptions } from './system-tables.ts';
 import { packageVersion } from './version.ts';
 
+/** The share of the connections that streams may hold. */
+const STREAM_SHARE = 0.75;
 const DRAIN_MS = 10_000;
 const SWEEP_ANSWERS_EVERY_MS = 600_000;
 /** How long a migration waits for running requests. */
@@ -93,8 +96,10 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     clearInterval(sweeping);
     apps.isStopping = true;
     const swept = app.files.close();
+    app.feeds?.stop();
     await http.drain(farewellMs, DRAIN_MS);
     await swept;
+    await app.feeds?.close();
     await app.auth.close();
     await stopAnnouncements?.();
     await db.close();
@@ -108,12 +113,14 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     async replaceSchema(schema, migrate) {
       const before = app;
       const next = await apps.next(await schemaServedBy(db, schema), before);
+      // Their readers come back, and learn by their positions whether the rules have changed.
+      before.feeds?.endStreams();
       const resume = migrate === undefined ? undefined : await http.pause(PAUSE_PATIENCE_MS);
       try {
         await migrate?.();
-        app = next;
+        app = await apps.withFeeds(next);
         // Its pending requests still need the news of ended sessions.
-        void http.replace(next).then(() => before.auth.close());
+        void http.replace(app).then(() => Promise.all([before.auth.close(), before.feeds?.close()]));
       } catch (error) {
         await next.auth.close();
         throw error;
@@ -132,6 +139,8 @@ class Apps {
   readonly #config: Config;
   readonly #passwords: PasswordPool;
   readonly #inFlight = new InFlight();
+  #wake: (() => void) | undefined;
+  #isWaking = false;
   isStopping = false;
 
   constructor(parts: ServiceParts, config: Config) {
@@ -152,12 +161,46 @@ class Apps {
       place: await placeOfDatabase(db, config),
       onError: (what, error) => log.logger.error({ error: String(error) }, what),
     });
-    return this.#app({ schema, auth, files, metrics: createMetrics(readMetrics), kept: await KeptAnswers.open(db) });
+    const metrics = createMetrics(readMetrics);
+    const feeds = await this.#openFeeds(schema, metrics);
+    return this.#app({ schema, auth, files, feeds, metrics, kept: await KeptAnswers.open(db) });
   }
 
   async next(schema: Schema, { files, metrics, kept }: App): Promise<App> {
     const auth = await this.#openAuth(schema);
-    return this.#app({ schema, auth, files: files.withSizes(schema.uploads.images), metrics, kept });
+    return this.#app({ schema, auth, files: files.withSizes(schema.uploads.images), feeds: undefined, metrics, kept });
+  }
+
+  /** The tables of the schema exist. Writes wake the streams from now on. */
+  async withFeeds(app: App): Promise<App> {
+    return { ...app, feeds: await this.#openFeeds(app.schema, app.metrics) };
+  }
+
+  async #openFeeds(schema: Schema, { feeds: observer }: Metrics): Promise<ChangeFeeds | undefined> {
+    const { db, log } = this.#parts;
+    const most = schema.limits.feeds.node ?? Math.ceil(this.#config.maxConnections * STREAM_SHARE);
+    if (most > this.#config.maxConnections) {
+      const bound = `BYLAW_MAX_CONNECTIONS is ${this.#config.maxConnections}`;
+      throw new Error(
+        `limits.feeds.node: ${most} streams need as many connections, and ${bound}; raise it or lower the limit`,
+      );
+    }
+    const onError = (what: string, error: unknown): void => log.logger.error({ error: String(error) }, what);
+    const feeds = await ChangeFeeds.open({ db, schema, most, observer, onError });
+    this.#wake = feeds && (() => feeds.wake());
+    if (feeds !== undefined && !this.#isWaking) this.#wakeAfterWrites();
+    return feeds;
+  }
+
+  /** Every door calls it after its commit. Without feeds, no write calls one function more. */
+  #wakeAfterWrites(): void {
+    const { db } = this.#parts;
+    const note = db.noteWrite.bind(db);
+    this.#isWaking = true;
+    db.noteWrite = (callerId) => {
+      this.#wake?.();
+      return note(callerId);
+    };
   }
 
   #openAuth(schema: Schema): Promise<Auth> {
@@ -165,7 +208,7 @@ class Apps {
     return Auth.open({ db, schema, config: this.#config, passwords: this.#passwords, onMail });
   }
 
-  #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'metrics' | 'kept'>): App {
+  #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'feeds' | 'metrics' | 'kept'>): App {
     const { db, log, arrival } = this.#parts;
     const { schema, auth, files, metrics } = made;
     const { publicFolder } = this.#config;

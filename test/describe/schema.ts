@@ -7,6 +7,7 @@ oauth:
 uploads: { types: [image/png, application/pdf] }
 collections:
   posts:
+    changes: true
     fields:
       title: { type: string, required: true, min: 1, max: 80 }
       state: { type: string, required: true, enum: [draft, live], default: draft }

@@ -57,6 +57,8 @@ test('every action has a door, and no two routes are one', () => {
     'list',
     'list',
     'list',
+    'list',
+    'list',
     'read',
     'read',
     'update',
@@ -112,7 +114,8 @@ describeOnBoth(
     });
   },
   {
-    schema: 'roles: [admin, member]\nguests: true\ncollections:\n  things: { fields: { name: string } }\n',
+    schema:
+      'roles: [admin, member]\nguests: true\ncollections:\n  things: { changes: true, fields: { name: string } }\n',
     change: withoutRules,
   },
 );

@@ -277,6 +277,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
         answer: 1_048_576,
         queryTime: 60,
         writeTime: 2,
+        feeds: { user: 20, node: undefined },
       },
       uploads: {
         maxSize: 5_000_000,

@@ -1,6 +1,8 @@
 /** Prometheus metrics of this process. */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import type { FeedObserver } from '../../changes/change-feeds.ts';
 import type { UnindexedUse } from '../../records/access-context.ts';
+import { feedMetrics } from './feed-metrics.ts';
 import { RequestDurations } from './request-record.ts';
 
 export interface Metrics {
@@ -16,6 +18,7 @@ export interface Metrics {
   readonly countUnindexed: (use: UnindexedUse) => void;
   /** Counts a dry run that tried a unique value of another record. */
   readonly countTaken: (collection: string) => void;
+  readonly feeds: FeedObserver;
 }
 
 /** `readAll` collects the metrics of all workers. */
@@ -44,6 +47,7 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     durations,
     countUnindexed: (use) => unindexed.inc({ ...use }),
     countTaken: (collection) => taken.inc({ collection }),
+    feeds: feedMetrics(registry),
   };
 }
 

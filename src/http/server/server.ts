@@ -72,7 +72,7 @@ class Generation {
     ctx.res.on('close', () => {
       const ms = performance.now() - start;
       logRequest(log, ctx, ms);
-      metrics.durations.observe(ctx, ms / 1000);
+      if (ctx.state.route?.isStream !== true) metrics.durations.observe(ctx, ms / 1000);
       this.#running--;
       if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });

@@ -2,12 +2,12 @@
  * The change log and the triggers that write it. Each logged table has a function of its own, whose text states its
  * columns: a plan compares the texts, and an unchanged one needs no lock of the table.
  */
-import { createHash } from 'node:crypto';
 import { isCitus } from '../../database/citus.ts';
 import type { Queryable } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
-import { type LoggedTable, loggedTablesOf } from '../../schema/model/change-feeds.ts';
+import { type LoggedTable, loggedTablesOf } from '../../schema/model/logged-tables.ts';
 import type { Schema } from '../../schema/model/model.ts';
+import { loggedShape, shortDigest } from '../../schema/model/stored-names.ts';
 import { ident, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import { tableExists } from '../catalog.ts';
 import type { Step } from '../step.ts';
@@ -73,7 +73,7 @@ export async function triggerSteps(plan: TriggerPlan): Promise<readonly Step[]> 
   await assertNoShards(db, logged, wanted);
   const [row] = await db.rows(raw('SELECT current_schema()'));
   const own = present(row?.[0], 'the current schema');
-  const triggers = logged.map((each) => triggerOf(each, present(wanted.get(each.table), 'a logged table'), own));
+  const triggers = logged.map((each) => triggerOf(each, own));
   const kept = new Set(triggers.map(({ name }) => name));
   const lost = [...functions.keys()].filter((name) => !kept.has(name));
   const isLogged = await tableExists(db, LOG_STATE_TABLE);
@@ -107,22 +107,25 @@ async function readFunctions(db: Queryable): Promise<ReadonlyMap<string, ActualF
   return new Map(rows.map(([name, body, table]) => [name!, { body: body!, table: table ?? null }]));
 }
 
-function triggerOf(logged: LoggedTable, { columns }: Table, own: string): WantedTrigger {
-  const types = logged.columns.map((name) => columns.find((column) => column.name === name)?.type);
-  const shape = digest(JSON.stringify([logged.columns, types]));
-  const name = `${FUNCTION_PREFIX}${digest(logged.table)}`;
+function triggerOf(logged: LoggedTable, own: string): WantedTrigger {
+  const name = `${FUNCTION_PREFIX}${shortDigest(logged.table)}`;
   const { table } = logged;
   const quoted = table.includes('.') ? tableIdent(table).text : ident(own, table).text;
-  return { table, name, quoted, body: bodyOf(logged, shape, own) };
+  return { table, name, quoted, body: functionBodyOf(logged, own) };
 }
 
-const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+/** The text that a SELECT prints: a cast prints a boolean as a word. */
+function loggedCellOf({ name, type }: LoggedTable['columns'][number], row: string): string {
+  const text = `${row}.${ident(name).text}::text`;
+  return type === 'boolean' ? `left(${text}, 1)` : text;
+}
 
 /** An UPDATE that changes the id is the end of one row and the beginning of another. */
-function bodyOf({ source, columns }: LoggedTable, shape: string, own: string): string {
-  const cells = (row: string): string =>
-    `ARRAY[${columns.map((column) => `${row}.${ident(column).text}::text`).join(', ')}]`;
-  const id = ident(columns[0]!).text;
+function functionBodyOf(logged: LoggedTable, own: string): string {
+  const { source, columns } = logged;
+  const shape = loggedShape(logged);
+  const cells = (row: string): string => `ARRAY[${columns.map((column) => loggedCellOf(column, row)).join(', ')}]`;
+  const id = ident(columns[0]!.name).text;
   const entry = (row: string, before: string, after: string): string =>
     `INSERT INTO ${ident(own, LOG_TABLE).text} (xid, source, id, shape, before, after)
     VALUES (pg_current_xact_id(), ${quotedText(source)}, ${row}, '${shape}', ${before}, ${after});`;

@@ -15,6 +15,8 @@ import { typeGiven } from '../check/params.ts';
 import type { Facts } from '../column-facts.ts';
 import { columnTested, valuesOfTest } from '../column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from '../condition.ts';
+import { closures } from '../emit/closures.ts';
+import type { Decision } from '../emit/decision.ts';
 import type { Values } from '../emit/value-places.ts';
 import { lookUpsIn } from '../hoisting.ts';
 import { bind } from '../lower/specialise.ts';
@@ -26,6 +28,7 @@ import {
   type Checked,
   type ColumnOperand,
   idOf,
+  NO_RELATED,
   type Params,
   type RequestOperand,
   type Row,
@@ -215,6 +218,7 @@ export class AskedFilter {
   readonly tests: readonly ColumnValues[];
   readonly #lowered: LoweredFilter;
   readonly #visibility: Visibility;
+  #decision: Decision | undefined;
 
   constructor(lowered: LoweredFilter, values: Values, visibility: Visibility) {
     const facts: Record<string, unknown> = {};
@@ -271,6 +275,16 @@ export class AskedFilter {
     const placedWhere = where.placed(valuesOf, visibility.tenant);
     // The list asks for the time itself
     return byKeys === 'list' ? placedWhere : withTime(placedWhere, inTime);
+  }
+
+  /**
+   * Decides in the process, for a filter that reads the record alone.
+   *
+   * @param record without the members that the caller may not read
+   */
+  matches(record: Row): boolean {
+    this.#decision ??= closures(this.#lowered.cond)(this.values);
+    return this.#decision(record, NO_RELATED);
   }
 
   /** It compares the column with one value. */

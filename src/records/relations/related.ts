@@ -25,6 +25,9 @@ interface RequestedRecord {
   readonly id: string;
   readonly needs: readonly Need[];
 }
+export interface RequestedRecords extends Omit<RequestedRecord, 'id'> {
+  readonly ids: readonly string[];
+}
 
 export async function loadRelated(source: RelatedSource, loading: Loading): Promise<Related> {
   const { collection, stored, written, without, needs, requested = [] } = loading;
@@ -32,6 +35,26 @@ export async function loadRelated(source: RelatedSource, loading: Loading): Prom
   const loader = new Loader(source, without);
   if (stored) await loader.load(collection, { rows: [stored], isWritten: false, needs });
   if (written) await loader.load(collection, { rows: [written], isWritten: true, needs });
+  for (const { id, ...each } of requested) await loader.loadRequested({ ...each, ids: [id] });
+  return loader;
+}
+
+export interface LoadedRows {
+  readonly collection: string;
+  readonly rows: readonly Row[];
+  readonly needs: readonly Need[];
+}
+
+/** The related rows of many records, each level of which is one statement, and the records that requests name. */
+export async function loadRelatedRows(
+  source: RelatedSource,
+  all: readonly LoadedRows[],
+  requested: readonly RequestedRecords[],
+): Promise<Related> {
+  const wanted = all.filter(({ rows, needs }) => rows.length > 0 && needs.length > 0);
+  if (wanted.length + requested.length === 0) return NO_RELATED;
+  const loader = new Loader(source, undefined);
+  for (const { collection, ...level } of wanted) await loader.load(collection, { ...level, isWritten: false });
   for (const each of requested) await loader.loadRequested(each);
   return loader;
 }
@@ -128,8 +151,8 @@ class Loader implements Related {
     );
   }
 
-  async loadRequested({ collection, id, needs }: RequestedRecord): Promise<void> {
-    const rows = await this.#loadIds(collection, [id]);
+  async loadRequested({ collection, ids, needs }: RequestedRecords): Promise<void> {
+    const rows = await this.#loadIds(collection, ids);
     if (rows.length > 0) await this.load(collection, { rows, isWritten: false, needs });
   }
 

@@ -52,6 +52,28 @@ export function listRequestOf(pairs: readonly QueryPair[], collection: Collectio
   return { limit, offset, expands: relations.map((relation) => ({ relation, expands: [] })), exact };
 }
 
+/**
+ * The filters of a stream of changes, which has no window: `since` is its position.
+ * Throws `invalid_parameter` and the errors of filters.
+ */
+export function feedFiltersOf(
+  pairs: readonly QueryPair[],
+  collection: Collection,
+  schema: Schema,
+): readonly ExactFilter[] {
+  const errors: ErrorDetail[] = [];
+  for (const key of LIST_WORDS)
+    if (pairs.some((pair) => pair.key === key)) {
+      const detail = `a stream of changes takes no \`${key}\`; remove it`;
+      errors.push({ parameter: key, code: 'invalid_parameter', detail });
+    }
+  const filtering = pairs.filter(({ key }) => key !== 'since');
+  const exact = readFilters(filtering, { collection, schema }, errors);
+  if (errors.length === 0 && collection.tenantLayout !== null) requireTenant(exact, collection, errors);
+  throwErrors(errors);
+  return exact;
+}
+
 function requireTenant(filters: readonly ExactFilter[], collection: Collection, errors: ErrorDetail[]): void {
   const tenant = neededTenant(collection);
   const isGiven = filters.some((filter) => filter.kind === 'belongs_to' && filter.relation.name === tenant);

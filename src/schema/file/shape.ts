@@ -6,6 +6,7 @@ import { UTC } from '../../policy/values.ts';
 import { SCALAR_TYPES } from '../fields/index.ts';
 import {
   DEFAULT_CLIENT_AUTH,
+  DEFAULT_FEED_STREAMS,
   DEFAULT_LIMITS,
   DEFAULT_RETENTION,
   DEFAULT_SCOPES,
@@ -262,13 +263,13 @@ const collection = z.strictObject({
     z.union([
       flag,
       z.strictObject({
-        retention: key(duration, 'how long a subscriber that was away can continue where it stopped, from 1s to 30d', {
+        retention: key(duration, 'how long a subscriber that was away can continue where it stopped, at most 30d', {
           default: DEFAULT_RETENTION,
           examples: ['1d'],
         }),
       }),
     ]),
-    'opens the feed of its changes: the change log holds what subscribers may have missed',
+    'opens the feed of its changes, which sends subscribers what their own lists would show',
     { default: false, examples: [true, { retention: '1d' }] },
   ),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
@@ -331,6 +332,18 @@ const limits = z.strictObject({
     default: DEFAULT_LIMITS.query_time,
     examples: ['5s'],
   }),
+  feeds: key(
+    z.strictObject({
+      user: key(z.int().min(1), 'of one user, key or guest session', {
+        default: DEFAULT_FEED_STREAMS,
+        examples: [50],
+      }),
+      node: key(z.int().min(1), 'of a process; default: three quarters of `BYLAW_MAX_CONNECTIONS`', {
+        examples: [10_000],
+      }),
+    }),
+    'the open streams of changes, each feed of a stream counted',
+  ),
   write_time: key(duration, 'how long a batch or another transaction may take; longer ones are `unavailable`', {
     default: DEFAULT_LIMITS.write_time,
     examples: ['10s'],

@@ -14,6 +14,9 @@ export const DEFAULT_LIMITS = {
   write_time: '5s',
 } as const;
 
+/** The open streams of one caller. */
+export const DEFAULT_FEED_STREAMS = 20;
+
 /** How long the change log keeps the changes of a feed. */
 export const DEFAULT_RETENTION = '1h';
 

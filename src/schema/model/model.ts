@@ -209,6 +209,8 @@ export interface Limits {
   readonly queryTime: number;
   /** Seconds that a transaction may take, with its waits for locks. */
   readonly writeTime: number;
+  /** Open streams of changes: of one caller, and of a process. */
+  readonly feeds: { readonly user: number; readonly node?: number | undefined };
 }
 export interface Uploads {
   /** Bytes. */

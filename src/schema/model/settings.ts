@@ -7,6 +7,7 @@ import type { SchemaFile } from '../file/shape.ts';
 import { bytesOf, rateOf, secondsOf } from '../file/units.ts';
 import {
   DEFAULT_CLIENT_AUTH,
+  DEFAULT_FEED_STREAMS,
   DEFAULT_LIMITS,
   DEFAULT_SCOPES,
   DEFAULT_SESSIONS,
@@ -162,6 +163,7 @@ export function readLimits({ limits }: SchemaFile, { report }: Settings): Limits
     answer: bytesOf(given.answer),
     queryTime: secondsOf(given.query_time),
     writeTime: secondsOf(given.write_time),
+    feeds: { user: limits?.feeds?.user ?? DEFAULT_FEED_STREAMS, node: limits?.feeds?.node },
   };
 }
 

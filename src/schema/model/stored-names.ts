@@ -1,5 +1,6 @@
 /** Names in the database: columns and constraints that no schema file spells out. */
 import { createHash } from 'node:crypto';
+import type { LoggedTable } from './logged-tables.ts';
 import type { Schema } from './model.ts';
 
 /** Counts the changes of a record. No field can have this name: those begin with a letter. */
@@ -33,3 +34,10 @@ export function constraintName(
     .toString('utf8')
     .replace(/\uFFFD+$/, '')}_${hash}_${suffix}`;
 }
+
+/** Equal for tables whose entries in the change log have the same cells. */
+export const loggedShape = ({ columns }: Pick<LoggedTable, 'columns'>): string =>
+  shortDigest(JSON.stringify(columns.map(({ name, type }) => [name, type])));
+
+/** 64 bits, as letters that a name may have. */
+export const shortDigest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

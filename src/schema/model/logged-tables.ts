@@ -1,6 +1,7 @@
 /** The feeds of changes: which collections have one, and the tables whose changes the log holds for them. */
 import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
 import { keyOf, type Need, type Policy } from '../../policy/types.ts';
+import { columnTypeOfField, keyKindIn, keyKindOf } from '../fields/index.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import { secondsOf } from '../file/units.ts';
@@ -37,18 +38,25 @@ export interface LoggedTable {
   /** The name of the collection; of a table of links, its own. */
   readonly source: string;
   /** The first one identifies the row. */
-  readonly columns: readonly string[];
+  readonly columns: readonly LoggedColumn[];
+}
+
+interface LoggedColumn {
+  readonly name: string;
+  /** As the migration declares it. */
+  readonly type: string;
 }
 
 type FeedSchema = Pick<Schema, 'collections'>;
 
 /** The columns of a record, in the order in which the records room reads its cells. */
-function recordColumns({ key, kind, fields, relations }: Collection): readonly string[] {
+function recordColumns({ key, kind, fields, relations }: Collection, schema: FeedSchema): readonly LoggedColumn[] {
   const references = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
   return [
-    keyOf({ key }).column,
-    ...(kind === 'users' ? ['roles'] : []),
-    ...[...fields.values(), ...references].map(({ column }) => column),
+    { name: keyOf({ key }).column, type: keyKindOf({ key }).column },
+    ...(kind === 'users' ? [{ name: 'roles', type: 'text[]' }] : []),
+    ...[...fields.values()].map((field) => ({ name: field.column, type: columnTypeOfField(field) })),
+    ...references.map(({ column, collection }) => ({ name: column, type: keyKindIn(schema, collection).column })),
   ];
 }
 
@@ -82,7 +90,7 @@ function tablesBehind(collection: Collection, schema: FeedSchema): readonly Logg
   return reached.tables;
 }
 
-class ReachedTables {
+export class ReachedTables {
   readonly #schema: FeedSchema;
   readonly #tables = new Map<string, LoggedTable>();
 
@@ -97,28 +105,32 @@ class ReachedTables {
   addRecords(name: string): void {
     const collection = this.#schema.collections.get(name)!;
     const { table } = collection;
-    this.#tables.set(table, { table, source: name, columns: recordColumns(collection) });
+    this.#tables.set(table, { table, source: name, columns: recordColumns(collection, this.#schema) });
   }
 
   addRule({ checked }: Policy, collection: string): void {
     const { record, requested } = policyNeedsOf(checked);
-    this.#addNeeds(record, collection);
+    this.addNeeds(record, collection);
     for (const { operand, needs } of requested) {
       if (typeof operand.type !== 'object') continue;
       this.addRecords(operand.type.id);
-      this.#addNeeds(needs, operand.type.id);
+      this.addNeeds(needs, operand.type.id);
     }
   }
 
-  #addNeeds(needs: readonly Need[], owner: string): void {
+  addNeeds(needs: readonly Need[], owner: string): void {
     for (const { relation: name, needs: inner } of needs) {
       const relation = this.#schema.collections.get(owner)!.relations.get(name)!;
       if (relation.kind === 'many_to_many') {
         const { linkTable: table, sourceColumn, targetColumn } = relation;
-        this.#tables.set(table, { table, source: table, columns: [sourceColumn, targetColumn] });
+        const columns = [
+          { name: sourceColumn, type: keyKindIn(this.#schema, owner).column },
+          { name: targetColumn, type: keyKindIn(this.#schema, relation.collection).column },
+        ];
+        this.#tables.set(table, { table, source: table, columns });
       }
       this.addRecords(relation.collection);
-      this.#addNeeds(inner, relation.collection);
+      this.addNeeds(inner, relation.collection);
     }
   }
 }

@@ -1,0 +1,159 @@
+/**
+ * The subscribers who see the same: one decision and one text for all of them. The list rule, the filter and the rules of
+ * members decide in memory, as a list decides in the database.
+ */
+import type { Cells } from '../database/contract.ts';
+import type { Permit } from '../policy/access.ts';
+import type { AskedFilter, Filter } from '../policy/filters/filter.ts';
+import type { Need, Policy, Related, Row } from '../policy/types.ts';
+import { allOperandsOf } from '../policy/visit.ts';
+import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
+import type { Members, RecordShape } from '../records/record-shape.ts';
+import type { RequestedRecords } from '../records/relations/related.ts';
+import { ReachedTables } from '../schema/model/logged-tables.ts';
+import type { Collection, HasOne } from '../schema/model/model.ts';
+
+/** What a subscriber asks for. */
+export interface Watched {
+  readonly filter?: Filter | undefined;
+  /** Undefined: all. */
+  readonly members?: Members | undefined;
+}
+
+interface MemberMask {
+  readonly name: string;
+  readonly permit: Permit;
+}
+
+interface ShownPartner {
+  readonly relation: HasOne;
+  readonly permits: readonly Permit[];
+}
+
+/** A record in one of its states. */
+export interface SeenRow {
+  readonly cells: Cells;
+  readonly row: Row;
+}
+
+export class Audience {
+  /** Equal for subscribers who see the same. */
+  readonly key: string;
+  readonly collection: Collection;
+  /** The related rows of a record that decisions and texts read. */
+  readonly needs: readonly Need[];
+  readonly requested: readonly RequestedRecords[];
+  /** The sources of the rows that decide who sees what, besides the record itself. */
+  readonly related: ReadonlySet<string>;
+  readonly #shape: RecordShape;
+  readonly #permit: Permit;
+  readonly #filter: AskedFilter | undefined;
+  readonly #masks: readonly MemberMask[];
+  readonly #partners: readonly ShownPartner[];
+  /** Undefined: all. */
+  readonly #members: Members | undefined;
+
+  constructor(store: Store, access: AccessContext, { filter, members }: Watched) {
+    const { collection } = access;
+    this.collection = collection;
+    this.#shape = store.shape(collection.name);
+    this.#permit = access.permit(collection.name, 'list');
+    this.#filter = filter?.asked(access, visibilityOf(access));
+    this.#masks = memberMasksOf(access);
+    this.#partners = this.#shape.hasOnes.map((relation) => ({ relation, permits: partnerPermits(access, relation) }));
+    this.#members = members;
+    const deciding = [this.#permit, ...this.#masks.map(({ permit }) => permit)];
+    this.needs = [
+      ...deciding.flatMap(recordNeeds),
+      ...this.#partners.map(({ relation, permits }) => ({
+        relation: relation.name,
+        needs: permits.flatMap(recordNeeds),
+      })),
+    ];
+    const all = [...deciding, ...this.#partners.flatMap(({ permits }) => permits)];
+    this.requested = all.flatMap(requestedNeeds);
+    this.related = sourcesOf(deciding, collection, store);
+    this.key = JSON.stringify([
+      all.map(permitSpelling),
+      this.#masks.map(({ name }) => name),
+      this.#filter === undefined ? null : [this.#filter.shape, this.#filter.values],
+      members === undefined ? null : [...members].toSorted(),
+    ]);
+  }
+
+  get verdict(): Permit['verdict'] {
+    return this.#permit.verdict;
+  }
+
+  /** The record is one of the subscriber's list. */
+  lists({ row }: SeenRow, related: Related): boolean {
+    if (!this.#permit.test(row, related)) return false;
+    return this.#filter === undefined || this.#filter.matches(this.#visible(row, related));
+  }
+
+  /** The text of the record. `newest`: the record as it is now, which hides what it hides from older states too. */
+  text({ cells, row }: SeenRow, newest: SeenRow, related: Related): string {
+    const partners = this.#partners.map((partner) => this.#partnerId(partner, row, related));
+    const hidden = this.#masks.flatMap(({ name, permit }) =>
+      permit.test(row, related) && permit.test(newest.row, related) ? [] : [name],
+    );
+    const shown =
+      hidden.length === 0 ? this.#members : new Set(this.#members ?? this.#shape.names).difference(new Set(hidden));
+    return `${this.#shape.open([...cells, ...partners], 0, shown)}}`;
+  }
+
+  #visible(row: Row, related: Related): Row {
+    const hidden = this.#masks.filter(({ permit }) => !permit.test(row, related));
+    return hidden.length === 0 ? row : { ...row, ...Object.fromEntries(hidden.map(({ name }) => [name, null])) };
+  }
+
+  #partnerId({ relation, permits }: ShownPartner, { id }: Row, related: Related): string | null {
+    const [partner] = related.many(this.collection.name, relation.name, String(id));
+    if (partner === undefined || !permits.every((permit) => permit.test(partner, related))) return null;
+    return String(partner.id);
+  }
+}
+
+function memberMasksOf(access: AccessContext): readonly MemberMask[] {
+  const { name: collection, memberAccess } = access.collection;
+  return [...memberAccess.keys()].flatMap((name) => {
+    const permit = access.member(collection, name, 'read');
+    return permit === undefined || permit.verdict === 'allow' ? [] : [{ name, permit }];
+  });
+}
+
+/** The same as `readableReference`, for rows in memory. */
+function partnerPermits(access: AccessContext, { collection, via }: HasOne): readonly Permit[] {
+  const reference = access.member(collection, via, 'read');
+  return [access.permit(collection, 'read'), ...(reference === undefined ? [] : [reference])];
+}
+
+const recordNeeds = ({ rules }: Permit): readonly Need[] => rules.flatMap(({ residual }) => residual.needs.record);
+
+const requestedNeeds = ({ rules }: Permit): readonly RequestedRecords[] =>
+  rules.flatMap(({ residual }) =>
+    residual.needs.requested.map(({ collection, id, needs }) => ({ collection, ids: [id], needs })),
+  );
+
+function sourcesOf(permits: readonly Permit[], { name }: Collection, { schema }: Store): ReadonlySet<string> {
+  const reached = new ReachedTables(schema);
+  for (const permit of permits) {
+    reached.addNeeds(recordNeeds(permit), name);
+    for (const { collection, needs } of requestedNeeds(permit)) {
+      reached.addRecords(collection);
+      reached.addNeeds(needs, collection);
+    }
+  }
+  return new Set(reached.tables.map(({ source }) => source));
+}
+
+const permitSpelling = ({ verdict, rules }: Permit): unknown =>
+  verdict === 'depends' ? rules.map(({ residual: { shape, values } }) => [shape, values]) : verdict;
+
+/** A decision depends on the time if a rule or the filter names it. */
+export function namesNow(collection: Collection, filter: Filter | undefined): boolean {
+  const isTimed = ({ checked }: Pick<Policy, 'checked'>): boolean =>
+    allOperandsOf(checked).some(({ kind }) => kind === 'now');
+  const members = [...collection.memberAccess.values()].flatMap(({ read = [] }) => read);
+  return [...collection.access.list, ...members].some(isTimed) || (filter !== undefined && isTimed(filter));
+}

@@ -1,0 +1,68 @@
+/** The entries of a page as changes of records: one for each record and commit, whatever happened within the commit. */
+import type { Cells } from '../database/contract.ts';
+import type { ChangeEntry, LogPage, Moment } from './change-log.ts';
+
+/** A record before and after a commit; null: there is none. */
+export interface RecordChange {
+  /** That of the commit's last entry about the record. */
+  readonly seq: number;
+  readonly xid: string;
+  readonly id: string;
+  readonly before: Cells | null;
+  readonly after: Cells | null;
+}
+
+/** The changes that one snapshot sees and the one before did not. */
+export interface ChangeBatch {
+  readonly from: Moment;
+  readonly to: Moment;
+  readonly life: string;
+  /** Milliseconds: the time of its first write. */
+  readonly since: number;
+  /** By the source, in the order of their last entries. */
+  readonly changes: ReadonlyMap<string, readonly RecordChange[]>;
+  /** Sources of which only this is known: any number of rows changed. */
+  readonly bulk: ReadonlySet<string>;
+  /** Sources with entries of another shape than the schema has. */
+  readonly foreign: ReadonlySet<string>;
+}
+
+/** @param shapes of the sources that the schema has */
+export function changeBatchOf(from: Moment, page: LogPage, shapes: ReadonlyMap<string, string>): ChangeBatch {
+  const changes = new Map<string, Map<string, RecordChange>>();
+  const bulk = new Set<string>();
+  const foreign = new Set<string>();
+  for (const entry of page.entries) {
+    const { source, id, shape } = entry;
+    if (id === null) bulk.add(source);
+    else if (shapes.get(source) !== shape) foreign.add(source);
+    else addEntry(changes, entry, id);
+  }
+  if (page.isCut) for (const source of shapes.keys()) bulk.add(source);
+  const ofSources = [...changes].map(([source, all]) => [source, inLogOrder(all)] as const);
+  return {
+    from,
+    to: page.now,
+    life: page.life,
+    since: page.entries[0]?.at ?? page.now.at,
+    changes: new Map(ofSources),
+    bulk,
+    foreign,
+  };
+}
+
+function addEntry(changes: Map<string, Map<string, RecordChange>>, entry: ChangeEntry, id: string): void {
+  const { source, seq, xid, before, after } = entry;
+  const ofSource = changes.get(source) ?? new Map<string, RecordChange>();
+  changes.set(source, ofSource);
+  // Many links have one source: each entry of a table of links is a change of its own.
+  const key = source.includes('__') ? `${xid} ${seq}` : `${xid} ${id}`;
+  const known = ofSource.get(key);
+  ofSource.set(key, { seq, xid, id, before: known === undefined ? before : known.before, after });
+}
+
+/** Without the records that a commit has made and deleted. */
+const inLogOrder = (changes: ReadonlyMap<string, RecordChange>): readonly RecordChange[] =>
+  [...changes.values()]
+    .filter(({ before, after }) => before !== null || after !== null)
+    .toSorted((a, b) => a.seq - b.seq);

@@ -1,0 +1,172 @@
+/** What one batch means to one audience: the events of its subscribers, without their positions. */
+import type { Cells } from '../database/contract.ts';
+import type { Related } from '../policy/types.ts';
+import type { Store } from '../records/access-context.ts';
+import { recordKeyOf } from '../records/record-key.ts';
+import { loadRelatedRows, type RequestedRecords } from '../records/relations/related.ts';
+import { everyTenant } from '../records/scope.ts';
+import { keyKindOf } from '../schema/fields/index.ts';
+import type { Collection, HasOne } from '../schema/model/model.ts';
+import { sql } from '../sql.ts';
+import type { Audience, SeenRow } from './audience.ts';
+import type { ChangeBatch, RecordChange } from './commits.ts';
+
+export type ResetReason = 'position' | 'caller' | 'related' | 'schema' | 'bulk';
+export type EventType = 'ready' | 'enter' | 'change' | 'leave' | 'reset';
+
+export interface FeedEvent {
+  readonly type: EventType;
+  /** The members of the data, as JSON without braces. */
+  readonly data: string;
+  /** The place in the batch. */
+  readonly seq: number;
+  /** The transaction, of a change. */
+  readonly xid?: string;
+}
+
+/** The last of all places. */
+export const END_OF_BATCH = Number.MAX_SAFE_INTEGER;
+
+export const resetOf = (reason: ResetReason): FeedEvent => ({
+  type: 'reset',
+  data: `"reason":"${reason}"`,
+  seq: END_OF_BATCH,
+});
+
+/** A change with its rows as policies see them. */
+interface SeenChange {
+  readonly seq: number;
+  readonly xid: string;
+  readonly id: string;
+  readonly before: SeenRow | undefined;
+  readonly after: SeenRow | undefined;
+}
+
+/** The changes of one collection in a batch, with the rows that its audiences need. */
+export class CollectionChanges {
+  readonly #batch: ChangeBatch;
+  readonly #changes: readonly SeenChange[];
+  readonly #newest: ReadonlyMap<string, SeenChange>;
+  readonly #related: Related;
+  readonly #key: ReturnType<typeof keyKindOf>;
+
+  private constructor(batch: ChangeBatch, collection: Collection, changes: readonly SeenChange[], related: Related) {
+    this.#batch = batch;
+    this.#changes = changes;
+    this.#newest = new Map(changes.map((change) => [change.id, change]));
+    this.#related = related;
+    this.#key = keyKindOf(collection);
+  }
+
+  /** Loads, once for all audiences, the related rows as they are now. */
+  static async of(
+    store: Store,
+    batch: ChangeBatch,
+    collection: Collection,
+    audiences: readonly Audience[],
+  ): Promise<CollectionChanges> {
+    const { name } = collection;
+    const shape = store.shape(name);
+    const seen = (cells: Cells | null): SeenRow | undefined =>
+      cells === null ? undefined : { cells, row: shape.row(cells) };
+    const own = batch.changes.get(name) ?? [];
+    const all = [...own, ...(await holderChanges(store, batch, collection, own))].toSorted((a, b) => a.seq - b.seq);
+    const changes = all.map(({ before, after, ...change }) => ({
+      ...change,
+      before: seen(before),
+      after: seen(after),
+    }));
+    const states = changes.flatMap(({ before, after }) => [before, after]).filter((each) => each !== undefined);
+    const rows = states.map(({ row }) => row);
+    const asking = changes.length === 0 ? [] : audiences.filter(({ verdict }) => verdict !== 'deny');
+    const needs = distinct(asking.flatMap((audience) => audience.needs));
+    const requested = together(asking.flatMap((audience) => audience.requested));
+    const source = { store, q: store.db, tenant: undefined };
+    const related = await loadRelatedRows(source, [{ collection: name, rows, needs }], requested);
+    return new CollectionChanges(batch, collection, changes, related);
+  }
+
+  /** Without those of an audience that has to list again. */
+  eventsFor(audience: Audience): readonly FeedEvent[] {
+    if (audience.verdict === 'deny') return [];
+    return this.#changes.flatMap((change) => this.#eventOf(change, audience) ?? []);
+  }
+
+  /** Why the audience has to list again. */
+  resetOf({ collection: { name }, related }: Audience): ResetReason | undefined {
+    const { bulk, foreign, changes } = this.#batch;
+    if (foreign.has(name)) return 'schema';
+    if (bulk.has(name)) return 'bulk';
+    for (const source of related) if (bulk.has(source) || foreign.has(source) || changes.has(source)) return 'related';
+    return undefined;
+  }
+
+  /** An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. */
+  #eventOf({ seq, xid, id, before, after }: SeenChange, audience: Audience): FeedEvent | undefined {
+    const related = this.#related;
+    const newest = this.#newest.get(id)!.after;
+    const wasListed = before !== undefined && audience.lists(before, related);
+    const isListed = after !== undefined && audience.lists(after, related);
+    const isShown = isListed && newest !== undefined && (after === newest || audience.lists(newest, related));
+    if (isShown) {
+      const data = `"record":${audience.text(after, newest, related)}`;
+      return { type: wasListed ? 'change' : 'enter', data, seq, xid };
+    }
+    return wasListed ? { type: 'leave', data: `"id":${this.#key.toJson(id)}`, seq, xid } : undefined;
+  }
+}
+
+/** A has_one that moves changes the records that show it, though not their rows. */
+async function holderChanges(
+  store: Store,
+  batch: ChangeBatch,
+  collection: Collection,
+  own: readonly RecordChange[],
+): Promise<readonly RecordChange[]> {
+  const shape = store.shape(collection.name);
+  const moves = shape.hasOnes.flatMap((relation) => movesOf(store, batch, relation));
+  // The record's own change shows the partner too.
+  const left = moves.filter(({ holder, xid }) => !own.some((change) => change.id === holder && change.xid === xid));
+  if (left.length === 0) return [];
+  const ids = [...new Set(left.map(({ holder }) => holder))];
+  const rows = await store.db.rows(sql`
+    SELECT ${shape.columns('t')}
+      FROM ${everyTenant(store.schema).from(collection.name, 't').where(recordKeyOf(collection).isAmong('t', ids))}`);
+  const byId = new Map(rows.map((cells) => [cells[0]!, cells]));
+  const last = new Map(own.map((change) => [change.id, change]));
+  const changes = new Map<string, RecordChange>();
+  for (const { holder, seq, xid } of left) {
+    // A later change of the record has its newest state.
+    const cells = last.get(holder)?.after ?? byId.get(holder);
+    if (cells !== undefined) changes.set(`${xid} ${holder}`, { seq, xid, id: holder, before: cells, after: cells });
+  }
+  return [...changes.values()];
+}
+
+interface PartnerMove {
+  readonly holder: string;
+  readonly seq: number;
+  readonly xid: string;
+}
+
+function movesOf(store: Store, batch: ChangeBatch, { collection, via }: HasOne): readonly PartnerMove[] {
+  const place = store.shape(collection).place(via);
+  return (batch.changes.get(collection) ?? []).flatMap(({ before, after, seq, xid }) => {
+    const [from, to] = [before?.[place] ?? null, after?.[place] ?? null];
+    if (from === to && (before === null) === (after === null)) return [];
+    return [from, to].flatMap((holder) => (holder === null ? [] : [{ holder, seq, xid }]));
+  });
+}
+
+function distinct<T>(all: readonly T[]): readonly T[] {
+  return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** One load for the records that are named with the same needs. */
+function together(all: readonly RequestedRecords[]): readonly RequestedRecords[] {
+  const byNeeds = Map.groupBy(all, ({ collection, needs }) => JSON.stringify([collection, needs]));
+  return [...byNeeds.values()].map((group) => ({
+    ...group[0]!,
+    ids: [...new Set(group.flatMap(({ ids }) => ids))],
+  }));
+}

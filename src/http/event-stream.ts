@@ -1,0 +1,79 @@
+/**
+ * Writes server-sent events to a response. A reader that does not read is disconnected, so that it holds no memory and
+ * delays nobody; it resumes from the last event that it has read.
+ */
+import type { Context } from 'koa';
+
+/** Bytes that a reader may leave unread. */
+const MOST_UNREAD_EVENTS = 1_048_576;
+/** A replay waits for its reader beyond this many bytes. */
+const PACE_BYTES = 65_536;
+const RETRY_MS = 1_000;
+/** After the end of a service, its readers come back within this range of times. */
+const LEAST_RETRY_MS = 500;
+const RETRY_SPREAD_MS = 3_500;
+
+export interface StreamEvent {
+  readonly id: string;
+  readonly type: string;
+  /** Text without line breaks. */
+  readonly data: string;
+}
+
+export class EventStream {
+  readonly #res: Context['res'];
+  #isEnded = false;
+
+  /** Sends the head. */
+  constructor(ctx: Context, onClose: (reason: string) => void) {
+    const { res } = ctx;
+    this.#res = res;
+    ctx.respond = false;
+    res.statusCode = 200;
+    res.setHeader('Content-Type', 'text/event-stream');
+    res.setHeader('Cache-Control', 'no-store');
+    // nginx would gather events.
+    res.setHeader('X-Accel-Buffering', 'no');
+    res.on('close', () => onClose(this.#isEnded ? 'ended' : 'reader'));
+    ctx.req.socket.setNoDelay(true);
+    res.write(`retry: ${RETRY_MS}\n\n`);
+  }
+
+  /** False: the reader is too far behind, and the stream has ended. */
+  send({ id, type, data }: StreamEvent): boolean {
+    return this.#write(`id: ${id}\nevent: ${type}\ndata: ${data}\n\n`);
+  }
+
+  /** A comment, with a position that readers keep. */
+  beat(id: string): boolean {
+    return this.#write(`:\nid: ${id}\n\n`);
+  }
+
+  async drained(): Promise<void> {
+    const res = this.#res;
+    while (!res.destroyed && res.writableLength > PACE_BYTES)
+      await new Promise<void>((resolve) => {
+        res.once('drain', resolve);
+        res.once('close', resolve);
+      });
+  }
+
+  /** @param isSpread the readers shall not come back all at once */
+  end(isSpread: boolean): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    if (isSpread) this.#res.write(`retry: ${LEAST_RETRY_MS + Math.floor(Math.random() * RETRY_SPREAD_MS)}\n\n`);
+    this.#res.end();
+  }
+
+  #write(text: string): boolean {
+    if (this.#isEnded) return false;
+    if (this.#res.writableLength + text.length > MOST_UNREAD_EVENTS) {
+      this.#isEnded = true;
+      this.#res.destroy();
+      return false;
+    }
+    this.#res.write(text);
+    return true;
+  }
+}

@@ -1,0 +1,103 @@
+/** Opens the stream of one feed or several, for the caller of the request as long as its session lasts. Not a route. */
+import type { Context } from 'koa';
+import type { Caller } from '../../auth/caller.ts';
+import type { ChangeFeeds } from '../../changes/change-feeds.ts';
+import type { CallerState, EventSink, FeedRequest, Subscriber } from '../../changes/subscriber.ts';
+import type { App } from '../../http/app.ts';
+import { EventStream } from '../../http/event-stream.ts';
+import { callerOf, notFoundProblem, renewalOf } from '../../http/gate.ts';
+import { Problem } from '../../problem.ts';
+import type { AskedFeed } from './feed-request.ts';
+
+/** @param feeds by their names; a feed without a name is the only one */
+export async function openStream(ctx: Context, app: App, feeds: ReadonlyMap<string, AskedFeed>): Promise<void> {
+  const service = app.feeds;
+  if (service === undefined) throw notFoundProblem();
+  const share: string = ctx.state.share ?? '';
+  await service.admit(share, feeds.size);
+  const streams = new CallerStreams(ctx, app, service);
+  for (const [name, feed] of feeds) streams.add(name, feed, share);
+  await streams.open();
+}
+
+/** The feeds of one response. */
+class CallerStreams {
+  readonly #ctx: Context;
+  readonly #service: ChangeFeeds;
+  readonly #renew: ReturnType<typeof renewalOf>;
+  readonly #auth: App['auth'];
+  readonly #requests = new Map<string, FeedRequest>();
+  readonly #subscribers: Subscriber[] = [];
+  #caller: Caller;
+
+  constructor(ctx: Context, app: App, service: ChangeFeeds) {
+    this.#ctx = ctx;
+    this.#service = service;
+    this.#auth = app.auth;
+    this.#renew = renewalOf(ctx, app);
+    this.#caller = callerOf(ctx);
+  }
+
+  add(name: string, { collection, ...asked }: AskedFeed, share: string): void {
+    // A caller per feed: each feed learns of a change by itself.
+    let known = this.#caller;
+    const recheck = async (): Promise<CallerState> => {
+      const caller = await this.#present();
+      if (caller === undefined) return 'ended';
+      if (caller === known || isSameCaller(caller, known)) return 'same';
+      known = caller;
+      try {
+        this.#renew(caller, collection);
+      } catch (error) {
+        if (error instanceof Problem) return 'ended';
+        throw error;
+      }
+      return 'changed';
+    };
+    const access = () => this.#renew(known, collection).access();
+    this.#requests.set(name, { ...asked, collection, share, access, recheck });
+  }
+
+  async open(): Promise<void> {
+    const last = this.#ctx.get('Last-Event-ID');
+    const onClose = (reason: string): void => {
+      for (const each of this.#subscribers) this.#service.leave(each, reason);
+    };
+    const stream = new EventStream(this.#ctx, onClose);
+    for (const [name, request] of this.#requests) {
+      const since = last === '' || name !== '' ? request.since : last;
+      const subscriber = await this.#service.subscribe({ ...request, since }, sinkOf(stream, name));
+      this.#subscribers.push(subscriber);
+      if (this.#ctx.res.destroyed) this.#service.leave(subscriber, 'reader');
+    }
+  }
+
+  /** Undefined: the session has ended. */
+  async #present(): Promise<Caller | undefined> {
+    const { sessionId, principal: userId, by } = this.#caller;
+    const kind = by === 'key' ? 'key' : 'session';
+    try {
+      return await this.#auth.authenticator.callerOfLink({ kind, sessionId, userId });
+    } catch (error) {
+      if (error instanceof Problem && error.status === 401) return undefined;
+      // The database does not answer: it sends no events either.
+      return this.#caller;
+    }
+  }
+}
+
+function sinkOf(stream: EventStream, name: string): EventSink {
+  const named = name === '' ? '' : `"feed":${JSON.stringify(name)}`;
+  return {
+    send: ({ type, data }, id) => {
+      const members = named === '' || data === '' ? `${named}${data}` : `${named},${data}`;
+      stream.send({ id, type, data: `{${members}}` });
+    },
+    beat: (id) => void stream.beat(id),
+    drained: () => stream.drained(),
+    end: (reason) => stream.end(reason === 'restart'),
+  };
+}
+
+const isSameCaller = (a: Caller, b: Caller): boolean =>
+  JSON.stringify([a.auth, a.kind]) === JSON.stringify([b.auth, b.kind]);

@@ -1,0 +1,69 @@
+import type { Context } from 'koa';
+import { eventStream, feedsBody, MOST_FEEDS } from '../../describe/feed-schemas.ts';
+import type { App } from '../../http/app.ts';
+import { admitOf } from '../../http/gate.ts';
+import { type ErrorDetail, echo, Problem, pointerPart } from '../../problem.ts';
+import { isObject } from '../../records/write/input.ts';
+import { route } from '../define-route.ts';
+import { type AskedFeed, describedFeed } from './feed-request.ts';
+import { openStream } from './open-stream.ts';
+
+const FEED_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+export const subscribeToSeveral = route({
+  method: 'POST',
+  path: '/api/changes',
+  door: 'caller',
+  accepts: 'any',
+  isStream: true,
+  id: 'subscribe_to_several',
+  summary: 'Receive the changes of several feeds on one stream',
+  description: 'Each event names its feed. Each feed is admitted as a request of its own.',
+  body: { type: 'application/json', shape: feedsBody, read: (ctx, app) => app.readJson(ctx) },
+  answers: { 200: eventStream },
+  problems: ['filter_invalid', 'filter_required', 'forbidden', 'not_found', 'rate_limited'],
+  async handle(ctx, app, body) {
+    await openStream(ctx, app, feedsOf(ctx, app, body));
+  },
+});
+
+function feedsOf(ctx: Context, app: App, body: unknown): ReadonlyMap<string, AskedFeed> {
+  const given = isObject(body) && Object.keys(body).every((key) => key === 'feeds') ? body.feeds : undefined;
+  if (!isObject(given))
+    throw invalidFeeds('', 'not_an_object', 'expected an object with the key `feeds`, an object of feeds by name');
+  const entries = Object.entries(given);
+  if (entries.length === 0 || entries.length > MOST_FEEDS)
+    throw invalidFeeds('/feeds', 'invalid_value', `expected 1 to ${MOST_FEEDS} feeds, found ${entries.length}`);
+  return new Map(entries.map(([name, feed]) => [name, namedFeed(ctx, app, [name, feed])]));
+}
+
+function namedFeed(ctx: Context, app: App, [name, given]: readonly [string, unknown]): AskedFeed {
+  const pointer = `/feeds/${pointerPart(name)}`;
+  if (!FEED_NAME.test(name))
+    throw invalidFeeds(
+      pointer,
+      'invalid_value',
+      `expected a name of letters, digits and \`_\`, found \`${echo(name)}\``,
+    );
+  const named = isObject(given) ? given.collection : undefined;
+  if (typeof named !== 'string')
+    throw invalidFeeds(`${pointer}/collection`, 'required', 'expected the name of a collection');
+  const collection = app.schema.collections.get(named);
+  if (collection?.feed === undefined)
+    throw refused('not_found', pointer, 'no feed has this name, or it is not visible to you');
+  try {
+    admitOf(ctx, app)(collection, 'list');
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw refused('forbidden', pointer, error.message);
+  }
+  return describedFeed({ given, more: ['collection'], path: ['feeds', name] }, app.schema, collection);
+}
+
+function invalidFeeds(pointer: string, code: string, detail: string): Problem {
+  const errors: readonly ErrorDetail[] = [{ pointer, code, detail }];
+  return new Problem('validation_failed', 'the body does not describe feeds', { errors });
+}
+
+const refused = (code: 'not_found' | 'forbidden', pointer: string, detail: string): Problem =>
+  new Problem(code, detail, { errors: [{ pointer, code, detail }] });

@@ -1,0 +1,278 @@
+/** Streams of changes over HTTP: a subscriber learns of exactly those changes that its own list would show. */
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { raw } from '../../src/sql.ts';
+import { describeOnBoth, type User } from '../support/service.ts';
+import { FeedClient } from './feed-client.ts';
+
+const SCHEMA = `
+roles: [member, editor]
+register: { roles: [member] }
+limits: { feeds: { user: 5 } }
+collections:
+  users: { access: { view: true } }
+  teams:
+    fields: { name: string }
+    relations: { memberships: { kind: has_many, collection: memberships, via: team } }
+    access: { view: true, create: true, update: true, delete: true }
+  memberships:
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true, on_delete: cascade }
+      user: { kind: belongs_to, collection: users, required: true }
+    access: { view: true, create: true, delete: true }
+  notes:
+    changes: true
+    fields:
+      title: { type: string, required: true }
+      open: bool
+      secret: { type: string, access: { read: '@record.owner = @request.auth.id' } }
+    relations:
+      owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
+      cover: { kind: has_one, collection: covers, via: note }
+    access:
+      view: '@record.owner = @request.auth.id or @record.open = true'
+      create: true
+      update: '@record.owner = @request.auth.id'
+      delete: '@record.owner = @request.auth.id'
+  covers:
+    fields: { hidden: bool }
+    relations: { note: { kind: belongs_to, collection: notes, on_delete: cascade } }
+    access: { view: '@record.hidden != true', create: true, update: true, delete: true }
+  tasks:
+    changes: true
+    fields: { name: string }
+    relations: { team: { kind: belongs_to, collection: teams, on_delete: cascade } }
+    access:
+      view: 'any(@record.team.memberships as m, m.user = @request.auth.id)'
+      create: true
+      update: true
+      delete: true
+  drafts:
+    changes: true
+    fields: { name: string }
+    access: { list: [{ roles: [editor] }], read: [{ roles: [editor] }], create: true }
+`;
+
+describeOnBoth(
+  'streams of changes',
+  (service) => {
+    let ann: User;
+    let bob: User;
+    const open: FeedClient[] = [];
+    const watch = (user: User, path: string, init: ConstructorParameters<typeof FeedClient>[2] = {}): FeedClient => {
+      const feed = new FeedClient(user.client, path, init);
+      open.push(feed);
+      return feed;
+    };
+    const ready = async (user: User, path = '/api/notes/changes', init = {}): Promise<FeedClient> => {
+      const feed = watch(user, path, init);
+      await feed.until('ready');
+      return feed;
+    };
+    const make = async (user: User, collection: string, data: object): Promise<string> => {
+      const { body, status, text } = await user.client.post(`/api/${collection}`, { data });
+      if (status !== 201 && status !== 200) throw new Error(text);
+      return body.data.id;
+    };
+    const patch = (user: User, path: string, data: object) => user.client.patch(`/api/${path}`, { data });
+
+    beforeAll(async () => {
+      [ann, bob] = await Promise.all([service.user(), service.user()]);
+    });
+    afterEach(() => {
+      for (const feed of open.splice(0)) feed.close();
+    });
+
+    test('a record enters, changes and leaves as it does in the list of each subscriber', async () => {
+      const [own, other] = await Promise.all([ready(ann), ready(bob)]);
+      const id = await make(ann, 'notes', { title: 'a', secret: 's' });
+      const [[type, data]] = (await own.until('enter')) as [[string, { record: object }]];
+      expect([type, data.record]).toEqual(['enter', (await ann.client.get(`/api/notes/${id}`)).body.data]);
+      await patch(ann, `notes/${id}`, { open: true });
+      const shown = await other.until('enter');
+      expect(shown).toEqual([['enter', { record: (await bob.client.get(`/api/notes/${id}`)).body.data }]]);
+      expect(JSON.stringify(shown)).not.toContain('secret');
+      await patch(ann, `notes/${id}`, { title: 'b', open: false });
+      expect(await other.until('leave')).toEqual([['leave', { id }]]);
+      await patch(ann, `notes/${id}`, { title: 'c' });
+      const changes = [...(await own.until('change')), ...(await own.until('change')), ...(await own.until('change'))];
+      expect(changes.map(([each]) => each)).toEqual(['change', 'change', 'change']);
+      await ann.client.delete(`/api/notes/${id}`);
+      expect(await own.until('leave')).toEqual([['leave', { id }]]);
+      expect(await other.rest()).toEqual([]);
+      expect(other.text.join('')).not.toMatch(/"[sbc]"/);
+    });
+
+    test('a commit is one event, and what is undone is none', async () => {
+      const feed = await ready(ann);
+      const id = await make(ann, 'notes', { title: 'a' });
+      await feed.until('enter');
+      const operations = ['b', 'c'].map((title) => ({ op: 'update', collection: 'notes', id, data: { title } }));
+      await ann.client.post('/api/batch', { operations });
+      await ann.client.post('/api/batch', {
+        operations: [operations[0], { op: 'update', collection: 'notes', id, data: { title: 1 } }],
+      });
+      await service.app.db.run(raw(`UPDATE notes SET title = 'by a program' WHERE id = '${id}'`));
+      const changes = (await feed.until('change')).concat(await feed.until('change', 3_000));
+      expect(changes.map(([, data]) => (data as { record: { title: string } }).record.title)).toEqual([
+        'c',
+        'by a program',
+      ]);
+    });
+
+    test('a filter, fields and several feeds on one stream', async () => {
+      const feed = watch(ann, '/api/changes', {
+        body: {
+          feeds: {
+            plain: { collection: 'notes', filter: 'title starts with $it', params: { it: 'x' }, fields: ['title'] },
+            tasks: { collection: 'tasks' },
+          },
+        },
+      });
+      await feed.until('ready');
+      await feed.until('ready');
+      const id = await make(ann, 'notes', { title: 'x1', secret: 's' });
+      await make(ann, 'notes', { title: 'y' });
+      expect(await feed.until('enter')).toEqual([['enter', { feed: 'plain', record: { id, title: 'x1' } }]]);
+      await patch(ann, `notes/${id}`, { title: 'y' });
+      expect(await feed.until('leave')).toEqual([['leave', { feed: 'plain', id }]]);
+      const byQuery = await ready(ann, `/api/notes/changes?title=y`);
+      await patch(ann, `notes/${id}`, { title: 'z' });
+      expect(await byQuery.until('leave')).toEqual([['leave', { id }]]);
+    });
+
+    test('a position resumes a stream, and that of another feed starts it anew', async () => {
+      const feed = await ready(ann);
+      const id = await make(ann, 'notes', { title: 'a' });
+      await feed.until('enter');
+      const { position } = feed;
+      feed.close();
+      await patch(ann, `notes/${id}`, { title: 'b' });
+      await patch(ann, `notes/${id}`, { title: 'c' });
+      const gone = await make(ann, 'notes', { title: 'gone' });
+      await ann.client.delete(`/api/notes/${gone}`);
+      const resumed = watch(ann, '/api/notes/changes', { headers: { 'Last-Event-ID': position } });
+      const events = await resumed.until('ready');
+      expect(events.map(([type, data]) => [type, (data as { record?: { title: string } }).record?.title])).toEqual([
+        ['change', 'b'],
+        ['change', 'c'],
+        ['leave', undefined],
+        ['ready', undefined],
+      ]);
+      for (const [user, path] of [
+        [bob, `/api/notes/changes?since=${position}`],
+        [ann, `/api/notes/changes?title=a&since=${position}`],
+        [ann, '/api/notes/changes?since=nothing'],
+      ] as const)
+        expect((await watch(user, path).until('ready'))[0]).toEqual(['reset', { reason: 'position' }]);
+    });
+
+    test('a replay shows nothing that is hidden now', async () => {
+      const feed = await ready(bob);
+      const id = await make(ann, 'notes', { title: 'shown', open: true });
+      await feed.until('enter');
+      const { position } = feed;
+      feed.close();
+      await patch(ann, `notes/${id}`, { title: 'still shown' });
+      await patch(ann, `notes/${id}`, { title: 'hidden', open: false });
+      const resumed = watch(bob, `/api/notes/changes?since=${position}`);
+      expect((await resumed.until('ready')).map(([type]) => type)).toEqual(['leave', 'leave', 'ready']);
+      expect(resumed.text.join('')).not.toMatch(/shown|hidden/);
+    });
+
+    test('a has_one that moves changes the records that show it', async () => {
+      const feed = await ready(ann);
+      const [one, two] = [await make(ann, 'notes', { title: '1' }), await make(ann, 'notes', { title: '2' })];
+      await feed.until('enter');
+      await feed.until('enter');
+      const cover = await make(ann, 'covers', { note: one, hidden: false });
+      expect(await feed.until('change')).toMatchObject([['change', { record: { id: one, cover } }]]);
+      await patch(ann, `covers/${cover}`, { note: two });
+      const moved = [...(await feed.until('change')), ...(await feed.until('change'))];
+      expect(moved.map(([, data]) => data)).toEqual(
+        expect.arrayContaining([
+          { record: expect.objectContaining({ id: one, cover: null }) },
+          { record: expect.objectContaining({ id: two, cover }) },
+        ]),
+      );
+      await make(ann, 'covers', { note: one, hidden: true });
+      const last = await feed.until('change');
+      expect(last).toMatchObject([['change', { record: { id: one, cover: null } }]]);
+    });
+
+    test('a record that decides visibility resets those whose list it changes', async () => {
+      const team = await make(ann, 'teams', { name: 't' });
+      const feed = await ready(bob, '/api/tasks/changes');
+      await make(ann, 'tasks', { name: 'a', team });
+      expect(await feed.rest()).toEqual([]);
+      await make(ann, 'memberships', { team, user: bob.id });
+      expect(await feed.until('reset')).toEqual([['reset', { reason: 'related' }]]);
+      await make(ann, 'tasks', { name: 'b', team });
+      expect(await feed.until('enter')).toMatchObject([['enter', { record: { name: 'b' } }]]);
+      await ann.client.delete(`/api/teams/${team}`);
+      const events = [...(await feed.until('reset'))].map(([type]) => type);
+      expect(events).toEqual(['reset']);
+    });
+
+    describe('the caller', () => {
+      test('an ended session ends its streams within a second', async () => {
+        const user = await service.user();
+        const feed = await ready(user);
+        const began = performance.now();
+        await user.client.post('/api/auth/logout');
+        while (!feed.isOver && performance.now() - began < 3_000) await feed.rest(20);
+        expect(performance.now() - began).toBeLessThan(1_000);
+      });
+
+      test('other roles reset a stream, and end it where the list would be denied', async () => {
+        const [user, admin] = await Promise.all([service.user('editor'), service.user('admin')]);
+        const [notes, drafts] = [await ready(user), await ready(user, '/api/drafts/changes')];
+        const { status, text } = await patch(admin, `users/${user.id}`, { roles: { set: ['member'] } });
+        expect([status, text]).toEqual([200, expect.anything()]);
+        expect(await notes.until('reset')).toEqual([['reset', { reason: 'caller' }]]);
+        await expect(drafts.until('anything')).rejects.toThrow();
+        expect(drafts.isOver).toBe(true);
+      });
+    });
+
+    test('the door is that of the list', async () => {
+      const refused = async (user: User, path: string, json?: unknown) => {
+        const answer = json === undefined ? await user.client.get(path) : await user.client.post(path, json);
+        return [answer.status, answer.body.code];
+      };
+      expect(await refused(ann, '/api/teams/changes')).toEqual([404, 'not_found']);
+      expect(await refused(ann, '/api/drafts/changes')).toEqual([403, 'forbidden']);
+      expect(await refused(ann, '/api/notes/changes?limit=1')).toEqual([400, 'invalid_parameter']);
+      expect(await refused(ann, '/api/notes/changes?nothing=1')).toEqual([400, 'filter_unknown_key']);
+      expect(await refused(ann, '/api/notes/changes', { sort: ['id'] })).toEqual([422, 'validation_failed']);
+      expect(await refused(ann, '/api/notes/changes', { filter: 'owner.email = "a"' })).toEqual([
+        400,
+        'filter_invalid',
+      ]);
+      const several = (feeds: object) => refused(ann, '/api/changes', { feeds });
+      expect(await several({ a: { collection: 'notes' }, b: { collection: 'drafts' } })).toEqual([403, 'forbidden']);
+      expect(await several({ a: { collection: 'teams' } })).toEqual([404, 'not_found']);
+      expect(await several({ 'a b': { collection: 'notes' } })).toEqual([422, 'validation_failed']);
+      const { status } = await service.anonymous.get('/api/notes/changes');
+      expect(status).toBe(401);
+    });
+
+    test('a stream tells proxies and browsers what it is, and a user has no more than the limit', async () => {
+      const user = await service.user();
+      const feeds = [];
+      for (let i = 0; i < 5; i++) feeds.push(await ready(user));
+      const headers = await feeds[0]!.headers;
+      expect(['content-type', 'cache-control', 'x-accel-buffering'].map((name) => headers.get(name))).toEqual([
+        'text/event-stream',
+        'no-store',
+        'no',
+      ]);
+      expect(feeds[0]!.text.join('')).toMatch(/^retry: 1000\n/);
+      const beyond = await user.client.get('/api/notes/changes');
+      expect([beyond.status, beyond.headers.get('retry-after')]).toEqual([429, '10']);
+      feeds[0]!.close();
+      await feeds[1]!.rest(50);
+      await ready(user);
+    });
+  },
+  { schema: SCHEMA },
+);
