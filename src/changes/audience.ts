@@ -13,7 +13,7 @@ import type { RequestedRecords } from '../records/relations/related.ts';
 import { ReachedTables } from '../schema/model/logged-tables.ts';
 import type { Collection, HasOne } from '../schema/model/model.ts';
 
-/** What a subscriber asks for. */
+/** The records and fields that a subscriber asks for. */
 export interface Watched {
   readonly filter?: Filter | undefined;
   /** Undefined: all. */

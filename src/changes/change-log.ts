@@ -176,7 +176,7 @@ interface LogSample {
   readonly at: number;
 }
 
-/** Remembers the present snapshot. → the snapshot whose entries are no longer needed. */
+/** Remembers the present snapshot. → the snapshot whose entries have served their time. */
 async function takeSample(tx: Queryable, retention: number): Promise<string | undefined> {
   const [locked] = await tx.rows(sql`SELECT pg_try_advisory_xact_lock(${param('int8', PRUNE_LOCK)})`);
   if (locked?.[0] !== 't') return undefined;

@@ -19,7 +19,7 @@ export interface ChangeBatch {
   readonly life: string;
   /** Milliseconds: the time of its first write. */
   readonly since: number;
-  /** By the source, in the order of their last entries. */
+  /** The changes of each source, in the order of their last entries. */
   readonly changes: ReadonlyMap<string, readonly RecordChange[]>;
   /** Sources of which only this is known: any number of rows changed. */
   readonly bulk: ReadonlySet<string>;

@@ -1,4 +1,4 @@
-/** What one batch means to one audience: the events of its subscribers, without their positions. */
+/** The events that a batch gives the subscribers of an audience, without their positions. */
 import type { Cells } from '../database/contract.ts';
 import type { Related } from '../policy/types.ts';
 import type { Store } from '../records/access-context.ts';
@@ -162,7 +162,7 @@ function distinct<T>(all: readonly T[]): readonly T[] {
   return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** One load for the records that are named with the same needs. */
+/** Records that are named with the same needs are loaded together. */
 function together(all: readonly RequestedRecords[]): readonly RequestedRecords[] {
   const byNeeds = Map.groupBy(all, ({ collection, needs }) => JSON.stringify([collection, needs]));
   return [...byNeeds.values()].map((group) => ({

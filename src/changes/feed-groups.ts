@@ -5,7 +5,7 @@ import type { FeedGroup, Subscriber } from './subscriber.ts';
 
 export class FeedGroups {
   readonly #store: Store;
-  /** By the collection, then by the key of the audience. */
+  /** The groups by collection, then by the key of their audience. */
   readonly #groups = new Map<string, Map<string, FeedGroup>>();
   #timed = 0;
 

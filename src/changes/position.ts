@@ -7,7 +7,7 @@ export interface FeedPosition {
   readonly from: string;
   /** Milliseconds: when `from` was taken. */
   readonly at: number;
-  /** Of this snapshot, the changes up to `seq` were sent. */
+  /** The changes up to `seq` that this snapshot sees were sent. */
   readonly to: string;
   readonly seq: number;
   /** Digests of what the caller was, and of the rules. */

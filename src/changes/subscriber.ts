@@ -52,7 +52,7 @@ export class Subscriber {
   /** A digest of what the caller is. */
   caller: string;
   group: FeedGroup | undefined;
-  /** What this moment sees was sent, or need not be. */
+  /** The subscriber has everything that this moment sees. */
   floor: Moment | undefined;
   /** The batches that came while earlier ones are replayed. Undefined: it takes each batch at once. */
   pending: ChangeBatch[] | undefined = [];

@@ -36,7 +36,7 @@ export interface Route {
   readonly ownSite?: true;
   /** Signs in, keeps a session, or reports readiness: has the places that every queue keeps. */
   readonly isKept?: true;
-  /** The response lasts as long as its reader: it is no request in flight, and its time is no duration. */
+  /** The response lasts as long as its reader: it counts neither as a request in flight nor as a duration. */
   readonly isStream?: true;
   /** `any`: the response is not JSON, so Accept is not checked. */
   readonly accepts?: 'any';

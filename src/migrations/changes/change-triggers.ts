@@ -21,7 +21,7 @@ const LOG_STATE_TABLE = 'bylaw_change_log';
 const FUNCTION_PREFIX = 'bylaw_log_';
 
 /**
- * `before` and `after`: the cells of the row as text, in the order of the columns; null: there is no row. An entry
+ * `before` and `after`: the cells of the row as text, in the order of the columns; null: the row does not exist. An entry
  * without an `id` stands for any number of changes. `xid` decides which snapshots see an entry.
  */
 const CREATE_LOG: readonly Sql[] = [
