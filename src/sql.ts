@@ -4,7 +4,7 @@
  * request reaches the database only as parameters, the literals of its filters included. `text`
  * numbers the parameters; equal shapes have equal text, so the text identifies a statement.
  */
-type ElementType =
+export type ElementType =
   | 'text'
   | 'uuid'
   | 'int8'

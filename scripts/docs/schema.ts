@@ -1,5 +1,6 @@
 /** The tables of docs/schema.md, from the JSON Schema of the file and from the field types. */
 import { stringify } from 'yaml';
+import { MOST_ELEMENTS } from '../../src/policy/scalar-types.ts';
 import { FIELD_KINDS } from '../../src/schema/fields/index.ts';
 import { schemaOfFormat } from '../../src/schema/file/shape.ts';
 import { builtInFields, builtInRelations } from '../../src/schema/model/built-in.ts';
@@ -104,11 +105,25 @@ function relationTables(): string {
 }
 
 function typesTable(): string {
-  const rows = Object.values(FIELD_KINDS).map(({ name, doc, bounds, hasEnum, column }) => {
-    const limits = { none: '', length: '`min`, `max` (characters)', value: '`min`, `max`' }[bounds];
+  const kinds = Object.values(FIELD_KINDS);
+  const lists = kinds.filter(({ bounds }) => bounds === 'elements').map(({ column }) => `\`${column}\``);
+  const list = [
+    '`list`',
+    `at most ${MOST_ELEMENTS} values of the type \`of\`, in their order; no nulls; a string has at most 675 characters`,
+    '`min`, `max` (elements)',
+    lists.join(', '),
+  ];
+  const single = kinds.filter(({ bounds }) => bounds !== 'elements');
+  const rows = single.map(({ name, doc, bounds, hasEnum, column }) => {
+    const limits = {
+      none: '',
+      length: '`min`, `max` (characters)',
+      elements: '`min`, `max` (elements)',
+      value: '`min`, `max`',
+    }[bounds];
     return [`\`${name}\``, doc, [limits, ...(hasEnum ? ['`enum`'] : [])].filter(Boolean).join(', '), `\`${column}\``];
   });
-  return markdownTable(['type', 'values', 'limits', 'column in PostgreSQL'], rows);
+  return markdownTable(['type', 'values', 'limits', 'column in PostgreSQL'], [...rows, list]);
 }
 
 function builtInTable(kind: Collection['kind']): string {

@@ -41,7 +41,11 @@ class OpenSight {
     if (operand.kind !== 'column') return true;
     const { collection, steps, column } = operand;
     if (!this.#showsSteps(steps)) return false;
-    return column.kind === 'id' || this.#isShown(lastCollection(collection, steps), memberName(column));
+    return (
+      column.kind === 'id' ||
+      column.kind === 'element' ||
+      this.#isShown(lastCollection(collection, steps), memberName(column))
+    );
   }
 
   #showsMember(collection: string, member: Member): boolean {
@@ -52,6 +56,7 @@ class OpenSight {
   #showsPath({ steps, from, relation }: ToManyPath): boolean {
     const own = relation.kind === 'ancestors' ? relation.via.name : relation.name;
     if (!this.#showsSteps(steps) || !this.#isShown(from, own)) return false;
+    if (relation.kind === 'elements') return true;
     return relation.kind === 'ancestors'
       ? isReadByAll(this.#visibility.records(relation.collection))
       : this.#showsRelation(relation as Relation);

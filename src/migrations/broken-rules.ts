@@ -3,7 +3,7 @@
 import { type Database, StoreError } from '../database/contract.ts';
 import { isNumeric } from '../policy/scalar-types.ts';
 import { keyOf } from '../policy/types.ts';
-import { FIELD_KINDS, SCALAR_TYPES } from '../schema/fields/index.ts';
+import { FIELD_KINDS, type FieldKind, SCALAR_TYPES } from '../schema/fields/index.ts';
 import type { Collection, Field, Schema } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
 import { ident, join, raw, type Sql, sql, tableIdent } from '../sql.ts';
@@ -86,11 +86,17 @@ function comparableTypes(field: Field): readonly string[] {
   return kind.bounds === 'none' && !kind.hasEnum ? [] : kinds.map(({ column }) => column);
 }
 
+const MEASURES: Readonly<Partial<Record<FieldKind['bounds'], string>>> = {
+  length: 'char_length',
+  elements: 'cardinality',
+};
+
 function boundRules(field: Field, column: Sql): readonly (readonly [rule: string, isBroken: Sql])[] {
   const { min, max, enum: allowed } = field;
   const { bounds, literal, column: columnType, isBeyond, doc } = FIELD_KINDS[field.type];
-  const measured = bounds === 'length' ? sql`char_length(${column})` : column;
-  const boundOf = (bound: number | string) => raw(bounds === 'length' ? String(bound) : literal(bound));
+  const measure = MEASURES[bounds];
+  const measured = measure === undefined ? column : sql`${raw(measure)}(${column})`;
+  const boundOf = (bound: number | string) => raw(measure === undefined ? literal(bound) : String(bound));
   const rules: [string, Sql][] = [];
   if (isBeyond !== undefined) rules.push([doc, isBeyond(column)]);
   if (min !== undefined) rules.push([`min ${min}`, sql`${measured} < ${boundOf(min)}`]);

@@ -59,8 +59,7 @@ export class ConstraintChanges {
     for (const key of this.#t.table.foreignKeys) steps.push(...(await this.#addForeignKey(key)));
     for (const columns of this.#t.table.indexes) {
       if (this.#indexOf(columns) !== undefined) continue;
-      const create = (isOnline: boolean) =>
-        isOnline ? createIndexConcurrently(this.#name, columns) : createIndex(this.#name, columns);
+      const create = (isOnline: boolean) => (isOnline ? createIndexConcurrently : createIndex)(this.#t.table, columns);
       steps.push(...(await this.#build(columns, create)));
     }
     return steps;

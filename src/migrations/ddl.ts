@@ -9,7 +9,7 @@ import { invariant } from '../invariant.ts';
 import { memoized } from '../memoized.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { raw, type Sql } from '../sql.ts';
-import { columnTypeOf, type ForeignKey, foreignColumns, type Table, uniqueName } from './tables.ts';
+import { columnTypeOf, type ForeignKey, foreignColumns, indexMethod, type Table, uniqueName } from './tables.ts';
 
 /**
  * Compiles only; it never connects. The first statement loads it: most starts change no table, and
@@ -59,7 +59,9 @@ export function addForeignKey(table: string, key: ForeignKey): Sql {
   );
 }
 
-export const createIndex = (table: string, columns: readonly string[]): Sql =>
+export const createIndex = (table: Table, columns: readonly string[]): Sql =>
   singleStatement(
-    builder().schema.alterTable(table, (t) => t.index([...columns], constraintName(table, columns, 'idx'))),
+    builder().schema.alterTable(table.name, (t) =>
+      t.index([...columns], constraintName(table.name, columns, 'idx'), indexMethod(table, columns)),
+    ),
   );

@@ -104,7 +104,7 @@ class TablePlan {
   create(table: Table): void {
     this.steps.push(...this.#statementsOf(table).map((statement) => ({ sql: statement })));
     this.after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
-    this.after.push(...table.indexes.map((columns) => ({ sql: createIndex(table.name, columns) })));
+    this.after.push(...table.indexes.map((columns) => ({ sql: createIndex(table, columns) })));
     this.search.addNew(table);
   }
 

@@ -10,7 +10,7 @@ import type { ActualIndex } from './catalog.ts';
 import { pagedRows } from './search-columns.ts';
 import type { Step } from './step.ts';
 import type { TableDiff } from './table-diff.ts';
-import { columnList, type ForeignKey, foreignColumns, uniqueName } from './tables.ts';
+import { columnList, type ForeignKey, foreignColumns, indexMethod, type Table, uniqueName } from './tables.ts';
 
 export interface RequiredColumn {
   readonly column: string;
@@ -91,9 +91,10 @@ export function uniqueOnline(t: TableDiff, { columns, why, left, ...attached }: 
   ];
 }
 
-export function createIndexConcurrently(table: string, columns: readonly string[]): Sql {
-  const index = ident(constraintName(table, columns, 'idx'));
-  return sql`CREATE INDEX CONCURRENTLY ${index} ON ${tableIdent(table)} (${columnList(columns)})`;
+export function createIndexConcurrently(table: Table, columns: readonly string[]): Sql {
+  const index = ident(constraintName(table.name, columns, 'idx'));
+  const method = raw(indexMethod(table, columns) === undefined ? '' : 'USING gin ');
+  return sql`CREATE INDEX CONCURRENTLY ${index} ON ${tableIdent(table.name)} ${method}(${columnList(columns)})`;
 }
 
 export const dropIndex = (table: string, index: string, isOnline: boolean): Sql =>

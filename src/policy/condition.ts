@@ -4,7 +4,15 @@
  * printer adds the null tests that its language needs, and no others.
  */
 import type { CompareOp } from '../../grammar/syntax.ts';
-import type { AncestorRelation, CatalogCollection, CatalogRelation, HasOne, ManyToMany, ValueType } from './types.ts';
+import type {
+  AncestorRelation,
+  CatalogCollection,
+  CatalogRelation,
+  ElementsRelation,
+  HasOne,
+  ManyToMany,
+  ValueType,
+} from './types.ts';
 import type { Scalar } from './values.ts';
 
 /**
@@ -128,14 +136,15 @@ export interface Exists {
   readonly source: Source;
   /** The collection that `relation` belongs to. */
   readonly from: string;
-  readonly relation: CatalogRelation | AncestorRelation;
+  readonly relation: CatalogRelation | AncestorRelation | ElementsRelation;
   readonly target: CatalogCollection;
   /**
    * The content of `key`. `id`: the id of the one row (a belongs_to, or the has_one of a written record), or
    * of the first ancestor. `members`: the ids of the rows (the many_to_many of a written record). `owner`:
-   * the id of the record of `from`, which the rows belong to in the database.
+   * the id of the record of `from`, which the rows belong to in the database. `elements`: the list itself, whose
+   * elements are the rows.
    */
-  readonly by: 'id' | 'members' | 'owner';
+  readonly by: 'id' | 'members' | 'owner' | 'elements';
   readonly key: ColumnRef | SlotValue;
   /** The relation names from the row that holds `key`: the JavaScript side needs these records loaded. */
   readonly walk: readonly string[];

@@ -25,8 +25,8 @@ export const isHoistable = (exists: Exists): boolean => isSeparable(exists) && i
 
 /** The keys can be found without the row outside. */
 export function isSeparable(exists: Exists): boolean {
-  const { key, negated, condition } = exists;
-  if (key.kind === 'slot' || key.source.state === 'written' || negated) return false;
+  const { key, negated, condition, relation } = exists;
+  if (relation.kind === 'elements' || key.kind === 'slot' || key.source.state === 'written' || negated) return false;
   const bound = sourcesIn(exists);
   return columnsOf(condition).every((ref) => bound.has(ref.source.id));
 }
@@ -174,7 +174,7 @@ const NO_GUARDS: LookUpsOf = () => [];
 export function lookUpsIn(cond: Condition, listed: ReadonlySet<Exists>, ofGuards = NO_GUARDS): readonly LookUp[] {
   if (cond.kind === 'exists' && listed.has(cond)) return [];
   const within = innerOf(cond).flatMap((inner) => lookUpsIn(inner, listed, ofGuards));
-  if (cond.kind !== 'exists') return within;
+  if (cond.kind !== 'exists' || cond.relation.kind === 'elements') return within;
   const guarding = cond.guard === undefined ? [] : ofGuards(cond.guard.collection);
   return [{ ...keyOfLookUp(cond), within: [...guarding, ...within], ...(isOfEach(cond) && { isOfEach: true }) }];
 }
@@ -188,7 +188,7 @@ function isOfEach(cond: Exists): boolean {
 }
 
 function keyOfLookUp({ relation, target, by }: Exists): Omit<LookUp, 'within'> {
-  if (by !== 'owner' || relation.kind === 'belongs_to' || relation.kind === 'ancestors')
+  if (by !== 'owner' || relation.kind === 'belongs_to' || relation.kind === 'ancestors' || relation.kind === 'elements')
     return { table: target.table, column: keyOf(target).column, isId: true };
   if (relation.kind === 'many_to_many') return { table: relation.linkTable, column: relation.sourceColumn };
   return { table: target.table, column: relation.viaColumn };
@@ -203,7 +203,8 @@ function rowShareOf(cond: Condition, row: number, values: Values): RowShare | un
         : undefined;
     case 'exists': {
       const key = keyListOf(cond)?.outer ?? cond.key;
-      if (cond.negated || key.kind !== 'column' || key.source.id !== row) return undefined;
+      const isInRow = cond.relation.kind === 'elements';
+      if (isInRow || cond.negated || key.kind !== 'column' || key.source.id !== row) return undefined;
       const keys = keyCountOf(cond)(values);
       return keys && { kind: 'keys', column: key.column, keys };
     }

@@ -9,7 +9,8 @@ import { join, raw, type Sql, sql } from '../sql.ts';
 import { compareText } from './collation.ts';
 import type { ConditionOperand } from './condition.ts';
 import { fold, foldedColumn } from './fold.ts';
-import { gridOf, isText } from './scalar-types.ts';
+import { listElements } from './list-values.ts';
+import { elementOf, gridOf, isText, scalarOf } from './scalar-types.ts';
 import type { CheckedCompare, CheckedOperand, ValueType } from './types.ts';
 import { rankNumerals, type Scalar } from './values.ts';
 
@@ -68,7 +69,7 @@ export interface Operator {
   holdsFor?(right: Scalar): (left: Scalar) => boolean;
   /**
    * An expression over two JavaScript expressions whose values are present. It may name only
-   * `rank(a, b)`, `rankNumerals(a, b)`, `fold(a)` and the sides. An operator that folds gets a folded right side.
+   * `rank(a, b)`, `rankNumerals(a, b)`, `fold(a)`, `listElements(a)` and the sides. An operator that folds gets a folded right side.
    */
   js(left: string, right: string, type: ValueType): string;
   sql(sides: SqlSides): Sql;
@@ -227,17 +228,20 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     family: 'text',
     sides: 'holder',
     overList: 'in',
-    holds: (left, right) => (Array.isArray(left) ? left.includes(right) : textOf(left).includes(textOf(right))),
-    js: (left, right) => `${left}.includes(${right})`,
+    holds(left, right, type) {
+      if (type !== undefined && elementOf(type)) return listElements(textOf(left)).includes(oneValue(right));
+      return Array.isArray(left) ? left.includes(right) : textOf(left).includes(textOf(right));
+    },
+    js: (left, right, type) => `${elementOf(type) ? `listElements(${left})` : left}.includes(${right})`,
     // Not LIKE, which would read wildcards in the value.
-    sql: ({ left, right, negated, render }) =>
-      sql`strpos(${render(left)}, ${render(right)}) ${raw(negated ? '= 0' : '> 0')}`,
+    sql: (sides) => listContains(sides) ?? strpos(sides),
     doc: 'an element of a list or of a to-many relation, or a part of a string; every string contains the empty string',
     nullMeaning: 'unknown when a side is absent; false over an empty list',
     examples: [
       '@request.auth.roles contains "admin"',
       '@record.tags contains @request.query.tags_any',
       '@record.title contains "draft"',
+      '@record.labels contains "urgent"',
     ],
   },
   'starts with': {
@@ -339,6 +343,17 @@ export const isMember = ({ family, negative }: Operator): boolean =>
 /** Holds for all but one value, or for all but the elements of one list. */
 export const isNonMember = ({ family, negative }: Operator): boolean =>
   (family === 'equality' || family === 'list') && negative === true;
+
+const strpos = ({ left, right, negated, render }: SqlSides): Sql =>
+  sql`strpos(${render(left)}, ${render(right)}) ${raw(negated ? '= 0' : '> 0')}`;
+
+/** An index of a list field finds the lists that hold a value. NULLs in the array of another program hold for nothing. */
+function listContains({ left, right, negated, render }: SqlSides): Sql | undefined {
+  const element = elementOf(left.type);
+  if (element === undefined) return undefined;
+  const type = raw(scalarOf(element).sqlType);
+  return not(negated, sql`(${render(left)} @> ARRAY[${render(right)}]::${type}[])`);
+}
 
 /**
  * Sargable: a range of the "C" order, which holds exactly the strings with that prefix, rechecked

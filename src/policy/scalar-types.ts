@@ -1,5 +1,6 @@
 /** The types of fields, as policies see them. The compiler knows a type only by its entry here. */
-import type { SqlType } from '../sql.ts';
+import type { ElementType, SqlType } from '../sql.ts';
+import { listText } from './list-values.ts';
 import {
   DECIMALS,
   INT64,
@@ -56,7 +57,15 @@ export interface ScalarKind {
   readStored?(value: unknown): Scalar | undefined;
   /** Given if policies write its literals as strings. */
   readonly literal?: LiteralForm;
+  /** Given for lists: the type of their elements. A list is its canonical text, see `list-values.ts`. */
+  readonly element?: ElementOfList;
 }
+/** The types that a list may be `of`. */
+export const ELEMENT_TYPES = ['string', 'int', 'float', 'bool', 'date', 'datetime'] as const;
+export type ElementOfList = (typeof ELEMENT_TYPES)[number];
+/** The most elements of a list. */
+export const MOST_ELEMENTS = 1000;
+
 export interface LiteralForm {
   /** The code of the error for a string that cannot be read. */
   readonly code: string;
@@ -93,7 +102,7 @@ function correctedTime(text: string): string | undefined {
 
 const define = <Name extends string>(kinds: Readonly<Record<Name, ScalarKind>>): typeof kinds => kinds;
 
-export const SCALARS = define({
+const SINGLE_KINDS = define({
   string: {
     label: 'string',
     sqlType: 'text',
@@ -180,7 +189,38 @@ export const SCALARS = define({
     literal: { code: 'bytes_malformed', expected: '`aGVsbG8=`, in base64' },
   },
 });
+
+/** Its readers take whole lists: policies ask about elements, so no literal and no query parameter is a list of this kind. */
+function listScalar(element: ElementOfList): ScalarKind {
+  const { label, sqlType, readJson } = SINGLE_KINDS[element];
+  const readList = (value: unknown): string | undefined => {
+    if (!Array.isArray(value) || value.length > MOST_ELEMENTS) return undefined;
+    const elements = value.map((each) => readJson(each));
+    return elements.includes(undefined) ? undefined : listText(elements as readonly Scalar[]);
+  };
+  return {
+    label: `list of ${label}`,
+    sqlType: `${sqlType as ElementType}[]`,
+    ordered: false,
+    sorts: false,
+    element,
+    readText: () => undefined,
+    readJson: readList,
+    readStored: (value) => (typeof value === 'string' ? value : readList(value)),
+  };
+}
+
+export const SCALARS = define({
+  ...SINGLE_KINDS,
+  'string[]': listScalar('string'),
+  'int[]': listScalar('int'),
+  'float[]': listScalar('float'),
+  'bool[]': listScalar('bool'),
+  'date[]': listScalar('date'),
+  'datetime[]': listScalar('datetime'),
+});
 export type ScalarType = keyof typeof SCALARS;
+export type ListType = `${ElementOfList}[]`;
 
 /** The kinds of keys. The ids of a collection are of one kind. */
 export const KEYS = define({
@@ -223,6 +263,8 @@ export const scalarOf = (type: ValueType): ScalarKind => (isTo(type) ? KEYS[type
 /** An id beside a string that may not be one is compared as text. */
 export const areOfOneForm = (left: ValueType, right: ValueType): boolean =>
   isTo(left) === isTo(right) || scalarOf(left).sqlType === scalarOf(right).sqlType;
+/** The type of the elements of a list; undefined for other types. */
+export const elementOf = (type: ValueType): ElementOfList | undefined => scalarOf(type).element;
 export const isNumeric = (type: ValueType): boolean => scalarOf(type).numbers !== undefined;
 export const isWhole = (type: ValueType): boolean => scalarOf(type).numbers === 'whole';
 export const gridOf = (type: ValueType): NumeralGrid | undefined => scalarOf(type).grid;

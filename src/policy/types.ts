@@ -143,6 +143,21 @@ export interface AncestorRelation {
   readonly via: BelongsTo;
 }
 
+/** The elements of a list field, which are values of the record itself. */
+export interface ElementsRelation {
+  readonly kind: 'elements';
+  /** The name of the field. */
+  readonly name: string;
+  /** Not a collection: elements are not records. */
+  readonly collection: '';
+  readonly field: CatalogField;
+}
+export interface ElementsPath extends ToManyPath {
+  readonly relation: ElementsRelation;
+}
+/** The name of the value in the row of an element. */
+export const ELEMENT_VALUE = 'value';
+
 // ---------------------------------------------------------------- checked tree
 
 /**
@@ -176,7 +191,9 @@ export interface ColumnOperand {
   readonly column:
     | { readonly kind: 'id' }
     | { readonly kind: 'field'; readonly field: CatalogField }
-    | { readonly kind: 'belongs_to'; readonly relation: BelongsTo };
+    | { readonly kind: 'belongs_to'; readonly relation: BelongsTo }
+    /** The value of a variable that ranges over a list. */
+    | { readonly kind: 'element' };
   readonly type: ValueType;
   readonly nullable: boolean;
   readonly span: Span;
@@ -232,14 +249,17 @@ export interface CountOperand {
   readonly span: Span;
 }
 
-/** A to-many relation after zero or more to-one steps; for ancestors the steps lead to the first of them. */
+/**
+ * A to-many relation, or a list field, after zero or more to-one steps; for ancestors the steps lead to the first of
+ * them.
+ */
 export interface ToManyPath {
   readonly scope: Scope;
   readonly collection: string;
   readonly steps: readonly ToOneStep[];
   /** The collection after the steps. */
   readonly from: string;
-  readonly relation: HasMany | ManyToMany | AncestorRelation;
+  readonly relation: HasMany | ManyToMany | AncestorRelation | ElementsRelation;
   readonly span: Span;
 }
 

@@ -8,7 +8,18 @@ import {
   isRoot,
   type Source,
 } from './condition.ts';
-import type { Checked, CheckedOperand, ColumnOperand, Member, RequestOperand, Scope } from './types.ts';
+import { elementOf } from './scalar-types.ts';
+import {
+  type Checked,
+  type CheckedOperand,
+  type ColumnOperand,
+  ELEMENT_VALUE,
+  type ElementsPath,
+  type Member,
+  type RequestOperand,
+  type Scope,
+  type ToManyPath,
+} from './types.ts';
 
 // ---------------------------------------------------------------- the checked tree
 
@@ -18,12 +29,17 @@ export const isList = (operand: CheckedOperand): boolean => 'list' in operand &&
 export const isOfCaller = (operand: CheckedOperand): operand is RequestOperand =>
   operand.kind === 'request' && operand.source === 'auth';
 
+/** `@request.auth.roles` */
+export const isRolesOfCaller = (operand: CheckedOperand): boolean => isOfCaller(operand) && operand.name === 'roles';
+
 export const ofCaller = (name: string, span: Span) =>
   ({ kind: 'request', source: 'auth', name, nullable: true, span }) as const;
 
 type NamedMember = Member | Exclude<ColumnOperand['column'], { kind: 'id' }>;
-export const memberName = (member: NamedMember): string =>
-  (member.kind === 'field' ? member.field : member.relation).name;
+export function memberName(member: NamedMember): string {
+  if (member.kind === 'element') return ELEMENT_VALUE;
+  return (member.kind === 'field' ? member.field : member.relation).name;
+}
 
 /** The member of its own record that a column is, or is reached by; undefined for the id. */
 export function ownMemberOf({ steps: [first], column }: ColumnOperand): string | undefined {
@@ -105,6 +121,22 @@ export const readsData = (checked: Checked): boolean => some(checked, (node) => 
 export const readsDataItself = (node: Checked): boolean =>
   operandsOf(node).some((operand) => operand.kind === 'request' && operand.source === 'data') ||
   scopesOf(node).some((scope) => scope.kind === 'request' && scope.operand.source === 'data');
+
+/** The elements of a list field; undefined: the column is not one. */
+export function elementsPath({
+  scope,
+  collection,
+  steps,
+  column,
+  type,
+  span,
+}: ColumnOperand): ElementsPath | undefined {
+  if (column.kind !== 'field' || elementOf(type) === undefined) return undefined;
+  const from = steps.at(-1)?.relation.collection ?? collection;
+  const relation = { kind: 'elements', name: column.field.name, collection: '', field: column.field } as const;
+  return { scope, collection, steps, from, relation, span };
+}
+export const isOfList = (path: ToManyPath): path is ElementsPath => path.relation.kind === 'elements';
 
 // ---------------------------------------------------------------- conditions
 

@@ -26,6 +26,8 @@ collections:
       blob: bytes
       serial: bigint
       opens: time
+      labels: { type: list, of: string }
+      rates: { type: list, of: float, required: true, default: [] }
     relations:
       parent: { kind: belongs_to, collection: nodes }
       tags: { kind: many_to_many, collection: tags }
@@ -54,6 +56,8 @@ const record = (n: number, members: object = {}) => ({
   blob: null,
   serial: null,
   opens: null,
+  labels: null,
+  rates: [],
   parent: null,
   tags: [],
   ...members,
@@ -62,7 +66,14 @@ const record = (n: number, members: object = {}) => ({
 const HOSTILE = [
   record(1, { note: '', parent: id(2) }),
   record(2, { note: 'a "quoted", line\r\nand another', parent: id(1), tags: [id(91), id(92)] }),
-  record(3, { note: '\uFEFF = 1 ü 𝄞 \\n', size: -9007199254740991, ratio: 1e-7, open: false, due_at: STAMP }),
+  record(3, {
+    labels: [],
+    note: '\uFEFF = 1 ü 𝄞 \\n',
+    size: -9007199254740991,
+    ratio: 1e-7,
+    open: false,
+    due_at: STAMP,
+  }),
   record(4, {
     born: '0001-01-01',
     price: '-1234567890123456789012345678.0123456789',
@@ -74,7 +85,7 @@ const HOSTILE = [
     size: 0,
     ratio: 12345678901234567000,
   }),
-  record(5, { blob: '', note: ' [{,}] ' }),
+  record(5, { blob: '', note: ' [{,}] ', labels: ['', 'a b', 'a,"b"', '{}', '\\', 'NULL', ' '], rates: [1e21, 0.1] }),
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-transfer-'));

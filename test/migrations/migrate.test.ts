@@ -419,6 +419,33 @@ describe.each(KINDS)('a migration of bytes on %s', (kind) => {
   });
 });
 
+describe.each(KINDS)('a migration of lists on %s', (kind) => {
+  let db: Database;
+  beforeAll(async () => {
+    db = await openKind(kind, postgresUrl);
+  });
+  afterAll(() => db?.close());
+
+  it('a required list fills existing rows, a rule brings its index, and another type needs consent', async () => {
+    const notes = (fields: string, list = 'true') =>
+      schemaOf(collections(`  notes: { fields: { title: string${fields} }, access: { list: ${list} } }\n`));
+    const labels = ", labels: { type: list, of: string, required: true, default: [a, 'b c'] }";
+    await applyMigration(db, notes(''));
+    await db.run(raw(`INSERT INTO notes (id, title) VALUES ('01900000-0000-7000-8000-000000000001', 'x')`));
+    await applyMigration(db, notes(labels));
+    expect(await db.rows(raw('SELECT labels FROM notes'))).toEqual([['{a,"b c"}']]);
+    const ruled = notes(labels, `'@record.labels contains "a"'`);
+    await applyMigration(db, ruled);
+    const indexes = await db.rows(raw(`SELECT indexdef FROM pg_indexes WHERE indexname = 'notes_labels_idx'`));
+    expect(indexes[0]![0]).toMatch(/USING gin \(labels\)$/);
+    expect((await planMigration(db, ruled)).statements).toEqual([]);
+    for (const other of ['string', '{ type: list, of: int }']) {
+      const { destructive } = await planMigration(db, notes(`, labels: ${other}`));
+      expect(destructive, other).toHaveLength(1);
+    }
+  });
+});
+
 describe.each(KINDS)('a migration of numbers on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {

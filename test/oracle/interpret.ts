@@ -11,15 +11,14 @@ import type {
   CheckedQuantified,
   ColumnOperand,
   CountOperand,
-  HasMany,
   LiteralOperand,
-  ManyToMany,
   Member,
   PolicyRequest,
   Related,
   RequestOperand,
   Row,
   Scope,
+  ToManyPath,
   ToOneStep,
   ValueType,
 } from '../../src/policy/types.ts';
@@ -132,6 +131,10 @@ function quantified({ quantifier, path, variable, condition }: CheckedQuantified
 
 function elementsOf({ row, isWritten }: Place, path: ToManyOf, { related }: World): readonly Element[] | undefined {
   if (path.relation.kind === 'ancestors') return chainOf(row, path.relation, related);
+  if (path.relation.kind === 'elements') {
+    const values = valuesIn(own(row, path.relation.field.name), path.relation.field.type);
+    return values?.map((value) => ({ value }));
+  }
   if (!isWritten || path.relation.kind === 'has_many')
     return related.many(path.from, path.relation.name, String(row.id));
   const members = (own(row, path.relation.name) ?? []) as readonly string[];
@@ -144,7 +147,29 @@ type Element = Row | typeof UNKNOWN;
 
 interface ToManyOf {
   readonly from: string;
-  readonly relation: HasMany | ManyToMany | AncestorRelation;
+  readonly relation: ToManyPath['relation'];
+}
+
+/** The elements of a list, which a record has as the text of an array: strings in quotation marks, after a backslash any character. */
+function valuesIn(array: unknown, type: ValueType): readonly Value[] | undefined {
+  if (typeof array !== 'string') return undefined;
+  const texts: string[] = [];
+  let text: string | undefined;
+  let isQuoted = false;
+  const characters = array.slice(1, -1)[Symbol.iterator]();
+  for (const character of characters) {
+    if (character === '"') {
+      isQuoted = !isQuoted;
+      text ??= '';
+    } else if (character === '\\') text = `${text}${characters.next().value}`;
+    else if (character === ',' && !isQuoted) {
+      texts.push(text!);
+      text = undefined;
+    } else text = `${text ?? ''}${character}`;
+  }
+  if (text !== undefined) texts.push(text);
+  if (type === 'bool[]') return texts.map((each) => each === 't');
+  return type === 'int[]' || type === 'float[]' ? texts.map(Number) : texts;
 }
 
 /** The record and those above it, 32 of them at most. */
@@ -186,6 +211,7 @@ function compare({ op, left, right }: CheckedCompare, world: Bound): Truth {
       return not(isElement(scalar(left, world), list(right, world)));
     case 'contains':
       if (isList(left)) return isElement(scalar(right, world), list(left, world));
+      if (isListField(left)) return isElement(scalar(right, world), valuesIn(scalar(left, world), left.type));
       return bothPresent(op, scalar(left, world), scalar(right, world));
     default:
       return bothPresent(op, scalar(left, world), scalar(right, world));
@@ -194,6 +220,9 @@ function compare({ op, left, right }: CheckedCompare, world: Bound): Truth {
 
 const isList = (operand: CheckedOperand): boolean =>
   (operand.kind === 'literal' || operand.kind === 'request') && operand.list;
+
+const isListField = ({ kind, type }: CheckedOperand): boolean =>
+  kind === 'column' && typeof type === 'string' && type.endsWith('[]');
 
 /** Kleene *or* over the elements: nothing is in an empty list, not even what is absent. */
 function isElement(value: Maybe, elements: readonly Maybe[] | undefined): Truth {
@@ -384,6 +413,8 @@ function columnValue({ scope, steps, column }: ColumnOperand, world: Bound): May
       return written(own(end.row, column.field.name) as Maybe, column.field.type);
     case 'belongs_to':
       return own(end.row, column.relation.name) as Maybe;
+    case 'element':
+      return own(end.row, 'value') as Maybe;
   }
 }
 
@@ -421,7 +452,8 @@ function requestList({ source, name, type }: RequestOperand, request: PolicyRequ
   );
   if (given === undefined) return undefined;
   // A single value of a query parameter is a list of one.
-  const elements: unknown = source === 'query' && typeof given === 'string' ? [given] : given;
+  const whole = source === 'auth' && typeof given === 'string' ? valuesIn(given, `${type}[]` as ValueType) : given;
+  const elements: unknown = source === 'query' && typeof given === 'string' ? [given] : whole;
   if (!Array.isArray(elements)) return undefined;
   return elements.map((element: unknown) =>
     source === 'query'
@@ -469,6 +501,13 @@ export function fromText(text: string, type: ValueType): Maybe {
   switch (type) {
     case 'string':
       return text.includes('\0') || /\p{Surrogate}/u.test(text) ? undefined : text;
+    case 'string[]':
+    case 'int[]':
+    case 'float[]':
+    case 'bool[]':
+    case 'date[]':
+    case 'datetime[]':
+      return undefined;
     case 'bool':
       return text === 'true' ? true : text === 'false' ? false : undefined;
     case 'int':

@@ -50,6 +50,8 @@ export function meaningOf(expr: Expr, standpoint: Standpoint): Checked {
 interface Element {
   readonly unique: string;
   readonly collection: string;
+  /** Given for the elements of a list field. */
+  readonly type: ValueType | undefined;
 }
 type Elements = ReadonlyMap<string, Element>;
 /** The target of a path; a query parameter has no type of its own. */
@@ -141,8 +143,12 @@ class Reader {
     const range = this.#toMany(path, elements);
     const [unique, inner] = this.#bind(variable?.name ?? 'element', range, elements);
     const isCut = range.relation.kind === 'ancestors';
+    const isOptionalList = range.relation.kind === 'elements' && !range.relation.field.required;
     const nullable =
-      isCut || range.scope.kind === 'request' || range.steps.some(({ relation }) => isOptional(relation));
+      isCut ||
+      isOptionalList ||
+      range.scope.kind === 'request' ||
+      range.steps.some(({ relation }) => isOptional(relation));
     const each: Checked = condition ? this.expr(condition, inner) : { kind: 'const', value: true, span: SPAN };
     return { kind: 'count', path: range, variable: unique, condition: each, type: 'int', nullable, span: SPAN };
   }
@@ -167,18 +173,25 @@ class Reader {
   }
 
   /** Elements of one name beside each other are different ones. */
-  #bind(name: string, { relation: { collection } }: ToManyPath, elements: Elements): readonly [string, Elements] {
+  #bind(name: string, { relation }: ToManyPath, elements: Elements): readonly [string, Elements] {
+    const { collection } = relation;
+    const type = relation.kind === 'elements' ? elementOf(relation.field.type) : undefined;
     let unique = name;
     for (let i = 0; this.#taken.has(unique); i++) unique = `${name} ${i}`;
     this.#taken.add(unique);
-    return [unique, new Map(elements).set(name, { unique, collection })];
+    return [unique, new Map(elements).set(name, { unique, collection, type })];
   }
 
   #toMany(path: Path | Ancestors, elements: Elements): ToManyPath {
     if (path.kind === 'ancestors') return this.#above(path, elements);
     const named = this.#named(path, elements);
-    if (named.kind !== 'to many') throw new Misfit('elements of what is one');
-    return named.path;
+    if (named.kind === 'to many') return named.path;
+    const operand = named.kind === 'value' ? named.operand : undefined;
+    if (operand?.kind !== 'column' || operand.column.kind !== 'field' || elementOf(operand.type) === undefined)
+      throw new Misfit('elements of what is one');
+    const { scope, collection, steps, column } = operand;
+    const relation = { kind: 'elements', name: column.field.name, collection: '', field: column.field } as const;
+    return { scope, collection, steps, from: endOf(operand), relation, span: SPAN };
   }
 
   #above({ path, by }: Ancestors, elements: Elements): ToManyPath {
@@ -220,6 +233,12 @@ class Reader {
       const [element, list] = this.#elementAndList(right, left, elements);
       return between(list, element);
     }
+    const listed = op === 'contains' ? this.#elementType(left, elements) : undefined;
+    if (listed !== undefined) {
+      const element = this.#read(right, listed, elements);
+      const isLiteral = listed === 'float' && element.kind === 'literal';
+      return between(this.#read(left, 'string', elements), isLiteral ? nearestDouble(element) : element);
+    }
     const type = sides !== 'same' ? 'string' : this.#pivot(left, right, elements);
     const meetsFloat = [left, right].some((side) => this.#declared(side, elements) === 'float');
     const read = (side: Operand): CheckedOperand => {
@@ -235,6 +254,12 @@ class Reader {
   #asToMany(operand: Operand, elements: Elements): ToManyPath | undefined {
     const named = operand.kind === 'path' ? this.#named(operand, elements) : undefined;
     return named?.kind === 'to many' ? named.path : undefined;
+  }
+
+  /** The type of the elements, if the operand is a list field. */
+  #elementType(operand: Operand, elements: Elements): ValueType | undefined {
+    const named = operand.kind === 'path' ? this.#named(operand, elements) : undefined;
+    return named?.kind === 'value' && named.operand.kind === 'column' ? elementOf(named.operand.type) : undefined;
   }
 
   #isList(operand: Operand, elements: Elements): boolean {
@@ -272,7 +297,7 @@ class Reader {
       return [this.#read(one, read, elements), { ...requestOf('query', named.name, read), list: true }];
     }
     if (named.kind !== 'value') throw new Misfit('in a relation');
-    return [this.#read(one, 'string', elements), named.operand];
+    return [this.#read(one, named.operand.type, elements), named.operand];
   }
 
   /** `type`: the type of the other side. An operand with a type keeps it. */
@@ -320,6 +345,7 @@ class Reader {
       case 'variable': {
         const element = elements.get(path.variable!.name);
         if (element === undefined) throw new Misfit('a name that nothing binds');
+        if (element.type !== undefined) return valueOfElement(element.unique, element.type);
         return this.#walk(path, { kind: 'variable', name: element.unique }, element.collection);
       }
       case 'record':
@@ -377,6 +403,8 @@ class Reader {
 
   #requested(source: 'auth' | 'data', { fields, relations }: CatalogCollection, name: string): RequestOperand {
     const field = fields.get(name);
+    const element = field && elementOf(field.type);
+    if (field && element !== undefined) return { ...requestOf(source, name, element), list: true };
     if (field) return requestOf(source, name, field.type);
     const relation = relations.get(name) ?? ownerOf(relations, name);
     if (relation === undefined) throw new Misfit(`no ${name}`);
@@ -413,6 +441,26 @@ class Reader {
     return { kind: 'changed', unchanged, collection, members: members.filter(isMeant), span: SPAN };
   }
 }
+
+function valueOfElement(unique: string, type: ValueType): Named {
+  const scope = { kind: 'variable', name: unique } as const;
+  const column = { kind: 'element' } as const;
+  const operand = {
+    kind: 'column',
+    scope,
+    collection: '',
+    steps: [],
+    column,
+    type,
+    nullable: false,
+    span: SPAN,
+  } as const;
+  return { kind: 'value', operand };
+}
+
+/** `string[]` → `string` */
+const elementOf = (type: ValueType): ValueType | undefined =>
+  typeof type === 'string' && type.endsWith('[]') ? (type.slice(0, -2) as ValueType) : undefined;
 
 // ---------------------------------------------------------------- the catalog
 

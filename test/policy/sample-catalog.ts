@@ -84,6 +84,7 @@ const COLLECTIONS: readonly CatalogCollection[] = [
       score: ['int'],
       rating: ['float'],
       pinned: ['bool', { required: true }],
+      labels: ['string[]'],
       due_at: ['datetime'],
     },
     relations: [

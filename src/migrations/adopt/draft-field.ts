@@ -1,6 +1,6 @@
 /** A column as a field of the draft: its type, its constraints, and what keeps bylaw from owning it. */
 import { parse } from 'yaml';
-import type { ScalarType } from '../../policy/scalar-types.ts';
+import { elementOf, type ScalarType } from '../../policy/scalar-types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { unquotedText } from '../../sql.ts';
@@ -65,10 +65,11 @@ function declaredField(
   // PostgreSQL fills in a value that a create leaves out, which a required field without a default forbids.
   const isFilledIn = generated || (value !== undefined && given === undefined);
   const allowed = column.values ?? (FIELD_KINDS[kind.type].hasEnum ? allowedIn(table, name) : undefined);
+  const element = elementOf(kind.type);
   return {
-    type: kind.type,
+    ...(element === undefined ? { type: kind.type } : { type: 'list', of: element }),
     ...(required && !isFilledIn && { required: true }),
-    ...(unique && { unique: true }),
+    ...(unique && element === undefined && { unique: true }),
     ...(index && !unique && { index: true }),
     ...(kind.precision !== undefined && { precision: kind.precision, scale: kind.scale }),
     ...(kind.max !== undefined && { max: kind.max }),

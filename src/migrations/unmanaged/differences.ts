@@ -2,6 +2,7 @@
  * Compares the expectations of a schema with tables that other programs own: a difference that prevents their records
  * from being served is an error, any other one a note with the statement that the owner may run.
  */
+import { elementOf } from '../../policy/scalar-types.ts';
 import { keyOf } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
@@ -128,11 +129,13 @@ class OwnersDifferences {
   }
 
   #compareIndexes(schema: Schema): void {
-    const { name, table, relations } = this.#collection;
+    const { name, table, relations, fields } = this.#collection;
     for (const { columns, unique } of indexesOf(this.#collection, schema)) {
       const [first = ''] = columns;
       if (unique || this.#table.keys.some((key) => key.columns[0] === first)) continue;
-      const statement: Sql = sql`CREATE INDEX ON ${tableIdent(table)} (${columnList(columns)})`;
+      const isList = elementOf([...fields.values()].find(({ column }) => column === first)?.type ?? 'string');
+      const method = raw(isList ? 'USING gin ' : '');
+      const statement: Sql = sql`CREATE INDEX ON ${tableIdent(table)} ${method}(${columnList(columns)})`;
       this.notes.push({ text: `no index serves "${table}"."${first}" (\`${name}\`)`, sql: statement.text });
     }
     for (const relation of relations.values()) {

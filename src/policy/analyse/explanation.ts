@@ -4,11 +4,12 @@
  * explanation does not depend on the lowering that it explains.
  */
 import type { Span } from '../../../grammar/syntax.ts';
-import { type AncestorRows, ancestorsOf } from '../emit/decision.ts';
+import { type AncestorRows, ancestorsOf, elementRows } from '../emit/decision.ts';
 import { isBlankNeedle } from '../fold.ts';
-import { holdsOf, literalElements } from '../lower/specialise.ts';
+import { listElements } from '../list-values.ts';
+import { holdsOf, listGiven, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
-import { scalarOf } from '../scalar-types.ts';
+import { elementOf, scalarOf } from '../scalar-types.ts';
 import {
   type Checked,
   type CheckedCompare,
@@ -16,6 +17,7 @@ import {
   type CheckedQuantified,
   type ColumnOperand,
   type CountOperand,
+  ELEMENT_VALUE,
   type Member,
   MOST_ANCESTORS,
   type Policy,
@@ -205,11 +207,12 @@ class Evaluation {
   ): Omit<Clause, 'text'> {
     const at = this.#walk(path, variables);
     if ('absent' in at) return { value: undefined, absent: at.absent, parts: [] };
+    if (isNullList(at, path)) return { value: undefined, absent: nullOf(this.#text(path.span)), parts: [] };
     const { rows, goesOn } = this.#elements(at, path);
     if (path.relation.kind === 'ancestors' && rows.length === 0) return { value: undefined, absent: NOBODY, parts: [] };
     const elements = rows.map((row) => ({
       ...this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })),
-      element: `${path.relation.name} ${own(row, 'id')}`,
+      element: `${path.relation.name} ${own(row, 'id') ?? JSON.stringify(own(row, ELEMENT_VALUE))}`,
     }));
     const parts = goesOn ? [...elements, unknownBeyond(this.#text(path.span))] : elements;
     const kind = quantifier === 'all' ? 'and' : 'or';
@@ -231,6 +234,8 @@ class Evaluation {
   #elements({ row, isWritten }: BoundRow, { from, relation }: ToManyPath): AncestorRows {
     const { related } = this.#situation;
     if (relation.kind === 'ancestors') return ancestorsOf(relation, related, own(row, 'id'));
+    if (relation.kind === 'elements')
+      return { rows: elementRows(String(own(row, relation.field.name))), goesOn: false };
     if (!isWritten || relation.kind === 'has_many')
       return { rows: related.many(from, relation.name, idOfRow(row)), goesOn: false };
     const members = (own(row, relation.name) ?? []) as readonly string[];
@@ -243,7 +248,10 @@ class Evaluation {
   #compare(node: CheckedCompare, variables: BoundRows): Omit<Clause, 'text' | 'parts'> {
     const left = this.#operand(node.left, variables);
     const right = this.#needle(node, this.#operand(node.right, variables));
-    return { ...this.#compareValues(node, left, right), sides: { left: heldIn(left), right: heldIn(right) } };
+    return {
+      ...this.#compareValues(node, left, right),
+      sides: { left: shownValue(node.left, left), right: shownValue(node.right, right) },
+    };
   }
 
   /** A needle of which folding leaves nothing is absent. */
@@ -257,6 +265,8 @@ class Evaluation {
       | { readonly value: readonly unknown[] }
       | undefined;
     const member = OPERATORS[node.op].negative !== true;
+    if (elementOf(node.left.type) && 'value' in left && listElements(String(left.value)).length === 0)
+      return { value: !member };
     if (list?.value.length === 0) return { value: !member };
     if ('absent' in left) return { value: undefined, absent: left.absent };
     if ('absent' in right) return { value: undefined, absent: right.absent };
@@ -287,6 +297,7 @@ class Evaluation {
     if ('absent' in at) return at;
     const meets = (row: Row): boolean =>
       this.clause(condition, new Map(variables).set(variable, { row, isWritten: false })).value === true;
+    if (isNullList(at, path)) return { absent: nullOf(this.#text(path.span)) };
     const { rows, goesOn } = this.#elements(at, path);
     if (path.relation.kind === 'ancestors' && rows.length === 0) return { absent: NOBODY };
     if (goesOn) return { absent: beyondOf(this.#text(path.span)) };
@@ -298,7 +309,7 @@ class Evaluation {
     if ('absent' in at) return at;
     const { column } = operand;
     const value = own(at.row, column.kind === 'id' ? 'id' : memberName(column)) ?? undefined;
-    return value === undefined ? { absent: `\`${this.#text(operand.span)}\` is null` } : { value: value as Scalar };
+    return value === undefined ? { absent: nullOf(this.#text(operand.span)) } : { value: value as Scalar };
   }
 
   #walk({ scope, steps }: Pick<ColumnOperand, 'scope' | 'steps'>, variables: BoundRows): FoundRow {
@@ -353,7 +364,9 @@ class Evaluation {
     const read = (value: unknown): Scalar | undefined =>
       source === 'query' ? scalar.readText(String(value)) : readJson(value);
     if (list) {
-      const elements = (Array.isArray(raw) ? raw : [raw]).map(read);
+      const given = listGiven(operand, raw);
+      if (!Array.isArray(given)) return { absent: `${shown} is not a list` };
+      const elements = given.map(read);
       if (elements.length > 0 && elements.every((element) => element === undefined))
         return { absent: `no element of ${shown} can be read` };
       return { value: elements };
@@ -365,8 +378,17 @@ class Evaluation {
   }
 }
 
-const heldIn = (found: FoundValue): unknown => ('value' in found ? found.value : undefined);
+/** The value for people: a list by its elements. */
+function shownValue({ type }: CheckedOperand, found: FoundValue): unknown {
+  if (!('value' in found)) return undefined;
+  return elementOf(type) && typeof found.value === 'string' ? listElements(found.value) : found.value;
+}
+
 const idOfRow = (row: Row): string => String(own(row, 'id'));
+
+const nullOf = (text: string): string => `\`${text}\` is null`;
+const isNullList = ({ row }: BoundRow, { relation }: ToManyPath): boolean =>
+  relation.kind === 'elements' && own(row, relation.field.name) == null;
 
 const NOBODY = 'there is no such record';
 /** The ancestors beyond the limit count as one more element, for which the condition is unknown. */

@@ -71,7 +71,9 @@ function collect(checked: Checked, place: NeedsPlace): void {
 function collectQuantified({ path, variable, condition }: CheckedQuantified | CountOperand, place: NeedsPlace): void {
   const { scope, steps, relation } = path;
   const last = relation.kind === 'ancestors' ? FOLLOWED + relation.name : relation.name;
-  const element = branchAt(treeOf(scope, place), [...steps.map((step) => step.relation.name), last]);
+  // The record itself has the elements of its lists.
+  const walked = [...steps.map((step) => step.relation.name), ...(relation.kind === 'elements' ? [] : [last])];
+  const element = branchAt(treeOf(scope, place), walked);
   collect(condition, { ...place, variables: new Map(place.variables).set(variable, element) });
 }
 

@@ -1,6 +1,7 @@
 /** Finds the indexes without which a policy's condition makes the database read the whole table. */
 import { ident, tableIdent } from '../../sql.ts';
 import { OPERATORS } from '../operators.ts';
+import { elementOf } from '../scalar-types.ts';
 import type { Catalog, CatalogField, Checked, CheckedCompare, CheckedOperand, ColumnOperand } from '../types.ts';
 
 export interface Unindexed {
@@ -25,9 +26,13 @@ export function unindexed(checked: Checked, catalog: Catalog, collection: string
   const table = catalog.collections.get(collection)?.table;
   const access = indexAccess(checked);
   if (table === undefined || access === 'free' || access === 'served' || access.length === 0) return undefined;
-  const columns = [...new Set(access.map((field) => field.column))];
-  const createIndex = columns
-    .map((column) => `CREATE INDEX ON ${tableIdent(table).text} (${ident(column).text});`)
+  const fields = [...new Set(access)];
+  const columns = fields.map(({ column }) => column);
+  const createIndex = fields
+    .map(({ column, type }) => {
+      const method = elementOf(type) ? 'USING gin ' : '';
+      return `CREATE INDEX ON ${tableIdent(table).text} ${method}(${ident(column).text});`;
+    })
     .join('\n');
   return { columns, createIndex };
 }
@@ -48,7 +53,7 @@ function indexAccess(checked: Checked): IndexAccess {
       return dependsOnRecord(checked.operand) ? HOPELESS : 'free';
     case 'quantified':
       // `any` is a semi-join over an indexed key; `all` and `none` look at every record.
-      return checked.quantifier === 'any' ? 'served' : HOPELESS;
+      return checked.quantifier === 'any' && checked.path.relation.kind !== 'elements' ? 'served' : HOPELESS;
     case 'compare':
       return accessOfCompare(checked);
   }
@@ -77,7 +82,9 @@ function accessOfCompare({ op, left, right }: CheckedCompare): IndexAccess {
   if (left.kind === 'count' || right.kind === 'count') return HOPELESS;
   const [operand, other] = [left, right].filter(dependsOnRecord);
   if (operand === undefined) return 'free';
-  if (other !== undefined || !OPERATORS[op].sargable) return HOPELESS;
+  if (other !== undefined) return HOPELESS;
+  if (operand === left && elementOf(operand.type) && OPERATORS[op].sides === 'holder') return ofColumn(operand);
+  if (!OPERATORS[op].sargable) return HOPELESS;
   // The operator does not look up the column on the list or needle side.
   if (operand === right && OPERATORS[op].mirror === undefined) return HOPELESS;
   return ofColumn(operand);

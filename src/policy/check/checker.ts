@@ -17,13 +17,14 @@ import type {
 } from '../../../grammar/syntax.ts';
 import { equal, equalityOf } from '../operators.ts';
 import { isTruth } from '../scalar-types.ts';
-import type { CheckContext, Checked, CountOperand, NamedCondition } from '../types.ts';
+import type { CheckContext, Checked, CountOperand, NamedCondition, ToManyPath } from '../types.ts';
+import { elementsPath, isRolesOfCaller } from '../visit.ts';
 import { resolveAncestors } from './ancestors.ts';
 import { checkChange, isChange } from './changed.ts';
 import { checkCompare } from './comparisons.ts';
 import { bindArgument, callsIn, unboundParameter, unknownCondition, wrongArguments } from './condition-calls.ts';
 import { paramOf, readAsGiven } from './params.ts';
-import type { Bound, CheckIssue, Place } from './place.ts';
+import { type Bound, boundTo, type CheckIssue, type Place } from './place.ts';
 import { withProvenFixes } from './proven-fixes.ts';
 import { mayBeAbsent, resolve } from './resolve.ts';
 import type { Comparing } from './sides.ts';
@@ -179,7 +180,7 @@ class Checker {
     const named = path && resolve(path, this.#place(variables));
     if (named === undefined) return undefined;
     if (named.kind === 'query') return { kind: 'is null', negated, operand: readAsGiven(named), span };
-    const isList = named.kind === 'to many' || (named.kind === 'request' && named.list);
+    const isList = named.kind === 'to many' || (named.kind === 'request' && isRolesOfCaller(named));
     if (!isList) return { kind: 'is null', negated, operand: named, span };
     const message =
       named.kind === 'to many'
@@ -272,8 +273,7 @@ class Checker {
     // Without the relation, the names after the variable cannot be checked.
     if (relation === undefined || taken) return undefined;
     const unique = this.#unique(variable.name);
-    const bound = { kind: 'variable', unique, collection: relation.relation.collection } as const;
-    const inner = new Map(variables).set(variable.name, bound);
+    const inner = new Map(variables).set(variable.name, boundTo(relation, unique));
     const condition = this.expr(expr.condition, inner);
     return condition && { kind: 'quantified', quantifier, path: relation, variable: unique, condition, span };
   }
@@ -295,21 +295,24 @@ class Checker {
     } as const;
     if (variable === undefined || condition === undefined)
       return { ...operand, condition: { kind: 'const', value: true, span } };
-    const bound = { kind: 'variable', unique, collection: toMany.relation.collection } as const;
-    const inner = this.expr(condition, new Map(variables).set(variable.name, bound));
+    const inner = this.expr(condition, new Map(variables).set(variable.name, boundTo(toMany, unique)));
     return inner && { ...operand, condition: inner };
   }
 
-  #toMany(path: Elements, variables: Variables) {
+  #toMany(path: Elements, variables: Variables): ToManyPath | undefined {
     if (path.kind === 'ancestors')
       return this.#broken.has(path.path) ? undefined : resolveAncestors(path, this.#place(variables))?.path;
     const named = resolve(path, this.#place(variables));
     if (named === undefined) return undefined;
     if (named.kind === 'to many' && named.used === path.steps.length) return named.path;
-    const message =
-      named.kind === 'to many'
+    const elements = named.kind === 'column' ? elementsPath(named) : undefined;
+    if (elements !== undefined) return elements;
+    const isHeld = named.kind === 'request' && named.list;
+    const message = isHeld
+      ? 'a quantifier ranges over a relation or a list of a record; for a list of the request, expected `contains` or `in`'
+      : named.kind === 'to many'
         ? 'a quantifier ranges over one to-many relation; nothing may follow it, but another quantifier may stand inside'
-        : 'a quantifier ranges over a to-many relation; this is a single value, which can be compared directly';
+        : 'a quantifier ranges over a to-many relation or a list; this is a single value, which can be compared directly';
     const span = named.kind === 'to many' ? { start: named.path.span.end, end: path.span.end } : path.span;
     return this.#report({ code: 'to_many_expected', message, span });
   }

@@ -3,8 +3,9 @@ import { replacing } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { isBlankNeedle } from '../fold.ts';
+import { canEqual } from '../numerals.ts';
 import { equal, equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
-import { describeType, isNumeric, isText, isTo, isWhole, scalarOf } from '../scalar-types.ts';
+import { describeType, elementOf, isNumeric, isText, isTo, isWhole, scalarOf } from '../scalar-types.ts';
 import {
   type Checked,
   type CheckedOperand,
@@ -14,6 +15,7 @@ import {
   type ToManyPath,
   type ValueType,
 } from '../types.ts';
+import { isRolesOfCaller } from '../visit.ts';
 import { isExact, type Literal, nearestDouble, readList, readLiteral } from './literals.ts';
 import { addressOfUser, elementByName, isAddress } from './named-records.ts';
 import { readAs, typeGiven } from './params.ts';
@@ -40,6 +42,8 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
   if (left.kind === 'null' || right.kind === 'null') return rejectPair(pair, comparedWithNull(pair));
   if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWholePath(left))
     return containsElement(pair, left.relation.path);
+  const list = [left, right].find(isListField);
+  if (list !== undefined) return list === left ? containsTest(pair, list) : rejectPair(pair, comparedList(pair, list));
   const bare = left.kind === 'to many' ? left : right.kind === 'to many' ? right : undefined;
   if (bare !== undefined) return rejectPair(pair, bareToMany(pair, bare));
   switch (OPERATORS[expr.op].sides) {
@@ -241,9 +245,11 @@ function elementAndList(
   many: Side,
 ): { readonly element?: CheckedOperand; readonly list?: CheckedOperand } {
   switch (many.kind) {
-    case 'held':
+    case 'held': {
+      if (!isRolesOfCaller(many.operand)) return given(settle(one, many.operand.type, at), many.operand);
       checkRoles(one.kind === 'literal' ? [one.literal] : [], at);
       return given(settleText(one, at), many.operand);
+    }
     case 'query': {
       const type = ownType(one) ?? givenType(one) ?? 'string';
       return given(settle(one, type, at), readAs(many.query, type, true));
@@ -311,6 +317,46 @@ function holderExpected({ span }: ScalarSide, type: ValueType | undefined): Chec
   const found = type === undefined ? 'a value' : describeType(type);
   const message = `\`contains\` takes a list, a to-many relation or a string on its left, found ${found}`;
   return { code: 'type_mismatch', message, span };
+}
+
+// ---------------------------------------------------------------- list fields
+
+type ListFieldSide = Extract<Side, { kind: 'fixed' }> & { readonly operand: ColumnOperand };
+const isListField = (side: Side): side is ListFieldSide =>
+  side.kind === 'fixed' && side.operand.kind === 'column' && elementOf(side.operand.type) !== undefined;
+
+/** A list field holds an element. */
+function containsTest(pair: Pair, list: ListFieldSide): Checked | undefined {
+  const { expr, right, at } = pair;
+  if (OPERATORS[expr.op].sides !== 'holder') return rejectPair(pair, comparedList(pair, list));
+  if (!isScalar(right) || isListField(right)) return rejectPair(pair, elementExpected(right));
+  const type = elementOf(list.operand.type)!;
+  // An array holds numbers of one type.
+  if (
+    right.kind === 'fixed' &&
+    right.operand.kind === 'column' &&
+    isNumeric(right.operand.type) &&
+    right.operand.type !== type
+  )
+    return rejectPair(pair, mismatch(right.span, right.operand.type, type));
+  const settled = settle(right, type, at);
+  if (settled?.kind !== 'literal') return finish(pair, list.operand, settled);
+  const element = isWhole(type) ? settled : nearestDouble(settled);
+  const number = { value: Number(element.value), exact: element.exact as string | undefined };
+  if (isNumeric(type) && !canEqual(type, number)) return rejectPair(pair, mismatch(right.span, element.type, type));
+  return finish(pair, list.operand, element);
+}
+
+/** `@record.labels = "a"`, `"a" in @record.labels`. */
+function comparedList({ expr, left, right, at }: Pair, list: ListFieldSide): CheckIssue {
+  const other = list === left ? right : left;
+  const text = textAt(at, list.span);
+  const message = `\`${text}\` is a list, which takes \`${HOLDS}\`, \`count\`, or a quantifier such as \`any(${text} as x, …)\``;
+  const given = { code: 'list_compared', message, span: list.span };
+  const { family } = OPERATORS[expr.op];
+  const asksForOne = family === 'equality' || (family === 'list' && list === right);
+  if (!asksForOne || !isScalar(other) || isListField(other)) return given;
+  return { ...given, ...contained(expr, text, textAt(at, other.span)) };
 }
 
 // ---------------------------------------------------------------- matches

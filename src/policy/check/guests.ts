@@ -1,7 +1,7 @@
 /** The view of guests: callers with one role and nothing else, whom a schema may admit. */
 import { OPERATORS } from '../operators.ts';
-import type { Checked, CheckedCompare, CheckedOperand } from '../types.ts';
-import { isOfCaller } from '../visit.ts';
+import type { Checked, CheckedCompare } from '../types.ts';
+import { isOfCaller, isRolesOfCaller } from '../visit.ts';
 import { type Outcomes, outcomes } from './outcomes.ts';
 
 /** The role of every guest. */
@@ -46,8 +46,7 @@ export function roleTest(compare: CheckedCompare, roles: ReadonlySet<string>): b
 
 /** The role that a list test looks for among those of the caller. */
 function testedRole({ left, right }: CheckedCompare): string | undefined {
-  const isRoles = (side: CheckedOperand): boolean => isOfCaller(side) && side.name === 'roles';
-  const element = isRoles(left) ? right : isRoles(right) ? left : undefined;
+  const element = isRolesOfCaller(left) ? right : isRolesOfCaller(right) ? left : undefined;
   return element?.kind === 'literal' && typeof element.value === 'string' ? element.value : undefined;
 }
 

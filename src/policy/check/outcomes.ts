@@ -4,7 +4,7 @@
  */
 import { gridTest, numberTest } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
-import { gridOf, isNumeric } from '../scalar-types.ts';
+import { elementOf, gridOf, isNumeric } from '../scalar-types.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 import { boundedByField } from './field-bounds.ts';
 import { mayBeAbsent } from './resolve.ts';
@@ -78,7 +78,9 @@ function outcomesOfCompare(compare: CheckedCompare, { isAbsent, isBounded }: Ass
   const empty = right.kind === 'literal' && right.list && literalValues(right).length === 0;
   const operator = OPERATORS[op];
   if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
-  if (isAbsent(left) || isAbsent(right)) return CAN_BE_UNKNOWN;
+  // An empty list does not contain an absent value either.
+  const isList = left.kind === 'column' && elementOf(left.type) !== undefined;
+  if (isAbsent(left) || isAbsent(right)) return isList ? CAN_BE_UNKNOWN | CAN_BE_FALSE : CAN_BE_UNKNOWN;
   // A needle of marks alone is absent in every operand.
   const isBlankable = operator.folds === true && right.kind !== 'literal';
   const absent = isNullable(left) || isNullable(right) || isBlankable ? CAN_BE_UNKNOWN : 0;

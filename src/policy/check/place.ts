@@ -1,15 +1,37 @@
 /** The place of a path in a policy, and the names that it may use there. */
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import type { Operand, Span } from '../../../grammar/syntax.ts';
-import type { Action, Catalog, CheckContext, CheckedOperand, ColumnOperand, Params, ToManyPath } from '../types.ts';
+import { present } from '../../invariant.ts';
+import { elementOf } from '../scalar-types.ts';
+import type {
+  Action,
+  Catalog,
+  CheckContext,
+  CheckedOperand,
+  ColumnOperand,
+  Params,
+  ToManyPath,
+  ValueType,
+} from '../types.ts';
 
 /** The meaning of a name at the root of a path. */
-export type Bound = BoundVariable | BoundParameter;
+export type Bound = BoundVariable | BoundElement | BoundParameter;
 interface BoundVariable {
   readonly kind: 'variable';
   /** Unique in the whole expression. */
   readonly unique: string;
   readonly collection: string;
+}
+/** A variable that ranges over the elements of a list field. */
+export interface BoundElement {
+  readonly kind: 'element';
+  readonly unique: string;
+  readonly type: ValueType;
+}
+/** The variable of a quantifier or of a count. */
+export function boundTo({ relation }: ToManyPath, unique: string): Bound {
+  if (relation.kind !== 'elements') return { kind: 'variable', unique, collection: relation.collection };
+  return { kind: 'element', unique, type: present(elementOf(relation.field.type), 'the type of the elements') };
 }
 /** A parameter of a named condition, with its argument. */
 export interface BoundParameter {

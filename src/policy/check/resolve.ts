@@ -4,9 +4,11 @@
  */
 import { overNames } from '../../../grammar/limits.ts';
 import type { Name, Path } from '../../../grammar/syntax.ts';
+import { elementOf } from '../scalar-types.ts';
 import {
   type BelongsTo,
   type CatalogCollection,
+  type CatalogField,
   type CatalogRelation,
   type ColumnOperand,
   type HasMany,
@@ -20,7 +22,16 @@ import {
   type ValueType,
 } from '../types.ts';
 import { ofCaller } from '../visit.ts';
-import type { BoundParameter, CheckIssue, Named, Place, QueryName, RecordStart, ToMany } from './place.ts';
+import type {
+  BoundElement,
+  BoundParameter,
+  CheckIssue,
+  Named,
+  Place,
+  QueryName,
+  RecordStart,
+  ToMany,
+} from './place.ts';
 import { namesOf, relationNames, reportUnknownName, unknownMember, unknownVariable } from './unknown-names.ts';
 
 const ID_OF_USERS: ValueType = { id: 'users' };
@@ -46,9 +57,25 @@ export function resolve(path: Path, place: Place): Named | undefined {
     case 'variable': {
       const bound = place.variables.get(path.variable!.name);
       if (bound === undefined && place.params !== undefined) return memberPath(path, place);
+      if (bound?.kind === 'element') return elementPath(bound, path, place);
       return bound?.kind === 'parameter' ? parameterPath(bound, path, place) : recordPath(path, place);
     }
   }
+}
+
+/** An element of a list is a value. */
+function elementPath({ unique, type }: BoundElement, path: Path, place: Place): ColumnOperand | undefined {
+  const [first] = path.steps;
+  if (first !== undefined) return place.report(valueWalked(path.variable!, path));
+  const scope = { kind: 'variable', name: unique } as const;
+  const column = { kind: 'element' } as const;
+  return { kind: 'column', scope, collection: '', steps: [], column, type, nullable: false, span: path.span };
+}
+
+function valueWalked({ name, span: { end } }: Name, path: Path): CheckIssue {
+  const message = `\`${name}\` is a value and has no parts; nothing may follow it`;
+  const span = { start: end, end: path.span.end };
+  return { code: 'path_not_walked', message, span, fix: { span, replacement: '' } };
 }
 
 const isOfRecord = ({ root, span }: Path): boolean =>
@@ -111,13 +138,19 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
   if (own !== undefined) return { ...request, ...own };
   const users = place.catalog.collections.get('users');
   const field = users?.fields.get(name.name);
-  if (field !== undefined) return { ...request, type: field.type, list: false };
+  if (field !== undefined) return { ...request, ...requestedField(field) };
   const relation = users && findRelation(users, name.name);
   if (relation?.kind === 'belongs_to')
     return { ...request, name: relation.name, type: idOf(place.catalog, relation.collection), list: false };
   const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind !== 'has_one');
   const names = new Set([...CALLER.keys(), ...(users?.fields.keys() ?? []), ...relationNames(owned)]);
   return reportUnknownName({ name, where: '`@request.auth`', names, of: users }, place);
+}
+
+/** A list of the request is compared by its elements, as the caller's roles are. */
+function requestedField({ type }: CatalogField): Pick<RequestOperand, 'type' | 'list'> {
+  const element = elementOf(type);
+  return { type: element ?? type, list: element !== undefined };
 }
 
 function queryName(path: Path, place: Place): QueryName | undefined {
@@ -133,12 +166,12 @@ function dataField(path: Path, place: Place): RequestOperand | undefined {
   const name = oneStep(path, '`@request.data`', place);
   const collection = place.catalog.collections.get(place.collection);
   if (name === undefined || collection === undefined) return undefined;
-  const request = { kind: 'request', source: 'data', list: false, nullable: true, span: path.span } as const;
+  const request = { kind: 'request', source: 'data', nullable: true, span: path.span } as const;
   const field = collection.fields.get(name.name);
-  if (field !== undefined) return { ...request, name: field.name, type: field.type };
+  if (field !== undefined) return { ...request, name: field.name, ...requestedField(field) };
   const relation = findRelation(collection, name.name);
   if (relation?.kind === 'belongs_to')
-    return { ...request, name: relation.name, type: idOf(place.catalog, relation.collection) };
+    return { ...request, name: relation.name, type: idOf(place.catalog, relation.collection), list: false };
   const owned = [...collection.relations.values()].filter((each) => each.kind === 'belongs_to');
   const names = [...collection.fields.keys(), ...relationNames(owned)];
   return reportUnknownName({ name, where: `the data of \`${collection.name}\``, names, of: collection }, place);
@@ -296,13 +329,13 @@ class PathResolver {
   }
 
   #scalarWalked(step: Name): 'failed' {
-    const message = `\`${step.name}\` is a value and has no parts; nothing may follow it`;
-    const span = { start: step.span.end, end: this.#path.span.end };
-    this.#place.report({ code: 'path_not_walked', message, span, fix: { span, replacement: '' } });
+    this.#place.report(valueWalked(step, this.#path));
     return 'failed';
   }
 }
 
 /** True if the relation itself may be null, because a step on the way may be. */
 export const mayBeAbsent = (path: ToManyPath): boolean =>
-  path.scope.kind === 'request' || path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);
+  path.scope.kind === 'request' ||
+  (path.relation.kind === 'elements' && !path.relation.field.required) ||
+  path.steps.some(({ relation }) => relation.kind === 'has_one' || !relation.required);

@@ -53,7 +53,8 @@ export const membersNamed = (names: Iterable<string>, of: CatalogCollection | un
 
 function memberNamed(name: string, of: CatalogCollection | undefined): KnownName {
   const field = of?.fields.get(name);
-  if (field !== undefined) return { kind: 'field', type: `${field.type}${field.required ? '' : ' or null'}` };
+  if (field !== undefined)
+    return { kind: 'field', type: `${describeType(field.type)}${field.required ? '' : ' or null'}` };
   const relation = of?.relations.get(name) ?? of?.relations.get(name.replace(/_id$/, ''));
   if (of === undefined || relation === undefined)
     return { kind: 'field', type: of && name === 'id' ? describeType({ id: of.name }) : 'list' };
@@ -64,6 +65,7 @@ function memberNamed(name: string, of: CatalogCollection | undefined): KnownName
 
 function variablesOf(place: Place): KnownNames {
   const known = [...place.variables].map(([name, bound]): readonly [string, KnownName] => {
+    if (bound.kind === 'element') return [name, { kind: 'variable', type: describeType(bound.type) }];
     const walksTo = bound.kind === 'variable' ? bound.collection : bound.record?.at;
     if (walksTo === undefined && bound.kind === 'parameter')
       return [name, { kind: 'parameter', type: describeType(bound.operand.type) }];
@@ -191,7 +193,7 @@ function innermostWith(name: string | undefined, place: Place): string | undefin
 /** Each variable with the names of its record, the innermost first. */
 function membersOfVariables(place: Place): readonly (readonly [string, readonly string[]])[] {
   return [...place.variables].reverse().flatMap(([variable, bound]) => {
-    const of = bound.kind === 'variable' ? bound.collection : bound.record?.at;
+    const of = bound.kind === 'variable' ? bound.collection : bound.kind === 'element' ? undefined : bound.record?.at;
     const collection = of === undefined ? undefined : place.catalog.collections.get(of);
     return collection === undefined ? [] : [[variable, namesOf(collection)] as const];
   });

@@ -1,6 +1,7 @@
 /** Shared by both JavaScript emitters: how a row, an element and a literal are read. */
 import type { Exists } from '../condition.ts';
-import { type AncestorRelation, MOST_ANCESTORS, type Related, type Row } from '../types.ts';
+import { listElements } from '../list-values.ts';
+import { type AncestorRelation, ELEMENT_VALUE, MOST_ANCESTORS, type Related, type Row } from '../types.ts';
 import { own, type Scalar } from '../values.ts';
 
 /** Reads `next` only where the condition names the resulting record. */
@@ -27,10 +28,14 @@ export function oneOf({ relation, from, by }: Exists, related: Related, key: unk
 export function manyOf({ relation, from, by }: Exists, related: Related, key: unknown): readonly Row[] {
   if (key === null || key === undefined) return [];
   if (relation.kind === 'ancestors') return ancestorsOf(relation, related, key).rows;
+  if (relation.kind === 'elements') return elementRows(key as string);
   if (by === 'owner') return related.many(from, relation.name, key as string);
   const rows = (key as readonly string[]).map((id) => related.one(relation.collection, id));
   return rows.filter((row) => row !== undefined);
 }
+
+export const elementRows = (list: string): readonly Row[] =>
+  listElements(list).map((element) => ({ [ELEMENT_VALUE]: element }));
 
 /** The rows of a count. Undefined: there are more ancestors than count. */
 export function countedOf(exists: Exists, related: Related, key: unknown): readonly Row[] | undefined {

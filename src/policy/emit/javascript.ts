@@ -15,6 +15,7 @@ import {
   type Test,
 } from '../condition.ts';
 import { fold } from '../fold.ts';
+import { listElements } from '../list-values.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
 import { own, rankNumerals, type Scalar } from '../values.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
@@ -40,9 +41,10 @@ function compileCode(cond: Condition): Predicate {
     'countedOf',
     'goesOn',
     'fold',
+    'listElements',
     code,
   ) as (...given: unknown[]) => Predicate;
-  return make(constants, own, rank, rankNumerals, oneOf, manyOf, countedOf, goesOn, fold);
+  return make(constants, own, rank, rankNumerals, oneOf, manyOf, countedOf, goesOn, fold, listElements);
 }
 
 /** The text of the code and the constants it names, for `explain` and for tests. */

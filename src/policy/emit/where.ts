@@ -32,9 +32,9 @@ import {
 } from '../hoisting.ts';
 import { and, isSameColumn } from '../lower/simplify.ts';
 import { OPERATORS } from '../operators.ts';
-import { areOfOneForm, isTo } from '../scalar-types.ts';
+import { areOfOneForm, elementOf, isTo } from '../scalar-types.ts';
 import { rowsOf } from '../stored-rows.ts';
-import { type AncestorRelation, type BelongsTo, keyOf, MOST_ANCESTORS } from '../types.ts';
+import { type AncestorRelation, type BelongsTo, ELEMENT_VALUE, keyOf, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, conjunctsOf, nodesOf, sourcesIn } from '../visit.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
@@ -59,8 +59,10 @@ interface ConditionsOf {
   readonly isByKey?: boolean;
 }
 
-const hasLoop = (cond: Condition): boolean =>
-  nodesOf(cond).some((inner) => inner.kind === 'exists' && inner.by === 'owner');
+/** It finds any number of rows. */
+const isLoop = ({ by }: Exists): boolean => by === 'owner' || by === 'elements';
+
+const hasLoop = (cond: Condition): boolean => nodesOf(cond).some((inner) => inner.kind === 'exists' && isLoop(inner));
 
 /** The place of the last ancestor that counts. */
 const LAST = raw(String(MOST_ANCESTORS));
@@ -146,6 +148,7 @@ export class Printer {
       const isBelow = this.#isHoisted(cond) && !cond.beyond && !this.#isOfRequest(cond);
       return isBelow ? this.#anyOf(this.#below(cond, relation), cond) : this.#above(cond, relation);
     }
+    if (relation.kind === 'elements') return this.#someValue(cond, underOr);
     const keyList = this.#listed?.has(cond) === false ? undefined : keyListOf(cond);
     if (keyList !== undefined) return this.#anyOf(this.#keyList(cond, keyList), cond);
     const excluded = excludedKeysOf(cond);
@@ -159,6 +162,25 @@ export class Printer {
   /** The related row of each row is looked up: PostgreSQL reads the related table neither as a whole nor first. */
   #isLookedUp(exists: Exists): boolean {
     return this.#hashed === undefined && this.#listed?.has(exists) === false;
+  }
+
+  /** PostgreSQL plans no join with the elements of the row outside, and hashes none of them. */
+  #someValue(exists: Exists, underOr: boolean): Sql {
+    const { from, where } = this.#values(exists, underOr);
+    return sql`${raw(exists.negated ? 'NOT EXISTS' : 'EXISTS')} (SELECT 1 FROM ${from}${where})`;
+  }
+
+  #values(exists: Exists, underOr: boolean): { readonly from: Sql; readonly where: Sql } {
+    const row = `${this.#alias}_${++this.#rows}`;
+    const value = ident(row, ELEMENT_VALUE);
+    const list = this.#key(exists);
+    this.#naming.set(exists.source.id, () => value);
+    this.#aliases.set(exists.source.id, row);
+    const conditions = this.#conditions(exists, { underOr });
+    // The arrays of other programs may have NULLs, which do not count as elements.
+    const where = sql` WHERE ${join([sql`${value} IS NOT NULL`, ...conditions], ' AND ')}`;
+    const from = sql`unnest(${list}) AS ${ident(row)} (${ident(ELEMENT_VALUE)})`;
+    return { from, where };
   }
 
   /** The same rows as a list of keys, where all of `beside` holds; undefined where it is not printed so. */
@@ -353,6 +375,10 @@ export class Printer {
       const isWhole = sql`NOT EXISTS (SELECT 1 FROM ${name} WHERE ${goesOn})`;
       return sql`(${chain} SELECT count(*) FROM ${from}${where} HAVING ${isWhole})`;
     }
+    if (exists.relation.kind === 'elements') {
+      const { from: values, where: met } = this.#values(exists, false);
+      return sql`(SELECT count(*) FROM ${values}${met})`;
+    }
     const { from, link, tenant } = this.#rowsOf(exists);
     const key = this.#key(exists);
     const match = exists.by === 'members' ? sql`${link} = ANY(${key})` : sql`${link} = ${key}`;
@@ -408,9 +434,9 @@ export class Printer {
     exists: Exists,
     { underOr = false, isWhole = false, isByKey = false }: ConditionsOf = {},
   ): readonly Sql[] {
-    const { condition, source, guard, by } = exists;
+    const { condition, source, guard } = exists;
     // PostgreSQL tests cheaper conditions before the time, so the loop around times one whose rows fail these.
-    const isTimed = (): boolean => isWhole || (by === 'owner' && !isRoot(this.#nearest)) || hasLoop(condition);
+    const isTimed = (): boolean => isWhole || (isLoop(exists) && !isRoot(this.#nearest)) || hasLoop(condition);
     const inTime = this.#inTime !== undefined && isTimed() ? [this.#inTime] : [];
     const seen = guard === undefined ? [] : this.#guards(guard, source);
     const guards = [...inTime, ...(isByKey ? seen.map(tested) : seen)];
@@ -456,6 +482,9 @@ export class Printer {
       case 'ancestors':
         invariant(false, 'a belongs_to, and a chain of them, is found by the id that it holds');
         break;
+      case 'elements':
+        invariant(false, 'the elements of a list are in the row itself');
+        break;
       case 'has_one':
       case 'has_many':
         return { from, link: columns(relation.viaColumn), tenant };
@@ -484,7 +513,7 @@ export class Printer {
   #test(test: Test): Sql {
     if (test === this.#range) return this.#oneValueRange(test);
     const operator = OPERATORS[test.op];
-    const asText = !areOfOneForm(test.left.type, test.right.type);
+    const asText = !areOfOneForm(elementOf(test.left.type) ?? test.left.type, test.right.type);
     const isList = (operand: ConditionOperand): boolean => operator.sides === 'element' && operand === test.right;
     const printed = operator.sql({
       left: test.left,

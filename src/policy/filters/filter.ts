@@ -80,7 +80,7 @@ export function compileFilter(text: string, { catalog, collection, params }: Fil
   return { filter: new Filter(plan, params), issues };
 }
 
-type MemberColumn = ColumnOperand['column'];
+type MemberColumn = Exclude<ColumnOperand['column'], { kind: 'element' }>;
 /** A member of the record, and a value of its type that the member must have. */
 export type MemberValue = MemberColumn & { readonly value: Scalar };
 

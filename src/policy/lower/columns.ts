@@ -7,11 +7,13 @@ import {
   type CatalogCollection,
   type CatalogField,
   type CatalogRelation,
+  ELEMENT_VALUE,
   type HasOne,
   idOf,
   keyOf,
   type ManyToMany,
   type ToManyPath,
+  type ValueType,
 } from '../types.ts';
 import { and, or } from './simplify.ts';
 
@@ -33,6 +35,7 @@ export function lookup(relation: CatalogRelation, from: string, { catalog, sourc
 /** Returns the key by which the owner finds the elements. */
 export function elementsBy({ relation, steps, from }: ToManyPath, key: ExistsKey['key'], catalog: Catalog): ExistsKey {
   if (relation.kind === 'ancestors') return { by: 'id', key };
+  if (relation.kind === 'elements') return { by: 'elements', key };
   // A foreign key leads to a stored record, also when a written record holds it.
   const isStored = steps.length > 0 || key.kind === 'slot';
   return isStored ? { by: 'owner', key } : lookup(relation, from, { catalog, source: key.source });
@@ -71,6 +74,11 @@ export function heldKey(relation: HasOne | ManyToMany, { catalog, source }: RowO
 
 export function fieldColumn({ name, column, type, required, unique, index }: CatalogField, source: Source): ColumnRef {
   return { kind: 'column', source, name, column, type, nullable: !required, selective: unique || index };
+}
+
+export function elementColumn(type: ValueType, source: Source): ColumnRef {
+  const name = ELEMENT_VALUE;
+  return { kind: 'column', source, name, column: name, type, nullable: false, selective: false };
 }
 
 /** The same present value. */

@@ -16,7 +16,7 @@ import {
 import { isHoistable } from '../hoisting.ts';
 import { canEqual, gridTest, isOnGrid, numberTest } from '../numerals.ts';
 import { OPERATORS, orderOf } from '../operators.ts';
-import { gridOf, isNumeric, isText, isWhole } from '../scalar-types.ts';
+import { elementOf, gridOf, isNumeric, isText, isWhole } from '../scalar-types.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';
@@ -136,10 +136,11 @@ const boundedCount = (count: CountRef, op: Test['op'], value: number): Condition
 export function valueFor(operand: PlannedOperand, { column, states }: Meeting): ConditionOperand {
   invariant(operand.kind !== 'column' && operand.kind !== 'count', 'a value is not of a record');
   const own: ValueType = operand.kind === 'slot' ? operand.operand.type : operand.type;
-  const type = typeof column.type === 'object' && isText(own) ? own : column.type;
+  const met = elementOf(column.type) ?? column.type;
+  const type = typeof met === 'object' && isText(own) ? own : met;
   if (operand.kind === 'literal') return { kind: 'literal', type, value: operand.value };
   const state = states[operand.slot];
-  if (isWhole(column.type) && !isWhole(own))
+  if (isWhole(met) && !isWhole(own))
     return { kind: 'slot', type, slot: operand.slot, adapt: 'whole', hasNoSuccessor: false };
   return { kind: 'slot', type, slot: operand.slot, hasNoSuccessor: state === WITHOUT_SUCCESSOR };
 }

@@ -15,9 +15,11 @@ import {
   TRUE,
 } from '../condition.ts';
 import { OPERATORS } from '../operators.ts';
+import { elementOf } from '../scalar-types.ts';
 import type {
   CatalogCollection,
   ColumnOperand,
+  ElementsPath,
   HasOne,
   ManyToMany,
   Member,
@@ -25,9 +27,11 @@ import type {
   ToManyPath,
   ToOneStep,
 } from '../types.ts';
+import { elementsPath, isOfList } from '../visit.ts';
 import {
   belongsToColumn,
   colocation,
+  elementColumn,
   elementsBy,
   equalColumns,
   fieldColumn,
@@ -52,9 +56,11 @@ import { Masking } from './masking.ts';
 import { and, existsOf, isPresent, or } from './simplify.ts';
 import { ABSENT, PARTIAL, type Planned, type PlannedCompare, type PlannedCount } from './specialise.ts';
 
+const NO_COLLECTION: CatalogCollection = { name: '', table: '', fields: new Map(), relations: new Map() };
 const FOUND_ROW = { kind: 'exists', negated: false } as const;
 
 type PlannedQuantifier = Extract<Planned, { kind: 'quantified' }>;
+type ListCompare = Omit<PlannedCompare, 'kind' | 'left'> & { readonly left: ColumnOperand };
 type PlannedTest = Omit<PlannedCompare, 'kind'> & { readonly negated: boolean };
 
 /** `T` of a planned tree, for all requests of one signature. */
@@ -170,8 +176,9 @@ class Lowering {
   }
 
   #elements(path: ToManyPath, place: LoweringPlace): LoweredElements {
-    const { wrap, key, walk } = this.#owner(path, place);
+    if (isOfList(path)) return this.#values(path, place);
     const { relation, from } = path;
+    const { wrap, key, walk } = this.#owner(path, place);
     const source = this.#newSource();
     const target = this.#collection(relation.collection);
     // The row that holds the key: a reference to the owner may do.
@@ -192,6 +199,26 @@ class Lowering {
     const exists = (condition: Condition, negated: boolean): Condition =>
       existsOf({ ...rows(condition), negated, ...(isCut && negated && { beyond: true }) });
     return { wrap, key, source, rows, exists };
+  }
+
+  /** The elements of a list, which the record itself holds. */
+  #values(path: ElementsPath, place: LoweringPlace): LoweredElements {
+    const { relation } = path;
+    const root = this.#walk(this.#root(path.scope, place), path.steps);
+    const { wrap, column: key } = this.#column(root.wrap, path.from, fieldColumn(relation.field, root.source));
+    const source = this.#newSource();
+    const rows = (condition: Condition): Exists => ({
+      ...FOUND_ROW,
+      source,
+      from: path.from,
+      relation,
+      target: NO_COLLECTION,
+      by: 'elements',
+      key,
+      walk: [],
+      condition,
+    });
+    return { wrap, key, source, rows, exists: (condition, negated) => existsOf({ ...rows(condition), negated }) };
   }
 
   // -------------------------------------------------------------- paths
@@ -321,6 +348,10 @@ class Lowering {
 
   #reach(operand: ColumnOperand, place: LoweringPlace): Reached {
     const { column, steps } = operand;
+    if (column.kind === 'element') {
+      const { wrap, source } = this.#root(operand.scope, place);
+      return { wrap, column: elementColumn(operand.type, source) };
+    }
     if (column.kind === 'id') return this.#identifier(operand, place);
     const { wrap, source } = this.#walk(this.#root(operand.scope, place), steps);
     const from = steps.at(-1)?.relation.collection ?? operand.collection;
@@ -340,6 +371,7 @@ class Lowering {
 
   #compare({ op, left, right }: PlannedCompare, place: LoweringPlace): Condition {
     const { states } = this.#context.signature;
+    if (left.kind === 'column' && elementOf(left.type) !== undefined) return this.#contains({ op, left, right }, place);
     const settled = settledByRequest(op, right, states) ?? settledByRequest(op, left, states);
     if (settled !== undefined) return constant(settled === place.polarity);
     if (stateOf(left, states) === ABSENT || stateOf(right, states) === ABSENT) return FALSE;
@@ -350,6 +382,18 @@ class Lowering {
     const isPartial = stateOf(right, states) === PARTIAL || stateOf(left, states) === PARTIAL;
     if (isPartial && OPERATORS[asked.op].negative) return FALSE;
     return this.#test({ ...asked, left, right }, place);
+  }
+
+  /** An empty list contains nothing, not even an absent value. */
+  #contains({ op, left, right }: ListCompare, place: LoweringPlace): Condition {
+    const isAbsent = stateOf(right, this.#context.signature.states) === ABSENT;
+    const { polarity } = place;
+    const test = isAbsent ? FALSE : this.#test({ op, negated: !polarity, left, right }, place);
+    const mayBeAbsent =
+      isAbsent || (right.kind === 'column' && (right.nullable || this.#context.visibility !== undefined));
+    if (polarity || !mayBeAbsent) return test;
+    const { wrap, key, exists } = this.#values(elementsPath(left)!, place);
+    return or([test, wrap(and([isPresent(key), exists(TRUE, true)]))]);
   }
 
   #test({ op, negated, left, right }: PlannedTest, place: LoweringPlace): Condition {

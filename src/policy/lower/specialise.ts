@@ -7,6 +7,7 @@
 import { invariant } from '../../invariant.ts';
 import { successorOf } from '../collation.ts';
 import { isBlankNeedle } from '../fold.ts';
+import { listElements } from '../list-values.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
 import { type ScalarKind, scalarOf } from '../scalar-types.ts';
@@ -351,7 +352,7 @@ function readSlot(
   // The caller's own record, and a filter of a URL, have values as a record has them.
   const readJson = (source !== 'data' && scalar.readStored) || scalar.readJson;
   if (operand.list) {
-    const given = isText && typeof raw === 'string' ? [raw] : raw;
+    const given = typeof raw === 'string' ? listGiven(operand, raw) : raw;
     if (!Array.isArray(given)) return ABSENT;
     if (given.length === 0) return EMPTY;
     const read = given.map((element) => (isText ? scalar.readText(String(element)) : readJson(element)));
@@ -366,6 +367,12 @@ function readSlot(
   if (value === undefined || (isNeedle && isBlankNeedle(value as string))) return ABSENT;
   values[index] = value;
   return isPrefix && successorOf(value as string) === undefined ? WITHOUT_SUCCESSOR : PRESENT;
+}
+
+/** A single text of the query is a list of one; the record of the caller has a list as its canonical text. */
+export function listGiven({ source }: RequestOperand, raw: unknown): unknown {
+  if (typeof raw !== 'string') return raw;
+  return source === 'query' ? [raw] : source === 'auth' ? listElements(raw) : raw;
 }
 
 function presentValue(binding: Binding, slot: number): Scalar | readonly Scalar[] {

@@ -101,8 +101,8 @@ export class ImportStaging {
       [raw('_given'), 'text[]', records.map(({ given }) => [...given].join(','))],
       [raw('_roles'), 'text[]', records.map(({ roles }) => (roles === undefined ? null : roles.join(',')))],
       ...this.#members.map(
-        ({ name, column, arrayType }) =>
-          [ident(column), arrayType, records.map(({ values }) => values.get(name) ?? null)] as const,
+        ({ name, column, arrayType, castTo }) =>
+          [ident(column), arrayType, records.map(({ values }) => values.get(name) ?? null), castTo] as const,
       ),
       ...this.#copies.map(
         ({ name, copy }) => [ident(copy), 'text[]', records.map(({ values }) => foldedOf(values.get(name)))] as const,
@@ -130,9 +130,14 @@ export class ImportStaging {
   }
 
   async #insert(table: Sql, columns: readonly StagedValues[]): Promise<void> {
+    const names = comma(columns.map(([column]) => column));
+    const cells = columns.map(([column, , , castTo]) =>
+      castTo === undefined ? column : sql`${column}::${raw(castTo)}`,
+    );
     await this.#tx.run(sql`
-      INSERT INTO ${table} (${comma(columns.map(([column]) => column))})
-      SELECT * FROM unnest(${comma(columns.map(([, type, values]) => sql`${param(type, values)}`))})`);
+      INSERT INTO ${table} (${names})
+      SELECT ${comma(cells)}
+        FROM unnest(${comma(columns.map(([, type, values]) => sql`${param(type, values)}`))}) AS given (${names})`);
   }
 
   /** Finds the records that are there already, then everything that the database would refuse. */

@@ -13,6 +13,8 @@ export interface StoredMember {
   readonly columnType: string;
   /** The type of a parameter that holds one value for each of many records. */
   readonly arrayType: SqlType;
+  /** Given if an element of `arrayType` is cast to the type of the column. */
+  readonly castTo?: string;
   readonly required: boolean;
   readonly default?: Default;
   readonly isUnique: boolean;
@@ -51,8 +53,7 @@ export function storedMembersOf(collection: Collection, { collections }: Collect
     return {
       name: field.name,
       column: field.column,
-      columnType: columnTypeOfField(field),
-      arrayType: `${kind.sqlType}[]` as SqlType,
+      ...stagingOf(kind, columnTypeOfField(field)),
       required: field.needed,
       default: field.default,
       isUnique: field.unique,
@@ -60,6 +61,7 @@ export function storedMembersOf(collection: Collection, { collections }: Collect
       ...(field.search && { copy: foldedColumn(field.column) }),
       read: (value) => kind.fromJson(value, field),
       fromText(text) {
+        if (kind.fromText !== undefined) return kind.fromText(text);
         const value = kind.fromQuery(text);
         // A value that JSON writes as a string is the text of the cell.
         return typeof value === 'string' ? text : value;
@@ -75,6 +77,15 @@ export function storedMembersOf(collection: Collection, { collections }: Collect
     return [{ ...own, ...uniqueness, required, references: target, default: relation.default }];
   });
   return [id, ...fields, ...references];
+}
+
+/** PostgreSQL has no array of lists: each is a text, which is cast. */
+function stagingOf(
+  { sqlType, bounds }: FieldKind,
+  columnType: string,
+): Pick<StoredMember, 'columnType' | 'arrayType' | 'castTo'> {
+  if (bounds === 'elements') return { columnType, arrayType: 'text[]', castTo: columnType };
+  return { columnType, arrayType: `${sqlType}[]` as SqlType };
 }
 
 function leaderOf(

@@ -14,7 +14,8 @@ export const STAGE = raw('"bylaw_import"');
 export const LINKS = raw('"bylaw_import_links"');
 
 /** A column, and its value in each row. */
-export type StagedValues = readonly [Sql, SqlType, readonly (Scalar | null)[]];
+/** The column, its values, and the type that each is cast to. */
+export type StagedValues = readonly [Sql, SqlType, readonly (Scalar | null)[], string?];
 
 export const comma = (parts: readonly Sql[]): Sql => join(parts, ', ');
 

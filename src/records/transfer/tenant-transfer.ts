@@ -3,7 +3,7 @@
 import type { Database, Queryable } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
-import { ident, join, param, type Sql, sql, uuid } from '../../sql.ts';
+import { ident, join, param, raw, type Sql, sql, uuid } from '../../sql.ts';
 import { exportRecords } from './export-records.ts';
 import { ImportRejected } from './import-records.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
@@ -122,7 +122,10 @@ interface InsertedRecords {
 function insertion(schema: Schema, part: TenantPart, { tenant, records, members }: InsertedRecords): Sql {
   const columns = members.map(({ column }) => ident(column));
   const rows = records.map(({ values }) => {
-    const cells = members.map(({ name, arrayType }) => sql`${param(elementOf(arrayType), values.get(name) ?? null)}`);
+    const cells = members.map(({ name, arrayType, castTo }) => {
+      const cell = sql`${param(elementTypeOf(arrayType), values.get(name) ?? null)}`;
+      return castTo === undefined ? cell : sql`${cell}::${raw(castTo)}`;
+    });
     return sql`(${join(cells, ', ')})`;
   });
   return sql`
@@ -134,4 +137,4 @@ function insertion(schema: Schema, part: TenantPart, { tenant, records, members 
 const keyOf = ({ tenantLayout }: Collection): Sql =>
   tenantLayout?.kind === 'by' ? sql`${ident(tenantLayout.column)}, id` : sql`id`;
 
-const elementOf = (type: StoredMember['arrayType']) => type.slice(0, -2) as StoredMember['arrayType'];
+const elementTypeOf = (type: StoredMember['arrayType']) => type.slice(0, -2) as StoredMember['arrayType'];

@@ -135,7 +135,12 @@ function isReachable(
 /** Tests one of the members, or other records. */
 function looksAt(part: Checked, members: ReadonlySet<string>): boolean {
   if (part.kind === 'changed') return part.unchanged && part.members.some((member) => members.has(memberName(member)));
-  if (part.kind === 'quantified' && part.path.scope.kind !== 'request') return true;
+  if (part.kind === 'quantified') {
+    const { scope, relation, steps } = part.path;
+    if (relation.kind === 'elements' && steps.length === 0 && scope.kind !== 'variable')
+      return members.has(relation.name);
+    if (scope.kind !== 'request') return true;
+  }
   return allOperandsOf(part).some(
     (operand) => operand.kind === 'column' && (operand.steps.length > 0 || members.has(ownMemberOf(operand) ?? '')),
   );

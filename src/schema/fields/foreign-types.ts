@@ -13,9 +13,7 @@ const JSON_TYPE: Advice = {
   hint: 'bylaw has no JSON type; declare its members as fields, or keep its text in a `string`',
 };
 const RELATION: Advice = { hint: 'references to records are declared under `relations`, not under `fields`' };
-const LIST: Advice = {
-  hint: 'a field holds one value; for a list of values, use a collection of its own with a belongs_to, or a many_to_many',
-};
+const LIST: Advice = { hint: 'write `{ type: list, of: string }`; for records, use a has_many or a many_to_many' };
 const FILE: Advice = { hint: 'a file is a belongs_to to `files`, declared under `relations`' };
 const ENUM: Advice = { hint: 'write `{ type: string, enum: [a, b] }`' };
 
@@ -32,7 +30,7 @@ const ADVICE_BY_TYPE: ReadonlyMap<string, Advice> = new Map([
     (name) => [name, RELATION] as const,
   ),
   ...['bytea', 'binary', 'blob', 'varbinary'].map((name) => [name, same('bytes')] as const),
-  ...['array', 'list', 'tags'].map((name) => [name, LIST] as const),
+  ...['array', 'tags'].map((name) => [name, LIST] as const),
   ...['file', 'image'].map((name) => [name, FILE] as const),
   ...['enum', 'select'].map((name) => [name, ENUM] as const),
 ]);

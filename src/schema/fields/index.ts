@@ -9,6 +9,7 @@ import { decimal } from './decimal.ts';
 import { float } from './float.ts';
 import { int } from './int.ts';
 import type { Constraints, FieldKind } from './kind.ts';
+import { LIST_KINDS } from './list.ts';
 import { string } from './string.ts';
 import { time } from './time.ts';
 import { uuid } from './uuid.ts';
@@ -25,6 +26,7 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   time,
   uuid,
   bytes,
+  ...LIST_KINDS,
 };
 /** The type of the column of a field. */
 export const columnTypeOfField = (field: Constraints & { readonly type: ScalarType }): string => {

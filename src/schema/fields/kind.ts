@@ -66,13 +66,15 @@ export interface FieldKind {
   readonly sqlType: ScalarKind['sqlType'];
   /** The description of a valid value, after "expected". */
   readonly expected: string;
-  /** The meaning of `min` and `max`: nothing, a length in code points, or a value of the type. */
-  readonly bounds: 'none' | 'length' | 'value';
+  /** The meaning of `min` and `max`: nothing, a length in code points, the number of elements, or a value of the type. */
+  readonly bounds: 'none' | 'length' | 'elements' | 'value';
   readonly hasEnum: boolean;
   /** False: a value may be too long for the entry of an index. */
   readonly isIndexable?: false;
   /** A value of a JSON body other than null. */
   fromJson(value: unknown, constraints: Constraints): Read;
+  /** Given if the text of a CSV cell is not that of a query parameter. → the JSON value. */
+  fromText?(text: string): unknown;
   /** Text of a query parameter; `undefined`: it is not of the type. */
   fromQuery: ScalarKind['readText'];
   /** The text that PostgreSQL printed → JSON text. */

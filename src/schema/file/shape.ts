@@ -1,6 +1,6 @@
 /** The shape of a schema file. `bylaw.schema.json` and the tables of docs/schema.md are generated from it. */
 import { z } from 'zod';
-import { KEYS, type KeyKind } from '../../policy/scalar-types.ts';
+import { ELEMENT_TYPES, elementOf, KEYS, type KeyKind } from '../../policy/scalar-types.ts';
 import { ACTIONS } from '../../policy/types.ts';
 import { UTC } from '../../policy/values.ts';
 import { SCALAR_TYPES } from '../fields/index.ts';
@@ -84,9 +84,11 @@ const ownAccess = key(
   },
 );
 
-const fieldType = z.enum(SCALAR_TYPES);
+const singleType = z.enum(SCALAR_TYPES.filter((type) => elementOf(type) === undefined));
+const fieldType = z.enum([...singleType.options, 'list']);
 const fieldObject = z.strictObject({
   type: fieldType.meta({ description: 'the type of the values', examples: ['string'] }),
+  of: key(z.enum(ELEMENT_TYPES), 'list: the type of its elements; required', { examples: ['string'] }),
   required: key(flag, 'every record has a value', FALSE_BY_DEFAULT),
   unique: key(
     unique,
@@ -106,7 +108,7 @@ const fieldObject = z.strictObject({
     FALSE_BY_DEFAULT,
   ),
   default: key(
-    scalar,
+    z.union([scalar, z.array(scalar)]),
     'the value of a new record that gives none: a value of the type, `@now`, `@today`, or `@request.auth.<name>`',
     {
       examples: ['draft', '@now'],
@@ -115,12 +117,20 @@ const fieldObject = z.strictObject({
   enum: key(z.array(z.union([z.string(), z.number()])).min(1), 'the only values allowed (string, int, float)', {
     examples: [['draft', 'published']],
   }),
-  min: key(bound, 'string: the least number of characters; numbers, dates and times: the least value', {
-    examples: [1],
-  }),
-  max: key(bound, 'string: the greatest number of characters; numbers, dates and times: the greatest value', {
-    examples: [200],
-  }),
+  min: key(
+    bound,
+    'string: the least number of characters; list: of elements; numbers, dates and times: the least value',
+    {
+      examples: [1],
+    },
+  ),
+  max: key(
+    bound,
+    'string: the greatest number of characters; list: of elements; numbers, dates and times: the greatest value',
+    {
+      examples: [200],
+    },
+  ),
   precision: key(z.int().min(1).max(38), 'decimal: the number of digits; required', { examples: [12] }),
   scale: key(z.int().min(0).max(38), 'decimal: the digits after the point, at most `precision`; required', {
     examples: [2],

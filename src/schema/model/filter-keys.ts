@@ -1,5 +1,6 @@
 /** The filter keys of a list. The route, the OpenAPI document and the generated types all read this list. */
 import { memoizedBy } from '../../memoized.ts';
+import { elementOf } from '../../policy/scalar-types.ts';
 import type { Collection, Field, Relation } from './model.ts';
 
 export type FilterKey =
@@ -19,7 +20,10 @@ export const filterKeysOf = memoizedBy(
 function allKeys({ fields, relations }: Filtered): readonly FilterKey[] {
   return [
     { key: 'id', kind: 'id' },
-    ...[...fields.values()].map((field): FilterKey => ({ key: field.name, kind: 'field', field })),
+    // A list is asked for its elements, by a filter of a query.
+    ...[...fields.values()]
+      .filter(({ type }) => elementOf(type) === undefined)
+      .map((field): FilterKey => ({ key: field.name, kind: 'field', field })),
     ...[...relations.values()].flatMap((relation) =>
       keysOf(relation).map((key): FilterKey => ({ key, kind: 'relation', relation })),
     ),

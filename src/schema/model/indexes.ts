@@ -1,5 +1,6 @@
 /** The indexes of a collection, and those that its policies lack. */
 import { unindexed } from '../../policy/analyse/unindexed.ts';
+import { elementOf } from '../../policy/scalar-types.ts';
 import { type Catalog, type Checked, type CheckedOperand, keyOf, type Policy } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
 import { INDEXABLE_LENGTH } from '../rules/field-rules.ts';
@@ -8,7 +9,7 @@ import { type BelongsTo, type Collection, type Field, isTenant } from './model.t
 export interface IndexDefinition {
   /**
    * In a distributed collection the tenant comes first. A column that is not unique is followed by
-   * the id, so that the index returns a page in its order.
+   * the id, so that the index returns a page in its order. A list is alone, in an index of its elements.
    */
   readonly columns: readonly string[];
   /** Undefined: the index belongs to a key of several columns. */
@@ -30,12 +31,8 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   }
   const add = (serves: string, because: Reason): void => {
     if (definitions.some((made) => made.serves === serves)) return;
-    definitions.push({
-      columns: [...new Set([...tenant, serves, keyOf(collection).column])],
-      serves,
-      unique: false,
-      because,
-    });
+    const columns = isListColumn(collection, serves) ? [serves] : [...tenant, serves, keyOf(collection).column];
+    definitions.push({ columns: [...new Set(columns)], serves, unique: false, because });
   };
   for (const { column, index } of collection.fields.values()) if (index) add(column, 'declared');
   for (const relation of collection.relations.values()) {
@@ -44,6 +41,12 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   }
   for (const column of wantedBy(collection, catalog)) add(column, 'policy');
   return definitions;
+}
+
+/** An index of a list finds the records by its elements, and has no order. */
+function isListColumn({ fields }: Pick<Collection, 'fields'>, column: string): boolean {
+  const field = fieldOfColumn(column, fields);
+  return field !== undefined && elementOf(field.type) !== undefined;
 }
 
 export function uniqueColumns(collection: UniqueMembers): readonly (readonly string[])[] {
@@ -84,8 +87,8 @@ interface Guarded {
 }
 
 /**
- * The columns that are indexed without a declaration: compared for equality, and never too long for
- * an index.
+ * The columns that are indexed without a declaration: compared for equality, or lists asked for an element, and never too
+ * long for an index.
  */
 function automatic(checked: Checked, { catalog, collection, fields }: Guarded): readonly string[] {
   const wanted = unindexed(checked, catalog, collection)?.columns ?? [];
@@ -117,6 +120,7 @@ function equalities(checked: Checked): readonly string[] {
     case 'or':
       return checked.items.flatMap(equalities);
     case 'compare':
+      if (checked.op === 'contains') return elementOf(checked.left.type) ? ownColumn(checked.left) : [];
       return checked.op === '=' || checked.op === 'in' ? [checked.left, checked.right].flatMap(ownColumn) : [];
     case 'const':
     case 'not':

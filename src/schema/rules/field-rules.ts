@@ -2,9 +2,16 @@
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { NOW_WORDS } from '../../../grammar/tokens.ts';
 import { rank } from '../../policy/operators.ts';
-import type { ValueType } from '../../policy/scalar-types.ts';
-import { describeType, isDay, isInstant, isText, isWhole } from '../../policy/scalar-types.ts';
-import type { Scalar } from '../../policy/values.ts';
+import type { ScalarType, ValueType } from '../../policy/scalar-types.ts';
+import {
+  describeType,
+  elementOf,
+  isDay,
+  isInstant,
+  isText,
+  isWhole,
+  MOST_ELEMENTS,
+} from '../../policy/scalar-types.ts';
 import { type Constraints, FIELD_KINDS } from '../fields/index.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
 import { type FieldShape, WITHIN } from '../file/shape.ts';
@@ -28,8 +35,26 @@ export type AuthTypes = ReadonlyMap<string, ValueType>;
 /** At four bytes a character, a longer string may not fit into an entry of a B-tree (2704 bytes). */
 export const INDEXABLE_LENGTH = 675;
 
+/** `{ type: list, of: string }` has the type `string[]`. */
+type TypedShape = Omit<FieldShape, 'type'> & { readonly type: ScalarType };
+
+function typeOf({ type, of }: FieldShape, { path, report }: FieldPlace): ScalarType {
+  if (type === 'list') {
+    if (of !== undefined) return `${of}[]`;
+    const message = `a list needs \`of\`, the type of its elements; expected \`{ type: list, of: string }\``;
+    report({ code: 'of_missing', message, path });
+    return 'string[]';
+  }
+  if (of !== undefined) {
+    const message = `\`of\` does not apply to a ${type}; remove it, or write \`type: list\``;
+    report({ code: 'not_for_this_type', message, path: [...path, 'of'], at: 'key' });
+  }
+  return type;
+}
+
 /** Reads a field without its default, which may refer to fields of `users`. */
-export function readField(shape: FieldShape, place: FieldPlace): Field {
+export function readField(written: FieldShape, place: FieldPlace): Field {
+  const shape = { ...written, type: typeOf(written, place) };
   const { type, required = false, index = false, search = false, read_only: readOnly = false, column, was } = shape;
   const kind = FIELD_KINDS[type];
   const uniqueness = readUnique(shape);
@@ -58,12 +83,12 @@ export function readField(shape: FieldShape, place: FieldPlace): Field {
 }
 
 /** Reads the digits of a decimal, which has no others. */
-function readDigits(shape: FieldShape, { path, report }: FieldPlace): Pick<Field, 'precision' | 'scale'> {
+function readDigits(shape: TypedShape, { path, report }: FieldPlace): Pick<Field, 'precision' | 'scale'> {
   const { type, precision, scale } = shape;
   const isDecimal = FIELD_KINDS[type].columnOf !== undefined;
   if (!isDecimal) {
     for (const key of ['precision', 'scale'] as const) {
-      const message = `\`${key}\` does not apply to a ${type}; remove it`;
+      const message = `\`${key}\` does not apply to a ${describeType(type)}; remove it`;
       if (shape[key] !== undefined) report({ code: 'not_for_this_type', message, path: [...path, key], at: 'key' });
     }
     return {};
@@ -90,9 +115,9 @@ export function readUnique({ unique = false }: Pick<FieldShape, 'unique'>): Pick
 const isIndexed = ({ unique, uniqueWithin, index }: Pick<Field, 'unique' | 'uniqueWithin' | 'index'>): boolean =>
   unique || uniqueWithin !== undefined || index;
 
-const notOfStrings = (key: 'search' | 'lower', type: string, { path }: FieldPlace): Finding => ({
+const notOfStrings = (key: 'search' | 'lower', type: ScalarType, { path }: FieldPlace): Finding => ({
   code: `${key}_of_type`,
-  message: `\`${key}\` is for string fields, found ${type}`,
+  message: `\`${key}\` is for string fields, found ${describeType(type)}`,
   path: [...path, key],
 });
 
@@ -101,6 +126,10 @@ function checkIndexable(
   { path, report }: FieldPlace,
 ): void {
   const { type, max } = field;
+  if (elementOf(type) && isIndexed({ ...field, index: false })) {
+    const message = '`unique` does not apply to a list; remove it';
+    report({ code: 'not_for_this_type', message, path: [...path, 'unique'], at: 'key' });
+  }
   if (isIndexed(field) && FIELD_KINDS[type].isIndexable === false) {
     const key = field.index ? 'index' : 'unique';
     const message = `\`${key}\` does not apply to ${type}, which may be too long for an index; remove it`;
@@ -117,7 +146,7 @@ function checkIndexable(
   report({ code: 'index_too_long', severity: 'warning', message, path: [...path, 'max'] });
 }
 
-function readBounds(shape: FieldShape, place: FieldPlace): Constraints {
+function readBounds(shape: TypedShape, place: FieldPlace): Constraints {
   const min = readBound('min', shape, place);
   const max = readBound('max', shape, place);
   const ofValue = FIELD_KINDS[shape.type].bounds === 'value' ? shape.type : undefined;
@@ -129,18 +158,21 @@ function readBounds(shape: FieldShape, place: FieldPlace): Constraints {
   return { min, max };
 }
 
-function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: FieldPlace): number | string | undefined {
+function readBound(key: 'min' | 'max', shape: TypedShape, { path, report }: FieldPlace): number | string | undefined {
   const raw = shape[key];
   if (raw === undefined) return undefined;
   const at = [...path, key];
   const kind = FIELD_KINDS[shape.type];
   if (kind.bounds === 'none') {
-    const message = `\`${key}\` does not apply to a ${shape.type}; remove it`;
+    const message = `\`${key}\` does not apply to a ${describeType(shape.type)}; remove it`;
     return report({ code: 'not_for_this_type', message, path: at, at: 'key' });
   }
-  if (kind.bounds === 'length') {
-    if (Number.isSafeInteger(raw) && Number(raw) >= 0) return raw;
-    const message = `\`${key}\` of a string counts characters: expected an int from 0, found ${found(raw)}`;
+  if (kind.bounds === 'length' || kind.bounds === 'elements') {
+    const [counts, most] =
+      kind.bounds === 'length' ? ['a string counts characters', Infinity] : ['a list counts elements', MOST_ELEMENTS];
+    if (Number.isSafeInteger(raw) && Number(raw) >= 0 && Number(raw) <= most) return raw;
+    const range = most === Infinity ? 'from 0' : `from 0 to ${most}`;
+    const message = `\`${key}\` of ${counts}: expected an int ${range}, found ${found(raw)}`;
     return report({ code: 'wrong_type', message, path: at });
   }
   const { value, error } = kind.fromJson(raw, {}) as { value?: number | string; error?: { detail: string } };
@@ -151,11 +183,11 @@ function readBound(key: 'min' | 'max', shape: FieldShape, { path, report }: Fiel
   return value;
 }
 
-function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: FieldPlace): Pick<Constraints, 'enum'> {
+function readEnum(shape: TypedShape, bounds: Constraints, { path, report }: FieldPlace): Pick<Constraints, 'enum'> {
   if (shape.enum === undefined) return {};
   const kind = FIELD_KINDS[shape.type];
   if (!kind.hasEnum) {
-    const message = `\`enum\` does not apply to a ${shape.type}; remove it`;
+    const message = `\`enum\` does not apply to a ${describeType(shape.type)}; remove it`;
     report({ code: 'not_for_this_type', message, path: [...path, 'enum'], at: 'key' });
     return {};
   }
@@ -179,7 +211,7 @@ function readEnum(shape: FieldShape, bounds: Constraints, { path, report }: Fiel
 const FROM_AUTH = /^@request\.auth\.(.*)$/s;
 
 export function readFieldDefault(
-  raw: Scalar,
+  raw: NonNullable<FieldShape['default']>,
   field: Field,
   { path, report, auth, timezone }: DefaultPlace,
 ): Default | undefined {

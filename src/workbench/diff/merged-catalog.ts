@@ -9,6 +9,7 @@ import type {
   CatalogRelation,
   Checked,
   ColumnOperand,
+  ElementsRelation,
   Policy,
 } from '../../policy/types.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
@@ -185,7 +186,7 @@ class Moving {
     const end = operand.steps.at(-1)?.relation.collection ?? operand.collection;
     const { column } = operand;
     const moved =
-      column.kind === 'id'
+      column.kind === 'id' || column.kind === 'element'
         ? column
         : column.kind === 'field'
           ? { ...column, field: this.#field(column.field, end) }
@@ -216,9 +217,15 @@ class Moving {
     return this.#catalog.collections.get(this.#collection(from) as string)?.fields.get(own) ?? field;
   }
 
+  #elements(relation: ElementsRelation, from: string): unknown {
+    const field = this.#field(relation.field, from) as CatalogField;
+    return { ...relation, name: field.name, field };
+  }
+
   #relation(relation: unknown, from: string): unknown {
     const { name, kind } = relation as { readonly name: string; readonly kind: string };
     if (kind === 'ancestors') return this.tree(relation, from);
+    if (kind === 'elements') return this.#elements(relation as ElementsRelation, from);
     const own = this.#member(from, name);
     return this.#catalog.collections.get(this.#collection(from) as string)?.relations.get(own) ?? relation;
   }

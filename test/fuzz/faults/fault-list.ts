@@ -39,6 +39,7 @@ const TRACE = 'src/explain/trace.ts';
 const COLLATION = 'src/policy/collation.ts';
 const NUMERALS = 'src/policy/numerals.ts';
 const VALUES = 'src/policy/values.ts';
+const LISTS = 'src/policy/list-values.ts';
 const FACTS = 'src/policy/column-facts.ts';
 const RESIDUAL = 'src/policy/residual.ts';
 const ROUTING = 'src/policy/analyse/routing.ts';
@@ -229,7 +230,7 @@ export const FAULTS: readonly Fault[] = [
     /list\.state\(binding\) === PARTIAL && answer !== member \? undefined : answer/,
     'answer',
   ),
-  fault(SPECIALISE, 'one value is not a list', /typeof raw === 'string' \? \[raw\] : raw/, 'raw'),
+  fault(SPECIALISE, 'one value is not a list', /source === 'query' \? \[raw\]/, "source === 'query' ? raw"),
   fault(
     SPECIALISE,
     'a swapped comparison keeps its operator',
@@ -375,7 +376,7 @@ export const FAULTS: readonly Fault[] = [
   fault(
     WHERE,
     'identifiers are not compared as text',
-    /const asText = !areOfOneForm\(test\.left\.type, test\.right\.type\)/,
+    /const asText = !areOfOneForm\(elementOf\(test\.left\.type\) \?\? test\.left\.type, test\.right\.type\)/,
     'const asText = false',
   ),
   fault(
@@ -598,6 +599,52 @@ export const FAULTS: readonly Fault[] = [
     'the bits after the last byte may be set',
     / \|\| btoa\(binary\) !== text\) return undefined;/,
     ') return undefined;',
+  ),
+  fault(LISTS, 'an element ends at its first quotation mark', /text\.replace\(\/\["\\\\\]\/g, '\\\\\$&'\)/, 'text'),
+  fault(
+    LISTS,
+    'a comma within an element parts it',
+    /list\.slice\(2, -2\)\.split\('","'\)/,
+    "list.slice(1, -1).replaceAll('\"', '').split(',')",
+  ),
+  fault(LISTS, 'numbers of a list are strings', /texts\.map\(Number\)/, 'texts'),
+  fault(LISTS, 'the list of an earlier record is asked', /if \(list !== latestList\)/, "if (latestList === '{}')"),
+  fault(
+    LOWER,
+    'an empty list may contain an absent value',
+    /if \(polarity \|\| !mayBeAbsent\) return test;/,
+    'return test;',
+  ),
+  fault(
+    LOWER,
+    'an absent list contains nothing',
+    /return or\(\[test, wrap\(and\(\[isPresent\(key\), exists\(TRUE, true\)\]\)\)\]\);/,
+    'return or([test, wrap(exists(TRUE, true))]);',
+  ),
+  fault(
+    OPERATORS,
+    'a list contains a value that only its text contains',
+    /if \(type !== undefined && elementOf\(type\)\) return/,
+    'if (false) return',
+  ),
+  fault(OPERATORS, 'not contains is contains in SQL', /return not\(negated, sql`\(/, 'return not(false, sql`('),
+  fault(
+    WHERE,
+    'no element is some element',
+    /exists\.negated \? 'NOT EXISTS' : 'EXISTS'\)\} \(SELECT 1 FROM \$\{from\}\$\{where\}\)/,
+    "'EXISTS')} (SELECT 1 FROM ${from}${where})",
+  ),
+  fault(
+    WHERE,
+    'every element of a list counts',
+    /return sql`\(SELECT count\(\*\) FROM \$\{values\}\$\{met\}\)`;/,
+    'return sql`(SELECT count(*) FROM ${values})`;',
+  ),
+  fault(
+    EXPLAIN,
+    'a null list is an empty one',
+    /relation\.kind === 'elements' && own\(row, relation\.field\.name\) == null;/,
+    'false;',
   ),
   fault(VALUES, 'small bytes have one digit', /\.toString\(16\)\.padStart\(2, '0'\)/, '.toString(16)'),
   fault(

@@ -1,5 +1,6 @@
 /** The same policy under other names: `owner_id` for `owner`, other variables, and parts moved to named conditions with parameters. */
 import type { Call, Compare, Elements, Expr, Name, Operand, Path } from '../../../grammar/syntax.ts';
+import { elementOf } from '../../../src/policy/scalar-types.ts';
 import { type CatalogCollection, type CatalogRelation, idOf, type ValueType } from '../../../src/policy/types.ts';
 import type { Random } from '../random.ts';
 import { type Setting, SPAN } from './policies.ts';
@@ -108,7 +109,11 @@ class Disguiser {
     const taken = new Set([...variables.values()].map(({ as }) => as));
     const free = VARIABLES.filter((each) => !taken.has(each));
     const as = this.#renames || taken.has(variable.name) ? this.#random.pick(free) : variable.name;
-    const collection = this.#collectionAt(elements.kind === 'path' ? elements : elements.path, variables);
+    const isOfList = elements.kind === 'path' && this.#typeOf(elements, variables) !== undefined;
+    // The elements of a list are no records.
+    const collection = isOfList
+      ? ''
+      : this.#collectionAt(elements.kind === 'path' ? elements : elements.path, variables);
     return [name(as), new Map(variables).set(variable.name, { as, collection })];
   }
 
@@ -201,7 +206,8 @@ class Disguiser {
       const isToOne = relation?.kind === 'belongs_to' || relation?.kind === 'has_one';
       if (isToOne) cuts.push({ argument, type: idOf(catalog, relation.collection), rest });
       const type = step.name === 'id' ? idOf(catalog, from!.name) : from?.fields.get(step.name)?.type;
-      if (type !== undefined) cuts.push({ argument, type, rest });
+      // No parameter is a list.
+      if (type !== undefined && elementOf(type) === undefined) cuts.push({ argument, type, rest });
     }
     return cuts.length === 0 ? undefined : this.#random.pick(cuts);
   }
@@ -234,7 +240,7 @@ class Disguiser {
     if (operand.kind !== 'path' || operand.root === 'auth' || operand.root === 'query') return undefined;
     const last = this.#walk(operand, variables).at(-1);
     const field = last?.from?.fields.get(last.step.name);
-    return field?.type;
+    return field && (elementOf(field.type) ?? field.type);
   }
 }
 

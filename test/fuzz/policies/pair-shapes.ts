@@ -7,6 +7,8 @@ import type {
   ToOneStep,
 } from '../../../src/policy/types.ts';
 
+import { memberName } from '../../../src/policy/visit.ts';
+
 export type Polarity = '+' | '-';
 type Junction = Extract<Checked, { kind: 'and' | 'or' }>;
 
@@ -105,5 +107,5 @@ function walkOf({ scope, collection, steps }: Walk): string {
 
 function columnOf({ collection, steps, column }: ColumnOperand): string {
   const of = steps.at(-1)?.relation.collection ?? collection;
-  return `${of}.${column.kind === 'id' ? 'id' : column.kind === 'field' ? column.field.name : column.relation.name}`;
+  return `${of}.${column.kind === 'id' || column.kind === 'element' ? column.kind : memberName(column)}`;
 }

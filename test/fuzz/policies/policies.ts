@@ -14,6 +14,7 @@ import type {
   Span,
   Text,
 } from '../../../grammar/syntax.ts';
+import type { ListType } from '../../../src/policy/scalar-types.ts';
 import type { Action, Catalog, CatalogCollection, KeyKind, ScalarType } from '../../../src/policy/types.ts';
 import { folded } from '../../oracle/interpret.ts';
 import type { Random } from '../random.ts';
@@ -25,6 +26,7 @@ import {
   DECIMAL_NUMERALS,
   FLOATS,
   INTS,
+  LIST_TYPES,
   TEXTS,
   TIME_SPELLINGS,
   UUID_SPELLINGS,
@@ -89,7 +91,7 @@ export const QUERY_KEYS = [
   '__proto__',
   'constructor',
 ];
-export const KEY_OF: Readonly<Record<ScalarType | 'id', string>> = {
+export const KEY_OF: Readonly<Record<Exclude<ScalarType, ListType> | 'id', string>> = {
   string: 'k1',
   int: 'k2',
   float: 'k2',
@@ -265,7 +267,7 @@ export class PolicyMaker {
     const start = `${walk.join()},`;
     const isNear = ({ names }: Reach): boolean => names.length === walk.length + 1 && names.join().startsWith(start);
     const near = [...values].flatMap(([type, reaches]) =>
-      type === 'search' ? [] : reaches.filter(isNear).map(({ names }) => ({ type, names })),
+      type === 'search' || type.endsWith('[]') ? [] : reaches.filter(isNear).map(({ names }) => ({ type, names })),
     );
     if (near.length === 0) return [];
     const chosen = Array.from({ length: random.pick([2, 2, 3]) }, () => random.pick(near));
@@ -453,12 +455,63 @@ export class PolicyMaker {
       if (operand && isQuery(operand)) return undefined;
       return operand && { kind: 'truth', operand, span: SPAN };
     }
+    if (random.chance(0.06)) {
+      const listed = this.#ofList(bound);
+      if (listed) return listed;
+    }
     if (roll < 0.2) return this.#isNull(bound);
     if (roll < 0.45) return this.#compare(random.pick(['=', '!=']), this.#equalTypes(), bound);
     if (roll < 0.65) return this.#compare(random.pick(['<', '<=', '>', '>=']), this.#orderedTypes(), bound);
     if (roll < 0.8) return this.#membership(bound);
     if (random.chance(0.3)) return this.#matches(bound);
     return this.#compare(random.pick(['contains', 'starts with', 'ends with']), ['string', 'string'], bound);
+  }
+
+  /** An element of a list field, or how many of them meet a test; now and then of a list of the request. */
+  #ofList(bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const type = random.pick(LIST_TYPES);
+    const element = type.slice(0, -2) as Type;
+    const roll = random.next();
+    const held = roll < 0.15 ? this.#held(random.pick(['auth', 'data']), type) : undefined;
+    const path = held ?? this.#column(type, bound);
+    if (path === undefined) return undefined;
+    if (roll > 0.93) return { kind: 'is null', negated: random.chance(0.5), operand: path, span: SPAN };
+    if (held !== undefined || roll < 0.5) {
+      const right = this.#elementValue(element, bound);
+      return right && { kind: 'compare', op: 'contains', opSpan: SPAN, left: path, right, span: SPAN };
+    }
+    const variable = 'l';
+    if (bound.some((each) => each.variable === variable)) return undefined;
+    const condition = this.#ofElement(variable, element, bound);
+    if (condition === undefined) return undefined;
+    if (random.chance(0.35))
+      return this.#counted({ kind: 'count', path, variable: name(variable), condition, span: SPAN }, bound);
+    const quantifier = random.pick<Quantifier>(['any', 'all', 'none']);
+    return { kind: 'quantified', quantifier, path, variable: name(variable), condition, span: SPAN };
+  }
+
+  /** No list has a number that its type has not. */
+  #elementValue(element: Type, bound: readonly Binding[]): Operand | undefined {
+    const value = this.#valueOf(element, bound);
+    if (value?.kind !== 'number') return value;
+    const number = Number(value.source);
+    const isHeld =
+      element === 'int' ? Number.isSafeInteger(number) && /^-?\d+$/.test(value.source) : Number.isFinite(number);
+    return isHeld ? value : undefined;
+  }
+
+  #ofElement(variable: string, element: Type, bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const left = this.#path('variable', variable, []);
+    const ops: readonly CompareOp[] = element === 'bool' ? ['=', '!='] : ['=', '!=', '<', '<=', '>', '>='];
+    const texts: readonly CompareOp[] = element === 'string' ? ['starts with', 'ends with', 'contains'] : [];
+    const right = this.#valueOf(element, bound);
+    const op = random.pick([...ops, ...texts]);
+    const test: Expr | undefined = right && { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
+    const other = random.chance(0.3) ? this.#isNull(bound) : undefined;
+    if (test === undefined || other === undefined) return test;
+    return { kind: random.pick(['and', 'or']), items: [test, other], span: SPAN };
   }
 
   /** An int beside a float of the request, which may lie between two ints. */
@@ -667,7 +720,14 @@ export class PolicyMaker {
     const type = random.pick(this.#types());
     const isRoles = type === 'string' && random.chance(0.3);
     const roles = this.#path('auth', undefined, ['roles']);
-    const list = isRoles ? roles : random.chance(0.5) ? this.#listOf(type) : this.#query(type);
+    const held = random.chance(0.15) ? this.#held(random.pick(['auth', 'data']), `${type}[]` as Type) : undefined;
+    const list = isRoles
+      ? roles
+      : held !== undefined
+        ? held
+        : random.chance(0.5)
+          ? this.#listOf(type)
+          : this.#query(type);
     const value = random.chance(0.75)
       ? this.#column(type, bound)
       : random.chance(0.4)
@@ -752,7 +812,7 @@ export class PolicyMaker {
 
   /** Often the key that mostly holds a value of the type. */
   #query(type: Type): Path {
-    const own = KEY_OF[type.startsWith('id:') ? 'id' : (type as ScalarType)];
+    const own = KEY_OF[type.startsWith('id:') ? 'id' : (type as keyof typeof KEY_OF)];
     return this.#path('query', undefined, [this.#random.chance(0.5) ? own : this.#random.pick(QUERY_KEYS)]);
   }
 
@@ -821,7 +881,7 @@ export class PolicyMaker {
         return { kind: 'number', source: random.chance(0.3) ? this.#numeral() : `${id}`, span: SPAN };
       return textOf(random.chance(0.3) && this.#keyOf(type) === 'uuid' ? id.toUpperCase() : id);
     }
-    switch (type as ScalarType) {
+    switch (type as Exclude<ScalarType, ListType>) {
       case 'string':
         return textOf(random.pick(TEXTS));
       case 'bool':

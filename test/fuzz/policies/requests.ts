@@ -4,12 +4,13 @@ import type { Random } from '../random.ts';
 import { KEY_OF, QUERY_KEYS, type Setting } from './policies.ts';
 import {
   BYTES,
+  bodyOf,
   DATETIME_SPELLINGS,
   DATETIMES,
   DECIMAL_INPUTS,
   NOW,
   QUERY_TEXTS,
-  scalarOf,
+  type scalarOf,
   THEMES,
   TIME_SPELLINGS,
   UUID_SPELLINGS,
@@ -133,7 +134,7 @@ function randomBody(
 }
 
 const bodyValue = (type: Parameters<typeof scalarOf>[0], random: Random) =>
-  isSpelled(type) ? random.pick(SPELLINGS[type]) : scalarOf(type, random);
+  isSpelled(type) ? random.pick(SPELLINGS[type]) : bodyOf(type, random);
 
 const isSpelled = (type: string): type is keyof typeof SPELLINGS => Object.hasOwn(SPELLINGS, type);
 

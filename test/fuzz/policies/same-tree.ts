@@ -10,6 +10,8 @@ import type {
   ValueType,
 } from '../../../src/policy/types.ts';
 
+import { memberName as memberNameOf } from '../../../src/policy/visit.ts';
+
 /** Parentheses within a chain change nothing. */
 const flat = (kind: 'and' | 'or', items: readonly Expr[]): readonly Expr[] =>
   items.flatMap((item) => (item.kind === kind ? flat(kind, (item as { items: readonly Expr[] }).items) : [item]));
@@ -128,7 +130,7 @@ class Outline {
     switch (operand.kind) {
       case 'column': {
         const { scope, collection, steps, column, type, nullable } = operand;
-        const end = column.kind === 'id' ? 'id' : column.kind === 'field' ? column.field.name : column.relation.name;
+        const end = column.kind === 'id' ? 'id' : memberNameOf(column);
         return [this.#scope(scope), collection, steps.map(stepName), column.kind, end, type, nullable];
       }
       case 'request':

@@ -21,6 +21,12 @@ const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
   bytes: 'bytea',
   bigint: 'bigint',
   time: 'time',
+  'string[]': 'text[]',
+  'int[]': 'bigint[]',
+  'float[]': 'float8[]',
+  'bool[]': 'boolean[]',
+  'date[]': 'date[]',
+  'datetime[]': 'timestamptz[]',
 };
 const quoted = (name: string): string => `"${name}"`;
 

@@ -1,5 +1,8 @@
 /** Values that translators trip over. Small pools, so that equality is met often. */
+import { listText } from '../../../src/policy/list-values.ts';
+import type { ElementOfList, ListType } from '../../../src/policy/scalar-types.ts';
 import type { ScalarType } from '../../../src/policy/types.ts';
+import type { Scalar } from '../../../src/policy/values.ts';
 import type { Random } from '../random.ts';
 
 export const TEXTS: readonly string[] = [
@@ -228,7 +231,22 @@ export const DECIMAL_INPUTS: readonly (string | number)[] = [
   1e15,
 ];
 
-export function scalarOf(type: ScalarType, random: Random): string | number | boolean {
+/** Short and with repetitions, so that many lists have a given value. */
+function listOf(type: ListType, random: Random): Scalar[] {
+  const element = type.slice(0, -2) as ElementOfList;
+  const length = random.pick([0, 1, 1, 2, 2, 3, 5]);
+  return Array.from({ length }, () => scalarOf(element, random));
+}
+
+export const LIST_TYPES: readonly ListType[] = ['string[]', 'int[]', 'float[]', 'bool[]', 'date[]', 'datetime[]'];
+const isListType = (type: ScalarType): type is ListType => type.endsWith('[]');
+
+/** A JSON body has a list as an array. */
+export const bodyOf = (type: ScalarType, random: Random): Scalar | readonly Scalar[] =>
+  isListType(type) ? listOf(type, random) : scalarOf(type, random);
+
+export function scalarOf(type: ScalarType, random: Random): Scalar {
+  if (isListType(type)) return listText(listOf(type, random));
   switch (type) {
     case 'string':
       return random.pick(TEXTS);

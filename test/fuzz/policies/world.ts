@@ -11,7 +11,7 @@ import type {
 } from '../../../src/policy/types.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import type { Random } from '../random.ts';
-import { INTS, scalarOf, TEXTS } from './values.ts';
+import { INTS, LIST_TYPES, scalarOf, TEXTS } from './values.ts';
 
 export interface World {
   readonly catalog: Catalog;
@@ -209,6 +209,8 @@ function randomCollection(name: string, kinds: readonly KeyKind[], random: Rando
     add(names.pop()!, type, false);
     if (random.chance(0.9)) add(names.pop()!, type, true);
   }
+  add(names.pop()!, random.pick(LIST_TYPES), false);
+  add(names.pop()!, random.pick(LIST_TYPES), true);
   add('created_at', 'datetime', true);
   add('updated_at', 'datetime', true);
   const kind = name === 'users' ? 'uuid' : random.pick(kinds);

@@ -164,6 +164,12 @@ export class HiddenChanges {
 }
 
 const TYPES = {
+  'string[]': 'text[]',
+  'int[]': 'int8[]',
+  'float[]': 'float8[]',
+  'bool[]': 'bool[]',
+  'date[]': 'date[]',
+  'datetime[]': 'timestamptz[]',
   string: 'text',
   int: 'int8',
   float: 'float8',

@@ -64,7 +64,7 @@ const PLACES: readonly (readonly [marked: string, texts: readonly string[]])[] =
   ['@record.title = @request.auth.|', ['id', 'email', 'department', 'home', 'home_id']],
   ['@request.data.score > @request.data.|', ['score', 'rating']],
   ['any(|', ['@record.', '@next.', '@request.auth.', 'ancestors(']],
-  ['any(@record.|', ['owner.', 'owner_id.', 'team.', 'team_id.', 'tags', 'cover.']],
+  ['any(@record.|', ['labels', 'owner.', 'owner_id.', 'team.', 'team_id.', 'tags', 'cover.']],
   ['any(@record.tags |', ['as']],
   ['any(@record.tags as |', ['t']],
   ['any(@record.tags as t|', ['t', ',']],

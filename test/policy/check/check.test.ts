@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { unindexed } from '../../../src/policy/analyse/unindexed.ts';
 import { examine } from '../../../src/policy/check/checker.ts';
 import type { Checked, CheckedCompare, CheckedOperand } from '../../../src/policy/types.ts';
+import { memberName } from '../../../src/policy/visit.ts';
 import { SAMPLE } from '../sample-catalog.ts';
 
 function checkedOf(text: string): Checked {
@@ -20,7 +21,7 @@ function brief(operand: CheckedOperand): string {
       const { column } = operand;
       const scope = operand.scope.kind === 'variable' ? operand.scope.name : operand.scope.kind;
       const steps = operand.steps.map(({ from, relation }) => `${from}.${relation.name}>`).join('');
-      const last = column.kind === 'id' ? 'id' : column.kind === 'field' ? column.field.name : column.relation.name;
+      const last = column.kind === 'id' ? 'id' : memberName(column);
       return `${scope}:${steps}${last}${operand.nullable ? '?' : ''}: ${type}`;
     }
     case 'request':

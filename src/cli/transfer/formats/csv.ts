@@ -6,16 +6,19 @@ import type { Chunks, FormatOptions, RecordWriter } from './record.ts';
 const FORMULA = /^'*[=+\-@\t\r]/;
 const SAFE_FORMULA = /^'+[=+\-@\t\r]/;
 
-export function csvWriter(names: readonly string[], { hasSafeCells = false }: FormatOptions = {}): RecordWriter {
+export function csvWriter(names: readonly string[], { hasSafeCells = false, lists }: FormatOptions = {}): RecordWriter {
   return {
     head: `${names.map(csvQuoted).join(',')}\r\n`,
     record(json) {
       const record = JSON.parse(json) as Readonly<Record<string, unknown>>;
-      return `${names.map((name) => cellOf(record[name], hasSafeCells)).join(',')}\r\n`;
+      return `${names.map((name) => cellOf(lists?.has(name) ? listCell(record[name]) : record[name], hasSafeCells)).join(',')}\r\n`;
     },
     tail: () => '',
   };
 }
+
+/** Ids stand with spaces between them; other elements may have spaces themselves. */
+const listCell = (value: unknown): unknown => (Array.isArray(value) ? JSON.stringify(value) : value);
 
 function cellOf(value: unknown, isSafe: boolean): string {
   if (value === null || value === undefined) return '';

@@ -3,7 +3,7 @@ import type { CompareOp } from '../../../../grammar/syntax.ts';
 import { holdsOf, literalElements } from '../../lower/specialise.ts';
 import { canEqual, gridTest, isOnGrid, numberTest } from '../../numerals.ts';
 import { equalityOf, isMember, OPERATORS, type Operator } from '../../operators.ts';
-import { gridOf, isNumeric, isTo, type ValueType } from '../../scalar-types.ts';
+import { elementOf, gridOf, isNumeric, isTo, type ValueType } from '../../scalar-types.ts';
 import type { CheckedCompare, CheckedOperand, CountOperand, LiteralOperand, RequestOperand } from '../../types.ts';
 import { movedNow, type Scalar } from '../../values.ts';
 import { isList } from '../../visit.ts';
@@ -30,6 +30,12 @@ interface AskedComparison {
 /** The counts that a value of a record or of a request is compared with. */
 const COUNTS = [0, 1, 2, 3];
 
+/** Nothing is known of the elements of a list. */
+const readsList = (operand: CheckedOperand): boolean =>
+  operand.kind === 'count'
+    ? operand.path.relation.kind === 'elements'
+    : operand.kind === 'column' && elementOf(operand.type) !== undefined;
+
 export class ComparisonFormulas {
   readonly #of: Paths;
 
@@ -39,6 +45,7 @@ export class ComparisonFormulas {
 
   formula(node: CheckedCompare, names: Names, question: Proposition): Formula {
     const { left, right, op } = node;
+    if ([left, right].some(readsList)) return this.#of.opaque(node, names, question);
     if (left.kind === 'count') return this.#count({ node, op, count: left, other: right }, names, question);
     if (right.kind === 'count')
       return this.#count({ node, op: OPERATORS[op].mirror!, count: right, other: left }, names, question);

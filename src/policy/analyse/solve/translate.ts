@@ -173,6 +173,7 @@ export class Translation implements Paths {
 
   #quantified(node: CheckedQuantified, names: Names, question: Proposition): Formula {
     const { quantifier, path, variable, condition } = node;
+    if (path.relation.kind === 'elements') return this.opaque(node, names, question);
     const isNone = quantifier === 'none';
     const asked = { ...question, truth: question.truth !== isNone };
     const isSome = ((quantifier === 'all') !== asked.truth) !== question.isOpposite;
