@@ -29,7 +29,7 @@ export interface WriteBatcherOptions {
   readonly limits?: Sql;
 }
 
-interface WaitingWrite {
+interface OpenWrite {
   readonly statement: Sql;
   readonly row: string;
   readonly caller: Caller;
@@ -40,7 +40,7 @@ interface WaitingWrite {
 export class WriteBatcher {
   readonly #options: WriteBatcherOptions;
   readonly #queue = laneQueue({ places: 2 * MOST_UNDER_WAY });
-  #waiting: WaitingWrite[] = [];
+  #waiting: OpenWrite[] = [];
   /** Transactions. */
   #underWay = 0;
   /** The size of the next batch: halved by a batch that fails or is long, and grown by any other full batch. */
@@ -85,7 +85,7 @@ export class WriteBatcher {
     }
   }
 
-  async #send(together: WaitingWrite[]): Promise<void> {
+  async #send(together: OpenWrite[]): Promise<void> {
     const isFull = together.length >= this.#mostTogether;
     const { isGood, undone } =
       together.length > 1 ? await this.#sendTogether(together.sort(byRow)) : { isGood: true, undone: together };
@@ -102,9 +102,7 @@ export class WriteBatcher {
   }
 
   /** `isGood` unless the batch failed, or took long; `undone`: the statements to be sent alone. */
-  async #sendTogether(
-    together: readonly WaitingWrite[],
-  ): Promise<{ isGood: boolean; undone: readonly WaitingWrite[] }> {
+  async #sendTogether(together: readonly OpenWrite[]): Promise<{ isGood: boolean; undone: readonly OpenWrite[] }> {
     const { lease, limits, history } = this.#options;
     const held = await asCaller(batchCallerOf(together), lease).catch((error: unknown) => {
       for (const { reject } of together) reject(toStoreError(error));
@@ -129,11 +127,11 @@ export class WriteBatcher {
 }
 
 /** Statements of several callers wait as one more caller: none of them waits behind the other work of another. */
-function batchCallerOf(together: readonly WaitingWrite[]): Caller {
-  const [{ caller: first }] = together as readonly [WaitingWrite];
+function batchCallerOf(together: readonly OpenWrite[]): Caller {
+  const [{ caller: first }] = together as readonly [OpenWrite];
   if (together.every(({ caller }) => caller.id === first.id)) return first;
   return together.find(({ caller }) => caller.isKept)?.caller ?? { id: 'several', isKept: false };
 }
 
 /** Rows are locked in one order everywhere, so that two transactions do not wait for each other. */
-const byRow = (a: WaitingWrite, b: WaitingWrite): number => (a.row < b.row ? -1 : a.row > b.row ? 1 : 0);
+const byRow = (a: OpenWrite, b: OpenWrite): number => (a.row < b.row ? -1 : a.row > b.row ? 1 : 0);
