@@ -47,8 +47,6 @@ export const written: Shape = (scope) => {
   return object({ data: { oneOf: [record(scope), shown] } });
 };
 
-export const page: Shape = (scope) => object({ data: { type: 'array', items: record(scope) }, page: ref('Page') });
-
 // ---------------------------------------------------------------- parameters
 
 export function expandParameter(scope: OperationScope): readonly OperationParameter[] {
@@ -153,7 +151,12 @@ export function commonSchemas({ roles }: Schema): Json {
         limit: { type: 'integer' },
         offset: { type: 'integer' },
         has_more: { type: 'boolean' },
-        total: { type: 'integer', description: 'With `Prefer: count=exact`.' },
+        total: { type: 'integer', description: 'With `count`, or `Prefer: count=exact`.' },
+        total_is_estimate: { type: 'boolean', description: 'With `count=estimated`.' },
+        next_cursor: {
+          type: ['string', 'null'],
+          description: 'Where the next page begins; for lists with a word of queries, such as `filter` or `sort`.',
+        },
       },
     },
   };

@@ -11,8 +11,16 @@ import {
 } from '../schema/model/list-parameters.ts';
 import type { Relation } from '../schema/model/model.ts';
 import { RECORD_CAPABILITIES } from './capability-schemas.ts';
-import { collectionIn, ref, selectionName, selectionSchema } from './collection-schemas.ts';
-import { closed, type Json, type OperationScope, object, type Shape, TEXT } from './operation.ts';
+import { collectionIn, record, ref, selectionName, selectionSchema } from './collection-schemas.ts';
+import {
+  closed,
+  type Json,
+  type OperationParameter,
+  type OperationScope,
+  object,
+  type Shape,
+  TEXT,
+} from './operation.ts';
 
 const NAMES: Json = { type: 'array', items: TEXT };
 const SCALAR: Json = { type: ['string', 'number', 'boolean', 'null'] };
@@ -79,14 +87,50 @@ const EXPANDED: Json = closed(
   { description: '`filter`, `params`, `sort` and `limit` for relations to many records only.' },
 );
 
-export const queryPage: Shape = (scope) => {
+export const queryPage: Shape = (scope) =>
+  object({ data: { type: 'array', items: selected(scope) }, page: scope.define('QueryPage', QUERY_PAGE) });
+
+/** A record with the members that were asked for. */
+function selected(scope: OperationScope): Json {
   const collection = collectionIn(scope);
-  const name = selectionName(scope.typeName(collection.name));
   const selection = selectionSchema(collection, scope);
   const properties = { ...(selection.properties as Json), can: RECORD_CAPABILITIES };
-  const items = scope.define(name, { ...selection, properties });
-  return object({ data: { type: 'array', items }, page: scope.define('QueryPage', QUERY_PAGE) });
-};
+  return scope.define(selectionName(scope.typeName(collection.name)), { ...selection, properties });
+}
+
+/** `fields` makes selections of the records. */
+export const listPage: Shape = (scope) =>
+  object({ data: { type: 'array', items: { anyOf: [record(scope), selected(scope)] } }, page: ref('Page') });
+
+const listWord = (name: string, description: string, schema: Json = TEXT): OperationParameter => ({
+  name,
+  in: 'query',
+  description,
+  schema,
+});
+const joined = (name: string, description: string): OperationParameter => ({
+  ...listWord(name, description, NAMES),
+  style: 'form',
+  explode: false,
+});
+
+/** The words of a query that a list takes in its query string. */
+export const queryParameters: readonly OperationParameter[] = [
+  listWord(
+    'filter',
+    'A condition that the records match beside the exact filters: `status = "open" and owner.name contains $q`.',
+  ),
+  {
+    ...listWord('params', '`param.q` is the value of `$q` in `filter`; several of one name are a list.'),
+    style: 'form',
+    explode: true,
+    schema: { type: 'object', patternProperties: { '^param\\.': TEXT }, additionalProperties: false },
+  },
+  joined('sort', 'Fields, `-` before one that is descending, also through to-one relations. Nulls are last.'),
+  joined('fields', 'Members of the record to return; the id always comes.'),
+  listWord('cursor', '`next_cursor` of the page before, or nothing for the first page. Not together with `offset`.'),
+  listWord('count', 'Adds `page.total`.', { type: 'string', enum: ['none', 'exact', 'estimated'] }),
+];
 
 const QUERY_PAGE: Json = object(
   {

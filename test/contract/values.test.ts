@@ -261,7 +261,7 @@ describeOnBoth(
         'owner.id=1',
         'Limit=1',
         'id_id=1',
-        'sort=id',
+        'order=id',
         'title%27=a',
       ];
       for (const query of unknown)

@@ -200,11 +200,17 @@ export const ISSUE_CASES: readonly IssueCase[] = [
   { about: 'a collection called batch', text: 'collections:\n  ⟦batch: {}\n', codes: ['reserved_name'] },
   {
     about: 'a field whose name is a word of the language',
-    text: 'collections:\n  a:\n    fields: { ⟦in: bool, count: int, ⟦by: int }\n    relations: { ⟦contains: { kind: belongs_to, collection: a } }\n',
+    text: 'collections:\n  a:\n    fields: { ⟦in: bool, total: int, ⟦by: int }\n    relations: { ⟦contains: { kind: belongs_to, collection: a } }\n',
     codes: ['word_name', 'word_name', 'word_name'],
     says: 'no filter of a query can name it',
   },
   { about: 'a collection called keys', text: 'collections:\n  ⟦keys: {}\n', codes: ['reserved_name'] },
+  {
+    about: 'a field called like a word of lists',
+    text: 'collections:\n  a:\n    fields: { ⟦count: int }\n',
+    codes: ['reserved_name'],
+    says: '`column: count`',
+  },
   { about: 'a field called can', text: 'collections:\n  a:\n    fields: { ⟦can: bool }\n', codes: ['reserved_name'] },
   {
     about: 'a collection with the service’s prefix',

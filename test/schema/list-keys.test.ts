@@ -95,6 +95,6 @@ describe('a word of lists', () => {
     const { paths } = openapiOf(schema, routes, '1') as unknown as ListPaths;
     const keys = paths['/api/docs'].get.parameters.flatMap(({ name, in: where }) => (where === 'query' ? [name] : []));
     const filters = [...filterKeysOf(schema.collections.get('docs')!).keys()];
-    expect(keys.toSorted()).toEqual([...LIST_WORDS, ...filters].toSorted());
+    expect(keys.toSorted()).toEqual([...LIST_WORDS, 'params', ...filters].toSorted());
   });
 });

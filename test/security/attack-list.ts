@@ -36,7 +36,7 @@ const ACCESS: readonly Attack[] = [
     id: 'A03',
     name: 'operators as keys',
     attempt: ({ bob }) =>
-      each(['AnD', 'oR', '$or', 'not', 'where', 'filter', 'q'], async (key) =>
+      each(['AnD', 'oR', '$or', 'not', 'where', 'Filter', 'q'], async (key) =>
         outcomeOf(await bob.client.get(`/api/posts?${key}=1`)).slice(0, 2),
       ),
     expected: Array.from({ length: 7 }, () => [400, 'filter_unknown_key']),
@@ -229,11 +229,17 @@ const PROBES: readonly Attack[] = [
   {
     id: 'A24',
     name: 'sorting by what is hidden',
-    attempt: ({ bob }) =>
-      each(['sort', 'order', 'orderBy', 'cursor'], async (key) =>
+    attempt: async ({ bob }) => {
+      const unknown = await each(['order', 'orderBy', 'Sort'], async (key) =>
         outcomeOf(await bob.client.get(`/api/posts?${key}=author.email`)).slice(0, 2),
-      ),
-    expected: Array.from({ length: 4 }, () => [400, 'filter_unknown_key']),
+      );
+      const listed = await each(['', 'sort=author.email', 'sort=-author.email'], async (query) => {
+        const { body } = await bob.client.get(`/api/posts?limit=100&${query}`);
+        return JSON.stringify(body.data.filter(({ author }: { author: string }) => author !== bob.id));
+      });
+      return [...unknown, new Set(listed).size];
+    },
+    expected: [...Array.from({ length: 3 }, () => [400, 'filter_unknown_key']), 1],
   },
   {
     id: 'A25',

@@ -167,6 +167,20 @@ export class Filter {
     return this.#params;
   }
 
+  /** The same filter, with each text among its params read as a value of its place. A text that is none stays, and is an issue. */
+  ofTexts(): Filter {
+    const read: Record<string, unknown> = { ...this.#params };
+    for (const { operand } of this.#plan.plan.slots) {
+      if (!('source' in operand) || operand.source !== 'param' || !Object.hasOwn(read, operand.name)) continue;
+      const { readText } = scalarOf(operand.type);
+      const typed = (given: unknown): unknown => (typeof given === 'string' ? (readText(given) ?? given) : given);
+      const given = read[operand.name];
+      // A list of one element is a text of the query string too
+      read[operand.name] = Array.isArray(given) ? given.map(typed) : operand.list ? [typed(given)] : typed(given);
+    }
+    return new Filter(this.#plan, read as Params);
+  }
+
   /** The checked tree, for explanations. */
   get checked(): Checked {
     return this.#plan.checked;

@@ -1,4 +1,5 @@
-import { expandParameter, filterParameters, page, tenantProblems } from '../../describe/collection-schemas.ts';
+import { expandParameter, filterParameters, tenantProblems } from '../../describe/collection-schemas.ts';
+import { listPage, queryParameters } from '../../describe/query-schemas.ts';
 import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
@@ -13,10 +14,11 @@ export const listRecords = route({
   id: 'list',
   summary: 'List the records of {collection} that you may see',
   description:
-    'In the order of their ids, which is the order of creation. Filters match exactly, and all of them must match.',
+    'In the order of their ids, which is the order of creation, or by `sort`. Filters match exactly, and all of them must match, as must `filter`.',
   parameters: [
     ...rangeParameters,
     expandParameter,
+    ...queryParameters,
     filterParameters,
     {
       name: 'Prefer',
@@ -25,13 +27,15 @@ export const listRecords = route({
       schema: { type: 'string', examples: ['count=exact'] },
     },
   ],
-  answers: { 200: { description: 'A page of records.', shape: page, headers: ['Preference-Applied'] } },
+  answers: { 200: { description: 'A page of records.', shape: listPage, headers: ['Preference-Applied'] } },
   problems: [
     'invalid_parameter',
     'unknown_expand',
     'filter_unknown_key',
     'filter_invalid_value',
     'filter_duplicate_key',
+    'filter_invalid',
+    'invalid_cursor',
     'query_too_expensive',
     tenantProblems,
   ],
@@ -39,11 +43,13 @@ export const listRecords = route({
     const admission = admissionOf(ctx);
     const request = listRequestOf(queryOf(ctx), admission.collection, schema);
     const prefer = ctx.get('Prefer');
-    const isCounted = prefer !== '' && wantsCount(prefer);
-    const count = isCounted ? 'exact' : 'none';
-    const { json, hasMore, total } = await records.list(admission.access(), { ...request, count });
-    const { limit, offset } = request;
-    const window = { limit, offset, has_more: hasMore, total };
+    const isCounted = prefer !== '' && request.count === undefined && wantsCount(prefer);
+    const count = request.count ?? (isCounted ? 'exact' : 'none');
+    const { json, hasMore, total, ...more } = await records.list(admission.access(), { ...request, count });
+    const { limit, offset, cursors } = request;
+    const { nextCursor = null, totalIsEstimate } = more;
+    const next = cursors && { next_cursor: nextCursor, total_is_estimate: totalIsEstimate };
+    const window = { limit, offset, has_more: hasMore, total, ...next };
     if (isCounted) ctx.set('Preference-Applied', 'count=exact');
     await sendJson(ctx, new JsonPieces(['{"data":', json, `,"page":${JSON.stringify(window)}}`]));
   },

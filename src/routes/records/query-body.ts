@@ -80,7 +80,8 @@ export class QueryBody {
 
   // -------------------------------------------------------------- filter and params
 
-  filter(): Filter | undefined {
+  /** @param typed gives the params of the filter their types */
+  filter(typed: (filter: Filter) => Filter = (filter) => filter): Filter | undefined {
     const params = this.#params();
     const text = this.value('filter');
     if (text !== undefined && typeof text !== 'string')
@@ -89,8 +90,9 @@ export class QueryBody {
     if (params === undefined) return undefined;
     if (text !== undefined) {
       const place = { catalog: this.#schema, collection: this.#collection.name, params };
-      const { filter, issues } = compileFilter(text, place);
+      const { filter: compiled, issues } = compileFilter(text, place);
       if (issues.length > 0) return this.#errors.addFilter([...this.#path, 'filter'], issues);
+      const filter = compiled && typed(compiled);
       for (const { name, message } of filter?.issues ?? []) this.#param(name, message);
       return filter;
     }

@@ -10,20 +10,20 @@ export type Pointer = readonly (string | number)[];
 const pointerOf = (path: Pointer): string => path.map((part) => `/${pointerPart(String(part))}`).join('');
 
 export class QueryErrors {
-  readonly #filters: ErrorDetail[] = [];
-  readonly #others: ErrorDetail[] = [];
+  readonly filters: ErrorDetail[] = [];
+  readonly others: ErrorDetail[] = [];
   readonly #pointers = new Set<string>();
   #needed: ErrorDetail | undefined;
 
   add(path: Pointer, code: string, detail: string): undefined {
     const pointer = pointerOf(path);
     this.#pointers.add(pointer);
-    addError(this.#others, { pointer, code, detail });
+    addError(this.others, { pointer, code, detail });
   }
 
   addFilter(path: Pointer, issues: Issues): undefined {
     const pointer = pointerOf(path);
-    this.#filters.push(...issues.map((issue) => filterError(pointer, issue)));
+    this.filters.push(...issues.map((issue) => filterError(pointer, issue)));
   }
 
   /** Reported only without other errors: an error in the filter may be why it names no tenant. */
@@ -37,15 +37,15 @@ export class QueryErrors {
 
   /** A name to suggest for one that is not known: for the first few only. */
   nearest(name: string, names: Iterable<string>): string | undefined {
-    return this.#others.length < MAX_SUGGESTIONS ? nearest(name, names) : undefined;
+    return this.others.length < MAX_SUGGESTIONS ? nearest(name, names) : undefined;
   }
 
   /** Throws `filter_invalid`, then `validation_failed`, then `filter_required`. */
   throwAny(): void {
-    const [first] = this.#filters;
-    if (first !== undefined) throw new Problem('filter_invalid', first.detail, { errors: this.#filters });
-    if (this.#others.length > 0)
-      throw new Problem('validation_failed', 'the body is not a query of this collection', { errors: this.#others });
+    const [first] = this.filters;
+    if (first !== undefined) throw new Problem('filter_invalid', first.detail, { errors: this.filters });
+    if (this.others.length > 0)
+      throw new Problem('validation_failed', 'the body is not a query of this collection', { errors: this.others });
     if (this.#needed !== undefined)
       throw new Problem('filter_required', this.#needed.detail, { errors: [this.#needed] });
   }

@@ -19,9 +19,10 @@ import {
 import type { ExactFilter, ListRequest } from '../../records/page/page-plan.ts';
 import { FIELD_KINDS, type FieldKind, keyKindIn, keyKindOf } from '../../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../../schema/model/filter-keys.ts';
-import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
+import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET, QUERY_WORDS } from '../../schema/model/list-parameters.ts';
 import type { Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
 import { noRelation } from './query-errors.ts';
+import { isQueryWord, queryOfWords } from './query-words.ts';
 
 interface IntParameter extends IntRange {
   readonly key: string;
@@ -39,17 +40,20 @@ export const rangeParameters: readonly OperationParameter[] = [LIMIT, OFFSET].ma
 
 /**
  * Throws `invalid_parameter`, `unknown_expand`, `filter_unknown_key`, `filter_invalid_value`,
- * `filter_duplicate_key`: all errors at once, under the code of the first. Else `filter_required`.
+ * `filter_duplicate_key`: all errors at once, under the code of the first. Else `filter_required`. `filter_invalid` comes before all.
  */
 export function listRequestOf(pairs: readonly QueryPair[], collection: Collection, schema: Schema): ListRequest {
   const errors: ErrorDetail[] = [];
   const limit = readInteger(pairs, LIMIT, errors);
   const offset = readInteger(pairs, OFFSET, errors);
   const relations = readExpand(pairs, collection, errors);
-  const exact = readFilters(pairs, { collection, schema }, errors);
-  if (errors.length === 0 && collection.tenantLayout !== null) requireTenant(exact, collection, errors);
+  const found: FoundFilters = { exact: [], errors, hasWords: false };
+  readFilters(pairs, { collection, schema }, found);
+  const { exact } = found;
+  const query = found.hasWords ? queryOfWords({ pairs, schema, collection, errors }) : undefined;
+  if (errors.length === 0 && collection.tenantLayout !== null) requireTenant({ exact, ...query }, collection, errors);
   throwErrors(errors);
-  return { limit, offset, expands: relations.map((relation) => ({ relation, expands: [] })), exact };
+  return { limit, offset, expands: relations.map((relation) => ({ relation, expands: [] })), exact, ...query };
 }
 
 /**
@@ -62,22 +66,28 @@ export function feedFiltersOf(
   schema: Schema,
 ): readonly ExactFilter[] {
   const errors: ErrorDetail[] = [];
-  for (const key of LIST_WORDS)
-    if (pairs.some((pair) => pair.key === key)) {
-      const detail = `a stream of changes takes no \`${key}\`; remove it`;
-      errors.push({ parameter: key, code: 'invalid_parameter', detail });
-    }
-  const filtering = pairs.filter(({ key }) => key !== 'since');
-  const exact = readFilters(filtering, { collection, schema }, errors);
-  if (errors.length === 0 && collection.tenantLayout !== null) requireTenant(exact, collection, errors);
+  const isWord = (key: string): boolean => LIST_WORDS.includes(key) || isQueryWord(key);
+  for (const key of new Set(pairs.map((pair) => pair.key).filter(isWord))) {
+    const detail = `a stream of changes takes no \`${echo(key)}\`; remove it`;
+    errors.push({ parameter: key, code: 'invalid_parameter', detail });
+  }
+  const found: FoundFilters = { exact: [], errors, hasWords: false };
+  readFilters(
+    pairs.filter(({ key }) => key !== 'since'),
+    { collection, schema },
+    found,
+  );
+  if (errors.length === 0 && collection.tenantLayout !== null) requireTenant(found, collection, errors);
   throwErrors(errors);
-  return exact;
+  return found.exact;
 }
 
-function requireTenant(filters: readonly ExactFilter[], collection: Collection, errors: ErrorDetail[]): void {
+type Filtered = Pick<ListRequest, 'exact' | 'filter'>;
+
+function requireTenant({ exact = [], filter }: Filtered, collection: Collection, errors: ErrorDetail[]): void {
   const tenant = neededTenant(collection);
-  const isGiven = filters.some((filter) => filter.kind === 'belongs_to' && filter.relation.name === tenant);
-  if (tenant === undefined || isGiven) return;
+  const isGiven = exact.some((each) => each.kind === 'belongs_to' && each.relation.name === tenant);
+  if (tenant === undefined || isGiven || filter?.requires(tenant) === true) return;
   const detail = `a list of \`${collection.name}\` is of one \`${tenant}\`; add the filter \`${tenant}=<id>\``;
   errors.push({ parameter: tenant, code: 'filter_required', detail });
 }
@@ -105,29 +115,38 @@ interface FilteredCollection {
   readonly collection: Collection;
 }
 
-function readFilters(
-  pairs: readonly QueryPair[],
-  of: FilteredCollection,
-  errors: ErrorDetail[],
-): readonly ExactFilter[] {
+interface FoundFilters {
+  readonly exact: ExactFilter[];
+  readonly errors: ErrorDetail[];
+  /** There are words of a query. */
+  hasWords: boolean;
+}
+
+function readFilters(pairs: readonly QueryPair[], of: FilteredCollection, found: FoundFilters): void {
   const { collection } = of;
+  const { exact, errors } = found;
   const keys = filterKeysOf(collection);
-  const filters: ExactFilter[] = [];
   const seen = new Set<string>();
   for (const { key, value } of pairs) {
-    if (LIST_WORDS.includes(key)) continue;
+    if (PLAIN_WORDS.includes(key)) continue;
     const filterKey = keys.get(key);
+    if (filterKey === undefined && isQueryWord(key)) {
+      found.hasWords = true;
+      continue;
+    }
     const isRepeated = seen.has(key);
     if (filterKey !== undefined) seen.add(key);
     const filter =
       filterKey === undefined || value === undefined || isRepeated ? undefined : readFilter(filterKey, of, value);
-    if (filter !== undefined) filters.push(filter);
+    if (filter !== undefined) exact.push(filter);
     else if (errors.length >= MAX_SHOWN_ERRORS) errors.push(UNSHOWN_ERROR);
     else if (filterKey === undefined) errors.push(unknownFilter(key, collection, errors.length < MAX_SUGGESTIONS));
     else errors.push(isRepeated ? repeatedKey(filterKey) : invalidValue(filterKey, of));
   }
-  return filters;
 }
+
+/** The words that every list reads. */
+const PLAIN_WORDS = LIST_WORDS.filter((word) => !QUERY_WORDS.includes(word));
 
 /** Undefined: the text is not a value of the key's type. */
 function readFilter(filterKey: FilterKey, of: FilteredCollection, text: string): ExactFilter | undefined {

@@ -18,5 +18,9 @@ export const MOST_SORTS = 4;
 export const MOST_GROUPS = 3;
 export const MOST_MEASURES = 20;
 
+/** Keys of a list's query string that ask as a query does. */
+export const QUERY_WORDS: readonly string[] = ['filter', 'sort', 'fields', 'cursor', 'count'];
+/** `param.q` is the value of `$q` in the filter. */
+export const PARAM_PREFIX = 'param.';
 /** Keys of a list's query string that are not filters. No member has such a name. */
-export const LIST_WORDS: readonly string[] = ['limit', 'offset', 'expand'];
+export const LIST_WORDS: readonly string[] = ['limit', 'offset', 'expand', ...QUERY_WORDS];

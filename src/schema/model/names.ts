@@ -29,7 +29,7 @@ export interface NameIssue {
 /** Why `name` cannot be the name of a field or relation. */
 export function memberNameIssue(name: string): NameIssue | undefined {
   if (RESERVED_NAMES.includes(name)) {
-    const message = `\`${name}\` is reserved for records and lists; choose another name`;
+    const message = `\`${name}\` is reserved for records and lists; choose another name, and keep a column of this name with \`column: ${name}\``;
     return { code: 'reserved_name', message };
   }
   if (SYSTEM_COLUMNS.includes(name)) {

@@ -273,7 +273,7 @@ const GOOD: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   tags: { name: 'a' },
   covers: { url: 'https://example.org/x' },
   comments: { text: 'a comment' },
-  counters: { name: 'a', count: 1 },
+  counters: { name: 'a', n: 1 },
   vault: { secret: 's' },
   forms: { kind: 'open' },
 };
