@@ -6,7 +6,7 @@ import { guestRows } from '../schema/advice/guest-table.ts';
 import type { SchemaIssue } from '../schema/file/issue.ts';
 import { formatSchema } from '../schema/file/shape.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { clusterAdvice } from './cluster-advice.ts';
+import { clusterAdvice } from './support/cluster-advice.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { type CheckedSchemaFile, readGrowthNotes, readSchemaFile } from './support/schema-file.ts';
 

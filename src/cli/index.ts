@@ -15,6 +15,7 @@ const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>(
   ['diff', () => import('./diff.ts')],
   ['prove', () => import('./prove.ts')],
   ['advise', () => import('./advise.ts')],
+  ['lsp', () => import('./lsp.ts')],
   ['fmt', () => import('./fmt.ts')],
   ['introspect', () => import('./introspect.ts')],
   ...databaseCommands,

@@ -52,7 +52,7 @@ function applied(text: string, edits: readonly Edit[]): string {
 }
 
 /** The paths of all policies, even if other parts of the file are wrong. */
-function policyPaths(raw: unknown): readonly Path[] {
+export function policyPaths(raw: unknown): readonly Path[] {
   const conditions = objectKeys(valueAt(raw, ['conditions'])).flatMap((key) => textsBelow(raw, ['conditions', key]));
   const rules = objectKeys(valueAt(raw, ['collections'])).flatMap((name) =>
     accessPaths(raw, ['collections', name]).flatMap((path) => textsBelow(raw, path)),

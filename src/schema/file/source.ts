@@ -197,6 +197,21 @@ export class SchemaSource {
     return node && this.region(spanIn(offsetsOf(this.text, node), span));
   }
 
+  /** The index in the string at the path that an offset of the file has; undefined: the offset is elsewhere. */
+  indexWithin(path: Path, offset: number): number | undefined {
+    const node = this.#scalarAt(path);
+    if (typeof node?.value !== 'string') return undefined;
+    const offsets = offsetsOf(this.text, node);
+    if (offset < present(offsets[0], 'the start of the string') || offset > present(offsets.at(-1), 'its end'))
+      return undefined;
+    return offsets.findLastIndex((at) => at <= offset);
+  }
+
+  /** The path of the value at an offset of the file. */
+  pathAt(offset: number): Path {
+    return this.#pathAt(offset);
+  }
+
   region([start, end]: SourceRange): Region {
     const first = this.#placeOf(start);
     const last = this.#placeOf(Math.max(start, end));

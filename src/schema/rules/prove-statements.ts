@@ -178,6 +178,28 @@ class StatementReader {
   }
 }
 
+/** The places in the text of a statement that name a collection, its field, and a condition. */
+export interface StatementPlaces {
+  readonly collection: string;
+  readonly action: Action | undefined;
+  readonly member: Span | undefined;
+  readonly where: Span | undefined;
+}
+
+/** Undefined: the text is not a statement. */
+export function placesInStatement(text: string): StatementPlaces | undefined {
+  const match = STATEMENT_FORM.exec(text);
+  if (match === null) return undefined;
+  const parts = new StatementParts(match);
+  const [word] = /\w+/.exec(parts.text('actions') ?? '') ?? [];
+  return {
+    collection: parts.text('target') ?? '',
+    action: ACTIONS.find((each) => each === word),
+    member: parts.text('member') === undefined ? undefined : parts.span('member'),
+    where: parts.text('where') === undefined ? undefined : parts.span('where'),
+  };
+}
+
 /** The parts of a statement, with their places in its text. */
 class StatementParts {
   readonly #match: RegExpExecArray;

@@ -20,8 +20,7 @@ export const adviceDocument = (advice: readonly IndexAdvice[]): object => ({
 });
 
 function indexReason({ collection, because, rules, field }: MissingIndex): string {
-  if (because === 'filter')
-    return `a list can be filtered and sorted by it; \`index: false\` declares that nobody does`;
+  if (because === 'filter') return `a list can be filtered and sorted by it; \`index: false\` declares that no list is`;
   const named = rules.map((i) => i + 1).join(' and ');
   return `a list of \`${collection.name}\` reads the whole table for rule ${named}, which compares \`${field.name}\``;
 }

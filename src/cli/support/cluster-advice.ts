@@ -18,7 +18,7 @@ interface Cluster {
   readonly isDirect: boolean;
 }
 
-export function shardsFor({ machines }: Pick<Cluster, 'machines'>): number {
+function shardsFor({ machines }: Pick<Cluster, 'machines'>): number {
   return Math.max(LEAST_SHARDS, 2 ** Math.ceil(Math.log2(machines * SHARDS_OF_A_MACHINE)));
 }
 

@@ -1,0 +1,106 @@
+/** Completions in a schema file and in a test file. */
+import { type Completion, completions } from '../../policy/analyse/completions.ts';
+import { ACTIONS } from '../../policy/types.ts';
+import { isObject } from '../../records/write/input.ts';
+import { writtenIn } from '../../schema/file/scalar.ts';
+import { SchemaSource } from '../../schema/file/source.ts';
+import { filterKeysOf } from '../../schema/model/filter-keys.ts';
+import type { SchemaText } from './schema-text.ts';
+import { offsetAt, rangeOfRegion, type TextEdit, type TextPosition } from './text-positions.ts';
+
+export interface CompletionItem {
+  readonly label: string;
+  readonly kind: number;
+  readonly detail?: string | undefined;
+  readonly documentation?: string | undefined;
+  readonly sortText: string;
+  readonly filterText?: string;
+  readonly textEdit?: TextEdit;
+}
+
+/** CompletionItemKind of the protocol. */
+const ITEM_KINDS: Readonly<Record<Completion['kind'], number>> = {
+  root: 6,
+  field: 5,
+  relation: 18,
+  variable: 6,
+  parameter: 6,
+  condition: 3,
+  function: 3,
+  operator: 24,
+  word: 14,
+  key: 10,
+  value: 12,
+};
+const ROLE_ITEM = 20;
+const NAME_OF_FILE = 6;
+
+export function completeSchema(file: SchemaText, position: TextPosition): readonly CompletionItem[] {
+  const offset = offsetAt(file.text, position);
+  const found = file.policyAt(offset);
+  if (found !== undefined) return inPolicy(file, found);
+  const path = file.source.pathAt(offset);
+  if (path.at(-2) === 'roles' || path.at(-1) === 'roles' || ['includes', 'assigns'].includes(String(path.at(-2))))
+    return named([...(file.catalog?.roles.keys() ?? [])], ROLE_ITEM);
+  if (path.at(-1) === 'collection') return named([...(file.catalog?.collections.keys() ?? [])], NAME_OF_FILE);
+  return [];
+}
+
+function inPolicy(
+  file: SchemaText,
+  { policy, index }: NonNullable<ReturnType<SchemaText['policyAt']>>,
+): readonly CompletionItem[] {
+  const { catalog, source } = file;
+  if (catalog === undefined) return [];
+  const { text, path, collection, action, parameters } = policy;
+  const own = catalog.collections.get(collection);
+  const queryKeys = action === 'list' && own !== undefined ? filterKeysOf(own).keys() : [];
+  const place = { catalog, collection, action, queryKeys, ...(parameters && { parameters }) };
+  const style = source.scalarAt(path)?.style;
+  return completions(text, index, place).flatMap((each, i) => {
+    const region = file.regionOf(policy, each.span);
+    if (region === undefined) return [];
+    const newText = writtenIn(style, each.text) ?? each.text;
+    return [
+      {
+        label: each.text,
+        kind: ITEM_KINDS[each.kind],
+        detail: each.type,
+        documentation: each.doc,
+        sortText: String(i).padStart(4, '0'),
+        filterText: newText,
+        textEdit: { range: rangeOfRegion(region), newText },
+      },
+    ];
+  });
+}
+
+const named = (names: readonly string[], kind: number): readonly CompletionItem[] =>
+  names.map((label, i) => ({ label, kind, sortText: String(i).padStart(4, '0') }));
+
+/** Names of callers, rows, actions and fields, by the place in the file. */
+export function completeTests(
+  text: string,
+  position: TextPosition,
+  { schema }: Pick<SchemaText, 'schema'>,
+): readonly CompletionItem[] {
+  const source = new SchemaSource(text, '');
+  const raw = source.value();
+  const offset = offsetAt(text, position);
+  const path = source.pathAt(offset);
+  if (!isObject(raw) || schema === undefined) return [];
+  const keysOf = (value: unknown): readonly string[] => (isObject(value) ? Object.keys(value) : []);
+  const rows = isObject(raw.rows) ? raw.rows : {};
+  const callers = ['guest', ...keysOf(raw.as), ...keysOf(rows.users)];
+  const [part, , key, ...rest] = path.map(String);
+  if (part === 'rows') return named([...schema.collections.keys()], NAME_OF_FILE);
+  if (part !== 'tests' || key === undefined)
+    return named(part === 'tests' ? [...schema.collections.keys(), 'create', 'list', ...callers] : [], NAME_OF_FILE);
+  if (key === 'as') return named(callers, NAME_OF_FILE);
+  if (key === 'create' || key === 'list') return named([...schema.collections.keys()], NAME_OF_FILE);
+  if (schema.collections.has(key)) return named(keysOf(rows[key]), NAME_OF_FILE);
+  if (callers.includes(key) && rest.length <= 1)
+    return named([...ACTIONS.filter((each) => each !== 'create'), 'none'], ROLE_ITEM);
+  if (key === 'expect') return named(['yes', 'no'], ITEM_KINDS.value);
+  return [];
+}

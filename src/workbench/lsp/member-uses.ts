@@ -1,0 +1,205 @@
+/** Every place of a schema file that names a field or relation: declarations, policies, and other keys. */
+import { withoutConditionCalls } from '../../policy/analyse/expanded-calls.ts';
+import { examineOnce } from '../../policy/check/checker.ts';
+import type { Catalog, Checked, ColumnOperand, Row, Scope, ToManyPath, ToOneStep } from '../../policy/types.ts';
+import { operandsOf, partsOf } from '../../policy/visit.ts';
+import { isObject } from '../../records/write/input.ts';
+import type { Path, Region } from '../../schema/file/issue.ts';
+import { placesInStatement } from '../../schema/rules/prove-statements.ts';
+import type { PolicyText, SchemaText } from './schema-text.ts';
+
+/** A name in the file. */
+export interface MemberUse {
+  readonly collection: string;
+  /** As the schema declares it. */
+  readonly member: string;
+  /** As it is written here: also `owner_id`. */
+  readonly written: string;
+  readonly region: Region;
+  readonly isDeclaration?: true;
+}
+
+export function memberUses(file: SchemaText): readonly MemberUse[] {
+  const { catalog } = file;
+  if (catalog === undefined) return [];
+  return [
+    ...declaredMembers(file),
+    ...provenMembers(file),
+    ...file.policies().flatMap((policy) => membersOf(policy, file, catalog)),
+  ];
+}
+
+// ---------------------------------------------------------------- keys of the file
+
+function declaredMembers(file: SchemaText): readonly MemberUse[] {
+  const { raw, source } = file;
+  const found: MemberUse[] = [];
+  const collections = isObject(raw) && isObject(raw.collections) ? raw.collections : {};
+  const add = (collection: string, member: string, path: Path, at: 'key' | 'value'): void => {
+    const region = source.placeOf(path, at);
+    found.push({ collection, member, written: member, region, ...(at === 'key' && { isDeclaration: true as const }) });
+  };
+  for (const [collection, shape] of Object.entries(collections)) {
+    if (!isObject(shape)) continue;
+    for (const part of ['fields', 'relations'] as const) {
+      const members = isObject(shape[part]) ? shape[part] : {};
+      for (const [member, declared] of Object.entries(members)) {
+        const path = ['collections', collection, part, member];
+        add(collection, member, path, 'key');
+        if (!isObject(declared)) continue;
+        const { via, collection: target } = declared;
+        found.push(...namedInStrings(file, { collection, path, declared }));
+        if (typeof via === 'string' && typeof target === 'string') add(target, via, [...path, 'via'], 'value');
+      }
+    }
+    const { distribute } = shape;
+    if (isObject(distribute) && typeof distribute.by === 'string')
+      add(collection, distribute.by, ['collections', collection, 'distribute', 'by'], 'value');
+  }
+  return found;
+}
+
+/** Strings of a declaration that name a member: `within_team`, `@request.auth.team`. */
+const NAMING_KEYS: readonly (readonly [key: string, pattern: RegExp, ofUsers: boolean])[] = [
+  ['unique', /^within_(\w+)$/d, false],
+  ['default', /^@request\.auth\.(\w+)$/d, true],
+];
+
+function namedInStrings(
+  { source }: SchemaText,
+  { collection, path, declared }: { readonly collection: string; readonly path: Path; readonly declared: Row },
+): readonly MemberUse[] {
+  return NAMING_KEYS.flatMap(([key, pattern, ofUsers]) => {
+    const match = pattern.exec(String(declared[key]));
+    const [start, end] = match?.indices?.[1] ?? [];
+    if (match === null || start === undefined || end === undefined) return [];
+    const region = source.placeWithin([...path, key], { start, end });
+    const member = match[1]!;
+    return region === undefined
+      ? []
+      : [{ collection: ofUsers ? 'users' : collection, member, written: member, region }];
+  });
+}
+
+/** The fields that statements name: `read documents.salary`. */
+const provenMembers = (file: SchemaText): readonly MemberUse[] =>
+  file.statements().flatMap(({ path, text }) => {
+    const { collection = '', member } = placesInStatement(text) ?? {};
+    const region = member && file.source.placeWithin(path, member);
+    if (member === undefined || region === undefined) return [];
+    const written = text.slice(member.start, member.end);
+    return [{ collection, member: written, written, region }];
+  });
+
+// ---------------------------------------------------------------- policies
+
+/** A name in the text of a policy. */
+interface NameInText {
+  readonly collection: string;
+  readonly member: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+function membersOf(policy: PolicyText, file: SchemaText, catalog: Catalog): readonly MemberUse[] {
+  const { text, originOf } = withoutConditionCalls(policy.text);
+  const { checked } = examineOnce(text, { ...policy, catalog, errorsOnly: true });
+  if (checked === undefined) return [];
+  return namesIn(checked, { catalog, text, collection: policy.collection }).flatMap(
+    ({ collection, member, start, end }) => {
+      const from = originOf(start);
+      const region = from === undefined ? undefined : file.regionOf(policy, { start: from, end: from + end - start });
+      return region === undefined ? [] : [{ collection, member, written: text.slice(start, end), region }];
+    },
+  );
+}
+
+interface TextPlace {
+  readonly catalog: Catalog;
+  readonly text: string;
+  readonly collection: string;
+}
+
+function namesIn(checked: Checked, place: TextPlace): readonly NameInText[] {
+  // The body of a named condition has its own place.
+  const own = checked.span.source === undefined ? ownNames(checked, place) : [];
+  return [...own, ...partsOf(checked).flatMap((part) => namesIn(part, place))];
+}
+
+function ownNames(checked: Checked, place: TextPlace): readonly NameInText[] {
+  if (checked.kind === 'changed') return changedNames(checked, place);
+  const ofOperands = operandsOf(checked).flatMap((operand) => {
+    if (operand.span.source !== undefined) return [];
+    if (operand.kind === 'column') return columnNames(operand, place);
+    if (operand.kind === 'count') return pathNames(operand.path, place);
+    if (operand.kind !== 'request' || (operand.source !== 'auth' && operand.source !== 'data')) return [];
+    const collection = operand.source === 'auth' ? 'users' : place.collection;
+    return alongPath(place.text, operand.span, [undefined, undefined, { collection, member: operand.name }]);
+  });
+  const ofPath = checked.kind === 'quantified' ? pathNames(checked.path, place) : [];
+  return [...ofOperands, ...ofPath];
+}
+
+type NamedStep = Pick<NameInText, 'collection' | 'member'> | undefined;
+
+/** The steps of a path before those that walk: `@record`, a variable, or `@request.auth.team`. */
+function stepsOfScope(scope: Scope, { collection }: TextPlace): readonly NamedStep[] {
+  if (scope.kind !== 'request') return [undefined];
+  const { source, name } = scope.operand;
+  const of = source === 'auth' ? 'users' : collection;
+  return source === 'auth' && name === 'id'
+    ? [undefined, undefined]
+    : [undefined, undefined, { collection: of, member: name }];
+}
+
+const stepsWalked = (steps: readonly ToOneStep[]): readonly NamedStep[] =>
+  steps.map(({ from, relation }) => ({ collection: from, member: relation.name }));
+
+function columnNames(
+  { scope, steps, column, collection, span }: ColumnOperand,
+  place: TextPlace,
+): readonly NameInText[] {
+  const end = steps.at(-1)?.relation.collection ?? collection;
+  const last =
+    column.kind === 'field' ? column.field.name : column.kind === 'belongs_to' ? column.relation.name : undefined;
+  const named = last === undefined ? undefined : { collection: end, member: last };
+  return alongPath(place.text, span, [...stepsOfScope(scope, place), ...stepsWalked(steps), named]);
+}
+
+function pathNames({ scope, steps, from, relation, span }: ToManyPath, place: TextPlace): readonly NameInText[] {
+  if (relation.kind === 'ancestors' || span.source !== undefined) return [];
+  return alongPath(place.text, span, [
+    ...stepsOfScope(scope, place),
+    ...stepsWalked(steps),
+    { collection: from, member: relation.name },
+  ]);
+}
+
+/** Each name of a path with its place; the path may be the first part of the span. */
+function alongPath(
+  text: string,
+  { start, end }: { readonly start: number; readonly end: number },
+  steps: readonly NamedStep[],
+): readonly NameInText[] {
+  const [path = ''] = /^@?[A-Za-z_]\w*(?:\.\w+)*/.exec(text.slice(start, end)) ?? [];
+  let at = start;
+  return path.split('.').flatMap((name, i) => {
+    const place = { start: at, end: at + name.length };
+    at += name.length + 1;
+    const step = steps[i];
+    const isNamed = step !== undefined && (name === step.member || name === `${step.member}_id`);
+    return isNamed ? [{ ...step, ...place }] : [];
+  });
+}
+
+const PATH_OF_CHANGE = /@(?:record|next)\.(\w+)/g;
+
+function changedNames({ span, collection }: Extract<Checked, { kind: 'changed' }>, { text, catalog }: TextPlace) {
+  const known = catalog.collections.get(collection);
+  const names = [...(known?.fields.keys() ?? []), ...(known?.relations.keys() ?? [])];
+  return [...text.slice(span.start, span.end).matchAll(PATH_OF_CHANGE)].flatMap(({ 0: path, 1: name = '', index }) => {
+    const named = names.find((member) => name === member || name === `${member}_id`);
+    const end = span.start + index + path.length;
+    return named === undefined ? [] : [{ collection, member: named, start: end - name.length, end }];
+  });
+}
