@@ -18,15 +18,13 @@ interface StatementsPlace {
 }
 
 const ACTION_LIST = String.raw`\w+(?:\s*(?:,|\bor\b|\band\b)\s*\w+)*`;
-const STATEMENT_FORM = new RegExp(
-  [
-    /^\s*(?:(?<who>[^\s].*?)\s+)?(?<relative>who\s+)?can\s+/.source,
-    `(?<actions>${ACTION_LIST})`,
-    /\s+(?<target>\w+)(?:\.(?<member>\w+))?/.source,
-    String.raw`(?:\s+where\s+(?<where>[\s\S]+)|\s+can\s+(?<implied>${ACTION_LIST})\s+(?:it|them))?\s*$`,
-  ].join(''),
-  'd',
-);
+const STATEMENT_PARTS = [
+  /^\s*(?:(?<who>[^\s].*?)\s+)?(?<relative>who\s+)?can\s+/.source,
+  `(?<actions>${ACTION_LIST})`,
+  /\s+(?<target>\w+)(?:\.(?<member>\w+))?/.source,
+  String.raw`(?:\s+where\s+(?<where>[\s\S]+)|\s+can\s+(?<implied>${ACTION_LIST})\s+(?:it|them))?\s*$`,
+].join('');
+const STATEMENT_FORM = new RegExp(STATEMENT_PARTS, 'd');
 const EXPECTED_FORM =
   'expected `<who> can <action> <collection> [where <condition>]`, such as `guest can read posts where @record.draft`, ' +
   'or `who can <action> <collection> can <action> them`';
