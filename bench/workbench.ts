@@ -81,7 +81,12 @@ async function mutateSample(tools: TestTools, schema: Schema, text: string): Pro
   const { world } = await runTests(tests!, tools);
   const begin = performance.now();
   const rules = placedRules(schema, text);
-  const mutants = mutantsOf({ store: tools.store, schema, rules, worlds: [{ tests: tests!, world, text: file }] });
+  const mutants = await mutantsOf({
+    store: tools.store,
+    schema,
+    rules,
+    worlds: [{ tests: tests!, world, text: file }],
+  });
   const seconds = (performance.now() - begin) / 1000;
   console.log(`${mutants.length} mutants, ${Math.round((mutants.length / seconds) * 60)} a minute`);
   verdict('mutate the sample', seconds, { limit: 30, unit: 's' });

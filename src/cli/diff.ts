@@ -42,7 +42,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   try {
     const ask = async (statement: Parameters<typeof db.run>[0]) => (await db.rows(statement)) as never;
     const difference = await compareSchemas(...schemas, { budget, ask });
-    if (args.has('json')) io.stdout.write(`${JSON.stringify(diffDocument(difference), undefined, 2)}\n`);
+    if (args.has('json')) io.stdout.write(`${JSON.stringify(diffDocument(difference, schemas[1]), undefined, 2)}\n`);
     else if (args.has('markdown')) io.stdout.write(diffMarkdown(difference));
     else io.stdout.write(`${diffLines(difference).join('\n')}\n`);
     return failOn !== undefined && failsOn(difference, failOn) ? 1 : 0;

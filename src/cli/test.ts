@@ -13,6 +13,7 @@ import { underlineIssue } from '../schema/file/issue.ts';
 import { parseSchema } from '../schema/load.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { migrateOptions } from '../service/system-tables.ts';
+import { ident, sql } from '../sql.ts';
 import { CoverageCounter, type CoverageDocument, percentOf } from '../workbench/coverage/coverage.ts';
 import { coveragePage, printCoverage } from '../workbench/coverage/print-coverage.ts';
 import { type Mutant, mutantsOf } from '../workbench/mutate/mutate.ts';
@@ -87,9 +88,9 @@ export async function testPolicies(args: Arguments, io: Io, db: Database): Promi
     files.push({ file: tests.file, names: tests.names, results });
     worlds.push({ tests, world, text });
   }
-  const coverage = counter?.report(rules, schemaFile);
+  const coverage = counter?.report(rules, { file: schemaFile, catalog: schema });
   const mutants = args.has('mutate')
-    ? mutantsOf({ store: tools.store, schema, rules: mutatedRules(rules, args, io), worlds })
+    ? await mutantsOf({ store: tools.store, schema, rules: mutatedRules(rules, args, io), worlds })
     : undefined;
   const report: PolicyReport = { files, coverage, mutants };
   writeReport(report, args, io);
@@ -190,6 +191,7 @@ function readText(path: string, file: string): string {
 
 /** A database with the tables of the schema and no rows. */
 export async function testToolsOf(db: Database, schema: Schema): Promise<TestTools> {
+  await dropTables(db);
   await applyMigration(db, schema, { ...migrateOptions(), allowDestructive: true });
   const store = new Store(db, schema);
   return {
@@ -213,6 +215,13 @@ export async function testToolsOf(db: Database, schema: Schema): Promise<TestToo
         request,
       ),
   };
+}
+
+/** The rows of the run before must not refuse the tables of another schema. */
+async function dropTables(db: Database): Promise<void> {
+  const found = await db.rows(sql`SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`);
+  if (found.length === 0) return;
+  for (const [name] of found) await db.run(sql`DROP TABLE IF EXISTS ${ident(String(name))} CASCADE`);
 }
 
 /** Never resolves: the command ends with its process. */

@@ -1,12 +1,22 @@
 /** `bylaw diff` on two schemas: verdicts, callers, examples that both the predicate and SQL decide, and its documents. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../src/cli/index.ts';
+import { reportDisagreement } from '../../src/cli/support/disagreement.ts';
+import { testToolsOf } from '../../src/cli/test.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
+import { raw } from '../../src/sql.ts';
 import { compareSchemas, type SchemaDifference } from '../../src/workbench/diff/compare-schemas.ts';
 import { diffDocument, diffLines, diffMarkdown, failsOn } from '../../src/workbench/diff/diff-document.ts';
+import { ReplayDisagreement } from '../../src/workbench/replay.ts';
+import { readTests } from '../../src/workbench/test/read-tests.ts';
+import { runTests } from '../../src/workbench/test/run-tests.ts';
 
 const MEMBERS = 'any(@record.team.memberships as m, m.user = @request.auth.id)';
 const VIEW = '@record.status = "published" or @record.owner = @request.auth.id';
@@ -56,6 +66,8 @@ const schemaOf = (changes?: Readonly<Record<string, string>>): Schema => {
   if (schema === undefined) throw new Error(JSON.stringify(issues));
   return schema;
 };
+
+type Json = ReturnType<JSON['parse']>;
 
 describe('a difference of schemas', () => {
   let db: Database;
@@ -111,9 +123,57 @@ describe('a difference of schemas', () => {
     });
     expect(removal!.wider!.request.auth).toMatchObject({ roles: ['editor'] });
     expect([failsOn(difference, 'wider'), failsOn(difference, 'narrower')]).toEqual([true, true]);
-    const document = JSON.stringify(diffDocument(difference));
+    const document = JSON.stringify(diffDocument(difference, schemaOf()));
     expect(JSON.parse(document)).toMatchObject({ settings: ['registration gives `editor`'] });
     expect(diffMarkdown(difference)).toContain('| documents: delete | wider | can newly: editor |');
+  });
+
+  it('gives each example as a test that passes on the new schema and fails on the old one', async () => {
+    const changes = {
+      view: MEMBERS,
+      update: '@record.owner = @request.auth.id and changed_only(@record.title)',
+      remove: 'editor',
+      salary: 'editor',
+    };
+    const [old, changed] = [schemaOf(), schemaOf(changes)];
+    const { changes: rules } = diffDocument(await compared(changes), changed) as Json;
+    // The comparison has left a schema of its own.
+    await db.run(raw('SET search_path = public'));
+    const ofRecords = rules.filter(({ action }: Json) => !action.includes(' '));
+    const examples = ofRecords.flatMap(({ wider, narrower }: Json) => [wider ?? [], narrower ?? []].flat());
+    expect(examples.length).toBeGreaterThan(4);
+    for (const [schema, isPassed] of [
+      [changed, true],
+      [old, false],
+    ] as const) {
+      const tools = await testToolsOf(db, schema);
+      for (const { test } of examples) {
+        const { results } = await runTests(readTests(test, 'a.policy.yaml', schema).tests!, tools);
+        expect([test, results.map(({ isOk, isDisagreement }) => [isOk, isDisagreement])]).toEqual([
+          test,
+          [[isPassed, false]],
+        ]);
+      }
+    }
+  });
+
+  it('rejects an example that SQL decides in another way, and exits with 3', async () => {
+    const asked = compareSchemas(schemaOf(), schemaOf({ remove: 'editor' }), { budget: 10_000, ask: async () => [] });
+    const error = await asked.catch((reason: unknown) => reason);
+    if (!(error instanceof ReplayDisagreement)) throw error;
+    let stderr = '';
+    const io = {
+      stdout: process.stdout,
+      stderr: { write: (text: string) => (stderr += text) },
+      stdin: process.stdin,
+      env: {},
+      cwd: '.',
+    };
+    expect(reportDisagreement('diff', error, io)).toBe(3);
+    expect(stderr).toMatch(
+      /^bylaw diff: SQL and the predicate decide delete on `documents` differently: a defect of bylaw/,
+    );
+    expect(stderr).toContain('caller   {');
   });
 
   it('follows a collection that was renamed', async () => {
@@ -129,14 +189,15 @@ describe('a difference of schemas', () => {
 });
 
 describe('the command', () => {
-  const run = async (...argv: readonly string[]) => {
+  const run = (...argv: readonly string[]) => runIn(process.cwd(), ...argv);
+  const runIn = async (cwd: string, ...argv: readonly string[]) => {
     let [stdout, stderr] = ['', ''];
     const io = {
       stdout: { write: (text: string) => (stdout += text) },
       stderr: { write: (text: string) => (stderr += text) },
       stdin: process.stdin,
       env: {},
-      cwd: process.cwd(),
+      cwd,
     };
     return { code: await runCommand(['diff', ...argv], io), stdout, stderr };
   };
@@ -149,6 +210,30 @@ describe('the command', () => {
     });
     expect(await run('bylaw.yaml', 'bylaw.yaml', '--fail-on', 'all')).toMatchObject({ code: 2 });
     expect(await run('bylaw.yaml', 'bylaw.yaml', '--budget', '0')).toMatchObject({ code: 2 });
+  });
+
+  it('compares with the file of a revision, and with another file of it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bylaw-diff-'));
+    try {
+      const git = (...args: readonly string[]) =>
+        execFileSync('git', ['-c', 'user.name=x', '-c', 'user.email=x@example.org', ...args], {
+          cwd: folder,
+          stdio: 'ignore',
+        });
+      writeFileSync(join(folder, 'bylaw.yaml'), schemaText());
+      git('init', '-q');
+      git('add', '.');
+      git('commit', '-qm', 'first');
+      writeFileSync(join(folder, 'bylaw.yaml'), schemaText({ remove: 'editor' }));
+      const since = await runIn(folder, 'git:HEAD', 'bylaw.yaml', '--fail-on', 'wider');
+      expect([since.code, since.stdout]).toEqual([1, expect.stringContaining('documents: delete: wider')]);
+      const narrower = await runIn(folder, 'bylaw.yaml', 'git:HEAD:bylaw.yaml', '--fail-on', 'wider');
+      expect([narrower.code, narrower.stdout]).toEqual([0, expect.stringContaining('documents: delete: narrower')]);
+      for (const wrong of ['git:nothing', 'git:HEAD:other.yaml', 'git:--output=x'])
+        expect(await runIn(folder, wrong, 'bylaw.yaml')).toMatchObject({ code: 2 });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it('finds nothing between a schema and itself', async () => {

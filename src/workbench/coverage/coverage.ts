@@ -1,8 +1,9 @@
 /** Counts how often tests made each leaf of each rule true, false and unknown, and which rules decided alone. */
-import type { Checked, CheckedOperand, Policy } from '../../policy/types.ts';
-import { operandsOf, partsOf } from '../../policy/visit.ts';
+import type { Catalog, Checked, Policy } from '../../policy/types.ts';
+import { partsOf } from '../../policy/visit.ts';
 import { type PlacedRule, textOfPart } from '../rule-places.ts';
 import type { RuleJudgement } from '../test/predicate.ts';
+import { isPossible, type LeafPlace, type LeafValue, valuesByType } from './possible-values.ts';
 
 /** null: no caller and no row give this value, so that tests need not either. */
 type LeafCount = number | null;
@@ -28,6 +29,12 @@ export interface CoverageDocument {
   readonly policies: readonly PolicyCoverage[];
 }
 
+/** A schema, and its file as the user typed it. */
+interface CoveredFile {
+  readonly file: string;
+  readonly catalog: Catalog;
+}
+
 interface Counts {
   true: number;
   false: number;
@@ -50,26 +57,26 @@ export class CoverageCounter {
     if (held !== undefined && others.length === 0) this.#alone.set(held.rule, (this.#alone.get(held.rule) ?? 0) + 1);
   }
 
-  report(rules: readonly PlacedRule[], file: string): CoverageDocument {
+  report(rules: readonly PlacedRule[], { file, catalog }: CoveredFile): CoverageDocument {
     const policies = rules.map((placed): PolicyCoverage => {
       const { collection, action, path, rule } = placed;
       const leaves = leavesOf(rule.checked).map((leaf): LeafCoverage => {
         const { line, column } = placed.placeOf(leaf);
-        return { text: textOfPart(rule, leaf), file, line, column, ...this.#valuesOf(leaf) };
+        return { text: textOfPart(rule, leaf), file, line, column, ...this.#valuesOf(leaf, { placed, catalog }) };
       });
       return { collection, action, path, decided_alone: this.#alone.get(rule) ?? 0, leaves };
     });
     return { policies };
   }
 
-  #valuesOf(leaf: Checked): Pick<LeafCoverage, 'true' | 'false' | 'unknown'> {
+  #valuesOf(leaf: Checked, place: LeafPlace): Pick<LeafCoverage, 'true' | 'false' | 'unknown'> {
     const counts = this.#counts.get(leaf) ?? { true: 0, false: 0, unknown: 0 };
-    const can = possibleValues(leaf);
-    return {
-      true: can.true ? counts.true : null,
-      false: can.false ? counts.false : null,
-      unknown: can.unknown ? counts.unknown : null,
+    const typed = valuesByType(leaf);
+    const countOf = (value: LeafValue): LeafCount => {
+      if (!typed.has(value)) return null;
+      return counts[value] > 0 || isPossible(leaf, value, place) ? counts[value] : null;
     };
+    return { true: countOf('true'), false: countOf('false'), unknown: countOf('unknown') };
   }
 }
 
@@ -79,24 +86,6 @@ function leavesOf(checked: Checked): readonly Checked[] {
   const inner = parts.flatMap(leavesOf);
   return parts.length === 0 || checked.kind === 'compare' ? [checked, ...inner] : inner;
 }
-
-interface PossibleValues {
-  readonly true: boolean;
-  readonly false: boolean;
-  readonly unknown: boolean;
-}
-
-/** The values that the types leave open. */
-function possibleValues(leaf: Checked): PossibleValues {
-  if (leaf.kind === 'const') return { true: leaf.value, false: !leaf.value, unknown: false };
-  return { true: true, false: true, unknown: leaf.kind === 'compare' && operandsOf(leaf).some(canBeAbsent) };
-}
-
-/** Every caller has roles, though perhaps none. */
-const canBeAbsent = (operand: CheckedOperand): boolean =>
-  'nullable' in operand &&
-  operand.nullable &&
-  !(operand.kind === 'request' && operand.source === 'auth' && operand.name === 'roles');
 
 /** The share of possible values that tests gave, in percent. */
 export function percentOf({ policies }: CoverageDocument): number {

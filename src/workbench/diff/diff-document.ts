@@ -1,5 +1,8 @@
 /** A difference of schemas as JSON, as lines for a terminal, and as Markdown for a review. */
+import type { World } from '../../policy/analyse/solve/world.ts';
+import type { Schema } from '../../schema/model/model.ts';
 import { worldDocument, worldLines } from '../world-document.ts';
+import { testOfWorld } from '../world-test.ts';
 import type { CallerChange, RuleChange, SchemaDifference } from './compare-schemas.ts';
 
 /** The limit of comments on the usual platforms, with room for a heading. */
@@ -17,14 +20,30 @@ const FAILING: Readonly<Record<FailOn, readonly string[]>> = {
 export const failsOn = ({ settings, changes }: SchemaDifference, kind: FailOn): boolean =>
   (kind === 'any' && settings.length > 0) || changes.some(({ verdict }) => FAILING[kind].includes(verdict));
 
-export const diffDocument = ({ settings, changes }: SchemaDifference): object => ({
+/** `changed`: the new schema, of which the tests are. */
+export const diffDocument = ({ settings, changes }: SchemaDifference, changed: Schema): object => ({
   settings,
   changes: changes.map(({ wider, narrower, ...change }) => ({
     ...change,
-    ...(wider && { wider: worldDocument(wider) }),
-    ...(narrower && { narrower: worldDocument(narrower) }),
+    ...(wider && { wider: exampleDocument(wider, change, { changed, isAllowed: true }) }),
+    ...(narrower && { narrower: exampleDocument(narrower, change, { changed, isAllowed: false }) }),
   })),
 });
+
+interface ExampleOptions {
+  readonly changed: Schema;
+  readonly isAllowed: boolean;
+}
+
+/**
+ * A world, with a file of tests that holds the decision of the new schema where a test can say it. The rules of a field
+ * alone decide nothing that a test sees.
+ */
+function exampleDocument(world: World, { action }: Pick<RuleChange, 'action'>, { changed, isAllowed }: ExampleOptions) {
+  const isOfField = action.includes(' ');
+  const test = isOfField ? undefined : testOfWorld(world, changed, { isAllowed });
+  return { ...worldDocument(world), test: test ?? null };
+}
 
 const isChangedRule = ({ verdict }: RuleChange): boolean => verdict !== 'same';
 const nameOf = ({ collection, action }: RuleChange): string => `${collection}: ${action}`;

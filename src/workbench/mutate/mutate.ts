@@ -1,4 +1,6 @@
 /** Mutation testing of rules: a change that no expectation notices is a rule that no test holds. */
+import { compareRules, type RulesComparison } from '../../policy/analyse/solve/solve.ts';
+import type { World } from '../../policy/analyse/solve/world.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Policy } from '../../policy/types.ts';
 import type { Store } from '../../records/access-context.ts';
@@ -6,6 +8,9 @@ import type { Schema } from '../../schema/model/model.ts';
 import type { PlacedRule } from '../rule-places.ts';
 import type { Expectation, Expected } from '../test/expectation.ts';
 import { PredicateJudge } from '../test/predicate.ts';
+import { readTests } from '../test/read-tests.ts';
+import { TestWorld } from '../test/test-world.ts';
+import { testOfWorld } from '../world-test.ts';
 import { type Mutation, mutationsOf } from './mutations.ts';
 import { type TestedWorld, testOf } from './telling-test.ts';
 
@@ -16,7 +21,7 @@ export interface Mutant {
   readonly column: number;
   readonly from: string;
   readonly to: string;
-  /** `unknown`: no test notices it, and no request on the rows of the tests separates it from the rule. */
+  /** `unknown`: no test notices it, and neither the rows of the tests nor the solver separate it from the rule. */
   readonly verdict: 'killed' | 'survived' | 'unknown';
   /** A file with a test that notices it, where one was found. */
   readonly test: string | null;
@@ -29,11 +34,17 @@ export interface MutationRun {
   readonly worlds: readonly TestedWorld[];
 }
 
-export function mutantsOf(run: MutationRun): readonly Mutant[] {
-  return run.rules.flatMap((placed) => {
+/** Mutants that mean the same as their rule are left out. Replaces the rows of the database. */
+export async function mutantsOf(run: MutationRun): Promise<readonly Mutant[]> {
+  const mutants: Mutant[] = [];
+  for (const placed of run.rules) {
     const asked = run.worlds.map((tested) => new AskedWorld(tested, run.store, placed));
-    return mutationsOf(placed.rule, run.schema).map((mutation) => mutantOf(mutation, placed, { asked, run }));
-  });
+    for (const mutation of mutationsOf(placed.rule, run.schema)) {
+      const mutant = await mutantOf(mutation, placed, { asked, run });
+      if (mutant !== undefined) mutants.push(mutant);
+    }
+  }
+  return mutants;
 }
 
 interface MutationPlace {
@@ -41,7 +52,12 @@ interface MutationPlace {
   readonly run: MutationRun;
 }
 
-function mutantOf(mutation: Mutation, placed: PlacedRule, { asked, run }: MutationPlace): Mutant {
+/** Undefined: it means the same as the rule. */
+async function mutantOf(
+  mutation: Mutation,
+  placed: PlacedRule,
+  { asked, run }: MutationPlace,
+): Promise<Mutant | undefined> {
   const { line, column } = placed.placeOf(mutation.node);
   const mutated = mutatedRule(mutation, placed, run.schema);
   const shared = { path: placed.path, file: run.schema.file, line, column, from: mutation.from, to: mutation.to };
@@ -50,7 +66,43 @@ function mutantOf(mutation: Mutation, placed: PlacedRule, { asked, run }: Mutati
     const test = world.tellingTest(mutated);
     if (test !== undefined) return { ...shared, verdict: 'survived', test };
   }
+  const { verdict, wider, narrower } = comparedBySolver(placed, mutated, run.schema);
+  if (verdict === 'same') return undefined;
+  for (const world of [narrower, wider]) {
+    const test = world && (await testOfDifference(world, mutated, { placed, run }));
+    if (test !== undefined) return { ...shared, verdict: 'survived', test };
+  }
   return { ...shared, verdict: 'unknown', test: null };
+}
+
+/** `wider`: the mutant allows more than the rule. */
+function comparedBySolver(
+  { rule, collection, action, member }: PlacedRule,
+  mutated: Policy | undefined,
+  schema: Schema,
+): RulesComparison {
+  const { access, memberAccess } = schema.collections.get(collection)!;
+  const own = action === 'list' || action === 'delete' ? undefined : action;
+  const rules = member === undefined ? access[action] : ((own && memberAccess.get(member)?.[own]) ?? []);
+  const others = rules.flatMap((each) => (each === rule ? (mutated ?? []) : [each]));
+  return compareRules({ catalog: schema, collection, action }, [rules, others]);
+}
+
+/** The test of a world of the solver, if it notices the mutant. */
+async function testOfDifference(
+  world: World,
+  mutated: Policy | undefined,
+  { placed, run }: { readonly placed: PlacedRule; readonly run: MutationRun },
+): Promise<string | undefined> {
+  for (const isAllowed of [true, false]) {
+    const text = testOfWorld(world, run.schema, { member: placed.member, isAllowed });
+    const tests = text === undefined ? undefined : readTests(text, run.schema.file, run.schema).tests;
+    if (text === undefined || tests === undefined) return undefined;
+    const tested = { tests, text, world: await TestWorld.fill(run.store, tests) };
+    const asked = new AskedWorld(tested, run.store, placed);
+    if (asked.expects(isAllowed) && asked.notices(mutated)) return text;
+  }
+  return undefined;
 }
 
 function mutatedRule({ checked }: Mutation, { rule, action }: PlacedRule, catalog: Schema): Policy | undefined {
@@ -73,6 +125,11 @@ class AskedWorld {
     const judge = this.#judgeWith(new Map());
     const own = tested.tests.expectations.filter((each) => isAskedBy(each, placed));
     this.#decided = own.map((each) => [each, this.#decisionOf(each, judge)] as const);
+  }
+
+  /** The rules decide every expectation so. */
+  expects(isAllowed: boolean): boolean {
+    return this.#decided.length > 0 && this.#decided.every(([, decision]) => decision === isAllowed);
   }
 
   notices(mutated: Policy | undefined): boolean {
