@@ -51,6 +51,8 @@ export interface FeedObserver {
 interface FeedParts {
   readonly db: Database;
   readonly schema: Schema;
+  /** The place of the database, which its copies do not share. */
+  readonly place: string;
   /** Streams of this process. */
   readonly most: number;
   readonly observer: FeedObserver;
@@ -80,7 +82,8 @@ export class ChangeFeeds {
   #gathering: NodeJS.Timeout | undefined;
   #announcedAt = 0;
   #unlisten: (() => Promise<void>) | undefined;
-  readonly #look = inRounds(() => this.#readOn());
+  /** Reads the log now. Resolves when the streams have what it holds. */
+  readonly look = inRounds(() => this.#readOn());
   readonly #recheck = inRounds(() => this.#recheckAll());
 
   private constructor({ db, schema, most, observer, onError }: FeedParts) {
@@ -110,7 +113,7 @@ export class ChangeFeeds {
   static async open(parts: FeedParts): Promise<ChangeFeeds | undefined> {
     if (![...parts.schema.collections.values()].some(({ feed }) => feed !== undefined)) return undefined;
     const feeds = new ChangeFeeds(parts);
-    await feeds.#log.open();
+    await feeds.#log.open(parts.place);
     feeds.#positions = new Positions(await readVersionKey(parts.db));
     if (parts.db.kind === 'postgres') {
       feeds.#unlisten = await parts.db.listen({
@@ -182,7 +185,7 @@ export class ChangeFeeds {
     clearTimeout(this.#gathering);
     this.stop();
     await this.#unlisten?.();
-    await this.#look().catch(() => undefined);
+    await this.look().catch(() => undefined);
   }
 
   // ---------------------------------------------------------------- the beginning of a stream
@@ -191,6 +194,7 @@ export class ChangeFeeds {
     if (this.#tail !== undefined) return;
     const { now, life } = await this.#log.read(undefined);
     this.#tail ??= { moment: now, life };
+    this.#lookedAt = performance.now();
   }
 
   async #begin(subscriber: Subscriber): Promise<void> {
@@ -261,13 +265,13 @@ export class ChangeFeeds {
     if (this.#tail === undefined) return;
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined;
-      void this.#look();
+      void this.look();
     }, GATHER_WRITES_MS);
   }
 
   #lookInAnyCase(): void {
     const isDue = performance.now() - this.#lookedAt >= LOOK_MS;
-    if (this.#tail !== undefined && (this.#isDown || isDue)) void this.#look();
+    if (this.#tail !== undefined && (this.#isDown || isDue)) void this.look();
   }
 
   async #readOn(): Promise<void> {

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cells, Database, Lane, Queryable } from '../database/contract.ts';
 import { present } from '../invariant.ts';
 import { param, raw, type Sql, sql, text } from '../sql.ts';
-import { succeeds } from '../thrown.ts';
 import { Snapshot } from './snapshot.ts';
 
 /** A change of a row, as a trigger has written it. */
@@ -49,10 +48,8 @@ const KEPT_SAMPLES = 100;
 const PRUNE_LOCK = 0x66_65_65_64;
 
 const STATE = raw('SELECT life::text, server FROM bylaw_change_log');
-/** Another server, or another history of it, numbers its transactions in another way. */
-const SERVER_HISTORY = raw(`
-SELECT s.system_identifier::text || '/' || c.timeline_id::text
-  FROM pg_control_system() AS s, pg_control_checkpoint() AS c`);
+/** A server that was promoted numbers its transactions in another way. */
+const TIMELINE = raw('SELECT timeline_id::text FROM pg_control_checkpoint()');
 const NUMBERED_AHEAD = raw(`
 SELECT coalesce(max(xid) >= pg_snapshot_xmax(pg_current_snapshot()), FALSE)
   FROM bylaw_changes`);
@@ -66,10 +63,15 @@ export class ChangeLog {
     this.#db = db;
   }
 
-  /** Begins another life of the log if its positions would mean other transactions now. */
-  async open(): Promise<void> {
+  /**
+   * Begins another life of the log if its positions would mean other transactions now.
+   *
+   * @param place of the database, which its copies do not share
+   */
+  async open(place: string): Promise<void> {
+    const history = await this.#timeline();
     await this.#db.transaction(async (tx) => {
-      const server = (await succeeds(tx.rows(SERVER_HISTORY))) ? String((await tx.rows(SERVER_HISTORY))[0]![0]) : '';
+      const server = `${place}/${history}`;
       const [state] = await tx.rows(STATE);
       const [ahead] = await tx.rows(NUMBERED_AHEAD);
       const known = present(state, 'the state of the change log')[1]!;
@@ -88,6 +90,12 @@ export class ChangeLog {
       if (page.now.snapshot.inFlight.length <= MOST_IN_FLIGHT) return page;
       await sleep(IN_FLIGHT_PAUSE_MS);
     }
+  }
+
+  /** Empty where the server does not say. */
+  async #timeline(): Promise<string> {
+    const rows = await this.#db.rows(TIMELINE, { lane: 'urgent' }).catch(() => []);
+    return rows[0]?.[0] ?? '';
   }
 
   /** The numbers of failed transactions count too. */

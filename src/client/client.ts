@@ -4,6 +4,7 @@
  */
 import { Account } from './account.ts';
 import type { CollectionsLike, Operation, OperationResult } from './batch.ts';
+import { FeedStream } from './changes.ts';
 import { type AnyTypes, type CallOptions, Collection, type CollectionTypes } from './collection.ts';
 import { type UploadOptions, uploadFile } from './file-upload.ts';
 import type { Tokens } from './session.ts';
@@ -12,6 +13,7 @@ import { type ClientOptions, Transport } from './transport.ts';
 export type { OwnSession } from './account.ts';
 export type { Operation, OperationResult, Ref } from './batch.ts';
 export { BylawError, type ErrorDetail, isBylawError, type ProblemDocument } from './bylaw-error.ts';
+export type { Change, FeedOptions, FeedQuery, LiveQuery, LiveRecords } from './changes.ts';
 export {
   type AnyRecord,
   type AnyTypes,
@@ -62,14 +64,16 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
   /** The account of the user who is logged in. */
   readonly account: Account;
   readonly #transport: Transport;
+  readonly #feeds: FeedStream;
 
   constructor(transport: Transport) {
     this.#transport = transport;
+    this.#feeds = new FeedStream(transport);
     this.account = new Account(transport);
   }
 
   collection<K extends keyof C & string>(name: K): Collection<C[K]> {
-    return new Collection<C[K]>(this.#transport, name);
+    return new Collection<C[K]>(this.#transport, this.#feeds, name);
   }
 
   async register(credentials: Credentials): Promise<RecordOf<C, 'users'>> {

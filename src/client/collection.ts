@@ -1,4 +1,5 @@
 import type { ErrorDetail } from './bylaw-error.ts';
+import { type Change, changesOf, type FeedOptions, type FeedStream, type LiveQuery, LiveRecords } from './changes.ts';
 import type { Transport } from './transport.ts';
 
 /** A UUID or another string; or a number, where the ids of the collection are ints. */
@@ -210,10 +211,14 @@ export interface Aggregated {
 /** The records of one collection. Every method may throw BylawError. */
 export class Collection<T extends CollectionTypes> {
   readonly #transport: Transport;
+  readonly #feeds: FeedStream;
+  readonly #name: string;
   readonly #path: string;
 
-  constructor(transport: Transport, name: string) {
+  constructor(transport: Transport, feeds: FeedStream, name: string) {
     this.#transport = transport;
+    this.#feeds = feeds;
+    this.#name = name;
     this.#path = `/api/${encodeURIComponent(name)}`;
   }
 
@@ -252,6 +257,18 @@ export class Collection<T extends CollectionTypes> {
         signal,
       });
     });
+  }
+
+  /** The changes that a list with this filter would show. Resumes by itself; ends with `signal`, or where it is refused. */
+  changes(options: FeedOptions = {}): AsyncGenerator<Change<T['record']>> {
+    return changesOf(this.#feeds, this.#name, options);
+  }
+
+  /** The records of a query, kept current: without `sort` and `limit` all of them, in the order in which they came. */
+  live(query: LiveQuery = {}): LiveRecords<T> {
+    return new LiveRecords(this.#feeds, this.#name, query, (page) =>
+      this.#transport.json(`${this.#path}/query`, { method: 'POST', body: page, repeatable: true }),
+    );
   }
 
   /** Measures over groups of the records that a query with that filter would find. */

@@ -185,8 +185,10 @@ class Apps {
         `limits.feeds.node: ${most} streams need as many connections, and ${bound}; raise it or lower the limit`,
       );
     }
+    // A restored folder is another one, whether or not its files are in it.
+    const place = await placeOfDatabase(db, { ...this.#config, files: this.#config.files ?? this.#config.data });
     const onError = (what: string, error: unknown): void => log.logger.error({ error: String(error) }, what);
-    const feeds = await ChangeFeeds.open({ db, schema, most, observer, onError });
+    const feeds = await ChangeFeeds.open({ db, schema, place, most, observer, onError });
     this.#wake = feeds && (() => feeds.wake());
     if (feeds !== undefined && !this.#isWaking) this.#wakeAfterWrites();
     return feeds;

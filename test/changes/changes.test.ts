@@ -1,5 +1,6 @@
 /** Streams of changes over HTTP: a subscriber learns of exactly those changes that its own list would show. */
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { importRecords } from '../../src/records/transfer/import-records.ts';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth, type User } from '../support/service.ts';
 import { FeedClient } from './feed-client.ts';
@@ -232,6 +233,23 @@ describeOnBoth(
         await expect(drafts.until('anything')).rejects.toThrow();
         expect(drafts.isOver).toBe(true);
       });
+    });
+
+    test('an import is one entry, and its subscribers list again', async () => {
+      const feed = await ready(ann);
+      const { db, schema } = service.app;
+      await importRecords(db, {
+        schema,
+        collection: schema.collections.get('notes')!,
+        now: '2026-11-27T00:00:00.000000Z',
+        records: async function* () {
+          for (const line of [1, 2]) yield { line, isText: false, members: new Map([['title', `n${line}`]]) };
+        },
+      });
+      expect(await feed.until('reset')).toEqual([['reset', { reason: 'bulk' }]]);
+      const [left] = await db.rows(raw('SELECT source, id, count(*) FROM bylaw_changes GROUP BY 1, 2 HAVING id IS NULL'));
+      expect(left).toEqual(['notes', null, '1']);
+      expect(await feed.rest()).toEqual([]);
     });
 
     test('the door is that of the list', async () => {

@@ -4,12 +4,13 @@
  * Beside the policies, the store's own doors are asked: random creates and updates on the first PostgreSQL.
  * Exits with 1 when anything disagrees, or too little was compared.
  * `npm run fuzz -- http …`: hostile requests instead, see http/run.ts; `query …`: queries; `migrations …`: migrations;
- * `plans …`: the forms of lists; `solver …`: pairs of policies.
+ * `changes …`: feeds; `plans …`: the forms of lists; `solver …`: pairs of policies.
  */
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { readServerUrl } from '../../src/database/server-url.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { fuzzChanges } from './changes/run-feeds.ts';
 import { DoorLane } from './doors/door-lane.ts';
 import type { DoorCounts } from './doors/doors.ts';
 import { loadDoors } from './doors/store-modules.ts';
@@ -33,8 +34,9 @@ const isQuery = process.argv[2] === 'query';
 const isMigrations = process.argv[2] === 'migrations';
 const isPlans = process.argv[2] === 'plans';
 const isSolver = process.argv[2] === 'solver';
+const isChanges = process.argv[2] === 'changes';
 const { values: options } = parseArgs({
-  args: isHttp || isQuery || isMigrations || isPlans || isSolver ? [] : process.argv.slice(2),
+  args: isHttp || isQuery || isMigrations || isPlans || isSolver || isChanges ? [] : process.argv.slice(2),
   options: {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -61,6 +63,7 @@ async function main(): Promise<number> {
   if (isMigrations) return fuzzMigrations(process.argv.slice(3));
   if (isPlans) return fuzzPlans(process.argv.slice(3));
   if (isQuery) return fuzzQuery(process.argv.slice(3));
+  if (isChanges) return fuzzChanges(process.argv.slice(3));
   if (isSolver) return fuzzSolver(process.argv.slice(3));
   return options.faults ? runFaults({ only: options.only, seed: Number(options.seed) }) : fuzz();
 }

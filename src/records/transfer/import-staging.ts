@@ -10,6 +10,7 @@ import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, regclassOf, type Sql, sql, text } from '../../sql.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
+import { logAsBulk } from './bulk-changes.ts';
 import { KeyedReferences, stagedType } from './keyed-references.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
 import type { ImportError, StagedRecord, TargetKey } from './read-record.ts';
@@ -266,6 +267,7 @@ export class ImportStaging {
     const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
     const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s._roles, ','), '{}')"));
     const swapped = new SwappedValues(this.#tx, this.#schema, this.#collection);
+    await logAsBulk(this.#tx, this.#schema, this.#collection);
     if (this.#upsert !== undefined) await swapped.free(this.#members);
     const created = await this.#tx.run(sql`
       INSERT INTO ${this.#staged.into(this.#collection.name, 't')} (${comma([...columns, ...roles])})

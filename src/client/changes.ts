@@ -1,0 +1,311 @@
+/**
+ * The changes of records as the service sends them. All feeds of a client share one stream, which is opened anew when
+ * their set changes, each feed from its own position.
+ */
+import { type BylawError, isBylawError } from './bylaw-error.ts';
+import type { AnyTypes, CollectionTypes, Query, QueryPage } from './collection.ts';
+import type { Transport } from './transport.ts';
+
+/** An event of a feed. `position` resumes the feed behind it. */
+export type Change<R> =
+  | { readonly type: 'ready'; readonly position: string }
+  | { readonly type: 'enter' | 'change'; readonly record: R; readonly position: string }
+  | { readonly type: 'leave'; readonly id: string | number; readonly position: string }
+  | { readonly type: 'reset'; readonly reason: string; readonly position: string };
+
+/** The records and fields that a feed is of. */
+export interface FeedQuery extends Pick<Query, 'filter' | 'params'> {
+  readonly fields?: readonly string[];
+  /** The position of an earlier event. */
+  readonly since?: string;
+}
+export interface FeedOptions extends FeedQuery {
+  readonly signal?: AbortSignal;
+}
+export interface LiveQuery extends Omit<FeedQuery, 'since'> {
+  readonly sort?: readonly string[];
+  readonly limit?: number;
+}
+
+/** Milliseconds. */
+const FIRST_BACK_OFF = 500;
+const LONGEST_BACK_OFF = 30_000;
+/** Feeds that begin within this time share a stream. */
+const GATHER = 5;
+const LIST_AT_MOST_EVERY = 100;
+const RESET_SPREAD = 500;
+const PAGE = 100;
+
+interface Feed {
+  readonly body: FeedQuery & { readonly collection: string };
+  since: string | undefined;
+  readonly take: (change: Change<never>) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+export class FeedStream {
+  readonly #transport: Transport;
+  readonly #feeds = new Map<string, Feed>();
+  #made = 0;
+  #running: AbortController | undefined;
+  #gathering: ReturnType<typeof setTimeout> | undefined;
+  #failures = 0;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** → ends the feed. */
+  add(feed: Feed): () => void {
+    const name = `f${++this.#made}`;
+    this.#feeds.set(name, feed);
+    this.#begin(GATHER);
+    return () => {
+      this.#feeds.delete(name);
+      this.#begin(GATHER);
+    };
+  }
+
+  #begin(after: number): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = setTimeout(() => void this.#run(), after);
+  }
+
+  async #run(): Promise<void> {
+    this.#running?.abort();
+    if (this.#feeds.size === 0) return;
+    const running = new AbortController();
+    this.#running = running;
+    try {
+      const feeds = Object.fromEntries([...this.#feeds].map(([name, { body, since }]) => [name, { ...body, since }]));
+      const response = await this.#transport.send('/api/changes', {
+        method: 'POST',
+        body: { feeds },
+        repeatable: true,
+        signal: running.signal,
+      });
+      for await (const block of blocksOf(response.body!)) this.#take(block);
+    } catch (error) {
+      // A refusal stays one; a lost connection or a restart does not.
+      if (!running.signal.aborted && isBylawError(error) && error.status < 500 && error.status !== 429)
+        return this.#fail(error);
+    }
+    if (running.signal.aborted) return;
+    const pause = Math.min(LONGEST_BACK_OFF, FIRST_BACK_OFF * 2 ** this.#failures++);
+    this.#begin(pause * (0.5 + Math.random() / 2));
+  }
+
+  #take(block: string): void {
+    const fields = fieldsOf(block);
+    const { id: position = '', event: type, data } = fields;
+    if (data === undefined || type === undefined) {
+      if (position !== '' && this.#feeds.size === 1) for (const feed of this.#feeds.values()) feed.since = position;
+      return;
+    }
+    this.#failures = 0;
+    const { feed: name, ...rest } = JSON.parse(data) as { readonly feed: string };
+    const feed = this.#feeds.get(name);
+    if (feed === undefined || feed.since === position) return;
+    feed.since = position;
+    feed.take({ type, ...rest, position } as Change<never>);
+  }
+
+  /** The refusal of one feed leaves the others. */
+  #fail(error: BylawError): void {
+    const [, refused = ''] = /^\/feeds\/(\w+)/.exec(error.errors[0]?.pointer ?? '') ?? [];
+    const names = this.#feeds.has(refused) ? [refused] : [...this.#feeds.keys()];
+    for (const name of names) {
+      const feed = this.#feeds.get(name);
+      this.#feeds.delete(name);
+      feed?.fail(error);
+    }
+    if (this.#feeds.size > 0) this.#begin(GATHER);
+  }
+}
+
+/** The blocks of server-sent events, which an empty line ends. */
+async function* blocksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + decoder.decode(value, { stream: true })).split('\n\n');
+    rest = blocks.pop()!;
+    yield* blocks;
+  }
+}
+
+function fieldsOf(block: string): Readonly<Record<string, string | undefined>> {
+  const pairs = block.split('\n').map((line) => {
+    const at = line.indexOf(':');
+    return [line.slice(0, at), line.slice(at + 1).replace(/^ /, '')] as const;
+  });
+  return Object.fromEntries(pairs);
+}
+
+// ---------------------------------------------------------------- an iterator
+
+export async function* changesOf<R>(
+  stream: FeedStream,
+  collection: string,
+  { signal, since, ...query }: FeedOptions,
+): AsyncGenerator<Change<R>> {
+  const waiting: Change<R>[] = [];
+  let failure: { readonly error: unknown } | undefined;
+  let wake = (): void => undefined;
+  const end = stream.add({
+    body: { collection, ...query },
+    since,
+    take: (change) => {
+      waiting.push(change);
+      wake();
+    },
+    fail: (error) => {
+      failure = { error };
+      wake();
+    },
+  });
+  const onAbort = (): void => wake();
+  signal?.addEventListener('abort', onAbort);
+  try {
+    while (signal?.aborted !== true) {
+      const next = waiting.shift();
+      if (next !== undefined) yield next;
+      else if (failure !== undefined) throw failure.error;
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+    end();
+  }
+}
+
+// ---------------------------------------------------------------- a list that is kept current
+
+export type ListPage<R> = (query: Query<AnyTypes>) => PromiseLike<QueryPage<R>>;
+
+/** The records of a query, kept current. */
+export class LiveRecords<T extends CollectionTypes> {
+  /** Resolves with the first list. Rejects where the list or its feed is refused. */
+  readonly ready: Promise<void>;
+  #records: readonly T['record'][] = [];
+  readonly #listeners = new Set<(records: readonly T['record'][]) => void>();
+  readonly #query: LiveQuery;
+  readonly #list: ListPage<T['record']>;
+  readonly #end: () => void;
+  #listing: ReturnType<typeof setTimeout> | undefined;
+  /** The events that came while a list was on its way. */
+  #since: Change<never>[] | undefined;
+  #isClosed = false;
+  #isListed = false;
+  #resolveFirst = (): void => undefined;
+  #rejectFirst: (error: unknown) => void = () => undefined;
+
+  constructor(stream: FeedStream, collection: string, query: LiveQuery, list: ListPage<T['record']>) {
+    const { sort: _, limit: __, ...feed } = query;
+    this.ready = new Promise((resolve, reject) => {
+      this.#resolveFirst = resolve;
+      this.#rejectFirst = reject;
+    });
+    // A page that nobody awaits must not end the process.
+    this.ready.catch(() => undefined);
+    this.#query = query;
+    this.#list = list;
+    this.#end = stream.add({
+      body: { collection, ...feed },
+      since: undefined,
+      take: (change) => this.#take(change),
+      fail: (error) => this.#rejectFirst(error),
+    });
+  }
+
+  get records(): readonly T['record'][] {
+    return this.#records;
+  }
+
+  /** Calls the listener with each new state. → ends the subscription. */
+  subscribe(listener: (records: readonly T['record'][]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#listing);
+    this.#end();
+  }
+
+  get #isPage(): boolean {
+    return this.#query.sort !== undefined || this.#query.limit !== undefined;
+  }
+
+  #take(change: Change<never>): void {
+    if (change.type === 'ready') {
+      // A resumed feed has sent what was missing.
+      if (!this.#isListed) this.#listSoon(0);
+      return;
+    }
+    if (change.type === 'reset') this.#listSoon(Math.random() * RESET_SPREAD);
+    else if (this.#isPage) this.#listSoon(LIST_AT_MOST_EVERY);
+    else if (this.#since !== undefined) this.#since.push(change);
+    else this.#show(applied(this.#records as readonly Identified[], change));
+  }
+
+  #listSoon(after: number): void {
+    if (this.#isClosed) return;
+    // The page that is asked for later has this event too.
+    if (this.#listing === undefined) this.#listing = setTimeout(() => void this.#listNow(), after);
+  }
+
+  async #listNow(): Promise<void> {
+    this.#listing = undefined;
+    const since: Change<never>[] = [];
+    this.#since = since;
+    try {
+      const found = await this.#all();
+      if (this.#isClosed || this.#since !== since) return;
+      this.#since = undefined;
+      this.#show(since.reduce((records, change) => applied(records, change), found as readonly Identified[]));
+      this.#isListed = true;
+      this.#resolveFirst();
+    } catch (error) {
+      this.#rejectFirst(error);
+      if (this.#since === since) this.#listSoon(FIRST_BACK_OFF);
+    }
+  }
+
+  async #all(): Promise<readonly T['record'][]> {
+    const query = this.#query as Query<AnyTypes>;
+    if (this.#isPage) return (await this.#list(query)).data;
+    const all: T['record'][] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const { data, page } = await this.#list({ ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+      all.push(...data);
+      cursor = page.next_cursor;
+    }
+    return all;
+  }
+
+  #show(records: readonly object[]): void {
+    this.#records = records;
+    for (const listener of this.#listeners) listener(this.#records);
+  }
+}
+
+interface Identified {
+  readonly id: string | number;
+}
+
+/** `enter` and `change` set a record, `leave` deletes it. */
+function applied(records: readonly Identified[], change: Change<never>): readonly Identified[] {
+  if (change.type === 'leave') return records.filter(({ id }) => id !== change.id);
+  if (change.type !== 'enter' && change.type !== 'change') return records;
+  const record: Identified = change.record;
+  const at = records.findIndex(({ id }) => id === record.id);
+  return at < 0 ? [...records, record] : records.with(at, record);
+}

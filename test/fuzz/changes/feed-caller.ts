@@ -1,0 +1,42 @@
+/** A user who subscribes, without a session. */
+import { decide, type Permit } from '../../../src/policy/access.ts';
+import type { Policy, Row } from '../../../src/policy/types.ts';
+import type { AccessContext } from '../../../src/records/records.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
+
+export class FeedCaller {
+  readonly id: string;
+  readonly #schema: Schema;
+  readonly #auth: Row;
+
+  constructor(schema: Schema, auth: Row & { readonly id: string }) {
+    this.id = auth.id;
+    this.#schema = schema;
+    this.#auth = auth;
+  }
+
+  ask(collection: string): AccessContext {
+    const { collections } = this.#schema;
+    const now = '2026-11-21T09:00:00.000000Z';
+    const request = { auth: this.#auth, query: {}, now };
+    const known = new Map<readonly Policy[], Permit>();
+    const decided = (rules: readonly Policy[]): Permit => {
+      const permit = known.get(rules) ?? decide({ rules, request });
+      known.set(rules, permit);
+      return permit;
+    };
+    return {
+      collection: collections.get(collection)!,
+      permit: (name, action) => decided(collections.get(name)!.access[action]),
+      member: (name, member, action) => {
+        const rules = collections.get(name)!.memberAccess.get(member)?.[action];
+        return rules && decided(rules);
+      },
+      prospect: () => ({ certain: decided([]), possible: decided([]) }),
+      auth: this.#auth,
+      kind: 'user',
+      principal: this.id,
+      now,
+    };
+  }
+}

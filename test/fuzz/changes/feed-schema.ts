@@ -1,0 +1,145 @@
+/** A schema with a feed for each of many policies, and the random writes of its tables. */
+import type { Random } from '../random.ts';
+
+/** Each is the list rule of a collection. */
+export const FEED_POLICIES: readonly string[] = [
+  'true',
+  '@record.owner = @request.auth.id',
+  '@record.flag = true or @record.owner = @request.auth.id',
+  'not (@record.n > 2)',
+  'any(@record.team.memberships as m, m.user = @request.auth.id)',
+  '@record.team.open = true',
+  '@record.team = @request.auth.team and @record.n in [1, 2, 3]',
+  'any(@record.tags as t, t.name = "a")',
+  'none(@record.team.memberships as m, m.user = @request.auth.id and m.kind = "banned")',
+  '@record.parent.owner = @request.auth.id',
+  'count(@record.tags) > 1 or @record.owner = @request.auth.id',
+  'any(ancestors(@record.parent by parent) as a, a.flag = true)',
+  '@record.cover.shown = true',
+  'in_open(@request.auth.team) and @record.n < 4',
+  '@record.owner.team = @request.auth.team or @record.label starts with "b"',
+];
+const SECRET_RULES = ['@record.owner = @request.auth.id', '@record.flag = true', '@record.team.open = true'];
+const COVER_RULES = ['true', '@record.shown = true'];
+
+export const COLLECTIONS = FEED_POLICIES.map((_, i) => `items${i}`);
+
+export const FEED_SCHEMA = `
+conditions: { 'in_open(team: teams)': 'team.open = true' }
+collections:
+  users: { relations: { team: { kind: belongs_to, collection: teams } } }
+  teams:
+    fields: { open: bool }
+    relations: { memberships: { kind: has_many, collection: memberships, via: team } }
+  memberships:
+    fields: { kind: string }
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true, on_delete: cascade }
+      user: { kind: belongs_to, collection: users, required: true }
+  tags: { fields: { name: string } }
+${FEED_POLICIES.map((policy, i) => collectionsOf(policy, i)).join('')}`;
+
+function collectionsOf(policy: string, i: number): string {
+  return `
+  items${i}:
+    changes: true
+    fields:
+      n: int
+      label: string
+      flag: bool
+      secret: { type: string, access: { read: '${SECRET_RULES[i % SECRET_RULES.length]}' } }
+    relations:
+      owner: { kind: belongs_to, collection: users }
+      team: { kind: belongs_to, collection: teams, on_delete: cascade }
+      parent: { kind: belongs_to, collection: items${i} }
+      tags: { kind: many_to_many, collection: tags }
+      cover: { kind: has_one, collection: covers${i}, via: item }
+    access: { list: '${policy}', read: '${policy}' }
+  covers${i}:
+    fields: { shown: bool }
+    relations: { item: { kind: belongs_to, collection: items${i}, on_delete: cascade } }
+    access: { view: '${COVER_RULES[i % COVER_RULES.length]}' }
+`;
+}
+
+export interface Pools {
+  readonly users: readonly string[];
+  readonly teams: string[];
+  readonly tags: readonly string[];
+  /** The items of one collection. */
+  readonly items: string[];
+}
+
+/** A statement that some program sends. */
+export function randomWrite(random: Random, i: number, pools: Pools): string {
+  const choice = random.below(20);
+  if (choice < 5 || pools.items.length < 3) return insertItem(random, i, pools);
+  if (choice < 12) return updateItem(random, i, pools);
+  if (choice < 14) return deleteItem(random, i, pools);
+  return relatedWrite(random, i, pools, choice);
+}
+
+const text = (value: string | undefined): string => (value === undefined ? 'NULL' : `'${value}'`);
+const maybe = <T>(random: Random, all: readonly T[]): T | undefined =>
+  all.length === 0 || random.chance(0.2) ? undefined : random.pick(all);
+
+function randomValue(random: Random, column: string, { users, teams, items }: Pools): string {
+  switch (column) {
+    case 'n':
+      return String(random.below(6));
+    case 'label':
+      return text(random.pick(['a', 'b', 'bc']));
+    case 'flag':
+      return random.pick(['true', 'false', 'NULL']);
+    case 'secret':
+      return text(random.pick(['s1', 's2']));
+    case 'owner_id':
+      return text(maybe(random, users));
+    case 'team_id':
+      return text(maybe(random, teams));
+    default:
+      return text(maybe(random, items));
+  }
+}
+const COLUMNS = ['n', 'label', 'flag', 'secret', 'owner_id', 'team_id', 'parent_id'];
+
+function insertItem(random: Random, i: number, pools: Pools): string {
+  const id = random.uuid();
+  const values = COLUMNS.map((column) => randomValue(random, column, pools));
+  pools.items.push(id);
+  return `INSERT INTO items${i} (id, ${COLUMNS.join(', ')}) VALUES ('${id}', ${values.join(', ')})`;
+}
+
+function updateItem(random: Random, i: number, pools: Pools): string {
+  const columns = random.shuffled(COLUMNS).slice(0, 1 + random.below(2));
+  const set = columns.map((column) => `${column} = ${randomValue(random, column, pools)}`);
+  const where = random.chance(0.15) ? 'TRUE' : `id = '${random.pick(pools.items)}'`;
+  return `UPDATE items${i} SET ${set.join(', ')} WHERE ${where}`;
+}
+
+function deleteItem(random: Random, i: number, { items }: Pools): string {
+  const [id] = items.splice(random.below(items.length), 1);
+  return `DELETE FROM items${i} WHERE id = '${id}'`;
+}
+
+function relatedWrite(random: Random, i: number, pools: Pools, choice: number): string {
+  const { users, teams, tags, items } = pools;
+  switch (choice) {
+    case 14:
+      return `INSERT INTO memberships (id, team_id, user_id, kind) VALUES ('${random.uuid()}', '${random.pick(teams)}', '${random.pick(users)}', '${random.pick(['banned', 'full'])}')`;
+    case 15:
+      return `DELETE FROM memberships WHERE id = (SELECT id FROM memberships ORDER BY id LIMIT 1 OFFSET ${random.below(3)})`;
+    case 16:
+      return random.chance(0.8)
+        ? `UPDATE teams SET open = ${random.pick(['true', 'false'])} WHERE id = '${random.pick(teams)}'`
+        : `UPDATE users SET team_id = '${random.pick(teams)}' WHERE id = '${random.pick(users)}'`;
+    case 17:
+      return `INSERT INTO items${i}__tags (record_id, member_id) SELECT '${random.pick(items)}', '${random.pick(tags)}' WHERE EXISTS (SELECT 1 FROM items${i} WHERE id = '${random.pick(items)}') ON CONFLICT DO NOTHING`;
+    case 18:
+      return random.chance(0.5)
+        ? `DELETE FROM items${i}__tags WHERE member_id = '${random.pick(tags)}'`
+        : `UPDATE covers${i} SET item_id = NULL WHERE shown`;
+    default:
+      return `INSERT INTO covers${i} (id, shown, item_id) VALUES ('${random.uuid()}', ${random.pick(['true', 'false'])}, '${random.pick(items)}') ON CONFLICT (item_id) DO UPDATE SET shown = excluded.shown`;
+  }
+}

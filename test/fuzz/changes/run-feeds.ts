@@ -1,0 +1,234 @@
+/**
+ * `npm run fuzz -- changes --seconds 60 --seed 1`: random commits under many list rules. After each quiet moment, the copy that a subscriber keeps
+ * by events equals its list, and no event holds a record or a field that the list does not show.
+ */
+import { parseArgs } from 'node:util';
+import { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
+import type { Database, Queryable } from '../../../src/database/contract.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
+import { applyMigration } from '../../../src/migrations/apply-migration.ts';
+import { createRecords, type Records } from '../../../src/records/records.ts';
+import { parseSchema } from '../../../src/schema/load.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
+import { raw } from '../../../src/sql.ts';
+import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
+import { printShortfalls } from '../floor.ts';
+import { Random } from '../random.ts';
+import { FeedCaller } from './feed-caller.ts';
+import { COLLECTIONS, FEED_POLICIES, FEED_SCHEMA, type Pools, randomWrite } from './feed-schema.ts';
+import { Watcher } from './watcher.ts';
+
+const USERS = 3;
+const MOMENTS = 12;
+const FILTERS = [undefined, undefined, 'n > 2', 'secret = "s1"', 'secret is null'];
+
+interface FeedWorld {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly records: Records;
+}
+
+interface FeedCounts {
+  worlds: number;
+  events: number;
+  resets: number;
+}
+
+export class FeedFuzz {
+  readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0 };
+  readonly #world: FeedWorld;
+  readonly #feeds: ChangeFeeds;
+  readonly #callers: readonly FeedCaller[];
+
+  private constructor(world: FeedWorld, feeds: ChangeFeeds, callers: readonly FeedCaller[]) {
+    this.#world = world;
+    this.#feeds = feeds;
+    this.#callers = callers;
+  }
+
+  static async open(db: Database): Promise<FeedFuzz> {
+    const { schema } = parseSchema(FEED_SCHEMA);
+    if (schema === undefined) throw new Error('the schema of the feeds has errors');
+    await applyMigration(db, schema);
+    const team = '7e000000-0000-4000-8000-00000000000a';
+    await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${team}', true)`));
+    const callers: FeedCaller[] = [];
+    for (let i = 0; i < USERS; i++) {
+      const auth = { id: `0000000${i}-0000-4000-8000-000000000000`, roles: [], team: i === 0 ? null : team };
+      const of = i === 0 ? 'NULL' : `'${team}'`;
+      await db.run(raw(`INSERT INTO users (id, email, team_id) VALUES ('${auth.id}', 'u${i}@example.org', ${of})`));
+      callers.push(new FeedCaller(schema, auth));
+    }
+    const ignore = (): void => undefined;
+    const feeds = await ChangeFeeds.open({
+      db,
+      schema,
+      most: 1_000,
+      place: 'test',
+      observer: {
+        onStreams: ignore,
+        onEvent: ignore,
+        onReset: ignore,
+        onClosed: ignore,
+        onLag: ignore,
+        onEntries: ignore,
+      },
+      onError: (what, error) => {
+        throw new Error(what, { cause: error });
+      },
+    });
+    return new FeedFuzz({ db, schema, records: createRecords(db, schema) }, feeds!, callers);
+  }
+
+  /** → what is wrong, with the world. */
+  async run(n: number, seed: number): Promise<string | undefined> {
+    const random = new Random(seed * 7_919 + n);
+    const i = n % COLLECTIONS.length;
+    const { db, records, schema } = this.#world;
+    const pools = await this.#fill(random);
+    const grounds = { feeds: this.#feeds, records, schema };
+    const watchers = this.#callers.map((caller) => {
+      const fields = random.chance(0.2) ? ['n', 'secret', 'cover'] : undefined;
+      const collection = COLLECTIONS[i]!;
+      return new Watcher(grounds, {
+        collection,
+        access: () => caller.ask(collection),
+        filter: random.pick(FILTERS),
+        fields,
+      });
+    });
+    const log: string[] = [];
+    try {
+      for (const watcher of watchers) await watcher.begin();
+      for (let moment = 0; moment < MOMENTS; moment++) {
+        await this.#quiet(watchers);
+        await this.#commitSome(random, { i, pools, watchers, log });
+        for (const watcher of watchers) {
+          if (watcher.isPaused && random.chance(0.5)) await watcher.begin();
+          else if (!watcher.isPaused && random.chance(0.1)) watcher.pause();
+        }
+        await this.#quiet(watchers);
+      }
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error);
+      return [`world ${n}, seed ${seed}: ${FEED_POLICIES[i]}`, cause, ...log.slice(-14)].join('\n  ');
+    } finally {
+      for (const watcher of watchers) watcher.pause();
+      this.counts.worlds++;
+      for (const { events, resets } of watchers) {
+        this.counts.events += events;
+        this.counts.resets += resets;
+      }
+      await db.run(raw(`DELETE FROM ${COLLECTIONS[i]}`));
+    }
+    return undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.#feeds.close();
+  }
+
+  async #fill(random: Random): Promise<Pools> {
+    const { db } = this.#world;
+    const teams = [random.uuid(), random.uuid(), random.uuid()];
+    const tags = [random.uuid(), random.uuid(), random.uuid()];
+    await db.run(raw('DELETE FROM memberships'));
+    for (const id of teams) await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${id}', ${random.chance(0.5)})`));
+    for (const [i, id] of tags.entries())
+      await db.run(raw(`INSERT INTO tags (id, name) VALUES ('${id}', '${'abc'[i]}')`));
+    return { users: this.#callers.map(({ id }) => id), teams, tags, items: [] };
+  }
+
+  /** Reads the log while nothing is written. Throws what is wrong. */
+  async #quiet(watchers: readonly Watcher[]): Promise<void> {
+    await this.#feeds.look();
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const watcher of watchers) {
+      const wrong = watcher.isPaused ? undefined : await watcher.settle();
+      if (wrong !== undefined) throw new Error(`${watcher.label}: ${wrong}`);
+    }
+  }
+
+  /** Several commits, each of several statements; a session of its own commits late. */
+  async #commitSome(random: Random, { i, pools, watchers, log }: CommittedWorld): Promise<void> {
+    const { db } = this.#world;
+    const late = random.chance(0.3) && db.openSession !== undefined ? await db.openSession() : undefined;
+    try {
+      if (late !== undefined) {
+        await late.run(raw('BEGIN'));
+        await write(late, `-- late\n${randomWrite(random, i, { ...pools, items: [] })}`, log);
+      }
+      for (let commit = 1 + random.below(3); commit > 0; commit--) {
+        const statements = Array.from({ length: 1 + random.below(3) }, () => randomWrite(random, i, pools));
+        log.push('BEGIN');
+        await db
+          .transaction(async (tx) => {
+            for (const statement of statements) await write(tx, statement, log);
+          })
+          .catch(() => log.push('-- rolled back'));
+        for (const watcher of watchers) await watcher.noteList();
+        if (random.chance(0.3)) await this.#quiet(watchers);
+      }
+      if (late !== undefined) {
+        await this.#quiet(watchers);
+        await late.run(raw('COMMIT'));
+        for (const watcher of watchers) await watcher.noteList();
+      }
+    } finally {
+      await late?.close();
+    }
+  }
+}
+
+interface CommittedWorld {
+  readonly i: number;
+  readonly pools: Pools;
+  readonly watchers: readonly Watcher[];
+  readonly log: string[];
+}
+
+async function write(q: Queryable, statement: string, log: string[]): Promise<void> {
+  log.push(statement);
+  await q.run(raw(statement));
+}
+
+export async function fuzzChanges(argv: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      seconds: { type: 'string', default: '60' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      world: { type: 'string' },
+    },
+  });
+  const server = await startPostgres();
+  const databases = [
+    await openDatabase({}),
+    ...(server === undefined ? [] : [await openDatabase({ url: await isolatedUrl(server.url) })]),
+  ];
+  const seed = Number(values.seed);
+  const lanes = await Promise.all(databases.map((db) => FeedFuzz.open(db)));
+  const end = Date.now() + Number(values.seconds) * 1_000;
+  let failures = 0;
+  let next = Number(values.world ?? 0);
+  const last = values.world === undefined ? Number.POSITIVE_INFINITY : next;
+  await Promise.all(
+    lanes.map(async (lane) => {
+      while (Date.now() < end && failures < 3 && next <= last) {
+        const wrong = await lane.run(next++, seed);
+        if (wrong === undefined) continue;
+        failures++;
+        console.log(wrong);
+      }
+    }),
+  );
+  for (const lane of lanes) await lane.close();
+  for (const db of databases) await db.close();
+  await server?.stop();
+  const sum = (of: keyof FeedCounts): number => lanes.reduce((total, { counts }) => total + counts[of], 0);
+  console.log(
+    `seed ${seed}: worlds ${sum('worlds')}, events ${sum('events')}, of them resets ${sum('resets')}, differences ${failures}`,
+  );
+  const least = values.world === undefined ? Math.max(1, Math.floor(Number(values.seconds) / 5)) : 1;
+  return failures + printShortfalls([{ what: 'worlds', count: sum('worlds'), least }]) === 0 ? 0 : 1;
+}

@@ -1,0 +1,146 @@
+/** A subscriber of the fuzz: it keeps a copy of its list by events, and looks for whatever it should not have received. */
+import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
+import type { Subscriber } from '../../../src/changes/subscriber.ts';
+import { compileFilter } from '../../../src/policy/filters/filter.ts';
+import type { Members } from '../../../src/records/record-shape.ts';
+import type { AccessContext, Records } from '../../../src/records/records.ts';
+import type { Schema } from '../../../src/schema/model/model.ts';
+
+export interface WatcherGrounds {
+  readonly feeds: ChangeFeeds;
+  readonly records: Records;
+  readonly schema: Schema;
+}
+
+export interface Watching {
+  readonly collection: string;
+  readonly access: () => AccessContext;
+  readonly filter?: string | undefined;
+  readonly fields?: readonly string[] | undefined;
+}
+
+interface Received {
+  readonly type: string;
+  // biome-ignore lint/suspicious/noExplicitAny: it is compared with a list
+  readonly data: any;
+}
+
+export class Watcher {
+  readonly copy = new Map<string, string>();
+  readonly label: string;
+  resets = 0;
+  events = 0;
+  readonly #grounds: WatcherGrounds;
+  readonly #watching: Watching;
+  readonly #filter: ReturnType<typeof compileFilter>['filter'];
+  readonly #members: Members | undefined;
+  readonly #everListed = new Set<string>();
+  #received: Received[] = [];
+  #position: string | undefined;
+  #subscriber: Subscriber | undefined;
+  #mustList = true;
+  #onReady: () => void = () => undefined;
+
+  constructor(grounds: WatcherGrounds, watching: Watching) {
+    const { collection, filter, fields } = watching;
+    this.#grounds = grounds;
+    this.#watching = watching;
+    this.#members = fields && new Set(fields);
+    this.#filter =
+      filter === undefined
+        ? undefined
+        : compileFilter(filter, { catalog: grounds.schema, collection, params: {} }).filter;
+    this.label = `${watching.access().principal.slice(0, 4)} ${collection} ${filter ?? ''} ${fields ?? ''}`;
+  }
+
+  async begin(): Promise<void> {
+    const ready = new Promise<void>((resolve) => {
+      this.#onReady = resolve;
+    });
+    const { collection, access, filter, fields } = this.#watching;
+    this.#subscriber = await this.#grounds.feeds.subscribe(
+      {
+        collection: this.#grounds.schema.collections.get(collection)!,
+        access,
+        recheck: () => 'same',
+        filter: this.#filter,
+        members: this.#members,
+        query: JSON.stringify([filter, fields]),
+        share: '',
+        since: this.#position,
+      },
+      {
+        send: ({ type, data }, position) => {
+          this.#position = position;
+          this.#received.push({ type, data: JSON.parse(`{${data}}`) });
+          if (type === 'ready') this.#onReady();
+        },
+        beat: () => undefined,
+        drained: async () => undefined,
+        end: () => undefined,
+      },
+    );
+    await ready;
+  }
+
+  pause(): void {
+    if (this.#subscriber !== undefined) this.#grounds.feeds.leave(this.#subscriber, 'test');
+    this.#subscriber = undefined;
+  }
+
+  get isPaused(): boolean {
+    return this.#subscriber === undefined;
+  }
+
+  /** Notes the records that the list shows at this moment, though no event may tell of it. */
+  async noteList(): Promise<ReadonlyMap<string, string>> {
+    const list = await this.#list();
+    for (const id of list.keys()) this.#everListed.add(id);
+    return list;
+  }
+
+  /** Takes the events of a quiet moment. → what is wrong. */
+  async settle(): Promise<string | undefined> {
+    const list = await this.noteList();
+    const received = this.#received;
+    this.#received = [];
+    const last = new Map<string, string>();
+    for (const { type, data } of received) {
+      this.events++;
+      if (type === 'reset') {
+        this.resets++;
+        this.#mustList = true;
+      }
+      if (type === 'leave' && !this.#everListed.has(String(data.id)))
+        return `a leave of ${data.id}, which was never listed`;
+      if (type === 'leave') this.copy.delete(String(data.id));
+      if (type !== 'enter' && type !== 'change') continue;
+      const shown = list.get(data.record.id);
+      if (shown === undefined) return `a ${type} of a record that is hidden now: ${JSON.stringify(data)}`;
+      const hidden = Object.keys(data.record).filter((name) => !Object.hasOwn(JSON.parse(shown), name));
+      if (hidden.length > 0) return `a ${type} with fields that are hidden now: ${hidden}`;
+      this.copy.set(data.record.id, JSON.stringify(data.record));
+      last.set(data.record.id, JSON.stringify(data.record));
+    }
+    if (this.#mustList) {
+      this.copy.clear();
+      for (const [id, record] of list) this.copy.set(id, record);
+      this.#mustList = false;
+    }
+    for (const [id, record] of list)
+      if (this.copy.get(id) !== record) return `the copy has ${this.copy.get(id)}, the list ${record}`;
+    for (const id of this.copy.keys()) if (!list.has(id)) return `the copy has ${id}, the list has not`;
+    return undefined;
+  }
+
+  async #list(): Promise<ReadonlyMap<string, string>> {
+    const { json } = await this.#grounds.records.list(this.#watching.access(), {
+      limit: 1_000,
+      offset: 0,
+      filter: this.#filter,
+      members: this.#members,
+    });
+    const all = JSON.parse(String(json)) as { readonly id: string }[];
+    return new Map(all.map((record) => [record.id, JSON.stringify(record)]));
+  }
+}
