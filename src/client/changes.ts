@@ -3,7 +3,6 @@
  * their set changes, each feed from its own position.
  */
 import { type BylawError, isBylawError } from './bylaw-error.ts';
-import type { AnyTypes, CollectionTypes, Query, QueryPage } from './collection.ts';
 import type { Transport } from './transport.ts';
 
 /** An event of a feed. `position` resumes the feed behind it. */
@@ -14,7 +13,13 @@ export type Change<R> =
   | { readonly type: 'reset'; readonly reason: string; readonly position: string };
 
 /** The records and fields that a feed is of. */
-export interface FeedQuery extends Pick<Query, 'filter' | 'params'> {
+type FeedParam = string | number | boolean | null;
+
+export interface FeedQuery {
+  /** An expression over the record: `status = "open" and owner = $me`. */
+  readonly filter?: string;
+  /** Values for the `$names` of `filter`. */
+  readonly params?: Readonly<Record<string, FeedParam | readonly FeedParam[]>>;
   readonly fields?: readonly string[];
   /** The position of an earlier event. */
   readonly since?: string;
@@ -187,16 +192,20 @@ export async function* changesOf<R>(
 
 // ---------------------------------------------------------------- a list that is kept current
 
-export type ListPage<R> = (query: Query<AnyTypes>) => PromiseLike<QueryPage<R>>;
+interface LivePage<R> {
+  readonly data: readonly R[];
+  readonly page: { readonly next_cursor: string | null };
+}
+type ListPage<R> = (query: LiveQuery & { readonly cursor?: string }) => PromiseLike<LivePage<R>>;
 
 /** The records of a query, kept current. */
-export class LiveRecords<T extends CollectionTypes> {
+export class LiveRecords<R extends object> {
   /** Resolves with the first list. Rejects where the list or its feed is refused. */
   readonly ready: Promise<void>;
-  #records: readonly T['record'][] = [];
-  readonly #listeners = new Set<(records: readonly T['record'][]) => void>();
+  #records: readonly R[] = [];
+  readonly #listeners = new Set<(records: readonly R[]) => void>();
   readonly #query: LiveQuery;
-  readonly #list: ListPage<T['record']>;
+  readonly #list: ListPage<R>;
   readonly #end: () => void;
   #listing: ReturnType<typeof setTimeout> | undefined;
   /** The events that came while a list was on its way. */
@@ -206,7 +215,7 @@ export class LiveRecords<T extends CollectionTypes> {
   #resolveFirst = (): void => undefined;
   #rejectFirst: (error: unknown) => void = () => undefined;
 
-  constructor(stream: FeedStream, collection: string, query: LiveQuery, list: ListPage<T['record']>) {
+  constructor(stream: FeedStream, collection: string, query: LiveQuery, list: ListPage<R>) {
     const { sort: _, limit: __, ...feed } = query;
     this.ready = new Promise((resolve, reject) => {
       this.#resolveFirst = resolve;
@@ -224,12 +233,12 @@ export class LiveRecords<T extends CollectionTypes> {
     });
   }
 
-  get records(): readonly T['record'][] {
+  get records(): readonly R[] {
     return this.#records;
   }
 
   /** Calls the listener with each new state. → ends the subscription. */
-  subscribe(listener: (records: readonly T['record'][]) => void): () => void {
+  subscribe(listener: (records: readonly R[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -253,7 +262,7 @@ export class LiveRecords<T extends CollectionTypes> {
     if (change.type === 'reset') this.#listSoon(Math.random() * RESET_SPREAD);
     else if (this.#isPage) this.#listSoon(LIST_AT_MOST_EVERY);
     else if (this.#since !== undefined) this.#since.push(change);
-    else this.#show(applied(this.#records as readonly Identified[], change));
+    else this.#show(applied(this.#records, change));
   }
 
   #listSoon(after: number): void {
@@ -270,7 +279,7 @@ export class LiveRecords<T extends CollectionTypes> {
       const found = await this.#all();
       if (this.#isClosed || this.#since !== since) return;
       this.#since = undefined;
-      this.#show(since.reduce((records, change) => applied(records, change), found as readonly Identified[]));
+      this.#show(since.reduce((records, change) => applied(records, change), found));
       this.#isListed = true;
       this.#resolveFirst();
     } catch (error) {
@@ -279,10 +288,10 @@ export class LiveRecords<T extends CollectionTypes> {
     }
   }
 
-  async #all(): Promise<readonly T['record'][]> {
-    const query = this.#query as Query<AnyTypes>;
+  async #all(): Promise<readonly R[]> {
+    const query = this.#query;
     if (this.#isPage) return (await this.#list(query)).data;
-    const all: T['record'][] = [];
+    const all: R[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const { data, page } = await this.#list({ ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
       all.push(...data);
@@ -291,21 +300,19 @@ export class LiveRecords<T extends CollectionTypes> {
     return all;
   }
 
-  #show(records: readonly object[]): void {
+  #show(records: readonly R[]): void {
     this.#records = records;
     for (const listener of this.#listeners) listener(this.#records);
   }
 }
 
-interface Identified {
-  readonly id: string | number;
-}
-
 /** `enter` and `change` set a record, `leave` deletes it. */
-function applied(records: readonly Identified[], change: Change<never>): readonly Identified[] {
-  if (change.type === 'leave') return records.filter(({ id }) => id !== change.id);
+function applied<R extends object>(records: readonly R[], change: Change<never>): readonly R[] {
+  if (change.type === 'leave') return records.filter((record) => idIn(record) !== change.id);
   if (change.type !== 'enter' && change.type !== 'change') return records;
-  const record: Identified = change.record;
-  const at = records.findIndex(({ id }) => id === record.id);
+  const record: R = change.record;
+  const at = records.findIndex((each) => idIn(each) === idIn(record));
   return at < 0 ? [...records, record] : records.with(at, record);
 }
+
+const idIn = (record: object): unknown => ('id' in record ? record.id : undefined);

@@ -265,7 +265,7 @@ export class Collection<T extends CollectionTypes> {
   }
 
   /** The records of a query, kept current: without `sort` and `limit` all of them, in the order in which they came. */
-  live(query: LiveQuery = {}): LiveRecords<T> {
+  live(query: LiveQuery = {}): LiveRecords<T['record']> {
     return new LiveRecords(this.#feeds, this.#name, query, (page) =>
       this.#transport.json(`${this.#path}/query`, { method: 'POST', body: page, repeatable: true }),
     );

@@ -247,7 +247,9 @@ describeOnBoth(
         },
       });
       expect(await feed.until('reset')).toEqual([['reset', { reason: 'bulk' }]]);
-      const [left] = await db.rows(raw('SELECT source, id, count(*) FROM bylaw_changes GROUP BY 1, 2 HAVING id IS NULL'));
+      const [left] = await db.rows(
+        raw('SELECT source, id, count(*) FROM bylaw_changes GROUP BY 1, 2 HAVING id IS NULL'),
+      );
       expect(left).toEqual(['notes', null, '1']);
       expect(await feed.rest()).toEqual([]);
     });
@@ -279,7 +281,7 @@ describeOnBoth(
       const feeds = [];
       for (let i = 0; i < 5; i++) feeds.push(await ready(user));
       const headers = await feeds[0]!.headers;
-      expect(['content-type', 'cache-control', 'x-accel-buffering'].map((name) => headers.get(name))).toEqual([
+      expect(['content-type', 'cache-control', 'x-accel-buffering'].map((name) => headers[name])).toEqual([
         'text/event-stream',
         'no-store',
         'no',

@@ -1,4 +1,5 @@
 /** Reads a stream of changes as a program does, and keeps a copy of the list by its events. */
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { Client } from '../support/client.ts';
 
 export interface ReadEvent {
@@ -8,39 +9,45 @@ export interface ReadEvent {
   readonly data: any;
 }
 
+interface FeedInit {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 export class FeedClient {
   readonly events: ReadEvent[] = [];
   readonly copy = new Map<string, unknown>();
   readonly text: string[] = [];
-  readonly status: Promise<number>;
-  readonly headers: Promise<Headers>;
+  readonly headers: Promise<IncomingMessage['headers']>;
   isOver = false;
-  readonly #abort = new AbortController();
+  readonly #request: ClientRequest;
   #taken = 0;
   #retry = '';
 
-  constructor(
-    client: Client,
-    path: string,
-    init: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> } = {},
-  ) {
+  /** Without `fetch`, which opens another connection for one that it has lost. */
+  constructor(client: Client, path: string, init: FeedInit = {}) {
     const { body, headers = {} } = init;
-    const response = fetch(client.url + path, {
+    const json: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' };
+    this.#request = request(client.url + path, {
       method: body === undefined ? 'GET' : 'POST',
-      headers: { ...client.headers, ...headers, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
-      signal: this.#abort.signal,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: { ...client.headers, ...headers, ...json },
+      agent: false,
     });
-    this.status = response.then(({ status }) => status);
+    const response = new Promise<IncomingMessage>((resolve, reject) => {
+      this.#request.on('response', resolve).on('error', reject);
+    });
     this.headers = response.then((answer) => answer.headers);
     void response
       .then((answer) => this.#read(answer))
       .catch(() => undefined)
-      .finally(() => (this.isOver = true));
+      .finally(() => {
+        this.isOver = true;
+      });
+    this.#request.end(body === undefined ? undefined : JSON.stringify(body));
   }
 
   close(): void {
-    this.#abort.abort();
+    this.#request.destroy();
   }
 
   get retry(): string {
@@ -77,10 +84,10 @@ export class FeedClient {
     return found.map((event) => [event.type, event.data] as const);
   }
 
-  async #read(answer: Response): Promise<void> {
+  async #read(answer: IncomingMessage): Promise<void> {
     const decoder = new TextDecoder();
     let rest = '';
-    for await (const chunk of answer.body!) {
+    for await (const chunk of answer) {
       const text = decoder.decode(chunk, { stream: true });
       this.text.push(text);
       const blocks = (rest + text).split('\n\n');

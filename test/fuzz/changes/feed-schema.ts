@@ -126,7 +126,8 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
   const { users, teams, tags, items } = pools;
   switch (choice) {
     case 14:
-      return `INSERT INTO memberships (id, team_id, user_id, kind) VALUES ('${random.uuid()}', '${random.pick(teams)}', '${random.pick(users)}', '${random.pick(['banned', 'full'])}')`;
+      return `INSERT INTO memberships (id, team_id, user_id, kind)
+        VALUES ('${random.uuid()}', '${random.pick(teams)}', '${random.pick(users)}', '${random.pick(['banned', 'full'])}')`;
     case 15:
       return `DELETE FROM memberships WHERE id = (SELECT id FROM memberships ORDER BY id LIMIT 1 OFFSET ${random.below(3)})`;
     case 16:
@@ -134,12 +135,15 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
         ? `UPDATE teams SET open = ${random.pick(['true', 'false'])} WHERE id = '${random.pick(teams)}'`
         : `UPDATE users SET team_id = '${random.pick(teams)}' WHERE id = '${random.pick(users)}'`;
     case 17:
-      return `INSERT INTO items${i}__tags (record_id, member_id) SELECT '${random.pick(items)}', '${random.pick(tags)}' WHERE EXISTS (SELECT 1 FROM items${i} WHERE id = '${random.pick(items)}') ON CONFLICT DO NOTHING`;
+      return `INSERT INTO items${i}__tags (record_id, member_id)
+        SELECT id, '${random.pick(tags)}' FROM items${i} WHERE id = '${random.pick(items)}' ON CONFLICT DO NOTHING`;
     case 18:
       return random.chance(0.5)
         ? `DELETE FROM items${i}__tags WHERE member_id = '${random.pick(tags)}'`
         : `UPDATE covers${i} SET item_id = NULL WHERE shown`;
     default:
-      return `INSERT INTO covers${i} (id, shown, item_id) VALUES ('${random.uuid()}', ${random.pick(['true', 'false'])}, '${random.pick(items)}') ON CONFLICT (item_id) DO UPDATE SET shown = excluded.shown`;
+      return `INSERT INTO covers${i} (id, shown, item_id)
+        VALUES ('${random.uuid()}', ${random.pick(['true', 'false'])}, '${random.pick(items)}')
+        ON CONFLICT (item_id) DO UPDATE SET shown = excluded.shown`;
   }
 }
