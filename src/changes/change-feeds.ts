@@ -128,7 +128,7 @@ export class ChangeFeeds {
     return feeds;
   }
 
-  /** Call it after a commit: wakes the streams of this process, and tells the others. */
+  /** Call it after a commit: wakes the streams of this process and of the others. */
   wake(): void {
     this.#gather();
     if (this.#db.kind !== 'postgres' || this.#announcedAt > performance.now()) return;

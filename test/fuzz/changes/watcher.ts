@@ -1,4 +1,4 @@
-/** A subscriber of the fuzz: it keeps a copy of its list by events, and looks for whatever it should not have received. */
+/** A subscriber of the fuzz: it keeps a copy of its list by events, and finds records and fields that it must not receive. */
 import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
 import type { Subscriber } from '../../../src/changes/subscriber.ts';
 import { compileFilter } from '../../../src/policy/filters/filter.ts';
@@ -92,7 +92,7 @@ export class Watcher {
     return this.#subscriber === undefined;
   }
 
-  /** Notes the records that the list shows at this moment, though no event may tell of it. */
+  /** Notes the records that the list shows at this moment, though no event may follow. */
   async noteList(): Promise<ReadonlyMap<string, string>> {
     const list = await this.#list();
     for (const id of list.keys()) this.#everListed.add(id);
