@@ -269,7 +269,7 @@ const nullIf = (isNullable: boolean, schema: Json): Json => (isNullable ? orNull
 
 function orNull(schema: Json): Json {
   const { type, enum: allowed } = schema;
-  return { ...schema, type: [type, 'null'], ...(Array.isArray(allowed) ? { enum: [...allowed, null] } : {}) };
+  return { ...schema, type: [type, 'null'].flat(), ...(Array.isArray(allowed) ? { enum: [...allowed, null] } : {}) };
 }
 
 function writableSchema(writable: Writable, schema: Schema): Json {

@@ -41,6 +41,8 @@ export interface ScalarKind {
   readonly grid?: NumeralGrid;
   /** Strings: compared by code point, with parts to look for. */
   readonly text?: true;
+  /** Values are not compared as a whole, only tested for null. */
+  readonly opaque?: true;
   /** False: the values have no order at all, not even that of a list. */
   readonly sorts?: false;
   /** A value is a condition by itself. */
@@ -190,6 +192,17 @@ const SINGLE_KINDS = define({
   },
 });
 
+/** Its readers say only that there is a value. */
+const JSON_VALUE: ScalarKind = {
+  label: 'json',
+  sqlType: 'jsonb',
+  ordered: false,
+  sorts: false,
+  opaque: true,
+  readText: () => undefined,
+  readJson: (value) => (value === null || value === undefined ? undefined : true),
+};
+
 /** Its readers take whole lists: policies ask about elements, so no literal and no query parameter is a list of this kind. */
 function listScalar(element: ElementOfList): ScalarKind {
   const { label, sqlType, readJson } = SINGLE_KINDS[element];
@@ -203,6 +216,7 @@ function listScalar(element: ElementOfList): ScalarKind {
     sqlType: `${sqlType as ElementType}[]`,
     ordered: false,
     sorts: false,
+    opaque: true,
     element,
     readText: () => undefined,
     readJson: readList,
@@ -212,6 +226,7 @@ function listScalar(element: ElementOfList): ScalarKind {
 
 export const SCALARS = define({
   ...SINGLE_KINDS,
+  json: JSON_VALUE,
   'string[]': listScalar('string'),
   'int[]': listScalar('int'),
   'float[]': listScalar('float'),
@@ -265,6 +280,7 @@ export const areOfOneForm = (left: ValueType, right: ValueType): boolean =>
   isTo(left) === isTo(right) || scalarOf(left).sqlType === scalarOf(right).sqlType;
 /** The type of the elements of a list; undefined for other types. */
 export const elementOf = (type: ValueType): ElementOfList | undefined => scalarOf(type).element;
+export const isOpaque = (type: ValueType): boolean => scalarOf(type).opaque === true;
 export const isNumeric = (type: ValueType): boolean => scalarOf(type).numbers !== undefined;
 export const isWhole = (type: ValueType): boolean => scalarOf(type).numbers === 'whole';
 export const gridOf = (type: ValueType): NumeralGrid | undefined => scalarOf(type).grid;

@@ -27,6 +27,7 @@ collections:
       serial: bigint
       opens: time
       labels: { type: list, of: string }
+      meta: json
       rates: { type: list, of: float, required: true, default: [] }
     relations:
       parent: { kind: belongs_to, collection: nodes }
@@ -57,6 +58,7 @@ const record = (n: number, members: object = {}) => ({
   serial: null,
   opens: null,
   labels: null,
+  meta: null,
   rates: [],
   parent: null,
   tags: [],
@@ -68,6 +70,7 @@ const HOSTILE = [
   record(2, { note: 'a "quoted", line\r\nand another', parent: id(1), tags: [id(91), id(92)] }),
   record(3, {
     labels: [],
+    meta: { b: [1, 0.1, null, { '': [] }], a: -1e-7 },
     note: '\uFEFF = 1 ü 𝄞 \\n',
     size: -9007199254740991,
     ratio: 1e-7,
@@ -85,7 +88,13 @@ const HOSTILE = [
     size: 0,
     ratio: 12345678901234567000,
   }),
-  record(5, { blob: '', note: ' [{,}] ', labels: ['', 'a b', 'a,"b"', '{}', '\\', 'NULL', ' '], rates: [1e21, 0.1] }),
+  record(5, {
+    meta: 'a "b", [1]',
+    blob: '',
+    note: ' [{,}] ',
+    labels: ['', 'a b', 'a,"b"', '{}', '\\', 'NULL', ' '],
+    rates: [1e21, 0.1],
+  }),
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'bylaw-transfer-'));

@@ -474,6 +474,8 @@ const isIntKey = (type: ValueType): boolean => typeof type === 'object' && type.
 
 /** A value of JSON already has its type: `"5"` is not a number. */
 function fromJson(value: unknown, type: ValueType): Maybe {
+  // Nothing but its presence is asked for.
+  if (type === 'json') return value === undefined || value === null ? undefined : true;
   if (typeof value === 'boolean') return type === 'bool' ? value : undefined;
   if (typeof value === 'number') {
     if (type === 'decimal') return fromNumeral(String(value));
@@ -501,6 +503,7 @@ export function fromText(text: string, type: ValueType): Maybe {
   switch (type) {
     case 'string':
       return text.includes('\0') || /\p{Surrogate}/u.test(text) ? undefined : text;
+    case 'json':
     case 'string[]':
     case 'int[]':
     case 'float[]':

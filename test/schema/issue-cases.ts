@@ -25,7 +25,7 @@ const TYPES: readonly (readonly [type: string, says: string])[] = [
   ['boolean', 'did you mean `bool`?'],
   ['timestamp', 'did you mean `datetime`?'],
   ['number', '`int` is for whole numbers, `float` for others'],
-  ['json', 'bylaw has no JSON type'],
+  ['jsonb', 'did you mean `json`?'],
   ['bytea', 'did you mean `bytes`?'],
   ['numeric', '{ type: decimal, precision: 12, scale: 2 }'],
   ['relation', 'under `relations`'],

@@ -6,7 +6,7 @@ import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ConfigError, unknownName } from '../../config.ts';
 import type { Database } from '../../database/contract.ts';
-import { elementOf } from '../../policy/scalar-types.ts';
+import { isOpaque } from '../../policy/scalar-types.ts';
 import { exportRecords } from '../../records/transfer/export-records.ts';
 import { manyToManyOf, storedMembersOf } from '../../records/transfer/members.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
@@ -82,9 +82,9 @@ async function write(
   target: Io['stdout'],
   { db, schema, collection, format, options }: CollectionExport,
 ): Promise<number> {
-  const fields = [...collection.fields.values()].filter(({ type }) => elementOf(type) !== undefined);
-  const lists = new Set(fields.map(({ name }) => name));
-  const writer = format.writer(memberNames(schema, collection), { ...options, lists });
+  const fields = [...collection.fields.values()].filter(({ type }) => isOpaque(type));
+  const inJson = new Set(fields.map(({ name }) => name));
+  const writer = format.writer(memberNames(schema, collection), { ...options, inJson });
   await put(target, writer.head);
   let count = 0;
   for await (const json of exportRecords({ q: db, schema }, collection))

@@ -5,7 +5,7 @@ import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { isBlankNeedle } from '../fold.ts';
 import { canEqual } from '../numerals.ts';
 import { equal, equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
-import { describeType, elementOf, isNumeric, isText, isTo, isWhole, scalarOf } from '../scalar-types.ts';
+import { describeType, elementOf, isNumeric, isOpaque, isText, isTo, isWhole, scalarOf } from '../scalar-types.ts';
 import {
   type Checked,
   type CheckedOperand,
@@ -42,6 +42,8 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
   if (left.kind === 'null' || right.kind === 'null') return rejectPair(pair, comparedWithNull(pair));
   if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWholePath(left))
     return containsElement(pair, left.relation.path);
+  const whole = [left, right].find(isJson);
+  if (whole !== undefined) return rejectPair(pair, comparedJson(pair, whole));
   const list = [left, right].find(isListField);
   if (list !== undefined) return list === left ? containsTest(pair, list) : rejectPair(pair, comparedList(pair, list));
   const bare = left.kind === 'to many' ? left : right.kind === 'to many' ? right : undefined;
@@ -319,7 +321,16 @@ function holderExpected({ span }: ScalarSide, type: ValueType | undefined): Chec
   return { code: 'type_mismatch', message, span };
 }
 
-// ---------------------------------------------------------------- list fields
+// ---------------------------------------------------------------- json and list fields
+
+const isJson = (side: Side): boolean =>
+  side.kind === 'fixed' && isOpaque(side.operand.type) && elementOf(side.operand.type) === undefined;
+
+function comparedJson({ at }: Pair, { span }: Side): CheckIssue {
+  const text = textAt(at, span);
+  const message = `\`${text}\` is json, which is not compared as a whole; expected \`${text} is null\`, or a field for the part that rules ask about`;
+  return { code: 'json_compared', message, span };
+}
 
 type ListFieldSide = Extract<Side, { kind: 'fixed' }> & { readonly operand: ColumnOperand };
 const isListField = (side: Side): side is ListFieldSide =>

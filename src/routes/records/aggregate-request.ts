@@ -1,6 +1,6 @@
 /** The request of an aggregate: its body, checked against the schema. Not a route. */
 import { hintOf } from '../../../grammar/suggest.ts';
-import { gridOf, isInstant, isNumeric, scalarOf } from '../../policy/scalar-types.ts';
+import { gridOf, isInstant, isNumeric, isOpaque, scalarOf } from '../../policy/scalar-types.ts';
 import { echo } from '../../problem.ts';
 import {
   type AggregateRequest,
@@ -65,6 +65,8 @@ class AggregateReader {
   #group(name: string): Group | string {
     const { fields, relations } = this.#collection;
     const field = fields.get(name);
+    if (field !== undefined && isOpaque(field.type))
+      return `expected a field whose values are compared, found ${scalarOf(field.type).label}`;
     if (field !== undefined) return { name, kind: 'field', field };
     const relation = relations.get(name);
     if (relation?.kind === 'belongs_to') return { name, kind: 'belongs_to', relation };

@@ -3,7 +3,7 @@
  * (`index: false` declares that no client does that), and strings without a greatest length. Required
  * strings without a least length are noted, too.
  */
-import { elementOf, isText } from '../../policy/scalar-types.ts';
+import { isOpaque, isText } from '../../policy/scalar-types.ts';
 import type { SchemaIssue } from '../file/issue.ts';
 import { SchemaSource } from '../file/source.ts';
 import { builtInFields } from '../model/built-in.ts';
@@ -67,8 +67,8 @@ function slowList({ name }: Collection, fields: readonly string[]): string {
 export function unindexedFields(collection: Collection, schema: Schema): readonly Field[] {
   if (collection.access.list.length === 0) return [];
   const indexed = new Set(indexesOf(collection, schema).map(({ serves }) => serves));
-  // No list is filtered or sorted by a list field.
+  // No list is filtered or sorted by these as a whole.
   const isServed = ({ column, noIndex, type }: Field): boolean =>
-    indexed.has(column) || noIndex === true || elementOf(type) !== undefined;
+    indexed.has(column) || noIndex === true || isOpaque(type);
   return [...collection.fields.values()].filter((field) => !isServed(field) && isIndexable(field));
 }

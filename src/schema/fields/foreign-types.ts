@@ -9,9 +9,6 @@ interface Advice {
 const same = (type: string): Advice => ({ type, hint: `did you mean \`${type}\`?` });
 const NUMBER: Advice = { hint: '`int` is for whole numbers, `float` for others' };
 const DECIMAL: Advice = { hint: 'write `{ type: decimal, precision: 12, scale: 2 }`' };
-const JSON_TYPE: Advice = {
-  hint: 'bylaw has no JSON type; declare its members as fields, or keep its text in a `string`',
-};
 const RELATION: Advice = { hint: 'references to records are declared under `relations`, not under `fields`' };
 const LIST: Advice = { hint: 'write `{ type: list, of: string }`; for records, use a has_many or a many_to_many' };
 const FILE: Advice = { hint: 'a file is a belongs_to to `files`, declared under `relations`' };
@@ -25,7 +22,7 @@ const ADVICE_BY_TYPE: ReadonlyMap<string, Advice> = new Map([
   ...['numeric', 'money'].map((name) => [name, DECIMAL] as const),
   ...['timestamp', 'timestamptz'].map((name) => [name, same('datetime')] as const),
   ['number', NUMBER],
-  ...['json', 'jsonb', 'object', 'map'].map((name) => [name, JSON_TYPE] as const),
+  ...['jsonb', 'object', 'map'].map((name) => [name, same('json')] as const),
   ...['relation', 'reference', 'ref', 'm2o', 'belongs_to', 'has_one', 'has_many', 'many_to_many'].map(
     (name) => [name, RELATION] as const,
   ),

@@ -8,6 +8,7 @@ import { datetime } from './datetime.ts';
 import { decimal } from './decimal.ts';
 import { float } from './float.ts';
 import { int } from './int.ts';
+import { json } from './json.ts';
 import type { Constraints, FieldKind } from './kind.ts';
 import { LIST_KINDS } from './list.ts';
 import { string } from './string.ts';
@@ -26,6 +27,7 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   time,
   uuid,
   bytes,
+  json,
   ...LIST_KINDS,
 };
 /** The type of the column of a field. */

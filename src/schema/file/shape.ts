@@ -108,7 +108,7 @@ const fieldObject = z.strictObject({
     FALSE_BY_DEFAULT,
   ),
   default: key(
-    z.union([scalar, z.array(scalar)]),
+    z.union([scalar, z.array(z.unknown()), z.record(z.string(), z.unknown())]),
     'the value of a new record that gives none: a value of the type, `@now`, `@today`, or `@request.auth.<name>`',
     {
       examples: ['draft', '@now'],

@@ -1,6 +1,6 @@
 /** The filter keys of a list. The route, the OpenAPI document and the generated types all read this list. */
 import { memoizedBy } from '../../memoized.ts';
-import { elementOf } from '../../policy/scalar-types.ts';
+import { isOpaque } from '../../policy/scalar-types.ts';
 import type { Collection, Field, Relation } from './model.ts';
 
 export type FilterKey =
@@ -20,9 +20,9 @@ export const filterKeysOf = memoizedBy(
 function allKeys({ fields, relations }: Filtered): readonly FilterKey[] {
   return [
     { key: 'id', kind: 'id' },
-    // A list is asked for its elements, by a filter of a query.
+    // A list is asked for its elements, and JSON for its presence, by a filter of a query.
     ...[...fields.values()]
-      .filter(({ type }) => elementOf(type) === undefined)
+      .filter(({ type }) => !isOpaque(type))
       .map((field): FilterKey => ({ key: field.name, kind: 'field', field })),
     ...[...relations.values()].flatMap((relation) =>
       keysOf(relation).map((key): FilterKey => ({ key, kind: 'relation', relation })),

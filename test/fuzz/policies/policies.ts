@@ -37,6 +37,9 @@ import { ROLES, TYPES } from './world.ts';
 export const SPAN: Span = { start: 0, end: 0 };
 const name = (text: string) => ({ name: text, span: SPAN });
 
+/** Values of these are not compared. */
+type WholeType = ListType | 'json';
+
 /** A scalar's type, `id:<collection>`, or `search`: a string that `matches` looks in. */
 export type Type = ScalarType | 'search' | `id:${string}`;
 interface Reach {
@@ -91,7 +94,7 @@ export const QUERY_KEYS = [
   '__proto__',
   'constructor',
 ];
-export const KEY_OF: Readonly<Record<Exclude<ScalarType, ListType> | 'id', string>> = {
+export const KEY_OF: Readonly<Record<Exclude<ScalarType, WholeType> | 'id', string>> = {
   string: 'k1',
   int: 'k2',
   float: 'k2',
@@ -267,7 +270,9 @@ export class PolicyMaker {
     const start = `${walk.join()},`;
     const isNear = ({ names }: Reach): boolean => names.length === walk.length + 1 && names.join().startsWith(start);
     const near = [...values].flatMap(([type, reaches]) =>
-      type === 'search' || type.endsWith('[]') ? [] : reaches.filter(isNear).map(({ names }) => ({ type, names })),
+      type === 'search' || type === 'json' || type.endsWith('[]')
+        ? []
+        : reaches.filter(isNear).map(({ names }) => ({ type, names })),
     );
     if (near.length === 0) return [];
     const chosen = Array.from({ length: random.pick([2, 2, 3]) }, () => random.pick(near));
@@ -655,7 +660,7 @@ export class PolicyMaker {
     const [root, collection, variable] = this.#root(bound);
     const { toOne } = this.#reachesOf(collection);
     if (toOne.length > 0 && this.#random.chance(0.4)) return this.#path(root, variable, this.#random.pick(toOne));
-    return this.#column(this.#random.pick(this.#types()), bound);
+    return this.#column(this.#random.pick([...this.#types(), 'json']), bound);
   }
 
   #types(): readonly Type[] {
@@ -881,7 +886,7 @@ export class PolicyMaker {
         return { kind: 'number', source: random.chance(0.3) ? this.#numeral() : `${id}`, span: SPAN };
       return textOf(random.chance(0.3) && this.#keyOf(type) === 'uuid' ? id.toUpperCase() : id);
     }
-    switch (type as Exclude<ScalarType, ListType>) {
+    switch (type as Exclude<ScalarType, WholeType>) {
       case 'string':
         return textOf(random.pick(TEXTS));
       case 'bool':

@@ -21,6 +21,7 @@ const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
   bytes: 'bytea',
   bigint: 'bigint',
   time: 'time',
+  json: 'jsonb',
   'string[]': 'text[]',
   'int[]': 'bigint[]',
   'float[]': 'float8[]',

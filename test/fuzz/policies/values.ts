@@ -241,12 +241,29 @@ function listOf(type: ListType, random: Random): Scalar[] {
 export const LIST_TYPES: readonly ListType[] = ['string[]', 'int[]', 'float[]', 'bool[]', 'date[]', 'datetime[]'];
 const isListType = (type: ScalarType): type is ListType => type.endsWith('[]');
 
+/** As records have them: without spaces, keys in order. */
+const JSON_TEXTS: readonly string[] = [
+  '{}',
+  '[]',
+  '0',
+  '""',
+  'false',
+  '[null]',
+  '{"a":1,"b":["x",0.5]}',
+  '{"a":{"a":{}}}',
+];
+
 /** A JSON body has a list as an array. */
 export const bodyOf = (type: ScalarType, random: Random): Scalar | readonly Scalar[] =>
-  isListType(type) ? listOf(type, random) : scalarOf(type, random);
+  type === 'json'
+    ? JSON.parse(random.pick(JSON_TEXTS))
+    : isListType(type)
+      ? listOf(type, random)
+      : scalarOf(type, random);
 
 export function scalarOf(type: ScalarType, random: Random): Scalar {
   if (isListType(type)) return listText(listOf(type, random));
+  if (type === 'json') return random.pick(JSON_TEXTS);
   switch (type) {
     case 'string':
       return random.pick(TEXTS);

@@ -211,6 +211,7 @@ function randomCollection(name: string, kinds: readonly KeyKind[], random: Rando
   }
   add(names.pop()!, random.pick(LIST_TYPES), false);
   add(names.pop()!, random.pick(LIST_TYPES), true);
+  add(names.pop()!, 'json', random.chance(0.3));
   add('created_at', 'datetime', true);
   add('updated_at', 'datetime', true);
   const kind = name === 'users' ? 'uuid' : random.pick(kinds);

@@ -164,6 +164,7 @@ export class HiddenChanges {
 }
 
 const TYPES = {
+  json: 'jsonb',
   'string[]': 'text[]',
   'int[]': 'int8[]',
   'float[]': 'float8[]',

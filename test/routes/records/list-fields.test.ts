@@ -9,6 +9,11 @@ collections:
   users:
     fields:
       regions: { type: list, of: string }
+  things:
+    fields:
+      meta: json
+      origin: { type: json, default: { from: [api] } }
+    access: { view: true, create: true, update: 'not changed(@record.origin)' }
   notes:
     fields:
       labels: { type: list, of: string, required: true, min: 0, max: 4, default: [] }
@@ -162,8 +167,47 @@ describeRoutes(
         422,
         '`labels` is list of string, which have no order',
       ]);
+      const grouped = await ann.client.post('/api/notes/aggregate', { group_by: ['labels'], measures: { n: 'count' } });
+      expect([grouped.status, grouped.body.errors?.[0].detail]).toEqual([
+        422,
+        'expected a field whose values are compared, found list of string',
+      ]);
       const plain = await ann.client.get('/api/notes?labels=a');
       expect([plain.status, plain.body.errors?.[0].code]).toEqual([400, 'filter_unknown_key']);
+    });
+
+    test('json is read back as it was written, and is compared by nobody', async () => {
+      const things = (data: object) => ann.client.post('/api/things', { data });
+      const values = [0, false, '', 'a\u2028"', [], {}, [null, { 'ä\n': [1.5, -0.1, 1e300] }], 5e-324];
+      for (const meta of values) {
+        const { status, body, text } = await things({ meta });
+        expect([status, body.data?.meta, body.data?.origin], text).toEqual([201, meta, { from: ['api'] }]);
+      }
+      const path = '/api/things';
+      const exact = await ann.client.send('POST', path, {
+        raw: '{"data":{"meta":[9007199254740993,0.10000000000000000001,1.0]}}',
+        headers: { 'Content-Type': 'application/json' },
+      });
+      expect(exact.text).toContain('[9007199254740993, 0.10000000000000000001, 1]');
+      const invalid: readonly (readonly [meta: unknown, code: string])[] = [
+        [{ a: '\0' }, 'unstorable'],
+        [{ '\ud800': 1 }, 'unstorable'],
+        ['a'.repeat(65_535), 'too_long'],
+      ];
+      for (const [meta, code] of invalid) {
+        const { status, body } = await things({ meta });
+        expect([status, body.errors?.[0].code, body.errors?.[0].pointer]).toEqual([422, code, '/data/meta']);
+      }
+      expect((await things({})).body.data.meta).toBeNull();
+      const ask = (body: object) => ann.client.post(`${path}/query`, body);
+      expect((await ask({ filter: 'meta is not null', count: 'exact' })).body.page.total).toBe(values.length + 1);
+      expect((await ask({ filter: 'meta = $x', params: { x: 1 } })).body.errors[0].code).toBe('json_compared');
+      expect((await ask({ sort: ['meta'] })).status).toBe(422);
+      expect((await ann.client.get(`${path}?meta=1`)).body.errors[0].code).toBe('filter_unknown_key');
+      const { body } = await things({ meta: 1, origin: { a: 1, b: [1] } });
+      const patch = (data: object) => ann.client.patch(`${path}/${body.data.id}`, { data });
+      expect((await patch({ origin: { b: [1], a: 1 }, meta: 2 })).status).toBe(200);
+      expect((await patch({ origin: { b: [1], a: 2 } })).status).toBe(403);
     });
 
     test('rules read stored, written and requested lists', async () => {

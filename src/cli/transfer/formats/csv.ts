@@ -6,19 +6,29 @@ import type { Chunks, FormatOptions, RecordWriter } from './record.ts';
 const FORMULA = /^'*[=+\-@\t\r]/;
 const SAFE_FORMULA = /^'+[=+\-@\t\r]/;
 
-export function csvWriter(names: readonly string[], { hasSafeCells = false, lists }: FormatOptions = {}): RecordWriter {
+export function csvWriter(
+  names: readonly string[],
+  { hasSafeCells = false, inJson }: FormatOptions = {},
+): RecordWriter {
   return {
     head: `${names.map(csvQuoted).join(',')}\r\n`,
     record(json) {
       const record = JSON.parse(json) as Readonly<Record<string, unknown>>;
-      return `${names.map((name) => cellOf(lists?.has(name) ? listCell(record[name]) : record[name], hasSafeCells)).join(',')}\r\n`;
+      const exact =
+        inJson === undefined || inJson.size === 0 ? record : (JSON.parse(json, keepDigits) as typeof record);
+      return `${names.map((name) => cellOf(inJson?.has(name) ? jsonCell(exact[name]) : record[name], hasSafeCells)).join(',')}\r\n`;
     },
     tail: () => '',
   };
 }
 
+/** A number as it was written. `JSON.rawJSON` is newer than the types of the library. */
+const keepDigits = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
+  typeof value === 'number' && context?.source !== undefined ? rawJson(context.source) : value;
+const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
+
 /** Ids stand with spaces between them; other elements may have spaces themselves. */
-const listCell = (value: unknown): unknown => (Array.isArray(value) ? JSON.stringify(value) : value);
+const jsonCell = (value: unknown): unknown => (value === null || value === undefined ? value : JSON.stringify(value));
 
 function cellOf(value: unknown, isSafe: boolean): string {
   if (value === null || value === undefined) return '';

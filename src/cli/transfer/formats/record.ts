@@ -8,8 +8,8 @@ export type Chunks = AsyncIterable<string>;
 export interface FormatOptions {
   /** Cells of CSV that a spreadsheet would calculate have a leading quote. */
   readonly hasSafeCells?: boolean;
-  /** The list fields, whose cells in CSV are JSON. */
-  readonly lists?: ReadonlySet<string>;
+  /** The members whose cells in CSV are JSON. */
+  readonly inJson?: ReadonlySet<string>;
   /** The character between cells of CSV. Default: a comma. */
   readonly delimiter?: string | undefined;
   /** A cell of CSV without quotes that is null, as the empty one is. */
