@@ -13,7 +13,7 @@ import type {
 
 const VERSION = 1;
 
-type DocumentField = Omit<CatalogField, 'column' | 'isCast'>;
+type DocumentField = Omit<CatalogField, 'column' | 'readAs'>;
 interface DocumentRelation {
   readonly kind: CatalogRelation['kind'];
   readonly name: string;

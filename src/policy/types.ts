@@ -92,8 +92,8 @@ export interface CatalogField {
   /** The bound of a string's length in code points; else of the value, a datetime in canonical text. */
   readonly min?: number | string;
   readonly max?: number | string;
-  /** The column may be of an enum type, which compares with no string: it is read as text. */
-  readonly isCast?: true;
+  /** The suffix of a column whose own type is not that of the field: an enum type compares with no string. */
+  readonly readAs?: string;
   /** A decimal: its digits, and those after the point. */
   readonly precision?: number;
   readonly scale?: number;

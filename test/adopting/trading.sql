@@ -38,12 +38,26 @@ CREATE TABLE deliveries (
   sku text REFERENCES products (sku),
   FOREIGN KEY (order_id, product_id) REFERENCES order_details);
 CREATE TABLE "Price Notes" ("Note No" integer PRIMARY KEY, "Unit" text, product_id smallint REFERENCES products);
+CREATE TABLE samples (
+  sample_id serial PRIMARY KEY,
+  code char(6),
+  weight real,
+  measured timestamp,
+  exact numeric,
+  raw json,
+  doc jsonb DEFAULT '{}',
+  names varchar[],
+  short_names varchar(3)[],
+  marks text[]);
 CREATE TABLE audit_lines (at timestamptz, line text);
 CREATE VIEW order_totals AS
   SELECT order_id, sum(quantity)::bigint AS pieces FROM order_details GROUP BY order_id;
 CREATE VIEW dutch_customers AS SELECT * FROM customers WHERE country = 'NL';
 CREATE VIEW headcount AS SELECT count(*) AS people FROM employees;
 
+INSERT INTO samples (code, weight, measured, exact, raw, names, marks) VALUES
+  ('ab', 0.1, '2026-01-31 09:30:00.5', 12.345, '{"b":1, "a": [true]}', '{x,"y z"}', '{m,NULL}'),
+  (NULL, NULL, NULL, NULL, NULL, NULL, '{}');
 INSERT INTO categories VALUES (1, 'Beverages'), (2, 'Seafood');
 INSERT INTO customers VALUES ('ALFKI', 'Alfreds Futterkiste', 'DE'), ('DUTCH', 'Kaas & Co', 'NL');
 INSERT INTO employees VALUES (1, 'Davolio', '1968-12-08', NULL), (2, 'Fuller', '1972-02-19', 1), (3, 'King', NULL, 2);

@@ -11,6 +11,8 @@ export interface ColumnType {
   readonly max?: number;
   readonly precision?: number;
   readonly scale?: number;
+  /** The name of the column's own type, which a table of another owner may keep. */
+  readonly storedAs?: string | undefined;
   /** Why bylaw cannot own the column as it is, with the statement that makes it fit. */
   readonly obstacle?: string;
   readonly note?: string | undefined;
@@ -31,21 +33,31 @@ export function typeOfColumn(table: string, column: ExistingColumn): ColumnType 
       generated: false,
       computed: false,
     });
-    return found && { ...found, obstacle: to(FIELD_KINDS[found.type].column) };
+    return found && { ...found, obstacle: to(FIELD_KINDS[found.type].column), storedAs: undefined };
   }
   const limited = /^character(?: varying)?(?:\((\d+)\))?$/.exec(type);
   if (limited !== null) {
     const max = limited[1] === undefined ? {} : { max: Number(limited[1]) };
-    return { type: 'string', ...max, obstacle: to('text COLLATE "C"') };
+    return { type: 'string', ...max, obstacle: to('text COLLATE "C"'), storedAs: storedAsOf('string', type) };
   }
   switch (type) {
     case 'text':
       return textOf(collation, alter);
     case 'timestamp without time zone':
-      return { type: 'datetime', obstacle: `it is ${type}: ${withTimeZone(table, name)}` };
+      return {
+        type: 'datetime',
+        obstacle: `it is ${type}: ${withTimeZone(table, name)}`,
+        storedAs: storedAsOf('datetime', type),
+      };
     default:
       return ofKind(type, to);
   }
+}
+
+/** The name under which a field of the kind has the column as it is. */
+function storedAsOf(kind: ScalarType, type: string): string | undefined {
+  const { storedAs = {} } = FIELD_KINDS[kind].adoption;
+  return Object.entries(storedAs).find(([, { column }]) => column === type.replace(/\(\d+\)$/, ''))?.[0];
 }
 
 function textOf(collation: ExistingColumn['collation'], alter: string): ColumnType {
@@ -60,9 +72,11 @@ function textOf(collation: ExistingColumn['collation'], alter: string): ColumnTy
 function ofKind(type: string, to: (target: string) => string): ColumnType | undefined {
   for (const name of SCALAR_TYPES) {
     const { column, adoption, columnOf } = FIELD_KINDS[name];
-    if (columnOf !== undefined && type.startsWith(column)) return decimalColumn(name, type);
+    if (columnOf !== undefined && type.startsWith(column) && !type.endsWith('[]')) return decimalColumn(name, type);
     if (column === type) return { type: name, note: adoption.note };
-    if (adoption.narrower.includes(type)) return { type: name, obstacle: to(column) };
+    const storedAs = storedAsOf(name, type);
+    if (adoption.narrower.includes(type) || storedAs !== undefined)
+      return { type: name, obstacle: to(column), storedAs };
   }
   return undefined;
 }
@@ -72,5 +86,6 @@ function decimalColumn(name: ScalarType, type: string): ColumnType {
   if (digits !== undefined && digits.precision <= MOST_DIGITS && digits.scale <= digits.precision)
     return { type: name, ...digits };
   const obstacle = `it is ${type}; a ${name} has at most ${MOST_DIGITS} digits: change it to numeric(p,s)`;
-  return { type: name, precision: MOST_DIGITS, scale: MOST_DIGITS / 2, obstacle };
+  const storedAs = storedAsOf(name, type);
+  return { type: name, precision: MOST_DIGITS, scale: MOST_DIGITS / 2, obstacle, storedAs };
 }

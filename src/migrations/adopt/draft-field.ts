@@ -19,7 +19,7 @@ export function draftField(table: ExistingTable, column: ExistingColumn, member:
   const kind = typeOfColumn(table.table, column);
   if (issue !== undefined) return leftOutColumn(table, column, issue);
   if (kind === undefined) return leftOutColumn(table, column, `no field type holds ${column.type}`);
-  if (!isServedAsItIs(column, kind.type))
+  if (kind.storedAs === undefined && !isServedAsItIs(column, kind.type))
     return leftOutColumn(table, column, `no field type takes it as it is; ${kind.obstacle}`);
   if (SECRET_NAME.test(column.name))
     return leftOutColumn(table, column, 'its name is that of a secret; add it with rules of its own');
@@ -68,6 +68,7 @@ function declaredField(
   const element = elementOf(kind.type);
   return {
     ...(element === undefined ? { type: kind.type } : { type: 'list', of: element }),
+    ...(kind.storedAs !== undefined && { stored_as: kind.storedAs }),
     ...(required && !isFilledIn && { required: true }),
     ...(unique && element === undefined && { unique: true }),
     ...(index && !unique && { index: true }),

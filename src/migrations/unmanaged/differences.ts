@@ -5,6 +5,7 @@
 import { elementOf } from '../../policy/scalar-types.ts';
 import { keyOf } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
+import type { StoredAs } from '../../schema/fields/kind.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
 import type { Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
@@ -49,6 +50,8 @@ interface WantedColumn {
   readonly accepted: readonly string[];
   readonly needed: boolean;
   readonly enum?: readonly unknown[] | undefined;
+  /** Other types of columns, by the names of `stored_as`. */
+  readonly others?: Readonly<Record<string, StoredAs>>;
 }
 
 class OwnersDifferences {
@@ -86,7 +89,9 @@ class OwnersDifferences {
       this.errors.push(`${name} does not exist; ${remedy}`);
     } else if (actual.labels !== undefined) this.#compareLabels(name, wanted, actual.labels);
     else if (!accepted.includes(withoutLength(actual.type)))
-      this.errors.push(`${name} is ${actual.type}; expected ${accepted.join(' or ')}`);
+      this.errors.push(
+        `${name} is ${actual.type}; expected ${accepted.join(' or ')}${storedAsHint(wanted, actual.type)}`,
+      );
     else if (needed && !actual.required && !this.#table.isView)
       this.notes.push({
         text: `${name} may be null, and the schema says \`required\`: records without a value show null`,
@@ -188,7 +193,7 @@ const NO_TABLE: OwnersTable = {
 const isLacked = ({ required, hasDefault, isWritable }: OwnersColumn): boolean => required && !hasDefault && isWritable;
 
 /** `character varying(80)` → `character varying`; the digits of a decimal count. */
-const withoutLength = (type: string): string => (type.startsWith('numeric') ? type : type.replace(/\(\d+\)/, ''));
+const withoutLength = (type: string): string => (type.startsWith('numeric') ? type : type.replace(/\(\d+\)$/, ''));
 
 const KEY_COLUMNS = {
   uuid: ['uuid'],
@@ -220,15 +225,23 @@ function columnsOf(collection: Collection, { collections }: Schema): readonly Wa
 
 function wantedColumn(field: Field): WantedColumn {
   const type = columnTypeOfField(field);
-  const { asItIs = [] } = FIELD_KINDS[field.type].adoption;
+  const { asItIs = [], storedAs = {} } = FIELD_KINDS[field.type].adoption;
+  const other = field.storedAs === undefined ? undefined : storedAs[field.storedAs]?.column;
   return {
     member: field.name,
     column: field.column,
     type,
-    accepted: [type, ...asItIs],
+    accepted: other === undefined ? [type, ...asItIs] : [other],
     needed: field.needed,
     enum: field.enum,
+    others: storedAs,
   };
+}
+
+/** The key that lets the field have the column as it is. */
+function storedAsHint({ others }: WantedColumn, type: string): string {
+  const name = Object.entries(others ?? {}).find(([, { column }]) => column === withoutLength(type))?.[0];
+  return name === undefined ? '' : `; or write \`stored_as: ${name}\``;
 }
 
 const hasOnesTo = ({ collections }: Schema, { name }: Collection): readonly Extract<Relation, { kind: 'has_one' }>[] =>

@@ -25,19 +25,24 @@ function servedCollection(collection: Collection, { columns, writes, hasRowLocks
   return { ...collection, writes, hasNoRowLocks: !hasRowLocks, fields: new Map(fields), relations: new Map(relations) };
 }
 
-/** The largest values of the narrow integers. */
-const MOST: Readonly<Record<string, number>> = { smallint: 32_767, integer: 2_147_483_647 };
+/** The largest values of the narrow numbers. */
+const MOST: Readonly<Record<string, number>> = {
+  smallint: 32_767,
+  integer: 2_147_483_647,
+  real: 3.4028234663852886e38,
+};
 
 function servedField(field: Field, { type, labels, isWritable }: OwnersColumn): Field {
   if (!isWritable) return { ...field, readOnly: true, needed: false };
   if (labels !== undefined) return { ...field, castTo: type };
-  const length = Number(/^character varying\((\d+)\)$/.exec(type)?.[1] ?? Number.POSITIVE_INFINITY);
+  const cast = field.storedAs === undefined ? {} : { castTo: type };
+  const length = Number(/^character(?: varying)?\((\d+)\)$/.exec(type)?.[1] ?? Number.POSITIVE_INFINITY);
   const most = MOST[type] ?? length;
-  if (most === Number.POSITIVE_INFINITY) return field;
+  if (most === Number.POSITIVE_INFINITY) return { ...field, ...cast };
   const max = field.max === undefined ? most : Math.min(Number(field.max), most);
-  if (MOST[type] === undefined) return { ...field, max };
+  if (MOST[type] === undefined) return { ...field, ...cast, max };
   const least = -most - 1;
-  return { ...field, max, min: field.min === undefined ? least : Math.max(Number(field.min), least) };
+  return { ...field, ...cast, max, min: field.min === undefined ? least : Math.max(Number(field.min), least) };
 }
 
 export const schemaServedBy = async (db: Queryable, schema: Schema): Promise<Schema> =>

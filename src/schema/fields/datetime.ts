@@ -45,6 +45,7 @@ export const datetime: FieldKind = {
   typescript: () => 'DateTime',
   adoption: {
     narrower: [],
+    storedAs: { timestamp: { column: 'timestamp without time zone', readAs: " AT TIME ZONE 'UTC'" } },
     defaultOf: (expression) => (/^(?:now\(\)|CURRENT_TIMESTAMP)$/.test(expression) ? "'@now'" : undefined),
   },
 };

@@ -46,6 +46,7 @@ export const decimal: FieldKind = {
   typescript: () => 'string',
   adoption: {
     narrower: [],
+    storedAs: { numeric: { column: 'numeric' } },
     defaultOf(expression) {
       const number = /^\(?'?(-?\d+(?:\.\d+)?)'?\)?(?:::numeric)?$/.exec(expression)?.[1];
       return number === undefined ? undefined : `'${number}'`;

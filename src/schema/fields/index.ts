@@ -8,7 +8,7 @@ import { datetime } from './datetime.ts';
 import { decimal } from './decimal.ts';
 import { float } from './float.ts';
 import { int } from './int.ts';
-import { json } from './json.ts';
+import { json } from './json-value.ts';
 import type { Constraints, FieldKind } from './kind.ts';
 import { LIST_KINDS } from './list.ts';
 import { string } from './string.ts';
@@ -36,6 +36,10 @@ export const columnTypeOfField = (field: Constraints & { readonly type: ScalarTy
   return kind.columnOf?.(field) ?? kind.column;
 };
 export const SCALAR_TYPES = Object.keys(FIELD_KINDS) as readonly ScalarType[];
+/** The types of columns that a table of another owner may have instead. */
+export const STORED_AS: readonly string[] = [
+  ...new Set(Object.values(FIELD_KINDS).flatMap(({ adoption }) => Object.keys(adoption.storedAs ?? {}))),
+];
 export { keyKindIn, keyKindOf } from './id.ts';
 
 export type { Constraints, FieldKind } from './kind.ts';

@@ -36,10 +36,20 @@ interface Adoption {
   readonly narrower: readonly string[];
   /** Further types of columns that a table of another owner may have: each of their values is one of the field. */
   readonly asItIs?: readonly string[];
+  /** Other types of columns that a table of another owner may have, by the names of `stored_as`. */
+  readonly storedAs?: Readonly<Record<string, StoredAs>>;
   /** A note of the draft on a column that fits as it is. */
   readonly note?: string;
   /** The column's DEFAULT as YAML; undefined: a schema cannot say it. */
   defaultOf(expression: string): string | undefined;
+}
+
+/** A type whose values are read as those of the field. */
+export interface StoredAs {
+  /** As `format_type` prints it, without a length. */
+  readonly column: string;
+  /** The suffix of the column where it is read; left out: none. */
+  readonly readAs?: string;
 }
 
 /** Given if a column of text becomes one of this type, and back, where nothing is lost. */

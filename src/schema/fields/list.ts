@@ -49,6 +49,10 @@ function fromText(text: string): unknown {
   }
 }
 
+const STORED_AS_ARRAYS: Readonly<Partial<Record<ElementOfList, Pick<FieldKind['adoption'], 'storedAs'>>>> = {
+  string: { storedAs: { 'varchar[]': { column: 'character varying[]', readAs: '::text[]' } } },
+};
+
 function listField(element: ElementOfList): FieldKind {
   const type: ListType = `${element}[]`;
   const kind = ELEMENTS[element];
@@ -74,7 +78,11 @@ function listField(element: ElementOfList): FieldKind {
       maxItems: max,
     }),
     typescript: () => `${kind.typescript({})}[]`,
-    adoption: { narrower: [], defaultOf: (expression) => (/^'\{\}'::/.test(expression) ? '[]' : undefined) },
+    adoption: {
+      narrower: [],
+      ...STORED_AS_ARRAYS[element],
+      defaultOf: (expression) => (/^'\{\}'::/.test(expression) ? '[]' : undefined),
+    },
   };
 }
 

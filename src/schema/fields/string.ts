@@ -55,5 +55,11 @@ export const string: FieldKind = {
     ...enumSchema({ enum: allowed }),
   }),
   typescript: (constraints) => enumType(constraints, 'string'),
-  adoption: { narrower: [], asItIs: ['character varying'], defaultOf },
+  adoption: {
+    narrower: [],
+    asItIs: ['character varying'],
+    // Without the spaces that fill it up.
+    storedAs: { char: { column: 'character', readAs: '::text' } },
+    defaultOf,
+  },
 };

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ELEMENT_TYPES, elementOf, KEYS, type KeyKind } from '../../policy/scalar-types.ts';
 import { ACTIONS } from '../../policy/types.ts';
 import { UTC } from '../../policy/values.ts';
-import { SCALAR_TYPES } from '../fields/index.ts';
+import { SCALAR_TYPES, STORED_AS } from '../fields/index.ts';
 import {
   DEFAULT_CLIENT_AUTH,
   DEFAULT_FEED_STREAMS,
@@ -136,6 +136,11 @@ const fieldObject = z.strictObject({
     examples: [2],
   }),
   column: key(z.string(), 'the column of the table; default: the name of the field', { examples: ['Total Amount'] }),
+  stored_as: key(
+    z.enum(STORED_AS),
+    'the type of the column in a table with `managed: false`, where it is not the one of the field; `bylaw introspect` writes it',
+    { examples: ['timestamp'] },
+  ),
   read_only: key(flag, READ_ONLY, FALSE_BY_DEFAULT),
   was: key(name, OLD_NAME, { examples: ['headline'] }),
   access: ownAccess,

@@ -150,6 +150,8 @@ export interface Field extends CatalogField {
   readonly lower?: boolean;
   /** A write gives it a value. `required` says that every stored record has one, which only a managed table ensures. */
   readonly needed: boolean;
+  /** The name of another type that the column has, in a table of another owner. */
+  readonly storedAs?: string;
   /** The type that the database casts a written value to. */
   readonly castTo?: string;
   /** Never written through the API (`created_at`, `email`, `size`…). */

@@ -1,6 +1,7 @@
 /** `managed: false`: keys of the file that a table of another owner cannot follow. */
 
 import { isText } from '../../policy/scalar-types.ts';
+import { FIELD_KINDS } from '../fields/index.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import type { Collection, Field, Relation } from './model.ts';
@@ -17,10 +18,22 @@ type Place = readonly [path: Path, message: string];
 
 export function checkUnmanaged(declared: Iterable<DeclaredCollection>, report: Report): void {
   for (const { shape, path } of declared) {
-    if (shape.managed !== false) continue;
+    if (shape.managed !== false) {
+      reportStoredAs({ shape, path }, report);
+      continue;
+    }
     for (const [at, message] of misplaced(shape)) {
       report({ code: 'not_for_unmanaged', message, path: [...path, ...at], at: 'key' });
     }
+  }
+}
+
+/** Migrations give a column the type of its field. */
+function reportStoredAs({ shape: { fields = {} }, path }: DeclaredCollection, report: Report): void {
+  const message = '`stored_as` is for the tables of other programs, which have `managed: false`; remove it';
+  for (const [name, field] of Object.entries(fields)) {
+    if (typeof field === 'string' || field.stored_as === undefined) continue;
+    report({ code: 'not_for_managed', message, path: [...path, 'fields', name, 'stored_as'], at: 'key' });
   }
 }
 
@@ -63,5 +76,11 @@ export function storedMembers(
 const ownersField = (field: Field): Field => ({
   ...field,
   required: false,
-  ...(isText(field.type) && field.enum !== undefined && { isCast: true }),
+  ...(isText(field.type) && field.enum !== undefined && { readAs: '::text' }),
+  ...readingOf(field),
 });
+
+function readingOf({ type, storedAs }: Field): Pick<Field, 'readAs'> {
+  const readAs = storedAs === undefined ? undefined : FIELD_KINDS[type].adoption.storedAs?.[storedAs]?.readAs;
+  return readAs === undefined ? {} : { readAs };
+}

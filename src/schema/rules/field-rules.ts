@@ -68,6 +68,7 @@ export function readField(written: FieldShape, place: FieldPlace): Field {
     ...(search && { search }),
     ...(shape.lower && { lower: true }),
     readOnly,
+    ...storedAsOf(shape, place),
     ...(column !== undefined && { column }),
   };
   for (const key of ['search', 'lower'] as const)
@@ -80,6 +81,16 @@ export function readField(written: FieldShape, place: FieldPlace): Field {
   const capped = kind.bounds === 'length' && isIndexed(given) && bounds.max === undefined && allowed.enum === undefined;
   const noIndex = shape.index === false && { noIndex: true as const };
   return fieldOf({ ...given, ...digits, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed, ...noIndex });
+}
+
+function storedAsOf({ type, stored_as: storedAs }: TypedShape, { path, report }: FieldPlace): Pick<Field, 'storedAs'> {
+  if (storedAs === undefined) return {};
+  const names = Object.keys(FIELD_KINDS[type].adoption.storedAs ?? {});
+  if (names.includes(storedAs)) return { storedAs };
+  const expected = names.length === 0 ? 'remove it' : `expected \`${names.join('`, `')}\``;
+  const message = `a ${describeType(type)} is not stored as ${storedAs}; ${expected}`;
+  report({ code: 'stored_as_of_type', message, path: [...path, 'stored_as'] });
+  return {};
 }
 
 /** Reads the digits of a decimal, which has no others. */

@@ -100,6 +100,7 @@ export const json: FieldKind = {
   typescript: () => 'unknown',
   adoption: {
     narrower: [],
+    storedAs: { json: { column: 'json', readAs: '::jsonb' } },
     defaultOf: (expression) => /^'(\{\}|\[\])'::jsonb$/.exec(expression)?.[1],
   },
 };
