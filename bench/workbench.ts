@@ -1,12 +1,16 @@
-/** `bylaw test`: a thousand expectations, the price of coverage, and the mutations of the sample. */
+/** `bylaw test` with coverage and mutations, `bylaw prove`, `bylaw diff`, and the answer of `bylaw lsp` to a change. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { testToolsOf } from '../src/cli/test.ts';
+import type { Database } from '../src/database/contract.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model/model.ts';
 import { CoverageCounter } from '../src/workbench/coverage/coverage.ts';
+import { compareSchemas } from '../src/workbench/diff/compare-schemas.ts';
+import { LanguageServer } from '../src/workbench/lsp/language-server.ts';
 import { mutantsOf } from '../src/workbench/mutate/mutate.ts';
+import { proveStatements } from '../src/workbench/prove/decide-statements.ts';
 import { placedRules } from '../src/workbench/rule-places.ts';
 import type { TestTools } from '../src/workbench/test/database-outcome.ts';
 import { readTests } from '../src/workbench/test/read-tests.ts';
@@ -61,6 +65,9 @@ async function run({ rounds }: BenchOptions): Promise<void> {
     verdict('1,000 expectations', (plain / EXPECTATIONS) * 1000, { limit: 1, unit: 's' });
     verdict('with coverage', least(pairs.map((pair) => pair.covered)) / plain, { limit: 1.3, unit: '×' });
     await mutateSample(tools, schema, text);
+    await proveStatementsOfSample(text, rounds);
+    await diffSample(db, schema, text);
+    changesInEditor(text, rounds);
   } finally {
     await db.close();
   }
@@ -92,9 +99,76 @@ async function mutateSample(tools: TestTools, schema: Schema, text: string): Pro
   verdict('mutate the sample', seconds, { limit: 30, unit: 's' });
 }
 
+const STATEMENTS = [
+  "never: 'guest can read documents'",
+  "never: 'member without admin can read users where @record.id != @request.auth.id and @record.email is null'",
+  "always: 'who can update documents can read them'",
+  "always: 'admin can delete documents'",
+  "never: 'anyone can update documents where @next.owner != @record.owner'",
+];
+
+async function proveStatementsOfSample(text: string, rounds: number): Promise<void> {
+  const all = Array.from({ length: 50 }, (_, i) => `  - ${STATEMENTS[i % STATEMENTS.length]}`);
+  const { schema } = parseSchema(`${text}\nprove:\n${all.join('\n')}\n`);
+  const seconds = await leastOf(rounds, () => proveStatements(schema!, { budget: 1_000 }));
+  verdict('prove 50 statements', seconds, { limit: 1, unit: 's' });
+}
+
+async function diffSample(db: Database, schema: Schema, text: string): Promise<void> {
+  const { schema: changed } = parseSchema(text.replaceAll('roles: [admin]', 'roles: [member]'));
+  const seconds = await leastOf(3, () =>
+    compareSchemas(schema, changed!, { budget: 50, ask: async (statement) => (await db.rows(statement)) as never }),
+  );
+  console.log(`diff of the sample, with replays: ${Math.round(seconds * 1000)} ms`);
+}
+
+/** A collection with four policies of some parts. */
+const paperCollection = (i: number): string => `
+  papers${i}:
+    fields: { title: { type: string, max: 80 }, status: { type: string, enum: [draft, published], index: true } }
+    relations: { owner: { kind: belongs_to, collection: users }, team: { kind: belongs_to, collection: teams } }
+    access:
+      view:
+        - when: '@record.status = "published" or @record.owner = @request.auth.id'
+        - when: 'any(@record.team.memberships as m, m.user = @request.auth.id and m.role in ["owner", "editor"])'
+      update: '@record.owner = @request.auth.id and not changed(@record.owner) and @next.title is not null'
+      delete: '@record.owner = @request.auth.id and @record.status = "draft"'`;
+const PAPERS = 50;
+
+/** The sample with 200 policies more. */
+function changesInEditor(text: string, rounds: number): void {
+  const at = text.indexOf('\n  documents:');
+  const papers = Array.from({ length: PAPERS }, (_, i) => paperCollection(i));
+  const many = `${text.slice(0, at)}${papers.join('')}${text.slice(at)}`;
+  if (parseSchema(many).schema === undefined) throw new Error('the schema of the bench has errors');
+  let answered = 0;
+  const files = { read: () => undefined, testsIn: () => [] };
+  const server = new LanguageServer({ files, env: {}, version: '0', notify: () => answered++ });
+  server.request('initialize', {});
+  const times = Array.from({ length: rounds + 2 }, (_, i) => {
+    const begin = performance.now();
+    const textDocument = { uri: 'file:///bylaw.yaml', text: `${many}${'#'.repeat(i)}` };
+    server.notify('textDocument/didOpen', { textDocument });
+    return performance.now() - begin;
+  });
+  if (answered !== times.length) throw new Error('a change of the bench has no diagnostics');
+  verdict('diagnostics of a change, 200 policies', Math.min(...times), { limit: 100, unit: 'ms' });
+}
+
+/** Seconds. */
+async function leastOf(rounds: number, work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < rounds; i++) {
+    const begin = performance.now();
+    await work();
+    times.push((performance.now() - begin) / 1000);
+  }
+  return Math.min(...times);
+}
+
 const bench: Bench = {
   name: 'workbench',
-  question: 'how long do tests of policies take, with coverage and with mutations?',
+  question: 'how long do the tools for authors of policies take?',
   run,
 };
 export default bench;
