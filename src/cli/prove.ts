@@ -1,10 +1,11 @@
 /** `bylaw prove`: decides the statements of the schema about all rules together, each refutation with a counterexample. */
 import { schemaFileOf } from '../config.ts';
+import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/open-database.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { proveStatements, type StatementResult } from '../workbench/prove/decide-statements.ts';
 import { proofDocument, proofLines } from '../workbench/prove/prove-document.ts';
-import { ReplayDisagreement } from '../workbench/replay.ts';
+import { type Ask, ReplayDisagreement } from '../workbench/replay.ts';
 import { budgetOf } from './support/budget.ts';
 import type { Arguments, Command, Io } from './support/command.ts';
 import { reportDisagreement } from './support/disagreement.ts';
@@ -28,7 +29,7 @@ async function run(args: Arguments, io: Io): Promise<number> {
   const schema = requireSchema(file, io, () => false);
   try {
     const results = await proveBySql(schema, budget);
-    if (args.has('json')) io.stdout.write(`${JSON.stringify(proofDocument(results, file), undefined, 2)}\n`);
+    if (args.has('json')) io.stdout.write(`${JSON.stringify(proofDocument(results, file, schema), undefined, 2)}\n`);
     else io.stdout.write(`${linesOf(results, schema).join('\n')}\n`);
     const failing = args.has('allow-unknown') ? ['refuted'] : ['refuted', 'unknown'];
     return results.some(({ verdict }) => failing.includes(verdict)) ? 1 : 0;
@@ -46,12 +47,16 @@ function linesOf(results: readonly StatementResult[], schema: Schema): readonly 
   return [...proofLines(results, schema.file), ...(isOfGuest && !schema.guests ? [note] : [])];
 }
 
+/** The database opens for the first counterexample. */
 async function proveBySql(schema: Schema, budget: number): Promise<readonly StatementResult[]> {
-  if (schema.statements.length === 0) return [];
-  const db = await openDatabase({});
+  let opened: Promise<Database> | undefined;
+  const ask: Ask = async (statement) => {
+    opened ??= openDatabase({});
+    return (await (await opened).rows(statement)) as never;
+  };
   try {
-    return await proveStatements(schema, { budget, ask: async (statement) => (await db.rows(statement)) as never });
+    return await proveStatements(schema, { budget, ask });
   } finally {
-    await db.close();
+    await (await opened)?.close();
   }
 }

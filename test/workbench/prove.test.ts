@@ -4,10 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../src/cli/index.ts';
+import { testToolsOf } from '../../src/cli/test.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { parseSchema } from '../../src/schema/load.ts';
+import { raw } from '../../src/sql.ts';
 import { proveStatements } from '../../src/workbench/prove/decide-statements.ts';
+import { proofDocument } from '../../src/workbench/prove/prove-document.ts';
+import { readTests } from '../../src/workbench/test/read-tests.ts';
+import { runTests } from '../../src/workbench/test/run-tests.ts';
 
 const schemaWith = (prove: readonly string[]): string => `
 roles:
@@ -106,6 +111,21 @@ describe('statements', () => {
     expect(results[5]!.counterexample!.request.auth).toMatchObject({ roles: ['auditor'] });
     // The team of the caller reads the record, which no list shows them.
     expect([...results[6]!.counterexample!.rows.keys()]).toContain('memberships');
+  });
+
+  it('the JSON of a counterexample has a test that passes on the rules as they are', async () => {
+    const schema = statementsOf(REFUTED);
+    const { statements } = proofDocument(await proven(REFUTED), 'bylaw.yaml', schema) as ReturnType<JSON['parse']>;
+    const tests = statements.map(({ counterexample }: ReturnType<JSON['parse']>) => counterexample.test);
+    const written = tests.filter((test: string | null) => test !== null);
+    // Rules of fields, and second actions, are more than one decision.
+    expect([tests.length, written.length]).toEqual([REFUTED.length, 5]);
+    await db.run(raw('SET search_path = public'));
+    const tools = await testToolsOf(db, schema);
+    for (const test of written) {
+      const { results } = await runTests(readTests(test, 'a.policy.yaml', schema).tests!, tools);
+      expect([test, results.map(({ isOk }) => isOk)]).toEqual([test, [true]]);
+    }
   });
 
   it('a second action that depends on its own body is unknown', async () => {

@@ -1,8 +1,11 @@
 /** The results of statements as JSON, and as lines for a terminal. */
+import type { World } from '../../policy/analyse/solve/world.ts';
+import type { Schema, Statement } from '../../schema/model/model.ts';
 import { worldDocument, worldLines } from '../world-document.ts';
+import { testOfWorld } from '../world-test.ts';
 import type { StatementResult } from './decide-statements.ts';
 
-export const proofDocument = (results: readonly StatementResult[], file: string): object => ({
+export const proofDocument = (results: readonly StatementResult[], file: string, schema: Schema): object => ({
   statements: results.map(({ statement, verdict, counterexample }) => ({
     file,
     line: statement.line,
@@ -11,9 +14,16 @@ export const proofDocument = (results: readonly StatementResult[], file: string)
     text: statement.text,
     ...(statement.why !== undefined && { why: statement.why }),
     verdict,
-    ...(counterexample && { counterexample: { action: counterexample.action, ...worldDocument(counterexample) } }),
+    ...(counterexample && { counterexample: counterexampleDocument(statement, counterexample, schema) }),
   })),
 });
+
+/** `test`: a file that holds the decision of the rules where one test can say it. */
+function counterexampleDocument({ kind, member, implied }: Statement, world: World, schema: Schema): object {
+  const isOneDecision = member === undefined && implied === undefined;
+  const test = isOneDecision ? testOfWorld(world, schema, { isAllowed: kind === 'never' }) : undefined;
+  return { action: world.action, ...worldDocument(world), test: test ?? null };
+}
 
 const statementTitle = ({ statement: { kind, text } }: StatementResult): string => `${kind}: ${text}`;
 
