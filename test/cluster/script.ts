@@ -29,6 +29,7 @@ export async function runScript(recorder: Recorder, app: App): Promise<void> {
   await together(people, teams, written);
   await attach(people, written);
   await program(recorder, people, teams);
+  await subscribe(people);
   await administer(people, written);
   await leave(recorder, people, teams, written);
 }
@@ -382,6 +383,13 @@ async function program(recorder: Recorder, { ann, bob, root, anybody }: People, 
   await root.client.post(`/api/auth/keys/${key}/rotate`, {});
   await root.client.delete(`/api/auth/keys/${key}`);
   await client.get('/api/documents?limit=3');
+}
+
+/** No collection of the script has a feed. */
+async function subscribe({ ann }: People): Promise<void> {
+  await ann.client.get('/api/documents/changes');
+  await ann.client.post('/api/documents/changes', { filter: 'score > 3' });
+  await ann.client.post('/api/changes', { feeds: { documents: { collection: 'documents' } } });
 }
 
 async function administer({ ann, bob, root }: People, { plan, other }: Written): Promise<void> {
