@@ -10,7 +10,7 @@ import { float } from './float.ts';
 import { int } from './int.ts';
 import { json } from './json-value.ts';
 import type { Constraints, FieldKind } from './kind.ts';
-import { LIST_KINDS } from './list.ts';
+import { LIST_KINDS } from './list-kinds.ts';
 import { string } from './string.ts';
 import { time } from './time.ts';
 import { uuid } from './uuid.ts';

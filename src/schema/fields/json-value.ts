@@ -3,8 +3,8 @@ import { SCALARS } from '../../policy/scalar-types.ts';
 import { InexactNumeral, parseString, plainNumeral } from '../../policy/values.ts';
 import { asInPolicies, type FieldKind, type Read, type Rejected, reject } from './kind.ts';
 
-const MOST_BYTES = 65_536;
-const MOST_LEVELS = 32;
+const MOST_JSON_BYTES = 65_536;
+const MOST_JSON_LEVELS = 32;
 /** The most characters of a number without its exponent: PostgreSQL holds more, and a short numeral may ask for millions. */
 const MOST_OF_NUMBER = 400;
 
@@ -53,8 +53,8 @@ function spelled(value: unknown, level = 1): string {
     return plain;
   }
   if (typeof value !== 'object') throw new NotStorable('wrong_type', `expected ${EXPECTED}`);
-  if (level > MOST_LEVELS)
-    throw new NotStorable('too_deep', `expected at most ${MOST_LEVELS} levels of lists and objects`);
+  if (level > MOST_JSON_LEVELS)
+    throw new NotStorable('too_deep', `expected at most ${MOST_JSON_LEVELS} levels of lists and objects`);
   if (Array.isArray(value)) return `[${value.map((each) => spelled(each, level + 1)).join(',')}]`;
   const members = Object.entries(value as object).sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${members.map(([key, each]) => `${quotedJson(key)}:${spelled(each, level + 1)}`).join(',')}}`;
@@ -65,7 +65,7 @@ const EXPECTED = 'a JSON value of at most 64 KiB';
 function jsonFromJson(value: unknown): Read {
   try {
     const text = spelled(value);
-    if (new TextEncoder().encode(text).length <= MOST_BYTES) return { value: text };
+    if (new TextEncoder().encode(text).length <= MOST_JSON_BYTES) return { value: text };
     return reject('too_long', `expected ${EXPECTED}`);
   } catch (error) {
     if (error instanceof NotStorable) return error.rejected;

@@ -68,7 +68,7 @@ export function readField(written: FieldShape, place: FieldPlace): Field {
     ...(search && { search }),
     ...(shape.lower && { lower: true }),
     readOnly,
-    ...storedAsOf(shape, place),
+    ...readStoredAs(shape, place),
     ...(column !== undefined && { column }),
   };
   for (const key of ['search', 'lower'] as const)
@@ -83,7 +83,10 @@ export function readField(written: FieldShape, place: FieldPlace): Field {
   return fieldOf({ ...given, ...digits, ...bounds, ...(capped && { max: INDEXABLE_LENGTH }), ...allowed, ...noIndex });
 }
 
-function storedAsOf({ type, stored_as: storedAs }: TypedShape, { path, report }: FieldPlace): Pick<Field, 'storedAs'> {
+function readStoredAs(
+  { type, stored_as: storedAs }: TypedShape,
+  { path, report }: FieldPlace,
+): Pick<Field, 'storedAs'> {
   if (storedAs === undefined) return {};
   const names = Object.keys(FIELD_KINDS[type].adoption.storedAs ?? {});
   if (names.includes(storedAs)) return { storedAs };
