@@ -157,6 +157,8 @@ export class PolicyMaker {
   readonly #reaches = new Map<string, Reaches>();
   /** Columns that this policy named already: a simplifier acts where one is named again. */
   readonly #elementsOf = new WeakMap<Expr, string>();
+  /** Random choices about lists and json are made only where there are some. */
+  readonly #hasLists: boolean;
   /** The collections whose records have ancestors. */
   readonly #chained: readonly Chained[];
   readonly #literals = new Map<string, List['items'][number][]>();
@@ -167,6 +169,8 @@ export class PolicyMaker {
     this.#random = random;
     this.#ids = ids;
     this.#chained = chainedIn(setting.catalog);
+    const collections = [...setting.catalog.collections.values()];
+    this.#hasLists = collections.some(({ fields }) => fields.values().some(({ type }) => type.endsWith('[]')));
   }
 
   make(): Expr {
@@ -460,7 +464,7 @@ export class PolicyMaker {
       if (operand && isQuery(operand)) return undefined;
       return operand && { kind: 'truth', operand, span: SPAN };
     }
-    if (random.chance(0.06)) {
+    if (this.#hasLists && random.chance(0.06)) {
       const listed = this.#ofList(bound);
       if (listed) return listed;
     }
@@ -660,7 +664,7 @@ export class PolicyMaker {
     const [root, collection, variable] = this.#root(bound);
     const { toOne } = this.#reachesOf(collection);
     if (toOne.length > 0 && this.#random.chance(0.4)) return this.#path(root, variable, this.#random.pick(toOne));
-    return this.#column(this.#random.pick([...this.#types(), 'json']), bound);
+    return this.#column(this.#random.pick(this.#hasLists ? [...this.#types(), 'json'] : this.#types()), bound);
   }
 
   #types(): readonly Type[] {
@@ -725,7 +729,10 @@ export class PolicyMaker {
     const type = random.pick(this.#types());
     const isRoles = type === 'string' && random.chance(0.3);
     const roles = this.#path('auth', undefined, ['roles']);
-    const held = random.chance(0.15) ? this.#held(random.pick(['auth', 'data']), `${type}[]` as Type) : undefined;
+    const held =
+      this.#hasLists && random.chance(0.15)
+        ? this.#held(random.pick(['auth', 'data']), `${type}[]` as Type)
+        : undefined;
     const list = isRoles
       ? roles
       : held !== undefined
