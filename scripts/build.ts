@@ -4,9 +4,10 @@
  * looks for four hundred; dependencies stay outside.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
+import { bundleStudio } from '../src/routes/studio/studio-bundle.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -34,6 +35,8 @@ const bundle = await rolldown({
 await bundle.write({ dir: dist, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'parts/[name].js' });
 await bundle.close();
 
+mkdirSync(join(dist, 'studio'));
+writeFileSync(join(dist, 'studio/studio.json'), JSON.stringify(await bundleStudio(root)));
 copyFileSync(join(root, 'src/schema/bylaw.schema.json'), join(dist, 'bylaw.schema.json'));
 // Each is read beside the file that its module became a part of.
 for (const folder of ['src/cli/project', 'src/routes/system/docs/static']) {

@@ -279,7 +279,7 @@ type Row = readonly [name: string, now: string | number, first: string, second: 
 const read = (...patterns: readonly string[]): readonly SourceFile[] => readSource(ROOT, ...patterns);
 
 async function figures(): Promise<readonly Row[]> {
-  const source = read('src/**/*.ts', 'grammar/**/*.ts');
+  const source = read('src/**/*.{ts,tsx}', 'grammar/**/*.ts');
   const tests = read('test/**/*.ts');
   const benches = read('bench/**/*.ts', 'scripts/**/*.ts');
   const prose = readProse(source, tests);
@@ -377,7 +377,7 @@ const countParameters = (parameters: readonly number[]): string =>
 
 /** Lists the places of benches and scripts too, which no figure counts. */
 function reportProse(room = ''): void {
-  const prose = readProse(read('{src,grammar,bench,scripts}/**/*.ts'), read('test/**/*.ts'));
+  const prose = readProse(read('{src,grammar,bench,scripts}/**/*.{ts,tsx}'), read('test/**/*.ts'));
   const inRoom = (places: readonly Place[]): readonly Place[] => places.filter(({ path }) => path.startsWith(room));
   for (const kind of KINDS) process.stdout.write(listOfPlaces(kind, inRoom(prose[kind])));
 }

@@ -4,7 +4,7 @@ import { KINDS, LIMITS, listOfPlaces, readProse } from './figures/prose.ts';
 import { readSource } from './figures/source.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const prose = readProse(readSource(ROOT, 'src/**/*.ts', 'grammar/**/*.ts'), readSource(ROOT, 'test/**/*.ts'));
+const prose = readProse(readSource(ROOT, 'src/**/*.{ts,tsx}', 'grammar/**/*.ts'), readSource(ROOT, 'test/**/*.ts'));
 const exceeded = KINDS.filter((kind) => prose[kind].length > LIMITS[kind]);
 for (const kind of exceeded) {
   process.stderr.write(listOfPlaces(kind, prose[kind]));

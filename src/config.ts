@@ -40,6 +40,8 @@ export interface Config {
   readonly maxConnections: number;
   /** A folder that is served as the front end. */
   readonly publicFolder?: string;
+  /** The pages at `/studio` are served. */
+  readonly studio: boolean;
   /** `bylaw dev`: all names of this machine count as one site. */
   readonly isDevelopment: boolean;
 }
@@ -69,6 +71,8 @@ export interface Setting {
   readonly flag?: string;
   /** The name of the value in usage lines. */
   readonly value: string;
+  /** The value that the flag stands for, which then takes none. */
+  readonly flagMeans?: string;
   /** A line for `--help` and the docs. */
   readonly about: string;
   readonly default?: string;
@@ -237,6 +241,15 @@ export const SETTINGS = {
     about: 'a folder that is served as the front end: unknown paths get its index.html',
     read: z.string().refine(isFolder, 'the folder does not exist'),
   },
+  studio: {
+    flag: 'no-studio',
+    flagMeans: 'off',
+    value: 'on|off',
+    env: 'BYLAW_STUDIO',
+    default: 'on',
+    about: '`off` serves no studio, the pages at /studio',
+    read: z.enum(['on', 'off'], { error: 'expected `on` or `off`' }) as z.ZodType<'on' | 'off', string>,
+  },
   rateLimit: {
     value: 'on|off',
     env: 'BYLAW_RATE_LIMIT',
@@ -335,7 +348,8 @@ interface SettingRead {
 
 function readSetting(name: SettingName, flags: FlagValues, env: Environment): SettingRead {
   const setting: Setting = SETTINGS[name];
-  const fromFlag = setting.flag === undefined ? undefined : flags[setting.flag];
+  const flag = setting.flag === undefined ? undefined : flags[setting.flag];
+  const fromFlag = flag === undefined ? undefined : (setting.flagMeans ?? flag);
   // An empty variable counts as unset: compose files leave variables out in this way.
   const given = fromFlag ?? (env[setting.env] === '' ? undefined : env[setting.env]) ?? setting.default;
   if (given === undefined) return {};
@@ -377,13 +391,14 @@ function conflicts(settings: ServerSettings): readonly string[] {
   return issues;
 }
 
-function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, ...rest }: ServerSettings): Config {
+function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, studio, ...rest }: ServerSettings): Config {
   const isAdminGiven = adminEmail !== undefined && adminPassword !== undefined;
   return {
     ...rest,
     baseUrl: (baseUrl ?? urlOf(rest)).replace(/\/+$/, ''),
     baseUrlGiven: baseUrl !== undefined,
     rateLimit: rateLimit === 'on',
+    studio: studio === 'on',
     isDevelopment: false,
     admin: isAdminGiven ? { email: adminEmail, password: adminPassword } : undefined,
   };

@@ -25,6 +25,7 @@ test('the settings have defaults', () => {
     rateLimit: true,
     metrics: 'local',
     maxConnections: 4_096,
+    studio: true,
     isDevelopment: false,
   });
 });
@@ -87,8 +88,11 @@ test('flags win over the environment, which wins over defaults', () => {
     metrics: 'public',
     maxConnections: 9,
     publicFolder: import.meta.dirname,
+    studio: true,
     isDevelopment: false,
   });
+  expect(readConfig({ 'no-studio': '' }, {}).studio).toBe(false);
+  expect(readConfig({}, { BYLAW_STUDIO: 'off' }).studio).toBe(false);
   expect(readConfig({ 'base-url': 'https://api.example/' }, {})).toMatchObject({
     baseUrl: 'https://api.example',
     baseUrlGiven: true,

@@ -25,7 +25,15 @@ function commandRow(command: Command): readonly string[] {
 export const settingsTable = (): string =>
   markdownTable(['environment', 'flag', 'default', 'meaning'], Object.values(SETTINGS).map(settingRow));
 
-function settingRow({ env, flag, value, about, default: standard, otherwise = '' }: Setting): readonly string[] {
-  const flagText = flag === undefined ? '' : `\`--${flag} ${value}\``;
+function settingRow({
+  env,
+  flag,
+  flagMeans,
+  value,
+  about,
+  default: standard,
+  otherwise = '',
+}: Setting): readonly string[] {
+  const flagText = flag === undefined ? '' : `\`--${flag}${flagMeans === undefined ? ` ${value}` : ''}\``;
   return [`\`${env}\``, flagText, standard === undefined ? otherwise : `\`${standard}\``, about];
 }

@@ -90,6 +90,7 @@ export const OTHER_TYPES: readonly string[] = [
   'ExplainedRule',
   'ExplainedMember',
   'Explanation',
+  'ServedSchema',
   'Page',
   'AggregatePage',
   'QueryExpand',

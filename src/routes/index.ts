@@ -16,11 +16,13 @@ import { queryRecords } from './records/query.ts';
 import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
 import { updateRecord } from './records/update.ts';
+import { studioRoutes } from './studio/studio-pages.ts';
 import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
 import { healthz, readyz } from './system/health.ts';
 import { metrics } from './system/metrics.ts';
 import { openapi } from './system/openapi.ts';
 import { publicFile } from './system/public-file.ts';
+import { readServedSchema } from './system/read-schema.ts';
 import { startPage } from './system/start-page.ts';
 
 export const routes: readonly DescribedRoute[] = [
@@ -39,6 +41,7 @@ export const routes: readonly DescribedRoute[] = [
   batchRecords,
   ...changeRoutes,
   explainDecision,
+  readServedSchema,
   healthz,
   readyz,
   metrics,
@@ -49,5 +52,15 @@ export const routes: readonly DescribedRoute[] = [
   startPage,
 ];
 
-/** The routes, and the front end after them. */
-export const routesWithPublicFiles: readonly Route[] = [...routes, publicFile];
+interface Served {
+  readonly studio: boolean;
+  /** A folder with a front end. */
+  readonly publicFolder?: string;
+}
+
+/** The routes, the studio, and the front end after them. */
+export const servedRoutes = ({ studio, publicFolder }: Served): readonly Route[] => [
+  ...routes,
+  ...(studio ? studioRoutes : []),
+  ...(publicFolder === undefined ? [] : [publicFile]),
+];

@@ -29,7 +29,7 @@ import { hasAllOf } from '../migrations/readiness.ts';
 import { schemaServedBy } from '../migrations/unmanaged/served-schema.ts';
 import { KeptAnswers } from '../records/idempotency.ts';
 import { createRecords } from '../records/records.ts';
-import { routes, routesWithPublicFiles } from '../routes/index.ts';
+import { routes, servedRoutes } from '../routes/index.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { startOptions } from './system-tables.ts';
 import { packageVersion } from './version.ts';
@@ -84,7 +84,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   for (const { text, sql } of await ownersNotes(db, parts.schema)) if (sql === undefined) log.logger.warn(text);
   const apps = new Apps({ ...parts, schema: await schemaServedBy(db, parts.schema) }, config);
   let app = await apps.first();
-  const http = new HttpServer(app, app.publicFiles === undefined ? routes : routesWithPublicFiles, parts.arrival);
+  const http = new HttpServer(app, servedRoutes(config), parts.arrival);
   const url = await listen(http.server, config);
   // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;

@@ -86,7 +86,7 @@ export function flagsOf({ settings, flags }: Command): Flags {
 }
 
 const flagOfSetting = (setting: Setting): Flag => ({
-  value: setting.value,
+  ...(setting.flagMeans === undefined ? { value: setting.value } : {}),
   about: setting.about,
   env: setting.env,
   default: setting.default ?? setting.otherwise,

@@ -9,15 +9,18 @@ export class StaticText {
   readonly #bytes: Buffer;
   readonly #etag: string;
   readonly #compressed = new Map<Coding, Promise<Buffer>>();
+  readonly #caching: string;
 
-  constructor(type: string, text: string) {
+  /** `immutable`: the address changes with the text. */
+  constructor(type: string, text: string, caching: 'no-cache' | 'immutable' = 'no-cache') {
     this.#type = type;
+    this.#caching = caching === 'immutable' ? 'public, max-age=31536000, immutable' : caching;
     this.#bytes = Buffer.from(text);
     this.#etag = `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
   }
 
   async send(ctx: Context): Promise<void> {
-    ctx.set({ ETag: this.#etag, 'Cache-Control': 'no-cache' });
+    ctx.set({ ETag: this.#etag, 'Cache-Control': this.#caching });
     const coding = this.#bytes.length < LEAST_COMPRESSED ? undefined : bestCoding(ctx);
     if (coding !== undefined) setCoding(ctx, coding);
     if (isUnchanged(ctx.get('If-None-Match') || undefined, this.#etag)) {

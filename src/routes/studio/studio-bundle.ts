@@ -1,0 +1,50 @@
+/** Joins the modules of the studio for browsers, or reads the files that the package ships. Not a route. */
+import { hash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export interface StudioBundle {
+  /** The names of the script and the style that the page loads. */
+  readonly script: string;
+  readonly style: string;
+  /** Texts by name. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** The file of the package that holds a bundle, beside the folder of the module that reads it. */
+const PACKED = new URL('../studio/studio.json', import.meta.url);
+
+/** Reads the bundle of the package; in a checkout, makes it. */
+export async function loadStudio(): Promise<StudioBundle> {
+  if (existsSync(PACKED)) return JSON.parse(readFileSync(PACKED, 'utf8')) as StudioBundle;
+  return bundleStudio(fileURLToPath(new URL('../../..', import.meta.url)));
+}
+
+/** `root`: the folder of a checkout. */
+export async function bundleStudio(root: string): Promise<StudioBundle> {
+  // Only a checkout has it.
+  const { rolldown } = await import('rolldown');
+  const bundle = await rolldown({
+    cwd: root,
+    input: { studio: 'src/studio/app/start-studio.tsx' },
+    platform: 'browser',
+    tsconfig: 'src/studio/tsconfig.json',
+    transform: { target: 'es2023' },
+  });
+  const { output } = await bundle.generate({
+    format: 'esm',
+    minify: true,
+    entryFileNames: '[name]-[hash].js',
+    chunkFileNames: '[name]-[hash].js',
+  });
+  await bundle.close();
+  const scripts = output.flatMap((part) => (part.type === 'chunk' ? [part] : []));
+  const css = readFileSync(join(root, 'src/studio/studio.css'), 'utf8');
+  const style = `studio-${hash('sha256', css, 'hex').slice(0, 12)}.css`;
+  return {
+    script: scripts.find(({ isEntry }) => isEntry)!.fileName,
+    style,
+    files: { [style]: css, ...Object.fromEntries(scripts.map(({ fileName, code }) => [fileName, code])) },
+  };
+}

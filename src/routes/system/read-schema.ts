@@ -1,0 +1,194 @@
+import type { Context } from 'koa';
+import { inData, user } from '../../describe/collection-schemas.ts';
+import { type Json, object, type Shape, TEXT } from '../../describe/operation.ts';
+import type { App } from '../../http/app.ts';
+import { type Admit, admitOf, callerOf } from '../../http/gate.ts';
+import { isText } from '../../policy/scalar-types.ts';
+import { ACTIONS, type Action, keyOf, type Policy } from '../../policy/types.ts';
+import { Problem } from '../../problem.ts';
+import { isAdministrator } from '../../records/write/role-changes.ts';
+import { SCALAR_TYPES } from '../../schema/fields/index.ts';
+import {
+  type Collection,
+  type Field,
+  madeBy,
+  type Relation,
+  type Schema,
+  takesWrite,
+} from '../../schema/model/model.ts';
+import { route } from '../define-route.ts';
+
+const FLAG: Json = { type: 'boolean' };
+const listOf = (items: Json): Json => ({ type: 'array', items });
+const RULE = object({ roles: listOf(TEXT), when: TEXT }, ['when']);
+const RULES = listOf(RULE);
+
+const BOUND: Json = { type: ['number', 'string'] };
+const FIELD = object(
+  {
+    name: TEXT,
+    type: { type: 'string', enum: SCALAR_TYPES },
+    required: FLAG,
+    read_only: FLAG,
+    unique: FLAG,
+    search: FLAG,
+    enum: listOf({ type: ['number', 'string'] }),
+    min: BOUND,
+    max: BOUND,
+    default: {
+      type: ['number', 'string', 'boolean'],
+      description: 'A constant, or the name of a value such as `@now`.',
+    },
+    rules: object({ read: RULES, create: RULES, update: RULES }, ['read', 'create', 'update']),
+  },
+  ['enum', 'min', 'max', 'default', 'rules'],
+);
+const SERVED_RELATION = object(
+  {
+    name: TEXT,
+    kind: { type: 'string', enum: ['belongs_to', 'has_one', 'has_many', 'many_to_many'] },
+    collection: TEXT,
+    required: FLAG,
+    read_only: FLAG,
+    via: { ...TEXT, description: 'The belongs_to of the other collection.' },
+    rules: object({ read: RULES, create: RULES, update: RULES }, ['read', 'create', 'update']),
+  },
+  ['via', 'rules'],
+);
+
+const served: Shape = (scope) =>
+  scope.define(
+    'ServedSchema',
+    object(
+      {
+        collections: listOf(
+          object(
+            {
+              name: TEXT,
+              kind: { type: 'string', enum: ['plain', 'users', 'files'] },
+              key: object({ type: TEXT, made_by: { type: 'string', enum: ['service', 'database', 'caller'] } }),
+              title: { type: ['string', 'null'], description: 'The field that names a record to people.' },
+              fields: listOf(FIELD),
+              relations: listOf(SERVED_RELATION),
+              can: object({ list: FLAG, create: FLAG }),
+              rules: object(Object.fromEntries(ACTIONS.map((action) => [action, RULES]))),
+            },
+            ['rules'],
+          ),
+        ),
+        me: user(scope),
+        roles: listOf(object({ name: TEXT, includes: listOf(TEXT), assigns: listOf(TEXT) })),
+      },
+      ['roles'],
+    ),
+  );
+
+export const readServedSchema = route({
+  method: 'GET',
+  path: '/api/_schema',
+  door: 'user',
+  id: 'read_schema',
+  summary: 'Read the collections that you may list or read',
+  description: 'With their fields and relations. Rules and roles are for the role `admin`.',
+  answers: { 200: { description: 'The schema, as far as it is yours.', shape: inData(served) } },
+  problems: [],
+  async handle(ctx, app) {
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = { data: await describeFor(ctx, app) };
+  },
+});
+
+async function describeFor(ctx: Context, app: App) {
+  const caller = callerOf(ctx);
+  const admit = admitOf(ctx, app);
+  const isAdmin = isAdministrator(caller.auth);
+  const visible = [...app.schema.collections.values()].filter((each) => isAdmin || isVisible(admit, each));
+  const names = new Set(visible.map(({ name }) => name));
+  return {
+    collections: visible.map((each) => ({
+      ...describeCollection(each, names, isAdmin),
+      can: { list: isPossible(admit, each, 'list'), create: isPossible(admit, each, 'create') },
+    })),
+    me: await app.auth.accounts.me(caller),
+    ...(isAdmin ? { roles: describeRoles(app.schema) } : {}),
+  };
+}
+
+const isVisible = (admit: Admit, collection: Collection): boolean =>
+  isPossible(admit, collection, 'list') || isPossible(admit, collection, 'read');
+
+/** False if no record could make a rule true. */
+function isPossible(admit: Admit, collection: Collection, action: Action): boolean {
+  if (!takesWrite(collection, action) || (action === 'create' && collection.kind === 'users')) return false;
+  try {
+    admit(collection, action);
+    return true;
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'forbidden') return false;
+    throw error;
+  }
+}
+
+const describeRoles = ({ roles }: Schema) =>
+  [...roles.values()].map(({ name, includes, assigns }) => ({ name, includes, assigns }));
+
+const describeRule = ({ parts: { roles, when } }: Policy) => ({ roles, ...(when === undefined ? {} : { when }) });
+const describeRules = (rules: Readonly<Partial<Record<string, readonly Policy[]>>>) =>
+  Object.fromEntries(Object.entries(rules).map(([action, each]) => [action, (each ?? []).map(describeRule)]));
+
+function describeCollection(collection: Collection, names: ReadonlySet<string>, isAdmin: boolean) {
+  const { name, kind, fields, relations, access, memberAccess } = collection;
+  const rulesOfMember = (member: string) => {
+    const rules = isAdmin ? memberAccess.get(member) : undefined;
+    return rules === undefined ? {} : { rules: describeRules(rules) };
+  };
+  return {
+    name,
+    kind,
+    key: { type: keyOf(collection).kind, made_by: madeBy(collection) },
+    title: titleFieldOf(collection),
+    fields: [...fields.values()].map((field) => ({ ...describeField(field), ...rulesOfMember(field.name) })),
+    relations: [...relations.values()]
+      .filter((relation) => names.has(relation.collection))
+      .map((relation) => ({ ...describeRelation(relation), ...rulesOfMember(relation.name) })),
+    ...(isAdmin ? { rules: describeRules(access) } : {}),
+  };
+}
+
+/** The email of users, the name of files; else the first string field. */
+const titleFieldOf = ({ kind, fields }: Collection): string | null =>
+  kind === 'users' ? 'email' : ([...fields.values()].find(({ type }) => isText(type))?.name ?? null);
+
+function describeField({ name, type, needed, readOnly, unique, search = false, ...field }: Field) {
+  const { enum: allowed, min, max, default: otherwise } = field;
+  return {
+    name,
+    type,
+    required: needed,
+    read_only: readOnly,
+    unique,
+    search,
+    ...(allowed === undefined ? {} : { enum: allowed }),
+    ...(min === undefined ? {} : { min }),
+    ...(max === undefined ? {} : { max }),
+    ...(otherwise === undefined ? {} : { default: wordOfDefault(otherwise) }),
+  };
+}
+
+function wordOfDefault(given: NonNullable<Field['default']>): string | number | boolean {
+  if (given.kind === 'constant') return given.value;
+  return given.kind === 'auth' ? `@request.auth.${given.name}` : given.zone === undefined ? '@now' : '@today';
+}
+
+function describeRelation(relation: Relation) {
+  const { name, kind, collection } = relation;
+  const isReference = kind === 'belongs_to';
+  return {
+    name,
+    kind,
+    collection,
+    required: isReference && relation.needed,
+    read_only: kind === 'has_many' || (isReference && relation.readOnly),
+    ...('via' in relation ? { via: relation.via } : {}),
+  };
+}

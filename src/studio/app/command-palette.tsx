@@ -1,0 +1,102 @@
+/** Ctrl+K: pages, collections, and records by their id. A combobox with a list (WAI-ARIA). */
+import { signal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { Dialog } from '../parts/dialog.tsx';
+import { wording } from '../wording.ts';
+import { address, goTo, pathTo } from './page-address.ts';
+import { openPages } from './page-list.ts';
+import { schema } from './session-state.ts';
+
+export const isPaletteOpen = signal(false);
+
+interface Goal {
+  readonly title: string;
+  readonly path: string;
+}
+
+const isId = (text: string): boolean => /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(text);
+
+function goalsOf(text: string): readonly Goal[] {
+  const collections = schema.value?.collections ?? [];
+  if (isId(text)) {
+    const current = address.value.subject;
+    const ordered = collections.toSorted((a, b) => Number(b.name === current) - Number(a.name === current));
+    return ordered.map(({ name }) => ({ title: `${name} ${text}`, path: pathTo('data', name, { record: text }) }));
+  }
+  const all = [
+    ...openPages().map(({ name, title }) => ({ title, path: pathTo(name) })),
+    ...collections.map(({ name }) => ({ title: name, path: pathTo('data', name) })),
+  ];
+  return all.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase()));
+}
+
+const closePalette = (): void => {
+  isPaletteOpen.value = false;
+};
+
+export function CommandPalette(): JSX.Element {
+  const [text, setText] = useState('');
+  const [at, setAt] = useState(0);
+  const goals = goalsOf(text.trim());
+  const follow = (goal: Goal | undefined): void => {
+    if (goal === undefined) return;
+    closePalette();
+    goTo(goal.path);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter') follow(goals[at]);
+    else if (event.key === 'ArrowDown') setAt(Math.min(at + 1, goals.length - 1));
+    else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <Dialog title={wording.go} onClose={closePalette} class="palette">
+      <input
+        // biome-ignore lint/a11y/noRedundantRoles: an input has this role only with a `list`
+        role="combobox"
+        list={undefined}
+        aria-label={wording.palette}
+        placeholder={wording.palette}
+        aria-expanded="true"
+        aria-controls="goals"
+        aria-activedescendant={goals.length > 0 ? `goal-${at}` : undefined}
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <GoalList goals={goals} at={at} onFollow={follow} />
+      {goals.length === 0 && <p>{wording.nothingFound}</p>}
+    </Dialog>
+  );
+}
+
+interface GoalListProps {
+  readonly goals: readonly Goal[];
+  readonly at: number;
+  readonly onFollow: (goal: Goal) => void;
+}
+
+function GoalList({ goals, at, onFollow }: GoalListProps): JSX.Element {
+  return (
+    <div id="goals" role="listbox" aria-label={wording.go}>
+      {goals.map((goal, i) => (
+        // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the combobox
+        <div
+          key={goal.path}
+          id={`goal-${i}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={i === at}
+          onClick={() => onFollow(goal)}
+        >
+          {goal.title}
+        </div>
+      ))}
+    </div>
+  );
+}

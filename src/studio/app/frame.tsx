@@ -1,0 +1,130 @@
+/** The frame of every page: navigation, the user, settings, and the page itself. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { ProblemNote } from '../parts/problem-note.tsx';
+import { wording } from '../wording.ts';
+import { CommandPalette, isPaletteOpen } from './command-palette.tsx';
+import { areKeysShown, StudioKeys } from './key-list.tsx';
+import { address, pathTo } from './page-address.ts';
+import { openPages, PAGES } from './page-list.ts';
+import { density, theme } from './preferences.ts';
+import { hasEnded, loadSession, schema, session, signOut } from './session-state.ts';
+import { SessionEnded, SignInPage } from './sign-in.tsx';
+import { Toasts } from './toasts.tsx';
+
+export function Studio(): JSX.Element {
+  const state = session.value;
+  if (state.kind === 'loading') return <p class="loading">{wording.loading}</p>;
+  if (state.kind === 'signed-out') return <SignInPage />;
+  if (state.kind === 'failed') {
+    return (
+      <main class="sign-in-page">
+        <ProblemNote problem={state.problem} onRetry={() => void loadSession()} />
+      </main>
+    );
+  }
+  return (
+    <>
+      <a class="skip" href="#content">
+        {wording.skip}
+      </a>
+      <Header />
+      <OpenPage />
+      <Toasts />
+      {isPaletteOpen.value && <CommandPalette />}
+      {areKeysShown.value && <StudioKeys />}
+      {hasEnded.value && <SessionEnded />}
+    </>
+  );
+}
+
+function OpenPage(): JSX.Element {
+  const { page } = address.value;
+  const found = page === '' ? PAGES[0] : openPages().find(({ name }) => name === page);
+  useEffect(() => {
+    document.title = found === undefined ? wording.studio : `${found.title} – ${wording.studio}`;
+  }, [found]);
+  if (found !== undefined) return <found.component key={found.name} />;
+  return (
+    <main id="content" class="empty">
+      <p>{wording.notFound}</p>
+    </main>
+  );
+}
+
+function Header(): JSX.Element {
+  const current = address.value.page || PAGES[0]!.name;
+  return (
+    <header class="top">
+      <a class="brand" href="/studio">
+        bylaw
+      </a>
+      <nav aria-label={wording.pages}>
+        {openPages().map(({ name, title }) => (
+          <a key={name} href={pathTo(name)} aria-current={name === current ? 'page' : undefined}>
+            {title}
+          </a>
+        ))}
+        <a href="/docs" target="_blank" rel="noopener">
+          {wording.reference}
+        </a>
+      </nav>
+      <button type="button" class="palette-opener" onClick={() => (isPaletteOpen.value = true)}>
+        {wording.go} <kbd>Ctrl K</kbd>
+      </button>
+      <UserMenu />
+    </header>
+  );
+}
+
+function UserMenu(): JSX.Element {
+  const isOpen = useSignal(false);
+  return (
+    <details
+      class="settings"
+      open={isOpen.value}
+      onToggle={(event) => (isOpen.value = event.currentTarget.open)}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape') return;
+        isOpen.value = false;
+        event.currentTarget.querySelector('summary')?.focus();
+      }}
+    >
+      <summary>
+        <span class="user">{schema.value?.me.email}</span>
+      </summary>
+      <div class="menu">
+        <PreferenceChoice label={wording.theme} choices={wording.themes} value={theme} />
+        <PreferenceChoice label={wording.density} choices={wording.densities} value={density} />
+        <button type="button" onClick={() => (areKeysShown.value = true)}>
+          {wording.keys} <kbd>?</kbd>
+        </button>
+        <button type="button" onClick={() => void signOut()}>
+          {wording.signOut}
+        </button>
+      </div>
+    </details>
+  );
+}
+
+interface PreferenceChoiceProps<T extends string> {
+  readonly label: string;
+  readonly choices: Readonly<Record<T, string>>;
+  readonly value: { value: T };
+}
+
+function PreferenceChoice<T extends string>({ label, choices, value }: PreferenceChoiceProps<T>): JSX.Element {
+  return (
+    <label>
+      {label}
+      <select value={value.value} onChange={(event) => (value.value = event.currentTarget.value as T)}>
+        {Object.entries<string>(choices).map(([name, text]) => (
+          <option key={name} value={name}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,57 @@
+/** The address of the page: `/studio/PAGE/SUBJECT?…`. It holds all that a link must show again. */
+import { signal } from '@preact/signals';
+
+const ROOT = '/studio';
+
+export interface PageAddress {
+  readonly page: string;
+  readonly subject: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+function readAddress(): PageAddress {
+  const [page = '', subject] = location.pathname.slice(ROOT.length + 1).split('/');
+  return {
+    page,
+    subject: subject === undefined || subject === '' ? undefined : decodeURIComponent(subject),
+    query: new URLSearchParams(location.search),
+  };
+}
+
+export const address = signal(readAddress());
+
+export type PageQuery = Readonly<Record<string, string | undefined>>;
+
+export function pathTo(page: string, subject?: string, query: PageQuery = {}): string {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) if (value) search.set(key, value);
+  const path = `${ROOT}/${page}${subject === undefined ? '' : `/${encodeURIComponent(subject)}`}`;
+  return search.size === 0 ? path : `${path}?${search}`;
+}
+
+export function goTo(path: string, how: 'push' | 'replace' = 'push'): void {
+  if (how === 'push') history.pushState(null, '', path);
+  else history.replaceState(null, '', path);
+  address.value = readAddress();
+}
+
+/** Changes some keys of the query, and stays on the page. An empty value removes its key. */
+export function changeQuery(changes: PageQuery, how?: 'push' | 'replace'): void {
+  const { page, subject, query } = address.peek();
+  goTo(pathTo(page, subject, { ...Object.fromEntries(query), ...changes }), how);
+}
+
+/** Links inside the studio change the page without loading it anew. */
+export function watchAddress(): void {
+  addEventListener('popstate', () => {
+    address.value = readAddress();
+  });
+  addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (link === null || link.target !== '' || link.origin !== location.origin) return;
+    if (link.pathname !== ROOT && !link.pathname.startsWith(`${ROOT}/`)) return;
+    event.preventDefault();
+    goTo(link.pathname + link.search);
+  });
+}

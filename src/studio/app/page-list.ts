@@ -1,0 +1,21 @@
+/** The pages of the navigation. A page is here once it is whole. */
+import type { ComponentType } from 'preact';
+import { DataPage } from '../pages/data/data-page.tsx';
+import { wording } from '../wording.ts';
+import { isAdminHere } from './session-state.ts';
+
+export interface StudioPage {
+  /** In the address. */
+  readonly name: string;
+  readonly title: string;
+  /** Pressed after `g`. */
+  readonly key: string;
+  readonly adminOnly?: true;
+  readonly component: ComponentType;
+}
+
+export const PAGES: readonly StudioPage[] = [{ name: 'data', title: wording.data, key: 'd', component: DataPage }];
+
+/** The pages that the user may open. */
+export const openPages = (): readonly StudioPage[] =>
+  PAGES.filter(({ adminOnly }) => adminOnly !== true || isAdminHere.value);

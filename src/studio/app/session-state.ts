@@ -1,0 +1,51 @@
+/** The session: loading, signed out, or signed in with the schema as far as it is the caller's. */
+import { computed, signal } from '@preact/signals';
+import { service } from '../data/api-service.ts';
+import { type ShownProblem, shownProblemOf } from '../data/problem-words.ts';
+import { fetchSchema, type ServedCollection, type ServedSchema } from '../data/schema-answer.ts';
+
+export type StudioSession =
+  | { readonly kind: 'loading' | 'signed-out' }
+  | { readonly kind: 'failed'; readonly problem: ShownProblem }
+  | { readonly kind: 'signed-in'; readonly schema: ServedSchema };
+
+export const session = signal<StudioSession>({ kind: 'loading' });
+/** True after an answer 401 on an open page, which stays as it is. */
+export const hasEnded = signal(false);
+
+export const schema = computed(() => (session.value.kind === 'signed-in' ? session.value.schema : undefined));
+export const isAdminHere = computed(() => schema.value?.me.roles.includes('admin') === true);
+
+export const collectionNamed = (name: string | undefined): ServedCollection | undefined =>
+  schema.value?.collections.find((each) => each.name === name);
+
+export async function loadSession(): Promise<void> {
+  try {
+    session.value = { kind: 'signed-in', schema: await fetchSchema() };
+    hasEnded.value = false;
+  } catch (error) {
+    const problem = shownProblemOf(error);
+    session.value = problem.status === 401 ? { kind: 'signed-out' } : { kind: 'failed', problem };
+  }
+}
+
+/** The problem to show; an ended session asks for a sign-in beside it. */
+export function noteProblem(error: unknown): ShownProblem {
+  const problem = shownProblemOf(error);
+  if (problem.status === 401) hasEnded.value = true;
+  return problem;
+}
+
+/** Throws BylawError. Another user's pages begin anew. */
+export async function signIn(email: string, password: string): Promise<void> {
+  const before = schema.peek()?.me.id;
+  const { id } = await service.login({ email, password });
+  if (before === id) hasEnded.value = false;
+  else await loadSession();
+}
+
+export async function signOut(): Promise<void> {
+  await service.logout();
+  // Nothing of the former user stays in memory.
+  location.assign('/studio');
+}

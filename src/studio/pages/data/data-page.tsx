@@ -1,0 +1,200 @@
+/** Collections at the left, the records of one of them, and one record beside them. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { address, changeQuery, pathTo } from '../../app/page-address.ts';
+import { onPageKey } from '../../app/page-keys.ts';
+import { keep } from '../../app/preferences.ts';
+import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
+import type { ServedCollection } from '../../data/schema-answer.ts';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { wording } from '../../wording.ts';
+import { FilterBar } from './filter-bar.tsx';
+import { RecordGrid } from './record-grid.tsx';
+import { type RecordPages, useRecordPages } from './record-pages.ts';
+import { RecordPanel } from './record-panel.tsx';
+import { countRecords, gridColumnsOf, type RecordSearch, shownColumns } from './record-query.ts';
+
+export function DataPage(): JSX.Element {
+  const { subject, query } = address.value;
+  const collection = collectionNamed(subject);
+  const record = query.get('record') ?? undefined;
+  return (
+    <div class={record === undefined ? 'data-page' : 'data-page with-record'}>
+      <CollectionList current={subject} />
+      <main id="content" tabIndex={-1}>
+        {collection === undefined ? (
+          <NoCollection name={subject} />
+        ) : (
+          <CollectionRecords key={subject} collection={collection} />
+        )}
+      </main>
+      {collection !== undefined && record !== undefined && <RecordPanel collection={collection} id={record} />}
+    </div>
+  );
+}
+
+function CollectionList({ current }: { readonly current: string | undefined }): JSX.Element {
+  const [text, setText] = useState('');
+  const all = schema.value?.collections ?? [];
+  const found = all.filter(({ name }) => name.includes(text.trim().toLowerCase()));
+  return (
+    <details class="collections" open={matchMedia('(min-width: 800px)').matches || current === undefined}>
+      <summary>{current ?? wording.collections}</summary>
+      <nav aria-label={wording.collections}>
+        <input
+          type="search"
+          aria-label={wording.searchCollections}
+          placeholder={wording.searchCollections}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <ul>
+          {found.map(({ name }) => (
+            <li key={name}>
+              <a href={pathTo('data', name)} aria-current={name === current ? 'page' : undefined}>
+                {name}
+              </a>
+            </li>
+          ))}
+        </ul>
+        {found.length === 0 && <p>{wording.nothingFound}</p>}
+      </nav>
+    </details>
+  );
+}
+
+const FIRST_SCHEMA = `collections:
+  notes:
+    fields:
+      text: { type: string, required: true, max: 1000 }
+    relations:
+      owner: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
+    access: { list: '@record.owner = @request.auth.id', create: '@record.owner = @request.auth.id' }`;
+
+function NoCollection({ name }: { readonly name: string | undefined }): JSX.Element {
+  const isUnknown = name !== undefined;
+  const hasOwn = schema.value?.collections.some(({ kind }) => kind === 'plain') === true;
+  return (
+    <div class="empty">
+      <p>{isUnknown ? wording.notFound : hasOwn ? wording.chooseCollection : wording.firstSchema}</p>
+      {!isUnknown && !hasOwn && <pre tabIndex={0}>{FIRST_SCHEMA}</pre>}
+    </div>
+  );
+}
+
+function CollectionRecords({ collection }: { readonly collection: ServedCollection }): JSX.Element {
+  const { query } = address.value;
+  const search: RecordSearch = {
+    collection,
+    columns: shownColumns(collection, query.get('columns')),
+    filter: query.get('filter') ?? '',
+    sort: query.get('sort') ?? '',
+  };
+  const pages = useRecordPages(search);
+  useEffect(() => onPageKey('r', pages.reload));
+  if (!collection.can.list) return <p class="empty">{wording.notListable}</p>;
+  const { problem } = pages;
+  const isOfFilter = problem?.status === 400 && search.filter !== '';
+  const detail = isOfFilter ? (problem.others[0] ?? problem.text) : undefined;
+  return (
+    <>
+      <header class="toolbar">
+        <h1>{collection.name}</h1>
+        <RecordCount search={search} />
+        <ColumnChoice collection={collection} search={search} />
+        <button type="button" onClick={pages.reload}>
+          {wording.reload}
+        </button>
+      </header>
+      <FilterBar
+        collection={collection}
+        filter={search.filter}
+        problem={detail}
+        onFilter={(filter) => changeQuery({ filter })}
+      />
+      {problem !== undefined && !isOfFilter && <ProblemNote problem={problem} onRetry={pages.reload} />}
+      {problem === undefined && <FoundGrid search={search} pages={pages} />}
+    </>
+  );
+}
+
+function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly pages: RecordPages }): JSX.Element {
+  const { records, isLoading, cursor, loadMore } = pages;
+  const { collection, columns, filter, sort } = search;
+  if (records.length === 0) {
+    const text = isLoading ? wording.loading : filter === '' ? wording.noRecords : wording.noMatches;
+    return (
+      <div class="empty" aria-busy={isLoading}>
+        <p>{text}</p>
+        {!isLoading && filter === '' && <p>{wording.importHint}</p>}
+      </div>
+    );
+  }
+  return (
+    <RecordGrid
+      label={collection.name}
+      columns={columns}
+      records={records}
+      hasMore={cursor !== null}
+      sort={sort}
+      openId={address.value.query.get('record') ?? undefined}
+      onSort={(next) => changeQuery({ sort: next })}
+      onOpen={({ id }) => changeQuery({ record: String(id) })}
+      onEnd={loadMore}
+    />
+  );
+}
+
+/** No total unless asked: it costs more than the page. */
+function RecordCount({ search }: { readonly search: RecordSearch }): JSX.Element {
+  const [text, setText] = useState<string>();
+  useEffect(() => setText(undefined), [search.collection.name, search.filter]);
+  const count = async (): Promise<void> => {
+    try {
+      const { total = 0, total_is_estimate: isEstimate } = await countRecords(search);
+      setText(`${isEstimate ? `${wording.about} ` : ''}${total.toLocaleString()} ${wording.records}`);
+    } catch (error) {
+      setText(noteProblem(error).text);
+    }
+  };
+  if (text !== undefined) return <output class="count">{text}</output>;
+  return (
+    <button type="button" onClick={() => void count()}>
+      {wording.count}
+    </button>
+  );
+}
+
+interface ColumnChoiceProps {
+  readonly collection: ServedCollection;
+  readonly search: RecordSearch;
+}
+
+/** The address has the choice, and this device keeps it. */
+function ColumnChoice({ collection, search }: ColumnChoiceProps): JSX.Element {
+  const shown = search.columns.map(({ name }) => name);
+  const choose = (name: string, isShown: boolean): void => {
+    const columns = (isShown ? [...shown, name] : shown.filter((each) => each !== name)).join(',');
+    if (columns === '') return;
+    keep(`columns:${collection.name}`, columns);
+    changeQuery({ columns }, 'replace');
+  };
+  return (
+    <details class="menu-button">
+      <summary>{wording.columns}</summary>
+      <fieldset class="menu">
+        <legend>{wording.columns}</legend>
+        {gridColumnsOf(collection).map(({ name }) => (
+          <label key={name}>
+            <input
+              type="checkbox"
+              checked={shown.includes(name)}
+              onChange={(event) => choose(name, event.currentTarget.checked)}
+            />
+            {name}
+          </label>
+        ))}
+      </fieldset>
+    </details>
+  );
+}

@@ -1,0 +1,164 @@
+/** The filter: terms of clicks, and the expression that they are. */
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { onPageKey } from '../../app/page-keys.ts';
+import { isReference, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
+import { wording } from '../../wording.ts';
+import { operatorsFor, takesValue, termOf, termsOf } from './filter-terms.ts';
+
+interface FilterBarProps {
+  readonly collection: ServedCollection;
+  readonly filter: string;
+  readonly problem: string | undefined;
+  readonly onFilter: (filter: string) => void;
+}
+
+export function FilterBar({ collection, filter, problem, onFilter }: FilterBarProps): JSX.Element {
+  const [text, setText] = useState(filter);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => setText(filter), [filter]);
+  useEffect(() => onPageKey('/', () => input.current?.focus()), []);
+  const terms = termsOf(filter) ?? [];
+  return (
+    <div class="filter">
+      <form
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onFilter(text.trim());
+        }}
+      >
+        <input
+          ref={input}
+          type="search"
+          aria-label={wording.filter}
+          placeholder={wording.filterHint}
+          spellcheck={false}
+          value={text}
+          aria-invalid={problem !== undefined}
+          aria-describedby={problem === undefined ? undefined : 'filter-problem'}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <button type="submit">{wording.applyFilter}</button>
+        {filter !== '' && (
+          <button type="button" onClick={() => onFilter('')}>
+            {wording.clearFilter}
+          </button>
+        )}
+      </form>
+      {problem !== undefined && (
+        <p id="filter-problem" class="field-problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <details class="builder">
+        <summary>{wording.buildFilter}</summary>
+        <TermForm
+          collection={collection}
+          onTerm={(term) =>
+            onFilter(filter === '' ? term : termsOf(filter) ? `${filter} and ${term}` : `(${filter}) and ${term}`)
+          }
+        />
+      </details>
+      <TermList terms={terms} onFilter={onFilter} />
+    </div>
+  );
+}
+
+interface TermListProps {
+  readonly terms: readonly string[];
+  readonly onFilter: (filter: string) => void;
+}
+
+function TermList({ terms, onFilter }: TermListProps): JSX.Element | null {
+  if (terms.length === 0) return null;
+  return (
+    <ul class="terms">
+      {terms.map((term, i) => (
+        <li key={term}>
+          <code>{term}</code>
+          <button
+            type="button"
+            aria-label={`${wording.removeTerm}: ${term}`}
+            onClick={() => onFilter(terms.toSpliced(i, 1).join(' and '))}
+          >
+            ×
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface TermFormProps {
+  readonly collection: ServedCollection;
+  readonly onTerm: (term: string) => void;
+}
+
+function TermForm({ collection, onTerm }: TermFormProps): JSX.Element {
+  const members: readonly (ServedField | ServedRelation)[] = [
+    ...collection.fields,
+    ...collection.relations.filter(isReference),
+  ];
+  const [name, setName] = useState(members[0]!.name);
+  const [operator, setOperator] = useState('=');
+  const [value, setValue] = useState('');
+  const member = members.find((each) => each.name === name) ?? members[0]!;
+  const operators = operatorsFor(member);
+  const used = operators.includes(operator) ? operator : operators[0]!;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onTerm(termOf(member, used, value));
+      }}
+    >
+      <label>
+        {wording.field}
+        <select value={member.name} onChange={(event) => setName(event.currentTarget.value)}>
+          {members.map((each) => (
+            <option key={each.name}>{each.name}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        {wording.operator}
+        <select value={used} onChange={(event) => setOperator(event.currentTarget.value)}>
+          {operators.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </label>
+      {takesValue(used) && (
+        // biome-ignore lint/a11y/noLabelWithoutControl: the part is a control
+        <label>
+          {wording.value}
+          <TermValue member={member} value={value} onValue={setValue} />
+        </label>
+      )}
+      <button type="submit">{wording.addTerm}</button>
+    </form>
+  );
+}
+
+interface TermValueProps {
+  readonly member: ServedField | ServedRelation;
+  readonly value: string;
+  readonly onValue: (value: string) => void;
+}
+
+function TermValue({ member, value, onValue }: TermValueProps): JSX.Element {
+  const type = 'type' in member ? member.type : undefined;
+  const choices = type === 'bool' ? ['true', 'false'] : 'enum' in member ? member.enum : undefined;
+  useEffect(() => {
+    if (choices !== undefined && !choices.map(String).includes(value)) onValue(String(choices[0]));
+  }, [member.name]);
+  if (choices === undefined) return <input value={value} onInput={(event) => onValue(event.currentTarget.value)} />;
+  return (
+    <select value={value} onChange={(event) => onValue(event.currentTarget.value)}>
+      {choices.map((each) => (
+        <option key={each}>{each}</option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,226 @@
+/**
+ * The grid of a collection. Only the rows in view are in the document: every row has the same height. The arrow keys move
+ * one focus through the cells (WAI-ARIA grid).
+ */
+import type { JSX, RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { density } from '../../app/preferences.ts';
+import { collectionNamed } from '../../app/session-state.ts';
+import { wording } from '../../wording.ts';
+import type { GridColumn, StudioRecord } from './record-query.ts';
+import { ReferenceText, ValueText } from './value-text.tsx';
+
+const ROW_HEIGHTS = { normal: 40, compact: 30 };
+/** Rows before and after those in view. */
+const SPARE_ROWS = 6;
+
+interface RecordGridProps {
+  readonly label: string;
+  readonly columns: readonly GridColumn[];
+  readonly records: readonly StudioRecord[];
+  readonly hasMore: boolean;
+  readonly sort: string;
+  readonly openId: string | undefined;
+  readonly onSort: (sort: string) => void;
+  readonly onOpen: (record: StudioRecord) => void;
+  readonly onEnd: () => void;
+}
+
+interface GridView {
+  readonly top: number;
+  readonly height: number;
+}
+
+export function RecordGrid(props: RecordGridProps): JSX.Element {
+  const { label, columns, records, hasMore, onEnd, onOpen } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const rowHeight = ROW_HEIGHTS[density.value];
+  const [view, readView] = useView(box);
+  const [focus, move] = useCellFocus(box, rowHeight, { rows: records.length, columns: columns.length });
+  const first = Math.max(0, Math.floor(view.top / rowHeight) - SPARE_ROWS);
+  const last = Math.min(records.length, Math.ceil((view.top + view.height) / rowHeight) + SPARE_ROWS);
+  const isNearEnd = hasMore && last >= records.length - SPARE_ROWS;
+  useEffect(() => {
+    if (isNearEnd) onEnd();
+  }, [isNearEnd, records.length]);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (!isCell(event.target)) return;
+    const record = records[focus[0]];
+    const step = STEPS[event.key];
+    if (event.key === 'Enter' && record !== undefined) onOpen(record);
+    else if (step === undefined) return;
+    else {
+      const [down, right] = step;
+      const pageRows = Math.max(1, Math.floor(view.height / rowHeight) - 2);
+      move(focus[0] + (Math.abs(down) === PAGE_STEP ? Math.sign(down) * pageRows : down), focus[1] + right);
+    }
+    event.preventDefault();
+  };
+  return (
+    <div
+      ref={box}
+      class="grid"
+      role="grid"
+      tabIndex={-1}
+      aria-label={label}
+      aria-rowcount={hasMore ? -1 : records.length + 1}
+      aria-colcount={columns.length}
+      onScroll={readView}
+      onKeyDown={onKeyDown}
+    >
+      <HeaderRow {...props} />
+      <div class="rows" role="rowgroup" style={{ height: `${records.length * rowHeight}px` }}>
+        {records.slice(first, last).map((record, i) => (
+          <GridRow key={record.id} {...props} record={record} index={first + i} focus={focus} height={rowHeight} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+type GridBox = RefObject<HTMLDivElement | null>;
+
+/** The part of the grid that is in view, kept with scrolling and with the size of the window. */
+function useView(box: GridBox): readonly [view: GridView, read: () => void] {
+  const [view, setView] = useState<GridView>({ top: 0, height: 600 });
+  const read = (): void => {
+    const { scrollTop, clientHeight } = box.current!;
+    setView({ top: scrollTop, height: clientHeight });
+  };
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(read);
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  return [view, read];
+}
+
+type CellPlace = readonly [row: number, column: number];
+interface GridSize {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/** The cell that the Tab key reaches, and a move of the focus that scrolls it into view. */
+function useCellFocus(box: GridBox, rowHeight: number, size: GridSize) {
+  const [focus, setFocus] = useState<CellPlace>([0, 0]);
+  const move = (row: number, column: number): void => {
+    const next: CellPlace = [clamp(row, size.rows - 1), clamp(column, size.columns - 1)];
+    setFocus(next);
+    const grid = box.current!;
+    const top = next[0] * rowHeight;
+    if (top < grid.scrollTop) grid.scrollTop = top;
+    // The header covers a row.
+    const bottom = top + 2 * rowHeight - grid.clientHeight;
+    if (bottom > grid.scrollTop) grid.scrollTop = bottom;
+    requestAnimationFrame(() => cellAt(grid, next)?.focus());
+  };
+  return [focus, move] as const;
+}
+
+const PAGE_STEP = 1_000;
+const STEPS: Readonly<Record<string, readonly [down: number, right: number]>> = {
+  ArrowDown: [1, 0],
+  ArrowUp: [-1, 0],
+  ArrowRight: [0, 1],
+  ArrowLeft: [0, -1],
+  PageDown: [PAGE_STEP, 0],
+  PageUp: [-PAGE_STEP, 0],
+  Home: [0, -PAGE_STEP],
+  End: [0, PAGE_STEP],
+};
+const clamp = (value: number, most: number): number => Math.max(0, Math.min(value, most));
+const isCell = (target: EventTarget | null): boolean => (target as HTMLElement).role === 'gridcell';
+const cellAt = (box: HTMLElement, [row, column]: CellPlace): HTMLElement | null =>
+  box.querySelector(`[data-cell="${row}-${column}"]`);
+
+function HeaderRow({ columns, sort, onSort }: RecordGridProps): JSX.Element {
+  const keys = sort === '' ? [] : sort.split(',');
+  return (
+    <div class="header" role="rowgroup">
+      <div class="row" role="row" aria-rowindex={1} style={{ gridTemplateColumns: templateOf(columns) }}>
+        {columns.map(({ name, type }) => {
+          const order = keys.includes(name) ? 'ascending' : keys.includes(`-${name}`) ? 'descending' : 'none';
+          return (
+            <div key={name} role="columnheader" aria-sort={order} class={classOf(type)}>
+              <button
+                type="button"
+                onClick={(event) => onSort(nextSort(keys, name, event.shiftKey))}
+                title={order === 'none' ? undefined : order === 'ascending' ? wording.sortedUp : wording.sortedDown}
+              >
+                {name}
+                <span aria-hidden="true">{order === 'none' ? '' : order === 'ascending' ? ' ↑' : ' ↓'}</span>
+              </button>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** Ascending, descending, none. With Shift the other keys stay. */
+function nextSort(keys: readonly string[], name: string, isAdded: boolean): string {
+  const next = keys.includes(name) ? [`-${name}`] : keys.includes(`-${name}`) ? [] : [name];
+  const others = isAdded ? keys.filter((key) => key !== name && key !== `-${name}`) : [];
+  return [...others, ...next].slice(0, 4).join(',');
+}
+
+const WIDTHS: Readonly<Record<string, string>> = {
+  id: '20rem',
+  uuid: '20rem',
+  bool: '6rem',
+  int: '7rem',
+  float: '8rem',
+  datetime: '14rem',
+  date: '8rem',
+  time: '8rem',
+};
+const NUMERIC = new Set(['int', 'float', 'bigint', 'decimal']);
+const classOf = (type = ''): string => (NUMERIC.has(type) ? 'cell numeric' : 'cell');
+const templateOf = (columns: readonly GridColumn[]): string =>
+  columns.map(({ type = '' }) => WIDTHS[type] ?? 'minmax(9rem, 1fr)').join(' ');
+
+interface GridRowProps extends RecordGridProps {
+  readonly record: StudioRecord;
+  readonly index: number;
+  readonly focus: CellPlace;
+  readonly height: number;
+}
+
+function GridRow({ columns, record, index, focus, height, openId, onOpen }: GridRowProps): JSX.Element {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the grid
+    <div
+      class="row"
+      role="row"
+      tabIndex={-1}
+      aria-rowindex={index + 2}
+      aria-selected={String(record.id) === openId}
+      style={{ gridTemplateColumns: templateOf(columns), transform: `translateY(${index * height}px)` }}
+      onClick={(event) => {
+        if (event.target instanceof Element && event.target.closest('a, button') === null) onOpen(record);
+      }}
+    >
+      {columns.map((column, i) => (
+        <div
+          key={column.name}
+          role="gridcell"
+          class={classOf(column.type)}
+          data-cell={`${index}-${i}`}
+          tabIndex={focus[0] === index && focus[1] === i ? 0 : -1}
+        >
+          <CellValue record={record} column={column} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function CellValue({ record, column: { name, type, reference } }: { record: StudioRecord; column: GridColumn }) {
+  if (reference === undefined) return <ValueText value={record[name]} type={type} />;
+  const { collection } = reference;
+  return (
+    <ReferenceText record={record} name={name} collection={collection} title={collectionNamed(collection)?.title} />
+  );
+}

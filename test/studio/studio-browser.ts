@@ -1,0 +1,118 @@
+/** A signed-in page of the studio in Chromium. Violations of its policy and errors of its scripts are kept. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, Page } from '../support/browser/browser.ts';
+import type { User } from '../support/service.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const WATCH = `
+  globalThis.faults = [];
+  addEventListener('securitypolicyviolation', (event) => faults.push('CSP: ' + event.violatedDirective + ' ' + event.blockedURI));
+  addEventListener('error', (event) => faults.push(String(event.message)));
+  addEventListener('unhandledrejection', (event) => faults.push(String(event.reason)));
+`;
+
+export class StudioPage {
+  readonly page: Page;
+  readonly #url: string;
+
+  private constructor(page: Page, url: string) {
+    this.page = page;
+    this.#url = url;
+  }
+
+  static async open(browser: Browser, url: string): Promise<StudioPage> {
+    const page = await browser.page('about:blank?start');
+    await page.send('Page.enable');
+    await page.send('Page.addScriptToEvaluateOnNewDocument', { source: WATCH });
+    return new StudioPage(page, url);
+  }
+
+  /** Waits until the selector finds an element. */
+  async visit(path: string, selector: string): Promise<void> {
+    await this.page.send('Page.navigate', { url: `${this.#url}${path}` });
+    await this.page.until(`location.href === ${JSON.stringify(`${this.#url}${path}`)} && ${found(selector)}`);
+  }
+
+  /** As a person does: the fields of the form, and its button. */
+  async signIn({ email, password }: Pick<User, 'email' | 'password'>): Promise<void> {
+    await this.fill({ email, password });
+    await this.page.evaluate(`document.querySelector('.sign-in').requestSubmit()`);
+    await this.page.until(`document.querySelector('.sign-in') === null`);
+  }
+
+  /** Fills the fields of a form by their names. */
+  fill(values: Readonly<Record<string, string>>): Promise<unknown> {
+    return this.page.evaluate(`(() => {
+      for (const [name, value] of Object.entries(${JSON.stringify(values)})) {
+        const field = document.querySelector('[name="' + name + '"]');
+        field.value = value;
+        field.dispatchEvent(new Event('input', { bubbles: true }));
+        field.dispatchEvent(new Event('change', { bubbles: true }));
+      }
+    })()`);
+  }
+
+  /** Clicks the element of the selector whose text or label is this. */
+  async click(selector: string, text?: string): Promise<void> {
+    const element = `[...document.querySelectorAll(${JSON.stringify(selector)})].find((each) =>
+      ${JSON.stringify(text ?? null)} === null || [each.textContent.trim(), each.ariaLabel].includes(${JSON.stringify(text ?? '')}))`;
+    await this.page.until(element);
+    await this.page.evaluate(`(${element}).click()`);
+  }
+
+  texts(selector: string): Promise<readonly string[]> {
+    return this.page.evaluate(
+      `[...document.querySelectorAll(${JSON.stringify(selector)})].map(({ textContent }) => textContent)`,
+    );
+  }
+
+  until(selector: string): Promise<unknown> {
+    return this.page.until(found(selector));
+  }
+
+  /** A key with the modifiers of the debugging protocol: 2 is Ctrl. */
+  async press(key: string, modifiers = 0): Promise<void> {
+    const text = key.length === 1 && modifiers === 0 ? key : undefined;
+    const code = CODES[key];
+    await this.page.send('Input.dispatchKeyEvent', {
+      type: 'keyDown',
+      key,
+      modifiers,
+      ...(text === undefined ? {} : { text }),
+      ...(code === undefined ? {} : { windowsVirtualKeyCode: code, ...(key === 'Enter' ? { text: '\r' } : {}) }),
+    });
+    await this.page.send('Input.dispatchKeyEvent', { type: 'keyUp', key, modifiers });
+  }
+
+  async size(width: number): Promise<void> {
+    await this.page.send('Emulation.setDeviceMetricsOverride', {
+      width,
+      height: 800,
+      deviceScaleFactor: 1,
+      mobile: false,
+    });
+  }
+
+  async theme(value: 'light' | 'dark'): Promise<void> {
+    await this.page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value }] });
+  }
+
+  /** The rules of WCAG 2.2 AA that the page breaks, with the elements; and the faults of its scripts. */
+  async faults(): Promise<readonly string[]> {
+    await this.page.evaluate(`globalThis.axe === undefined && (() => { ${AXE} })()`);
+    const broken = await this.page.evaluate<readonly string[]>(`axe.run(document, {
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'],
+    }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | ')))`);
+    return [...broken, ...(await this.page.evaluate<readonly string[]>('faults'))];
+  }
+
+  /** Pixels by which the page is wider than the window. */
+  overflow(): Promise<number> {
+    return this.page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  }
+}
+
+const found = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}) !== null`;
+const CODES: Readonly<Record<string, number>> = { Enter: 13, Escape: 27, ArrowDown: 40, ArrowRight: 39, Tab: 9 };

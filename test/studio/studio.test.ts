@@ -1,0 +1,199 @@
+// @module-tag long
+/** `/studio`: how it is served, the schema that it reads, and its pages in Chromium. */
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Browser, describeInBrowser } from '../support/browser/browser.ts';
+import { describeOnOne, type TestService, type User } from '../support/service.ts';
+import { StudioPage } from './studio-browser.ts';
+
+const HTML = { Accept: 'text/html' };
+
+describeOnOne('the studio', (service) => {
+  test('the page is one for everybody, and its assets are immutable, small and from here', async () => {
+    const { status, text, headers } = await service.anonymous.get('/studio/data/documents', HTML);
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-cache']);
+    expect(headers.get('content-security-policy')).toContain("require-trusted-types-for 'script'");
+    expect(headers.get('content-security-policy')).not.toContain('unsafe');
+    expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
+    const assets = [...text.matchAll(/(?:href|src)="(\/[^"]+\.(?:js|css))"/g)].map(([, path]) => path!);
+    expect(assets).toHaveLength(2);
+    let size = 0;
+    for (const path of assets) {
+      const file = await service.anonymous.get(path);
+      expect([file.status, file.headers.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable']);
+      size += gzipSync(file.text, { level: 9 }).length;
+    }
+    expect(size).toBeLessThan(100_000);
+    expect((await service.anonymous.get('/studio/assets/other.js')).status).toBe(404);
+    expect((await service.anonymous.get('/studio/a/b/c')).status).toBe(404);
+  });
+
+  test('the schema has rules for an administrator only, and no collection that is closed to the caller', async () => {
+    const [ann, root] = [await service.user(), await service.user('admin')];
+    expect((await service.anonymous.get('/api/_schema')).status).toBe(401);
+    const [own, all] = [await ann.client.get('/api/_schema'), await root.client.get('/api/_schema')];
+    expect([own.status, own.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(own.body.data.me).toMatchObject({ id: ann.id, roles: ['member'] });
+    expect(own.text).not.toMatch(/"rules"|"when"|"assigns"/);
+    const documents = (body: typeof own.body) =>
+      body.data.collections.find((each: { name: string }) => each.name === 'documents');
+    expect(documents(own.body)).toMatchObject({
+      title: 'title',
+      key: { type: 'uuid', made_by: 'service' },
+      can: { list: true, create: true },
+      relations: expect.arrayContaining([
+        { name: 'owner', kind: 'belongs_to', collection: 'users', required: true, read_only: false },
+        {
+          name: 'comments',
+          kind: 'has_many',
+          collection: 'comments',
+          required: false,
+          read_only: true,
+          via: 'document',
+        },
+      ]),
+    });
+    expect(documents(own.body).fields.find((each: { name: string }) => each.name === 'status')).toEqual({
+      name: 'status',
+      type: 'string',
+      required: true,
+      read_only: false,
+      unique: false,
+      search: false,
+      enum: ['draft', 'published'],
+      default: 'draft',
+    });
+    expect(documents(all.body).rules.delete).toContainEqual({ roles: ['admin'] });
+    expect(all.body.data.roles).toContainEqual({ name: 'admin', includes: ['member'], assigns: expect.any(Array) });
+  });
+
+  inBrowser(service);
+});
+
+function inBrowser(service: TestService): void {
+  describeInBrowser('in Chromium, the studio', () => {
+    let browser: Browser;
+    let studio: StudioPage;
+    let ann: User;
+    const created = (title: string, more: object = {}) =>
+      ann.client.post('/api/documents', { data: { title, ...more } }).then(({ body }) => body.data.id as string);
+    beforeAll(async () => {
+      browser = await Browser.open();
+      ann = await service.user();
+      const operations = Array.from({ length: 100 }, (_, i) => ({
+        op: 'create',
+        collection: 'documents',
+        data: {
+          title: `Document ${i}`,
+          score: i,
+          body: i === 0 ? 'javascript:alert(1)' : '<img src=x onerror=alert(1)>',
+        },
+      }));
+      for (const round of [1, 2])
+        expect([round, (await ann.client.post('/api/batch', { operations })).status]).toEqual([round, 200]);
+      studio = await StudioPage.open(browser, service.url);
+      await studio.visit('/studio', '.sign-in');
+    });
+    afterAll(() => browser?.close());
+
+    test('a visitor signs in, and a wrong password is told in words', async () => {
+      await studio.fill({ email: ann.email, password: 'another password' });
+      await studio.page.evaluate(`document.querySelector('.sign-in').requestSubmit()`);
+      await studio.until('.problem');
+      expect(await studio.faults()).toEqual([]);
+      await studio.signIn(ann);
+      await studio.until('.collections');
+      expect(await studio.texts('.collections li')).toContain('documents');
+      expect(await studio.texts('.top nav a')).toEqual(['Data', 'API reference']);
+    });
+
+    test('the grid pages by scrolling, sorts and filters by the address, and makes no markup of texts', async () => {
+      await studio.visit('/studio/data/documents?sort=-score', '.grid .rows .row');
+      expect((await studio.texts('.rows [data-cell="0-0"]'))[0]).toBe('Document 99');
+      expect(
+        await studio.page.evaluate(`document.querySelectorAll('.grid img, .grid a[href^="javascript"]').length`),
+      ).toBe(0);
+      await studio.page.evaluate(`document.querySelector('.grid').scrollTop = 1e6`);
+      await studio.page.until(`document.querySelector('.rows').style.height === '8000px'`);
+      expect(await studio.page.evaluate(`document.querySelectorAll('.rows .row').length`)).toBeLessThan(60);
+      await studio.click('.header button', 'score ↓');
+      await studio.page.until(`new URLSearchParams(location.search).get('sort') === null`);
+      await studio.visit(
+        `/studio/data/documents?filter=${encodeURIComponent('score < 2 and title contains "1"')}`,
+        '.grid',
+      );
+      expect(await studio.texts('.rows [data-cell$="-0"]')).toEqual(['Document 1', 'Document 1']);
+      expect(await studio.texts('.terms code')).toEqual(['score < 2', 'title contains "1"']);
+      await studio.click('.terms button', 'Remove: title contains "1"');
+      await studio.page.until(`document.querySelectorAll('.rows .row').length === 4`);
+      await studio.click('.toolbar button', 'Count');
+      await studio.page.until(`document.querySelector('.count')?.textContent === '4 records'`);
+    });
+
+    test('an error of a filter is beside the filter, and an empty result says so', async () => {
+      await studio.visit('/studio/data/documents?filter=scor%20%3D%201', '#filter-problem');
+      expect((await studio.texts('#filter-problem'))[0]).toContain('did you mean `score`?');
+      await studio.visit('/studio/data/documents?filter=score%20%3D%20777', '.data-page main .empty');
+      await studio.page.until(`document.querySelector('main .empty').textContent === 'No record matches this filter.'`);
+    });
+
+    test('a record opens by keys, with its relations, and a missing record says so', async () => {
+      const id = await created('A title that is so long that it has to wrap in the panel beside the grid');
+      await studio.visit('/studio/data/documents?filter=score%20is%20null', '.grid .rows .row');
+      await studio.page.evaluate(`document.querySelector('[data-cell="0-0"]').focus()`);
+      await studio.press('ArrowRight');
+      await studio.page.until(`document.activeElement.dataset.cell === '0-1'`);
+      await studio.press('Enter');
+      await studio.until('.record dl');
+      expect(await studio.page.evaluate('location.search')).toContain(`record=${id}`);
+      const members = await studio.texts('.record dd');
+      expect(members).toContain(ann.email);
+      expect(members.filter((text) => text === 'null').length).toBeGreaterThan(2);
+      expect(await studio.texts('.related a')).toEqual(['comments']);
+      expect(await studio.faults()).toEqual([]);
+      await studio.visit(`/studio/data/documents?record=${ann.id}`, '.record .empty');
+      await studio.press('k', 2);
+      await studio.until('.palette[open]');
+      await studio.press('t');
+      await studio.page.until(`document.querySelectorAll('[role=option]').length < 6`);
+      expect(await studio.faults()).toEqual([]);
+      await studio.press('Escape');
+      await studio.page.until(`document.querySelector('.palette') === null`);
+    });
+
+    test('the pages fit into 360, 768 and 1440 pixels, in both themes', async () => {
+      for (const [width, theme] of [
+        [360, 'light'],
+        [768, 'light'],
+        [1440, 'dark'],
+      ] as const) {
+        await studio.size(width);
+        await studio.theme(theme);
+        await studio.visit('/studio/data/documents?filter=score%20%3C%205', '.grid .rows .row');
+        expect([width, await studio.overflow(), await studio.faults()]).toEqual([width, 0, []]);
+      }
+    });
+
+    test('a session that ends leaves the page open and asks for a sign-in', async () => {
+      await ann.client.post('/api/auth/password', {
+        password: ann.password,
+        new_password: 'another password of tests',
+      });
+      await studio.click('.toolbar button', 'Reload');
+      await studio.until('dialog .sign-in');
+      await studio.signIn({ email: ann.email, password: 'another password of tests' });
+      await studio.page.until(`document.querySelector('dialog') === null`);
+      expect(await studio.page.evaluate('location.pathname')).toBe('/studio/data/documents');
+    });
+  });
+}
+
+describeOnOne(
+  'a service without the studio',
+  (service) => {
+    test('its addresses do not exist', async () => {
+      expect((await service.anonymous.get('/studio', HTML)).status).toBe(404);
+    });
+  },
+  { env: { BYLAW_STUDIO: 'off' } },
+);
