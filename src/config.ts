@@ -71,7 +71,7 @@ export interface Setting {
   readonly flag?: string;
   /** The name of the value in usage lines. */
   readonly value: string;
-  /** The value that the flag stands for, which then takes none. */
+  /** The value of the setting where the flag is given, which then takes none. */
   readonly flagMeans?: string;
   /** A line for `--help` and the docs. */
   readonly about: string;

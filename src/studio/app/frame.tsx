@@ -8,7 +8,7 @@ import { CommandPalette, isPaletteOpen } from './command-palette.tsx';
 import { areKeysShown, StudioKeys } from './key-list.tsx';
 import { address, pathTo } from './page-address.ts';
 import { openPages, PAGES } from './page-list.ts';
-import { density, theme } from './preferences.ts';
+import { density, isOwnMachine, mayWrite, theme } from './preferences.ts';
 import { hasEnded, loadSession, schema, session, signOut } from './session-state.ts';
 import { SessionEnded, SignInPage } from './sign-in.tsx';
 import { Toasts } from './toasts.tsx';
@@ -97,6 +97,16 @@ function UserMenu(): JSX.Element {
       <div class="menu">
         <PreferenceChoice label={wording.theme} choices={wording.themes} value={theme} />
         <PreferenceChoice label={wording.density} choices={wording.densities} value={density} />
+        {!isOwnMachine && (
+          <label>
+            <input
+              type="checkbox"
+              checked={mayWrite.value}
+              onChange={(event) => (mayWrite.value = event.currentTarget.checked)}
+            />
+            {wording.editing}
+          </label>
+        )}
         <button type="button" onClick={() => (areKeysShown.value = true)}>
           {wording.keys} <kbd>?</kbd>
         </button>

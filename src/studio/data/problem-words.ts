@@ -14,7 +14,7 @@ export interface ShownProblem {
 
 export function shownProblemOf(error: unknown): ShownProblem {
   if (!isBylawError(error)) {
-    // `fetch` rejects with a TypeError where it reaches nobody.
+    // `fetch` rejects with a TypeError where no service answers.
     const text = error instanceof TypeError ? wording.offline : String(error);
     return { text, fields: {}, others: [], status: undefined, requestId: undefined };
   }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { onPageKey } from '../../app/page-keys.ts';
-import { keep } from '../../app/preferences.ts';
+import { keep, mayWrite } from '../../app/preferences.ts';
 import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
@@ -11,7 +11,7 @@ import { wording } from '../../wording.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { RecordGrid } from './record-grid.tsx';
 import { type RecordPages, useRecordPages } from './record-pages.ts';
-import { RecordPanel } from './record-panel.tsx';
+import { NEW_RECORD, RecordPanel } from './record-panel.tsx';
 import { countRecords, gridColumnsOf, type RecordSearch, shownColumns } from './record-query.ts';
 
 export function DataPage(): JSX.Element {
@@ -102,6 +102,7 @@ function CollectionRecords({ collection }: { readonly collection: ServedCollecti
         <h1>{collection.name}</h1>
         <RecordCount search={search} />
         <ColumnChoice collection={collection} search={search} />
+        <CreateButton collection={collection} />
         <button type="button" onClick={pages.reload}>
           {wording.reload}
         </button>
@@ -126,7 +127,18 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
     return (
       <div class="empty" aria-busy={isLoading}>
         <p>{text}</p>
-        {!isLoading && filter === '' && <p>{wording.importHint}</p>}
+        {!isLoading && filter === '' && (
+          <>
+            {collection.kind === 'plain' && collection.can.create && mayWrite.value && (
+              <p>
+                <button type="button" onClick={openForm}>
+                  {wording.createFirst}
+                </button>
+              </p>
+            )}
+            <p>{wording.importHint}</p>
+          </>
+        )}
       </div>
     );
   }
@@ -142,6 +154,26 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
       onOpen={({ id }) => changeQuery({ record: String(id) })}
       onEnd={loadMore}
     />
+  );
+}
+
+const openForm = (): void => changeQuery({ record: NEW_RECORD });
+
+function CreateButton({ collection }: { readonly collection: ServedCollection }): JSX.Element | null {
+  const isPossible = collection.can.create && mayWrite.value;
+  useEffect(() => onPageKey('n', () => isPossible && openForm()));
+  // A file is made by its upload, a user by a registration.
+  if (collection.kind !== 'plain') return null;
+  return (
+    <button
+      type="button"
+      class="primary"
+      disabled={!isPossible}
+      title={collection.can.create ? undefined : wording.createForbidden}
+      onClick={openForm}
+    >
+      {wording.create}
+    </button>
   );
 }
 

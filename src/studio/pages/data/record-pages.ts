@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { collectionNamed, noteProblem } from '../../app/session-state.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { newestEvent, type RecordEvent } from './record-events.ts';
 import { fetchPage, type RecordSearch, type StudioRecord } from './record-query.ts';
 
 interface FoundRecords {
@@ -38,6 +39,12 @@ export function useRecordPages(search: RecordSearch): RecordPages {
     isFetching.current = false;
   };
   const { collection, columns, filter, sort } = search;
+  const event = newestEvent.value;
+  useEffect(() => {
+    if (event?.collection !== collection.name) return;
+    if (event.kind === 'created') setRound((before) => before + 1);
+    else setFound((before) => ({ ...before, records: afterEvent(before.records, event) }));
+  }, [event]);
   useEffect(() => {
     current.current++;
     setFound((before) => (before.records.length > 0 ? { ...before, isLoading: true } : NOTHING));
@@ -51,6 +58,13 @@ export function useRecordPages(search: RecordSearch): RecordPages {
     loadMore: () => {
       if (found.cursor !== null && !isFetching.current && found.problem === undefined) void load(found);
     },
-    reload: () => setRound(round + 1),
+    reload: () => setRound((before) => before + 1),
   };
+}
+
+/** A record that was written stays in its place, also where it no longer matches the filter. */
+function afterEvent(records: readonly StudioRecord[], event: RecordEvent): readonly StudioRecord[] {
+  if (event.kind === 'deleted') return records.filter(({ id }) => String(id) !== event.id);
+  if (event.kind === 'created') return records;
+  return records.map((each) => (each.id === event.record.id ? { ...each, ...event.record } : each));
 }

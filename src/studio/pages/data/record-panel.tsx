@@ -1,49 +1,33 @@
-/** The record beside the grid: every member, and what points at it. */
+/** The panel beside the grid: one record with every member and what points at it, or a form. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { etagOf } from '../../../client/client.ts';
+import type { RecordCapabilities } from '../../../client/client.ts';
 import { changeQuery, pathTo } from '../../app/page-address.ts';
+import { onPageKey } from '../../app/page-keys.ts';
+import { mayWrite } from '../../app/preferences.ts';
 import { collectionNamed, noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { service } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import type { ServedCollection, ServedRelation } from '../../data/schema-answer.ts';
+import { Dialog } from '../../parts/dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
+import { RecordForm } from './form/record-form.tsx';
+import { newestEvent, noteRecord } from './record-events.ts';
 import { gridColumnsOf, type StudioRecord } from './record-query.ts';
+import { type OpenRecord, openRecord, type TaggedRecord } from './record-reader.ts';
 import { ReferenceText, ValueText } from './value-text.tsx';
+
+/** In the address instead of an id: the form of a new record. */
+export const NEW_RECORD = 'new';
 
 interface RecordPanelProps {
   readonly collection: ServedCollection;
   readonly id: string;
 }
 
-/** A record with its tag, or the reason why it is not there. */
-type OpenRecord =
-  | { readonly record: StudioRecord; readonly etag: string | undefined }
-  | { readonly problem: ShownProblem }
-  | undefined;
-
-async function openRecord({ name, relations }: ServedCollection, id: string): Promise<NonNullable<OpenRecord>> {
-  try {
-    const expand = relations.filter(({ kind }) => kind !== 'has_many').map((relation) => relation.name);
-    const record = await service.collection(name).read(id, expand.length === 0 ? {} : { expand });
-    return { record: record as StudioRecord, etag: etagOf(record) };
-  } catch (error) {
-    return { problem: noteProblem(error) };
-  }
-}
-
 export function RecordPanel({ collection, id }: RecordPanelProps): JSX.Element {
-  const [open, setOpen] = useState<OpenRecord>();
-  useEffect(() => {
-    let isCurrent = true;
-    setOpen(undefined);
-    void openRecord(collection, id).then((read) => isCurrent && setOpen(read));
-    return () => {
-      isCurrent = false;
-    };
-  }, [collection.name, id]);
   const close = (): void => changeQuery({ record: undefined });
   return (
     <aside
@@ -53,27 +37,179 @@ export function RecordPanel({ collection, id }: RecordPanelProps): JSX.Element {
         if (event.key === 'Escape') close();
       }}
     >
-      <header>
-        <h2>
-          <bdi>{headingOf(collection, open, id)}</bdi>
-        </h2>
-        <button type="button" onClick={() => void copyAddress()}>
-          {wording.copyLink}
-        </button>
-        <button type="button" onClick={close}>
-          {wording.close}
-        </button>
-      </header>
-      {open === undefined && <p class="loading">{wording.loading}</p>}
-      {open !== undefined && 'problem' in open && <MissingRecord problem={open.problem} />}
-      {open !== undefined && 'record' in open && <RecordMembers collection={collection} record={open.record} />}
+      {id === NEW_RECORD ? (
+        <NewRecord collection={collection} onClose={close} />
+      ) : (
+        <ExistingRecord key={id} collection={collection} id={id} onClose={close} />
+      )}
     </aside>
   );
 }
 
-function headingOf({ title }: ServedCollection, open: OpenRecord, id: string): string {
-  const value = open !== undefined && 'record' in open && title !== null ? open.record[title] : undefined;
-  return typeof value === 'string' && value !== '' ? value : id;
+interface NewRecordProps {
+  readonly collection: ServedCollection;
+  readonly onClose: () => void;
+}
+
+function NewRecord({ collection, onClose }: NewRecordProps): JSX.Element {
+  return (
+    <>
+      <header>
+        <h2>{wording.create}</h2>
+      </header>
+      <RecordForm
+        collection={collection}
+        edited={undefined}
+        fields={{}}
+        onSaved={({ id }) => changeQuery({ record: String(id) })}
+        onCancel={onClose}
+      />
+    </>
+  );
+}
+
+/** Keeps up with what this page writes, such as an undo. */
+function useRecord(collection: ServedCollection, id: string): OpenRecord | undefined {
+  const [open, setOpen] = useState<OpenRecord>();
+  const event = newestEvent.value;
+  const isOwn = event?.kind === 'updated' && event.collection === collection.name && String(event.record.id) === id;
+  useEffect(() => {
+    let isCurrent = true;
+    void openRecord(collection, id).then((read) => isCurrent && setOpen(read));
+    return () => {
+      isCurrent = false;
+    };
+  }, [collection.name, id, isOwn ? event : undefined]);
+  return open;
+}
+
+/** The capabilities of the caller; undefined until it is known, and for a record that cannot be read. */
+function useCapabilities(collection: ServedCollection, open: OpenRecord | undefined): RecordCapabilities | undefined {
+  const [can, setCan] = useState<RecordCapabilities>();
+  useEffect(() => {
+    if (open === undefined || 'problem' in open) return;
+    service
+      .collection(collection.name)
+      .capabilities(open.record.id)
+      .then(setCan, () => setCan(undefined));
+  }, [open]);
+  return can;
+}
+
+interface ExistingRecordProps extends RecordPanelProps {
+  readonly onClose: () => void;
+}
+
+function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.Element {
+  const open = useRecord(collection, id);
+  const can = useCapabilities(collection, open);
+  const [isEdited, setEdited] = useState(false);
+  const mayEdit = mayWrite.value && can !== undefined && can.update !== false;
+  useEffect(() => onPageKey('e', () => setEdited(mayEdit)));
+  if (open === undefined) return <p class="loading">{wording.loading}</p>;
+  if ('problem' in open) return <MissingRecord problem={open.problem} onClose={onClose} />;
+  return (
+    <>
+      <header>
+        <h2>
+          <bdi>{headingOf(collection, open.record)}</bdi>
+        </h2>
+        {!isEdited && (
+          <>
+            <button
+              type="button"
+              disabled={!mayEdit}
+              title={reasonOf(can && can.update !== false, wording.updateForbidden)}
+              onClick={() => setEdited(true)}
+            >
+              {wording.edit}
+            </button>
+            <DeleteButton collection={collection} open={open} isAllowed={can?.delete} onDeleted={onClose} />
+          </>
+        )}
+        <button type="button" onClick={() => void copyAddress()}>
+          {wording.copyLink}
+        </button>
+        <button type="button" onClick={onClose}>
+          {wording.close}
+        </button>
+      </header>
+      {isEdited && can !== undefined ? (
+        <RecordForm
+          collection={collection}
+          edited={open}
+          fields={can.fields}
+          onSaved={() => setEdited(false)}
+          onCancel={() => setEdited(false)}
+        />
+      ) : (
+        <RecordMembers collection={collection} record={open.record} />
+      )}
+    </>
+  );
+}
+
+/** Why a button is greyed. */
+function reasonOf(isAllowed: boolean | undefined, reason: string): string | undefined {
+  if (isAllowed === false) return reason;
+  return mayWrite.value ? undefined : wording.readOnly;
+}
+
+interface DeleteButtonProps {
+  readonly collection: ServedCollection;
+  readonly open: TaggedRecord;
+  readonly isAllowed: boolean | undefined;
+  readonly onDeleted: () => void;
+}
+
+function DeleteButton({ collection, open, isAllowed, onDeleted }: DeleteButtonProps): JSX.Element {
+  const [isAsking, setAsking] = useState(false);
+  const [problem, setProblem] = useState<ShownProblem>();
+  const { record, etag } = open;
+  const remove = async (): Promise<void> => {
+    try {
+      await service.collection(collection.name).delete(record.id, { ifMatch: etag });
+      noteRecord({ kind: 'deleted', collection: collection.name, id: String(record.id) });
+      showToast(wording.deleted);
+      onDeleted();
+    } catch (error) {
+      setProblem(noteProblem(error));
+    }
+  };
+  return (
+    <>
+      <button
+        type="button"
+        disabled={!mayWrite.value || isAllowed !== true}
+        title={reasonOf(isAllowed, wording.deleteForbidden)}
+        onClick={() => setAsking(true)}
+      >
+        {wording.delete}
+      </button>
+      {isAsking && (
+        <Dialog title={wording.deleteTitle} onClose={() => setAsking(false)}>
+          <p>
+            <bdi>{headingOf(collection, record)}</bdi>
+          </p>
+          <p>{wording.deleteHint}</p>
+          {problem !== undefined && <ProblemNote problem={problem} />}
+          <div class="actions">
+            <button type="button" class="danger" onClick={() => void remove()}>
+              {wording.delete}
+            </button>
+            <button type="button" onClick={() => setAsking(false)}>
+              {wording.cancel}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function headingOf({ title }: ServedCollection, record: StudioRecord): string {
+  const value = title === null ? undefined : record[title];
+  return typeof value === 'string' && value !== '' ? value : String(record.id);
 }
 
 async function copyAddress(): Promise<void> {
@@ -81,10 +217,21 @@ async function copyAddress(): Promise<void> {
   showToast(wording.copied);
 }
 
-function MissingRecord({ problem }: { readonly problem: ShownProblem }): JSX.Element {
-  return problem.status === 404 ? <p class="empty">{wording.recordMissing}</p> : <ProblemNote problem={problem} />;
+interface MissingRecordProps {
+  readonly problem: ShownProblem;
+  readonly onClose: () => void;
 }
 
+function MissingRecord({ problem, onClose }: MissingRecordProps): JSX.Element {
+  return (
+    <>
+      {problem.status === 404 ? <p class="empty">{wording.recordMissing}</p> : <ProblemNote problem={problem} />}
+      <button type="button" onClick={onClose}>
+        {wording.close}
+      </button>
+    </>
+  );
+}
 interface RecordMembersProps {
   readonly collection: ServedCollection;
   readonly record: StudioRecord;

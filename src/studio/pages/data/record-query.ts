@@ -1,4 +1,4 @@
-/** The request that the address stands for. */
+/** The request for the address of the page. */
 import type { QueryPage } from '../../../client/client.ts';
 import { kept } from '../../app/preferences.ts';
 import { service } from '../../data/api-service.ts';
@@ -46,6 +46,12 @@ export function shownColumns(collection: ServedCollection, given: string | null)
   const title = all.filter(({ name }) => name === collection.title);
   const rest = all.filter(({ name }) => name !== 'id' && name !== collection.title && !TIMES.includes(name));
   return [...title, ...rest, ...all.filter(({ name }) => name === 'updated_at')].slice(0, DEFAULT_COLUMNS);
+}
+
+/** The relations that come with one record; it can be asked only for some. */
+export function expandedNames({ relations }: ServedCollection): readonly string[] | undefined {
+  const names = relations.filter(({ kind }) => kind !== 'has_many').map(({ name }) => name);
+  return names.length === 0 ? undefined : names;
 }
 
 export interface RecordSearch {

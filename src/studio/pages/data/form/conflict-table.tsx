@@ -1,0 +1,66 @@
+/** Two versions side by side: another user changed the record after the form was opened. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { ServedCollection } from '../../../data/schema-answer.ts';
+import { ProblemNote } from '../../../parts/problem-note.tsx';
+import { wording } from '../../../wording.ts';
+import { gridColumnsOf, type StudioRecord } from '../record-query.ts';
+import { type OpenRecord, openRecord, type TaggedRecord } from '../record-reader.ts';
+import { ValueText } from '../value-text.tsx';
+import { dataOf, type FormDraft } from './form-draft.ts';
+
+interface ConflictTableProps {
+  readonly collection: ServedCollection;
+  /** The record when the form was opened. */
+  readonly before: StudioRecord;
+  readonly draft: FormDraft;
+  readonly onOver: (stored: TaggedRecord) => void;
+  readonly onStored: () => void;
+}
+
+export function ConflictTable({ collection, before, draft, onOver, onStored }: ConflictTableProps): JSX.Element {
+  const [open, setOpen] = useState<OpenRecord>();
+  useEffect(() => void openRecord(collection, String(before.id)).then(setOpen), []);
+  if (open === undefined) return <p class="loading">{wording.loading}</p>;
+  if ('problem' in open) return <ProblemNote problem={open.problem} />;
+  const mine = dataOf(collection, draft);
+  const { record } = open;
+  const names = gridColumnsOf(collection)
+    .filter(({ name }) => name !== 'updated_at')
+    .filter(({ name }) => name in mine || JSON.stringify(record[name]) !== JSON.stringify(before[name]));
+  return (
+    <div class="problem conflict" role="alert">
+      <p>{wording.conflict}</p>
+      <div class="scroll" tabIndex={0} role="region" aria-label={wording.conflict}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{wording.field}</th>
+              <th scope="col">{wording.mine}</th>
+              <th scope="col">{wording.stored}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {names.map(({ name, type }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{name in mine ? <ValueText value={mine[name]} type={type} /> : wording.unchanged}</td>
+                <td>
+                  <ValueText value={record[name]} type={type} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="actions">
+        <button type="button" onClick={() => onOver(open)}>
+          {wording.saveMine}
+        </button>
+        <button type="button" onClick={onStored}>
+          {wording.takeStored}
+        </button>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,212 @@
+/** A control for one member of a record, by its type. */
+import type { JSX, TargetedInputEvent } from 'preact';
+import { useId, useState } from 'preact/hooks';
+import { collectionNamed } from '../../../app/session-state.ts';
+import type { ServedField, ServedRelation } from '../../../data/schema-answer.ts';
+import { wording } from '../../../wording.ts';
+import type { StudioRecord } from '../record-query.ts';
+import { type FormDraft, type FormMember, linkedIdsOf, textOf } from './form-draft.ts';
+import { ReferenceBox, recordTitleOf } from './reference-box.tsx';
+
+interface MemberControlProps {
+  readonly member: FormMember;
+  /** The record before the form; undefined for a new one. */
+  readonly record: StudioRecord | undefined;
+  readonly draft: FormDraft;
+  readonly problem: string | undefined;
+  /** A rule lets the caller not write it. */
+  readonly isForbidden: boolean;
+  readonly onDraft: (value: FormDraft[string]) => void;
+}
+
+export function MemberControl(props: MemberControlProps): JSX.Element {
+  const { member, problem, isForbidden } = props;
+  const id = useId();
+  const isField = 'type' in member;
+  return (
+    <div class="member">
+      <label for={id}>
+        {member.name}
+        {member.required && <span class="required"> {wording.required}</span>}
+      </label>
+      {isField ? (
+        <FieldControl {...props} id={id} field={member} />
+      ) : member.kind === 'many_to_many' ? (
+        <LinksControl {...props} id={id} relation={member} />
+      ) : (
+        <ReferenceControl {...props} id={id} relation={member} />
+      )}
+      {isForbidden && <p class="hint">{wording.fieldForbidden}</p>}
+      {problem !== undefined && (
+        <p class="field-problem" id={`${id}-problem`}>
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const INPUT_TYPES: Readonly<Record<string, 'datetime-local' | 'date' | 'time'>> = {
+  datetime: 'datetime-local',
+  date: 'date',
+  time: 'time',
+};
+const NUMERALS = new Set(['int', 'float', 'bigint', 'decimal']);
+/** A longer string gets several lines. */
+const LONGEST_LINE = 200;
+
+type InputOf = TargetedInputEvent<HTMLInputElement>;
+
+interface FieldControlProps extends MemberControlProps {
+  readonly id: string;
+  readonly field: ServedField;
+}
+
+function FieldControl({ id, field, record, draft, problem, isForbidden, onDraft }: FieldControlProps): JSX.Element {
+  const { name, type, required, enum: allowed, default: otherwise } = field;
+  const given = draft[name];
+  const stored = record === undefined ? defaultText(otherwise) : textOf(field, record[name]);
+  const text = given === undefined ? stored : (given as string | null);
+  const shared = { id, name, disabled: isForbidden, 'aria-invalid': problem !== undefined };
+  const choices = type === 'bool' ? ['true', 'false'] : allowed?.map(String);
+  if (choices !== undefined) {
+    return (
+      <select {...shared} value={text ?? ''} onChange={(event) => onDraft(event.currentTarget.value || null)}>
+        {(!required || text === null) && <option value="">{wording.nullValue}</option>}
+        {choices.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    );
+  }
+  if (type === 'string') return <TextControl field={field} text={text} shared={shared} onDraft={onDraft} />;
+  const timed = INPUT_TYPES[type];
+  const typed = { ...shared, value: text ?? '', onInput: (event: InputOf) => onDraft(event.currentTarget.value) };
+  if (timed === undefined) {
+    const mode = NUMERALS.has(type) ? 'decimal' : undefined;
+    return <input {...typed} inputMode={mode} placeholder={wording.nullValue} />;
+  }
+  return (
+    <>
+      <input {...typed} type={timed} step={1} />
+      {type === 'datetime' && <p class="hint">{Intl.DateTimeFormat().resolvedOptions().timeZone}</p>}
+    </>
+  );
+}
+
+/** A constant is shown; a value of the request is the service's to fill in. */
+const defaultText = (otherwise: ServedField['default']): string | null =>
+  otherwise === undefined || String(otherwise).startsWith('@') ? null : String(otherwise);
+
+interface TextControlProps {
+  readonly field: ServedField;
+  readonly text: string | null;
+  readonly shared: { readonly id: string; readonly name: string; readonly disabled: boolean };
+  readonly onDraft: (value: string | null) => void;
+}
+
+/** The empty string and null differ: a string that may be null has a box for it. */
+function TextControl({ field, text, shared, onDraft }: TextControlProps): JSX.Element {
+  const { required, max } = field;
+  const props = {
+    ...shared,
+    dir: 'auto' as const,
+    placeholder: text === null ? wording.nullValue : wording.emptyValue,
+    value: text ?? '',
+  };
+  const isLong = max === undefined || Number(max) > LONGEST_LINE;
+  return (
+    <>
+      {isLong ? (
+        <textarea {...props} rows={4} onInput={(event) => onDraft(event.currentTarget.value)} />
+      ) : (
+        <input {...props} onInput={(event) => onDraft(event.currentTarget.value)} />
+      )}
+      {!required && (
+        <label class="null-box">
+          <input
+            type="checkbox"
+            disabled={shared.disabled}
+            checked={text === null}
+            onChange={(event) => onDraft(event.currentTarget.checked ? null : '')}
+          />
+          {wording.nullValue}
+        </label>
+      )}
+    </>
+  );
+}
+
+interface RelationControlProps extends MemberControlProps {
+  readonly id: string;
+  readonly relation: ServedRelation;
+}
+
+function ReferenceControl(props: RelationControlProps): JSX.Element {
+  const { id, relation, record, draft, problem, isForbidden, onDraft } = props;
+  const { name, collection } = relation;
+  const [chosen, setChosen] = useState<string>();
+  const target = record?.expand?.[name] as StudioRecord | null | undefined;
+  const known = target ? recordTitleOf(collectionNamed(collection), target) : undefined;
+  const given = draft[name] as string | null | undefined;
+  return (
+    <ReferenceBox
+      id={id}
+      collection={collection}
+      value={given === undefined ? textOf(relation, record?.[name]) : given}
+      title={given === undefined ? known : chosen}
+      isDisabled={isForbidden}
+      isInvalid={problem !== undefined}
+      onChoose={(value, title) => {
+        setChosen(title);
+        onDraft(value);
+      }}
+    />
+  );
+}
+
+/** The linked records as a list, with a box that adds one. */
+function LinksControl(props: RelationControlProps): JSX.Element {
+  const { id, relation, record, draft, problem, isForbidden, onDraft } = props;
+  const { name, collection } = relation;
+  const target = collectionNamed(collection);
+  const stored = (record?.expand?.[name] ?? []) as readonly StudioRecord[];
+  const [titles, setTitles] = useState<Readonly<Record<string, string>>>({});
+  const known = Object.fromEntries(stored.map((each) => [String(each.id), recordTitleOf(target, each)]));
+  const ids = (draft[name] as readonly string[] | undefined) ?? linkedIdsOf(name, record);
+  return (
+    <div class="links">
+      <ul>
+        {ids.map((each) => (
+          <li key={each}>
+            <bdi>{titles[each] ?? known[each] ?? each}</bdi>
+            <button
+              type="button"
+              class="unlink"
+              disabled={isForbidden}
+              aria-label={`${wording.removeTerm}: ${titles[each] ?? known[each] ?? each}`}
+              onClick={() => onDraft(ids.filter((other) => other !== each))}
+            >
+              ×
+            </button>
+          </li>
+        ))}
+      </ul>
+      <ReferenceBox
+        // A new box after each choice.
+        key={ids.length}
+        id={id}
+        collection={collection}
+        value={null}
+        title={undefined}
+        isDisabled={isForbidden}
+        isInvalid={problem !== undefined}
+        onChoose={(value, title) => {
+          if (value === null || ids.includes(value)) return;
+          if (title !== undefined) setTitles({ ...titles, [value]: title });
+          onDraft([...ids, value]);
+        }}
+      />
+    </div>
+  );
+}

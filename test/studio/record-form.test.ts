@@ -1,0 +1,144 @@
+// @module-tag long
+/** The form of a record in Chromium: create, edit, undo, delete, errors at their fields, and two versions side by side. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Browser, describeInBrowser } from '../support/browser/browser.ts';
+import { describeOnOne, type User } from '../support/service.ts';
+import { StudioPage } from './studio-browser.ts';
+
+describeOnOne('the service', (service) => {
+  describeInBrowser('in Chromium, a form', () => {
+    let browser: Browser;
+    let studio: StudioPage;
+    let [ann, ben]: User[] = [];
+    const read = (id: string) => ann!.client.get(`/api/documents/${id}?expand=tags`).then(({ body }) => body.data);
+    const create = (title: string, more: object = {}): Promise<string> =>
+      ann!.client.post('/api/documents', { data: { title, ...more } }).then(({ body }) => body.data.id);
+    const openEdit = async (id: string): Promise<void> => {
+      await studio.visit(`/studio/data/documents?record=${id}`, '.record dl');
+      await studio.click('.record header button:not(:disabled)', 'Edit');
+      await studio.until('.record-form');
+    };
+    const save = (): Promise<unknown> => studio.page.evaluate(`document.querySelector('.record-form').requestSubmit()`);
+
+    beforeAll(async () => {
+      [ann, ben] = [await service.user(), await service.user()];
+      browser = await Browser.open();
+      studio = await StudioPage.open(browser, service.url);
+      await studio.visit('/studio/data/documents', '.sign-in');
+      await studio.signIn(ann!);
+    });
+    afterAll(() => browser?.close());
+
+    test('a new record has errors at their fields, takes a reference by its title, and opens', async () => {
+      const tag = (await ann!.client.post('/api/tags', { data: { label: 'a-rare-label' } })).body.data.id;
+      await studio.until('.toolbar');
+      await studio.click('.toolbar button', 'New record');
+      await studio.until('.record-form');
+      await studio.fill({ score: '101' });
+      await save();
+      await studio.until('.field-problem');
+      expect((await studio.texts('.field-problem')).length).toBe(2);
+      expect(await studio.page.evaluate('document.activeElement.name')).toBe('title');
+      expect(await studio.faults()).toEqual([]);
+      await studio.fill({ title: 'Made by a form', score: '7', due_at: '2026-05-01T10:30' });
+      await studio.page.evaluate(`document.querySelector('.links input').focus()`);
+      await studio.page.send('Input.insertText', { text: 'a-rare' });
+      await studio.page.until(`document.querySelectorAll('.links [role=option]').length === 1`);
+      await studio.press('ArrowDown');
+      await studio.press('Enter');
+      await studio.page.until(`document.querySelector('.links li')?.textContent.startsWith('a-rare-label')`);
+      await save();
+      await studio.until('.record dl');
+      const id = await studio.page.evaluate<string>(`new URLSearchParams(location.search).get('record')`);
+      expect(await read(id)).toMatchObject({
+        title: 'Made by a form',
+        score: 7,
+        body: null,
+        expand: { tags: [{ id: tag }] },
+      });
+      expect((await read(id)).due_at).toMatch(/^2026-0[45]-\d\dT\d\d:\d0:00\.000000Z$/);
+      await studio.page.until(
+        `[...document.querySelectorAll('[data-cell="0-0"]')].some(({ textContent }) => textContent === 'Made by a form')`,
+      );
+    });
+
+    test('a draft outlives a reload, is saved with If-Match, and is undone by Ctrl+Z', async () => {
+      const id = await create('Before');
+      await openEdit(id);
+      await studio.fill({ title: 'After' });
+      await studio.page.send('Page.reload');
+      await studio.page.until(
+        `document.querySelector('.record-form') === null && document.querySelector('.record dl') !== null`,
+      );
+      await studio.click('.record header button:not(:disabled)', 'Edit');
+      await studio.page.until(`document.querySelector('[name=title]')?.value === 'After'`);
+      await save();
+      await studio.until('.record dl');
+      expect((await read(id)).title).toBe('After');
+      await studio.page.evaluate('document.activeElement.blur()');
+      await studio.press('z', 2);
+      await studio.page.until(`document.querySelector('.record h2').textContent === 'Before'`);
+      expect((await read(id)).title).toBe('Before');
+    });
+
+    test('a record that changed meanwhile is shown in both versions, and saved over on demand', async () => {
+      const id = await create('Before', { score: 1 });
+      await openEdit(id);
+      await studio.fill({ title: 'Mine' });
+      await ann!.client.patch(`/api/documents/${id}`, { data: { title: 'Theirs', score: 2 } });
+      await save();
+      await studio.until('.conflict table');
+      expect(await studio.texts('.conflict tbody tr')).toEqual(['titleMineTheirs', 'scoreunchanged2']);
+      expect(await studio.faults()).toEqual([]);
+      expect((await read(id)).title).toBe('Theirs');
+      await studio.click('.conflict button', 'Save mine');
+      await studio.until('.record dl');
+      expect(await read(id)).toMatchObject({ title: 'Mine', score: 2 });
+    });
+
+    test('a delete asks first, and an action that rules refuse is greyed with its reason', async () => {
+      const id = await create('To be deleted');
+      await studio.visit(`/studio/data/documents?record=${id}`, '.record dl');
+      await studio.click('.record header button:not(:disabled)', 'Delete');
+      await studio.until('dialog[open]');
+      expect(await studio.faults()).toEqual([]);
+      await studio.click('dialog .danger');
+      await studio.page.until(`document.querySelector('.record') === null`);
+      expect((await ann!.client.get(`/api/documents/${id}`)).status).toBe(404);
+      const bens = (await ben!.client.post('/api/documents', { data: { title: 'Of Ben', status: 'published' } })).body
+        .data.id;
+      await studio.visit(`/studio/data/documents?record=${bens}`, '.record dl');
+      await studio.page.until(
+        `document.querySelector('.record header button').title === 'Your rules do not let you change this record.'`,
+      );
+      expect(
+        await studio.page.evaluate(
+          `[...document.querySelectorAll('.record header button')].map(({ disabled }) => disabled)`,
+        ),
+      ).toEqual([true, true, false, false]);
+    });
+
+    test('a lost connection is told in words, and the form stays', async () => {
+      const id = await create('Offline');
+      await openEdit(id);
+      await studio.fill({ title: 'Online' });
+      const offline = (value: boolean) =>
+        studio.page.send('Network.emulateNetworkConditions', {
+          offline: value,
+          latency: 0,
+          downloadThroughput: -1,
+          uploadThroughput: -1,
+        });
+      await studio.page.send('Network.enable');
+      await offline(true);
+      await save();
+      await studio.page.until(
+        `document.querySelector('.record-form .problem')?.textContent.startsWith('The service cannot be reached')`,
+      );
+      await offline(false);
+      await save();
+      await studio.until('.record dl');
+      expect((await read(id)).title).toBe('Online');
+    });
+  });
+});
