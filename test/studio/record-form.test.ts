@@ -75,6 +75,7 @@ describeOnOne('the service', (service) => {
       await save();
       await studio.until('.record dl');
       expect((await read(id)).title).toBe('After');
+      await studio.page.until(`document.querySelector('.record h2').textContent === 'After'`);
       await studio.page.evaluate('document.activeElement.blur()');
       await studio.press('z', 2);
       await studio.page.until(`document.querySelector('.record h2').textContent === 'Before'`);

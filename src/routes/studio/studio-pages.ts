@@ -40,10 +40,10 @@ function textsOf({ script, style, files }: StudioBundle): StudioTexts {
     const type = name.endsWith('.css') ? 'text/css' : 'text/javascript';
     return [name, new StaticText(`${type}; charset=utf-8`, text, 'immutable')] as const;
   });
-  return { page: new StaticText('text/html; charset=utf-8', pageOf(script, style)), assets: new Map(assets) };
+  return { page: new StaticText('text/html; charset=utf-8', renderStudioPage(script, style)), assets: new Map(assets) };
 }
 
-const pageOf = (script: string, style: string): string => `<!doctype html>
+const renderStudioPage = (script: string, style: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>bylaw studio</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="/studio/assets/${style}"><script type="module" src="/studio/assets/${script}"></script></head>

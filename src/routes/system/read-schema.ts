@@ -19,9 +19,9 @@ import {
 import { route } from '../define-route.ts';
 
 const FLAG: Json = { type: 'boolean' };
-const listOf = (items: Json): Json => ({ type: 'array', items });
-const RULE = object({ roles: listOf(TEXT), when: TEXT }, ['when']);
-const RULES = listOf(RULE);
+const listSchema = (items: Json): Json => ({ type: 'array', items });
+const RULE = object({ roles: listSchema(TEXT), when: TEXT }, ['when']);
+const RULES = listSchema(RULE);
 
 const BOUND: Json = { type: ['number', 'string'] };
 const FIELD = object(
@@ -32,7 +32,7 @@ const FIELD = object(
     read_only: FLAG,
     unique: FLAG,
     search: FLAG,
-    enum: listOf({ type: ['number', 'string'] }),
+    enum: listSchema({ type: ['number', 'string'] }),
     min: BOUND,
     max: BOUND,
     default: {
@@ -61,15 +61,15 @@ const served: Shape = (scope) =>
     'ServedSchema',
     object(
       {
-        collections: listOf(
+        collections: listSchema(
           object(
             {
               name: TEXT,
               kind: { type: 'string', enum: ['plain', 'users', 'files'] },
               key: object({ type: TEXT, made_by: { type: 'string', enum: ['service', 'database', 'caller'] } }),
               title: { type: ['string', 'null'], description: 'The field that names a record to people.' },
-              fields: listOf(FIELD),
-              relations: listOf(SERVED_RELATION),
+              fields: listSchema(FIELD),
+              relations: listSchema(SERVED_RELATION),
               can: object({ list: FLAG, create: FLAG }),
               rules: object(Object.fromEntries(ACTIONS.map((action) => [action, RULES]))),
             },
@@ -77,7 +77,7 @@ const served: Shape = (scope) =>
           ),
         ),
         me: user(scope),
-        roles: listOf(object({ name: TEXT, includes: listOf(TEXT), assigns: listOf(TEXT) })),
+        roles: listSchema(object({ name: TEXT, includes: listSchema(TEXT), assigns: listSchema(TEXT) })),
       },
       ['roles'],
     ),

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.tsx';
+import { OptionList } from '../parts/option-list.tsx';
 import { wording } from '../wording.ts';
 import { address, goTo, pathTo } from './page-address.ts';
 import { openPages } from './page-list.ts';
@@ -61,7 +62,7 @@ export function CommandPalette(): JSX.Element {
         placeholder={wording.palette}
         aria-expanded="true"
         aria-controls="goals"
-        aria-activedescendant={goals.length > 0 ? `goal-${at}` : undefined}
+        aria-activedescendant={goals.length > 0 ? `goals-${at}` : undefined}
         value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);
@@ -69,34 +70,14 @@ export function CommandPalette(): JSX.Element {
         }}
         onKeyDown={onKeyDown}
       />
-      <GoalList goals={goals} at={at} onFollow={follow} />
+      <OptionList
+        id="goals"
+        label={wording.go}
+        options={goals.map(({ path, title }) => ({ key: path, text: title }))}
+        at={at}
+        onChoose={(i) => follow(goals[i])}
+      />
       {goals.length === 0 && <p>{wording.nothingFound}</p>}
     </Dialog>
-  );
-}
-
-interface GoalListProps {
-  readonly goals: readonly Goal[];
-  readonly at: number;
-  readonly onFollow: (goal: Goal) => void;
-}
-
-function GoalList({ goals, at, onFollow }: GoalListProps): JSX.Element {
-  return (
-    <div id="goals" role="listbox" aria-label={wording.go}>
-      {goals.map((goal, i) => (
-        // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the combobox
-        <div
-          key={goal.path}
-          id={`goal-${i}`}
-          role="option"
-          tabIndex={-1}
-          aria-selected={i === at}
-          onClick={() => onFollow(goal)}
-        >
-          {goal.title}
-        </div>
-      ))}
-    </div>
   );
 }

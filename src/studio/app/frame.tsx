@@ -8,7 +8,7 @@ import { CommandPalette, isPaletteOpen } from './command-palette.tsx';
 import { areKeysShown, StudioKeys } from './key-list.tsx';
 import { address, pathTo } from './page-address.ts';
 import { openPages, PAGES } from './page-list.ts';
-import { density, isOwnMachine, mayWrite, theme } from './preferences.ts';
+import { density, isEditingOn, isOwnMachine, theme } from './preferences.ts';
 import { hasEnded, loadSession, schema, session, signOut } from './session-state.ts';
 import { SessionEnded, SignInPage } from './sign-in.tsx';
 import { Toasts } from './toasts.tsx';
@@ -101,8 +101,8 @@ function UserMenu(): JSX.Element {
           <label>
             <input
               type="checkbox"
-              checked={mayWrite.value}
-              onChange={(event) => (mayWrite.value = event.currentTarget.checked)}
+              checked={isEditingOn.value}
+              onChange={(event) => (isEditingOn.value = event.currentTarget.checked)}
             />
             {wording.editing}
           </label>

@@ -1,6 +1,8 @@
 /** The pages of the navigation. A page is here once it is whole. */
 import type { ComponentType } from 'preact';
+import { AuditPage } from '../pages/audit/audit-page.tsx';
 import { DataPage } from '../pages/data/data-page.tsx';
+import { WhyPage } from '../pages/why/why-page.tsx';
 import { wording } from '../wording.ts';
 import { isAdminHere } from './session-state.ts';
 
@@ -14,7 +16,11 @@ export interface StudioPage {
   readonly component: ComponentType;
 }
 
-export const PAGES: readonly StudioPage[] = [{ name: 'data', title: wording.data, key: 'd', component: DataPage }];
+export const PAGES: readonly StudioPage[] = [
+  { name: 'data', title: wording.data, key: 'd', component: DataPage },
+  { name: 'why', title: wording.why, key: 'w', adminOnly: true, component: WhyPage },
+  { name: 'audit', title: wording.audit, key: 'a', adminOnly: true, component: AuditPage },
+];
 
 /** The pages that the user may open. */
 export const openPages = (): readonly StudioPage[] =>

@@ -25,7 +25,7 @@ export function keep(name: string, value: string): void {
 
 /** A service of others is read-only until editing is switched on. */
 export const isOwnMachine = /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\])$/.test(location.hostname);
-export const mayWrite = signal(isOwnMachine);
+export const isEditingOn = signal(isOwnMachine);
 
 export const theme = signal<Theme>((kept('theme') as Theme | undefined) ?? 'system');
 export const density = signal<Density>((kept('density') as Density | undefined) ?? 'normal');

@@ -50,4 +50,4 @@ export interface ServedSchema {
 export const fetchSchema = async (): Promise<ServedSchema> =>
   (await transport.json<{ readonly data: ServedSchema }>('/api/_schema')).data;
 
-export const isReference = ({ kind }: ServedRelation): boolean => kind === 'belongs_to' || kind === 'has_one';
+export const leadsToOne = ({ kind }: ServedRelation): boolean => kind === 'belongs_to' || kind === 'has_one';

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { onPageKey } from '../../app/page-keys.ts';
-import { keep, mayWrite } from '../../app/preferences.ts';
+import { isEditingOn, keep } from '../../app/preferences.ts';
 import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
@@ -129,7 +129,7 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
         <p>{text}</p>
         {!isLoading && filter === '' && (
           <>
-            {collection.kind === 'plain' && collection.can.create && mayWrite.value && (
+            {collection.kind === 'plain' && collection.can.create && isEditingOn.value && (
               <p>
                 <button type="button" onClick={openForm}>
                   {wording.createFirst}
@@ -160,7 +160,7 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
 const openForm = (): void => changeQuery({ record: NEW_RECORD });
 
 function CreateButton({ collection }: { readonly collection: ServedCollection }): JSX.Element | null {
-  const isPossible = collection.can.create && mayWrite.value;
+  const isPossible = collection.can.create && isEditingOn.value;
   useEffect(() => onPageKey('n', () => isPossible && openForm()));
   // A file is made by its upload, a user by a registration.
   if (collection.kind !== 'plain') return null;

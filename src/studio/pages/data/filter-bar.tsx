@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { onPageKey } from '../../app/page-keys.ts';
-import { isReference, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
+import { leadsToOne, type ServedCollection, type ServedField, type ServedRelation } from '../../data/schema-answer.ts';
 import { wording } from '../../wording.ts';
 import { operatorsFor, takesValue, termOf, termsOf } from './filter-terms.ts';
 
@@ -98,7 +98,7 @@ interface TermFormProps {
 function TermForm({ collection, onTerm }: TermFormProps): JSX.Element {
   const members: readonly (ServedField | ServedRelation)[] = [
     ...collection.fields,
-    ...collection.relations.filter(isReference),
+    ...collection.relations.filter(leadsToOne),
   ];
   const [name, setName] = useState(members[0]!.name);
   const [operator, setOperator] = useState('=');

@@ -4,8 +4,8 @@ import { useEffect, useState } from 'preact/hooks';
 import type { RecordCapabilities } from '../../../client/client.ts';
 import { changeQuery, pathTo } from '../../app/page-address.ts';
 import { onPageKey } from '../../app/page-keys.ts';
-import { mayWrite } from '../../app/preferences.ts';
-import { collectionNamed, noteProblem } from '../../app/session-state.ts';
+import { isEditingOn } from '../../app/preferences.ts';
+import { collectionNamed, isAdminHere, noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import { service } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
@@ -104,7 +104,7 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
   const open = useRecord(collection, id);
   const can = useCapabilities(collection, open);
   const [isEdited, setEdited] = useState(false);
-  const mayEdit = mayWrite.value && can !== undefined && can.update !== false;
+  const mayEdit = isEditingOn.value && can !== undefined && can.update !== false;
   useEffect(() => onPageKey('e', () => setEdited(mayEdit)));
   if (open === undefined) return <p class="loading">{wording.loading}</p>;
   if ('problem' in open) return <MissingRecord problem={open.problem} onClose={onClose} />;
@@ -119,13 +119,18 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
             <button
               type="button"
               disabled={!mayEdit}
-              title={reasonOf(can && can.update !== false, wording.updateForbidden)}
+              title={greyedBecause(can && can.update !== false, wording.updateForbidden)}
               onClick={() => setEdited(true)}
             >
               {wording.edit}
             </button>
             <DeleteButton collection={collection} open={open} isAllowed={can?.delete} onDeleted={onClose} />
           </>
+        )}
+        {isAdminHere.value && (
+          <a class="button" href={pathTo('why', collection.name, { action: 'read', record: id })}>
+            {wording.why}
+          </a>
         )}
         <button type="button" onClick={() => void copyAddress()}>
           {wording.copyLink}
@@ -150,9 +155,9 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
 }
 
 /** Why a button is greyed. */
-function reasonOf(isAllowed: boolean | undefined, reason: string): string | undefined {
+function greyedBecause(isAllowed: boolean | undefined, reason: string): string | undefined {
   if (isAllowed === false) return reason;
-  return mayWrite.value ? undefined : wording.readOnly;
+  return isEditingOn.value ? undefined : wording.readOnly;
 }
 
 interface DeleteButtonProps {
@@ -180,8 +185,8 @@ function DeleteButton({ collection, open, isAllowed, onDeleted }: DeleteButtonPr
     <>
       <button
         type="button"
-        disabled={!mayWrite.value || isAllowed !== true}
-        title={reasonOf(isAllowed, wording.deleteForbidden)}
+        disabled={!isEditingOn.value || isAllowed !== true}
+        title={greyedBecause(isAllowed, wording.deleteForbidden)}
         onClick={() => setAsking(true)}
       >
         {wording.delete}

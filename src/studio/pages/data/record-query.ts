@@ -2,7 +2,7 @@
 import type { QueryPage } from '../../../client/client.ts';
 import { kept } from '../../app/preferences.ts';
 import { service } from '../../data/api-service.ts';
-import { isReference, type ServedCollection, type ServedRelation } from '../../data/schema-answer.ts';
+import { leadsToOne, type ServedCollection, type ServedRelation } from '../../data/schema-answer.ts';
 
 export interface StudioRecord {
   readonly id: string | number;
@@ -24,9 +24,7 @@ const TIMES = ['created_at', 'updated_at'];
 /** All columns that the grid can show: `id`, fields, references, and the times last. */
 export function gridColumnsOf({ fields, relations }: ServedCollection): readonly GridColumn[] {
   const own = fields.map(({ name, type }): GridColumn => ({ name, type }));
-  const references = relations
-    .filter(isReference)
-    .map((reference): GridColumn => ({ name: reference.name, reference }));
+  const references = relations.filter(leadsToOne).map((reference): GridColumn => ({ name: reference.name, reference }));
   const [times, others] = [
     own.filter(({ name }) => TIMES.includes(name)),
     own.filter(({ name }) => !TIMES.includes(name)),

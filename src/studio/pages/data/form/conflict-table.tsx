@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
 import { ProblemNote } from '../../../parts/problem-note.tsx';
+import { TableHead } from '../../../parts/table-head.tsx';
 import { wording } from '../../../wording.ts';
 import { gridColumnsOf, type StudioRecord } from '../record-query.ts';
 import { type OpenRecord, openRecord, type TaggedRecord } from '../record-reader.ts';
@@ -33,13 +34,7 @@ export function ConflictTable({ collection, before, draft, onOver, onStored }: C
       <p>{wording.conflict}</p>
       <div class="scroll" tabIndex={0} role="region" aria-label={wording.conflict}>
         <table>
-          <thead>
-            <tr>
-              <th scope="col">{wording.field}</th>
-              <th scope="col">{wording.mine}</th>
-              <th scope="col">{wording.stored}</th>
-            </tr>
-          </thead>
+          <TableHead titles={[wording.field, wording.mine, wording.stored]} />
           <tbody>
             {names.map(({ name, type }) => (
               <tr key={name}>

@@ -11,11 +11,12 @@ export type FormMember = ServedField | ServedRelation;
 export const formMembersOf = ({ fields, relations }: ServedCollection): readonly FormMember[] =>
   [...fields, ...relations].filter(({ read_only: isReadOnly }) => !isReadOnly);
 
-const draftKey = (collection: string, id: string | undefined): string => `bylaw-studio:draft:${collection}/${id ?? ''}`;
+const keyOfDraft = (collection: string, id: string | undefined): string =>
+  `bylaw-studio:draft:${collection}/${id ?? ''}`;
 
 export function keptDraft(collection: string, id: string | undefined): FormDraft {
   try {
-    return JSON.parse(sessionStorage.getItem(draftKey(collection, id)) ?? '{}') as FormDraft;
+    return JSON.parse(sessionStorage.getItem(keyOfDraft(collection, id)) ?? '{}') as FormDraft;
   } catch {
     return {};
   }
@@ -23,7 +24,7 @@ export function keptDraft(collection: string, id: string | undefined): FormDraft
 
 export function keepDraft(collection: string, id: string | undefined, draft: FormDraft): void {
   try {
-    const key = draftKey(collection, id);
+    const key = keyOfDraft(collection, id);
     if (Object.keys(draft).length === 0) sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, JSON.stringify(draft));
   } catch {
@@ -52,7 +53,7 @@ function instantOf(text: string): string {
 }
 
 /** The text of a control for a value of the API. */
-export function textOf(member: FormMember, value: unknown): string | null {
+export function controlTextOf(member: FormMember, value: unknown): string | null {
   if (value === undefined || value === null) return null;
   if ('type' in member && member.type === 'datetime') return localTextOf(String(value));
   return String(value);

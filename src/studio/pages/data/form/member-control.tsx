@@ -5,7 +5,7 @@ import { collectionNamed } from '../../../app/session-state.ts';
 import type { ServedField, ServedRelation } from '../../../data/schema-answer.ts';
 import { wording } from '../../../wording.ts';
 import type { StudioRecord } from '../record-query.ts';
-import { type FormDraft, type FormMember, linkedIdsOf, textOf } from './form-draft.ts';
+import { controlTextOf, type FormDraft, type FormMember, linkedIdsOf } from './form-draft.ts';
 import { ReferenceBox, recordTitleOf } from './reference-box.tsx';
 
 interface MemberControlProps {
@@ -65,7 +65,7 @@ interface FieldControlProps extends MemberControlProps {
 function FieldControl({ id, field, record, draft, problem, isForbidden, onDraft }: FieldControlProps): JSX.Element {
   const { name, type, required, enum: allowed, default: otherwise } = field;
   const given = draft[name];
-  const stored = record === undefined ? defaultText(otherwise) : textOf(field, record[name]);
+  const stored = record === undefined ? defaultText(otherwise) : controlTextOf(field, record[name]);
   const text = given === undefined ? stored : (given as string | null);
   const shared = { id, name, disabled: isForbidden, 'aria-invalid': problem !== undefined };
   const choices = type === 'bool' ? ['true', 'false'] : allowed?.map(String);
@@ -153,7 +153,7 @@ function ReferenceControl(props: RelationControlProps): JSX.Element {
     <ReferenceBox
       id={id}
       collection={collection}
-      value={given === undefined ? textOf(relation, record?.[name]) : given}
+      value={given === undefined ? controlTextOf(relation, record?.[name]) : given}
       title={given === undefined ? known : chosen}
       isDisabled={isForbidden}
       isInvalid={problem !== undefined}

@@ -4,6 +4,7 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import { collectionNamed } from '../../../app/session-state.ts';
 import { service } from '../../../data/api-service.ts';
 import type { ServedCollection } from '../../../data/schema-answer.ts';
+import { OptionList } from '../../../parts/option-list.tsx';
 import { wording } from '../../../wording.ts';
 import type { StudioRecord } from '../record-query.ts';
 
@@ -106,36 +107,14 @@ export function ReferenceBox(props: ReferenceBoxProps): JSX.Element {
         onKeyDown={onKeyDown}
         onBlur={leave}
       />
-      <FoundList id={list} target={target} found={found} at={at} onChoose={choose} />
-    </div>
-  );
-}
-
-interface FoundListProps {
-  readonly id: string;
-  readonly target: ServedCollection | undefined;
-  readonly found: readonly StudioRecord[] | undefined;
-  readonly at: number;
-  readonly onChoose: (record: StudioRecord) => void;
-}
-
-function FoundList({ id, target, found, at, onChoose }: FoundListProps): JSX.Element {
-  return (
-    <div id={id} role="listbox" aria-label={target?.name} hidden={found === undefined}>
-      {found?.map((record, i) => (
-        // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the combobox
-        <div
-          key={record.id}
-          id={`${id}-${i}`}
-          role="option"
-          tabIndex={-1}
-          aria-selected={i === at}
-          onMouseDown={(event) => event.preventDefault()}
-          onClick={() => onChoose(record)}
-        >
-          <bdi>{recordTitleOf(target, record)}</bdi>
-        </div>
-      ))}
+      <OptionList
+        id={list}
+        label={collection}
+        options={(found ?? []).map((record) => ({ key: String(record.id), text: recordTitleOf(target, record) }))}
+        at={at}
+        isHidden={found === undefined}
+        onChoose={(i) => choose(found?.[i])}
+      />
     </div>
   );
 }

@@ -1,0 +1,93 @@
+/** Why a caller may or may not do something: a question in the address, and its answer leaf by leaf. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { address, goTo, pathTo } from '../../app/page-address.ts';
+import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
+import type { ShownProblem } from '../../data/problem-words.ts';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { wording } from '../../wording.ts';
+import { ExplanationView } from './explanation-view.tsx';
+import { askWhy, WHY_ACTIONS, type WhyExplanation, type WhyQuestion, whyQuestionOf } from './why-question.ts';
+
+export function WhyPage(): JSX.Element {
+  const { subject, query } = address.value;
+  const first = schema.value?.collections[0]?.name ?? '';
+  const question = whyQuestionOf(collectionNamed(subject)?.name ?? first, query);
+  return (
+    <main id="content" class="page" tabIndex={-1}>
+      <h1>{wording.why}</h1>
+      <p class="hint">{wording.whyHint}</p>
+      <QuestionForm key={location.pathname + location.search} question={question} />
+      {subject !== undefined && <WhyAnswer question={question} />}
+    </main>
+  );
+}
+
+const textOfField = (form: FormData, name: string): string => String(form.get(name) ?? '').trim();
+
+function QuestionForm({ question }: { readonly question: WhyQuestion }): JSX.Element {
+  const { collections = [], roles = [] } = schema.value ?? {};
+  const ask = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const [action, record, as] = ['action', 'record', 'as'].map((name) => textOfField(form, name));
+    goTo(pathTo('why', textOfField(form, 'collection'), { action, record, as }));
+  };
+  return (
+    <form class="question" onSubmit={ask}>
+      <label>
+        {wording.caller}
+        <input name="as" list="callers" placeholder={wording.callerHint} value={question.as} />
+      </label>
+      <datalist id="callers">
+        <option value="guest" />
+        {roles.map(({ name }) => (
+          <option key={name} value={`role:${name}`} />
+        ))}
+      </datalist>
+      <label>
+        {wording.action}
+        <select name="action" value={question.action}>
+          {WHY_ACTIONS.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        {wording.collection}
+        <select name="collection" value={question.collection}>
+          {collections.map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        {wording.recordId}
+        <input name="record" placeholder={wording.anyRecord} value={question.record} />
+      </label>
+      <button type="submit" class="primary">
+        {wording.ask}
+      </button>
+    </form>
+  );
+}
+
+type AnswerState = { readonly explanation: WhyExplanation } | { readonly problem: ShownProblem } | undefined;
+
+function WhyAnswer({ question }: { readonly question: WhyQuestion }): JSX.Element {
+  const [answer, setAnswer] = useState<AnswerState>();
+  useEffect(() => {
+    let isCurrent = true;
+    setAnswer(undefined);
+    askWhy(question).then(
+      (explanation) => isCurrent && setAnswer({ explanation }),
+      (error) => isCurrent && setAnswer({ problem: noteProblem(error) }),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [JSON.stringify(question)]);
+  if (answer === undefined) return <p class="loading">{wording.loading}</p>;
+  if ('problem' in answer) return <ProblemNote problem={answer.problem} />;
+  return <ExplanationView question={question} explanation={answer.explanation} />;
+}

@@ -1,0 +1,63 @@
+/** The question of the address, and its answer. */
+import { transport } from '../../data/api-service.ts';
+
+export interface ExplainedLeaf {
+  readonly text: string;
+  readonly value: 'true' | 'false' | 'unknown' | null;
+  readonly left: unknown;
+  readonly right: unknown;
+  readonly absent: string | null;
+  readonly element: string | null;
+}
+export interface ExplainedRule {
+  readonly roles: readonly string[];
+  readonly when: string | null;
+  readonly residual: 'allow' | 'deny' | 'depends';
+  readonly value: 'true' | 'false' | 'unknown' | null;
+  readonly reasons: readonly string[];
+  readonly leaves: readonly ExplainedLeaf[];
+}
+export interface WhyExplanation {
+  readonly allowed: boolean | null;
+  readonly status: number | null;
+  readonly decided_by: number | null;
+  readonly rules: readonly ExplainedRule[];
+  readonly members: readonly { readonly name: string; readonly when: string; readonly allowed: boolean | null }[];
+  readonly sql: string | null;
+  readonly params: readonly unknown[];
+  readonly plan: readonly string[];
+}
+
+export const WHY_ACTIONS = ['list', 'read', 'create', 'update', 'delete'] as const;
+
+export interface WhyQuestion {
+  readonly collection: string;
+  readonly action: string;
+  /** An id; empty: about no record. */
+  readonly record: string;
+  /** Empty: the asker; `guest`; `role:NAME`: a made-up caller; else an email or an id. */
+  readonly as: string;
+}
+
+export const whyQuestionOf = (collection: string, query: URLSearchParams): WhyQuestion => ({
+  collection,
+  action: query.get('action') ?? 'read',
+  record: query.get('record') ?? '',
+  as: query.get('as') ?? '',
+});
+
+const ROLE_PREFIX = 'role:';
+
+/** A made-up caller has the roles and nothing else. */
+const askedCaller = (as: string): string | { readonly roles: readonly string[] } =>
+  as.startsWith(ROLE_PREFIX) ? { roles: [as.slice(ROLE_PREFIX.length)] } : as;
+
+export async function askWhy({ collection, action, record, as }: WhyQuestion): Promise<WhyExplanation> {
+  const body = {
+    collection,
+    action,
+    ...(record === '' ? {} : { id: record }),
+    ...(as === '' ? {} : { as: askedCaller(as) }),
+  };
+  return (await transport.json<{ readonly data: WhyExplanation }>('/api/_explain', { method: 'POST', body })).data;
+}
