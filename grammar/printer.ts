@@ -89,6 +89,8 @@ function printedRoot({ root, variable }: Path): string {
   switch (root) {
     case 'record':
     case 'next':
+    case 'request':
+    case 'now':
       return `@${root}`;
     case 'auth':
     case 'query':

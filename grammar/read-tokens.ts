@@ -50,6 +50,14 @@ const SOURCES: ReadonlyMap<string, Root> = new Map([
   ['query', 'query'],
   ['data', 'data'],
 ]);
+/** Facts of the request, which are whole paths. */
+const FACTS: ReadonlyMap<string, { readonly root: Root; readonly names: readonly string[] }> = new Map([
+  ['@request', { root: 'request', names: ['ip', 'method', 'origin', 'kind'] }],
+  ['@now', { root: 'now', names: ['hour', 'weekday'] }],
+] as const);
+export const FACT_PATHS: readonly string[] = [...FACTS].flatMap(([root, { names }]) =>
+  names.map((name) => `${root}.${name}`),
+);
 /** The names that other systems use. */
 const FOREIGN_ROOTS: ReadonlyMap<string, string> = new Map([
   ['@user', '@request.auth'],
@@ -62,6 +70,9 @@ const FOREIGN_ROOTS: ReadonlyMap<string, string> = new Map([
   ['@params', '@request.query'],
   ['@data', '@request.data'],
   ['@body', '@request.data'],
+  ['@ip', '@request.ip'],
+  ['@request.address', '@request.ip'],
+  ['@request.remote_addr', '@request.ip'],
   ['@input', '@request.data'],
   ['@resource', '@record'],
   ['@row', '@record'],
@@ -101,6 +112,9 @@ export function readPath(token: IToken, report: TokenReport): Path {
   if (root !== undefined) return finishPath({ kind: 'path', root, steps: names.slice(1), span }, report);
   const source = first === '@request' ? SOURCES.get(second) : undefined;
   if (source !== undefined) return finishPath({ kind: 'path', root: source, steps: names.slice(2), span }, report);
+  const fact = FACTS.get(first);
+  if (fact?.names.includes(second))
+    return finishPath({ kind: 'path', root: fact.root, steps: names.slice(1), span }, report);
   unknownRoot(names, report);
   return broken(report, { kind: 'path', root: 'record', steps: names.slice(1), span });
 }
@@ -222,6 +236,7 @@ function incomplete({ root, span }: Path): TokenIssue {
 /** The roots of a policy's paths. */
 export const PATH_ROOTS: readonly string[] = [...ROOTS.keys(), ...[...SOURCES.keys()].map((key) => `@request.${key}`)];
 const ROOT_TEXTS: readonly string[] = PATH_ROOTS.toSpliced(ROOTS.size, 0, ...NOW_WORDS);
+const PARTS_OF_NOW = FACTS.get('@now')!.names;
 
 function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
   const [first, second] = names as readonly [Name, Name?];
@@ -235,8 +250,10 @@ function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
     return reportIssue(report, { code: 'path_incomplete', message, span });
   }
   if (found === '@now' || found === '@today') {
-    const type = found === '@now' ? 'datetime' : 'date';
-    return reportIssue(report, { code: 'path_unknown', message: `\`${found}\` is a ${type} and has no parts`, span });
+    const parts = PARTS_OF_NOW.map((name) => `\`@now.${name}\``).join(' and ');
+    const message =
+      found === '@now' ? `\`@now\` is a datetime; its parts are ${parts}` : '`@today` is a date and has no parts';
+    return reportIssue(report, { code: 'path_unknown', message, span });
   }
   const near =
     FOREIGN_ROOTS.get(found.toLowerCase()) ??
@@ -255,7 +272,7 @@ function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
  * parameter that the caller chooses.
  */
 function nearSource(name: string): string | undefined {
-  const near = nearest(name, SOURCES.keys());
+  const near = nearest(name, [...SOURCES.keys(), ...FACTS.get('@request')!.names]);
   return near === undefined ? undefined : `@request.${near}`;
 }
 

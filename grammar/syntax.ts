@@ -72,7 +72,8 @@ export interface Truth {
 export type Operand = Path | Param | Text | Numeral | Bool | Null | List | Now | Count | Ancestors;
 /** The range of a quantifier or `count`. */
 export type Elements = Path | Ancestors;
-export type Root = 'record' | 'next' | 'auth' | 'query' | 'data' | 'variable';
+/** `request` and `now`: a fact of the request, `@request.ip` or `@now.hour`. */
+export type Root = 'record' | 'next' | 'auth' | 'query' | 'data' | 'request' | 'now' | 'variable';
 export interface Name {
   readonly name: string;
   readonly span: Span;

@@ -1,6 +1,7 @@
 /** The grammar on paper, made from the parser: `policy.ebnf` in the notation of the W3C's XML recommendation, `railroad.html` as drawings. */
 import type { ISerializedGast } from 'chevrotain';
 import { serializedGrammar } from '../grammar/parser.ts';
+import { FACT_PATHS } from '../grammar/read-tokens.ts';
 import { COMPARE_OPS } from '../grammar/tokens.ts';
 
 /** Words are what may be written; `ebnf` is the notation of a token that is not a fixed word, and `pattern` the same for the test. */
@@ -38,8 +39,11 @@ export const TERMINALS: ReadonlyMap<string, Terminal> = new Map<string, Terminal
     {
       ebnf:
         `( "@record" | "@next" | "@request.auth" | "@request.query" | "@request.data" ) ( "." [A-Za-z_] [A-Za-z0-9_]* )+` +
+        ` | ${FACT_PATHS.map((path) => JSON.stringify(path)).join(' | ')}` +
         '   /* in filters of queries: "@me" */',
-      pattern: new RegExp(`^@(?:record|next|request\\.(?:auth|query|data))(?:\\.${STEP}){1,6}$`),
+      pattern: new RegExp(
+        `^(?:${FACT_PATHS.map((path) => path.replaceAll('.', '\\.')).join('|')}|@(?:record|next|request\\.(?:auth|query|data))(?:\\.${STEP}){1,6})$`,
+      ),
     },
   ],
   [

@@ -6,7 +6,7 @@ import type { Cells } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
 import type { AskedFilter, Filter } from '../policy/filters/filter.ts';
 import type { Need, Policy, Related, Row } from '../policy/types.ts';
-import { allOperandsOf } from '../policy/visit.ts';
+import { allOperandsOf, isOfInstant } from '../policy/visit.ts';
 import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
 import type { Members, RecordShape } from '../records/record-shape.ts';
 import type { RequestedRecords } from '../records/relations/related.ts';
@@ -152,8 +152,7 @@ const permitSpelling = ({ verdict, rules }: Permit): unknown =>
 
 /** A decision depends on the time if a rule or the filter names it. */
 export function namesNow(collection: Collection, filter: Filter | undefined): boolean {
-  const isTimed = ({ checked }: Pick<Policy, 'checked'>): boolean =>
-    allOperandsOf(checked).some(({ kind }) => kind === 'now');
+  const isTimed = ({ checked }: Pick<Policy, 'checked'>): boolean => allOperandsOf(checked).some(isOfInstant);
   const members = [...collection.memberAccess.values()].flatMap(({ read = [] }) => read);
   return [...collection.access.list, ...members].some(isTimed) || (filter !== undefined && isTimed(filter));
 }

@@ -2,7 +2,7 @@
 import type { Queryable } from '../database/contract.ts';
 import { decide } from '../policy/access.ts';
 import { compileFilter, type Filter } from '../policy/filters/filter.ts';
-import type { Action, PolicyRequest, Row } from '../policy/types.ts';
+import type { Action, PolicyRequest, RequestFacts, Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { type ErrorDetail, echo, Problem } from '../problem.ts';
 import type { AccessContext, Store } from '../records/access-context.ts';
@@ -46,15 +46,17 @@ interface QuestionPlace {
   readonly q: Queryable;
   /** Asks about itself where the question names no caller; null: no caller is signed in. */
   readonly asker: Row | null;
+  /** The facts of the asker's own request. */
+  readonly facts?: RequestFacts;
 }
 
 /** Throws `not_found` and `validation_failed`. */
-export async function questionOf(asked: AskedQuestion, { store, q, asker }: QuestionPlace): Promise<Question> {
+export async function questionOf(asked: AskedQuestion, { store, q, asker, facts }: QuestionPlace): Promise<Question> {
   const { collection, action, id, query } = asked;
   const isNew = id === null;
   const data = asked.data ?? (isNew ? {} : undefined);
   const request: PolicyRequest = {
-    ...(asked.as === undefined ? { auth: asker } : await principalOf(store, asked.as)),
+    ...(asked.as === undefined ? { auth: asker, facts } : await principalOf(store, asked.as)),
     query,
     ...(data && { data }),
     now: datetimeOf(new Date()),

@@ -4,7 +4,7 @@ import { memoizedBy } from '../memoized.ts';
 import { examineErrors } from '../policy/check/checker.ts';
 import type { CatalogPlace } from '../policy/compile.ts';
 import { decisionsOf, type Emit } from '../policy/in-memory.ts';
-import type { Catalog, PolicyRequest } from '../policy/types.ts';
+import type { CallerKind, Catalog, PolicyRequest, RequestFacts } from '../policy/types.ts';
 import { parseDatetime } from '../policy/values.ts';
 import { recordGraph } from './record-graph.ts';
 
@@ -12,6 +12,10 @@ import { recordGraph } from './record-graph.ts';
 export interface Request {
   /** The caller: `id`, `roles`, and the fields that the schema gives to users. */
   readonly auth?: Readonly<Record<string, unknown>> | null;
+  /** Default: `user`. */
+  readonly kind?: CallerKind;
+  /** `@request.ip`, `@request.method` and `@request.origin`. */
+  readonly facts?: RequestFacts;
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   /** The `data` of a body, for create and update. */
   readonly data?: Readonly<Record<string, unknown>>;
@@ -72,8 +76,15 @@ const withoutRequired = memoizedBy((catalog: Catalog): Catalog => {
 });
 
 /** Throws TypeError. */
-export function requestOf({ auth = null, query = {}, data, now = new Date() }: Request = {}): PolicyRequest {
+export function requestOf({
+  auth = null,
+  kind,
+  facts,
+  query = {},
+  data,
+  now = new Date(),
+}: Request = {}): PolicyRequest {
   const instant = parseDatetime(typeof now === 'string' ? now : now.toISOString());
   if (instant === undefined) throw new TypeError(`request.now: expected an RFC 3339 datetime, found ${String(now)}`);
-  return { auth, query, data, now: instant };
+  return { auth, kind, facts, query, data, now: instant };
 }

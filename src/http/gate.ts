@@ -96,8 +96,9 @@ export function admitOf(ctx: Context, { schema }: App): Admit {
 export function renewalOf(ctx: Context, { schema }: App): (caller: Caller, collection: Collection) => Admission {
   const query = policyQueryOf(queryOf(ctx));
   const client = clientOf(ctx);
+  const { facts } = policyRequestOf(ctx, callerOf(ctx));
   return (caller, collection) => {
-    const request = { auth: caller.auth, kind: caller.kind, query, now: datetimeOf(new Date()) };
+    const request = { auth: caller.auth, kind: caller.kind, facts, query, now: datetimeOf(new Date()) };
     return new Admission(() => client, schema, { caller, collection, action: 'list' }, request);
   };
 }
@@ -212,6 +213,7 @@ function isOffered({ door }: Route, collection: Collection | undefined): boolean
 const policyRequestOf = (ctx: Context, { auth, kind }: Caller): PolicyRequest => ({
   auth,
   kind,
+  facts: { ip: ctx.state.address, method: ctx.req.method, origin: ctx.req.headers.origin },
   query: policyQueryOf(queryOf(ctx)),
   now: datetimeOf(new Date()),
 });

@@ -203,12 +203,14 @@ export interface ColumnOperand {
  * `values.ts`; what cannot be read is absent. `list: true` for `@request.auth.roles`, and for a
  * query parameter on the list side of `in` / `contains`. An unknown field of `@request.auth` is an
  * error of the checker; `@request.data.<name>` is a field or belongs_to of the collection.
- * `param`: a `$name` of a filter, read as `@request.data` is.
+ * `param`: a `$name` of a filter, read as `@request.data` is. `fact`: `request.ip`, `now.hour`.
  */
 export interface RequestOperand {
   readonly kind: 'request';
-  readonly source: 'auth' | 'query' | 'data' | 'param';
+  readonly source: 'auth' | 'query' | 'data' | 'param' | 'fact';
   readonly name: string;
+  /** A fact has the networks of its test, apart by spaces, or the zone of its hour. */
+  readonly detail?: string;
   readonly type: ValueType;
   readonly list: boolean;
   readonly nullable: boolean;
@@ -362,7 +364,11 @@ export type Params = Readonly<Record<string, unknown>>;
 export type Row = Readonly<Record<string, unknown>>;
 
 /** A signed-in user, a program with an API key, or a visitor who is not signed in. */
-export type CallerKind = 'user' | 'key' | 'guest';
+export const CALLER_KINDS = ['user', 'key', 'guest'] as const;
+export type CallerKind = (typeof CALLER_KINDS)[number];
+/** The facts that a request brings. `origin`: of the page that sent it. */
+export const FACT_NAMES = ['ip', 'method', 'origin'] as const;
+export type RequestFacts = Readonly<Partial<Record<(typeof FACT_NAMES)[number], string | undefined>>>;
 
 /**
  * The request as policies see it. `now` is canonical datetime text. `auth` is null only for callers
@@ -372,6 +378,7 @@ export interface PolicyRequest {
   readonly auth: Row | null;
   /** Default: `user`. The id of a key is not a user's, so that a key has no relations of its own. */
   readonly kind?: CallerKind | undefined;
+  readonly facts?: RequestFacts | undefined;
   readonly query: Readonly<Record<string, string | readonly string[]>>;
   readonly data?: Readonly<Record<string, unknown>>;
   /** Given for a filter. */

@@ -32,6 +32,11 @@ export const isOfCaller = (operand: CheckedOperand): operand is RequestOperand =
 /** `@request.auth.roles` */
 export const isRolesOfCaller = (operand: CheckedOperand): boolean => isOfCaller(operand) && operand.name === 'roles';
 
+/** A value that changes while the record and the caller stay as they are. */
+export const isOfInstant = (operand: CheckedOperand): boolean =>
+  operand.kind === 'now' ||
+  (operand.kind === 'request' && operand.source === 'fact' && operand.name.startsWith('now.'));
+
 export const ofCaller = (name: string, span: Span) =>
   ({ kind: 'request', source: 'auth', name, nullable: true, span }) as const;
 

@@ -130,6 +130,30 @@ export const ROOT_DOCS: Readonly<Record<string, NameDoc>> = {
     forms: ['@request.data.title'],
     doc: 'create and update: what the body holds, before defaults',
   },
+  '@request.ip': {
+    forms: ['@request.ip'],
+    doc: 'the address of the caller, compared with literal addresses and networks: `@request.ip in ["10.0.0.0/8"]`',
+  },
+  '@request.method': {
+    forms: ['@request.method'],
+    doc: 'the HTTP method of the request in capitals, also where it is a batch, a query or a question about capabilities',
+  },
+  '@request.origin': {
+    forms: ['@request.origin'],
+    doc: 'the `Origin` header: the page that sent the request, absent where there is none; programs other than browsers send what they like',
+  },
+  '@request.kind': {
+    forms: ['@request.kind'],
+    doc: 'the kind of the caller: `user`, `key` or `guest`',
+  },
+  '@now.hour': {
+    forms: ['@now.hour'],
+    doc: 'the hour of the request, 0 to 23, in the `timezone` of the schema',
+  },
+  '@now.weekday': {
+    forms: ['@now.weekday'],
+    doc: 'the weekday of the request, 1 (Monday) to 7 (Sunday), in the `timezone` of the schema',
+  },
   '@now': {
     forms: ['@now', '@now - 24h', '@now + 7d'],
     doc: 'the instant of the request, the same in every part of it; units are s, m, h, d, w',

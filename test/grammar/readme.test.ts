@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PATH_ROOTS } from '../../grammar/read-tokens.ts';
+import { FACT_PATHS, PATH_ROOTS } from '../../grammar/read-tokens.ts';
 import { CHANGE_CALLS, COMPARE_OPS, NOW_WORDS, SPELLINGS } from '../../grammar/tokens.ts';
 import { examine } from '../../src/policy/check/checker.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
@@ -20,7 +20,7 @@ describe('the reference for authors', () => {
     const words = [...SPELLINGS.values()].flat().filter((text) => /[a-z<=>]/.test(text) && !parts.includes(text));
     const known = [OPERATORS, CONNECTIVES, FUNCTIONS].flatMap((table) => Object.keys(table));
     expect(known.sort()).toEqual([...words, ...CHANGE_CALLS].sort());
-    expect(Object.keys(ROOT_DOCS).sort()).toEqual([...PATH_ROOTS, ...NOW_WORDS].sort());
+    expect(Object.keys(ROOT_DOCS).sort()).toEqual([...PATH_ROOTS, ...FACT_PATHS, ...NOW_WORDS].sort());
   });
 
   it.each(Object.values(OPERATORS).flatMap(({ symbol, examples }) => examples.map((example) => [symbol, example])))(

@@ -2,6 +2,7 @@
  * The reference: the meaning of a checked policy, by the definition of the language. It shares no code with the compiler, reads request values
  * by itself, and knows no cleverness, so that a difference between the two is an error of one of them. Tests use it; the service does not.
  */
+import { BlockList, isIP } from 'node:net';
 import type { CompareOp } from '../../grammar/syntax.ts';
 import type {
   AncestorRelation,
@@ -430,8 +431,10 @@ function own(row: Readonly<Record<string, unknown>> | null | undefined, key: str
 
 // ---------------------------------------------------------------- what the request says
 
-function requestValue({ source, name, type }: RequestOperand, request: PolicyRequest): Maybe {
+function requestValue({ source, name, type, detail }: RequestOperand, request: PolicyRequest): Maybe {
   switch (source) {
+    case 'fact':
+      return fact(name, detail, request);
     case 'auth':
       return fromRecord(own(request.auth, name), type);
     case 'data':
@@ -445,7 +448,30 @@ function requestValue({ source, name, type }: RequestOperand, request: PolicyReq
   }
 }
 
+function fact(name: string, detail: string | undefined, { facts, kind, now }: PolicyRequest): Maybe {
+  if (name === 'request.kind') return kind ?? 'user';
+  if (name === 'now.hour') return Number(local(now, detail!).slice(11, 13));
+  if (name === 'now.weekday')
+    return ((new Date(`${local(now, detail!).slice(0, 10)}T00:00:00Z`).getUTCDay() + 6) % 7) + 1;
+  const value = fromJson(own(facts, name.slice('request.'.length)), 'string') as string | undefined;
+  if (name !== 'request.ip' || detail === undefined || value === undefined) return value;
+  return isIP(value) === 0 ? undefined : blocksOf(detail).check(value, isIP(value) === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** The parser and the matching of Node, which share nothing with those of the product. */
+function blocksOf(networks: string): BlockList {
+  const blocks = new BlockList();
+  for (const network of networks.split(' ')) {
+    const [address = '', prefix] = network.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (prefix === undefined) blocks.addAddress(address, family);
+    else blocks.addSubnet(address, Number(prefix), family);
+  }
+  return blocks;
+}
+
 function requestList({ source, name, type }: RequestOperand, request: PolicyRequest): readonly Maybe[] | undefined {
+  if (source === 'fact') return undefined;
   const given = own(
     { auth: request.auth, query: request.query, data: request.data, param: request.params }[source],
     name,
@@ -583,13 +609,17 @@ function instant(text: string): string | undefined {
 
 /** The day there, by the offset of the zone. The first and the last day are its limits. */
 function today(now: string, timeZone: string, seconds: number): string {
+  return shifted(`${local(now, timeZone).slice(0, 10)}T00:00:00.000000Z`, seconds).slice(0, 10);
+}
+
+/** The time of a clock in the zone, written as if it were UTC. */
+function local(now: string, timeZone: string): string {
   const at = Date.parse(now);
   const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }).formatToParts(at);
   const zone = parts.find(({ type }) => type === 'timeZoneName')!.value;
   const [, sign, hours, minutes, rest = '0'] = /^GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(zone)!;
   const offset = sign === undefined ? 0 : Number(hours) * 3600 + Number(minutes) * 60 + Number(rest);
-  const there = shifted(now, sign === '-' ? -offset : offset);
-  return shifted(`${there.slice(0, 10)}T00:00:00.000000Z`, seconds).slice(0, 10);
+  return shifted(now, sign === '-' ? -offset : offset);
 }
 
 /** Instants beyond the years 0001 to 9999 stop at their ends. */

@@ -88,6 +88,9 @@ function requestOf(source: RequestOperand['source'], name: string, type: ValueTy
   return { kind: 'request', source, name, type, list: false, nullable: true, span: SPAN };
 }
 
+const isAddress = (operand: Operand): boolean =>
+  operand.kind === 'path' && operand.root === 'request' && operand.steps[0]!.name === 'ip';
+
 class Reader {
   readonly #at: Standpoint;
   readonly #taken = new Set<string>();
@@ -224,6 +227,8 @@ class Reader {
       right: b,
       span: SPAN,
     });
+    const [address, networks] = isAddress(left) ? [left, right] : [right, left];
+    if (isAddress(address)) return this.#ofAddress(op, networks);
     const sides = SIDES[op];
     if (sides === 'list') {
       const [element, list] = this.#elementAndList(left, right, elements);
@@ -342,6 +347,9 @@ class Reader {
         return this.#ofCaller(first!.name);
       case 'data':
         return { kind: 'value', operand: this.#requested('data', this.#collection(this.#at.collection), first!.name) };
+      case 'request':
+      case 'now':
+        return { kind: 'value', operand: this.#fact(path) };
       case 'variable': {
         const element = elements.get(path.variable!.name);
         if (element === undefined) throw new Misfit('a name that nothing binds');
@@ -353,6 +361,26 @@ class Reader {
         // The result of a create is the record.
         return this.#walk(path, { kind: this.#at.action === 'create' ? 'record' : path.root }, this.#at.collection);
     }
+  }
+
+  #fact({ root, steps: [first] }: Path): RequestOperand {
+    const name = `${root}.${first!.name}`;
+    if (root === 'request') return requestOf('fact', name, 'string');
+    return { ...requestOf('fact', name, 'int'), detail: this.#at.catalog.timezone ?? 'UTC' };
+  }
+
+  /** A test of the address is one truth of the request. */
+  #ofAddress(op: CompareOp, networks: Operand): Checked {
+    const texts = (networks.kind === 'list' ? networks.items : [networks]).map((item) => {
+      if (item.kind !== 'text') throw new Misfit('an address beside what is no network');
+      return item.value;
+    });
+    const isInside = op === '=' || op === 'in';
+    if (texts.length === 0) return { kind: 'const', value: !isInside, span: SPAN };
+    const left = { ...requestOf('fact', 'request.ip', 'bool'), detail: texts.join(' ') };
+    const right = literal({ kind: 'bool', value: true, span: SPAN }, 'bool');
+    const test: Checked = { kind: 'compare', op: '=', left, right, span: SPAN };
+    return isInside ? test : { kind: 'not', item: test, span: SPAN };
   }
 
   #ofCaller(name: string): Named {

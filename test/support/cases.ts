@@ -60,6 +60,8 @@ interface CaseFile {
       readonly as?: string;
       readonly query?: PolicyRequest['query'];
       readonly data?: Record<string, unknown>;
+      readonly facts?: PolicyRequest['facts'];
+      readonly now?: string;
     };
     readonly expect: readonly string[];
   }[];
@@ -106,7 +108,13 @@ export function areas(): readonly Area[] {
   });
 }
 
-function requestOf({ as = 'ada', query = {}, data }: NonNullable<CaseFile['cases'][number]['request']>): PolicyRequest {
+function requestOf({
+  as = 'ada',
+  query = {},
+  data,
+  facts,
+  now = WORLD.now,
+}: NonNullable<CaseFile['cases'][number]['request']>): PolicyRequest {
   const caller = WORLD.callers[as];
   if (caller === undefined) throw new Error(`test/cases/world.yaml has no caller ${as}`);
   const { kind = 'user', roles = [] } = caller;
@@ -117,7 +125,7 @@ function requestOf({ as = 'ada', query = {}, data }: NonNullable<CaseFile['cases
     query: PolicyRequest['query'];
     data: Record<string, unknown>;
   };
-  return { auth: own && { ...own, roles }, kind, ...revived, now: WORLD.now };
+  return { auth: own && { ...own, roles }, kind, facts, ...revived, now };
 }
 
 function catalogOf(): Catalog {

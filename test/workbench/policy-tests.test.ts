@@ -146,6 +146,18 @@ describe('bylaw test', () => {
     expect((await document('--only', 'posts, list as root')).passed).toBe(1);
   });
 
+  test('the facts of a request are given by a test', async () => {
+    const rule = `view: '@request.ip in ["10.0.0.0/8"] or @request.kind = "guest"'`;
+    given(
+      `
+  - { teams: red, request: { ip: 10.1.2.3 }, ben: { read: yes, list: yes }, guest: { read: yes } }
+  - { teams: red, request: { ip: 11.1.2.3 }, ben: { read: no, list: no } }
+  - { teams: red, as: ben, read: true, expect: no }`,
+      SCHEMA.replace('view: true, create', `${rule}, create`),
+    );
+    expect(await document()).toMatchObject({ code: 0, passed: 6, failed: 0 });
+  });
+
   test('a failure shows its place, the clause that decided, and the value of each leaf', async () => {
     given(`
   - posts: mine

@@ -1,7 +1,7 @@
 /** Bounds of an API key: the actions, addresses and pages that it may be used for, beyond the limits of its roles. */
 
+import { isInNetwork, type Network, parseAddress, parseNetwork } from '../../policy/request/networks.ts';
 import type { Action } from '../../policy/types.ts';
-import { isInNetwork, type Network, parseAddress, parseNetwork } from './networks.ts';
 
 /** Every collection. */
 export const EVERY = '*';

@@ -1,13 +1,13 @@
 /** Checks the wishes for a key: every error at its place in the body. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { GUEST } from '../../policy/check/guests.ts';
+import { parseNetwork } from '../../policy/request/networks.ts';
 import { ACTIONS, type Action } from '../../policy/types.ts';
 import { parseDatetime } from '../../policy/values.ts';
 import { type ErrorDetail, echo, Problem, pointerPart } from '../../problem.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { ApiKey, ApiKeyEdit } from './api-key-rows.ts';
 import { type BoundsInput, EVERY, firstBeyond, type KeyLimit } from './key-bounds.ts';
-import { parseNetwork } from './networks.ts';
 
 /** A wish for a key, of the right types. */
 export interface KeyRequest {

@@ -6,7 +6,7 @@
 import { type Cursor, cursorsAt } from '../../../grammar/cursor.ts';
 import { ME } from '../../../grammar/filter-roots.ts';
 import { LIMITS } from '../../../grammar/limits.ts';
-import { PATH_ROOTS, SECONDS } from '../../../grammar/read-tokens.ts';
+import { FACT_PATHS, PATH_ROOTS, SECONDS } from '../../../grammar/read-tokens.ts';
 import type { Span } from '../../../grammar/syntax.ts';
 import { CHANGE_CALLS, COMPARE_OPS, NOW_WORDS, QUANTIFIERS } from '../../../grammar/tokens.ts';
 import { examineOnce } from '../check/checker.ts';
@@ -222,7 +222,13 @@ class Completer {
         ? this.#accepts(QUERY + PROBE, this.#operandTails)
         : !this.#membersAt(`${root}.`).next().done,
     );
-    return open.map((root) => this.#item(`${root.slice(walked.length)}.`, 'root', docOf(root)));
+    const facts = FACT_PATHS.filter(
+      (path) => path.startsWith(walked) && this.#accepts(path, [...this.#operandTails, ' is null']),
+    );
+    return [
+      ...open.map((root) => this.#item(`${root.slice(walked.length)}.`, 'root', docOf(root))),
+      ...facts.map((path) => this.#item(path.slice(walked.length), 'root', docOf(path))),
+    ];
   }
 
   *#membersAt(path: string): Generator<Completion> {
@@ -362,7 +368,8 @@ class Completer {
       case 'by':
         return this.#parentTails(' ');
       default:
-        return [` ${this.#value}`];
+        // An address is compared with literals alone.
+        return [` ${this.#value}`, ...ADDRESS_LITERALS];
     }
   }
 
@@ -376,6 +383,7 @@ class Completer {
   }
 }
 
+const ADDRESS_LITERALS: readonly string[] = [' "::1"', ' ["::1"]'];
 /** Words that are values and not names. */
 const VALUE_WORDS: ReadonlySet<string> = new Set(['true', 'false', ...NOW_WORDS]);
 const ENDS: ReadonlySet<string> = new Set([')', ']', ',']);

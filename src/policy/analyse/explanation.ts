@@ -9,6 +9,7 @@ import { isBlankNeedle } from '../fold.ts';
 import { listElements } from '../list-values.ts';
 import { holdsOf, listGiven, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
+import { factReaderOf } from '../request/request-facts.ts';
 import { elementOf, scalarOf } from '../scalar-types.ts';
 import {
   type Checked,
@@ -110,7 +111,10 @@ export function requestedId(
 }
 
 /** Returns the request's value as sent. */
-function requestValue({ source, name }: RequestOperand, { auth, query, data, params }: PolicyRequest): unknown {
+function requestValue(operand: RequestOperand, request: PolicyRequest): unknown {
+  const { source, name } = operand;
+  if (source === 'fact') return factReaderOf(operand)(request);
+  const { auth, query, data, params } = request;
   const holder: Row | null | undefined = { auth, query, data, param: params }[source];
   return holder == null ? undefined : own(holder, name);
 }

@@ -16,6 +16,7 @@ import {
   type ValueType,
 } from '../types.ts';
 import { isRolesOfCaller } from '../visit.ts';
+import { addressTest, impossibleFact, isAddressFact } from './fact-comparisons.ts';
 import { isExact, type Literal, nearestDouble, readList, readLiteral } from './literals.ts';
 import { addressOfUser, elementByName, isAddress } from './named-records.ts';
 import { readAs, typeGiven } from './params.ts';
@@ -44,10 +45,13 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
     return containsElement(pair, left.relation.path);
   const whole = [left, right].find(isJson);
   if (whole !== undefined) return rejectPair(pair, comparedJson(pair, whole));
+  if (isAddressFact(left) || isAddressFact(right)) return addressTest(pair);
   const list = [left, right].find(isListField);
   if (list !== undefined) return list === left ? containsTest(pair, list) : rejectPair(pair, comparedList(pair, list));
   const bare = left.kind === 'to many' ? left : right.kind === 'to many' ? right : undefined;
   if (bare !== undefined) return rejectPair(pair, bareToMany(pair, bare));
+  const impossible = impossibleFact(pair);
+  if (impossible !== undefined) return rejectPair(pair, impossible);
   switch (OPERATORS[expr.op].sides) {
     case 'same':
     case 'ordered':

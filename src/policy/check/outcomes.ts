@@ -149,4 +149,6 @@ const ALWAYS_KNOWN: ReadonlySet<string> = new Set(['id', 'email', 'email_verifie
 
 /** A value that every caller whom the rules are asked about has. */
 export const isAlwaysKnown = (operand: CheckedOperand): boolean =>
-  operand.kind === 'request' && operand.source === 'auth' && ALWAYS_KNOWN.has(operand.name);
+  operand.kind === 'request' &&
+  ((operand.source === 'auth' && ALWAYS_KNOWN.has(operand.name)) ||
+    (operand.source === 'fact' && operand.name !== 'request.origin'));

@@ -22,6 +22,7 @@ import {
   type ValueType,
 } from '../types.ts';
 import { ofCaller } from '../visit.ts';
+import { requestFact } from './fact-paths.ts';
 import type {
   BoundElement,
   BoundParameter,
@@ -51,6 +52,9 @@ export function resolve(path: Path, place: Place): Named | undefined {
       return queryName(path, place);
     case 'data':
       return dataField(path, place);
+    case 'request':
+    case 'now':
+      return requestFact(path, place);
     case 'next':
     case 'record':
       return recordPath(path, place);

@@ -10,6 +10,7 @@ import { isBlankNeedle } from '../fold.ts';
 import { listElements } from '../list-values.ts';
 import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
+import { factReaderOf } from '../request/request-facts.ts';
 import { type ScalarKind, scalarOf } from '../scalar-types.ts';
 import type {
   Checked,
@@ -73,6 +74,8 @@ export interface PlannedCompare extends Pick<CheckedCompare, 'kind' | 'op'> {
 interface RequestSlot {
   readonly operand: SlotOperand['operand'];
   readonly scalar: ScalarKind;
+  /** Reads a fact of the request. */
+  readonly fact?: (request: PolicyRequest) => unknown;
   /** The record with this id is read: callers that are not users have none of their own. */
   readonly isRecord: boolean;
   /** Meets a column, so that its state is part of the signature. */
@@ -181,14 +184,23 @@ class Planner {
     const key = JSON.stringify(
       operand.kind === 'now'
         ? [operand.seconds, operand.zone]
-        : [operand.source, operand.name, operand.type, operand.list, ...(use === undefined ? [] : [use])],
+        : [
+            operand.source,
+            operand.name,
+            operand.detail,
+            operand.type,
+            operand.list,
+            ...(use === undefined ? [] : [use]),
+          ],
     );
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     this.#known.set(key, this.slots.length);
     const [isRecord, isNeedle] = [use === 'record', use === 'needle'];
+    const isFact = operand.kind === 'request' && operand.source === 'fact';
     this.slots.push({
       operand,
+      ...(isFact && { fact: factReaderOf(operand) }),
       scalar: scalarOf(operand.type),
       isRecord,
       meetsColumn: false,
@@ -327,7 +339,7 @@ function signatureOf({ slots, numeric }: RequestPlan, { states, decided }: Bindi
 }
 
 /** The part of a request that holds the values of a source. */
-const HOLDERS = { auth: 'auth', query: 'query', data: 'data', param: 'params' } as const;
+const HOLDERS = { auth: 'auth', query: 'query', data: 'data', param: 'params', fact: 'facts' } as const;
 
 interface SlotReading {
   readonly request: PolicyRequest;
@@ -337,7 +349,7 @@ interface SlotReading {
 
 /** Returns the state of the value, and keeps it if it is present. */
 function readSlot(
-  { operand, scalar, isRecord, isPrefix, isNeedle }: RequestSlot,
+  { operand, fact, scalar, isRecord, isPrefix, isNeedle }: RequestSlot,
   { request, values, index }: SlotReading,
 ): number {
   if (operand.kind === 'now') {
@@ -347,7 +359,7 @@ function readSlot(
   }
   const { source, name } = operand;
   if (isRecord && (request.kind ?? 'user') !== 'user') return ABSENT;
-  const raw = own(request[HOLDERS[source]], name);
+  const raw = fact === undefined ? own(request[HOLDERS[source]], name) : fact(request);
   const isText = source === 'query';
   // The caller's own record, and a filter of a URL, have values as a record has them.
   const readJson = (source !== 'data' && scalar.readStored) || scalar.readJson;

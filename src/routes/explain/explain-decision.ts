@@ -10,6 +10,7 @@ import { withheldFor } from '../../explain/withheld.ts';
 import type { App } from '../../http/app.ts';
 import { admitOf, callerOf, forbiddenProblem } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
+import type { RequestFacts } from '../../policy/types.ts';
 import { Store } from '../../records/access-context.ts';
 import { isAdministrator } from '../../records/write/role-changes.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
@@ -47,7 +48,7 @@ export const explainDecision = route({
     const store = new Store(app.db, app.schema);
     const document = await inTimeOf(store, async (q) => {
       const asking = isOfAsker ? { ...asked, as: undefined } : asked;
-      const found = await questionOf(asking, { store, q, asker: asker.auth });
+      const found = await questionOf(asking, { store, q, asker: asker.auth, facts: factsOf(ctx, asked) });
       const trace = await traceOf(found);
       await app.auth.explained(asker, {
         subject: auditedUser(asked, found.request.auth?.id),
@@ -62,6 +63,14 @@ export const explainDecision = route({
     ctx.body = document;
   },
 });
+
+/** The facts of a request for the action that came as the question did. */
+const factsOf = (ctx: Context, { action }: AskedQuestion): RequestFacts => ({
+  ip: ctx.state.address,
+  method: METHOD_OF[action],
+  origin: ctx.req.headers.origin,
+});
+const METHOD_OF = { list: 'GET', read: 'GET', create: 'POST', update: 'PATCH', delete: 'DELETE' } as const;
 
 /** True if the question names no other caller. */
 function isAbout({ principal, auth }: Caller, { as }: AskedQuestion): boolean {

@@ -1,5 +1,5 @@
 /** A file of policy tests, read: the callers, the rows, and what is expected of each request. */
-import type { Action, PolicyRequest } from '../../policy/types.ts';
+import type { Action, PolicyRequest, RequestFacts } from '../../policy/types.ts';
 import type { Data } from '../../records/write/input.ts';
 import type { Region } from '../../schema/file/issue.ts';
 import type { Collection } from '../../schema/model/model.ts';
@@ -24,6 +24,7 @@ export interface Expectation {
   /** With ids in place of names. */
   readonly data: Data | undefined;
   readonly query: PolicyRequest['query'];
+  readonly facts: RequestFacts;
   readonly expected: Expected;
 }
 

@@ -51,9 +51,10 @@ export class PredicateJudge {
     this.#place = place;
   }
 
-  requestOf({ as, query, data }: Expectation): PolicyRequest {
+  requestOf({ as, query, facts, data }: Expectation): PolicyRequest {
     const { world, now } = this.#place;
-    return { auth: world.caller(as), query, now, ...(data && { data }) };
+    const kind = as === 'guest' ? as : 'user';
+    return { auth: world.caller(as), kind, facts, query, now, ...(data && { data }) };
   }
 
   judge(expectation: Expectation): Judgement {

@@ -1,6 +1,6 @@
 /** Reads a file of policy tests: every error at its place, as `bylaw check` reports those of a schema. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import { ACTIONS, type Action, type PolicyRequest } from '../../policy/types.ts';
+import { ACTIONS, type Action, FACT_NAMES, type PolicyRequest, type RequestFacts } from '../../policy/types.ts';
 import { datetimeOf, parseDatetime } from '../../policy/values.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { Path, Report, SchemaIssue } from '../../schema/file/issue.ts';
@@ -42,7 +42,7 @@ export function readTests(text: string, file: string, schema: Schema): ReadTests
 
 const FILE_KEYS = ['now', 'as', 'rows', 'tests'];
 /** Keys of a test, which callers cannot have as names. */
-const TEST_KEYS: readonly string[] = ['as', 'query', 'expect', 'data', 'now', 'guest', ...ACTIONS];
+const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...ACTIONS];
 const NAMED_TEST: readonly string[] = ['create', 'list'];
 
 function requireKey(key: string, known: readonly string[], { report, path }: NamePlace): void {
@@ -70,6 +70,7 @@ interface AskedRecord {
   readonly record: string | undefined;
   readonly path: Path;
   readonly query: PolicyRequest['query'];
+  readonly facts: RequestFacts;
 }
 
 class TestReader {
@@ -98,9 +99,10 @@ class TestReader {
   #test(test: Data, path: Path): readonly Expectation[] {
     const first = Object.keys(test).find((key) => NAMED_TEST.includes(key) && typeof test[key] === 'string');
     const query = this.#query(test.query, [...path, 'query']);
+    const facts = this.#facts(test.request, [...path, 'request']);
     if (first !== undefined) {
       const collection = this.#collection(test[first], [...path, first]);
-      const asked = collection && { collection, record: undefined, path, query };
+      const asked = collection && { collection, record: undefined, path, query, facts };
       return asked === undefined ? [] : this.#single(test, first as Action, asked);
     }
     const named = Object.keys(test).find((key) => this.#place.schema.collections.has(key));
@@ -108,7 +110,7 @@ class TestReader {
     const collection = this.#place.schema.collections.get(named)!;
     const at = { report: this.#report, path: [...path, named] };
     if (this.#place.names.referenced({ collection: named }, test[named], at) === undefined) return [];
-    const asked = { collection, record: String(test[named]), path, query };
+    const asked = { collection, record: String(test[named]), path, query, facts };
     const action = ACTIONS.find((each) => Object.hasOwn(test, each));
     return action === undefined ? this.#matrix(test, named, asked) : this.#single(test, action, asked);
   }
@@ -127,7 +129,7 @@ class TestReader {
     const { collection, path } = asked;
     const isOfRow = asked.record !== undefined;
     const named = isOfRow ? collection.name : action;
-    const known = [named, action, 'as', 'query', 'expect', ...(action === 'create' ? ['data'] : [])];
+    const known = [named, action, 'as', 'query', 'request', 'expect', ...(action === 'create' ? ['data'] : [])];
     for (const key of Object.keys(test)) requireKey(key, known, { report: this.#report, path: [...path, key] });
     const as = this.#caller(test.as, [...path, 'as']);
     const key = action === 'create' ? 'data' : action;
@@ -143,7 +145,7 @@ class TestReader {
 
   #matrix(test: Data, named: string, asked: AskedRecord): readonly Expectation[] {
     return Object.keys(test).flatMap((key) => {
-      if (key === named || key === 'query') return [];
+      if (key === named || key === 'query' || key === 'request') return [];
       const path = [...asked.path, key];
       if (key !== 'guest' && TEST_KEYS.includes(key)) {
         const message = `\`${key}\` needs an action with data, such as \`update\`; or name a caller`;
@@ -227,6 +229,17 @@ class TestReader {
     for (const [key, value] of Object.entries(given))
       query[key] = Array.isArray(value) ? value.map(String) : String(value);
     return query;
+  }
+
+  /** The facts of the request: `{ ip: 10.0.0.1, method: GET }`. */
+  #facts(given: unknown, path: Path): RequestFacts {
+    if (given === undefined) return {};
+    if (!isObject(given)) {
+      this.#report({ code: 'not_an_object', message: `expected ${FACT_NAMES.join(', ')} of the request`, path });
+      return {};
+    }
+    for (const key of Object.keys(given)) requireKey(key, FACT_NAMES, { report: this.#report, path: [...path, key] });
+    return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, String(value)]));
   }
 
   /** @param listed the collection of a list, whose names are expected */

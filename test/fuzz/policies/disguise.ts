@@ -130,7 +130,7 @@ class Disguiser {
 
   #collectionOf({ root, variable }: Path, variables: Variables): CatalogCollection | undefined {
     const { catalog, collection } = this.#setting;
-    if (root === 'query') return undefined;
+    if (root === 'query' || isFactRoot(root)) return undefined;
     if (root === 'auth') return catalog.collections.get('users');
     return catalog.collections.get(root === 'variable' ? variables.get(variable!.name)!.collection : collection);
   }
@@ -237,7 +237,8 @@ class Disguiser {
 
   /** The type of a path of a record; else undefined. */
   #typeOf(operand: Operand, variables: Variables): ValueType | undefined {
-    if (operand.kind !== 'path' || operand.root === 'auth' || operand.root === 'query') return undefined;
+    if (operand.kind !== 'path' || operand.root === 'auth' || operand.root === 'query' || isFactRoot(operand.root))
+      return undefined;
     const last = this.#walk(operand, variables).at(-1);
     const field = last?.from?.fields.get(last.step.name);
     return field && (elementOf(field.type) ?? field.type);
@@ -341,7 +342,7 @@ class Extraction {
   }
 
   #path(path: Path, bound: ReadonlySet<string>): Path | undefined {
-    if (path.root === 'auth' || path.root === 'query') return path;
+    if (path.root === 'auth' || path.root === 'query' || isFactRoot(path.root)) return path;
     if (path.root === 'data') return undefined;
     if (path.root === 'variable' && bound.has(path.variable!.name)) return path;
     const cut = this.#cutting.cut(path);
@@ -363,3 +364,5 @@ class Extraction {
     return { kind: 'path', root: 'variable', variable: name(made.name), steps: rest, span: SPAN };
   }
 }
+
+const isFactRoot = (root: Path['root']): boolean => root === 'request' || root === 'now';

@@ -78,6 +78,7 @@ export interface Setting {
 const MOST_NAMES = 6;
 /** So far every path is known; farther out only some, since there are very many. */
 const NEAR = 3;
+const NETWORKS = ['10.0.0.0/8', '192.0.2.7', '2001:db8::/32'];
 export const QUERY_KEYS = [
   'k1',
   'k2',
@@ -453,6 +454,7 @@ export class PolicyMaker {
       const fraction = this.#fraction(bound);
       if (fraction) return fraction;
     }
+    if (random.chance(0.03)) return this.#fact(bound);
     if (random.chance(WANTED_SHARE)) {
       const wanted = this.#wanted(bound);
       if (wanted) return wanted;
@@ -570,6 +572,28 @@ export class PolicyMaker {
         return isNumber ? { kind: 'number', source: random.pick(numerals), span: SPAN } : this.#literal(of);
       }
     }
+  }
+
+  /** A test of the address, or a comparison with another fact of the request. */
+  #fact(bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const compare = (left: Operand, op: CompareOp, right: Operand | undefined): Expr | undefined =>
+      right && { kind: 'compare', op, opSpan: SPAN, left, right, span: SPAN };
+    if (random.chance(0.5)) {
+      const items = random
+        .shuffled(NETWORKS)
+        .slice(0, random.pick([0, 1, 2]))
+        .map(textOf);
+      const address = this.#path('request', undefined, ['ip']);
+      if (random.chance(0.3)) return compare(address, random.pick(['=', '!=']), textOf(random.pick(NETWORKS)));
+      return compare(address, random.pick(['in', 'not in']), { kind: 'list', items, span: SPAN });
+    }
+    if (random.chance(0.4)) {
+      const fact = this.#path('request', undefined, [random.pick(['method', 'kind', 'origin'])]);
+      return compare(fact, random.pick(['=', '!=']), this.#column('string', bound));
+    }
+    const fact = this.#path('now', undefined, [random.pick(['hour', 'weekday'])]);
+    return compare(fact, random.pick(['=', '!=', '<', '>=']), this.#column('int', bound));
   }
 
   #held(source: 'auth' | 'data', type: Type): Path | undefined {

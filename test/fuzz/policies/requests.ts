@@ -31,7 +31,7 @@ export function randomRequests(world: World, setting: Setting, random: Random): 
 const OTHERS = 3;
 
 /** Some of it is gone or cannot be read, and of lists some elements. */
-function partOf({ auth, kind, query, data, now }: PolicyRequest, random: Random): PolicyRequest {
+function partOf({ auth, kind, facts, query, data, now }: PolicyRequest, random: Random): PolicyRequest {
   const some = (given: Readonly<Record<string, unknown>>): Record<string, unknown> => {
     const kept = Object.keys(given).filter(() => random.chance(0.7));
     return fromEntries(
@@ -41,6 +41,7 @@ function partOf({ auth, kind, query, data, now }: PolicyRequest, random: Random)
   return {
     auth: auth && some(auth),
     kind,
+    facts: some(facts ?? {}) as PolicyRequest['facts'],
     query: some(query) as PolicyRequest['query'],
     now,
     ...(data && { data: some(data) }),
@@ -81,8 +82,34 @@ export function randomRequest({ catalog, data }: World, { collection }: Setting,
   }
   const now = random.chance(0.7) ? NOW : random.pick(DATETIMES);
   const { auth, kind } = random.chance(0.07) ? { auth: null } : caller(data.rows.get('users')!, random);
-  return { auth, kind, query, now, data: randomBody(catalog.collections.get(collection)!, { ids, random }) };
+  return {
+    auth,
+    kind,
+    facts: factsOf(random),
+    query,
+    now,
+    data: randomBody(catalog.collections.get(collection)!, { ids, random }),
+  };
 }
+
+/** Addresses at the edges of `NETWORKS`, in several spellings, and texts that are none. */
+const ADDRESSES = [
+  '10.0.0.0',
+  '10.255.255.255',
+  '11.0.0.0',
+  '::ffff:10.1.2.3',
+  '192.0.2.7',
+  '2001:db8::1',
+  '2001:DB9::',
+  '10.0.0.256',
+  '',
+];
+
+const factsOf = (random: Random): PolicyRequest['facts'] => ({
+  ip: random.pick(ADDRESSES),
+  method: random.pick(['GET', 'PATCH', undefined]),
+  origin: random.pick(QUERY_TEXTS),
+});
 
 function queryText(key: string, { ids, random }: { ids: readonly string[]; random: Random }): string {
   const theme = Object.hasOwn(THEMES, key) ? THEMES[key] : undefined;

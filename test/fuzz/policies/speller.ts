@@ -174,7 +174,8 @@ class Speller {
 
   #path({ root, variable, steps }: Path): string {
     const isOfRecord = root === 'record' || root === 'next';
-    const start = root === 'variable' ? variable!.name : isOfRecord ? `@${root}` : `@request.${root}`;
+    const isOfRequest = root === 'request' || root === 'now';
+    const start = root === 'variable' ? variable!.name : isOfRecord || isOfRequest ? `@${root}` : `@request.${root}`;
     return [start, ...steps.map(({ name }) => name)].join('.');
   }
 

@@ -34,6 +34,7 @@ function at(marked: string, place: Partial<CompletionPlace> = {}): readonly Comp
 const textsAt = (marked: string, place: Partial<CompletionPlace> = {}): readonly string[] =>
   at(marked, place).map(({ text }) => text);
 
+const TEXT_FACTS = ['@request.method', '@request.origin', '@request.kind'];
 const ROOTS = ['@record.', '@next.', '@request.auth.', '@request.query.', '@request.data.'];
 const MEMBERSHIP = ['id', 'role', 'note', 'created_at', 'updated_at', 'team', 'team_id', 'user', 'user_id'];
 
@@ -49,18 +50,20 @@ const PLACES: readonly (readonly [marked: string, texts: readonly string[]])[] =
   ['@record.tags |', ['contains']],
   ['@request.auth.roles |', ['contains']],
   ['count(@record.tags) |', ['!=', '<=', '>=', '<', '>', '=', 'not in', 'in']],
-  ['@record.status = |', ['"draft"', '"published"', ...ROOTS]],
+  ['@record.status = |', ['"draft"', '"published"', ...ROOTS, ...TEXT_FACTS]],
   ['@record.status = "dr|', ['"draft"', '"published"']],
   ['@record.status in [|', ['"draft"', '"published"', ']']],
   ['@record.status in ["draft"|', [']', ',']],
   ['@record.status in ["draft", |', ['"draft"', '"published"']],
-  ['@request.auth.roles contains |', ['"admin"', '"member"', ...ROOTS]],
+  ['@request.auth.roles contains |', ['"admin"', '"member"', ...ROOTS, ...TEXT_FACTS]],
   ['@record.pinned = |', [...ROOTS, 'true', 'false']],
   ['@record.due_at < |', [...ROOTS, '@now']],
   ['@record.due_at < @now |', ['and', 'or', '+', '-']],
   ['@record.due_at < @now - |', ['1s', '1m', '1h', '1d', '1w']],
   ['@record.score = @record.|', ['score', 'rating', 'owner.', 'owner_id.', 'team.', 'team_id.', 'cover.']],
-  ['@record.title = @request.|', ['auth.', 'query.', 'data.']],
+  ['@record.title = @request.|', ['auth.', 'query.', 'data.', 'method', 'origin', 'kind']],
+  ['@request.ip |', ['!=', '=', 'not in', 'in', 'is null', 'is not null']],
+  ['@record.score > @now.|', ['hour', 'weekday']],
   ['@record.title = @request.auth.|', ['id', 'email', 'department', 'home', 'home_id']],
   ['@request.data.score > @request.data.|', ['score', 'rating']],
   ['any(|', ['@record.', '@next.', '@request.auth.', 'ancestors(']],
@@ -72,7 +75,7 @@ const PLACES: readonly (readonly [marked: string, texts: readonly string[]])[] =
   ['any(@record.tags as t , any(@record.tags as |', ['x']],
   ['any(@record.tags as t |', [',']],
   ['any(@record.team.memberships as m, m.|', MEMBERSHIP],
-  ['any(@record.team.memberships as m, m.user = |', ['m.', ...ROOTS]],
+  ['any(@record.team.memberships as m, m.user = |', ['m.', ...ROOTS, ...TEXT_FACTS]],
   ['any(@record.tags as t, t.label = "x" |', ['and', 'or', ')']],
   ['count(@record.tags |', ['as', ')']],
   ['any(ancestors(@record.team |', ['by']],
@@ -132,7 +135,7 @@ function piecesOf(text: string): readonly { readonly piece: string; readonly sta
     if (/^(?:Text|Numeral|Duration)$/.test(tokenType.name) || tokens[i - 1]?.tokenType.name === 'As') return [];
     if (tokenType.name !== 'AtPath' && tokenType.name !== 'Word')
       return [{ piece: SPELT[image] ?? image.replaceAll(/[ \t\r\n]+/g, ' '), start }];
-    const root = /^(?:@request\.\w+|@?\w+)/.exec(image)![0];
+    const root = /^(?:@(?:request|now)\.\w+|@?\w+)/.exec(image)![0];
     if (root === '@request.query') return [{ piece: root, start }];
     let at = start + root.length;
     const names = image.slice(root.length).split('.').slice(1);

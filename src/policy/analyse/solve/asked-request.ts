@@ -76,6 +76,7 @@ export class Asked {
       case 'data':
         return this.#ofBody(operand);
       case 'param':
+      case 'fact':
         return undefined;
     }
   }
