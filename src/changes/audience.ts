@@ -47,6 +47,8 @@ export class Audience {
   readonly related: ReadonlySet<string>;
   readonly #shape: RecordShape;
   readonly #permit: Permit;
+  /** The permits that decide who sees what. */
+  readonly #deciding: readonly Permit[];
   readonly #filter: AskedFilter | undefined;
   readonly #masks: readonly MemberMask[];
   readonly #partners: readonly ShownPartner[];
@@ -63,6 +65,7 @@ export class Audience {
     this.#partners = this.#shape.hasOnes.map((relation) => ({ relation, permits: partnerPermits(access, relation) }));
     this.#members = members;
     const deciding = [this.#permit, ...this.#masks.map(({ permit }) => permit)];
+    this.#deciding = deciding;
     this.needs = [
       ...deciding.flatMap(recordNeeds),
       ...this.#partners.map(({ relation, permits }) => ({
@@ -79,6 +82,11 @@ export class Audience {
       this.#filter === undefined ? null : [this.#filter.shape, this.#filter.values],
       members === undefined ? null : [...members].toSorted(),
     ]);
+  }
+
+  /** A decision may depend on one of these rows of the collection. */
+  dependsOn(collection: string, rows: readonly Row[]): boolean {
+    return this.#deciding.some(({ rules }) => rules.some(({ residual }) => residual.dependsOn(collection, rows)));
   }
 
   get verdict(): Permit['verdict'] {

@@ -1,6 +1,6 @@
 /** The events that a batch gives the subscribers of an audience, without their positions. */
 import type { Cells } from '../database/contract.ts';
-import type { Related } from '../policy/types.ts';
+import type { Related, Row } from '../policy/types.ts';
 import type { Store } from '../records/access-context.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { loadRelatedRows, type RequestedRecords } from '../records/relations/related.ts';
@@ -42,15 +42,24 @@ interface SeenChange {
   readonly after: SeenRow | undefined;
 }
 
+interface LoadedChanges {
+  readonly collection: Collection;
+  readonly changes: readonly SeenChange[];
+  readonly related: Related;
+}
+
 /** The changes of one collection in a batch, with the rows that its audiences need. */
 export class CollectionChanges {
   readonly #batch: ChangeBatch;
   readonly #changes: readonly SeenChange[];
   readonly #newest: ReadonlyMap<string, SeenChange>;
   readonly #related: Related;
+  readonly #store: Store;
+  readonly #rows = new Map<string, readonly Row[]>();
   readonly #key: ReturnType<typeof keyKindOf>;
 
-  private constructor(batch: ChangeBatch, collection: Collection, changes: readonly SeenChange[], related: Related) {
+  private constructor(store: Store, batch: ChangeBatch, { collection, changes, related }: LoadedChanges) {
+    this.#store = store;
     this.#batch = batch;
     this.#changes = changes;
     this.#newest = new Map(changes.map((change) => [change.id, change]));
@@ -83,7 +92,7 @@ export class CollectionChanges {
     const requested = together(asking.flatMap((audience) => audience.requested));
     const source = { store, q: store.db, tenant: undefined };
     const related = await loadRelatedRows(source, [{ collection: name, rows, needs }], requested);
-    return new CollectionChanges(batch, collection, changes, related);
+    return new CollectionChanges(store, batch, { collection, changes, related });
   }
 
   /** Without those of an audience that has to list again. */
@@ -93,12 +102,34 @@ export class CollectionChanges {
   }
 
   /** Why the audience has to list again. */
-  resetOf({ collection: { name }, related }: Audience): ResetReason | undefined {
-    const { bulk, foreign, changes } = this.#batch;
+  resetOf(audience: Audience): ResetReason | undefined {
+    const { name } = audience.collection;
+    const { bulk, foreign } = this.#batch;
     if (foreign.has(name)) return 'schema';
     if (bulk.has(name)) return 'bulk';
-    for (const source of related) if (bulk.has(source) || foreign.has(source) || changes.has(source)) return 'related';
+    for (const source of audience.related) if (this.#mayDecide(source, audience)) return 'related';
     return undefined;
+  }
+
+  #mayDecide(source: string, audience: Audience): boolean {
+    const { bulk, foreign, changes } = this.#batch;
+    if (bulk.has(source) || foreign.has(source)) return true;
+    const own = changes.get(source);
+    if (own === undefined) return false;
+    // A link has no values of its own that a rule could name.
+    if (!this.#store.schema.collections.has(source)) return true;
+    return audience.dependsOn(source, this.#rowsOf(source, own));
+  }
+
+  /** Read once for all audiences. */
+  #rowsOf(source: string, changes: readonly RecordChange[]): readonly Row[] {
+    const known = this.#rows.get(source);
+    if (known !== undefined) return known;
+    const shape = this.#store.shape(source);
+    const cells = changes.flatMap(({ before, after }) => [before, after]).filter((each) => each !== null);
+    const rows = cells.map((each) => shape.row(each));
+    this.#rows.set(source, rows);
+    return rows;
   }
 
   /** An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. */

@@ -7,6 +7,7 @@ import { BoundedMap } from '../bounded-map.ts';
 import { invariant } from '../invariant.ts';
 import { memoized } from '../memoized.ts';
 import { raw, type Sql, type TenantValue } from '../sql.ts';
+import { isTouchedBy } from './analyse/touched-rows.ts';
 import type { Branch, KeyCount, LookUp } from './branch.ts';
 import { DecidableLeaves, type Facts, type FactsOf, factsOf } from './column-facts.ts';
 import { type Condition, type Exists, isHeld, isRoot, NEXT } from './condition.ts';
@@ -21,7 +22,7 @@ import { excludedKeysOf, isHoistable, keyCountOf, keyListOf, lookUpsIn } from '.
 import { or } from './lower/simplify.ts';
 import type { Binding } from './lower/specialise.ts';
 import { isTo } from './scalar-types.ts';
-import type { IsFew, Needs, Residual, Verdict } from './types.ts';
+import type { IsFew, Needs, Residual, Row, Verdict } from './types.ts';
 import { columnsOf, nodesOf, renumbered } from './visit.ts';
 
 /** Values of one request, or the way to them from the request that will fill a form. */
@@ -114,6 +115,10 @@ class BoundResidual implements Residual {
     return { record, next, requested: requested.map(named) };
   }
 
+  dependsOn(collection: string, rows: readonly Row[]): boolean {
+    return isTouchedBy(this.#cached.cond, this.values, collection, rows);
+  }
+
   get written(): Residual {
     return residualOf(this.#cached.written(), this.#source, this.#tenant);
   }
@@ -195,6 +200,7 @@ function constantResidual(value: boolean): Residual {
     shape: verdict,
     values: [],
     needs: NO_NEEDS,
+    dependsOn: () => false,
     where,
     whereInUnion: where,
     test: () => value,

@@ -449,6 +449,8 @@ export interface Residual {
   /** `next` is needed where a policy of update names `@next`. */
   test(record: Row, related: Related, next?: Row): boolean;
   readonly needs: Needs;
+  /** False: no decision depends on these rows of another collection, which lack a value that it requires of them. */
+  dependsOn(collection: string, rows: readonly Row[]): boolean;
   /** The same rule for the record that a write produces: half of an update rule that does not name `@next`. */
   readonly written: Residual;
   /**

@@ -202,11 +202,13 @@ describeOnBoth(
 
     test('a record that decides visibility resets those whose list it changes', async () => {
       const team = await make(ann, 'teams', { name: 't' });
-      const feed = await ready(bob, '/api/tasks/changes');
+      const [feed, other] = [await ready(bob, '/api/tasks/changes'), await ready(ann, '/api/tasks/changes')];
       await make(ann, 'tasks', { name: 'a', team });
       expect(await feed.rest()).toEqual([]);
       await make(ann, 'memberships', { team, user: bob.id });
       expect(await feed.until('reset')).toEqual([['reset', { reason: 'related' }]]);
+      // The rule compares the user of a membership with each caller.
+      expect(await other.rest()).toEqual([]);
       await make(ann, 'tasks', { name: 'b', team });
       expect(await feed.until('enter')).toMatchObject([['enter', { record: { name: 'b' } }]]);
       await ann.client.delete(`/api/teams/${team}`);

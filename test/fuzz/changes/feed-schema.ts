@@ -142,8 +142,9 @@ function relatedWrite(random: Random, i: number, pools: Pools, choice: number): 
         ? `DELETE FROM items${i}__tags WHERE member_id = '${random.pick(tags)}'`
         : `UPDATE covers${i} SET item_id = NULL WHERE shown`;
     default:
+      // A partner whose readability alone changes makes no event.
       return `INSERT INTO covers${i} (id, shown, item_id)
         VALUES ('${random.uuid()}', ${random.pick(['true', 'false'])}, '${random.pick(items)}')
-        ON CONFLICT (item_id) DO UPDATE SET shown = excluded.shown`;
+        ON CONFLICT DO NOTHING`;
   }
 }
