@@ -46,7 +46,7 @@ export async function decidedBySql(
 async function fillTables(world: World, { collections }: Catalog, ask: Ask): Promise<void> {
   for (const collection of collections.values()) {
     const rows = world.rows.get(collection.name) ?? [];
-    await makeTable(ask, collection.table, { columns: columnsOf(collection), rows });
+    await makeTable(ask, collection.table, { columns: replayedColumns(collection), rows });
     for (const relation of collection.relations.values()) {
       if (relation.kind !== 'many_to_many') continue;
       const links = world.links.filter(
@@ -62,7 +62,7 @@ async function fillTables(world: World, { collections }: Catalog, ask: Ask): Pro
   const collection = collections.get(world.collection)!;
   if (world.written !== undefined)
     await makeTable(ask, WRITTEN_TABLE, {
-      columns: [...columnsOf(collection), ...heldOf(collection)],
+      columns: [...replayedColumns(collection), ...heldOf(collection)],
       rows: [world.written],
     });
 }
@@ -84,7 +84,7 @@ async function makeTable(ask: Ask, name: string, { columns, rows }: WorldContent
   }
 }
 
-function columnsOf({ fields, relations }: CatalogCollection): readonly ReplayedColumn[] {
+function replayedColumns({ fields, relations }: CatalogCollection): readonly ReplayedColumn[] {
   const columns: ReplayedColumn[] = [{ name: 'id', type: 'uuid', value: ({ id }) => id }];
   for (const { name, column, type, search } of fields.values()) {
     columns.push({ name: column, type: scalarOf(type).sqlType, value: (row) => own(row, name) });
@@ -109,12 +109,12 @@ function heldOf({ relations }: CatalogCollection): readonly ReplayedColumn[] {
   });
 }
 
-interface Place {
+interface ReplayPlace {
   readonly catalog: Catalog;
   readonly ask: Ask;
 }
 
-async function decidesInSql(rules: readonly Policy[], world: World, { catalog, ask }: Place): Promise<boolean> {
+async function decidesInSql(rules: readonly Policy[], world: World, { catalog, ask }: ReplayPlace): Promise<boolean> {
   const { table } = catalog.collections.get(world.collection)!;
   for (const rule of rules) {
     const residual = rule.specialise(world.request);

@@ -410,6 +410,13 @@ describe('questions about a place', () => {
       'view',
       'update',
     ]);
+    const folds: Json[] = await editor.result('textDocument/foldingRange', document);
+    const lines = SCHEMA.split('\n').map((line) => line.trim());
+    expect(folds.map(({ startLine, endLine }) => [lines[startLine], lines[endLine]!.slice(0, 20)])).toEqual([
+      ['teams:', 'relations: { members'],
+      ['documents:', '- { roles: [admin], '],
+      ['update:', '- { roles: [admin], '],
+    ]);
     const [edit] = await editor.result('textDocument/formatting', { ...document, options: {} });
     expect(edit.newText).toContain('@record.status = "published" or is_member(@record.team)');
   });

@@ -191,6 +191,13 @@ export class SchemaSource {
     return this.region(this.#rangeOf(path, at));
   }
 
+  /** The place of the whole value at the path, with all its lines. */
+  extentOf(path: Path): Region {
+    const node = this.#nodeAt(path) as Node | null | undefined;
+    const [start, end] = node?.range ? nodeRange(node) : this.#rangeOf(path, 'value');
+    return this.region([start, start + this.text.slice(start, end).trimEnd().length]);
+  }
+
   /** The place of a part of the string at the path; undefined: the file has no string there. */
   placeWithin(path: Path, span: Pick<Span, 'start' | 'end'>): Region | undefined {
     const node = this.#scalarAt(path);

@@ -3,7 +3,7 @@ import type { Catalog, Checked, Policy } from '../../policy/types.ts';
 import { partsOf } from '../../policy/visit.ts';
 import { type PlacedRule, textOfPart } from '../rule-places.ts';
 import type { RuleJudgement } from '../test/predicate.ts';
-import { isPossible, type LeafPlace, type LeafValue, valuesByType } from './possible-values.ts';
+import { type CoveredValue, isPossible, type LeafPlace, valuesByType } from './possible-values.ts';
 
 /** null: no caller and no row give this value, so that tests need not either. */
 type LeafCount = number | null;
@@ -72,7 +72,7 @@ export class CoverageCounter {
   #valuesOf(leaf: Checked, place: LeafPlace): Pick<LeafCoverage, 'true' | 'false' | 'unknown'> {
     const counts = this.#counts.get(leaf) ?? { true: 0, false: 0, unknown: 0 };
     const typed = valuesByType(leaf);
-    const countOf = (value: LeafValue): LeafCount => {
+    const countOf = (value: CoveredValue): LeafCount => {
       if (!typed.has(value)) return null;
       return counts[value] > 0 || isPossible(leaf, value, place) ? counts[value] : null;
     };

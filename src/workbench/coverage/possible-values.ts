@@ -6,10 +6,10 @@ import type { Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
 import type { PlacedRule } from '../rule-places.ts';
 
-export type LeafValue = 'true' | 'false' | 'unknown';
+export type CoveredValue = 'true' | 'false' | 'unknown';
 
 /** The types alone. */
-export function valuesByType(leaf: Checked): ReadonlySet<LeafValue> {
+export function valuesByType(leaf: Checked): ReadonlySet<CoveredValue> {
   if (leaf.kind === 'const') return new Set([leaf.value ? 'true' : 'false']);
   const isUnknown = leaf.kind === 'compare' && operandsOf(leaf).some(canBeAbsent);
   return new Set(['true', 'false', ...(isUnknown ? (['unknown'] as const) : [])]);
@@ -22,7 +22,7 @@ const canBeAbsent = (operand: CheckedOperand): boolean =>
   !(operand.kind === 'request' && operand.source === 'auth' && operand.name === 'roles');
 
 /** False only if no caller, request and record give the value. */
-export function isPossible(leaf: Checked, value: LeafValue, { placed, catalog }: LeafPlace): boolean {
+export function isPossible(leaf: Checked, value: CoveredValue, { placed, catalog }: LeafPlace): boolean {
   // An element of a quantifier is not a record that a world can be asked about.
   if (hasVariable(leaf)) return true;
   const { collection, action } = placed;

@@ -44,7 +44,7 @@ function meaningAt(file: SchemaText, policy: PolicyText, index: number): TextMea
   const operand = leaf && operandsOf(leaf).find(({ span }) => span.source === undefined && isIn(span, index));
   if (leaf !== undefined && operand !== undefined) {
     const role = operand.kind === 'literal' ? roleOf(leaf, operand, file.schema) : [];
-    return { ...operand.span, lines: [typeOf(operand), ...role, ...sqlOf(leaf, policy, catalog)] };
+    return { ...operand.span, lines: [typeInWords(operand), ...role, ...sqlOf(leaf, policy, catalog)] };
   }
   const word = wordAt(text, index, /@?[A-Za-z_][\w.]*|[!=<>]+/g);
   const { doc } = word === undefined ? {} : docOf(word.word);
@@ -76,7 +76,7 @@ function wordAt(text: string, index: number, pattern: RegExp) {
   return found && { word: found[0], start: found.index, end: found.index + found[0].length };
 }
 
-function typeOf(operand: CheckedOperand): string {
+function typeInWords(operand: CheckedOperand): string {
   const isList = 'list' in operand && operand.list === true;
   const isAbsent = 'nullable' in operand && operand.nullable;
   return `${isList ? 'list of ' : ''}${describeType(operand.type)}${isAbsent ? ', or null' : ''}`;

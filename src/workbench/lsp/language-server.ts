@@ -8,7 +8,7 @@ import { completeSchema, completeTests } from './complete-text.ts';
 import { hoverAt } from './hover-text.ts';
 import { INVALID_REQUEST, METHOD_NOT_FOUND, NOT_INITIALIZED, RpcError, type RpcHandler } from './json-rpc.ts';
 import { definitionAt, formatEdits, referencesAt, renameable, renameInTests, renameMember } from './navigate.ts';
-import { outlineOf } from './outline.ts';
+import { foldsOf, outlineOf } from './outline.ts';
 import { SchemaText } from './schema-text.ts';
 import { rangeOfRegion, type TextEdit, type TextPosition, type TextRange } from './text-positions.ts';
 
@@ -36,6 +36,7 @@ const CAPABILITIES = {
   referencesProvider: true,
   renameProvider: { prepareProvider: true },
   documentSymbolProvider: true,
+  foldingRangeProvider: true,
   documentFormattingProvider: true,
   codeActionProvider: { codeActionKinds: ['quickfix'] },
 };
@@ -82,6 +83,7 @@ export class LanguageServer implements RpcHandler {
     'textDocument/prepareRename': (params) => this.#onSchema(params, (file) => renameable(file, params.position)),
     'textDocument/rename': (params) => this.#onSchema(params, (file) => this.#rename(file, params)),
     'textDocument/documentSymbol': (params) => this.#onSchema(params, outlineOf),
+    'textDocument/foldingRange': (params) => this.#onSchema(params, foldsOf),
     'textDocument/formatting': (params) => this.#onSchema(params, ({ text, file }) => formatEdits(text, file)),
     'textDocument/codeAction': (params) => this.#fixes(params),
   };

@@ -50,11 +50,22 @@ function symbol(
   children: readonly DocumentSymbol[] = [],
 ): DocumentSymbol {
   const selectionRange = rangeOfRegion(source.placeOf(path, 'key'));
-  const ends = [
-    rangeOfRegion(source.placeOf(path, 'value')),
-    selectionRange,
-    ...children.map(({ range }) => range),
-  ].map(({ end }) => end);
+  const ends = [rangeOfRegion(source.extentOf(path)), selectionRange, ...children.map(({ range }) => range)].map(
+    ({ end }) => end,
+  );
   const end = ends.reduce((a, b) => (a.line > b.line || (a.line === b.line && a.character > b.character) ? a : b));
   return { name: String(path.at(-1)), kind, range: { start: selectionRange.start, end }, selectionRange, children };
 }
+
+interface FoldingRange {
+  readonly startLine: number;
+  readonly endLine: number;
+}
+
+/** Each symbol of several lines. */
+export const foldsOf = (file: SchemaText): readonly FoldingRange[] => outlineOf(file).flatMap(symbolFolds);
+
+const symbolFolds = ({ range: { start, end }, children }: DocumentSymbol): readonly FoldingRange[] => {
+  const own = end.line > start.line ? [{ startLine: start.line, endLine: end.line }] : [];
+  return [...own, ...children.flatMap(symbolFolds)];
+};

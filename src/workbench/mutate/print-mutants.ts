@@ -5,15 +5,15 @@ export function printMutants(mutants: readonly Mutant[]): string {
   const of = (verdict: Mutant['verdict']): readonly Mutant[] => mutants.filter((each) => each.verdict === verdict);
   const [survived, open] = [of('survived'), of('unknown')];
   return [
-    ...survived.map((mutant) => `${lineOf('survived', mutant)}\n${testLines(mutant)}`),
-    ...open.map((mutant) => lineOf('unknown ', mutant)),
+    ...survived.map((mutant) => `${mutantLine('survived', mutant)}\n${testLines(mutant)}`),
+    ...open.map((mutant) => mutantLine('unknown ', mutant)),
     `${of('killed').length} mutants killed, ${survived.length} survived, ${open.length} unknown\n`,
   ].join('\n');
 }
 
 const inOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
-const lineOf = (word: string, { file, line, column, from, to }: Mutant): string =>
+const mutantLine = (word: string, { file, line, column, from, to }: Mutant): string =>
   `${word} ${file}:${line}:${column}  ${inOneLine(from)}\n                     became  ${inOneLine(to)}`;
 
 /** The test alone: its rows are in the file already. */
