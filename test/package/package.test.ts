@@ -172,6 +172,12 @@ describe.each([
     const server = await stranger.serve(['serve'], join(stranger.home, 'demo'));
     try {
       expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+      const studio = await (await fetch(`${server.url}/studio`)).text();
+      const script = await fetch(`${server.url}${/src="([^"]+)"/.exec(studio)![1]}`);
+      expect([script.status, script.headers.get('cache-control')]).toEqual([
+        200,
+        'public, max-age=31536000, immutable',
+      ]);
       const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object };
       expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/api/lists', '/api/tasks']));
     } finally {

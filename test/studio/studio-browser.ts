@@ -35,6 +35,13 @@ export class StudioPage {
     await this.page.until(`location.href === ${JSON.stringify(`${this.#url}${path}`)} && ${found(selector)}`);
   }
 
+  /** Forgets the session before, and opens the first page as this user. */
+  async beginAs(user: Pick<User, 'email' | 'password'>): Promise<void> {
+    await this.page.send('Network.clearBrowserCookies');
+    await this.visit('/studio', '.sign-in');
+    await this.signIn(user);
+  }
+
   /** As a person does: the fields of the form, and its button. */
   async signIn({ email, password }: Pick<User, 'email' | 'password'>): Promise<void> {
     await this.fill({ email, password });

@@ -1,13 +1,10 @@
-// @module-tag long
 /** The pages of administrators in Chromium: explanations and the audit trail. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Browser, describeInBrowser } from '../support/browser/browser.ts';
-import { describeOnOne, type User } from '../support/service.ts';
-import { StudioPage } from './studio-browser.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TestService, User } from '../support/service.ts';
+import type { StudioPage } from './studio-browser.ts';
 
-describeOnOne('the service', (service) => {
-  describeInBrowser('in Chromium, an administrator', () => {
-    let browser: Browser;
+export function administrationCases(service: TestService, open: () => StudioPage): void {
+  describe('an administrator', () => {
     let studio: StudioPage;
     let [ann, root]: User[] = [];
     let id: string;
@@ -15,12 +12,9 @@ describeOnOne('the service', (service) => {
     beforeAll(async () => {
       [ann, root] = [await service.user(), await service.user('admin')];
       id = (await ann!.client.post('/api/documents', { data: { title: 'Of Ann' } })).body.data.id;
-      browser = await Browser.open();
-      studio = await StudioPage.open(browser, service.url);
-      await studio.visit('/studio', '.sign-in');
-      await studio.signIn(root!);
+      studio = open();
+      await studio.beginAs(root!);
     });
-    afterAll(() => browser?.close());
 
     test('an explanation has the verdict, the deciding rule and every leaf, and the address holds the question', async () => {
       await studio.visit('/studio/why', '.question');
@@ -64,4 +58,4 @@ describeOnOne('the service', (service) => {
       expect(await studio.texts('.top nav a')).toEqual(['Data', 'API reference']);
     });
   });
-});
+}

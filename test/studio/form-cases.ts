@@ -1,13 +1,10 @@
-// @module-tag long
 /** The form of a record in Chromium: create, edit, undo, delete, errors at their fields, and two versions side by side. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Browser, describeInBrowser } from '../support/browser/browser.ts';
-import { describeOnOne, type User } from '../support/service.ts';
-import { StudioPage } from './studio-browser.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TestService, User } from '../support/service.ts';
+import type { StudioPage } from './studio-browser.ts';
 
-describeOnOne('the service', (service) => {
-  describeInBrowser('in Chromium, a form', () => {
-    let browser: Browser;
+export function formCases(service: TestService, open: () => StudioPage): void {
+  describe('a form', () => {
     let studio: StudioPage;
     let [ann, ben]: User[] = [];
     const read = (id: string) => ann!.client.get(`/api/documents/${id}?expand=tags`).then(({ body }) => body.data);
@@ -22,16 +19,13 @@ describeOnOne('the service', (service) => {
 
     beforeAll(async () => {
       [ann, ben] = [await service.user(), await service.user()];
-      browser = await Browser.open();
-      studio = await StudioPage.open(browser, service.url);
-      await studio.visit('/studio/data/documents', '.sign-in');
-      await studio.signIn(ann!);
+      studio = open();
+      await studio.beginAs(ann!);
     });
-    afterAll(() => browser?.close());
 
     test('a new record has errors at their fields, takes a reference by its title, and opens', async () => {
       const tag = (await ann!.client.post('/api/tags', { data: { label: 'a-rare-label' } })).body.data.id;
-      await studio.until('.toolbar');
+      await studio.visit('/studio/data/documents', '.toolbar');
       await studio.click('.toolbar button', 'New record');
       await studio.until('.record-form');
       await studio.fill({ score: '101' });
@@ -142,4 +136,4 @@ describeOnOne('the service', (service) => {
       expect((await read(id)).title).toBe('Online');
     });
   });
-});
+}
