@@ -200,6 +200,12 @@ describeOnOne(
     test('its addresses do not exist', async () => {
       expect((await service.anonymous.get('/studio', HTML)).status).toBe(404);
     });
+
+    test('a user asks for the schema 10 times a second at most', async () => {
+      const { client } = await service.user();
+      const answers = await Promise.all(Array.from({ length: 40 }, () => client.get('/api/_schema')));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    });
   },
-  { env: { BYLAW_STUDIO: 'off' } },
+  { env: { BYLAW_STUDIO: 'off', BYLAW_RATE_LIMIT: 'on' } },
 );

@@ -91,8 +91,9 @@ export const readServedSchema = route({
   summary: 'Read the collections that you may list or read',
   description: 'With their fields and relations. Rules and roles are for the role `admin`.',
   answers: { 200: { description: 'The schema, as far as it is yours.', shape: inData(served) } },
-  problems: [],
+  problems: ['rate_limited'],
   async handle(ctx, app) {
+    await app.auth.countQuestion(callerOf(ctx));
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { data: await describeFor(ctx, app) };
   },
