@@ -74,7 +74,7 @@ export class ChangeFeeds {
   readonly #retention: number;
   readonly #timers: NodeJS.Timeout[];
   #positions: Positions | undefined;
-  /** The state up to which all was sent. Undefined: nobody listens. */
+  /** The state up to which all was sent. Undefined: there are no listeners. */
   #tail: { readonly moment: Moment; readonly life: string } | undefined;
   #isDown = false;
   #isStopping = false;
@@ -281,7 +281,7 @@ export class ChangeFeeds {
       const { moment, life } = this.#tail;
       const page = await this.#log.read(moment.snapshot);
       this.#lookedAt = performance.now();
-      // Nobody listens any more, or the last reader left and another came.
+      // The last listener has left; another one may have come.
       if (this.#tail?.moment !== moment) return;
       this.#tail = { moment: page.now, life: page.life };
       if (page.life !== life) return this.#resetAll(page.now, page.life);

@@ -1,4 +1,4 @@
-/** The entries of a page as changes of records: one for each record and commit, whatever happened within the commit. */
+/** The entries of a page as changes of records: one for each record and commit. */
 import type { Cells } from '../database/contract.ts';
 import type { ChangeEntry, LogPage, Moment } from './change-log.ts';
 

@@ -221,7 +221,7 @@ export class LiveRecords<R extends object> {
       this.#resolveFirst = resolve;
       this.#rejectFirst = reject;
     });
-    // A page that nobody awaits must not end the process.
+    // A page without a reader must not end the process.
     this.ready.catch(() => undefined);
     this.#query = query;
     this.#list = list;

@@ -1,6 +1,6 @@
 /**
  * Writes server-sent events to a response. A reader that does not read is disconnected, so that it holds no memory and
- * delays nobody; it resumes from the last event that it has read.
+ * delays no other; it resumes from the last event that it has read.
  */
 import type { Context } from 'koa';
 

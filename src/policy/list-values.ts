@@ -1,6 +1,6 @@
 /**
  * A list as one value: the text of a PostgreSQL array in one spelling, so that equal lists are equal strings. Strings,
- * dates and datetimes stand in quotation marks, numbers and `t` and `f` do not: `{"a","b"}`, `{1,2.5}`, `{t,f}`.
+ * dates and datetimes are in quotation marks, numbers and `t` and `f` do not: `{"a","b"}`, `{1,2.5}`, `{t,f}`.
  */
 import type { Scalar } from './values.ts';
 
@@ -16,7 +16,7 @@ export const listText = (elements: readonly Scalar[]): string => `{${elements.ma
 /** The texts of the elements of an array as PostgreSQL prints it; NULL is left out, and so are inner braces. */
 export function arrayTexts(array: string): readonly string[] {
   const texts: string[] = [];
-  // Other lower bounds than 1 stand before the braces: `[0:1]={a,b}`.
+  // Other lower bounds than 1 come before the braces: `[0:1]={a,b}`.
   for (let i = array.indexOf('{'); i < array.length; i++) {
     const char = array[i]!;
     if (char === '{' || char === '}' || char === ',') continue;

@@ -22,7 +22,7 @@ const FUNCTION_PREFIX = 'bylaw_log_';
 
 /**
  * `before` and `after`: the cells of the row as text, in the order of the columns; null: the row does not exist. An entry
- * without an `id` stands for any number of changes. `xid` decides which snapshots see an entry.
+ * without an `id` means any number of changes. `xid` decides which snapshots see an entry.
  */
 const CREATE_LOG: readonly Sql[] = [
   raw(`CREATE TABLE IF NOT EXISTS "${LOG_TABLE}" (
@@ -162,7 +162,7 @@ function stepsOf(
 /** `format('%I')` quotes a name only where it has to. */
 const sameName = (a: string, b: string): boolean => a.replaceAll('"', '') === b.replaceAll('"', '');
 
-/** The cells are printed as the connections of the service print them, whatever the settings of the writer. */
+/** The cells are printed as the connections of the service print them, under any settings of the writer. */
 const createFunction = (name: string, body: string, own: string): Sql =>
   raw(`CREATE OR REPLACE FUNCTION ${ident(name).text}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER

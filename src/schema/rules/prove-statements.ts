@@ -106,7 +106,7 @@ class StatementReader {
     if (role === without || this.#includes(role).includes(without))
       return this.#report(
         'statement_role',
-        `\`${role}\` always has \`${without}\`, so the statement is about nobody`,
+        `\`${role}\` always has \`${without}\`, so the statement is about no caller`,
         span,
       );
     return { kind: 'role', role, without };
