@@ -39,7 +39,7 @@ const LONGEST_BACK_OFF = 30_000;
 const GATHER = 5;
 const LIST_AT_MOST_EVERY = 100;
 const RESET_SPREAD = 500;
-const PAGE = 100;
+const LIVE_PAGE = 100;
 
 interface Feed {
   readonly body: FeedQuery & { readonly collection: string };
@@ -262,7 +262,7 @@ export class LiveRecords<R extends object> {
     if (change.type === 'reset') this.#listSoon(Math.random() * RESET_SPREAD);
     else if (this.#isPage) this.#listSoon(LIST_AT_MOST_EVERY);
     else if (this.#since !== undefined) this.#since.push(change);
-    else this.#show(applied(this.#records, change));
+    else this.#show(withChange(this.#records, change));
   }
 
   #listSoon(after: number): void {
@@ -279,7 +279,7 @@ export class LiveRecords<R extends object> {
       const found = await this.#all();
       if (this.#isClosed || this.#since !== since) return;
       this.#since = undefined;
-      this.#show(since.reduce((records, change) => applied(records, change), found));
+      this.#show(since.reduce((records, change) => withChange(records, change), found));
       this.#isListed = true;
       this.#resolveFirst();
     } catch (error) {
@@ -293,7 +293,11 @@ export class LiveRecords<R extends object> {
     if (this.#isPage) return (await this.#list(query)).data;
     const all: R[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const { data, page } = await this.#list({ ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+      const { data, page } = await this.#list({
+        ...query,
+        limit: LIVE_PAGE,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
       all.push(...data);
       cursor = page.next_cursor;
     }
@@ -307,12 +311,12 @@ export class LiveRecords<R extends object> {
 }
 
 /** `enter` and `change` set a record, `leave` deletes it. */
-function applied<R extends object>(records: readonly R[], change: Change<never>): readonly R[] {
-  if (change.type === 'leave') return records.filter((record) => idIn(record) !== change.id);
+function withChange<R extends object>(records: readonly R[], change: Change<never>): readonly R[] {
+  if (change.type === 'leave') return records.filter((record) => liveIdOf(record) !== change.id);
   if (change.type !== 'enter' && change.type !== 'change') return records;
   const record: R = change.record;
-  const at = records.findIndex((each) => idIn(each) === idIn(record));
+  const at = records.findIndex((each) => liveIdOf(each) === liveIdOf(record));
   return at < 0 ? [...records, record] : records.with(at, record);
 }
 
-const idIn = (record: object): unknown => ('id' in record ? record.id : undefined);
+const liveIdOf = (record: object): unknown => ('id' in record ? record.id : undefined);
