@@ -108,7 +108,7 @@ async function describeFor(ctx: Context, app: App) {
   return {
     collections: visible.map((each) => ({
       ...describeCollection(each, names, isAdmin),
-      can: { list: isPossible(admit, each, 'list'), create: isPossible(admit, each, 'create') },
+      can: { list: isEverAllowed(admit, each, 'list'), create: isEverAllowed(admit, each, 'create') },
     })),
     me: await app.auth.accounts.me(caller),
     ...(isAdmin ? { roles: describeRoles(app.schema) } : {}),
@@ -116,10 +116,10 @@ async function describeFor(ctx: Context, app: App) {
 }
 
 const isVisible = (admit: Admit, collection: Collection): boolean =>
-  isPossible(admit, collection, 'list') || isPossible(admit, collection, 'read');
+  isEverAllowed(admit, collection, 'list') || isEverAllowed(admit, collection, 'read');
 
 /** False if no record could make a rule true. */
-function isPossible(admit: Admit, collection: Collection, action: Action): boolean {
+function isEverAllowed(admit: Admit, collection: Collection, action: Action): boolean {
   if (!takesWrite(collection, action) || (action === 'create' && collection.kind === 'users')) return false;
   try {
     admit(collection, action);
