@@ -167,7 +167,7 @@ describe('`bylaw check` of statements', () => {
     [`never: 'editor without editor can read documents'`, '`editor` always has `editor`', undefined],
     [
       `never: 'admin without editor can read documents'`,
-      '`admin` always has `editor`, so the statement is about nobody',
+      '`admin` always has `editor`, so the statement is about no caller',
       undefined,
     ],
     [`never: 'guests read documents'`, 'expected `<who> can <action> <collection>', undefined],
