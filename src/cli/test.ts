@@ -191,7 +191,7 @@ function readText(path: string, file: string): string {
 
 /** A database with the tables of the schema and no rows. */
 export async function testToolsOf(db: Database, schema: Schema): Promise<TestTools> {
-  await dropTables(db);
+  await dropTestTables(db);
   await applyMigration(db, schema, { ...migrateOptions(), allowDestructive: true });
   const store = new Store(db, schema);
   return {
@@ -218,7 +218,7 @@ export async function testToolsOf(db: Database, schema: Schema): Promise<TestToo
 }
 
 /** The rows of the run before must not refuse the tables of another schema. */
-async function dropTables(db: Database): Promise<void> {
+async function dropTestTables(db: Database): Promise<void> {
   const found = await db.rows(sql`SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`);
   if (found.length === 0) return;
   for (const [name] of found) await db.run(sql`DROP TABLE IF EXISTS ${ident(String(name))} CASCADE`);

@@ -108,7 +108,7 @@ const listWord = (name: string, description: string, schema: Json = TEXT): Opera
   description,
   schema,
 });
-const joined = (name: string, description: string): OperationParameter => ({
+const joinedWord = (name: string, description: string): OperationParameter => ({
   ...listWord(name, description, NAMES),
   style: 'form',
   explode: false,
@@ -126,8 +126,8 @@ export const queryParameters: readonly OperationParameter[] = [
     explode: true,
     schema: { type: 'object', patternProperties: { '^param\\.': TEXT }, additionalProperties: false },
   },
-  joined('sort', 'Fields, `-` before one that is descending, also through to-one relations. Nulls are last.'),
-  joined('fields', 'Members of the record to return; the id always comes.'),
+  joinedWord('sort', 'Fields, `-` before one that is descending, also through to-one relations. Nulls are last.'),
+  joinedWord('fields', 'Members of the record to return; the id always comes.'),
   listWord('cursor', '`next_cursor` of the page before, or nothing for the first page. Not together with `offset`.'),
   listWord('count', 'Adds `page.total`.', { type: 'string', enum: ['none', 'exact', 'estimated'] }),
 ];

@@ -13,7 +13,7 @@ import { requestedIn } from './requested-records.ts';
 interface VisibleSource extends Pick<Reading, 'store' | 'q' | 'tenant'> {
   readonly visibility: Visibility;
 }
-interface LoadedRows {
+interface RowsInSight {
   readonly collection: string;
   readonly record: Row;
   readonly needs: PolicyNeeds;
@@ -25,7 +25,7 @@ interface VisibleRows {
   readonly related: Related;
 }
 
-export async function visibleRowsOf(source: VisibleSource, loaded: LoadedRows): Promise<VisibleRows> {
+export async function visibleRowsOf(source: VisibleSource, loaded: RowsInSight): Promise<VisibleRows> {
   const { collection, record, needs, request, related } = loaded;
   const rows = new LoadedIds(source, related);
   rows.add(collection, record);

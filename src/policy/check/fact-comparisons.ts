@@ -7,13 +7,13 @@ import type { Checked, LiteralOperand, RequestOperand } from '../types.ts';
 import type { CheckIssue } from './place.ts';
 import type { Pair, Side } from './sides.ts';
 
-const factOf = (side: Side): RequestOperand | undefined =>
+const comparedFact = (side: Side): RequestOperand | undefined =>
   side.kind === 'fixed' && side.operand.kind === 'request' && side.operand.source === 'fact' ? side.operand : undefined;
 
-export const isAddressFact = (side: Side): boolean => factOf(side)?.name === ADDRESS_FACT;
+export const isAddressFact = (side: Side): boolean => comparedFact(side)?.name === ADDRESS_FACT;
 
 /** The literals of a side; undefined if it is another value. */
-function literalsOf(side: Side): readonly LiteralValue[] | undefined {
+function literalsOf(side: Side): readonly FactLiteral[] | undefined {
   if (side.kind === 'list') return side.list.items.map((item) => ({ value: literalValueOf(item), span: item.span }));
   if (side.kind === 'literal') {
     return [{ value: literalValueOf(side.literal), span: side.span }];
@@ -25,18 +25,18 @@ function literalValueOf(literal: List['items'][number]): unknown {
   if (literal.kind === 'number') return Number(literal.source);
   return literal.kind === 'null' ? null : literal.value;
 }
-interface LiteralValue {
+interface FactLiteral {
   readonly value: unknown;
   readonly span: LiteralOperand['span'];
 }
 
 /** A literal that the fact never has, so that the comparison would be a constant. */
 export function impossibleFact({ expr, left, right }: Pair): CheckIssue | undefined {
-  const fact = factOf(left) ?? factOf(right);
+  const fact = comparedFact(left) ?? comparedFact(right);
   const values = fact && REQUEST_FACTS.get(fact.name)?.values;
   const { family } = OPERATORS[expr.op];
   if (fact === undefined || values === undefined || (family !== 'equality' && family !== 'list')) return undefined;
-  const literals = literalsOf(factOf(left) === undefined ? left : right) ?? [];
+  const literals = literalsOf(comparedFact(left) === undefined ? left : right) ?? [];
   const [least, ...others] = values;
   const written = typeof least;
   const outside = literals.find(({ value }) => typeof value === written && !values.has(value as string | number));
@@ -49,7 +49,7 @@ export function impossibleFact({ expr, left, right }: Pair): CheckIssue | undefi
 
 /** `@request.ip in ["10.0.0.0/8"]`: one fact of the request, true if its address is in one of the networks. */
 export function addressTest({ expr, left, right, at }: Pair): Checked | undefined {
-  const [fact, other] = isAddressFact(left) ? [factOf(left)!, right] : [factOf(right)!, left];
+  const [fact, other] = isAddressFact(left) ? [comparedFact(left)!, right] : [comparedFact(right)!, left];
   const { family, negative } = OPERATORS[expr.op];
   const texts = literalsOf(other);
   const isTested = family === 'equality' || (family === 'list' && other === right);

@@ -15,12 +15,12 @@ interface RequestFact {
 }
 
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
-const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
+const REQUEST_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
 
 /** The keys are paths without their `@`. */
 export const REQUEST_FACTS: ReadonlyMap<string, RequestFact> = new Map<string, RequestFact>([
   ['request.ip', { type: 'string', of: ({ facts }) => facts?.ip }],
-  ['request.method', { type: 'string', values: new Set(METHODS), of: ({ facts }) => facts?.method }],
+  ['request.method', { type: 'string', values: new Set(REQUEST_METHODS), of: ({ facts }) => facts?.method }],
   ['request.origin', { type: 'string', of: ({ facts }) => facts?.origin }],
   ['request.kind', { type: 'string', values: new Set(CALLER_KINDS), of: ({ kind = 'user' }) => kind }],
   ['now.hour', { type: 'int', values: new Set(HOURS), isLocal: true, of: ({ now }, zone) => hourOf(now, zone) }],

@@ -48,7 +48,7 @@ export const explainDecision = route({
     const store = new Store(app.db, app.schema);
     const document = await inTimeOf(store, async (q) => {
       const asking = isOfAsker ? { ...asked, as: undefined } : asked;
-      const found = await questionOf(asking, { store, q, asker: asker.auth, facts: factsOf(ctx, asked) });
+      const found = await questionOf(asking, { store, q, asker: asker.auth, facts: factsOfAsker(ctx, asked) });
       const trace = await traceOf(found);
       await app.auth.explained(asker, {
         subject: auditedUser(asked, found.request.auth?.id),
@@ -65,7 +65,7 @@ export const explainDecision = route({
 });
 
 /** The facts of a request for the action that came as the question did. */
-const factsOf = (ctx: Context, { action }: AskedQuestion): RequestFacts => ({
+const factsOfAsker = (ctx: Context, { action }: AskedQuestion): RequestFacts => ({
   ip: ctx.state.address,
   method: METHOD_OF[action],
   origin: ctx.req.headers.origin,

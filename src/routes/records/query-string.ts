@@ -82,9 +82,9 @@ export function feedFiltersOf(
   return found.exact;
 }
 
-type Filtered = Pick<ListRequest, 'exact' | 'filter'>;
+type FilteredList = Pick<ListRequest, 'exact' | 'filter'>;
 
-function requireTenant({ exact = [], filter }: Filtered, collection: Collection, errors: ErrorDetail[]): void {
+function requireTenant({ exact = [], filter }: FilteredList, collection: Collection, errors: ErrorDetail[]): void {
   const tenant = neededTenant(collection);
   const isGiven = exact.some((each) => each.kind === 'belongs_to' && each.relation.name === tenant);
   if (tenant === undefined || isGiven || filter?.requires(tenant) === true) return;

@@ -28,7 +28,7 @@ export interface QueriedList {
 export function queryOfWords({ pairs, schema, collection, errors }: QueriedList): Partial<ListRequest> {
   const reading = new QueryErrors();
   const words = pairs.filter(({ key }) => isQueryWord(key));
-  const body = bodyOf(words, errors);
+  const body = bodyOfWords(words, errors);
   const reader = new QueryBody({ body, path: [] }, { schema, collection, errors: reading });
   const filter = reader.filter((given) => given.ofTexts());
   const sort = reader.sort();
@@ -40,34 +40,38 @@ export function queryOfWords({ pairs, schema, collection, errors }: QueriedList)
   for (const error of reading.others) addError(errors, { ...inQueryString(error), code: 'invalid_parameter' });
   throwFilterErrors(reading.filters, errors);
   const isQuery = filter !== undefined || sort.length > 0;
-  return { filter, sort, members, count, isQuery, cursors: { query: scopeOf(pairs, sort.map(spelt)), after } };
+  return { filter, sort, members, count, isQuery, cursors: { query: cursorScope(pairs, sort.map(spelt)), after } };
 }
 
 type Sorted = NonNullable<ListRequest['sort']>[number];
 const spelt = (sorting: Sorted): string => `${sorting.descending ? '-' : ''}${pathKey(sorting)}`;
 
 /** A cursor leads from one page to another of the same scope. */
-function scopeOf(pairs: readonly QueryPair[], sort: readonly string[]): string {
+function cursorScope(pairs: readonly QueryPair[], sort: readonly string[]): string {
   const filters = pairs.filter(({ key }) => key === 'filter' || !LIST_WORDS.includes(key));
   return JSON.stringify([filters.map(({ key, value }) => [key, value]).sort(), sort]);
 }
 
 /** The words as the body of a query has them. A param that is given several times is a list. */
-function bodyOf(words: readonly QueryPair[], errors: ErrorDetail[]): Data {
+function bodyOfWords(words: readonly QueryPair[], errors: ErrorDetail[]): Data {
   const body: Record<string, unknown> = {};
   const params: Record<string, string | readonly string[]> = Object.create(null);
   for (const { key, value } of words) {
-    if (value === undefined) addError(errors, invalid(key, `\`${key}\` is not UTF-8`));
+    if (value === undefined) addError(errors, invalidWord(key, `\`${key}\` is not UTF-8`));
     else if (key.startsWith(PARAM_PREFIX)) {
       const name = key.slice(PARAM_PREFIX.length);
       params[name] = name in params ? [params[name]!, value].flat() : value;
-    } else if (Object.hasOwn(body, key)) addError(errors, invalid(key, `\`${key}\` is given more than once`));
+    } else if (Object.hasOwn(body, key)) addError(errors, invalidWord(key, `\`${key}\` is given more than once`));
     else body[key] = JOINED.includes(key) ? value.split(',') : value;
   }
   return Object.keys(params).length === 0 ? body : { ...body, params };
 }
 
-const invalid = (parameter: string, detail: string): ErrorDetail => ({ parameter, code: 'invalid_parameter', detail });
+const invalidWord = (parameter: string, detail: string): ErrorDetail => ({
+  parameter,
+  code: 'invalid_parameter',
+  detail,
+});
 
 /** `/params/q` → `param.q`, `/sort/0` → `sort` */
 function inQueryString({ pointer = '', ...error }: ErrorDetail): ErrorDetail {

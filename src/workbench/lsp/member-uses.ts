@@ -25,7 +25,7 @@ export function memberUses(file: SchemaText): readonly MemberUse[] {
   return [
     ...declaredMembers(file),
     ...provenMembers(file),
-    ...file.policies().flatMap((policy) => membersOf(policy, file, catalog)),
+    ...file.policies().flatMap((policy) => membersUsed(policy, file, catalog)),
   ];
 }
 
@@ -101,7 +101,7 @@ interface NameInText {
   readonly end: number;
 }
 
-function membersOf(policy: PolicyText, file: SchemaText, catalog: Catalog): readonly MemberUse[] {
+function membersUsed(policy: PolicyText, file: SchemaText, catalog: Catalog): readonly MemberUse[] {
   const { text, originOf } = withoutConditionCalls(policy.text);
   const { checked } = examineOnce(text, { ...policy, catalog, errorsOnly: true });
   if (checked === undefined) return [];

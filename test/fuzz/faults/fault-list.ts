@@ -221,8 +221,8 @@ export const FAULTS: readonly Fault[] = [
   fault(
     SPECIALISE,
     'slots of one name share one reading (S3)',
-    /\[operand\.source, operand\.name, operand\.type, operand\.list, /,
-    '[operand.source, operand.name, ',
+    /operand\.detail,\s+operand\.type,\s+operand\.list,/,
+    'operand.detail,',
   ),
   fault(
     SPECIALISE,

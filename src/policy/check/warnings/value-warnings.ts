@@ -31,7 +31,7 @@ export function emailDomain({ op, left, right, span }: CheckedCompare, slice: Sl
   if (!isEmail(left) || right.kind !== 'literal' || typeof right.value !== 'string') return undefined;
   const stranger = strangerOf(op, right.value);
   if (stranger === undefined) return undefined;
-  const wanted = addressTest(right.value);
+  const wanted = domainTest(right.value);
   const message = `\`${stranger}\` passes this test, too`;
   if (wanted === undefined) return { code: 'email_domain', message, span };
   const replacement = `${slice(left.span)} ${wanted}`;
@@ -52,7 +52,7 @@ function strangerOf(op: CheckedCompare['op'], value: string): string | undefined
 }
 
 /** The test that was meant, where the text leaves no doubt. */
-function addressTest(value: string): string | undefined {
+function domainTest(value: string): string | undefined {
   if (/^@?[^@\s]+\.[^@\s.]+$/.test(value))
     return `${ENDS_WITH} ${JSON.stringify(value.startsWith('@') ? value : `@${value}`)}`;
   return ADDRESS.test(value) ? `${equalityOf(true)} ${JSON.stringify(value)}` : undefined;
