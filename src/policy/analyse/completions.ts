@@ -3,11 +3,12 @@
  * table of operators supply the words; each is tried in its clause, so only texts that the checker
  * accepts are offered.
  */
-import { type Cursor, cursorsAt } from '../../../grammar/cursor.ts';
+
 import { ME } from '../../../grammar/filter-roots.ts';
 import { LIMITS } from '../../../grammar/limits.ts';
 import { FACT_PATHS, PATH_ROOTS, SECONDS } from '../../../grammar/read-tokens.ts';
 import type { Span } from '../../../grammar/syntax.ts';
+import { type Cursor, cursorsAt } from '../../../grammar/text-cursor.ts';
 import { CHANGE_CALLS, COMPARE_OPS, NOW_WORDS, QUANTIFIERS } from '../../../grammar/tokens.ts';
 import { examineOnce } from '../check/checker.ts';
 import { HOLDS } from '../operators.ts';
