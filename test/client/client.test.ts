@@ -109,11 +109,9 @@ describeOnBoth('the client', (service) => {
     await later.login({ email, password: 'countess of lovelace' });
     await later.account.requestPasswordReset(email);
     await later.account.requestVerification();
-    for (const spent of [
-      later.account.resetPassword('x'.repeat(43), password),
-      later.account.verifyEmail('x'.repeat(43)),
-    ])
-      await expect(spent).rejects.toMatchObject({ code: 'validation_failed' });
+    const spent = 'x'.repeat(43);
+    await expect(later.account.resetPassword(spent, password)).rejects.toMatchObject({ code: 'validation_failed' });
+    await expect(later.account.verifyEmail(spent)).rejects.toMatchObject({ code: 'validation_failed' });
     await expect(later.beGuest()).rejects.toMatchObject({ status: 404 });
     expect(later.oauthUrl('google', '/a?b')).toBe(`${service.url}/api/auth/oauth/google/start?redirect_to=%2Fa%3Fb`);
   });

@@ -1,7 +1,7 @@
 /** Sends the requests of a script, and keeps their answers in a form that two databases share. */
 import { type Answer, Client } from '../support/client.ts';
 
-/** A request and its answer. Ids, times and opaque texts are replaced by the order of their appearance, plans by a word. */
+/** A request and its answer. Ids, times and opaque texts are replaced by the order of their appearance. */
 export interface Recorded {
   readonly request: string;
   readonly status: number;
@@ -40,7 +40,6 @@ export class Recorder {
   #common(text: string): string {
     return text
       .replaceAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, (id) => this.#nameOf('id', id))
-      .replaceAll(/"plan":\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\]/g, '"plan":"<plan>"')
       .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, '<T>')
       .replaceAll(
         /("(?:access_token|refresh_token|next_cursor|cursor|secret|url)":")([^"]+)/g,

@@ -64,8 +64,8 @@ ${more}`;
 `,
     ).replace('own.customers,', 'own.customers, relations: { only: { kind: has_one, collection: loose, via: one } },');
     expect(await refused(text)).toEqual([
-      '- "own.orders"."total" (`orders.total`) is numeric; expected numeric(9,2)',
-      '- "own.orders"."due" (`orders.due`) is timestamp without time zone; expected timestamp with time zone',
+      '- "own.orders"."total" (`orders.total`) is numeric; expected numeric(9,2); or write `stored_as: numeric`',
+      '- "own.orders"."due" (`orders.due`) is timestamp without time zone; expected timestamp with time zone; or write `stored_as: timestamp`',
       '- "own.orders"."gone" (`orders.gone`) does not exist; name another column by `column`, or: ALTER TABLE "own"."orders" ADD COLUMN "gone" bigint',
       '- `missing`: the table or view "own.missing" does not exist; correct `table`',
       '- "own.loose"."id" (`loose`) is not unique; its owner may run: ALTER TABLE "own"."loose" ADD UNIQUE ("id")',

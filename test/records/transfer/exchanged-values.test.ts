@@ -15,7 +15,7 @@ collections:
       name: { type: string, required: true, unique: true, max: 20 }
       floor: { type: int, required: true, unique: true }
       weight: { type: float, required: true, unique: true }
-      since: { type: datetime, required: true, unique: true }
+      opened: { type: datetime, required: true, unique: true }
       code: { type: string, unique: true, search: true, max: 20 }
       isFirst: { type: bool, unique: true }
     relations:
@@ -76,9 +76,9 @@ const [P1, P2, P3, P4] = PAGES as readonly [Line, Line, Line, Line];
 const DESKS: readonly [Line, Line] = [desk(1), desk(2)];
 
 function desk(n: number): Line {
-  const since = `2026-01-0${n}T00:00:00.000000Z`;
+  const opened = `2026-01-0${n}T00:00:00.000000Z`;
   const more = n === 1 ? { code: 'Eins', isFirst: true, guest: id(41) } : { code: null, isFirst: false, guest: null };
-  return { id: id(n), name: `desk ${n}`, floor: n, weight: n / 2, since, room: id(20 + n), ...more };
+  return { id: id(n), name: `desk ${n}`, floor: n, weight: n / 2, opened, room: id(20 + n), ...more };
 }
 
 describe.each(KINDS)('an import on %s', (kind) => {
@@ -120,7 +120,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
     return (thrown as ImportRejected).errors.map(({ line, message }) => `${line ?? 'the file'}: ${message}`);
   };
   const COLUMNS = {
-    desks: `json_build_object('id', id, 'name', name, 'floor', floor, 'weight', weight, 'since', to_char(since, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    desks: `json_build_object('id', id, 'name', name, 'floor', floor, 'weight', weight, 'opened', to_char(opened, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
       'room', room_id, 'code', code, 'isFirst', "isFirst", 'guest', guest_id)`,
     rooms: `json_build_object('id', id, 'number', number, 'label', label, 'house', house_id)`,
     houses: `json_build_object('id', id, 'name', name, 'key', key_id)`,
@@ -156,7 +156,7 @@ describe.each(KINDS)('an import on %s', (kind) => {
     const shifted = [
       { ...one, name: 'desk 0', floor: 0, code: 'new', room: id(23) },
       { ...two, name: 'desk 1', floor: 1, code: 'Eins', isFirst: null, room: id(21) },
-      { ...two, id: id(3), floor: 2, weight: 3, since: NOW, room: id(22) },
+      { ...two, id: id(3), floor: 2, weight: 3, opened: NOW, room: id(22) },
     ];
     expect(await put('desks', shifted, 'id')).toEqual({ created: 1, updated: 2, skipped: 0 });
     expect(await stored('desks')).toEqual(shifted);
