@@ -95,8 +95,10 @@ export class WritePlan {
     const now = place((request) => request.now);
     const isDivided = !isUpdate && store.isCluster;
     const readsOwn = references.length === 0 && !permits.some((permit) => permit.consultsOthers);
-    this.isDecidedHere = isDivided && readsOwn && !view.rulesConsultOthers;
     const asks = [decided.condition, ...view.newDecisions(WRITTEN)];
+    // Citus takes no subquery in an INSERT; the elements of a list are one.
+    const isPlain = asks.every(({ text }) => !text.includes('(SELECT '));
+    this.isDecidedHere = isDivided && readsOwn && isPlain && !view.rulesConsultOthers;
     this.decision =
       isDivided && !this.isDecidedHere
         ? new SqlForm(insertJudgement(reading, { writing: decided.writing, conditions: asks }))
