@@ -75,7 +75,7 @@ const invalidWord = (parameter: string, detail: string): ErrorDetail => ({
 
 /** `/params/q` → `param.q`, `/sort/0` → `sort` */
 function inQueryString({ pointer = '', ...error }: ErrorDetail): ErrorDetail {
-  const [, word = '', name = ''] = pointer.split('/');
+  const [, word = '', name = ''] = pointer.split('/').map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
   return { ...error, parameter: word === 'params' ? `${PARAM_PREFIX}${name}` : word };
 }
 

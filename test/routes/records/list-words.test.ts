@@ -165,6 +165,7 @@ describeRoutes(
         ],
         [400, 'invalid_parameter', ['param.s']],
       ],
+      ['a param whose name has a slash', [['param.a/b', 'x']], [400, 'invalid_parameter', ['param.a/b']]],
       ['a param without a filter', [['param.s', 'x']], [400, 'invalid_parameter', ['param.s']]],
       [
         'a param that the filter does not name',
