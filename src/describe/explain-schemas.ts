@@ -72,6 +72,7 @@ export const explainAnswer: Shape = ({ define }) => {
     'ExplainedMember',
     object({ name: TEXT, when: TEXT, allowed: BOOL_OR_NULL, reasons: TEXT_LIST }),
   );
+  const partner = object({ name: TEXT, allowed: { type: 'boolean' } });
   const filter = object({ value: VALUE, leaves: { type: 'array', items: object(LEAF_SHAPE) } });
   return define(
     'Explanation',
@@ -82,6 +83,11 @@ export const explainAnswer: Shape = ({ define }) => {
       residual: RESIDUAL,
       rules: { type: 'array', items: rule },
       members: { type: 'array', items: member },
+      partners: {
+        type: 'array',
+        items: partner,
+        description: 'The has_one relations that a write sets: whether the rules of the other record let it move.',
+      },
       sql: TEXT_OR_NULL,
       params: { type: 'array' },
       plan: TEXT_LIST,

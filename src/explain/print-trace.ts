@@ -30,7 +30,7 @@ const BY_REQUEST = {
   depends: 'it depends on the record',
 };
 
-function verdictText({ verdict, rules, members, decidedBy, question, filter }: Trace): string {
+function verdictText({ verdict, rules, members, partners, decidedBy, question, filter }: Trace): string {
   if (question.request.auth === null) return 'denied: no caller is signed in; name one with --as EMAIL';
   if (rules.length === 0) return 'denied: the action has no rule';
   const isAboutRecord = question.record !== undefined || question.data !== undefined;
@@ -40,8 +40,11 @@ function verdictText({ verdict, rules, members, decidedBy, question, filter }: T
     return `allowed by rule ${decidedBy! + 1}${isLeftOut ? ', but left out by the filter' : ''}`;
   }
   if (decidedBy === undefined) return rules.length === 1 ? 'denied by the only rule' : 'denied: no rule allows it';
-  const refused = members.filter((member) => member.isSet && member.verdict === 'deny').map(({ name }) => name);
-  return `denied: rule ${decidedBy + 1} allows the record, but not to set ${refused.join(', ')}`;
+  const refused = members.filter((member) => member.isSet && member.verdict === 'deny');
+  const stuck = partners.filter(({ isAllowed }) => !isAllowed);
+  const names = [...refused, ...stuck].map(({ name }) => name).join(', ');
+  const why = stuck.length > 0 ? ': the rules of the record there deny the move' : '';
+  return `denied: rule ${decidedBy + 1} allows the record, but not to set ${names}${why}`;
 }
 
 /** The statuses where it depends on the record. */

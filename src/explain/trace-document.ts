@@ -18,6 +18,8 @@ export interface TraceDocument {
     readonly residual: 'allow' | 'deny' | 'depends';
     readonly rules: readonly RuleDocument[];
     readonly members: readonly MemberDocument[];
+    /** The has_one relations that the write sets, if the rules of its record allow it. */
+    readonly partners: readonly { readonly name: string; readonly allowed: boolean }[];
     /** null where the request alone decides. */
     readonly sql: string | null;
     readonly params: readonly unknown[];
@@ -99,6 +101,7 @@ export function traceDocument(trace: Trace, isWithheld?: IsWithheld): TraceDocum
           .filter((rule) => !hides(rule))
           .flatMap(({ explanations }) => explanations.map(({ sentence }) => sentence)),
       })),
+      partners: trace.partners.map(({ name, isAllowed }) => ({ name, allowed: isAllowed })),
       sql: statement?.sql ?? null,
       params: statement?.params ?? [],
       // The planner's estimates are about rows that the asker may not see.

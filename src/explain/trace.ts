@@ -15,6 +15,7 @@ import type { Writing } from '../records/write/written-row.ts';
 import type { MemberAction } from '../schema/model/model.ts';
 import { type Sql, sql } from '../sql.ts';
 import { type FilterTrace, filterTraceOf } from './filter-trace.ts';
+import { type PartnerTrace, partnerTraces } from './partner-traces.ts';
 import { accessOf, type Question } from './question.ts';
 import { requestedIn } from './requested-records.ts';
 
@@ -30,6 +31,8 @@ export interface Trace {
   readonly decidedBy: number | undefined;
   readonly rules: readonly RuleTrace[];
   readonly members: readonly MemberTrace[];
+  /** Given for a complete write that the rules of its record allow. */
+  readonly partners: readonly PartnerTrace[];
   readonly statement: StatementTrace | undefined;
   /** The values that a create without data lacks, such as `/data/title: required`. */
   readonly missing: readonly string[];
@@ -85,7 +88,10 @@ export async function traceOf(question: Question): Promise<Trace> {
   const decidedBy = allowing < 0 ? undefined : allowing;
   const members = await memberTraces(question, subject);
   const isRefused = members.some(({ isSet, verdict }) => isSet && verdict === 'deny');
-  const decided: Verdict = decidedBy === undefined || isRefused ? 'deny' : 'allow';
+  const isOwnAllowed = decidedBy !== undefined && !isRefused && request.auth !== null;
+  const moves = isOwnAllowed && question.isComplete ? subject?.writing : undefined;
+  const partners = moves === undefined ? [] : await partnerTraces(question, moves);
+  const decided: Verdict = isOwnAllowed && partners.every(({ isAllowed }) => isAllowed) ? 'allow' : 'deny';
   // No route lets a caller without an account in.
   const verdict = request.auth === null ? 'deny' : subject === undefined ? permit.verdict : decided;
   return {
@@ -96,6 +102,7 @@ export async function traceOf(question: Question): Promise<Trace> {
     decidedBy,
     rules,
     members,
+    partners,
     statement: await statementTrace(question, permit, subject),
     missing: subject?.missing ?? [],
     filter: await filterTraceOf(question),

@@ -67,6 +67,22 @@ describeOnBoth(
         }
       });
 
+      test('a has_one is allowed if the rules of the other record let it move', async () => {
+        const { body } = await ann.client.post('/api/desks', { data: { place: 'window' } });
+        const update = { collection: 'people', action: 'update', id: people[0], data: { desk: body.data.id } };
+        const byAnn = await asked({ ...update, as: ann.id });
+        expect([byAnn.allowed, byAnn.status, byAnn.decided_by, byAnn.partners]).toEqual([
+          false,
+          403,
+          1,
+          [{ name: 'desk', allowed: false }],
+        ]);
+        expect((await ann.client.patch(`/api/people/${people[0]}`, { data: update.data })).status).toBe(403);
+        const byHr = await asked({ ...update, as: hr.id });
+        expect([byHr.allowed, byHr.partners]).toEqual([true, [{ name: 'desk', allowed: true }]]);
+        expect((await hr.client.get(`/api/desks/${body.data.id}`)).body.data.person).toBeNull();
+      });
+
       test('a leaf is true, false or unknown, and null without a record', async () => {
         const read = { collection: 'people', action: 'read' };
         const values = async (question: object) => {

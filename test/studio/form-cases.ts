@@ -32,7 +32,7 @@ export function formCases(service: TestService, open: () => StudioPage): void {
       await save();
       await studio.until('.field-problem');
       expect((await studio.texts('.field-problem')).length).toBe(2);
-      expect(await studio.page.evaluate('document.activeElement.name')).toBe('title');
+      await studio.page.until(`document.activeElement.name === 'title'`);
       expect(await studio.faults()).toEqual([]);
       await studio.fill({ title: 'Made by a form', score: '7', due_at: '2026-05-01T10:30' });
       await studio.page.evaluate(`document.querySelector('.links input').focus()`);
