@@ -351,8 +351,10 @@ const strpos = ({ left, right, negated, render }: SqlSides): Sql =>
 function listContains({ left, right, negated, render }: SqlSides): Sql | undefined {
   const element = elementOf(left.type);
   if (element === undefined) return undefined;
-  const type = raw(scalarOf(element).sqlType);
-  return not(negated, sql`(${render(left)} @> ARRAY[${render(right)}]::${type}[])`);
+  const value = render(right);
+  const held = sql`(${render(left)} @> ARRAY[${value}]::${raw(scalarOf(element).sqlType)}[])`;
+  // An array with a NULL is in no array, which would be known.
+  return negated && right.kind === 'column' ? sql`(NOT ${held} AND ${value} IS NOT NULL)` : not(negated, held);
 }
 
 /**

@@ -187,6 +187,7 @@ export const FAULTS: readonly Fault[] = [
   fault(OPERATORS, 'contains is found from the second character on', /'> 0'/, "'> 1'"),
   fault(OPERATORS, 'the prefix is not rechecked, nor bounded', /\[low, high, test\]/, '[low]'),
   fault(OPERATORS, 'ends with takes octets for characters', /char_length\(/, 'octet_length('),
+  fault(OPERATORS, 'no list holds an absent value, for certain', /negated && right\.kind === 'column' \?/, 'false ?'),
   fault(OPERATORS, 'not ends with is ends with', /negated \? '<>' : '='/, "negated ? '=' : '='"),
   fault(
     SPECIALISE,

@@ -489,7 +489,8 @@ export class PolicyMaker {
     if (path === undefined) return undefined;
     if (roll > 0.93) return { kind: 'is null', negated: random.chance(0.5), operand: path, span: SPAN };
     if (held !== undefined || roll < 0.5) {
-      const right = this.#elementValue(element, bound);
+      // A value of the record may be absent.
+      const right = random.chance(0.4) ? this.#column(element, bound) : this.#elementValue(element, bound);
       return right && { kind: 'compare', op: 'contains', opSpan: SPAN, left: path, right, span: SPAN };
     }
     const variable = 'l';

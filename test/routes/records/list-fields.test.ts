@@ -23,6 +23,7 @@ collections:
       days: { type: list, of: date }
       times: { type: list, of: datetime, max: 2 }
       region: string
+      topic: string
       secret: { type: list, of: string, access: { read: 'any(@record.labels as l, l starts with "open")' } }
     access:
       list: '@record.labels contains "shared" or @record.region in @request.auth.regions'
@@ -101,9 +102,16 @@ describeRoutes(
       ann = await service.user();
       await ann.client.patch(`/api/users/${ann.id}`, { data: { regions: ['eu', 'us'] } });
       const rows = [
-        { region: 'a', labels: ['shared', 'open now'], scores: [1, 2, 2], rates: [0.5], secret: ['s'] },
+        {
+          region: 'a',
+          topic: 'shared',
+          labels: ['shared', 'open now'],
+          scores: [1, 2, 2],
+          rates: [0.5],
+          secret: ['s'],
+        },
         { region: 'b', labels: ['shared'], scores: [], flags: [false], days: ['2024-02-29'], secret: ['s'] },
-        { region: 'c', labels: ['shared', 'SHARED', 'a"b,{c}\\'], times: ['2026-01-31T09:30:00+02:00'] },
+        { region: 'c', topic: 'open', labels: ['shared', 'SHARED', 'a"b,{c}\\'], times: ['2026-01-31T09:30:00+02:00'] },
         { region: 'eu', labels: [], scores: [7] },
         { region: 'asia', labels: ['open'], scores: [1] },
       ];
@@ -135,6 +143,9 @@ describeRoutes(
       expect(await found('not (labels contains $x)', { x: 'open now' })).toEqual(['b', 'c', 'eu']);
       expect(await found('labels contains $x', { x: 'a"b,{c}\\' })).toEqual(['c']);
       expect(await found('labels contains region or scores contains 7')).toEqual(['eu']);
+      expect(await found('labels contains topic')).toEqual(['a']);
+      // An empty list contains nothing, not even an absent value.
+      expect(await found('not (labels contains topic)')).toEqual(['c', 'eu']);
       expect(await found('scores contains 2 or flags contains false')).toEqual(['a', 'b']);
       expect(await found('rates contains 0.5 or days contains "2024-02-29"')).toEqual(['a', 'b']);
       expect(await found('times contains "2026-01-31T07:30:00Z"')).toEqual(['c']);
