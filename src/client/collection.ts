@@ -26,8 +26,8 @@ export interface CollectionTypes {
   readonly sort?: string;
   /** Fields and belongs_to that form groups. */
   readonly group_by?: string;
-  /** The fields that hold an instant. */
-  readonly instants?: string;
+  /** The fields that hold a date. */
+  readonly dated?: string;
 }
 
 /** The types without `bylaw types`: any collection, any field. */
@@ -38,17 +38,19 @@ export interface AnyTypes extends CollectionTypes {
   readonly filters: Readonly<Record<string, unknown>>;
 }
 
-type Words = 'expand' | 'through' | 'sort' | 'group_by' | 'instants';
+type Words = 'expand' | 'through' | 'sort' | 'group_by' | 'dated';
 /** Any text where the types name none. */
 type NamesOf<T extends CollectionTypes, K extends Words> = T extends { readonly [P in K]: infer Names extends string }
   ? Names
   : string;
 type Relations<T extends CollectionTypes> = NamesOf<T, 'expand'>;
-type SortName<T extends CollectionTypes> = 'id' | NamesOf<T, 'sort'> | `${NamesOf<T, 'through'>}.${string}`;
+type LinkedName<T extends CollectionTypes> = `${NamesOf<T, 'through'>}.${string}`;
+type SortName<T extends CollectionTypes> = 'id' | NamesOf<T, 'sort'> | LinkedName<T>;
 type SortKey<T extends CollectionTypes> = SortName<T> | `-${SortName<T>}`;
 type GroupKey<T extends CollectionTypes> =
   | NamesOf<T, 'group_by'>
-  | `${'year' | 'month' | 'day'}(${NamesOf<T, 'instants'>})`;
+  | LinkedName<T>
+  | `${'year' | 'month' | 'week' | 'day' | 'hour' | 'weekday'}(${NamesOf<T, 'dated'> | LinkedName<T>})`;
 type FieldName<T extends CollectionTypes> = Exclude<Extract<keyof T['record'], string>, 'expand' | 'expand_more'>;
 type AlwaysThere = 'id' | 'expand' | 'expand_more';
 
@@ -191,12 +193,16 @@ export interface QueryPage<T> {
 
 /** The body of `POST /api/{collection}/aggregate`. */
 export interface Aggregate<T extends CollectionTypes = AnyTypes> extends Pick<Query, 'filter' | 'params' | 'limit'> {
-  /** Up to three fields, belongs_to names, or `year(f)`, `month(f)`, `day(f)` of datetimes. */
+  /** Up to three fields or belongs_to names, also through relations to one record, or periods of dates, such as `month(f)`. */
   readonly group_by?: readonly GroupKey<T>[];
+  /** The time zone of the periods, as IANA names it; default: UTC. */
+  readonly zone?: string;
   /** Names of groups and measures; `-` for descending. */
   readonly sort?: readonly string[];
-  /** `count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`, by name. */
-  readonly measures?: Readonly<Record<string, string>>;
+  /** `count`, `count(distinct f)`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`, by name; with `where`, of some of the records. */
+  readonly measures?: Readonly<Record<string, string | { readonly of: string; readonly where?: string }>>;
+  /** A filter over the measures. */
+  readonly having?: string;
 }
 /** Groups and measures by name. A measure beyond the exact integers is null, and named in `errors`. */
 interface AggregatedRow {

@@ -86,6 +86,9 @@ export function mayBeCommitted(error: unknown, atCommit: boolean): boolean {
   return /^(?:08|57P|58)/.test(state) || (atCommit && /^(?:57014|XX)/.test(state));
 }
 
+/** The database does not know a time zone, or another name that is a parameter. */
+export const isUnknownName = (error: unknown): boolean => sqlState(error) === '22023';
+
 /** No server answers, or it is starting: a wrong URL, name or password does not explain the error. */
 export function isNotReachable(error: unknown): boolean {
   if (!(error instanceof StoreError) || error.kind !== 'unavailable') return false;

@@ -8,6 +8,7 @@ import {
   MOST_SORTS,
   PAGE_LIMIT,
   PAGE_OFFSET,
+  PERIODS,
 } from '../schema/model/list-parameters.ts';
 import type { Relation } from '../schema/model/model.ts';
 import { RECORD_CAPABILITIES } from './capability-schemas.ts';
@@ -145,22 +146,31 @@ const QUERY_PAGE: Json = object(
 
 // ---------------------------------------------------------------- aggregates
 
+const PERIOD_LIST = PERIODS.map((period) => `\`${period}(f)\``).join(', ');
+
 export const aggregateBody: Shape = (scope) => {
+  const measure: Json = {
+    type: 'string',
+    pattern: '^(count|(count\\(distinct |(sum|avg|min|max)\\()[A-Za-z0-9_.]+\\))$',
+  };
   const properties: Json = {
     filter: FILTERED.filter,
     params: FILTERED.params,
     group_by: {
       ...NAMES,
       maxItems: MOST_GROUPS,
-      description: 'Fields, belongs_to names, and `year(f)`, `month(f)`, `day(f)` of datetimes, in UTC.',
+      description: `Fields and belongs_to names, also through relations to one record (\`owner.team\`), and periods of dates: ${PERIOD_LIST}.`,
     },
+    zone: { ...TEXT, description: 'The time zone of the periods, as IANA names it; default: UTC.' },
     measures: {
       type: 'object',
-      description: '`count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)` by name. May be left out where there are groups.',
+      description:
+        'By name: `count`, `count(distinct f)`, `sum(f)`, `avg(f)`, `min(f)`, `max(f)`, or `of` and a filter `where`. May be left out where there are groups.',
       maxProperties: MOST_MEASURES,
       propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,47}$' },
-      additionalProperties: { type: 'string', pattern: '^(count|(sum|avg|min|max)\\([A-Za-z0-9_]+\\))$' },
+      additionalProperties: { anyOf: [measure, closed({ of: measure, where: TEXT }, { required: ['of'] })] },
     },
+    having: { ...TEXT, description: 'A filter over the measures, such as `n > 1`.' },
     sort: {
       ...NAMES,
       maxItems: MOST_SORTS,

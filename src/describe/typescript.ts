@@ -1,6 +1,6 @@
 /** TypeScript types of the collections, for clients: `bylaw types`. */
 import { present } from '../invariant.ts';
-import { isInstant, scalarOf } from '../policy/scalar-types.ts';
+import { isDay, isInstant, scalarOf } from '../policy/scalar-types.ts';
 import { keyOf } from '../policy/types.ts';
 import { PROBLEMS } from '../problem.ts';
 import { FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
@@ -90,7 +90,7 @@ function orderEntries(collection: Collection): readonly string[] {
     `through: ${named(references)}`,
     `sort: ${named(ordered)}`,
     `group_by: ${named([...ordered, ...references.filter(({ kind }) => kind === 'belongs_to')])}`,
-    `instants: ${named(ordered.filter(({ type }) => isInstant(type)))}`,
+    `dated: ${named(ordered.filter(({ type }) => isInstant(type) || isDay(type)))}`,
   ];
 }
 

@@ -48,7 +48,7 @@ export async function use(): Promise<string | undefined> {
   documents.query({ sort: ['-titel'] });
   // @ts-expect-error: no such relation
   documents.query({ expand: { ownr: true } });
-  await documents.aggregate({ group_by: ['status', 'owner', 'month(due_at)'], measures: { n: 'count' }, sort: ['-n'] });
+  await documents.aggregate({ group_by: ['owner.email', 'week(due_at)'], measures: { n: { of: 'count', where: 'true' } }, having: 'n > 1' });
   // @ts-expect-error: titles have no months
   documents.aggregate({ group_by: ['month(title)'] });
   const { update } = await documents.capabilities(written.id);

@@ -6,6 +6,8 @@ export interface Aggregation {
   readonly group_by: readonly string[];
   readonly measures: Readonly<Record<string, string>>;
   readonly sort: readonly string[];
+  /** A bound that a measure must be above. */
+  readonly having?: string;
 }
 
 /** A cell as it is shown, and the value that it is sorted by. */
@@ -19,7 +21,7 @@ type Line = ReadonlyMap<string, Cell>;
 /** All rows of the answer. @param rows as the caller sees them */
 export function aggregated(
   rows: readonly Row[],
-  { group_by: groups, measures, sort }: Aggregation,
+  { group_by: groups, measures, sort, having }: Aggregation,
   { fields }: CatalogCollection,
 ): readonly Row[] {
   const keyOf = (row: Row): string => JSON.stringify(groups.map((group) => groupValue(row, group)));
@@ -31,8 +33,16 @@ export function aggregated(
     );
     return new Map([...named, ...measured]);
   });
+  const kept = having === undefined ? lines : lines.filter((line) => isAbove(line, having));
   const keys = [...sort, ...groups.filter((group) => !sort.includes(group) && !sort.includes(`-${group}`))];
-  return lines.toSorted((a, b) => orderOf(a, b, keys)).map(shownLine);
+  return kept.toSorted((a, b) => orderOf(a, b, keys)).map(shownLine);
+}
+
+/** @param having such as `m0 > 2` */
+function isAbove(line: Line, having: string): boolean {
+  const [name, , bound] = having.split(' ');
+  const { shown } = line.get(name!)!;
+  return shown !== null && Number(shown) > Number(bound);
 }
 
 function orderOf(a: Line, b: Line, keys: readonly string[]): number {
@@ -51,12 +61,33 @@ function shownLine(line: Line): Row {
   return { ...Object.fromEntries(members), ...(errors.length > 0 && { errors }) };
 }
 
-const PART_LENGTHS: Readonly<Record<string, number>> = { year: 4, month: 7, day: 10 };
+const PART_LENGTHS: Readonly<Record<string, number>> = { year: 4, month: 7, day: 10, hour: 13 };
+const DAY = 24 * 60 * 60 * 1000;
+
+/** 1 is Monday. */
+const weekdayOf = (time: number): number => new Date(time).getUTCDay() || 7;
+
+/** ISO 8601: the week of a day is in the year of its Thursday. */
+function weekOf(text: string): string {
+  const day = Date.parse(`${text.slice(0, 10)}T00:00:00Z`);
+  const thursday = new Date(day + (4 - weekdayOf(day)) * DAY);
+  const first = new Date(thursday);
+  first.setUTCMonth(0, 1);
+  const week = Math.floor((thursday.getTime() - first.getTime()) / (7 * DAY)) + 1;
+  return `${String(thursday.getUTCFullYear()).padStart(4, '0')}-W${String(week).padStart(2, '0')}`;
+}
+
+function periodOf(part: string, text: string): unknown {
+  if (part === 'week') return weekOf(text);
+  return part === 'weekday'
+    ? weekdayOf(Date.parse(`${text.slice(0, 10)}T00:00:00Z`))
+    : text.slice(0, PART_LENGTHS[part]);
+}
 
 function groupValue(row: Row, group: string): unknown {
   const [, part, field] = /^(\w+)\((\w+)\)$/.exec(group) ?? [];
   const value = row[field ?? group] ?? null;
-  if (part !== undefined && value !== null) return String(value).slice(0, PART_LENGTHS[part]);
+  if (part !== undefined && value !== null) return periodOf(part, String(value));
   return unsigned(value);
 }
 
@@ -70,8 +101,9 @@ const plain = (value: unknown): Cell => ({ shown: unsigned(value), order: value 
 
 function measureCell(rows: readonly Row[], measure: string, typeOf: (field: string) => ScalarType): Cell {
   if (measure === 'count') return plain(rows.length);
-  const [, kind, field = ''] = /^(\w+)\((\w+)\)$/.exec(measure)!;
+  const [, kind, field = ''] = /^(\w+)\((?:distinct )?(\w+)\)$/.exec(measure)!;
   const values = rows.map((row) => row[field] ?? null).filter((value) => value !== null);
+  if (kind === 'count') return plain(new Set(values.map((value) => (value === 0 ? 0 : value))).size);
   if (values.length === 0) return plain(null);
   if (kind === 'min' || kind === 'max') {
     const sign = kind === 'min' ? 1 : -1;

@@ -152,15 +152,29 @@ export class Filter {
 
   /** Reports params of another type than their place, and params that no place names. */
   get issues(): readonly ParamIssue[] {
-    const places = this.#plan.plan.slots.flatMap(({ operand }) =>
-      'source' in operand && operand.source === 'param' ? [operand] : [],
-    );
+    const { named } = this;
+    const unnamed = Object.keys(this.#params).filter((name) => !named.has(name));
+    return [...this.misfits, ...unnamed.map((name) => ({ name, message: `the filter names no \`$${name}\`` }))];
+  }
+
+  /** Reports params of another type than their place. */
+  get misfits(): readonly ParamIssue[] {
+    const places = this.#paramPlaces();
     return Object.entries(this.#params).flatMap(([name, value]) => {
-      const own = places.filter((place) => place.name === name);
-      if (own.length === 0) return [{ name, message: `the filter names no \`$${name}\`` }];
-      const unfit = own.find((place) => !fitsPlace(value, place));
+      const unfit = places.find((place) => place.name === name && !fitsPlace(value, place));
       return unfit === undefined ? [] : [{ name, message: expectedAt(unfit) }];
     });
+  }
+
+  /** The names of the params that it has a place for. */
+  get named(): ReadonlySet<string> {
+    return new Set(this.#paramPlaces().map(({ name }) => name));
+  }
+
+  #paramPlaces(): readonly RequestOperand[] {
+    return this.#plan.plan.slots.flatMap(({ operand }) =>
+      'source' in operand && operand.source === 'param' ? [operand] : [],
+    );
   }
 
   get params(): Params {

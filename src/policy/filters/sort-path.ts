@@ -17,6 +17,26 @@ export interface SortPath {
 
 /** A message where the text is not such a path. */
 export function sortPathOf(text: string, collection: string, catalog: Catalog): SortPath | string {
+  const path = toOnePathOf(text, collection, catalog);
+  if (typeof path === 'string') return path;
+  const { steps, at, last } = path;
+  const field = at.fields.get(last);
+  if (field === undefined && last !== 'id') return notScalar(last, at);
+  if (field !== undefined && scalarOf(field.type).sorts === false)
+    return `\`${last}\` is ${scalarOf(field.type).label}, which have no order`;
+  return { steps, at: at.name, field };
+}
+
+interface ToOnePath {
+  readonly steps: readonly ToOneStep[];
+  /** The collection that the steps lead to. */
+  readonly at: CatalogCollection;
+  /** The last name, which may be of no member. */
+  readonly last: string;
+}
+
+/** A message where a name before the last is no relation to one record. */
+export function toOnePathOf(text: string, collection: string, catalog: Catalog): ToOnePath | string {
   const names = text.split('.', LIMITS.names + 1);
   if (names.length > LIMITS.names) return `more than ${LIMITS.names} names in a path`;
   const steps: ToOneStep[] = [];
@@ -27,12 +47,7 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
     steps.push(step);
     at = sortedCollection(catalog, step.relation.collection);
   }
-  const last = names.at(-1) ?? '';
-  const field = at.fields.get(last);
-  if (field === undefined && last !== 'id') return notScalar(last, at);
-  if (field !== undefined && scalarOf(field.type).sorts === false)
-    return `\`${last}\` is ${scalarOf(field.type).label}, which have no order`;
-  return { steps, at: at.name, field };
+  return { steps, at, last: names.at(-1) ?? '' };
 }
 
 const sortedCollection = ({ collections }: Catalog, name: string): CatalogCollection =>
@@ -42,7 +57,7 @@ function stepOf(name: string, at: CatalogCollection): ToOneStep | string {
   const relation = findRelation(at, name);
   if (relation === undefined) return unknownSortName(name, at);
   if (relation.kind === 'belongs_to' || relation.kind === 'has_one') return { from: at.name, relation };
-  return `\`${name}\` is to-many, so it gives no order; expected belongs_to or has_one`;
+  return `\`${name}\` is to-many; expected belongs_to or has_one`;
 }
 
 function notScalar(name: string, at: CatalogCollection): string {

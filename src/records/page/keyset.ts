@@ -7,13 +7,10 @@
 import type { Cells } from '../../database/contract.ts';
 import type { Facts } from '../../policy/column-facts.ts';
 import type { SortPath } from '../../policy/filters/sort-path.ts';
-import { isText, scalarOf } from '../../policy/scalar-types.ts';
-import type { CatalogField, ToOneStep } from '../../policy/types.ts';
-import { maskedBy, type Readable, type Visibility } from '../../policy/visibility.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
-import type { Scope } from '../scope.ts';
 import type { Position } from './cursor.ts';
+import { byCodePoint, columnOnPath, maskOf, type SeenRow, sqlTypeOf } from './path-column.ts';
 
 /** A cell for each key, or a place for it. */
 type BoundValues = readonly unknown[];
@@ -140,18 +137,11 @@ export interface Sorting {
   readonly descending: boolean;
 }
 
-export interface SortedRow {
-  readonly scope: Scope;
-  readonly visibility: Visibility;
-  readonly collection: string;
-  readonly alias: string;
-}
-
 /**
  * Ends with the id, which breaks ties; what comes after it would settle nothing.
  * @param settled the first sorts of which all rows have one value
  */
-export function keysetOf(sorts: readonly Sorting[], row: SortedRow, settled = 0): Keyset {
+export function keysetOf(sorts: readonly Sorting[], row: SeenRow, settled = 0): Keyset {
   const at = sorts.findIndex(isById);
   const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting) => sortKey(sorting, row));
   return new Keyset([...keys, idKey(row, at >= 0 && sorts[at]!.descending)], settled);
@@ -168,7 +158,7 @@ export function settledSorts(sorts: readonly Sorting[], facts: Facts): number {
 export const isById = ({ path }: Sorting): boolean => path.steps.length === 0 && path.field === undefined;
 
 const idKey = (
-  { alias, scope, collection }: Pick<SortedRow, 'alias' | 'scope' | 'collection'>,
+  { alias, scope, collection }: Pick<SeenRow, 'alias' | 'scope' | 'collection'>,
   descending: boolean,
 ): Key => ({
   sql: scope.key(collection).of(alias),
@@ -178,67 +168,17 @@ const idKey = (
   isIndexed: true,
 });
 
-function sortKey({ path, descending }: Sorting, row: SortedRow): Key {
+function sortKey({ path, descending }: Sorting, row: SeenRow): Key {
   const { steps, field } = path;
   const own = steps.length === 0 && field !== undefined;
   const mask = own ? maskOf(row, row.collection, field.name) : undefined;
   return {
-    sql: byCodePoint(sortedColumn(path, row, row), field),
+    sql: byCodePoint(columnOnPath(path, row), field),
     type: sqlTypeOf(path, row),
     nullable: !own || !field.required || mask !== undefined,
     descending,
     isIndexed: own && mask === undefined && (field.index || field.unique),
   };
-}
-
-const sqlTypeOf = ({ field, at }: Pick<SortPath, 'field' | 'at'>, { scope }: SortedRow): SqlType =>
-  field === undefined ? scope.key(at).type : scalarOf(field.type).sqlType;
-
-/** Strings sort by code point under every default collation. */
-const byCodePoint = (value: Sql, field: CatalogField | undefined): Sql =>
-  field !== undefined && isText(field.type) ? sql`${value} COLLATE "C"` : value;
-
-interface SortStep {
-  readonly collection: string;
-  readonly alias: string;
-}
-
-/** NULL behind an absent or hidden step. */
-function sortedColumn({ steps, field, at }: SortPath, row: SortedRow, place: SortStep): Sql {
-  const [step, ...rest] = steps;
-  if (step === undefined)
-    return field === undefined
-      ? row.scope.key(place.collection).of(place.alias)
-      : maskedBy(maskOf(row, place.collection, field.name), place.alias, ident(place.alias, field.column));
-  const { collection } = step.relation;
-  const records = row.visibility.records(collection);
-  const link = linkOf(step, row, place);
-  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf({ field, at }, row)}`);
-  const target = { collection, alias: `${place.alias}_s` };
-  const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
-  const { related } = row.scope.from(place.collection, place.alias);
-  return sql`(
-    SELECT ${sortedColumn({ steps: rest, field, at }, { ...row, scope: related }, target)}
-      FROM ${related.from(collection, target.alias).where(...conditions)})`;
-}
-
-/** The condition that joins a row with the row that the step leads to. Undefined: the caller may not read the link. */
-function linkOf({ from, relation }: ToOneStep, row: SortedRow, { alias }: SortStep): Sql | undefined {
-  const target = `${alias}_s`;
-  if (relation.kind === 'belongs_to') {
-    const rule = maskOf(row, from, relation.name);
-    if (rule?.verdict === 'deny') return undefined;
-    return sql`${row.scope.key(relation.collection).of(target)} = ${maskedBy(rule, alias, ident(alias, relation.column))}`;
-  }
-  const rule = maskOf(row, relation.collection, relation.via);
-  if (rule?.verdict === 'deny') return undefined;
-  return sql`${maskedBy(rule, target, ident(target, relation.viaColumn))} = ${row.scope.key(from).of(alias)}`;
-}
-
-/** Undefined: the member is as readable as the record. */
-function maskOf({ visibility }: SortedRow, collection: string, member: string): Readable | undefined {
-  const rule = visibility.member(collection, member);
-  return rule?.verdict === 'allow' ? undefined : rule;
 }
 
 // ---------------------------------------------------------------- the number of rows

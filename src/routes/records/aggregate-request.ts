@@ -1,23 +1,35 @@
 /** The request of an aggregate: its body, checked against the schema. Not a route. */
 import { hintOf } from '../../../grammar/suggest.ts';
-import { gridOf, isInstant, isNumeric, isOpaque, scalarOf } from '../../policy/scalar-types.ts';
+import type { Filter } from '../../policy/filters/filter.ts';
+import { toOnePathOf } from '../../policy/filters/sort-path.ts';
+import { gridOf, isDay, isInstant, isNumeric, isOpaque, type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
+import { UTC } from '../../policy/values.ts';
+import { allOperandsOf } from '../../policy/visit.ts';
 import { echo } from '../../problem.ts';
 import {
   type AggregateRequest,
-  DATE_PARTS,
-  type DatePart,
   type Group,
+  MEASURES,
   type Measure,
+  type MemberPath,
+  measuresAsFields,
 } from '../../records/page/aggregate.ts';
 import { isObject } from '../../records/write/input.ts';
-import { AGGREGATE_LIMIT, MOST_GROUPS, MOST_MEASURES, MOST_SORTS } from '../../schema/model/list-parameters.ts';
+import {
+  AGGREGATE_LIMIT,
+  MOST_GROUPS,
+  MOST_MEASURES,
+  MOST_SORTS,
+  PERIODS,
+} from '../../schema/model/list-parameters.ts';
 import type { Collection, Field, Schema } from '../../schema/model/model.ts';
+import { isZone } from '../../schema/model/settings.ts';
 import { QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 
-const AGGREGATE_KEYS = ['filter', 'params', 'group_by', 'measures', 'sort', 'limit'];
-const DATE_PART = /^(year|month|day)\(([A-Za-z0-9_]+)\)$/;
-const MEASURE = /^(sum|avg|min|max)\(([A-Za-z0-9_]+)\)$/;
+const AGGREGATE_KEYS = ['filter', 'params', 'group_by', 'zone', 'measures', 'having', 'sort', 'limit'];
+const PERIOD = /^([a-z]+)\(([A-Za-z0-9_.]+)\)$/;
+const MEASURE = /^(count\(distinct |(?:sum|avg|min|max)\()([A-Za-z0-9_.]+)\)$/;
 const MEASURE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,47}$/;
 
 /** Throws `filter_invalid`, `validation_failed` and `filter_required`. */
@@ -26,35 +38,48 @@ export function aggregateRequestOf(given: unknown, schema: Schema, collection: C
   if (!isObject(given)) errors.add([], 'not_an_object', 'expected an object');
   const body = new QueryBody({ body: isObject(given) ? given : {}, path: [] }, { schema, collection, errors });
   body.allow(AGGREGATE_KEYS);
-  const filter = body.filterOfTenant();
-  const reader = new AggregateReader(body, collection, errors);
+  const filter = body.withTenant(body.condition(['filter'], body.value('filter')));
+  const reader = new AggregateReader(body, { schema, collection, errors });
   const groups = reader.groups();
   const measures = reader.measures(groups);
+  const having = reader.having(measures);
+  body.requireNamed([filter, having, ...measures.map(({ where }) => where)]);
   const sort = reader.sort([...groups, ...measures].map(({ name }) => name));
   const limit = body.integer('limit', AGGREGATE_LIMIT);
   errors.throwAny();
-  return { filter, groups, measures, sort, limit };
+  return { filter, groups, measures, having, sort, limit };
+}
+
+interface AggregatePlace {
+  readonly schema: Schema;
+  readonly collection: Collection;
+  readonly errors: QueryErrors;
 }
 
 class AggregateReader {
   readonly #body: QueryBody;
+  readonly #schema: Schema;
   readonly #collection: Collection;
   readonly #errors: QueryErrors;
 
-  constructor(body: QueryBody, collection: Collection, errors: QueryErrors) {
+  constructor(body: QueryBody, { schema, collection, errors }: AggregatePlace) {
     this.#body = body;
+    this.#schema = schema;
     this.#collection = collection;
     this.#errors = errors;
   }
 
+  // -------------------------------------------------------------- groups
+
   groups(): readonly Group[] {
     const names = this.#body.list('group_by');
+    const zone = this.#zone();
     if (names.length > MOST_GROUPS) {
       this.#errors.add(['group_by'], 'too_many', `expected at most ${MOST_GROUPS}`);
       return [];
     }
     return names.flatMap((name, i) => {
-      const group = this.#group(name);
+      const group = this.#group(name, zone);
       if (typeof group === 'string') this.#errors.add(['group_by', i], 'unknown_name', group);
       else if (names.indexOf(name) < i) this.#errors.add(['group_by', i], 'repeated', `\`${name}\` is named twice`);
       else return [group];
@@ -62,25 +87,56 @@ class AggregateReader {
     });
   }
 
-  #group(name: string): Group | string {
-    const { fields, relations } = this.#collection;
-    const field = fields.get(name);
-    if (field !== undefined && isOpaque(field.type))
-      return `expected a field whose values are compared, found ${scalarOf(field.type).label}`;
-    if (field !== undefined) return { name, kind: 'field', field };
-    const relation = relations.get(name);
-    if (relation?.kind === 'belongs_to') return { name, kind: 'belongs_to', relation };
-    const [, part, of] = DATE_PART.exec(name) ?? [];
-    if (part === undefined) return this.#unknown(name, [...fields.keys(), ...this.#references()]);
-    const truncated = fields.get(of!);
-    if (truncated === undefined) return this.#unknown(of!, [...fields.keys()]);
-    if (!isInstant(truncated.type)) return `expected a datetime, found ${scalarOf(truncated.type).label}`;
-    return { name, kind: part as DatePart, field: truncated };
+  #zone(): string {
+    const zone = this.#body.value('zone') ?? UTC;
+    if (typeof zone === 'string' && isZone(zone)) return zone;
+    const near = typeof zone === 'string' ? this.#errors.nearest(zone, Intl.supportedValuesOf('timeZone')) : undefined;
+    const detail = `expected a time zone of IANA such as \`Europe/Amsterdam\`${hintOf(near)}`;
+    this.#errors.add(['zone'], typeof zone === 'string' ? 'invalid_value' : 'wrong_type', detail);
+    return UTC;
   }
 
-  #references(): readonly string[] {
-    return [...this.#collection.relations.values()].flatMap(({ kind, name }) => (kind === 'belongs_to' ? [name] : []));
+  #group(name: string, zone: string): Group | string {
+    const [, of, inner] = PERIOD.exec(name) ?? [];
+    if (inner === undefined) {
+      const path = this.#member(name);
+      return typeof path === 'string' ? path : { name, path };
+    }
+    const period = PERIODS.find((name) => name === of);
+    if (period === undefined) return `\`${of}\` is no period; expected ${PERIOD_NAMES}`;
+    const path = this.#field(inner);
+    if (typeof path === 'string') return path;
+    const { type } = path.field;
+    if (!isInstant(type) && !(isDay(type) && period !== 'hour'))
+      return `expected a datetime${period === 'hour' ? '' : ' or a date'}, found ${scalarOf(type).label}`;
+    return { name, path, period: { of: period, zone } };
   }
+
+  /** A field or a belongs_to of the record, or of one that to-one relations lead to. */
+  #member(text: string): MemberPath | string {
+    const path = toOnePathOf(text, this.#collection.name, this.#schema);
+    if (typeof path === 'string') return path;
+    const { steps, at, last } = path;
+    const { fields, relations } = this.#schema.collections.get(at.name)!;
+    const relation = relations.get(last);
+    const field = fields.get(last) ?? (relation?.kind === 'belongs_to' ? relation : undefined);
+    if (field === undefined) {
+      const references = [...relations.values()].filter(({ kind }) => kind === 'belongs_to');
+      return this.#unknown(at.name, last, [...fields.keys(), ...references.map(({ name }) => name)]);
+    }
+    if ('type' in field && isOpaque(field.type))
+      return `expected a field whose values are compared, found ${scalarOf(field.type).label}`;
+    return { steps, at: at.name, field };
+  }
+
+  #field(text: string): MemberPath<Field> | string {
+    const path = this.#member(text);
+    if (typeof path === 'string') return path;
+    const { field } = path;
+    return 'type' in field ? { ...path, field } : `\`${text}\` is a belongs_to; expected a field`;
+  }
+
+  // -------------------------------------------------------------- measures
 
   measures(groups: readonly Group[]): readonly Measure[] {
     const given = this.#body.value('measures');
@@ -104,24 +160,45 @@ class AggregateReader {
     });
   }
 
-  #measure(name: string, text: unknown, groups: readonly Group[]): Measure | string {
+  #measure(name: string, given: unknown, groups: readonly Group[]): Measure | string {
     if (!MEASURE_NAME.test(name) || name === 'errors')
       return 'expected a name of letters, digits and underscores, other than `errors`';
     if (groups.some((group) => group.name === name)) return `\`${name}\` is a group already`;
-    if (text === 'count') return { name, kind: 'count' };
-    const [, kind, of] = (typeof text === 'string' ? MEASURE.exec(text) : null) ?? [];
-    if (kind === undefined) return 'expected `count`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`';
-    const field = this.#collection.fields.get(of!);
-    if (field === undefined) return this.#unknown(of!, [...this.#collection.fields.keys()]);
-    return this.#measured({ name, kind: kind as 'sum', field }, field);
+    if (!isObject(given)) return this.#measured(name, given);
+    const unknown = Object.keys(given).find((key) => key !== 'of' && key !== 'where');
+    if (unknown !== undefined || given.of === undefined)
+      return 'expected an object such as `{ "of": "count", "where": "status = \\"won\\"" }`';
+    const measure = this.#measured(name, given.of);
+    const where = this.#body.condition(['measures', name, 'where'], given.where);
+    return typeof measure === 'string' ? measure : { ...measure, where };
   }
 
-  #measured(measure: Extract<Measure, { field: Field }>, { type }: Field): Measure | string {
-    const { label, ordered } = scalarOf(type);
-    if (measure.kind === 'sum' || measure.kind === 'avg')
-      return isNumeric(type) || gridOf(type) ? measure : `expected a number, found ${label}`;
-    return ordered ? measure : `${label} has no order; expected a string, a number, a date or a time`;
+  #measured(name: string, text: unknown): Measure | string {
+    if (text === 'count') return { name, of: { kind: 'count' } };
+    const [, kind, inner] = (typeof text === 'string' ? MEASURE.exec(text) : null) ?? [];
+    if (kind === undefined)
+      return 'expected `count`, `count(distinct f)`, `sum(f)`, `avg(f)`, `min(f)` or `max(f)`, or an object with `of` and `where`';
+    if (kind === 'count(distinct ') {
+      const path = this.#member(inner!);
+      return typeof path === 'string' ? path : { name, of: { kind: 'distinct', path } };
+    }
+    const path = this.#field(inner!);
+    if (typeof path === 'string') return path;
+    const misfit = misfitOf(kind, path.field.type);
+    return misfit ?? { name, of: { kind: kind.slice(0, -1) as 'sum', path } };
   }
+
+  /** A filter over the measures. */
+  having(measures: readonly Measure[]): Filter | undefined {
+    const over = { catalog: measuresAsFields(measures), collection: MEASURES };
+    const filter = this.#body.condition(['having'], this.#body.value('having'), { over });
+    const columns = filter === undefined ? [] : allOperandsOf(filter.checked);
+    if (columns.some((operand) => operand.kind === 'column' && operand.column.kind === 'id'))
+      this.#errors.add(['having'], 'unknown_name', 'a group has no `id`; expected measures');
+    return filter;
+  }
+
+  // -------------------------------------------------------------- order
 
   sort(names: readonly string[]): AggregateRequest['sort'] {
     const given = this.#body.list('sort');
@@ -141,10 +218,20 @@ class AggregateReader {
     return `\`${echo(name)}\` is neither a group nor a measure${hintOf(this.#errors.nearest(name, names))}`;
   }
 
-  #unknown(name: string, names: readonly string[]): string {
+  #unknown(collection: string, name: string, names: readonly string[]): string {
     const near = this.#errors.nearest(name, names);
-    const expected = `expected a field, a belongs_to, or ${Object.keys(DATE_PARTS).join(', ')} of a datetime`;
+    const expected = `expected a field, a belongs_to, or ${PERIOD_NAMES} of a datetime`;
     const hint = near === undefined ? expected : `did you mean \`${near}\`?`;
-    return `\`${this.#collection.name}\` has no \`${echo(name)}\` to use here; ${hint}`;
+    return `\`${collection}\` has no \`${echo(name)}\` to use here; ${hint}`;
   }
+}
+
+const PERIOD_NAMES = PERIODS.join(', ');
+
+/** Why there is no such measure of values of the type. */
+function misfitOf(kind: string, type: ScalarType): string | undefined {
+  const { label, ordered } = scalarOf(type);
+  if (kind === 'sum(' || kind === 'avg(')
+    return isNumeric(type) || gridOf(type) ? undefined : `expected a number, found ${label}`;
+  return ordered ? undefined : `${label} has no order; expected a string, a number, a date or a time`;
 }

@@ -5,7 +5,7 @@
 import { hintOf } from '../../../grammar/suggest.ts';
 import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filters/filter.ts';
 import { sortPathOf } from '../../policy/filters/sort-path.ts';
-import type { Params } from '../../policy/types.ts';
+import type { Catalog, Params } from '../../policy/types.ts';
 import { InexactNumeral } from '../../policy/values.ts';
 import { echo } from '../../problem.ts';
 import type { Sorting } from '../../records/page/keyset.ts';
@@ -20,6 +20,13 @@ export interface Keyed {
   readonly body: Data;
   readonly path: Pointer;
 }
+interface ConditionOptions {
+  /** The collection that it is a condition of; default: that of the body. */
+  readonly over?: { readonly catalog: Catalog; readonly collection: string };
+  /** Gives the params of the filter their types. */
+  readonly typed?: (filter: Filter) => Filter;
+}
+
 /** Reads the keys of one object of the body, about the records of one collection. */
 export class QueryBody {
   readonly #body: Data;
@@ -27,6 +34,7 @@ export class QueryBody {
   readonly #schema: Schema;
   readonly #collection: Collection;
   readonly #errors: QueryErrors;
+  #readParams: { readonly params: Params | undefined } | undefined;
 
   constructor({ body, path }: Keyed, { schema, collection, errors }: QueryPlace) {
     this.#body = body;
@@ -82,27 +90,39 @@ export class QueryBody {
 
   /** @param typed gives the params of the filter their types */
   filter(typed: (filter: Filter) => Filter = (filter) => filter): Filter | undefined {
+    const filter = this.condition(['filter'], this.value('filter'), { typed });
+    if (filter !== undefined || this.value('filter') === undefined) this.requireNamed([filter]);
+    return filter;
+  }
+
+  /** A filter at a place of the body; several of them share the params. */
+  condition(path: Pointer, text: unknown, { over, typed }: ConditionOptions = {}): Filter | undefined {
     const params = this.#params();
-    const text = this.value('filter');
-    if (text !== undefined && typeof text !== 'string')
-      return this.#report(['filter'], 'wrong_type', 'expected a string');
+    if (text === undefined) return undefined;
+    if (typeof text !== 'string') return this.#report(path, 'wrong_type', 'expected a string');
     // Errors about the use of wrong params in the filter would mislead.
     if (params === undefined) return undefined;
-    if (text !== undefined) {
-      const place = { catalog: this.#schema, collection: this.#collection.name, params };
-      const { filter: compiled, issues } = compileFilter(text, place);
-      if (issues.length > 0) return this.#errors.addFilter([...this.#path, 'filter'], issues);
-      const filter = compiled && typed(compiled);
-      for (const { name, message } of filter?.issues ?? []) this.#param(name, message);
-      return filter;
-    }
-    for (const name of Object.keys(params)) this.#param(name, `there is no filter that names \`$${name}\``);
-    return undefined;
+    const { catalog, collection } = over ?? { catalog: this.#schema, collection: this.#collection.name };
+    const { filter: compiled, issues } = compileFilter(text, { catalog, collection, params });
+    if (issues.length > 0) return this.#errors.addFilter([...this.#path, ...path], issues);
+    const filter = compiled && (typed?.(compiled) ?? compiled);
+    for (const { name, message } of filter?.misfits ?? []) this.#param(name, message);
+    return filter;
+  }
+
+  /** Reports the params that none of the filters names. */
+  requireNamed(filters: readonly (Filter | undefined)[]): void {
+    const named = new Set(filters.flatMap((filter) => (filter === undefined ? [] : [...filter.named])));
+    for (const name of Object.keys(this.#params() ?? {}))
+      if (!named.has(name)) this.#param(name, `there is no filter that names \`$${name}\``);
   }
 
   /** The filter of the query's own records: it names the tenant where the rules do not. */
   filterOfTenant(): Filter | undefined {
-    const filter = this.filter();
+    return this.withTenant(this.filter());
+  }
+
+  withTenant(filter: Filter | undefined): Filter | undefined {
     const tenant = neededTenant(this.#collection);
     if (tenant !== undefined && filter?.requires(tenant) !== true)
       this.#errors.needFilter(
@@ -113,6 +133,11 @@ export class QueryBody {
   }
 
   #params(): Params | undefined {
+    this.#readParams ??= { params: this.#checkedParams() };
+    return this.#readParams.params;
+  }
+
+  #checkedParams(): Params | undefined {
     const params = this.value('params');
     if (params === undefined) return {};
     if (!isObject(params)) {

@@ -17,6 +17,9 @@ export const AGGREGATE_LIMIT: IntRange = { min: 1, max: 1_000, default: 100 };
 export const MOST_SORTS = 4;
 export const MOST_GROUPS = 3;
 export const MOST_MEASURES = 20;
+/** The periods of dates that form groups. */
+export const PERIODS = ['year', 'month', 'week', 'day', 'hour', 'weekday'] as const;
+export type PeriodName = (typeof PERIODS)[number];
 
 /** Keys of a list's query string that ask as a query does. */
 export const QUERY_WORDS: readonly string[] = ['filter', 'sort', 'fields', 'cursor', 'count'];

@@ -109,9 +109,8 @@ export function readRegister({ register }: SchemaFile, { report, roles }: Settin
   };
 }
 
-/** Offsets (`+02:00`) name no zone: they have no daylight saving. */
 export function readTimezone({ timezone = UTC }: SchemaFile, report: Report): string {
-  if (/^[A-Za-z]/.test(timezone) && isZone(timezone)) return timezone;
+  if (isZone(timezone)) return timezone;
   const near = nearest(timezone, Intl.supportedValuesOf('timeZone'));
   const hint = near === undefined ? 'expected a name of IANA such as `Europe/Amsterdam`' : `did you mean \`${near}\`?`;
   const message = `unknown time zone \`${timezone}\`; ${hint}`;
@@ -119,9 +118,10 @@ export function readTimezone({ timezone = UTC }: SchemaFile, report: Report): st
   return UTC;
 }
 
-function isZone(name: string): boolean {
+/** A time zone as IANA names it. Offsets (`+02:00`) name no zone: they have no daylight saving. */
+export function isZone(name: string): boolean {
   try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name }) !== undefined;
+    return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat('en-US', { timeZone: name }) !== undefined;
   } catch {
     return false;
   }

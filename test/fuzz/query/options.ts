@@ -2,6 +2,7 @@
 
 import type { Row } from '../../../src/policy/types.ts';
 import type { StatisticsOf } from '../../../src/records/page/table-statistics.ts';
+import { PERIODS } from '../../../src/schema/model/list-parameters.ts';
 import type { Collection, Relation, Schema } from '../../../src/schema/model/model.ts';
 import type { Aggregation } from '../../oracle/aggregate.ts';
 import type { Wanted, WantedRelation } from '../../oracle/shown.ts';
@@ -142,18 +143,24 @@ function pathFrom({ name: own, fields, relations }: Collection, most: number, dr
 
 export function aggregationOf({ fields, relations }: Collection, random: Random): Aggregation {
   const all = [...fields.values()];
-  const dates = all.filter(({ type }) => type === 'datetime').map(({ name }) => name);
+  const dates = all.filter(({ type }) => type === 'datetime' || type === 'date');
   const groups = [
     ...fields.keys(),
     ...[...relations.values()].filter(({ kind }) => kind === 'belongs_to').map(({ name }) => name),
-    ...dates.flatMap((name) => ['year', 'month', 'day'].map((part) => `${part}(${name})`)),
+    ...dates.flatMap(({ name, type }) =>
+      PERIODS.filter((period) => type === 'datetime' || period !== 'hour').map((period) => `${period}(${name})`),
+    ),
   ];
   const group_by = random.shuffled(groups).slice(0, random.pick([0, 0, 1, 2, 3]));
   const measured = all.flatMap(({ name, type }) => {
-    if (type === 'bool' || type === 'uuid' || type === 'bytes') return [];
-    const kinds =
-      type === 'int' || type === 'float' || type === 'bigint' ? ['sum', 'avg', 'min', 'max'] : ['min', 'max'];
-    return kinds.map((kind) => `${kind}(${name})`);
+    if (type === 'bool' || type === 'uuid' || type === 'bytes') return [`count(distinct ${name})`];
+    const kinds = [
+      ...(type === 'int' || type === 'float' || type === 'bigint' ? ['sum', 'avg'] : []),
+      'min',
+      'max',
+      'count(distinct ',
+    ];
+    return kinds.map((kind) => (kind.includes('(') ? `${kind}${name})` : `${kind}(${name})`));
   });
   // The order in which floats are added must not show, nor the records without a value.
   const numbers = all.filter(
@@ -163,7 +170,9 @@ export function aggregationOf({ fields, relations }: Collection, random: Random)
   const some = [...new Set(['count', ...sums, ...random.shuffled(measured).slice(0, random.below(5))])];
   const measures = Object.fromEntries(some.map((measure, i) => [`m${i}`, measure]));
   const names = random.shuffled([...group_by, ...Object.keys(measures)]).slice(0, random.below(4));
-  return { group_by, measures, sort: names.map((name) => (random.chance(0.5) ? `-${name}` : name)) };
+  const sort = names.map((name) => (random.chance(0.5) ? `-${name}` : name));
+  // The first measure is the count.
+  return { group_by, measures, sort, ...(random.chance(0.2) && { having: `m0 > ${random.pick([0, 0, 1])}` }) };
 }
 
 // ---------------------------------------------------------------- statistics of no world, so that each way to a page is taken

@@ -19,6 +19,7 @@ collections:
       weight: float
       gift: { type: bool, required: true, default: false }
       at: datetime
+      due: date
       note: string
     relations:
       owner: { kind: belongs_to, collection: users, required: true, default: '@request.auth.id' }
@@ -53,7 +54,15 @@ describeRoutes(
       hidden = await make(ann, 'customers', { name: 'Secret' });
       for (const data of [
         { status: 'open', amount: 10, weight: 0.1, at: '2024-03-10T23:59:59.999999Z', customer: acme.id, note: 'z' },
-        { status: 'open', amount: 5, weight: 0.2, at: '2024-03-11T00:00:00Z', customer: hidden.id, note: 'a' },
+        {
+          status: 'open',
+          amount: 5,
+          weight: 0.2,
+          at: '2024-03-11T00:00:00Z',
+          due: '2024-12-30',
+          customer: hidden.id,
+          note: 'a',
+        },
         { status: 'paid', amount: -3, at: '2023-12-31T23:00:00-01:00', customer: acme.id, note: '\u{1F600}' },
         { status: 'paid', amount: 9007199254740991, weight: 1e308, note: '\uFFFF' },
         { gift: true, weight: 1e308 },
@@ -124,6 +133,89 @@ describeRoutes(
       ]);
     });
 
+    test('group by the week, the hour and the day of the week, in a time zone', async () => {
+      const periods = async (group: string, zone?: string) =>
+        ((await rows({ group_by: [group], filter: 'at is not null', ...(zone && { zone }) })) as Record[]).map(
+          (row) => row[group],
+        );
+      expect(await periods('week(at)')).toEqual(['2024-W01', '2024-W10', '2024-W11']);
+      expect(await periods('hour(at)')).toEqual(['2024-01-01T00', '2024-03-10T23', '2024-03-11T00']);
+      expect(await periods('weekday(at)')).toEqual([1, 7]);
+      // The 10th of March has 23 hours there.
+      expect(await periods('hour(at)', 'America/New_York')).toEqual([
+        '2023-12-31T19',
+        '2024-03-10T19',
+        '2024-03-10T20',
+      ]);
+      expect(await periods('day(at)', 'Asia/Tokyo')).toEqual(['2024-01-01', '2024-03-11']);
+      const days = { filter: 'due is not null', zone: 'America/New_York' };
+      expect(await rows({ ...days, group_by: ['week(due)', 'weekday(due)', 'month(due)'] })).toEqual([
+        { 'week(due)': '2025-W01', 'weekday(due)': 1, 'month(due)': '2024-12' },
+      ]);
+    });
+
+    test('group and measure through relations that may be read', async () => {
+      expect(await rows({ group_by: ['customer.name'], measures: { n: 'count' } })).toEqual([
+        { 'customer.name': 'Acme', n: 2 },
+        { 'customer.name': null, n: 3 },
+      ]);
+      const measures = {
+        customers: 'count(distinct customer)',
+        seen: 'count(distinct customer.name)',
+        last: 'max(customer.name)',
+      };
+      expect(await rows({ measures })).toEqual([{ customers: 2, seen: 1, last: 'Acme' }]);
+      expect(await rows({ group_by: ['owner.email', 'month(customer.created_at)'], filter: 'gift' })).toEqual([
+        { 'owner.email': ann.email, 'month(customer.created_at)': null },
+      ]);
+    });
+
+    test('a measure has a filter of its own', async () => {
+      const measures = {
+        n: 'count',
+        open: { of: 'count', where: 'status = $status' },
+        sum: { of: 'sum(amount)', where: 'amount < 100' },
+        mean: { of: 'avg(amount)', where: 'status = "open"' },
+        kinds: { of: 'count(distinct status)', where: 'customer.name = "Acme"' },
+      };
+      expect(await rows({ measures, params: { status: 'open' } })).toEqual([
+        { n: 5, open: 2, sum: 12, mean: 7.5, kinds: 2 },
+      ]);
+      expect(outcomeOf(await aggregate({ measures: { n: { of: 'count', where: 'statu = 1' } } }))).toEqual([
+        400,
+        'filter_invalid',
+        '/measures/n/where name_unknown',
+      ]);
+    });
+
+    test('having keeps the groups whose measures meet it', async () => {
+      const asked = {
+        group_by: ['status'],
+        measures: { n: 'count', total: 'sum(amount)', weight: 'sum(weight)', mean: 'avg(amount)', last: 'max(note)' },
+      };
+      const kept = async (having: string, params = {}) =>
+        ((await rows({ ...asked, having, params })) as Record[]).map(({ status }) => status);
+      expect(await kept('n > $least', { least: 1 })).toEqual(['open', 'paid']);
+      expect(await kept('n = 1 or total = 15')).toEqual(['open', null]);
+      expect(await kept('mean = 7.5')).toEqual(['open']);
+      expect(await kept('weight < 1')).toEqual(['open']);
+      expect(await kept('weight in [1e308]')).toEqual(['paid', null]);
+      expect(await kept('last is null')).toEqual([null]);
+      expect(await kept('last > "z"')).toEqual(['paid']);
+      // A measure that is out of range is null.
+      expect(await rows({ measures: { total: 'sum(amount)' }, having: 'total is null' })).toHaveLength(1);
+      expect(await rows({ measures: { total: 'sum(amount)' }, having: 'total > 0' })).toEqual([]);
+      expect((await aggregate({ ...asked, having: 'n >= 1', sort: ['-n', 'status'], limit: 1 })).body).toMatchObject({
+        data: [{ status: 'open', n: 2 }],
+        page: { has_more: true },
+      });
+      for (const [having, code] of [
+        ['status = "open"', 'text_unquoted'],
+        ['n = "x"', 'type_mismatch'],
+      ])
+        expect(outcomeOf(await aggregate({ ...asked, having }))).toEqual([400, 'filter_invalid', `/having ${code}`]);
+    });
+
     test('sort and limit', async () => {
       const asked = { group_by: ['status'], measures: { s: 'sum(weight)' } };
       expect((await aggregate({ ...asked, sort: ['-s'], limit: 2 })).body).toEqual({
@@ -159,7 +251,7 @@ describeRoutes(
       [{ group_by: ['status'], measures: { status: 'count' } }, ['/measures/status invalid_measure']],
       [{ group_by: ['status', 'status'] }, ['/group_by/1 repeated']],
       [
-        { group_by: ['statu', 'year(note)', 'hour(at)'] },
+        { group_by: ['statu', 'year(note)', 'minute(at)'] },
         ['/group_by/0 unknown_name', '/group_by/1 unknown_name', '/group_by/2 unknown_name'],
       ],
       [{ group_by: ['status', 'amount', 'note', 'gift'] }, ['/group_by too_many']],
@@ -167,6 +259,21 @@ describeRoutes(
       [{ group_by: ['status'], sort: ['amount', 'status', '-status'] }, ['/sort/0 invalid_sort', '/sort/2 repeated']],
       [{ group_by: ['status'], limit: 1001, offset: 1 }, ['/limit invalid_value', '/offset unknown_key']],
       [{ group_by: ['status'], params: { a: 1 } }, ['/params/a invalid_param']],
+      [{ group_by: ['day(at)'], zone: 'Europe/Berlim' }, ['/zone invalid_value']],
+      [{ group_by: ['day(at)'], zone: '+02:00' }, ['/zone invalid_value']],
+      [{ group_by: ['day(at)'], zone: 2 }, ['/zone wrong_type']],
+      [{ group_by: ['hour(due)', 'customer.id'] }, ['/group_by/0 unknown_name', '/group_by/1 unknown_name']],
+      [{ group_by: ['customer.owner', 'note.x'] }, ['/group_by/0 unknown_name', '/group_by/1 unknown_name']],
+      [
+        { measures: { a: { of: 'count', when: 'true' }, b: { where: 'true' }, c: 'count(note)', d: 'sum(customer)' } },
+        ['a', 'b', 'c', 'd'].map((name) => `/measures/${name} invalid_measure`),
+      ],
+      [
+        { measures: { a: { of: 'count', where: 1 } }, having: true },
+        ['/having wrong_type', '/measures/a/where wrong_type'],
+      ],
+      [{ measures: { a: 'count' }, having: 'id is null' }, ['/having unknown_name']],
+      [{ measures: { a: 'count' }, having: 'a > $x', params: { x: 'y' } }, ['/params/x invalid_param']],
     ])('%j is refused', async (body, expected) => {
       const [status, code, ...found] = outcomeOf(await aggregate(body));
       expect([status, code, found.toSorted()]).toEqual([422, 'validation_failed', expected]);

@@ -1,0 +1,82 @@
+/** A member of the row, or of the readable record that to-one relations lead to, as a column that the caller may read. */
+import { isText, scalarOf } from '../../policy/scalar-types.ts';
+import type { CatalogField, ToOneStep } from '../../policy/types.ts';
+import { maskedBy, type Readable, type Visibility } from '../../policy/visibility.ts';
+import { ident, raw, type Sql, type SqlType, sql } from '../../sql.ts';
+import type { Scope } from '../scope.ts';
+
+export interface SeenRow {
+  readonly scope: Scope;
+  readonly visibility: Visibility;
+  readonly collection: string;
+  readonly alias: string;
+}
+/** What a path leads to. */
+interface PathEnd {
+  readonly steps: readonly ToOneStep[];
+  /** The collection that the steps lead to. */
+  readonly at: string;
+  /** Undefined: the `id`. */
+  readonly field: ReadColumn | undefined;
+}
+/** A field, or a belongs_to whose value is the id of a record of `collection`. */
+type ReadColumn = Pick<CatalogField, 'name' | 'column'> &
+  (Pick<CatalogField, 'type'> | { readonly collection: string });
+
+export const sqlTypeOf = ({ field, at }: Omit<PathEnd, 'steps'>, { scope }: Pick<SeenRow, 'scope'>): SqlType => {
+  if (field === undefined) return scope.key(at).type;
+  return 'type' in field ? scalarOf(field.type).sqlType : scope.key(field.collection).type;
+};
+
+/** Strings sort by code point under every default collation. */
+export const byCodePoint = (value: Sql, field: ReadColumn | undefined): Sql =>
+  field !== undefined && 'type' in field && isText(field.type) ? sql`${value} COLLATE "C"` : value;
+
+/** NULL behind an absent or hidden step. */
+export const columnOnPath = (path: PathEnd, row: SeenRow): Sql => columnFrom(path, row, row);
+
+interface Place {
+  readonly collection: string;
+  readonly alias: string;
+}
+
+function columnFrom({ steps, field, at }: PathEnd, row: SeenRow, place: Place): Sql {
+  const [step, ...rest] = steps;
+  if (step === undefined)
+    return field === undefined
+      ? row.scope.key(place.collection).of(place.alias)
+      : maskedBy(maskOf(row, place.collection, field.name), place.alias, ident(place.alias, field.column));
+  const { collection } = step.relation;
+  const records = row.visibility.records(collection);
+  const link = linkOf(step, row, place);
+  if (records.verdict === 'deny' || link === undefined) return raw(`NULL::${sqlTypeOf({ field, at }, row)}`);
+  const target = { collection, alias: `${place.alias}_s` };
+  const conditions = records.verdict === 'allow' ? [link] : [link, records.where(target.alias)];
+  const { related } = row.scope.from(place.collection, place.alias);
+  return sql`(
+    SELECT ${columnFrom({ steps: rest, field, at }, { ...row, scope: related }, target)}
+      FROM ${related.from(collection, target.alias).where(...conditions)})`;
+}
+
+/** The condition that joins a row with the row that the step leads to. Undefined: the caller may not read the link. */
+function linkOf({ from, relation }: ToOneStep, row: SeenRow, { alias }: Place): Sql | undefined {
+  const target = `${alias}_s`;
+  if (relation.kind === 'belongs_to') {
+    const rule = maskOf(row, from, relation.name);
+    if (rule?.verdict === 'deny') return undefined;
+    return sql`${row.scope.key(relation.collection).of(target)} = ${maskedBy(rule, alias, ident(alias, relation.column))}`;
+  }
+  const rule = maskOf(row, relation.collection, relation.via);
+  if (rule?.verdict === 'deny') return undefined;
+  return sql`${maskedBy(rule, target, ident(target, relation.viaColumn))} = ${row.scope.key(from).of(alias)}`;
+}
+
+/** Undefined: the member is as readable as the record. */
+export function maskOf(
+  { visibility }: Pick<SeenRow, 'visibility'>,
+  collection: string,
+  member: string,
+): Readable | undefined {
+  const rule = visibility.member(collection, member);
+  return rule?.verdict === 'allow' ? undefined : rule;
+}
