@@ -35,7 +35,7 @@ interface ToOnePath {
   readonly last: string;
 }
 
-/** A message where a name before the last is no relation to one record. */
+/** A message where a name before the last leads to no record, or to many. */
 export function toOnePathOf(text: string, collection: string, catalog: Catalog): ToOnePath | string {
   const names = text.split('.', LIMITS.names + 1);
   if (names.length > LIMITS.names) return `more than ${LIMITS.names} names in a path`;

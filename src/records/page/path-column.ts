@@ -11,7 +11,7 @@ export interface SeenRow {
   readonly collection: string;
   readonly alias: string;
 }
-/** What a path leads to. */
+/** The end of a path. */
 interface PathEnd {
   readonly steps: readonly ToOneStep[];
   /** The collection that the steps lead to. */

@@ -103,7 +103,7 @@ class AggregateReader {
       return typeof path === 'string' ? path : { name, path };
     }
     const period = PERIODS.find((name) => name === of);
-    if (period === undefined) return `\`${of}\` is no period; expected ${PERIOD_NAMES}`;
+    if (period === undefined) return `expected a period (${PERIOD_NAMES}), found \`${of}\``;
     const path = this.#field(inner);
     if (typeof path === 'string') return path;
     const { type } = path.field;
@@ -228,7 +228,7 @@ class AggregateReader {
 
 const PERIOD_NAMES = PERIODS.join(', ');
 
-/** Why there is no such measure of values of the type. */
+/** The reason that values of the type have no such measure. */
 function misfitOf(kind: string, type: ScalarType): string | undefined {
   const { label, ordered } = scalarOf(type);
   if (kind === 'sum(' || kind === 'avg(')
