@@ -628,7 +628,12 @@ export const FAULTS: readonly Fault[] = [
     /if \(type !== undefined && elementOf\(type\)\) return/,
     'if (false) return',
   ),
-  fault(OPERATORS, 'not contains is contains in SQL', /return not\(negated, sql`\(/, 'return not(false, sql`('),
+  fault(
+    OPERATORS,
+    'not contains is contains in SQL',
+    /const held = sql`\(\$\{render\(left\)\} @>/,
+    'negated = false;\n  const held = sql`(${render(left)} @>',
+  ),
   fault(
     WHERE,
     'no element is some element',

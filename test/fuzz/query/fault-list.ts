@@ -3,6 +3,7 @@ import { type Fault, fault } from '../faults/fault.ts';
 
 const SIGHT = 'src/policy/lower/masking.ts';
 const KEYSET = 'src/records/page/keyset.ts';
+const PATH_COLUMN = 'src/records/page/path-column.ts';
 const FIRST_IDS = 'src/records/page/first-ids.ts';
 const CURSOR = 'src/records/page/cursor.ts';
 const COUNT = 'src/records/page/count.ts';
@@ -65,7 +66,7 @@ export const QUERY_FAULTS: readonly Fault[] = [
     '!nullable',
   ),
   fault(
-    KEYSET,
+    PATH_COLUMN,
     'hidden records are sorted by',
     /records\.verdict === 'allow' \? \[link\] : \[link, records\.where\(target\.alias\)\]/,
     '[link]',
@@ -77,13 +78,13 @@ export const QUERY_FAULTS: readonly Fault[] = [
     '!own || !field.required',
   ),
   fault(
-    KEYSET,
+    PATH_COLUMN,
     'a hidden reference is followed',
     /\$\{maskedBy\(rule, alias, ident\(alias, relation\.column\)\)\}/,
     '${ident(alias, relation.column)}',
   ),
   fault(
-    KEYSET,
+    PATH_COLUMN,
     'a hidden reference leads to the holder',
     /\$\{maskedBy\(rule, target, ident\(target, relation\.viaColumn\)\)\}/,
     '${ident(target, relation.viaColumn)}',
@@ -125,7 +126,14 @@ export const QUERY_FAULTS: readonly Fault[] = [
   fault(AGGREGATE, 'nulls come first where the order descends', /' DESC NULLS LAST'/, "' DESC'"),
   fault(AGGREGATE, 'floats are added one after the other', /\$\{column\}::text::numeric/, '${column}'),
   fault(AGGREGATE, 'a sum that no double holds is shown', /Number\.isSafeInteger\(value\) \? cell : undefined/, 'cell'),
-  fault(AGGREGATE, 'an average counts records without a value', /nullif\(count\(\$\{column\}\), 0\)/, 'count(*)'),
+  fault(
+    AGGREGATE,
+    'an average counts records without a value',
+    /nullif\(count\(\$\{column\}\)\$\{over\}, 0\)/,
+    'count(*)${over}',
+  ),
+  fault(AGGREGATE, 'values count as often as they come', /count\(DISTINCT /, 'count('),
+  fault(AGGREGATE, 'the year of a week is that of its day', /IYYY-/, 'YYYY-'),
   fault(
     AGGREGATE,
     'groups break no ties',

@@ -80,7 +80,8 @@ describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (k
       expect(pages).toBeGreaterThan(1.5 * walks);
       expect(records).toBeGreaterThan(2 * pages);
       for (const count of [hidden, aggregates, tainted, expanded, capable, estimates]) expect(count).toBeGreaterThan(2);
-      expect(groups).toBeGreaterThan(aggregates);
+      // Some groups do not meet their `having`.
+      expect(2 * groups).toBeGreaterThan(aggregates);
     });
 
     it('the whole service reveals nothing of hidden records', async () => {
