@@ -178,7 +178,10 @@ export interface Query<T extends CollectionTypes = AnyTypes, F extends FieldName
   readonly capabilities?: boolean;
 }
 type QueryValue = string | number | boolean | null;
-interface QueryExpand extends Pick<Query, 'fields' | 'filter' | 'params' | 'sort' | 'limit' | 'expand'> {}
+interface QueryExpand extends Pick<Query, 'fields' | 'filter' | 'params' | 'sort' | 'limit' | 'expand'> {
+  /** Adds the number of the related records as `<relation>_count`; `limit` may then be 0. */
+  readonly count?: boolean;
+}
 type FoundPages<T extends CollectionTypes, F extends FieldName<T>> = Pages<Picked<T, F>, QueryPage<Picked<T, F>>>;
 export interface QueryPage<T> {
   readonly data: readonly T[];

@@ -5,6 +5,7 @@ import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../schema/model/filter-keys.ts';
 import { uniqueColumns } from '../schema/model/indexes.ts';
+import { countName } from '../schema/model/list-parameters.ts';
 import { type Collection, type Field, madeBy, type Relation, type Schema } from '../schema/model/model.ts';
 import {
   closed,
@@ -222,7 +223,8 @@ function expandProperties(relations: readonly Relation[], typeName: TypeName): J
     const schema = isToMany(relation)
       ? { type: 'array', items: target, maxItems: 100 }
       : { oneOf: [target, { type: 'null' }] };
-    return [relation.name, schema] as const;
+    const count: Json = { type: 'integer', description: `The number of \`${relation.name}\`, if it was asked for.` };
+    return { [relation.name]: schema, ...(isToMany(relation) && { [countName(relation.name)]: count }) };
   });
   const cuttable = relations.filter(isToMany).map(({ name }) => name);
   const more = {
@@ -231,7 +233,7 @@ function expandProperties(relations: readonly Relation[], typeName: TypeName): J
     description: 'The relations in `expand` that have more records than the 100 that are shown.',
   };
   return {
-    expand: { type: 'object', properties: Object.fromEntries(expanded) },
+    expand: { type: 'object', properties: Object.assign({}, ...expanded) },
     ...(cuttable.length > 0 ? { expand_more: more } : {}),
   };
 }

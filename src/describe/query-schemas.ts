@@ -81,11 +81,12 @@ function expandSchema(relations: readonly Relation[], scope: OperationScope): Js
 const EXPANDED: Json = closed(
   {
     ...FILTERED,
-    limit: intSchema(EXPAND_LIMIT),
+    limit: intSchema({ ...EXPAND_LIMIT, min: 0 }),
+    count: { type: 'boolean', description: 'Adds the number of the related records; `limit` may then be 0.' },
     fields: NAMES,
     expand: { type: 'object', additionalProperties: ref('QueryExpand') },
   },
-  { description: '`filter`, `params`, `sort` and `limit` for relations to many records only.' },
+  { description: '`filter`, `params`, `sort`, `limit` and `count` for relations to many records only.' },
 );
 
 export const queryPage: Shape = (scope) =>

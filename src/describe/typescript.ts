@@ -5,6 +5,7 @@ import { keyOf } from '../policy/types.ts';
 import { PROBLEMS } from '../problem.ts';
 import { FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf } from '../schema/model/filter-keys.ts';
+import { countName } from '../schema/model/list-parameters.ts';
 import { type Collection, type Field, madeBy, type Relation, type Schema } from '../schema/model/model.ts';
 import { canBeHidden, changeablesOf, referencesOf, typeNames, type Writable, writablesOf } from './writable.ts';
 
@@ -142,7 +143,9 @@ const shownName = (collection: Collection, { name }: Pick<Field, 'name'>): strin
 function expandLine({ relations }: Collection, names: TypeNames): readonly string[] {
   const parts = [...relations.values()].map(({ kind, name, collection }) => {
     const type = typescriptType(collection, names);
-    return `${name}?: ${kind === 'has_many' || kind === 'many_to_many' ? `${type}[]` : `${type} | null`}`;
+    const isMany = kind === 'has_many' || kind === 'many_to_many';
+    const count = isMany && !relations.has(countName(name)) ? `; ${countName(name)}?: number` : '';
+    return isMany ? `${name}?: ${type}[]${count}` : `${name}?: ${type} | null`;
   });
   const cuttable = [...relations.values()].filter(({ kind }) => kind === 'has_many' || kind === 'many_to_many');
   const more = cuttable.map(({ name }) => JSON.stringify(name)).join(' | ');

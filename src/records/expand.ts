@@ -4,8 +4,8 @@
  */
 import type { Cells } from '../database/contract.ts';
 import type { Filter } from '../policy/filters/filter.ts';
-import type { Readable } from '../policy/visibility.ts';
-import { EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
+import type { Readable, Visibility } from '../policy/visibility.ts';
+import { countName, EXPAND_LIMIT } from '../schema/model/list-parameters.ts';
 import type { BelongsTo, HasMany, HasOne, ManyToMany, Relation } from '../schema/model/model.ts';
 import { empty, join, param, raw, type Sql, sql, tested } from '../sql.ts';
 import { lookingUpIn, type Reading, readable, visibilityOf } from './access-context.ts';
@@ -16,7 +16,7 @@ import { recordKeyIn } from './record-key.ts';
 import type { Members } from './record-shape.ts';
 import { RecordView, withExpanded } from './record-view.ts';
 import { relatedBy } from './relations/related.ts';
-import { scopeOf, withinTenant } from './scope.ts';
+import { type Scope, scopeOf, withinTenant } from './scope.ts';
 
 /** A relation whose records come along. */
 export interface Expand {
@@ -28,6 +28,8 @@ export interface Expand {
   readonly filter?: Filter | undefined;
   readonly sort?: readonly Sorting[];
   readonly limit?: number;
+  /** Of a to-many: how many records there are comes along. */
+  readonly isCounted?: boolean;
 }
 
 /** The records themselves, as GET shows them. */
@@ -65,10 +67,11 @@ async function expandedJson(asked: Expansion, given: ExpandedRows, view: RecordV
   const lookups = await Promise.all(expands.map((expand) => expandOne(reading, expand, { collection, records })));
   const textOf = (record: Cells): JsonText => {
     const found = lookups.map((lookup) => lookup(record));
-    const shown = expands.flatMap(({ relation }, i) => [
-      `${i === 0 ? '' : ','}${JSON.stringify(relation.name)}:`,
-      found[i]!.json,
-    ]);
+    const shown = expands.flatMap(({ relation: { name } }, i) => {
+      const { json, count } = found[i]!;
+      const counted = count === undefined ? [] : [`,${JSON.stringify(countName(name))}:${count}`];
+      return [`${i === 0 ? '' : ','}${JSON.stringify(name)}:`, json, ...counted];
+    });
     const cut = expands.filter((_, i) => found[i]!.isCut).map(({ relation }) => relation.name);
     const more = cut.length === 0 ? '' : `,"expand_more":${JSON.stringify(cut)}`;
     return new JsonPieces([`${view.open(record, 0, members)},"expand":{`, ...shown, `}${more}}`]);
@@ -84,6 +87,8 @@ interface Expanded {
   readonly json: JsonText;
   /** The record has more related records than are shown. */
   readonly isCut: boolean;
+  /** The number of its related records, if the relation is counted. */
+  readonly count?: string | undefined;
 }
 /** Finds the related records of a record by its cells. */
 type Lookup = (record: Cells) => Expanded;
@@ -142,9 +147,12 @@ async function expandToMany(
   owners: Owners,
 ): Promise<Lookup> {
   const link = isLinkReadable(reading, expand.relation);
-  if (mayReadNone(reading, expand.relation) || link?.verdict === 'deny') return () => ({ json: '[]', isCut: false });
-  const { members, expands, limit = EXPAND_LIMIT.default, relation } = expand;
-  const rows = await reading.q.rows(relatedStatement(reading, expand, owners));
+  const { members, expands, limit = EXPAND_LIMIT.default, relation, isCounted = false } = expand;
+  if (mayReadNone(reading, relation) || link?.verdict === 'deny')
+    return () => ({ json: '[]', isCut: false, ...(isCounted && { count: '0' }) });
+  const related = relatedRows(reading, expand, owners);
+  const counts = isCounted ? new Map((await reading.q.rows(countStatement(related))) as [string, string][]) : undefined;
+  const rows = limit === 0 ? [] : await reading.q.rows(relatedStatement(reading, expand, related));
   reading.budget.takeRelated(rows.length);
   const texts = await toJson(reading, { collection: relation.collection, rows, from: 1, members, expands });
   const byRecord = new Map<string | null, JsonText[]>();
@@ -155,22 +163,30 @@ async function expandToMany(
   });
   return (record) => {
     const all = byRecord.get(record[0]!) ?? [];
-    return { json: arrayOf(all.slice(0, limit)), isCut: all.length > limit };
+    return { json: arrayOf(all.slice(0, limit)), isCut: all.length > limit, count: counts?.get(record[0]!) };
   };
 }
 
-function relatedStatement(
+/** The related records of each owner that the caller may read and the filter finds. */
+interface RelatedRows {
+  readonly scope: Scope;
+  readonly visibility: Visibility;
+  /** The row `record` has the id of the owner, the row `x` is a related one. */
+  readonly owners: Sql;
+  readonly from: Sql;
+}
+
+function relatedRows(
   reading: Expansion,
-  { relation, members, expands, filter, sort = [], limit = EXPAND_LIMIT.default }: ExpandOf<HasMany | ManyToMany>,
+  { relation, filter }: ExpandOf<HasMany | ManyToMany>,
   { collection: owner, records }: Owners,
-): Sql {
-  const { store, access, tenant, budget } = reading;
+): RelatedRows {
+  const { store, access } = reading;
   const { collection } = relation;
   const scope = scopeOf(reading);
   const visibility = visibilityOf(lookingUpIn(access, store.pages.isFew));
   const link = isLinkReadable(reading, relation);
   const { rows, key } = relatedBy(scope, relation, owner);
-  const keyset: Keyset = keysetOf(sort, { scope, visibility, collection, alias: 'x' });
   // Several records may share a related one, whose own related records are wanted once.
   const ids = [...new Set(records.map((record) => record[0]))];
   const isRelated = sql`${key} = record.id`;
@@ -179,6 +195,20 @@ function relatedStatement(
   const conditions = [isRelated, relation.kind === 'many_to_many' ? tested(rule) : rule];
   if (link?.verdict === 'depends') conditions.push(link.where('x'));
   if (filter !== undefined) conditions.push(filter.asked(access, visibility).where('x', store.inTime));
+  const owners = sql`unnest(${recordKeyIn(store.schema, owner).list(ids)}) AS record (id)`;
+  return { scope, visibility, owners, from: rows.where(...conditions) };
+}
+
+const countStatement = ({ owners, from }: RelatedRows): Sql =>
+  sql`SELECT record.id, (SELECT count(*) FROM ${from}) FROM ${owners}`;
+
+function relatedStatement(
+  { store, access, tenant, budget }: Expansion,
+  { relation, members, expands, sort = [], limit = EXPAND_LIMIT.default }: ExpandOf<HasMany | ManyToMany>,
+  { scope, visibility, owners, from }: RelatedRows,
+): Sql {
+  const { collection } = relation;
+  const keyset: Keyset = keysetOf(sort, { scope, visibility, collection, alias: 'x' });
   const shown = withExpanded(members, expands);
   const columns = new RecordView(store, access, { collection, members: shown, tenant }).columns('x');
   // Repeated outside the subquery, because the columns look up rows by it.
@@ -186,10 +216,10 @@ function relatedStatement(
   const isFound = own.length === 0 ? empty : sql` WHERE ${join(own, ' AND ')}`;
   return sql`
     SELECT record.id, ${columns}
-      FROM unnest(${recordKeyIn(store.schema, owner).list(ids)}) AS record (id)
+      FROM ${owners}
      CROSS JOIN LATERAL (
            SELECT ${join([raw('x.*'), ...keyset.columns], ', ')}
-             FROM ${rows.where(...conditions)}
+             FROM ${from}
             ORDER BY ${keyset.order}
             LIMIT ${mostOf(limit + 1)}) AS x${isFound}
      ORDER BY ${keyset.order} LIMIT ${param('int8', budget.related + 1)}`;

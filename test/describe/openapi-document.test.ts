@@ -178,6 +178,7 @@ describe('bodies and answers', () => {
           properties: {
             owner: { oneOf: [{ $ref: '#/components/schemas/User' }, { type: 'null' }] },
             tags: { type: 'array', items: { $ref: '#/components/schemas/Member' }, maxItems: 100 },
+            tags_count: { type: 'integer', description: 'The number of `tags`, if it was asked for.' },
           },
         },
         expand_more: {

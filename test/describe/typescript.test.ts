@@ -14,7 +14,7 @@ describe('the TypeScript types', () => {
   state: "draft" | "live";
   score: number | null;
   owner: Id;
-  expand?: { owner?: User | null; tags?: Member[] };
+  expand?: { owner?: User | null; tags?: Member[]; tags_count?: number };
   expand_more?: ("tags")[];
 }
 

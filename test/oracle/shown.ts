@@ -14,6 +14,7 @@ export interface WantedRelation extends Wanted {
   /** The options of a to-many. */
   readonly sort: readonly string[];
   readonly limit: number;
+  readonly isCounted?: boolean | undefined;
   /** The options of a related record, as the caller sees it. */
   finds(record: Row): boolean;
 }
@@ -50,7 +51,12 @@ export class Showing {
     const cut = found.filter(([, { isCut }]) => isCut).map(([name]) => name);
     return {
       ...Object.fromEntries(members),
-      expand: Object.fromEntries(found.map(([name, { shown }]) => [name, shown])),
+      expand: Object.fromEntries(
+        found.flatMap(([name, { shown, count }]) => [
+          [name, shown],
+          ...(count === undefined ? [] : [[`${name}_count`, count]]),
+        ]),
+      ),
       ...(cut.length > 0 && { expand_more: cut }),
     };
   }
@@ -59,7 +65,7 @@ export class Showing {
     collection: string,
     row: Row,
     expand: WantedRelation,
-  ): { readonly shown: unknown; readonly isCut: boolean } {
+  ): { readonly shown: unknown; readonly isCut: boolean; readonly count?: number | undefined } {
     const { catalog, seen, visible, everything } = this.#sights;
     const relation = catalog.collections.get(collection)!.relations.get(expand.name)!;
     const show = ({ id }: Row): Row =>
@@ -77,7 +83,12 @@ export class Showing {
     }
     const all = visible.many(collection, relation.name, row.id as Id).filter((each) => expand.finds(each));
     const ordered = inOrder(all, expand.sort, { catalog, collection: relation.collection, related: visible });
+    if (expand.limit === 0) return { shown: [], isCut: false, count: all.length };
     this.related += Math.min(all.length, expand.limit + 1);
-    return { shown: ordered.slice(0, expand.limit).map(show), isCut: all.length > expand.limit };
+    return {
+      shown: ordered.slice(0, expand.limit).map(show),
+      isCut: all.length > expand.limit,
+      ...(expand.isCounted && { count: all.length }),
+    };
   }
 }

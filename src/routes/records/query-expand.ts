@@ -5,14 +5,14 @@
 import { isToMany } from '../../policy/types.ts';
 import type { Expand } from '../../records/expand.ts';
 import { isObject } from '../../records/write/input.ts';
-import { EXPAND_LIMIT } from '../../schema/model/list-parameters.ts';
+import { countName, EXPAND_LIMIT } from '../../schema/model/list-parameters.ts';
 import { QueryBody, type QueryPlace } from './query-body.ts';
 import { noRelation, type Pointer } from './query-errors.ts';
 
 const MOST_LEVELS = 3;
 const MOST_RELATIONS = 10;
 const OF_ANY = ['fields', 'expand'];
-const OF_MANY = ['filter', 'params', 'sort', 'limit', ...OF_ANY];
+const OF_MANY = ['filter', 'params', 'sort', 'limit', 'count', ...OF_ANY];
 
 export class ExpandReader {
   #relations = 0;
@@ -35,6 +35,8 @@ export class ExpandReader {
       errors.add(path, 'too_many', `expected at most ${MOST_RELATIONS} relations in all`);
       return [];
     }
+    for (const name of names.filter((each) => names.includes(countName(each)) && isCounting(given[each])))
+      errors.add([...path, name, 'count'], 'name_taken', `\`${countName(name)}\` is a relation of this query already`);
     return names.flatMap((name) => this.#one({ name, value: given[name], path: [...path, name], level }, place) ?? []);
   }
 
@@ -53,10 +55,15 @@ export class ExpandReader {
     const members = body.members();
     const expands = this.read(body.value('expand'), [...path, 'expand'], inner, level + 1);
     if (!isToMany(relation)) return { relation, members, expands };
-    const limit = body.integer('limit', EXPAND_LIMIT);
-    return { relation, members, expands, limit, filter: body.filter(), sort: body.sort() };
+    const isCounted = body.flag('count');
+    const limit = body.integer('limit', isCounted ? COUNTED_LIMIT : EXPAND_LIMIT);
+    return { relation, members, expands, limit, isCounted, filter: body.filter(), sort: body.sort() };
   }
 }
+
+/** The records themselves may be left out. */
+const COUNTED_LIMIT = { ...EXPAND_LIMIT, min: 0 };
+const isCounting = (given: unknown): boolean => isObject(given) && given.count === true;
 
 interface NamedExpand {
   readonly name: string;

@@ -13,6 +13,8 @@ export const PAGE_LIMIT: IntRange = { min: 1, max: 100, default: 20 };
 export const PAGE_OFFSET: IntRange = { min: 0, max: 1_000_000, default: 0 };
 /** Related records of a has_many or many_to_many that a record shows. */
 export const EXPAND_LIMIT: IntRange = { min: 1, max: 100, default: 100 };
+/** The number of related records, beside them. */
+export const countName = (relation: string): string => `${relation}_count`;
 export const AGGREGATE_LIMIT: IntRange = { min: 1, max: 1_000, default: 100 };
 export const MOST_SORTS = 4;
 export const MOST_GROUPS = 3;

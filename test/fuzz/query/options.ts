@@ -79,7 +79,8 @@ export class OptionMaker {
     if (kind === 'belongs_to' || kind === 'has_one') return { name, body: own, wanted: { ...wanted, ...EVERYTHING } };
     const filter = random.chance(0.5) ? this.#caller.filter(target) : undefined;
     const sort = random.chance(0.6) ? this.#sort(collection) : undefined;
-    const limit = random.chance(0.6) ? 1 + random.below(4) : undefined;
+    const isCounted = random.chance(0.3);
+    const limit = random.chance(0.6) ? (isCounted ? 0 : 1) + random.below(4) : undefined;
     const { visible } = this.#standing;
     return {
       name,
@@ -88,11 +89,13 @@ export class OptionMaker {
         ...(filter && { filter: filter.text, params: filter.params }),
         ...(sort && { sort }),
         ...(limit !== undefined && { limit }),
+        ...(isCounted && { count: true }),
       },
       wanted: {
         ...wanted,
         sort: sort ?? [],
         limit: limit ?? EVERYTHING.limit,
+        isCounted,
         finds: (record) => filter === undefined || filter.finds(record, visible),
       },
     };

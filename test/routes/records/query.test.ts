@@ -359,6 +359,33 @@ describeRoutes(
         expect(cut.body.data[0].expand_more).toEqual(['comments']);
       });
 
+      test('counts the related records that may be read', async () => {
+        const expand = { comments: { count: true, limit: 1, filter: 'text != "two"' } };
+        const { body } = await query({ fields: ['title'], sort: ['title'], expand });
+        expect(
+          body.data.map(({ title, expand: { comments, comments_count }, expand_more }: Answer['body']) => [
+            title,
+            comments.length,
+            comments_count,
+            expand_more,
+          ]),
+        ).toEqual([
+          ['a', 1, 1, undefined],
+          ['b', 0, 0, undefined],
+          ['bob, seen', 0, 0, undefined],
+          ['c d', 0, 0, undefined],
+          ['ünï +😀', 1, 2, ['comments']],
+        ]);
+        const inner = { posts: { count: true, limit: 0 } };
+        const found = await query({
+          filter: 'title = "a"',
+          fields: [],
+          expand: { category: { fields: [], expand: inner } },
+        });
+        // The post of bob that is a draft is hidden.
+        expect(found.body.data[0].expand.category.expand).toEqual({ posts: [], posts_count: 3 });
+      });
+
       const deep = { category: { expand: { posts: { expand: { category: { expand: { posts: true } } } } } } };
       const wide = Object.fromEntries(['author', 'category', 'cover', 'tags', 'comments'].map((name) => [name, true]));
       test.each<[object, string[]]>([
@@ -370,6 +397,11 @@ describeRoutes(
         [{ expand: { title: true } }, ['/expand/title unknown_relation']],
         [{ expand: { author: false } }, ['/expand/author wrong_type']],
         [{ expand: ['author'] }, ['/expand wrong_type']],
+        [
+          { expand: { comments: { count: 1, limit: 0 } } },
+          ['/expand/comments/count wrong_type', '/expand/comments/limit invalid_value'],
+        ],
+        [{ expand: { author: { count: true } } }, ['/expand/author/count unknown_key']],
         [
           { expand: { author: { limit: 1, nope: 1 } } },
           ['/expand/author/limit unknown_key', '/expand/author/nope unknown_key'],
