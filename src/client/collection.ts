@@ -45,7 +45,7 @@ type NamesOf<T extends CollectionTypes, K extends Words> = T extends { readonly 
   : string;
 type Relations<T extends CollectionTypes> = NamesOf<T, 'expand'>;
 type LinkedName<T extends CollectionTypes> = `${NamesOf<T, 'through'>}.${string}`;
-type SortName<T extends CollectionTypes> = 'id' | NamesOf<T, 'sort'> | LinkedName<T>;
+type SortName<T extends CollectionTypes> = 'id' | NamesOf<T, 'sort'> | `${NamesOf<T, 'sort'>}:text` | LinkedName<T>;
 type SortKey<T extends CollectionTypes> = SortName<T> | `-${SortName<T>}`;
 type GroupKey<T extends CollectionTypes> =
   | NamesOf<T, 'group_by'>
@@ -64,6 +64,12 @@ export type Picked<T extends CollectionTypes, F extends FieldName<T>> = (string 
 
 /** `depends`: on what is written. */
 export type Capability = boolean | 'depends';
+
+/** The actions that the caller may take in a collection. */
+export interface CollectionCapabilities {
+  readonly list: boolean;
+  readonly create: Capability;
+}
 
 /** The actions that the caller may take on a record. */
 export interface RecordCapabilities {
@@ -164,7 +170,7 @@ export interface Query<T extends CollectionTypes = AnyTypes, F extends FieldName
   readonly filter?: string;
   /** Values for the `$names` of `filter`. */
   readonly params?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
-  /** `field`, or `-field` for descending; also through belongs_to and has_one. */
+  /** `field`, or `-field` for descending; also through belongs_to and has_one. `name:text` is the order of people, for fields with `search: true`. */
   readonly sort?: readonly SortKey<T>[];
   readonly limit?: number;
   /** The end of an earlier response; not together with `offset`. */
@@ -327,6 +333,12 @@ export class Collection<T extends CollectionTypes> {
   async capabilities(id: RecordId, { signal }: CallOptions = {}): Promise<RecordCapabilities> {
     const path = `${this.#at(id)}/can`;
     return (await this.#transport.json<{ readonly data: RecordCapabilities }>(path, { signal })).data;
+  }
+
+  /** What the caller may do with records that are yet to be listed or created. */
+  async allowed({ signal }: CallOptions = {}): Promise<CollectionCapabilities> {
+    return (await this.#transport.json<{ readonly data: CollectionCapabilities }>(`${this.#path}/can`, { signal }))
+      .data;
   }
 
   /** Tries a write and keeps nothing of it: the outcome that the write would have now. */

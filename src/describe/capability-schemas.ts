@@ -16,6 +16,13 @@ export const capabilities: Shape = (scope) => {
   return object({ update: CAPABILITY, delete: BOOL, fields });
 };
 
+/** Of the records of a collection that are yet to be listed or created. */
+export const collectionCapabilities: Shape = ({ define }) =>
+  define(
+    'CollectionCapabilities',
+    object({ list: BOOL, create: { ...CAPABILITY, description: '`depends`: on the record.' } }),
+  );
+
 export const rehearsalBody: Shape = ({ schema, define }) =>
   define('Rehearsal', {
     ...object(

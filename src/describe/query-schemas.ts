@@ -45,7 +45,8 @@ const FILTERED: Json = {
   sort: {
     ...NAMES,
     maxItems: MOST_SORTS,
-    description: 'Fields, `-` before one that is descending, also through to-one relations. Nulls are last.',
+    description:
+      'Fields, `-` before one that is descending, also through to-one relations; `name:text` in the order of people. Nulls are last.',
   },
 };
 
@@ -128,7 +129,10 @@ export const queryParameters: readonly OperationParameter[] = [
     explode: true,
     schema: { type: 'object', patternProperties: { '^param\\.': TEXT }, additionalProperties: false },
   },
-  joinedWord('sort', 'Fields, `-` before one that is descending, also through to-one relations. Nulls are last.'),
+  joinedWord(
+    'sort',
+    'Fields, `-` before one that is descending, also through to-one relations; `name:text` in the order of people. Nulls are last.',
+  ),
   joinedWord('fields', 'Members of the record to return; the id always comes.'),
   listWord('cursor', '`next_cursor` of the page before, or nothing for the first page. Not together with `offset`.'),
   listWord('count', 'Adds `page.total`.', { type: 'string', enum: ['none', 'exact', 'estimated'] }),

@@ -83,6 +83,7 @@ export const OTHER_TYPES: readonly string[] = [
   'BatchOperation',
   'BatchResult',
   'MemberCapabilities',
+  'CollectionCapabilities',
   'Rehearsal',
   'RehearsalAnswer',
   'ExplainRequest',

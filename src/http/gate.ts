@@ -85,10 +85,12 @@ export type Admit = (collection: Collection, action: Action) => Admission;
 /**
  * Serves routes whose body names collections and actions: each is admitted like a request of its own,
  * all at one instant.
+ *
+ * @param method of the request that is asked about
  */
-export function admitOf(ctx: Context, { schema }: App): Admit {
+export function admitOf(ctx: Context, { schema }: App, method = ctx.req.method): Admit {
   const caller = callerOf(ctx);
-  const request = policyRequestOf(ctx, caller);
+  const request = policyRequestOf(ctx, caller, method);
   return (collection, action) => new Admission(() => clientOf(ctx), schema, { caller, collection, action }, request);
 }
 
@@ -210,10 +212,10 @@ function isOffered({ door }: Route, collection: Collection | undefined): boolean
   return typeof door !== 'object' || door.kind === undefined || door.kind === (collection?.kind ?? door.kind);
 }
 
-const policyRequestOf = (ctx: Context, { auth, kind }: Caller): PolicyRequest => ({
+const policyRequestOf = (ctx: Context, { auth, kind }: Caller, method = ctx.req.method): PolicyRequest => ({
   auth,
   kind,
-  facts: { ip: ctx.state.address, method: ctx.req.method, origin: ctx.req.headers.origin },
+  facts: { ip: ctx.state.address, method, origin: ctx.req.headers.origin },
   query: policyQueryOf(queryOf(ctx)),
   now: datetimeOf(new Date()),
 });
@@ -270,6 +272,12 @@ export class Admission {
       ? decide({ rules: rules.map((rule) => rule.beforeBody ?? rule), request })
       : this.#decided(rules, request);
     if (permit.verdict === 'deny') throw forbiddenProblem();
+  }
+
+  /** True if every body is allowed. */
+  certainty(): true | 'depends' {
+    const isCertain = !this.#waitsForBody && this.#decided(this.#rules, this.#request).verdict === 'allow';
+    return isCertain || 'depends';
   }
 
   /** `data`: of the body, if the action has one. Throws `forbidden` if it decides against the caller. */

@@ -9,6 +9,7 @@ import { explainDecision } from './explain/explain-decision.ts';
 import { fileRoutes } from './files/index.ts';
 import { aggregateRecords } from './records/aggregate.ts';
 import { readCapabilities } from './records/capabilities.ts';
+import { readCollectionCapabilities } from './records/collection-capabilities.ts';
 import { createRecord } from './records/create.ts';
 import { dryRunWrite } from './records/dry-run.ts';
 import { listRecords } from './records/list.ts';
@@ -37,6 +38,7 @@ export const routes: readonly DescribedRoute[] = [
   updateRecord,
   removeRecord,
   readCapabilities,
+  readCollectionCapabilities,
   dryRunWrite,
   batchRecords,
   ...changeRoutes,

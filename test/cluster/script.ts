@@ -208,6 +208,7 @@ async function read({ ann, bob, eve, root }: People, { red, blue, tags }: Teams,
   ] as const)
     await client.get(`/api/documents/${id}/can`);
   await ann.client.get(`/api/events/${here}/can`);
+  await ann.client.get('/api/events/can');
   await ann.client.get(`/api/teams/${red}/can`);
   for (const rehearsal of [
     { action: 'create', data: { slug: 'fresh', title: 'Fresh' } },

@@ -1,5 +1,6 @@
 /** The order of a query by its definition: nulls last in both directions, strings by code point, ties by id. */
 import type { Catalog, Related, Row, ScalarType } from '../../src/policy/types.ts';
+import { folded } from './interpret.ts';
 
 export interface Ordering {
   readonly catalog: Catalog;
@@ -10,7 +11,7 @@ export interface Ordering {
 
 /** @param rows as the caller sees them. `sort`: `field`, `-field`, `-owner.name`. */
 export function inOrder(rows: readonly Row[], sort: readonly string[], ordering: Ordering): readonly Row[] {
-  const keys = [...sort, 'id'].map((text) => ({
+  const keys = [...sort.flatMap(spelledOut), 'id'].map((text) => ({
     names: text.replace(/^-/, '').split('.'),
     sign: text.startsWith('-') ? -1 : 1,
   }));
@@ -23,13 +24,23 @@ export function inOrder(rows: readonly Row[], sort: readonly string[], ordering:
   });
 }
 
+/** Texts that fold alike are in the order of their code points. */
+const spelledOut = (text: string): readonly string[] =>
+  text.endsWith(FOLDED) ? [text, text.slice(0, -FOLDED.length)] : [text];
+const FOLDED = ':text';
+
 /** The sort values of a record, which JSON can write. */
 export const keysOf = (row: Row, sort: readonly string[], ordering: Ordering): readonly unknown[] =>
   sort
+    .flatMap(spelledOut)
     .map((text) => cellOf(row, text.replace(/^-/, '').split('.'), ordering))
     .map((value) => (typeof value === 'bigint' ? String(value) : value));
 
 function cellOf(row: Row, [name, ...rest]: readonly string[], { catalog, collection, related }: Ordering): unknown {
+  if (rest.length === 0 && name!.endsWith(FOLDED)) {
+    const value = row[name!.slice(0, -FOLDED.length)] ?? null;
+    return value === null ? null : folded(String(value));
+  }
   if (rest.length === 0)
     return sortedBy(row[name!] ?? null, catalog.collections.get(collection)!.fields.get(name!)?.type);
   const relation = catalog.collections.get(collection)!.relations.get(name!)!;

@@ -108,9 +108,38 @@ describeRoutes(
         });
       });
 
-      test.each(['/api/people/can', '/api/people/query'])('GET %s is 405, POST %s/x is not there', async (path) => {
-        const answer = await ann.client.get(path);
+      test('GET /api/people/query is 405', async () => {
+        const answer = await ann.client.get('/api/people/query');
         expect([...outcomeOf(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'POST']);
+      });
+    });
+
+    describe('a collection', () => {
+      const allowed = async (collection: string, { client }: { readonly client: Client } = ann): Promise<Json> => {
+        const { status, body, headers, text } = await client.get(`/api/${collection}/can`);
+        expect([status, headers.get('cache-control')], text).toEqual([200, 'no-store']);
+        return body.data;
+      };
+
+      test('answers what a list and a create would be, before there is a record', async () => {
+        expect(await allowed('people')).toEqual({ list: true, create: 'depends' });
+        expect(await allowed('tickets')).toEqual({ list: true, create: 'depends' });
+        expect(await allowed('users')).toEqual({ list: true, create: false });
+        expect(await allowed('notices')).toEqual({ list: false, create: false });
+        expect(await allowed('notices', hr)).toEqual({ list: true, create: true });
+      });
+
+      test('takes the bounds of a key', async () => {
+        const key = { name: 'k', roles: ['hr'], limit: { notices: ['create'] } };
+        const { body, text } = await root.client.post('/api/auth/keys', key);
+        const client = service.anonymous.with({ Authorization: `Bearer ${body.secret ?? text}` });
+        expect(await allowed('people', { client })).toEqual({ list: false, create: false });
+        expect(await allowed('notices', { client })).toEqual({ list: false, create: true });
+      });
+
+      test('needs a caller and a collection', async () => {
+        expect((await service.anonymous.get('/api/teams/can')).status).toBe(401);
+        expect((await ann.client.get('/api/nothing/can')).status).toBe(404);
       });
     });
 

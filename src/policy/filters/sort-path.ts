@@ -13,15 +13,24 @@ export interface SortPath {
   readonly at: string;
   /** Undefined: the `id`. */
   readonly field: CatalogField | undefined;
+  /** The order is that of the folded copy: `Äpfel`, `apple`, `Zoë`. */
+  readonly isFolded?: true;
 }
+/** After the path: the order of people, who tell letters from their accents and cases last. */
+const FOLDED = ':text';
 
 /** A message where the text is not such a path. */
 export function sortPathOf(text: string, collection: string, catalog: Catalog): SortPath | string {
-  const path = toOnePathOf(text, collection, catalog);
+  const isFolded = text.endsWith(FOLDED);
+  const path = toOnePathOf(isFolded ? text.slice(0, -FOLDED.length) : text, collection, catalog);
   if (typeof path === 'string') return path;
   const { steps, at, last } = path;
   const field = at.fields.get(last);
   if (field === undefined && last !== 'id') return notScalar(last, at);
+  if (isFolded) {
+    if (field?.search) return { steps, at: at.name, field, isFolded };
+    return `\`${last}\` keeps no folded copy to sort by; expected a string field with \`search: true\``;
+  }
   if (field !== undefined && scalarOf(field.type).sorts === false)
     return `\`${last}\` is ${scalarOf(field.type).label}, which have no order`;
   return { steps, at: at.name, field };

@@ -7,6 +7,7 @@
 import type { Cells } from '../../database/contract.ts';
 import type { Facts } from '../../policy/column-facts.ts';
 import type { SortPath } from '../../policy/filters/sort-path.ts';
+import { foldedColumn } from '../../policy/fold.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import type { Position } from './cursor.ts';
@@ -169,15 +170,16 @@ const idKey = (
 });
 
 function sortKey({ path, descending }: Sorting, row: SeenRow): Key {
-  const { steps, field } = path;
+  const { steps, field, isFolded } = path;
   const own = steps.length === 0 && field !== undefined;
   const mask = own ? maskOf(row, row.collection, field.name) : undefined;
+  const read = isFolded ? { ...path, field: { ...field!, column: foldedColumn(field!.column) } } : path;
   return {
-    sql: byCodePoint(columnOnPath(path, row), field),
+    sql: byCodePoint(columnOnPath(read, row), field),
     type: sqlTypeOf(path, row),
     nullable: !own || !field.required || mask !== undefined,
     descending,
-    isIndexed: own && mask === undefined && (field.index || field.unique),
+    isIndexed: own && mask === undefined && !isFolded && (field.index || field.unique),
   };
 }
 
@@ -224,7 +226,8 @@ export function isInOrderOfIndex(
   [first]: readonly Sorting[],
 ): boolean {
   if (first === undefined || isById(first)) return true;
-  const { steps, field } = first.path;
-  if (steps.length > 0 || field === undefined || !pages.indexedOf(collection).has(field.column)) return false;
+  const { steps, field, isFolded } = first.path;
+  if (steps.length > 0 || field === undefined || isFolded || !pages.indexedOf(collection).has(field.column))
+    return false;
   return (member(collection.name, field.name, 'read')?.verdict ?? 'allow') === 'allow';
 }

@@ -26,7 +26,9 @@ export function unindexedUses(
   if (isServed) return [];
   const filtered = new Set(unserved.flatMap((columns = []) => columns.map(({ name }) => name)));
   const [first] = request.sort ?? [];
-  const sorted = first === undefined || first.path.steps.length > 0 ? undefined : first.path.field;
+  // No index has the order of folded copies.
+  const isServable = first !== undefined && first.path.steps.length === 0 && !first.path.isFolded;
+  const sorted = isServable ? first.path.field : undefined;
   return [
     ...[...filtered].map((field) => ({ collection: collection.name, field, use: 'filter' as const })),
     ...(sorted === undefined || indexed.has(sorted.column)

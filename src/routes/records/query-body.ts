@@ -175,7 +175,10 @@ export class QueryBody {
       const key = pathKey(sorting);
       if (seen.has(key)) this.#report(['sort', i], 'repeated', `\`${text}\` is sorted by already`);
       seen.add(key);
+      if (sorting.path.isFolded) seen.add(pathKey(plainOf(sorting)));
       sorts.push(sorting);
+      // Equal but for accents and cases: by code point.
+      if (sorting.path.isFolded) sorts.push(plainOf(sorting));
     }
     return sorts;
   }
@@ -233,8 +236,12 @@ const isJsonScalar = (value: unknown): boolean =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value) || value instanceof InexactNumeral;
 
 /** Equal for the paths that lead to one column. */
-export const pathKey = ({ path: { steps, field } }: Sorting): string =>
-  [...steps.map(({ relation }) => relation.name), field?.name ?? 'id'].join('.');
+export const pathKey = ({ path: { steps, field, isFolded } }: Sorting): string =>
+  `${[...steps.map(({ relation }) => relation.name), field?.name ?? 'id'].join('.')}${isFolded ? ':text' : ''}`;
+
+function plainOf({ path: { isFolded: _, ...path }, descending }: Sorting): Sorting {
+  return { path, descending };
+}
 
 /** The members that a record shows. */
 function selectableMembers({ kind, fields, relations }: Collection): readonly string[] {

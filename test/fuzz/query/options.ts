@@ -130,7 +130,8 @@ function mayHide(relation: Relation, own: string, masked: Masked): boolean {
 export function sortOf(collection: Collection, drawing: Drawing): readonly string[] {
   const { random } = drawing;
   const paths = Array.from({ length: random.below(5) }, () => pathFrom(collection, 2, drawing));
-  return [...new Set(paths)].map((path) => (random.chance(0.5) ? `-${path}` : path));
+  const different = new Map(paths.map((path) => [path.replace(/:text$/, ''), path]));
+  return Array.from(different.values(), (path) => (random.chance(0.5) ? `-${path}` : path));
 }
 
 function pathFrom({ name: own, fields, relations }: Collection, most: number, drawing: Drawing): string {
@@ -139,10 +140,14 @@ function pathFrom({ name: own, fields, relations }: Collection, most: number, dr
   const hidden = masked === undefined ? [] : steps.filter((step) => mayHide(step, own, masked));
   const isThrough = most > 0 && hidden.length > 0 && random.chance(0.5);
   if (most === 0 || steps.length === 0 || (!isThrough && random.chance(0.6)))
-    return random.pick([...fields.keys(), 'id']);
+    return endOf(random.pick([...fields.keys(), 'id']), fields, random);
   const { name, collection } = random.pick(isThrough ? hidden : steps);
   return `${name}.${pathFrom(schema.collections.get(collection)!, most - 1, drawing)}`;
 }
+
+/** A field with a folded copy sorts by it, now and then. */
+const endOf = (name: string, fields: Collection['fields'], random: Random): string =>
+  fields.get(name)?.search && random.chance(0.5) ? `${name}:text` : name;
 
 export function aggregationOf({ fields, relations }: Collection, random: Random): Aggregation {
   const all = [...fields.values()];
