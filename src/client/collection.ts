@@ -335,7 +335,7 @@ export class Collection<T extends CollectionTypes> {
     return (await this.#transport.json<{ readonly data: RecordCapabilities }>(path, { signal })).data;
   }
 
-  /** What the caller may do with records that are yet to be listed or created. */
+  /** The actions that the caller may take before there is a record. */
   async allowed({ signal }: CallOptions = {}): Promise<CollectionCapabilities> {
     return (await this.#transport.json<{ readonly data: CollectionCapabilities }>(`${this.#path}/can`, { signal }))
       .data;

@@ -16,7 +16,7 @@ export const capabilities: Shape = (scope) => {
   return object({ update: CAPABILITY, delete: BOOL, fields });
 };
 
-/** Of the records of a collection that are yet to be listed or created. */
+/** The capabilities before there is a record. */
 export const collectionCapabilities: Shape = ({ define }) =>
   define(
     'CollectionCapabilities',

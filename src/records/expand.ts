@@ -28,7 +28,7 @@ export interface Expand {
   readonly filter?: Filter | undefined;
   readonly sort?: readonly Sorting[];
   readonly limit?: number;
-  /** Of a to-many: how many records there are comes along. */
+  /** The number of the records of a to-many comes along. */
   readonly isCounted?: boolean;
 }
 

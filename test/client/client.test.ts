@@ -85,6 +85,7 @@ describeOnBoth('the client', (service) => {
     const [{ client }, other] = [await signedIn(service), await signedIn(service)];
     const documents = client.collection('documents');
     const { id } = await documents.create({ title: 'Mine' });
+    expect(await documents.allowed()).toEqual({ list: true, create: 'depends' });
     expect(await documents.capabilities(id)).toMatchObject({ update: 'depends', delete: true });
     expect(await documents.can({ action: 'update', id, data: { title: 'Still mine' } })).toEqual({ allowed: true });
     expect(await documents.can({ action: 'create', data: { title: 'x'.repeat(201) } })).toMatchObject({

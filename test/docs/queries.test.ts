@@ -75,6 +75,7 @@ describeOnOne(
       ['active', ['Late', 'Login', 'Later', 'The printer is broken']],
       ['search', ['The printer is broken', 'Login'], ['The printer is broken']],
       ['states', ['open', 'closed', 'pending']],
+      ['many', ['open']],
     ];
 
     test('the page has a curl line and a client call for each view', () => {
