@@ -8,6 +8,7 @@ import { hasAnyRole } from '../../policy/check/roles-condition.ts';
 import { UNNEEDED_MARK } from '../../policy/check/warnings/warning-list.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Action, Catalog, Checked, Policy } from '../../policy/types.ts';
+import { allOperandsOf, isOfInstant } from '../../policy/visit.ts';
 import { cutByComment, type Path, pathText } from '../file/issue.ts';
 import { type CollectionShape, NAME, type RULE_KEYS, type RuleShape, type RulesShape } from '../file/shape.ts';
 import type { SchemaSource } from '../file/source.ts';
@@ -56,6 +57,7 @@ export function readAccess(
     if (action === 'list') {
       warnOfIndexes(policies, { ...context, collection });
       warnOfQueryKeys(policies, { ...context, collection });
+      if (shape?.changes) warnOfTime(policies, context);
     }
     return policies.map(({ policy }) => policy);
   };
@@ -193,6 +195,17 @@ function warnOfQueryKeys(
     const { name } = collection;
     const message = `this rule needs the query key ${what} of \`${name}\`: a plain list refuses it; only POST /api/${name}/query can meet it`;
     source.report({ code: 'list_never_met', severity: 'warning', message, path: source.conditionPath(path) });
+  }
+}
+
+/** A feed tells of changes, and none happens when the time comes. */
+function warnOfTime(rules: readonly PlacedPolicy[], { source }: AccessReading): void {
+  for (const { policy, path } of rules) {
+    if (!allOperandsOf(policy.checked).some(isOfInstant)) continue;
+    const message =
+      'this rule depends on the time, which is no change: the feed keeps showing a record until its next change; ' +
+      'let the client list again, or let a program set a field when the time comes';
+    source.report({ code: 'feed_time', severity: 'warning', message, path: source.conditionPath(path) });
   }
 }
 
