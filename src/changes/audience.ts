@@ -4,7 +4,9 @@
  */
 import type { Cells } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
+import type { ColumnValues } from '../policy/branch.ts';
 import type { AskedFilter, Filter } from '../policy/filters/filter.ts';
+import { gridOf } from '../policy/scalar-types.ts';
 import type { Need, Policy, Related, Row } from '../policy/types.ts';
 import { allOperandsOf, isOfInstant } from '../policy/visit.ts';
 import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
@@ -30,6 +32,12 @@ interface ShownPartner {
   readonly permits: readonly Permit[];
 }
 
+/** Values of a member: a record that is listed has one of them. */
+export interface Pin {
+  readonly member: string;
+  readonly values: readonly string[];
+}
+
 /** A record in one of its states. */
 export interface SeenRow {
   readonly cells: Cells;
@@ -45,6 +53,8 @@ export class Audience {
   readonly requested: readonly RequestedRecords[];
   /** The sources of the rows that decide who sees what, besides the record itself. */
   readonly related: ReadonlySet<string>;
+  /** Each record that is listed meets one of them. Undefined: any record may be listed. */
+  readonly pins: readonly Pin[] | undefined;
   readonly #shape: RecordShape;
   readonly #permit: Permit;
   /** The permits that decide who sees what. */
@@ -76,6 +86,7 @@ export class Audience {
     const all = [...deciding, ...this.#partners.flatMap(({ permits }) => permits)];
     this.requested = all.flatMap(requestedNeeds);
     this.related = sourcesOf(deciding, collection, store);
+    this.pins = pinsOf(this.#permit, this.#filter, this.#shape);
     this.key = JSON.stringify([
       all.map(permitSpelling),
       this.#masks.map(({ name }) => name),
@@ -120,6 +131,26 @@ export class Audience {
     if (partner === undefined || !permits.every((permit) => permit.test(partner, related))) return null;
     return String(partner.id);
   }
+}
+
+/** A conjunct of the filter, or else one of each branch of the rules. */
+function pinsOf(permit: Permit, filter: AskedFilter | undefined, shape: RecordShape): readonly Pin[] | undefined {
+  const asked = pinAmong(filter?.tests ?? [], shape);
+  if (asked !== undefined) return [asked];
+  const pins = permit.branches('t', shape.storedColumns)?.map(({ tests }) => pinAmong(tests, shape));
+  return pins?.every((pin) => pin !== undefined) ? pins : undefined;
+}
+
+/** Numbers have several spellings, and equal each other across types. */
+function pinAmong(tests: readonly ColumnValues[], shape: RecordShape): Pin | undefined {
+  for (const { column, values } of tests) {
+    const member = shape.nameOf(column);
+    const texts = values.filter((value) => typeof value === 'string');
+    const type = shape.collection.fields.get(member ?? '')?.type;
+    const isNumeral = type !== undefined && gridOf(type) !== undefined;
+    if (member !== undefined && texts.length === values.length && !isNumeral) return { member, values: texts };
+  }
+  return undefined;
 }
 
 function memberMasksOf(access: AccessContext): readonly MemberMask[] {

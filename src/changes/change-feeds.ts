@@ -10,6 +10,7 @@ import { readVersionKey } from '../records/versions.ts';
 import { loggedTablesOf } from '../schema/model/logged-tables.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { loggedShape, shortDigest } from '../schema/model/stored-names.ts';
+import type { Audience } from './audience.ts';
 import { ChangeLog, type Moment } from './change-log.ts';
 import { type ChangeBatch, changeBatchOf } from './commits.ts';
 import {
@@ -24,7 +25,7 @@ import { FeedGroups } from './feed-groups.ts';
 import { type FeedPosition, Positions } from './position.ts';
 import { Snapshot } from './snapshot.ts';
 import { StreamLimits } from './stream-limits.ts';
-import { type EventSink, type FeedRequest, Subscriber } from './subscriber.ts';
+import { type EventSink, type FeedGroup, type FeedRequest, Subscriber } from './subscriber.ts';
 
 const CHANNEL = 'bylaw_changes';
 /** Finds the writes of other programs, and of nodes that ended before they reported theirs. */
@@ -244,7 +245,7 @@ export class ChangeFeeds {
   async #sendTo(subscriber: Subscriber, batch: ChangeBatch, position?: FeedPosition): Promise<void> {
     const { collection } = subscriber.request;
     const audience = this.#groups.audienceOf(subscriber);
-    const changes = await CollectionChanges.of(this.#store, batch, collection, [audience]);
+    const changes = await CollectionChanges.of(this.#store, batch, collection, () => [audience]);
     const reached = position && new Snapshot(position.to);
     const isSent = ({ seq, xid }: FeedEvent): boolean =>
       reached !== undefined && xid !== undefined && seq <= position!.seq && reached.sees(xid);
@@ -309,10 +310,13 @@ export class ChangeFeeds {
     const waiting = new Set([...this.#subscribers].filter(({ pending }) => pending !== undefined));
     for (const { pending } of waiting) pending?.push(batch);
     for (const name of this.#groups.collections) {
-      const groups = [...this.#groups.of(name)];
-      const collection = this.#schema.collections.get(name)!;
-      const audiences = groups.map(({ audience }) => audience);
-      const changes = await CollectionChanges.of(this.#store, batch, collection, audiences);
+      let groups: readonly FeedGroup[] = [];
+      let audiences: readonly Audience[] = [];
+      const changes = await CollectionChanges.of(this.#store, batch, this.#schema.collections.get(name)!, (rows) => {
+        groups = this.#groups.of(name, batch, rows);
+        audiences = groups.map(({ audience }) => audience);
+        return audiences;
+      });
       for (const [i, { members }] of groups.entries()) {
         const receivers = [...members].filter((each) => !waiting.has(each));
         const reason = changes.resetOf(audiences[i]!);

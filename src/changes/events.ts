@@ -67,12 +67,12 @@ export class CollectionChanges {
     this.#key = keyKindOf(collection);
   }
 
-  /** Loads, once for all audiences, the related rows as they are now. */
+  /** Loads, once for all audiences, the related rows as they are now. @param audiencesOf those who may see these states of records */
   static async of(
     store: Store,
     batch: ChangeBatch,
     collection: Collection,
-    audiences: readonly Audience[],
+    audiencesOf: (rows: readonly Row[]) => readonly Audience[],
   ): Promise<CollectionChanges> {
     const { name } = collection;
     const shape = store.shape(name);
@@ -87,6 +87,7 @@ export class CollectionChanges {
     }));
     const states = changes.flatMap(({ before, after }) => [before, after]).filter((each) => each !== undefined);
     const rows = states.map(({ row }) => row);
+    const audiences = audiencesOf(rows);
     const asking = changes.length === 0 ? [] : audiences.filter(({ verdict }) => verdict !== 'deny');
     const needs = distinct(asking.flatMap((audience) => audience.needs));
     const requested = together(asking.flatMap((audience) => audience.requested));

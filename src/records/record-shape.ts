@@ -121,6 +121,15 @@ export class RecordShape {
     return this.#names.indexOf(name);
   }
 
+  /** The member that a column stores. */
+  nameOf(column: string): string | undefined {
+    return this.#members.find((member) => member.column === column)?.name;
+  }
+
+  get storedColumns(): ReadonlySet<string> {
+    return new Set(this.#members.map(({ column }) => column));
+  }
+
   /** The members that a record shows: its stored members and its has_ones. */
   get names(): readonly string[] {
     return this.#names;
