@@ -7,7 +7,7 @@ import type { Permit } from '../policy/access.ts';
 import type { ColumnValues } from '../policy/branch.ts';
 import type { AskedFilter, Filter } from '../policy/filters/filter.ts';
 import { gridOf } from '../policy/scalar-types.ts';
-import type { Need, Policy, Related, Row } from '../policy/types.ts';
+import type { Need, Policy, Related, Residual, Row } from '../policy/types.ts';
 import { allOperandsOf, isOfInstant } from '../policy/visit.ts';
 import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
 import type { Members, RecordShape } from '../records/record-shape.ts';
@@ -57,8 +57,7 @@ export class Audience {
   readonly pins: readonly Pin[] | undefined;
   readonly #shape: RecordShape;
   readonly #permit: Permit;
-  /** The permits that decide who sees what. */
-  readonly #deciding: readonly Permit[];
+  readonly #deciding: readonly DecidingRule[];
   readonly #filter: AskedFilter | undefined;
   readonly #masks: readonly MemberMask[];
   readonly #partners: readonly ShownPartner[];
@@ -75,7 +74,6 @@ export class Audience {
     this.#partners = this.#shape.hasOnes.map((relation) => ({ relation, permits: partnerPermits(access, relation) }));
     this.#members = members;
     const deciding = [this.#permit, ...this.#masks.map(({ permit }) => permit)];
-    this.#deciding = deciding;
     this.needs = [
       ...deciding.flatMap(recordNeeds),
       ...this.#partners.map(({ relation, permits }) => ({
@@ -85,7 +83,10 @@ export class Audience {
     ];
     const all = [...deciding, ...this.#partners.flatMap(({ permits }) => permits)];
     this.requested = all.flatMap(requestedNeeds);
-    this.related = sourcesOf(deciding, collection, store);
+    this.#deciding = deciding.flatMap(({ rules }) =>
+      rules.map(({ residual }) => ({ residual, sources: sourcesOf(residual, collection, store) })),
+    );
+    this.related = new Set(this.#deciding.flatMap(({ sources }) => [...sources]));
     this.pins = pinsOf(this.#permit, this.#filter, this.#shape);
     this.key = JSON.stringify([
       all.map(permitSpelling),
@@ -97,7 +98,9 @@ export class Audience {
 
   /** A decision may depend on one of these rows of the collection. */
   dependsOn(collection: string, rows: readonly Row[]): boolean {
-    return this.#deciding.some(({ rules }) => rules.some(({ residual }) => residual.dependsOn(collection, rows)));
+    return this.#deciding.some(
+      ({ residual, sources }) => sources.has(collection) && residual.dependsOn(collection, rows),
+    );
   }
 
   get verdict(): Permit['verdict'] {
@@ -174,14 +177,19 @@ const requestedNeeds = ({ rules }: Permit): readonly RequestedRecords[] =>
     residual.needs.requested.map(({ collection, id, needs }) => ({ collection, ids: [id], needs })),
   );
 
-function sourcesOf(permits: readonly Permit[], { name }: Collection, { schema }: Store): ReadonlySet<string> {
+/** A rule that decides who sees what. */
+interface DecidingRule {
+  readonly residual: Residual;
+  /** The sources of the other rows that it reads. */
+  readonly sources: ReadonlySet<string>;
+}
+
+function sourcesOf({ needs }: Residual, { name }: Collection, { schema }: Store): ReadonlySet<string> {
   const reached = new ReachedTables(schema);
-  for (const permit of permits) {
-    reached.addNeeds(recordNeeds(permit), name);
-    for (const { collection, needs } of requestedNeeds(permit)) {
-      reached.addRecords(collection);
-      reached.addNeeds(needs, collection);
-    }
+  reached.addNeeds(needs.record, name);
+  for (const { collection, needs: own } of needs.requested) {
+    reached.addRecords(collection);
+    reached.addNeeds(own, collection);
   }
   return new Set(reached.tables.map(({ source }) => source));
 }

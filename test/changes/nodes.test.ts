@@ -5,6 +5,7 @@ import { ChangeLog } from '../../src/changes/change-log.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { decide } from '../../src/policy/access.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
@@ -15,7 +16,7 @@ const schema: Schema = schemaOf(`
 collections:
   notes: { changes: { retention: 1h }, fields: { title: string }, access: { list: true } }
 `);
-const caller = new FeedCaller(schema, { id: '00000001-0000-4000-8000-000000000000', roles: [] });
+const caller = new FeedCaller(schema, { id: '00000001-0000-4000-8000-000000000000', roles: [] }, decide);
 const ignore = (): void => undefined;
 const observer = {
   onStreams: ignore,

@@ -1,15 +1,18 @@
 /** A user who subscribes, without a session. */
-import { decide, type Permit } from '../../../src/policy/access.ts';
+import type { Permit } from '../../../src/policy/access.ts';
 import type { Policy, Row } from '../../../src/policy/types.ts';
 import type { AccessContext } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
+import type { FeedModules } from './feed-modules.ts';
 
 export class FeedCaller {
   readonly id: string;
   readonly #schema: Schema;
   readonly #auth: Row;
+  readonly #decide: FeedModules['decide'];
 
-  constructor(schema: Schema, auth: Row & { readonly id: string }) {
+  constructor(schema: Schema, auth: Row & { readonly id: string }, decide: FeedModules['decide']) {
+    this.#decide = decide;
     this.id = auth.id;
     this.#schema = schema;
     this.#auth = auth;
@@ -21,7 +24,7 @@ export class FeedCaller {
     const request = { auth: this.#auth, query: {}, now };
     const known = new Map<readonly Policy[], Permit>();
     const decided = (rules: readonly Policy[]): Permit => {
-      const permit = known.get(rules) ?? decide({ rules, request });
+      const permit = known.get(rules) ?? this.#decide({ rules, request });
       known.set(rules, permit);
       return permit;
     };

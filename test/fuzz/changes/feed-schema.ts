@@ -18,6 +18,8 @@ export const FEED_POLICIES: readonly string[] = [
   '@record.cover.shown = true',
   'in_open(@request.auth.team) and @record.n < 4',
   '@record.owner.team = @request.auth.team or @record.label starts with "b"',
+  '@record.owner = @request.auth.id or @record.team = @request.auth.team',
+  'is_in(@record.team, "full") or is_in(@record.parent.team, "banned")',
 ];
 const SECRET_RULES = ['@record.owner = @request.auth.id', '@record.flag = true', '@record.team.open = true'];
 const COVER_RULES = ['true', '@record.shown = true'];
@@ -25,7 +27,9 @@ const COVER_RULES = ['true', '@record.shown = true'];
 export const COLLECTIONS = FEED_POLICIES.map((_, i) => `items${i}`);
 
 export const FEED_SCHEMA = `
-conditions: { 'in_open(team: teams)': 'team.open = true' }
+conditions:
+  'in_open(team: teams)': 'team.open = true'
+  'is_in(team: teams, kind: string)': 'any(team.memberships as m, m.user = @request.auth.id and m.kind = kind)'
 collections:
   users: { relations: { team: { kind: belongs_to, collection: teams } } }
   teams:

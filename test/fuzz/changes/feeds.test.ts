@@ -2,6 +2,7 @@
 /** A few worlds of the fuzz of feeds; `npm run fuzz -- changes` is the long run. */
 import { describe, expect, it } from 'vitest';
 import { KINDS, openKind } from '../../support/store-world.ts';
+import { loadFeedModules } from './feed-modules.ts';
 import { FEED_POLICIES } from './feed-schema.ts';
 import { FeedFuzz } from './run-feeds.ts';
 
@@ -11,7 +12,7 @@ const STRIDE = 4;
 describe.each(KINDS)('the copies of subscribers on %s', (kind) => {
   it('equal their lists, and hold nothing that is hidden', async () => {
     const db = await openKind(kind);
-    const fuzz = await FeedFuzz.open(db);
+    const fuzz = await FeedFuzz.open(db, await loadFeedModules());
     for (let n = KINDS.indexOf(kind); n < FEED_POLICIES.length; n += STRIDE)
       expect(await fuzz.run(n, 11)).toBeUndefined();
     expect(fuzz.counts.events - fuzz.counts.resets).toBeGreaterThan(FEED_POLICIES.length);

@@ -3,29 +3,36 @@
  * by events equals its list, and no event holds a record or a field that the list does not show.
  */
 import { parseArgs } from 'node:util';
-import { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
+import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
 import type { Database, Queryable } from '../../../src/database/contract.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
-import { applyMigration } from '../../../src/migrations/apply-migration.ts';
-import { createRecords, type Records } from '../../../src/records/records.ts';
-import { parseSchema } from '../../../src/schema/load.ts';
+import type { Records } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import { raw } from '../../../src/sql.ts';
 import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
 import { printShortfalls } from '../floor.ts';
 import { Random } from '../random.ts';
 import { FeedCaller } from './feed-caller.ts';
+import { type FeedModules, loadFeedModules } from './feed-modules.ts';
 import { COLLECTIONS, FEED_POLICIES, FEED_SCHEMA, type Pools, randomWrite } from './feed-schema.ts';
 import { Watcher } from './watcher.ts';
 
 const USERS = 3;
 const MOMENTS = 12;
+/** The team of some callers. */
+const TEAM = '7e000000-0000-4000-8000-00000000000a';
 const FILTERS = [undefined, undefined, 'n > 2', 'secret = "s1"', 'secret is null'];
 
 interface FeedWorld {
   readonly db: Database;
   readonly schema: Schema;
   readonly records: Records;
+  readonly compileFilter: FeedModules['compileFilter'];
+}
+
+interface ObservedFeeds {
+  readonly feeds: ChangeFeeds;
+  /** Errors that no subscriber sees. */
+  readonly failures: readonly string[];
 }
 
 interface FeedCounts {
@@ -38,27 +45,30 @@ export class FeedFuzz {
   readonly counts: FeedCounts = { worlds: 0, events: 0, resets: 0 };
   readonly #world: FeedWorld;
   readonly #feeds: ChangeFeeds;
+  readonly #failures: readonly string[];
   readonly #callers: readonly FeedCaller[];
 
-  private constructor(world: FeedWorld, feeds: ChangeFeeds, callers: readonly FeedCaller[]) {
+  private constructor(world: FeedWorld, { feeds, failures }: ObservedFeeds, callers: readonly FeedCaller[]) {
     this.#world = world;
     this.#feeds = feeds;
+    this.#failures = failures;
     this.#callers = callers;
   }
 
-  static async open(db: Database): Promise<FeedFuzz> {
+  static async open(db: Database, modules: FeedModules): Promise<FeedFuzz> {
+    const { ChangeFeeds, applyMigration, createRecords, parseSchema, decide, compileFilter } = modules;
     const { schema } = parseSchema(FEED_SCHEMA);
     if (schema === undefined) throw new Error('the schema of the feeds has errors');
     await applyMigration(db, schema);
-    const team = '7e000000-0000-4000-8000-00000000000a';
-    await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${team}', true)`));
+    await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${TEAM}', true)`));
     const callers: FeedCaller[] = [];
     for (let i = 0; i < USERS; i++) {
-      const auth = { id: `0000000${i}-0000-4000-8000-000000000000`, roles: [], team: i === 0 ? null : team };
-      const of = i === 0 ? 'NULL' : `'${team}'`;
+      const auth = { id: `0000000${i}-0000-4000-8000-000000000000`, roles: [], team: i === 0 ? null : TEAM };
+      const of = i === 0 ? 'NULL' : `'${TEAM}'`;
       await db.run(raw(`INSERT INTO users (id, email, team_id) VALUES ('${auth.id}', 'u${i}@example.org', ${of})`));
-      callers.push(new FeedCaller(schema, auth));
+      callers.push(new FeedCaller(schema, auth, decide));
     }
+    const failures: string[] = [];
     const ignore = (): void => undefined;
     const feeds = await ChangeFeeds.open({
       db,
@@ -73,20 +83,19 @@ export class FeedFuzz {
         onLag: ignore,
         onEntries: ignore,
       },
-      onError: (what, error) => {
-        throw new Error(what, { cause: error });
-      },
+      onError: (what, error) => failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`),
     });
-    return new FeedFuzz({ db, schema, records: createRecords(db, schema) }, feeds!, callers);
+    const world = { db, schema, records: createRecords(db, schema), compileFilter };
+    return new FeedFuzz(world, { feeds: feeds!, failures }, callers);
   }
 
   /** → what is wrong, with the world. */
   async run(n: number, seed: number): Promise<string | undefined> {
     const random = new Random(seed * 7_919 + n);
     const i = n % COLLECTIONS.length;
-    const { db, records, schema } = this.#world;
+    const { db, records, schema, compileFilter } = this.#world;
     const pools = await this.#fill(random);
-    const grounds = { feeds: this.#feeds, records, schema };
+    const grounds = { feeds: this.#feeds, records, schema, compileFilter };
     const watchers = this.#callers.map((caller) => {
       const fields = random.chance(0.2) ? ['n', 'secret', 'cover'] : undefined;
       const collection = COLLECTIONS[i]!;
@@ -104,7 +113,8 @@ export class FeedFuzz {
         await this.#quiet(watchers);
         await this.#commitSome(random, { i, pools, watchers, log });
         for (const watcher of watchers) {
-          if (watcher.isPaused && random.chance(0.5)) await watcher.begin();
+          if (watcher.isPaused && random.chance(0.5))
+            await this.#beginAmidWrites(random, watcher, { i, pools, watchers, log });
           else if (!watcher.isPaused && random.chance(0.1)) watcher.pause();
         }
         await this.#quiet(watchers);
@@ -130,23 +140,37 @@ export class FeedFuzz {
 
   async #fill(random: Random): Promise<Pools> {
     const { db } = this.#world;
-    const teams = [random.uuid(), random.uuid(), random.uuid()];
+    const own = [random.uuid(), random.uuid()];
     const tags = [random.uuid(), random.uuid(), random.uuid()];
     await db.run(raw('DELETE FROM memberships'));
-    for (const id of teams) await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${id}', ${random.chance(0.5)})`));
+    for (const id of own) await db.run(raw(`INSERT INTO teams (id, open) VALUES ('${id}', ${random.chance(0.5)})`));
     for (const [i, id] of tags.entries())
       await db.run(raw(`INSERT INTO tags (id, name) VALUES ('${id}', '${'abc'[i]}')`));
-    return { users: this.#callers.map(({ id }) => id), teams, tags, items: [] };
+    return { users: this.#callers.map(({ id }) => id), teams: [TEAM, ...own], tags, items: [] };
   }
 
-  /** Reads the log while nothing is written. Throws what is wrong. */
-  async #quiet(watchers: readonly Watcher[]): Promise<void> {
+  /** Reads the log while nothing is written. Throws what is wrong. @param isRaced some events came before a write */
+  async #quiet(watchers: readonly Watcher[], isRaced = false): Promise<void> {
     await this.#feeds.look();
     await new Promise((resolve) => setImmediate(resolve));
+    const [failure] = this.#failures;
+    if (failure !== undefined) throw new Error(failure);
     for (const watcher of watchers) {
-      const wrong = watcher.isPaused ? undefined : await watcher.settle();
+      const wrong = watcher.isPaused ? undefined : await watcher.settle(isRaced);
       if (wrong !== undefined) throw new Error(`${watcher.label}: ${wrong}`);
     }
+  }
+
+  /** The stream begins while a commit comes, and the log is read. */
+  async #beginAmidWrites(random: Random, watcher: Watcher, { i, pools, watchers, log }: CommittedWorld): Promise<void> {
+    const beginning = watcher.begin();
+    if (random.chance(0.7)) {
+      await write(this.#world.db, randomWrite(random, i, pools), log).catch(() => log.push('-- refused'));
+      for (const each of watchers) await each.noteList();
+      await this.#feeds.look();
+    }
+    await beginning;
+    await this.#quiet(watchers, true);
   }
 
   /** Several commits, each of several statements; a session of its own commits late. */
@@ -202,12 +226,14 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
     },
   });
   const server = await startPostgres();
+  const modules = await loadFeedModules();
+  const { openDatabase } = modules;
   const databases = [
     await openDatabase({}),
     ...(server === undefined ? [] : [await openDatabase({ url: await isolatedUrl(server.url) })]),
   ];
   const seed = Number(values.seed);
-  const lanes = await Promise.all(databases.map((db) => FeedFuzz.open(db)));
+  const lanes = await Promise.all(databases.map((db) => FeedFuzz.open(db, modules)));
   const end = Date.now() + Number(values.seconds) * 1_000;
   let failures = 0;
   let next = Number(values.world ?? 0);

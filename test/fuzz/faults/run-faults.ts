@@ -4,7 +4,10 @@
  */
 import pg from 'pg';
 import { readServerUrl } from '../../../src/database/server-url.ts';
-import { startPostgres } from '../../support/postgres.ts';
+import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
+import { FEED_FAULTS } from '../changes/feed-fault-list.ts';
+import { loadFeedModules } from '../changes/feed-modules.ts';
+import { FeedFuzz } from '../changes/run-feeds.ts';
 import { DoorLane } from '../doors/door-lane.ts';
 import { inOwnSchema } from '../doors/own-schema.ts';
 import { loadDoors } from '../doors/store-modules.ts';
@@ -93,6 +96,7 @@ type Found = Disagreement | Error | string;
 type Search = (copy: ProgramCopy, grounds: Grounds) => Promise<Found | undefined>;
 
 function searchOf(fault: Fault): Search {
+  if (FEED_FAULTS.includes(fault)) return feedCopy;
   if (PLAN_FAULTS.includes(fault)) return planCopy;
   if (LIST_FAULTS.includes(fault)) return listCopy;
   if (QUERY_FAULTS.includes(fault)) return queryCopy;
@@ -214,6 +218,21 @@ function planCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | un
       return found;
     };
   });
+}
+
+/** A fault of the feeds shows in the copies that subscribers keep. */
+async function feedCopy(copy: ProgramCopy, { url, seed }: Grounds): Promise<Found | undefined> {
+  const closing: (() => Promise<void>)[] = [];
+  const found = await firstFound(async () => {
+    const modules = await loadFeedModules(copy.root);
+    const db = await modules.openDatabase({ url: await isolatedUrl(url) });
+    closing.push(() => db.close());
+    const fuzz = await FeedFuzz.open(db, modules);
+    closing.push(() => fuzz.close());
+    return (number) => fuzz.run(number, seed);
+  });
+  for (const close of closing.toReversed()) await close().catch(() => undefined);
+  return found;
 }
 
 async function fuzzCopy(copy: ProgramCopy, { lanes, seed }: Grounds): Promise<Found | undefined> {

@@ -1,0 +1,64 @@
+/** Who a change may concern: the pins of an audience, and the related rows that decide. */
+import { describe, expect, it } from 'vitest';
+import { Audience } from '../../src/changes/audience.ts';
+import { decide } from '../../src/policy/access.ts';
+import { Store } from '../../src/records/access-context.ts';
+import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
+import { schemaOf } from '../support/store-world.ts';
+
+const ME = '00000001-0000-4000-8000-000000000000';
+const TEAM = '00000002-0000-4000-8000-000000000000';
+
+function audienceOf(list: string): Audience {
+  const schema = schemaOf(`
+collections:
+  users: { relations: { team: { kind: belongs_to, collection: teams } } }
+  teams: { relations: { members: { kind: has_many, collection: members, via: team } } }
+  members:
+    fields: { kind: string }
+    relations: { team: { kind: belongs_to, collection: teams }, user: { kind: belongs_to, collection: users } }
+  notes:
+    changes: true
+    fields:
+      n: int
+      long: bigint
+      kind: string
+      # A rule that reads no other record.
+      secret: { type: string, access: { read: '@record.n = 1' } }
+    relations: { owner: { kind: belongs_to, collection: users }, team: { kind: belongs_to, collection: teams } }
+    access: { list: '${list}' }
+`);
+  const caller = new FeedCaller(schema, { id: ME, roles: [], team: TEAM }, decide);
+  return new Audience(new Store({} as never, schema), caller.ask('notes'), {});
+}
+
+describe('the pins of an audience', () => {
+  const owner = { member: 'owner', values: [ME] };
+  const team = { member: 'team', values: [TEAM] };
+  it.each([
+    ['@record.owner = @request.auth.id', [owner]],
+    ['@record.n > 2 and @record.owner = @request.auth.id', [owner]],
+    ['@record.owner = @request.auth.id or @record.team = @request.auth.team and @record.n = 1', [owner, team]],
+    ['@record.kind in ["a", "b"]', [{ member: 'kind', values: ['a', 'b'] }]],
+    ['@record.owner = @request.auth.id or @record.n = 1', undefined],
+    ['@record.long = 5', undefined],
+    ['@record.owner != @request.auth.id', undefined],
+    ['@record.owner is null', undefined],
+    ['any(@record.team.members as m, m.user = @request.auth.id)', undefined],
+    ['true', undefined],
+  ])('%s', (rule, pins) => {
+    expect(audienceOf(rule).pins).toEqual(pins);
+  });
+});
+
+describe('related rows', () => {
+  const row = (user: string, kind: string) => [{ id: TEAM, user, kind, team: TEAM }];
+  const audience = audienceOf('any(@record.team.members as m, m.user = @request.auth.id and m.kind = "full")');
+
+  it('a row concerns an audience whose rule it may meet, also beside rules that read no such row', () => {
+    expect(audience.dependsOn('members', row(ME, 'full'))).toBe(true);
+    expect(audience.dependsOn('members', row(TEAM, 'full'))).toBe(false);
+    expect(audience.dependsOn('members', row(ME, 'other'))).toBe(false);
+    expect(audience.dependsOn('users', [{ id: ME }])).toBe(false);
+  });
+});

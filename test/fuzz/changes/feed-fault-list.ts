@@ -1,0 +1,70 @@
+/** Faults of the feeds, each of which the fuzz of feeds has to see. */
+import type { Fault } from '../faults/fault.ts';
+
+const AUDIENCE = 'src/changes/audience.ts';
+const COMMITS = 'src/changes/commits.ts';
+const EVENTS = 'src/changes/events.ts';
+const FEEDS = 'src/changes/change-feeds.ts';
+const GROUPS = 'src/changes/feed-groups.ts';
+const LOG = 'src/changes/change-log.ts';
+const TOUCHED = 'src/policy/analyse/touched-rows.ts';
+
+const fault = (file: string, name: string, find: RegExp, put: string): Fault => ({ file, name, find, put });
+
+export const FEED_FAULTS: readonly Fault[] = [
+  fault(LOG, 'a transaction that commits late is skipped', / OR e\.xid = ANY\([^`]*\)`/, ')`'),
+  fault(
+    COMMITS,
+    'the image before a commit is that of its last write',
+    /known === undefined \? before : known\.before/,
+    'before',
+  ),
+  fault(COMMITS, 'commits are merged with each other', /: `\$\{xid\} \$\{id\}`/, ': id'),
+  fault(
+    EVENTS,
+    'a record leaves that was not listed',
+    /return wasListed \? \{ type: 'leave'/,
+    "return before !== undefined ? { type: 'leave'",
+  ),
+  fault(
+    EVENTS,
+    'a record stays that is not listed any more',
+    /const isListed = after !== undefined && /,
+    'const isListed = after !== undefined || ',
+  ),
+  fault(EVENTS, 'an earlier state is shown that is hidden now', /\(after === newest \|\| [^)]*\)\)/, 'true'),
+  fault(EVENTS, 'a related change resets nobody', /return 'related'/, 'return undefined'),
+  fault(EVENTS, 'a has_one moves unseen', /if \(left\.length === 0\) return \[\];/, 'if (left.length >= 0) return [];'),
+  fault(AUDIENCE, 'the groups of two callers are one', /all\.map\(permitSpelling\)/, 'all.map(({ shape }) => shape)'),
+  fault(AUDIENCE, 'the groups of two filters are one', /\[this\.#filter\.shape, this\.#filter\.values\]/, 'null'),
+  fault(AUDIENCE, 'the groups of two choices of fields are one', /\[\.\.\.members\]\.toSorted\(\)/, 'null'),
+  fault(AUDIENCE, 'a mask hides nothing', /\? \[\] : \[name\]/, '? [] : []'),
+  fault(
+    AUDIENCE,
+    'the mask of a state is that of the newest',
+    /permit\.test\(row, related\) && permit\.test\(newest\.row/,
+    'permit.test(newest.row',
+  ),
+  fault(
+    AUDIENCE,
+    'a filter sees what is hidden',
+    /this\.#filter\.matches\(this\.#visible\(row, related\)\)/,
+    'this.#filter.matches(row)',
+  ),
+  fault(AUDIENCE, 'a hidden partner is shown', /!permits\.every\(/, '![].every('),
+  fault(GROUPS, 'a group is found by the first of its pins', /pins\.flatMap\(/, 'pins.slice(0, 1).flatMap('),
+  fault(GROUPS, 'the groups without pins are left out', /new Set\(this\.#open\)/, 'new Set<FeedGroup>()'),
+  fault(
+    GROUPS,
+    'related changes visit no other group',
+    /for \(const group of this\.#related\)/,
+    'for (const group of [] as FeedGroup[])',
+  ),
+  fault(TOUCHED, 'rows that meet the first test alone count', /tests\.some\(/, 'tests.every('),
+  fault(
+    FEEDS,
+    'a subscriber who catches up misses a batch',
+    /for \(const \{ pending \} of waiting\) pending\?\.push\(batch\);/,
+    '',
+  ),
+];
