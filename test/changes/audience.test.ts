@@ -1,4 +1,4 @@
-/** Who a change may concern: the pins of an audience, and the related rows that decide. */
+/** The audience of a change: its pins, and the related rows that decide. */
 import { describe, expect, it } from 'vitest';
 import { Audience } from '../../src/changes/audience.ts';
 import { decide } from '../../src/policy/access.ts';
