@@ -203,7 +203,7 @@ function warnOfTime(rules: readonly PlacedPolicy[], { source }: AccessReading): 
   for (const { policy, path } of rules) {
     if (!allOperandsOf(policy.checked).some(isOfInstant)) continue;
     const message =
-      'this rule depends on the time, which is no change: the feed keeps showing a record until its next change; ' +
+      'this rule depends on the time, and the feed tells only of changes: it shows a record until the next one; ' +
       'let the client list again, or let a program set a field when the time comes';
     source.report({ code: 'feed_time', severity: 'warning', message, path: source.conditionPath(path) });
   }
