@@ -33,6 +33,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   distribute: () => import('./distribute.ts'),
   cluster: () => import('./cluster.ts'),
   workbench: () => import('./workbench.ts'),
+  changes: () => import('./changes.ts'),
 };
 
 const { values, positionals } = parseArgs({

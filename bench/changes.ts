@@ -1,0 +1,262 @@
+/**
+ * Measures the feeds of one process: the time from a commit to the subscriber for 10,000 of them, with the members of teams changing
+ * meanwhile, what a subscriber costs, and what the log costs each write.
+ */
+import { ChangeFeeds } from '../src/changes/change-feeds.ts';
+import type { Database } from '../src/database/contract.ts';
+import { openDatabase } from '../src/database/open-database.ts';
+import { applyMigration } from '../src/migrations/apply-migration.ts';
+import { decide } from '../src/policy/access.ts';
+import { createRecords } from '../src/records/records.ts';
+import { parseSchema } from '../src/schema/load.ts';
+import type { Schema } from '../src/schema/model/model.ts';
+import { raw } from '../src/sql.ts';
+import { FeedCaller } from '../test/fuzz/changes/feed-caller.ts';
+import { Random } from '../test/fuzz/random.ts';
+import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
+import type { Bench, BenchOptions } from './support/bench.ts';
+import { record } from './support/figures.ts';
+
+const SUBSCRIBERS = 10_000;
+const USERS = 1_000;
+const TEAMS = 100;
+const WRITES_A_SECOND = 500;
+const MEMBERSHIP_SHARE = 0.01;
+const CREATES = 1_000;
+const AT_ONCE = 16;
+
+const RULES = {
+  owner: '@record.owner = @request.auth.id',
+  // No value of the record tells whom it concerns.
+  unpinned: '@record.owner = @request.auth.id or @record.at < 0',
+  members: 'any(@record.team.memberships as m, m.user = @request.auth.id)',
+} as const;
+type Rule = keyof typeof RULES;
+
+const schemaOf = (rule: string, changes: boolean): string => `
+collections:
+  users: {}
+  teams: { relations: { memberships: { kind: has_many, collection: memberships, via: team } } }
+  memberships:
+    relations:
+      team: { kind: belongs_to, collection: teams, required: true }
+      user: { kind: belongs_to, collection: users, required: true }
+  notes:
+    changes: ${changes}
+    fields: { at: float, title: string }
+    relations: { owner: { kind: belongs_to, collection: users }, team: { kind: belongs_to, collection: teams } }
+    access: { list: '${rule}', read: true, create: true }
+`;
+
+interface FeedWorld {
+  readonly db: Database;
+  readonly schema: Schema;
+  readonly users: readonly string[];
+  readonly teams: readonly string[];
+  readonly random: Random;
+}
+
+async function openWorld(url: string, rule: string, changes: boolean): Promise<FeedWorld> {
+  const db = await openDatabase({ url: await isolatedUrl(url) });
+  const { schema } = parseSchema(schemaOf(rule, changes));
+  await applyMigration(db, schema!);
+  const random = new Random(1);
+  const [users, teams] = [USERS, TEAMS].map((count) => Array.from({ length: count }, () => random.uuid()));
+  const values = (ids: readonly string[], of: (id: string) => string): string => ids.map(of).join(', ');
+  await runText(db, `INSERT INTO users (id, email) VALUES ${values(users!, (id) => `('${id}', '${id}@example.org')`)}`);
+  await runText(db, `INSERT INTO teams (id) VALUES ${values(teams!, (id) => `('${id}')`)}`);
+  const member = (id: string, i: number): string => `('${random.uuid()}', '${teams![i % TEAMS]}', '${id}')`;
+  await runText(db, `INSERT INTO memberships (id, team_id, user_id) VALUES ${users!.map(member).join(', ')}`);
+  return { db, schema: schema!, users: users!, teams: teams!, random };
+}
+
+async function runText(db: Database, text: string): Promise<void> {
+  await db.run(raw(text));
+}
+
+interface Heard {
+  /** Milliseconds from a commit to the subscriber. */
+  readonly lags: number[];
+  resets: number;
+  readonly bytes: number;
+}
+
+/** Subscribes everybody, runs the writes, and tells what the subscribers heard. */
+async function hear(url: string, rule: Rule, { seconds, subscribers }: { seconds: number; subscribers: number }) {
+  const world = await openWorld(url, RULES[rule], true);
+  const ignore = (): void => undefined;
+  const feeds = (await ChangeFeeds.open({
+    db: world.db,
+    schema: world.schema,
+    most: subscribers,
+    place: 'bench',
+    observer: {
+      onStreams: ignore,
+      onEntries: ignore,
+      onEvent: ignore,
+      onReset: ignore,
+      onLag: ignore,
+      onClosed: ignore,
+    },
+    onError: (what, error) => console.error(what, error),
+  }))!;
+  const heard = { lags: [] as number[], resets: 0, bytes: 0 };
+  const before = usedBytes();
+  let ready = 0;
+  for (let i = 0; i < subscribers; i++) {
+    const caller = new FeedCaller(world.schema, { id: world.users[i % USERS]!, roles: [] }, decide);
+    const send = ({ type, data }: { type: string; data: string }): void => {
+      if (type === 'ready') ready++;
+      else if (type === 'reset') heard.resets++;
+      else heard.lags.push(now() - Number(/"at":([\d.]+)/.exec(data)?.[1]));
+    };
+    await feeds.subscribe(
+      {
+        collection: world.schema.collections.get('notes')!,
+        access: () => caller.ask('notes'),
+        recheck: () => 'same',
+        query: '',
+        share: caller.id,
+      },
+      { send, beat: ignore, drained: () => Promise.resolve(), end: ignore },
+    );
+  }
+  while (ready < subscribers) await pause(10);
+  heard.bytes = (usedBytes() - before) / subscribers;
+  await writeFor(world, feeds, { seconds, withMembers: rule === 'members' });
+  await pause(500);
+  await feeds.close();
+  await world.db.close();
+  return heard as Heard;
+}
+
+const now = (): number => performance.timeOrigin + performance.now();
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+function usedBytes(): number {
+  (globalThis as { gc?: () => void }).gc?.();
+  return process.memoryUsage().heapUsed;
+}
+
+/** Writes at their own pace, which do not wait for the subscribers; each wakes the feeds after its commit. */
+async function writeFor(
+  { db, users, teams, random }: FeedWorld,
+  feeds: ChangeFeeds,
+  { seconds, withMembers }: { readonly seconds: number; readonly withMembers: boolean },
+): Promise<void> {
+  const began = performance.now();
+  for (let i = 0; i < seconds * WRITES_A_SECOND; i++) {
+    const late = began + (i * 1000) / WRITES_A_SECOND - performance.now();
+    if (late > 1) await pause(late);
+    const [user, team] = [random.pick(users), random.pick(teams)];
+    const text =
+      withMembers && random.chance(MEMBERSHIP_SHARE)
+        ? `UPDATE memberships SET team_id = '${team}' WHERE user_id = '${user}'`
+        : `INSERT INTO notes (id, at, title, owner_id, team_id) VALUES ('${random.uuid()}', ${now()}, 'x', '${user}', '${team}')`;
+    void runText(db, text).then(
+      () => feeds.wake(),
+      (error: unknown) => console.error(error),
+    );
+  }
+}
+
+const at = (sorted: readonly number[], share: number): number =>
+  sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+
+/** Creates a second through the store, with a feed that nobody reads, and without one; embedded or not. */
+async function createsWith(url: string | undefined): Promise<number> {
+  const rates: number[][] = [[], []];
+  const worlds = await Promise.all(
+    [false, true].map((changes) => (url === undefined ? openEmbedded(changes) : openWorld(url, RULES.owner, changes))),
+  );
+  for (let round = 0; round < 6; round++)
+    for (const [i, { db, schema, users }] of worlds.entries()) {
+      const records = createRecords(db, schema);
+      const caller = new FeedCaller(schema, { id: users[0]!, roles: [] }, decide);
+      const began = performance.now();
+      for (let made = 0; made < CREATES; made += AT_ONCE)
+        await Promise.all(
+          Array.from({ length: AT_ONCE }, () =>
+            records.create(caller.ask('notes'), { data: { title: 'x', owner: users[0]! }, relations: [] }),
+          ),
+        );
+      if (round > 0) rates[i]!.push(CREATES / (performance.now() - began));
+    }
+  for (const { db } of worlds) await db.close();
+  const [without, withFeed] = rates.map((all) =>
+    at(
+      all.toSorted((a, b) => a - b),
+      0.5,
+    ),
+  );
+  return withFeed! / without!;
+}
+
+async function openEmbedded(changes: boolean): Promise<FeedWorld> {
+  const db = await openDatabase({});
+  const { schema } = parseSchema(schemaOf(RULES.owner, changes));
+  await applyMigration(db, schema!);
+  const random = new Random(1);
+  const id = random.uuid();
+  await runText(db, `INSERT INTO users (id, email) VALUES ('${id}', 'a@example.org')`);
+  return { db, schema: schema!, users: [id], teams: [], random };
+}
+
+async function run({ seconds }: BenchOptions): Promise<void> {
+  const server = await startPostgres();
+  if (server === undefined) return console.log('  needs a PostgreSQL');
+  const notes: string[] = [];
+  const note = (text: string): void => {
+    notes.push(text);
+    console.log(`  ${text}`);
+  };
+  try {
+    const p99s: number[] = [];
+    for (const [rule, goal] of [
+      ['owner', 150],
+      ['members', 300],
+    ] as const) {
+      const { lags, resets, bytes } = await hear(server.url, rule, { seconds, subscribers: SUBSCRIBERS });
+      const sorted = lags.toSorted((a, b) => a - b);
+      p99s.push(at(sorted, 0.99));
+      note(
+        `${SUBSCRIBERS} subscribers of ${USERS} users, ${WRITES_A_SECOND} writes a second, ${RULES[rule]}: p50 ${at(sorted, 0.5).toFixed(0)} ms, ` +
+          `p99 ${at(sorted, 0.99).toFixed(0)} ms (goal ${goal}), ${lags.length} events, ${resets} resets, ${(bytes / 1024).toFixed(1)} KiB a subscriber (goal 8)`,
+      );
+    }
+    for (const rule of ['owner', 'unpinned'] as const)
+      for (const subscribers of [100, 1_000]) {
+        const { lags } = await hear(server.url, rule, { seconds: seconds / 2, subscribers });
+        note(
+          `${subscribers} subscribers, ${RULES[rule]}: p99 ${at(
+            lags.toSorted((a, b) => a - b),
+            0.99,
+          ).toFixed(0)} ms`,
+        );
+      }
+    note(
+      `creates with a feed that nobody reads ÷ without, PostgreSQL: ${(await createsWith(server.url)).toFixed(2)} (goal 0.85)`,
+    );
+    note(
+      `creates with a feed that nobody reads ÷ without, embedded: ${(await createsWith(undefined)).toFixed(2)} (goal 0.75)`,
+    );
+    record({
+      bench: 'changes',
+      title: `p99 from commit to subscriber, ${SUBSCRIBERS} subscribers`,
+      unit: 'ms',
+      kind: 'bars',
+      labels: ['owner', 'members of a team'],
+      series: [{ name: 'p99', values: p99s }],
+      notes,
+    });
+  } finally {
+    await server.stop();
+  }
+}
+
+const bench: Bench = {
+  name: 'changes',
+  question: 'how soon do subscribers hear of a commit, and what do the log and a subscriber cost?',
+  run,
+};
+export default bench;
