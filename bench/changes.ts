@@ -221,7 +221,8 @@ async function run({ seconds }: BenchOptions): Promise<void> {
       p99s.push(at(sorted, 0.99));
       note(
         `${SUBSCRIBERS} subscribers of ${USERS} users, ${WRITES_A_SECOND} writes a second, ${RULES[rule]}: p50 ${at(sorted, 0.5).toFixed(0)} ms, ` +
-          `p99 ${at(sorted, 0.99).toFixed(0)} ms (goal ${goal}), ${lags.length} events, ${resets} resets, ${(bytes / 1024).toFixed(1)} KiB a subscriber (goal 8)`,
+          `p99 ${at(sorted, 0.99).toFixed(0)} ms (goal ${goal}), ${lags.length} events, ` +
+          `${resets} resets, ${(bytes / 1024).toFixed(1)} KiB a subscriber (goal 8)`,
       );
     }
     for (const rule of ['owner', 'unpinned'] as const)
