@@ -11,6 +11,7 @@ import {
 import { elementOf } from './scalar-types.ts';
 import {
   type Checked,
+  type CheckedCompare,
   type CheckedOperand,
   type ColumnOperand,
   ELEMENT_VALUE,
@@ -96,6 +97,12 @@ export function operandsOf(checked: Checked): readonly CheckedOperand[] {
 }
 
 /** Every value that the condition compares or begins a walk at, those within quantifiers included. */
+/** Every comparison, those within quantifiers and counts included. */
+export const comparesOf = (checked: Checked): readonly CheckedCompare[] => [
+  ...(checked.kind === 'compare' ? [checked] : []),
+  ...partsOf(checked).flatMap(comparesOf),
+];
+
 export function allOperandsOf(checked: Checked): readonly CheckedOperand[] {
   const starts = scopesOf(checked).flatMap((scope) => (scope.kind === 'request' ? [scope.operand] : []));
   return [...operandsOf(checked), ...starts, ...partsOf(checked).flatMap(allOperandsOf)];

@@ -5,6 +5,7 @@
  */
 import type { Sql } from '../../sql.ts';
 import { type Pin, provenPins } from '../analyse/routing.ts';
+import { enumMet } from '../check/warnings/enum-values.ts';
 import { type FactsOf, factsOf, isOfOneValue, isValueTest, type ValueTest } from '../column-facts.ts';
 import type { Condition, Exists } from '../condition.ts';
 import { STORED_ROOTS } from '../condition.ts';
@@ -16,7 +17,7 @@ import { type Binding, type RequestPlan, requestPlanOf } from '../lower/speciali
 import { OPERATORS } from '../operators.ts';
 import type { Catalog, Checked, Verdict } from '../types.ts';
 import type { Readable, Visibility } from '../visibility.ts';
-import { conjunctsOf, nodesOf } from '../visit.ts';
+import { comparesOf, conjunctsOf, nodesOf } from '../visit.ts';
 
 const MOST_PLANS = 512;
 /** The limit of all texts together, in UTF-16 units: a tree takes some twenty times as many bytes. */
@@ -58,6 +59,7 @@ export class FilterPlan {
   readonly plan: RequestPlan;
   readonly checked: Checked;
   readonly #catalog: Catalog;
+  #enums: ReadonlyMap<string, readonly (string | number)[]> | undefined;
   /** The latest last. */
   readonly #lowered: LoweredFilter[] = [];
 
@@ -65,6 +67,12 @@ export class FilterPlan {
     this.plan = requestPlanOf(checked);
     this.checked = checked;
     this.#catalog = catalog;
+  }
+
+  /** The values of the enum that the param is compared with. Undefined: any of its type. */
+  enumOf(param: string): readonly (string | number)[] | undefined {
+    this.#enums ??= enumsOf(this.checked);
+    return this.#enums.get(param);
   }
 
   /** Values of which each is that of the belongs_to in every record that it finds. */
@@ -81,6 +89,16 @@ export class FilterPlan {
     if (this.#lowered.push(made) > MOST_LOWERED) this.#lowered.shift();
     return made;
   }
+}
+
+function enumsOf(checked: Checked): ReadonlyMap<string, readonly (string | number)[]> {
+  const found = new Map<string, readonly (string | number)[]>();
+  for (const compare of comparesOf(checked)) {
+    const values = enumMet(compare);
+    const param = [compare.left, compare.right].find((side) => side.kind === 'request' && side.source === 'param');
+    if (values !== undefined && param?.kind === 'request') found.set(param.name, values);
+  }
+  return found;
 }
 
 interface AskedVerdict {

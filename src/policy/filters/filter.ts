@@ -7,11 +7,13 @@
 
 import { LIMITS } from '../../../grammar/limits.ts';
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
+import { firstNames, nearest } from '../../../grammar/suggest.ts';
 import { memoizedBy } from '../../memoized.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { ColumnValues, LookUp } from '../branch.ts';
 import { examine } from '../check/checker.ts';
 import { typeGiven } from '../check/params.ts';
+import { unknownEnumValues } from '../check/warnings/enum-values.ts';
 import type { Facts } from '../column-facts.ts';
 import { columnTested, valuesOfTest } from '../column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from '../condition.ts';
@@ -36,6 +38,7 @@ import {
 } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import type { Visibility } from '../visibility.ts';
+import { comparesOf } from '../visit.ts';
 import { FilterPlan, FilterPlans, type LoweredFilter, NO_LISTS, type Opacity } from './filter-plans.ts';
 
 /** A filter has one place for each. */
@@ -75,6 +78,9 @@ export function compileFilter(text: string, { catalog, collection, params }: Fil
     params,
   });
   if (checked === undefined || issues.length > 0) return { issues };
+  const unknown = comparesOf(checked).flatMap((compare) => unknownEnumValues(compare, text));
+  // A policy may speak of values that were stored before; who filters has mistyped.
+  if (unknown.length > 0) return { issues: unknown.map((issue) => ({ ...issue, severity: 'error' })) };
   const plan = new FilterPlan(checked, catalog);
   plans.add(key, plan);
   return { filter: new Filter(plan, params), issues };
@@ -161,9 +167,22 @@ export class Filter {
   get misfits(): readonly ParamIssue[] {
     const places = this.#paramPlaces();
     return Object.entries(this.#params).flatMap(([name, value]) => {
+      const unknown = this.#unknownOf(name, value);
+      if (unknown !== undefined) return [{ name, message: unknown }];
       const unfit = places.find((place) => place.name === name && !fitsPlace(value, place));
       return unfit === undefined ? [] : [{ name, message: expectedAt(unfit) }];
     });
+  }
+
+  /** What is expected of a param that the enum on its other side does not have. */
+  #unknownOf(name: string, value: unknown): string | undefined {
+    const values = this.#plan.enumOf(name);
+    const isKnown = (each: unknown): boolean =>
+      each === null || typeof each === 'object' || values!.some((known) => known === each);
+    const given = Array.isArray(value) ? value : [value];
+    if (values === undefined || given.every(isKnown)) return undefined;
+    const near = nearest(String(given.find((each) => !isKnown(each))), values.map(String));
+    return near === undefined ? `expected ${firstNames(values)}` : `did you mean \`${near}\`?`;
   }
 
   /** The names of the params that it has a place for. */

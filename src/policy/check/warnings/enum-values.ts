@@ -2,18 +2,28 @@
 import { firstNames, nearest } from '../../../../grammar/suggest.ts';
 import type { Span } from '../../../../grammar/syntax.ts';
 import { OPERATORS } from '../../operators.ts';
-import type { CheckedCompare, LiteralOperand } from '../../types.ts';
+import type { CatalogField, CheckedCompare, LiteralOperand } from '../../types.ts';
 import { literalValues } from '../outcomes.ts';
 import type { Warning } from './warning-list.ts';
 
-/** `text`: what the spans point into. */
-export function unknownEnumValues({ op, left, right }: CheckedCompare, text: string): readonly Warning[] {
-  const [column, literal] = left.kind === 'literal' ? [right, left] : [left, right];
+/** The values of the enum that a test of equality compares. */
+export function enumMet({ op, left, right }: CheckedCompare): readonly (string | number)[] | undefined {
   const { family } = OPERATORS[op];
-  if (literal.kind !== 'literal' || column.kind !== 'column' || column.column.kind !== 'field') return [];
-  if (family !== 'equality' && family !== 'list') return [];
-  const { name, enum: values } = column.column.field;
-  if (values === undefined) return [];
+  return family === 'equality' || family === 'list' ? enumFieldOf({ left, right })?.enum : undefined;
+}
+
+function enumFieldOf({ left, right }: Pick<CheckedCompare, 'left' | 'right'>): CatalogField | undefined {
+  const column = left.kind === 'column' ? left : right;
+  return column.kind === 'column' && column.column.kind === 'field' ? column.column.field : undefined;
+}
+
+/** `text`: what the spans point into. */
+export function unknownEnumValues(compare: CheckedCompare, text: string): readonly Warning[] {
+  const { left, right } = compare;
+  const literal = left.kind === 'literal' ? left : right;
+  const values = enumMet(compare);
+  if (literal.kind !== 'literal' || values === undefined) return [];
+  const { name } = enumFieldOf(compare)!;
   const known = values.map(String);
   const unknown = literalValues(literal).filter((value) => !known.includes(String(value)));
   return unknown.map((value) => {
