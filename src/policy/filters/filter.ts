@@ -174,7 +174,7 @@ export class Filter {
     });
   }
 
-  /** What is expected of a param that the enum on its other side does not have. */
+  /** The expected values of a param that the enum on its other side does not have. */
   #unknownOf(name: string, value: unknown): string | undefined {
     const values = this.#plan.enumOf(name);
     const isKnown = (each: unknown): boolean =>
