@@ -101,6 +101,11 @@ export interface Paging<Relation extends string = string> {
   /** Relations whose records come along, under `expand` of each record. */
   readonly expand?: readonly Relation[];
 }
+/** The words of a query that a list takes too, as a link does. */
+export type ListWords<T extends CollectionTypes, F extends FieldName<T>> = Pick<
+  Query<T, F>,
+  'filter' | 'params' | 'sort' | 'fields'
+>;
 export interface Page<T> {
   readonly data: readonly T[];
   readonly page: {
@@ -223,6 +228,13 @@ export interface Aggregated {
   readonly page: { readonly has_more: boolean };
 }
 
+/** `params: { q: 'x' }` is `param.q=x`. */
+function asQueryString(asked: object): Readonly<Record<string, unknown>> {
+  const { params, ...filters } = asked as { readonly params?: object };
+  const named = Object.entries(params ?? {}).map(([name, value]) => [`param.${name}`, value] as const);
+  return { ...filters, ...Object.fromEntries(named) };
+}
+
 /** The records of one collection. Every method may throw BylawError. */
 export class Collection<T extends CollectionTypes> {
   readonly #transport: Transport;
@@ -237,21 +249,29 @@ export class Collection<T extends CollectionTypes> {
     this.#path = `/api/${encodeURIComponent(name)}`;
   }
 
-  /** `filters` are exact matches, as in the query string of the list. */
-  list(
-    filters: T['filters'] & Paging<Relations<T>> = {},
+  /** `filters` are exact matches, as in the query string of the list, and the words of a query. */
+  list<F extends FieldName<T> = FieldName<T>>(
+    filters: T['filters'] & Paging<Relations<T>> & ListWords<T, F> = {},
     options: CallOptions & { readonly count?: 'exact' } = {},
-  ): Pages<T['record']> {
+  ): Pages<Picked<T, F>> {
+    const asked = asQueryString(filters);
     const headers = { prefer: options.count === undefined ? undefined : `count=${options.count}` };
     const start = (filters as Paging).offset ?? 0;
     return new Pages((previous) => {
       const offset = previous === undefined ? start : previous.page.offset + previous.page.limit;
-      return this.#transport.json<Page<T['record']>>(this.#path, {
-        query: { ...filters, offset: offset === 0 ? undefined : offset },
+      return this.#transport.json<Page<Picked<T, F>>>(this.#path, {
+        query: { ...asked, offset: offset === 0 ? undefined : offset },
         headers,
         signal: options.signal,
       });
     });
+  }
+
+  /** The address of a list, such as for a link or a prefetch. */
+  link<F extends FieldName<T> = FieldName<T>>(
+    filters: T['filters'] & Paging<Relations<T>> & ListWords<T, F> = {},
+  ): string {
+    return this.#transport.urlOf(this.#path, asQueryString(filters));
   }
 
   /**

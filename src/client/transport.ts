@@ -82,7 +82,9 @@ export class Transport {
     const search = new URLSearchParams();
     for (const [key, value] of Object.entries(query)) {
       if (value === undefined) continue;
-      search.append(key, Array.isArray(value) ? value.join(',') : String(value));
+      // The values of a param may hold commas.
+      const values = Array.isArray(value) && !key.startsWith('param.') ? [value.join(',')] : [value].flat();
+      for (const each of values) search.append(key, String(each));
     }
     const text = search.toString();
     return `${this.baseUrl}${path}${text === '' ? '' : `?${text}`}`;

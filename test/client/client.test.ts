@@ -202,6 +202,11 @@ describeOnBoth('the client', (service) => {
     const { client } = await signedIn(service, { fetch: spy });
     const documents = client.collection('documents');
     const { id } = await documents.create({ title: 'Once only' });
+    const named = { filter: 'title in $names', params: { names: ['Once only', 'a,b'] }, fields: ['id'] } as const;
+    expect((await documents.list(named)).data).toEqual([{ id }]);
+    expect(new URL(documents.link({ ...named, sort: ['-title', 'id'] })).search).toBe(
+      '?filter=title+in+%24names&fields=id&sort=-title%2Cid&param.names=Once+only&param.names=a%2Cb',
+    );
     expect((await documents.list({ title: 'Once only' })).data.map((each) => each.id)).toEqual([id]);
     lose = true;
     sent.length = 0;

@@ -28,6 +28,13 @@ export async function use(): Promise<string | undefined> {
   const { email } = await client.me();
   // @ts-expect-error: no such relation
   await documents.read(written.id, { expand: ['ownr'] });
+  const listed = await documents.list({ filter: 'title contains $q', params: { q: 'x' }, sort: ['-due_at'], fields: ['title'] });
+  const listedTitle: string | undefined = listed.data[0]?.title;
+  // @ts-expect-error: not among the fields of the list
+  listed.data[0]?.status;
+  // @ts-expect-error: no such order
+  documents.list({ sort: ['-titel'] });
+  void listedTitle;
   // @ts-expect-error: no such filter
   documents.list({ statsu: 'draft' });
   // @ts-expect-error: not one of the field's values
