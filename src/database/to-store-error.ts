@@ -86,9 +86,6 @@ export function mayBeCommitted(error: unknown, atCommit: boolean): boolean {
   return /^(?:08|57P|58)/.test(state) || (atCommit && /^(?:57014|XX)/.test(state));
 }
 
-/** The database does not know a time zone, or another name that is a parameter. */
-export const isUnknownName = (error: unknown): boolean => sqlState(error) === '22023';
-
 /** No server answers, or it is starting: a wrong URL, name or password does not explain the error. */
 export function isNotReachable(error: unknown): boolean {
   if (!(error instanceof StoreError) || error.kind !== 'unavailable') return false;
@@ -110,15 +107,13 @@ export const isUnheld = (error: unknown): boolean => /^(?:23502|2200[13])$/.test
 export const isDenied = (error: unknown): boolean => sqlState(error) === '42501';
 
 export const isDivisionByZero = (error: unknown): boolean => sqlState(error) === '22012';
-
+/** A parameter names what the database does not know, such as a time zone. */
+export const isUnknownName = (error: unknown): boolean => sqlState(error) === '22023';
 /** Trying the whole transaction again may succeed: it failed to serialize, or met a deadlock. */
 export const isTransient = (error: unknown): boolean =>
   /^(?:40001|40P01)$/.test(sqlState(error) ?? '') || isStalePlan(error);
 
-/**
- * The connection lacks an expected prepared statement: a migration changed its result, or its first execution was
- * cancelled before it was prepared, while others were in flight behind it.
- */
+/** The connection lacks a prepared statement: a migration changed its result, or its first execution was cancelled before it was prepared. */
 export function isStalePlan(error: unknown): boolean {
   const state = sqlState(error) ?? '';
   return /^(?:26000|42P05)$/.test(state) || (state === '0A000' && /cached plan must not change/.test(reasonOf(error)));
