@@ -7,6 +7,7 @@ import { Administration } from './accounts/administration.ts';
 import { PasswordCheck } from './accounts/password-check.ts';
 import { createPasswordPool, type PasswordPool } from './accounts/passwords.ts';
 import { Recovery } from './accounts/recovery.ts';
+import type { SetupOffer } from './accounts/setup-offer.ts';
 import { type UserHooks, userHooks } from './accounts/user-hooks.ts';
 import { Users } from './accounts/users.ts';
 import { pruneApiKeys } from './api-keys/api-key-rows.ts';
@@ -58,6 +59,8 @@ export interface AuthParts {
   readonly warn?: ((message: string) => void) | undefined;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool | undefined;
+  /** Default: nobody makes the first administrator over HTTP. */
+  readonly setup?: SetupOffer | undefined;
   /** Sees each mail that is written to a file. */
   readonly onMail?: ((mail: Mail) => void) | undefined;
 }
@@ -132,7 +135,7 @@ export class Auth {
       mailer,
       recovery: new Recovery({ ...made, mailer }),
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
-      admin: new Administration(made),
+      admin: new Administration({ ...made, setup: parts.setup }),
       apiKeys: new ApiKeys(made),
     });
   }

@@ -44,6 +44,11 @@ export class Account {
     return this.#post('email/verify/confirm', { token });
   }
 
+  /** Makes the first administrator. `token`: printed by `bylaw serve` while no user is an admin. */
+  setUp(token: string, email: string, password: string): Promise<void> {
+    return this.#post('setup', { token, email, password });
+  }
+
   async sessions(): Promise<readonly OwnSession[]> {
     return (await this.#transport.json<{ readonly data: readonly OwnSession[] }>('/api/auth/sessions')).data;
   }

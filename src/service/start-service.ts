@@ -5,6 +5,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createPasswordPool } from '../auth/accounts/passwords.ts';
+import type { SetupOffer } from '../auth/accounts/setup-offer.ts';
 import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';
 import { announceIssuer } from '../auth/issuer-announcements.ts';
 import { ChangeFeeds } from '../changes/change-feeds.ts';
@@ -53,6 +54,8 @@ export interface ServiceParts {
   readonly arrival?: ArrivalLimits;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool;
+  /** Default: nobody makes the first administrator over HTTP. */
+  readonly setup?: SetupOffer;
   /** Called for each mail that is written to a file for lack of an SMTP server. */
   readonly onMail?: (mail: Mail) => void;
 }
@@ -206,8 +209,8 @@ class Apps {
   }
 
   #openAuth(schema: Schema): Promise<Auth> {
-    const { db, onMail } = this.#parts;
-    return Auth.open({ db, schema, config: this.#config, passwords: this.#passwords, onMail });
+    const { db, setup, onMail } = this.#parts;
+    return Auth.open({ db, schema, config: this.#config, passwords: this.#passwords, setup, onMail });
   }
 
   #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'feeds' | 'metrics' | 'kept'>): App {

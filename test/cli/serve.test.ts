@@ -141,6 +141,7 @@ describe.each(['embedded', 'postgres'] as const)('serve (%s)', (kind) => {
   });
 
   test.skipIf(skip)('a start creates the first admin once', async () => {
+    expect(server.output().split('\n')).toHaveLength(2);
     expect((await login(server.url)).body.user.roles.toSorted()).toEqual(['admin', 'member']);
   });
 
@@ -279,6 +280,30 @@ test.skipIf(inject('postgresUrl') === '')(
 
 const serveByTwo = async () =>
   serve(['--schema', SCHEMA, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))], ADMIN);
+
+test.skipIf(inject('postgresUrl') === '').each(['1', '2'])(
+  'the token of a start with %s workers makes an admin, once',
+  async (workers) => {
+    const url = await isolatedUrl(inject('postgresUrl'));
+    const server = await serve(['--schema', SCHEMA, '--workers', workers, '--database-url', url]);
+    try {
+      await until('the line is printed', async () => server.output().split('\n').length > 2);
+      const [, site, token] = / (http\S+)\/auth\/setup#token=([\w-]{43})\n$/.exec(server.output())!;
+      expect(site).toBe(server.url);
+      const statuses: number[] = [];
+      for (let i = 0; i < 6; i++) {
+        const body = { token, email: `first${i}@example.org`, password: 'a password of tests' };
+        const { status } = await new Client(server.url, { Connection: 'close' }).post('/api/auth/setup', body);
+        statuses.push(status);
+      }
+      expect(statuses).toEqual([201, 404, 404, 404, 404, 404]);
+      expect(server.log()).not.toContain(token);
+      expect(server.output().split('\n')).toHaveLength(3);
+    } finally {
+      await server.stop();
+    }
+  },
+);
 
 test.skipIf(inject('postgresUrl') === '')('several workers behind one port', async () => {
   const server = await serveByTwo();

@@ -393,8 +393,9 @@ async function subscribe({ ann }: People): Promise<void> {
   await ann.client.post('/api/changes', { feeds: { documents: { collection: 'documents' } } });
 }
 
-async function administer({ ann, bob, root }: People, { plan }: Written): Promise<void> {
+async function administer({ ann, bob, root, anybody }: People, { plan }: Written): Promise<void> {
   await ann.client.post('/api/auth/users', { email: 'fay@example.org', roles: ['member'] });
+  await anybody.post('/api/auth/setup', { token: 'x'.repeat(43), email: 'gil@example.org', password: PASSWORD });
   const added = await root.client.post('/api/auth/users', { email: 'fay@example.org', roles: ['member'] });
   const fay = added.body?.user?.id ?? NOWHERE;
   for (const switched of ['disable', 'enable']) await root.client.post(`/api/users/${fay}/${switched}`);

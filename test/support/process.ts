@@ -73,6 +73,8 @@ export async function runInChild(call: Run): Promise<Ended> {
 export interface Server {
   readonly url: string;
   readonly line: string;
+  /** The stdout so far. */
+  readonly output: () => string;
   /** The stderr so far. */
   readonly log: () => string;
   readonly pid: number;
@@ -112,8 +114,8 @@ async function launch(
   child.stderr!.setEncoding('utf8').on('data', (said: string) => {
     stderr += said;
   });
+  let stdout = '';
   const line = await new Promise<string>((resolve, reject) => {
-    let stdout = '';
     child.stdout!.setEncoding('utf8').on('data', (said: string) => {
       stdout += said;
       if (stdout.includes('\n')) resolve(stdout.split('\n')[0]!);
@@ -127,6 +129,7 @@ async function launch(
   return {
     url: /http:\/\/\S+/.exec(line)![0],
     line,
+    output: () => stdout,
     log: () => stderr,
     pid: child.pid!,
     end,

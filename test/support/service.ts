@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, inject } from 'vitest';
 import { createPasswordPool, type PasswordPool } from '../../src/auth/accounts/passwords.ts';
+import type { SetupOffer } from '../../src/auth/accounts/setup-offer.ts';
 import { askWorkersDirectly } from '../../src/cluster/direct-workers.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Database } from '../../src/database/contract.ts';
@@ -127,6 +128,7 @@ export interface ServiceOptions {
   /** Default: hashed as cheaply as may be. */
   readonly passwords?: PasswordPool;
   readonly arrival?: ArrivalLimits;
+  readonly setup?: SetupOffer;
   /** Default: errors, on standard error. */
   readonly log?: Log;
 }
@@ -145,6 +147,7 @@ async function openTestService(
     watch = async (same) => same,
     passwords = cheapPasswords(),
     arrival,
+    setup,
     log = openLog('error'),
   }: ServiceOptions,
 ): Promise<Service> {
@@ -159,6 +162,7 @@ async function openTestService(
     log,
     passwords,
     ...(arrival === undefined ? {} : { arrival }),
+    ...(setup === undefined ? {} : { setup }),
   });
   const stop = async (): Promise<void> => {
     await service.stop();

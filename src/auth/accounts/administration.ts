@@ -12,9 +12,11 @@ import type { Caller } from '../caller.ts';
 import type { SessionRow } from '../sessions/sessions.ts';
 import type { AccountParts } from './accounts.ts';
 import { checkEmail } from './email-address.ts';
+import type { PasswordClaim } from './password-check.ts';
 import { checkNewPassword } from './passwords.ts';
 import { recordRoles } from './role-history.ts';
-import { requireOtherAdmin } from './user-hooks.ts';
+import type { SetupOffer } from './setup-offer.ts';
+import { hasAdmin, hasOtherAdmin, requireOtherAdmin } from './user-hooks.ts';
 import type { User } from './users.ts';
 
 export interface AddedUser {
@@ -40,7 +42,17 @@ export interface RolesDifference {
 const actorOf = (by: Administrator | undefined) => ({ actorId: by?.caller.principal, client: by?.client });
 const isAdmin = (schema: Schema, { roles }: User): boolean => effectiveRoles(schema, roles).includes('admin');
 
-type AdministrationParts = Omit<AccountParts, 'tokens' | 'passwordCheck' | 'limiter'>;
+interface AdministrationParts extends Omit<AccountParts, 'tokens' | 'passwordCheck'> {
+  /** Undefined: this process makes no first admin. */
+  readonly setup: SetupOffer | undefined;
+}
+
+/** The request that makes the first admin. */
+export interface Setup extends PasswordClaim {
+  readonly token: string;
+}
+
+const noSetup = (): Problem => new Problem('not_found', 'not found, or not visible to you');
 
 export class Administration {
   readonly #parts: AdministrationParts;
@@ -63,6 +75,35 @@ export class Administration {
       if (error instanceof Problem && error.code === 'email_taken') return false;
       throw error;
     }
+  }
+
+  /** Returns true if an enabled admin exists. */
+  hasAdmin(): Promise<boolean> {
+    return hasAdmin(this.#parts.db, this.#parts.schema);
+  }
+
+  /**
+   * Adds the first admin on behalf of the holder of the token that the start printed. Throws `not_found` without that
+   * token and with an enabled admin; `validation_failed`, `email_taken`.
+   */
+  async setUp({ token, email, password, client }: Setup): Promise<User> {
+    const { db, users, limiter } = this.#parts;
+    await limiter.redeem(client);
+    const made = await this.#parts.setup?.use(token, () => this.#firstAdmin({ email, password, client }));
+    if (made === undefined) throw noSetup();
+    return users.shown(db, made);
+  }
+
+  async #firstAdmin({ email, password, client }: Omit<Setup, 'token'>): Promise<User | undefined> {
+    const { schema, users, passwords } = this.#parts;
+    if (await this.hasAdmin()) return undefined;
+    checkNewPassword(password, email, '/password');
+    const roles = [...new Set(['admin', ...schema.register.roles])];
+    const passwordHash = await passwords.hash(password);
+    return users.insert({ email, emailVerified: true, roles, passwordHash }, async (tx, userId) => {
+      if (await hasOtherAdmin(tx, schema, userId)) throw noSetup();
+      await recordAudit(tx, { event: 'user_added', userId, client, detail: { roles, setup: true } });
+    });
   }
 
   /** Throws `validation_failed`, `email_taken`. */

@@ -3,13 +3,13 @@
  * trail and protect the last admin.
  */
 import { namedCells, readStrings } from '../../database/cells.ts';
-import type { Transaction } from '../../database/contract.ts';
+import type { Queryable, Transaction } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import type { Hooks } from '../../records/access-context.ts';
 import { Refusal } from '../../refusal.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { param, sql } from '../../sql.ts';
+import { param, type Sql, sql, uuid } from '../../sql.ts';
 import { recordAudit } from '../audit-trail.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import { recordRoles } from './role-history.ts';
@@ -68,6 +68,21 @@ export async function requireOtherAdmin(tx: Transaction, schema: Schema, ids: re
     const detail = 'no enabled admin would be left; make another user an admin first';
     throw new Refusal('last_admin', detail);
   }
+}
+
+/** Locks as `requireOtherAdmin` does: of transactions that make a first admin, one succeeds. */
+export async function hasOtherAdmin(tx: Transaction, schema: Schema, id: string): Promise<boolean> {
+  await tx.rows(sql`SELECT pg_advisory_xact_lock(${param('int8', LAST_ADMIN_LOCK)})`);
+  return hasAdmin(tx, schema, sql`id <> ${uuid(id)}`);
+}
+
+/** Returns true if an enabled admin exists. `where`: a condition on the row of `users`. */
+export async function hasAdmin(db: Queryable, schema: Schema, where: Sql = sql`true`): Promise<boolean> {
+  const [cells] = await db.rows(sql`
+    SELECT EXISTS (SELECT 1 FROM "users" WHERE NOT disabled
+                                           AND roles && ${param('text[]', adminRoles(schema))}
+                                           AND ${where})`);
+  return cells?.[0] === 't';
 }
 
 const adminRoles = (schema: Schema): readonly string[] =>

@@ -1,5 +1,6 @@
 /** `bylaw dev`: `serve` for the author of a schema. It follows the schema file and shows requests, mails, errors. */
 import { resolve } from 'node:path';
+import { SetupOffer } from '../../auth/accounts/setup-offer.ts';
 import type { Mail } from '../../auth/auth.ts';
 import { type Config, ConfigError, readConfig, SETTING_NAMES } from '../../config.ts';
 import type { Database } from '../../database/contract.ts';
@@ -9,8 +10,8 @@ import { openConfiguredDatabase, orClose } from '../../service/configured-databa
 import { startService } from '../../service/start-service.ts';
 import {
   announceFirstStart,
-  HOW_TO_MAKE_AN_ADMIN,
   isTerminal,
+  openSetup,
   openSocket,
   reportingStartErrors,
   requireFreePort,
@@ -50,15 +51,22 @@ interface Development {
   readonly io: Io;
 }
 
+/** The parts of the service that its author sees. */
+interface Watched {
+  readonly log: Log;
+  readonly setup: SetupOffer;
+}
+
 /** Returns after a signal. */
 async function develop(development: Development): Promise<number> {
   const { config, schema, text, hasSeed, io } = development;
   const log = openLog('info', isTerminal(io.stderr) ? terminalLog(io) : undefined);
   const { logger } = log;
+  const setup = new SetupOffer();
   await requireFreePort(config);
-  const isFirst = announceFirstStart(config, io, (message) => logger.info(message));
+  announceFirstStart(config, io, (message) => logger.info(message));
   const db = await openConfiguredDatabase(config, io.cwd);
-  const { service, migration } = await orClose(db, start(development, db, log));
+  const { service, migration } = await orClose(db, start(development, db, { log, setup }));
   const folder = resolve(io.cwd, config.data);
   const closeSocket = db.kind === 'embedded' ? await openSocket(folder, service, io) : undefined;
   const session = new DevSession({ file: config.schema, schema, text, service, migration, hasSeed, log: logger, io });
@@ -71,8 +79,8 @@ async function develop(development: Development): Promise<number> {
   await reportRefuted(schema, logger);
   // INVARIANT: a signal that follows the line below stops the service in order.
   const stopped = stopSignal();
-  io.stdout.write(`${readyLine(service.url, config)}\n${addressLines(service.url)}`);
-  if (isFirst && config.admin === undefined) logger.info(HOW_TO_MAKE_AN_ADMIN);
+  const setupText = (await service.app.auth.admin.hasAdmin()) ? '' : openSetup(service, setup);
+  io.stdout.write(`${readyLine(service.url, config)}\n${addressLines(service.url)}${setupText}`);
   await stopped;
   unwatch();
   await session.close();
@@ -82,14 +90,14 @@ async function develop(development: Development): Promise<number> {
 }
 
 /** Tables → seed → the service. */
-async function start({ config, schema, hasSeed, io }: Development, db: Database, log: Log) {
+async function start({ config, schema, hasSeed, io }: Development, db: Database, { log, setup }: Watched) {
   const { logger } = log;
   const migration = new DevMigration(db, io);
   await migration.run(schema);
   // The seed precedes the first admin: with a user, the seed of `users` would not be loaded.
   if (hasSeed) reportSeed(await loadSeed(db, { schema, cwd: io.cwd }), logger);
   const onMail = ({ to, subject, text }: Mail): void => logger.info({ to, subject, text }, 'mail');
-  return { service: await startService({ config, schema, db, log, onMail }), migration };
+  return { service: await startService({ config, schema, db, log, setup, onMail }), migration };
 }
 
 const addressLines = (url: string): string =>

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { SetupOffer } from '../../auth/accounts/setup-offer.ts';
+import { newSecret } from '../../auth/sessions/secrets.ts';
 import { NoDirectWorkers } from '../../cluster/direct-workers.ts';
 import type { Config } from '../../config.ts';
 import { FolderUnusable } from '../../database/embedded/data-folder.ts';
@@ -20,7 +22,7 @@ import { refutedStatements } from '../support/refuted-statements.ts';
 import { requireSchema } from '../support/workspace.ts';
 import { listenForCommands } from './admin-socket.ts';
 import { remoteRunner } from './remote-command.ts';
-import { readyLine, stopSignal } from './server-process.ts';
+import { readyLine, setupLine, stopSignal } from './server-process.ts';
 import { notifyReady, readMetricsOfAll, stopMessage } from './workers/worker.ts';
 
 interface StartContext {
@@ -57,7 +59,8 @@ export async function serveHere(config: Config, io: Io, mustProve: boolean): Pro
 async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   const log = openLog();
   const isWorker = cluster.isWorker;
-  const asked = isWorker ? stopMessage() : undefined;
+  const setup = new SetupOffer();
+  const asked = isWorker ? stopMessage(setup) : undefined;
   let isStarted = false;
   // A signal ends a process that serves alone in the same way.
   void asked?.then(() => isStarted || process.exit(0));
@@ -65,17 +68,17 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
   // A sentence on a terminal; otherwise a line of the log.
   const say = (message: string): void =>
     isTerminal(io.stderr) ? void io.stderr.write(`bylaw: ${message}\n`) : log.logger.info(message);
-  const isFirst = announceFirstStart(config, io, say);
+  announceFirstStart(config, io, say);
   const db = await openDatabaseWhenUp(config, io.cwd, say);
   const readMetrics = isWorker ? readMetricsOfAll : undefined;
-  const service = await orClose(db, startService({ config, schema, db, log, readMetrics }));
+  const service = await orClose(db, startService({ config, schema, db, log, readMetrics, setup }));
   const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
+  const needsAdmin = !(await service.app.auth.admin.hasAdmin());
   // INVARIANT: a signal that follows the line below stops the service in order.
   const stopped = asked ?? stopSignal();
   isStarted = true;
-  if (isWorker) notifyReady(service.url);
-  else io.stdout.write(`${readyLine(service.url, config)}\n`);
-  if (isFirst && config.admin === undefined) say(HOW_TO_MAKE_AN_ADMIN);
+  if (isWorker) notifyReady(service.url, needsAdmin);
+  else io.stdout.write(`${readyLine(service.url, config)}\n${needsAdmin ? openSetup(service, setup) : ''}`);
   await stopped;
   await closeSocket?.();
   await service.stop(FAREWELL_MS);
@@ -85,20 +88,19 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
 /** Milliseconds in which clients are asked to close their connections. */
 const FAREWELL_MS = 2_000;
 
-export const HOW_TO_MAKE_AN_ADMIN =
-  'no user is an admin yet; make one with `bylaw user add EMAIL --role admin --password-stdin`';
+/** Returns the line that has the token. */
+export function openSetup({ app }: Service, setup: SetupOffer): string {
+  const token = newSecret();
+  setup.open(token);
+  return `${setupLine(app.config.baseUrl, token)}\n`;
+}
 
 export const isTerminal = (stream: object): boolean => 'isTTY' in stream && stream.isTTY === true;
 
-/** The creation of the embedded database takes seconds. → true if it will be created. */
-export function announceFirstStart(
-  { databaseUrl, data }: Config,
-  { cwd }: Io,
-  say: (message: string) => void,
-): boolean {
-  if (databaseUrl !== undefined || existsSync(join(resolve(cwd, data), 'database'))) return false;
+/** The creation of the embedded database takes seconds. */
+export function announceFirstStart({ databaseUrl, data }: Config, { cwd }: Io, say: (message: string) => void): void {
+  if (databaseUrl !== undefined || existsSync(join(resolve(cwd, data), 'database'))) return;
   say(`preparing the embedded database in ${data}: this takes some seconds, once`);
-  return true;
 }
 
 /** Runs before anything is created in the data folder. Rejects as `listen` does. */

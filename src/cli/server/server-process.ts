@@ -12,6 +12,10 @@ export function readyLine(url: string, { databaseUrl, data, rateLimit, workers }
   return `bylaw listening on ${url} (${notes.join(', ')})`;
 }
 
+/** Tells the operator how to make the first administrator. `site`: the base URL. */
+export const setupLine = (site: string, token: string): string =>
+  `no user is an admin yet; within an hour, make the first one at ${site}/auth/setup#token=${token}`;
+
 /** The server and the database, without user name and password. */
 function databasePlace(databaseUrl: string): string {
   const { host, pathname, searchParams } = new URL(withHost(databaseUrl));

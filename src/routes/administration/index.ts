@@ -7,8 +7,10 @@ import { endUserSessions } from './end-user-sessions.ts';
 import { listUserSessions } from './list-user-sessions.ts';
 import { readAuditTrail } from './read-audit.ts';
 import { resetUserPassword } from './reset-user-password.ts';
+import { setUp } from './set-up.ts';
 
 export const administrationRoutes: readonly DescribedRoute[] = [
+  setUp,
   addUser,
   disableUser,
   enableUser,

@@ -7,11 +7,12 @@
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { AggregatorRegistry, RegistryContentType } from 'prom-client';
+import { newSecret } from '../../../auth/sessions/secrets.ts';
 import type { Config } from '../../../config.ts';
 import type { Io } from '../../support/command.ts';
-import { readyLine, stopSignal } from '../server-process.ts';
+import { readyLine, setupLine, stopSignal } from '../server-process.ts';
 import { returnHandovers } from './handovers.ts';
-import { LISTENING, METRICS, READY, STOP, type WorkerMessage } from './worker.ts';
+import { LISTENING, METRICS, READY, SETUP, STOP, type WorkerMessage } from './worker.ts';
 
 /** Milliseconds. A worker that lived this long is replaced immediately. */
 const HEALTHY_MS = 5_000;
@@ -33,6 +34,8 @@ class Primary {
   #hasStarted = false;
   #isAnnounced = false;
   #isStopping = false;
+  /** A worker that replaces another gets the same. */
+  readonly #setup = { text: newSecret(), startedAt: Date.now() };
   #pause = FIRST_RESTART_PAUSE_MS;
 
   constructor(config: Config, io: Io) {
@@ -53,7 +56,7 @@ class Primary {
     worker.on('message', (message: WorkerMessage) => {
       if (message.type === METRICS) void this.#sendMetrics(worker, message.id ?? 0);
       if (message.type === READY) this.#onReady(worker, message);
-      if (message.type === LISTENING && this.#isStopping) stop(worker);
+      if (message.type === LISTENING) this.#onListening(worker);
     });
     worker.on('error', (error) => {
       // A message to a worker that has just died fails, and would end the primary; its exit is reported anyway.
@@ -69,14 +72,21 @@ class Primary {
     });
   }
 
-  #onReady(worker: Worker, { url }: WorkerMessage): void {
-    const { workers, baseUrl } = this.#config;
+  #onListening(worker: Worker): void {
+    if (this.#isStopping) stop(worker);
+    else send(worker, { type: SETUP, ...this.#setup });
+  }
+
+  #onReady(worker: Worker, { url, needsAdmin }: WorkerMessage): void {
+    const { workers, baseUrl, baseUrlGiven } = this.#config;
     if (!this.#hasStarted) for (let i = 1; i < workers; i++) this.#start();
     this.#hasStarted = true;
     this.#ready.add(worker.id);
     if (this.#ready.size < workers || this.#isAnnounced) return;
     this.#isAnnounced = true;
     this.#io.stdout.write(`${readyLine(url ?? baseUrl, this.#config)}\n`);
+    const site = baseUrlGiven ? baseUrl : (url ?? baseUrl);
+    if (needsAdmin === true) this.#io.stdout.write(`${setupLine(site, this.#setup.text)}\n`);
   }
 
   /** `lived`: milliseconds. */
@@ -113,12 +123,14 @@ class Primary {
     this.#registry ??= import('prom-client').then((prometheus) => new prometheus.AggregatorRegistry());
     const registry = await this.#registry;
     const text = await registry.clusterMetrics().catch(() => '');
-    if (worker.isConnected()) worker.send({ type: METRICS, id, text } satisfies WorkerMessage);
+    send(worker, { type: METRICS, id, text });
   }
 }
 
-function stop(worker: Worker): void {
-  if (worker.isConnected()) worker.send({ type: STOP } satisfies WorkerMessage);
+const stop = (worker: Worker): void => send(worker, { type: STOP });
+
+function send(worker: Worker, message: WorkerMessage): void {
+  if (worker.isConnected()) worker.send(message);
 }
 
 const exitOf = (worker: Worker): Promise<void> =>
