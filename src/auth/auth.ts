@@ -71,6 +71,8 @@ export interface ExplainedQuestion {
   readonly collection: string;
   readonly action: string;
   readonly record: string | undefined;
+  /** Given for a question about several callers. */
+  readonly callers?: readonly string[];
 }
 
 const PRUNE_EVERY_MS = 600_000;

@@ -82,18 +82,18 @@ type AskingCaller = Pick<PolicyRequest, 'auth' | 'kind'>;
 const isGuest = ({ roles }: Row): boolean => Array.isArray(roles) && roles.includes(GUEST);
 
 /** Throws `not_found`. */
-export async function principalOf(store: Store, subject: AskedCaller): Promise<AskingCaller> {
+export async function principalOf(store: Store, subject: AskedCaller, pointer = '/as'): Promise<AskingCaller> {
   if (subject.kind === 'row') return { auth: subject.row, kind: isGuest(subject.row) ? 'guest' : 'user' };
-  if (subject.kind === 'key') throw unknownCaller(`no key has the id \`${echo(subject.id)}\``);
+  if (subject.kind === 'key') throw unknownCaller(`no key has the id \`${echo(subject.id)}\``, pointer);
   const { name } = subject;
   const id = parseUuid(name);
   const where = id === undefined ? sql`t.email = ${text(normalEmail(name))}` : sql`t.id = ${uuid(id)}`;
   const isStorable = !name.includes('\0');
   const [found] = isStorable ? await findSystem(store, store.db, { collection: 'users', where }) : [];
   if (found === undefined)
-    throw unknownCaller(`no user has the ${id === undefined ? 'email' : 'id'} \`${echo(name)}\``);
+    throw unknownCaller(`no user has the ${id === undefined ? 'email' : 'id'} \`${echo(name)}\``, pointer);
   return { auth: { ...found, roles: effectiveRoles(store.schema, found.roles as readonly string[]) }, kind: 'user' };
 }
 
-const unknownCaller = (detail: string): Problem =>
-  new Problem('not_found', detail, { errors: [{ pointer: '/as', code: 'not_found', detail }] });
+const unknownCaller = (detail: string, pointer: string): Problem =>
+  new Problem('not_found', detail, { errors: [{ pointer, code: 'not_found', detail }] });

@@ -5,6 +5,7 @@ import { authRoutes } from './auth/index.ts';
 import { batchRecords } from './batch/batch.ts';
 import { changeRoutes } from './changes/change-routes.ts';
 import type { DescribedRoute } from './define-route.ts';
+import { decideMatrix } from './explain/decide-matrix.ts';
 import { explainDecision } from './explain/explain-decision.ts';
 import { fileRoutes } from './files/index.ts';
 import { aggregateRecords } from './records/aggregate.ts';
@@ -43,6 +44,7 @@ export const routes: readonly DescribedRoute[] = [
   batchRecords,
   ...changeRoutes,
   explainDecision,
+  decideMatrix,
   readServedSchema,
   healthz,
   readyz,

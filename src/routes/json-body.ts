@@ -6,14 +6,14 @@ import { type ErrorDetail, Problem, pointerPart } from '../problem.ts';
 import type { Body } from './define-route.ts';
 
 /** Reads an object with these keys and no other. Throws `validation_failed` with every error. */
-export function jsonBody<T extends z.ZodRawShape>(shape: T): Body<z.infer<z.ZodObject<T>>> {
+export function jsonBody<T extends z.ZodRawShape>(shape: T, limit = AUTH_BODY_LIMIT): Body<z.infer<z.ZodObject<T>>> {
   const schema = z.strictObject(shape);
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
   return {
     type: 'application/json',
     shape: () => json as Json,
     async read(ctx, app) {
-      const body = await app.readJson(ctx, AUTH_BODY_LIMIT);
+      const body = await app.readJson(ctx, limit);
       const result = schema.safeParse(body);
       if (result.success) return result.data as z.infer<z.ZodObject<T>>;
       throw new Problem('validation_failed', 'the body does not have the shape that this route takes', {

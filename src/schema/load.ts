@@ -72,6 +72,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   }
   const schema: Schema = {
     file,
+    text,
     roles,
     register,
     guests: shape.guests === true,

@@ -317,7 +317,11 @@ function wordAdvice(text: string, { catalog, collection, path }: RulePlace): Wor
 }
 
 /** `roles` and `when` are joined as trees, so that spans point into the text that the author wrote. */
-function policyOf(roles: readonly string[], when: CheckedText | undefined, { catalog, action }: RulePlace): Policy {
+export function policyOf(
+  roles: readonly string[],
+  when: CheckedText | undefined,
+  { catalog, action }: Pick<RulePlace, 'catalog' | 'action'>,
+): Policy {
   if (when === undefined) return compileChecked({ ...hasAnyRole(roles), parts: { roles }, catalog, action });
   if (roles.length === 0) return compileChecked({ ...when, catalog, action });
   const before = `${when.text}\nand (`;

@@ -19,6 +19,8 @@ import { LIST_WORDS } from './list-parameters.ts';
 export interface Schema {
   /** The path as given, for messages. */
   readonly file: string;
+  /** The text of the file. */
+  readonly text: string;
   readonly roles: ReadonlyMap<string, Role>;
   readonly register: { readonly roles: readonly string[]; readonly open: boolean };
   /** Callers who are not signed in are admitted, with the role `guest` alone. */

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import type { Caller } from '../../auth/caller.ts';
+import { inData } from '../../describe/collection-schemas.ts';
+import { ID_SCHEMA, type Json, object, TEXT } from '../../describe/operation.ts';
+import { type MatrixQuestion, matrixOf } from '../../explain/matrix.ts';
+import { type AskedCaller, readPrincipal } from '../../explain/principal.ts';
+import { inTimeOf } from '../../explain/question.ts';
+import type { App } from '../../http/app.ts';
+import { callerOf, forbiddenProblem } from '../../http/gate.ts';
+import { clientOf } from '../../http/request.ts';
+import { addError, type ErrorDetail, echo, Problem } from '../../problem.ts';
+import { Store } from '../../records/access-context.ts';
+import { takesWrite } from '../../schema/model/model.ts';
+import { compileDraft, type DraftRule } from '../../schema/rules/draft-rules.ts';
+import { route } from '../define-route.ts';
+import { jsonBody } from '../json-body.ts';
+
+const [MOST_CALLERS, MOST_RECORDS, MOST_RULES, MOST_BYTES] = [20, 100, 100, 256 * 1024];
+
+const rule = z.strictObject({ roles: z.array(z.string()).optional(), when: z.string().optional() });
+const SHAPE = {
+  collection: z.string(),
+  action: z.enum(['list', 'read', 'update', 'delete']).default('read'),
+  callers: z
+    .array(z.union([z.string(), z.looseObject({ roles: z.array(z.string()) })]))
+    .min(1)
+    .max(MOST_CALLERS)
+    .describe(
+      'Each an email or an id of a user, a role (a caller with that role alone), `guest`, or a made-up caller.',
+    ),
+  ids: z
+    .array(z.union([z.string(), z.number()]))
+    .min(1)
+    .max(MOST_RECORDS)
+    .describe('Records of the collection.'),
+  rules: z
+    .union([z.string(), z.array(rule).max(MOST_RULES)])
+    .optional()
+    .describe('Rules that are not saved: decided as well, in place of those of the action.'),
+};
+const body = jsonBody(SHAPE, MOST_BYTES);
+type MatrixBody = z.infer<z.ZodObject<typeof SHAPE>>;
+
+const OUTCOMES: Json = {
+  type: 'array',
+  items: { enum: ['allowed', 'refused', 'hidden'] },
+  description: 'For each of `ids`.',
+};
+const USER: Json = { anyOf: [object({ id: ID_SCHEMA, email: TEXT }), { type: 'null' }] };
+const ROW = object({ user: USER, outcomes: OUTCOMES, drafted: OUTCOMES }, ['drafted']);
+
+export const decideMatrix = route({
+  method: 'POST',
+  path: '/api/_matrix',
+  door: 'admin',
+  id: 'decide_matrix',
+  summary: 'Decide an action for several callers and records',
+  description:
+    'For each caller: `allowed`, `refused` (403) or `hidden` (404, or not in the list) for each record. An update is one that changes nothing.',
+  body,
+  answers: {
+    200: {
+      description: 'A row for each caller. `drafted`: by the rules of the request.',
+      shape: inData(() => object({ rows: { type: 'array', items: ROW } })),
+    },
+  },
+  problems: ['forbidden', 'not_found', 'query_too_expensive', 'rate_limited'],
+  async handle(ctx, app, given) {
+    const asker = callerOf(ctx);
+    requireSession(asker);
+    await app.auth.countQuestion(asker);
+    const question = questionOf(given, app);
+    const store = new Store(app.db, app.schema);
+    const facts = { ip: ctx.state.address, method: METHOD_OF[question.action], origin: ctx.req.headers.origin };
+    const rows = await inTimeOf(store, (q) => matrixOf(question, { store, q, facts }));
+    const users = rows.flatMap(({ user }) => user?.id ?? []);
+    await app.auth.explained(asker, {
+      subject: users.length === 1 ? users[0] : undefined,
+      client: clientOf(ctx),
+      collection: question.collection.name,
+      action: question.action,
+      record: question.ids.length === 1 ? question.ids[0] : undefined,
+      callers: question.callers.map((each, i) => rows[i]!.user?.id ?? nameOfMadeUp(each)),
+    });
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = { data: { rows } };
+  },
+});
+
+const METHOD_OF = { list: 'GET', read: 'GET', update: 'PATCH', delete: 'DELETE' } as const;
+
+/** A key that leaks must not read what rules hide. */
+function requireSession({ by }: Caller): void {
+  if (by === 'key') throw forbiddenProblem();
+}
+
+const nameOfMadeUp = (caller: AskedCaller): string => (caller.kind === 'row' ? String(caller.row.roles) : caller.kind);
+
+/** Throws `validation_failed` with every error. */
+function questionOf({ collection: name, action, callers, ids, rules }: MatrixBody, { schema }: App): MatrixQuestion {
+  const errors: ErrorDetail[] = [];
+  const report = (pointer: string, code: string, detail: string): undefined => {
+    addError(errors, { pointer, code, detail });
+    return undefined;
+  };
+  const collection = schema.collections.get(name);
+  if (collection === undefined) report('/collection', 'unknown_collection', `unknown collection \`${echo(name)}\``);
+  else if (!takesWrite(collection, action))
+    report('/action', 'unknown_action', `\`${name}\` is a view that takes no ${action}`);
+  const asked = callers.map((each, i) => {
+    const given = typeof each === 'string' && schema.roles.has(each) ? { roles: [each] } : each;
+    return readPrincipal(given, schema, (pointer, code, detail) =>
+      report(pointer.replace('/as', `/callers/${i}`), code, detail),
+    );
+  });
+  const draft =
+    collection === undefined || rules === undefined
+      ? undefined
+      : compileDraft(rulesOf(rules), { schema, collection: name, action });
+  for (const { index, code, message } of draft?.issues ?? [])
+    report(typeof rules === 'string' ? '/rules' : `/rules/${index}`, code, message);
+  if (errors.length > 0 || collection === undefined)
+    throw new Problem('validation_failed', 'the body is not a question about callers and records', { errors });
+  return { collection, action, callers: asked as AskedCaller[], ids: ids.map(String), draft: draft?.policies };
+}
+
+const rulesOf = (rules: string | readonly DraftRule[]): readonly DraftRule[] =>
+  typeof rules === 'string' ? [{ when: rules }] : rules;

@@ -1,0 +1,47 @@
+/** Rules that no file holds yet, such as those of an editor → policies. They may call the conditions of the file. */
+
+import { memoizedBy } from '../../memoized.ts';
+import { examineErrors } from '../../policy/check/checker.ts';
+import type { Action, Catalog, Policy } from '../../policy/types.ts';
+import { policyOf } from '../advice/read-access.ts';
+import { readSchemaCatalog } from '../load.ts';
+import type { Schema } from '../model/model.ts';
+
+export interface DraftRule {
+  readonly roles?: readonly string[] | undefined;
+  readonly when?: string | undefined;
+}
+interface DraftIssue {
+  /** The index of the rule. */
+  readonly index: number;
+  readonly code: string;
+  readonly message: string;
+}
+interface DraftPlace {
+  readonly schema: Schema;
+  readonly collection: string;
+  readonly action: Action;
+}
+
+/** The names of the served schema, with the conditions of its file. */
+const catalogOf = memoizedBy((schema: Schema): Catalog => {
+  const declared = readSchemaCatalog(schema.text, schema.file).catalog;
+  return { ...schema, ...(declared?.conditions && { roles: declared.roles, conditions: declared.conditions }) };
+});
+
+/** The policies, or every error. */
+export function compileDraft(rules: readonly DraftRule[], { schema, collection, action }: DraftPlace) {
+  const catalog = catalogOf(schema);
+  const issues: DraftIssue[] = [];
+  const policies = rules.flatMap(({ roles = [], when }, index): readonly Policy[] => {
+    const report = (code: string, message: string): void => void issues.push({ index, code, message });
+    if (roles.length === 0 && when === undefined) report('empty_rule', 'a rule needs `roles`, `when` or both');
+    for (const role of roles) if (!catalog.roles.has(role)) report('unknown_role', `unknown role \`${role}\``);
+    const examined = when === undefined ? undefined : examineErrors(when, { catalog, collection, action });
+    for (const { code, message } of examined?.issues ?? []) report(code, message);
+    if (issues.length > 0) return [];
+    const condition = examined && { text: when!, checked: examined.checked! };
+    return [policyOf([...new Set(roles)], condition, { catalog, action })];
+  });
+  return { policies, issues };
+}

@@ -1,0 +1,126 @@
+/** The matrix of callers and records: every cell is the decision of `_explain`, and of the routes. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { readAudit } from '../../src/auth/audit-trail.ts';
+import { NOBODY, outcomeOf } from '../support/records.ts';
+import { describeOnBoth, type User } from '../support/service.ts';
+
+const SCHEMA = readFileSync(join(import.meta.dirname, 'field-rules.yaml'), 'utf8').replace(
+  'collections:\n',
+  "conditions:\n  'is_named(person: people, name: string)': 'person.name = name'\ncollections:\n",
+);
+const OUTCOMES: Readonly<Record<number, string>> = { 200: 'allowed', 204: 'allowed', 403: 'refused', 404: 'hidden' };
+
+describeOnBoth(
+  'a matrix',
+  (service) => {
+    let [ann, bob, hr, root]: User[] = [];
+    let people: string[];
+    beforeAll(async () => {
+      [ann, bob, hr, root] = [
+        await service.user(),
+        await service.user(),
+        await service.user('hr'),
+        await service.user('admin'),
+      ];
+      const make = async (user: User, data: object): Promise<string> =>
+        (await user.client.post('/api/people', { data })).body.data.id;
+      const team = (await bob!.client.post('/api/teams', { data: { name: 'core', head: ann!.id } })).body.data.id;
+      people = [
+        await make(ann!, { name: 'a', team }),
+        await make(ann!, { name: 'b', public: false }),
+        await make(bob!, { name: 'c' }),
+        await make(bob!, { name: 'd', public: false }),
+      ];
+    });
+    const ask = (question: object, client = root!.client) => client.post('/api/_matrix', question);
+    const rowsOf = async (question: object) => {
+      const { status, body, text } = await ask({ collection: 'people', ids: people, ...question });
+      if (status !== 200) throw new Error(text);
+      return body.data.rows as { user: object | null; outcomes: string[]; drafted?: string[] }[];
+    };
+
+    test('every cell equals the status of the explanation of its caller, action and record', async () => {
+      const callers = [ann!.id, bob!.email, hr!.id, 'member', 'hr', 'guest', { roles: ['lead'], id: ann!.id }];
+      const seen = new Set<string>();
+      for (const action of ['list', 'read', 'update', 'delete']) {
+        const rows = await rowsOf({ action, callers });
+        for (const [i, caller] of callers.entries()) {
+          const as = ['member', 'hr'].includes(String(caller)) ? { roles: [caller] } : caller;
+          for (const [j, id] of people.entries()) {
+            const question = { collection: 'people', action, as, id };
+            const { allowed, status } = (await root!.client.post('/api/_explain', question)).body.data;
+            const expected = action === 'list' && status === 200 && !allowed ? 'hidden' : OUTCOMES[status];
+            seen.add(expected!);
+            expect([question, rows[i]!.outcomes[j]]).toEqual([question, expected]);
+          }
+        }
+      }
+      expect(seen).toEqual(new Set(['allowed', 'refused', 'hidden']));
+      const [first, second, , fourth] = await rowsOf({ callers });
+      expect([first!.user, second!.user, fourth!.user]).toEqual([
+        { id: ann!.id, email: ann!.email },
+        { id: bob!.id, email: bob!.email },
+        null,
+      ]);
+    });
+
+    test('a draft is decided beside the served rules, and may call their conditions', async () => {
+      const callers = [ann!.id, 'member'];
+      const all = { callers, action: 'delete' };
+      const [own, role] = await rowsOf({ ...all, rules: 'is_named(@record, "a") or is_named(@record, "d")' });
+      expect([own!.outcomes, own!.drafted]).toEqual([
+        ['allowed', 'allowed', 'refused', 'hidden'],
+        ['allowed', 'refused', 'refused', 'allowed'],
+      ]);
+      expect(role!.drafted).toEqual(['allowed', 'hidden', 'refused', 'allowed']);
+      const [hidden] = await rowsOf({ callers, action: 'read', rules: [{ roles: ['hr'] }] });
+      expect(hidden!.drafted).toEqual(['refused', 'refused', 'refused', 'refused']);
+      const [none] = await rowsOf({ callers, action: 'update', rules: [] });
+      expect(none!.drafted).toEqual(['refused', 'refused', 'refused', 'refused']);
+    });
+
+    test('every error is at its place', async () => {
+      const question = { collection: 'people', callers: ['guest'], ids: people };
+      for (const [change, expected] of [
+        [{ callers: [] }, '/callers invalid_value'],
+        [{ callers: Array(21).fill('guest') }, '/callers invalid_value'],
+        [{ ids: Array(101).fill(people[0]) }, '/ids invalid_value'],
+        [{ action: 'create' }, '/action invalid_value'],
+        [{ collection: 'peple' }, '/collection unknown_collection'],
+        [{ callers: ['guest', { roles: ['heir'] }] }, '/callers/1/roles/0 unknown_role'],
+        [{ rules: '@record.nme = "a"' }, '/rules name_unknown'],
+        [{ rules: [{ roles: ['hr'] }, { roles: ['heir'] }, {}] }, '/rules/1 unknown_role'],
+        [{ as: 'guest' }, '/as unknown_key'],
+      ] as const) {
+        const [status, code, first] = outcomeOf(await ask({ ...question, ...change }));
+        expect([status, code, first]).toEqual([422, 'validation_failed', expected]);
+      }
+      for (const [change, expected] of [
+        [{ ids: [people[0], NOBODY] }, '/ids/1 not_found'],
+        [{ ids: ['no-id'] }, '/ids/0 not_found'],
+        [{ callers: ['guest', 'nobody@example.org'] }, '/callers/1 not_found'],
+      ] as const)
+        expect(outcomeOf(await ask({ ...question, ...change }))).toEqual([404, 'not_found', expected]);
+    });
+
+    test('only admins ask, with a session, and each question is in the audit trail', async () => {
+      const question = { collection: 'people', callers: [ann!.id, 'guest'], ids: people };
+      expect(outcomeOf(await ask(question, service.anonymous))).toEqual([401, 'unauthenticated']);
+      expect(outcomeOf(await ask(question, hr!.client))).toEqual([403, 'forbidden']);
+      const limit = { '*': ['read'], users: ['update'] };
+      const made = await root!.client.post('/api/auth/keys', { name: 'k', roles: ['admin'], limit });
+      const key = service.anonymous.with({ Authorization: `Bearer ${made.body.secret}` });
+      expect(outcomeOf(await ask(question, key))).toEqual([403, 'forbidden']);
+      await rowsOf(question);
+      const [event] = await readAudit(service.app.db, { event: 'explained', limit: 1 });
+      expect([event?.user_id, event?.actor_id, event?.detail]).toEqual([
+        ann!.id,
+        root!.id,
+        { collection: 'people', action: 'read', callers: [ann!.id, 'guest'] },
+      ]);
+    });
+  },
+  { schema: SCHEMA },
+);
