@@ -108,6 +108,22 @@ const EMAIL_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_email_tokens" (
   expires_at timestamptz NOT NULL
 )`;
 
+/**
+ * A request for a mail. `detail`: a JSON object of facts without a secret. A sender holds the row until `due_at`;
+ * `error` is the code of the last failure. Deleted when the mail is sent.
+ */
+const OUTBOX = `CREATE TABLE IF NOT EXISTS "_auth_outbox" (
+  id uuid PRIMARY KEY,
+  kind text NOT NULL,
+  address text NOT NULL,
+  language text,
+  detail text NOT NULL,
+  created_at timestamptz NOT NULL,
+  due_at timestamptz NOT NULL,
+  attempts int8 NOT NULL,
+  error text
+)`;
+
 /** Without foreign keys: events outlive their user. */
 const AUDIT = `CREATE TABLE IF NOT EXISTS "_auth_audit" (
   id uuid PRIMARY KEY,
@@ -145,6 +161,7 @@ const AUTH_INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_flows_expiry" ON "_auth_flows" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_user" ON "_auth_email_tokens" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_expiry" ON "_auth_email_tokens" (expires_at)',
+  'CREATE INDEX IF NOT EXISTS "_auth_outbox_due" ON "_auth_outbox" (due_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_audit_user" ON "_auth_audit" (user_id, id)',
   // Which addresses an account came from.
   `CREATE INDEX IF NOT EXISTS "_auth_audit_logins" ON "_auth_audit" (user_id, ip, at)
@@ -162,6 +179,7 @@ export const authTables: readonly Sql[] = [
   IDENTITIES,
   FLOWS,
   EMAIL_TOKENS,
+  OUTBOX,
   AUDIT,
   ROLE_TRAIL,
   LIMITS_TABLE,

@@ -16,7 +16,10 @@ import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Caller } from './caller.ts';
 import { SigningKeys } from './keys/signing-keys.ts';
 import { createLimiter } from './limits/limiter.ts';
-import { type Mail, Mailer } from './mail/mail.ts';
+import { accountMails } from './mail/account-mails.ts';
+import { type Mail, Mailer, mailErrorOf } from './mail/mail.ts';
+import { type MailObserver, MailSender } from './mail/mail-sender.ts';
+import { Outbox } from './mail/outbox.ts';
 import { OAuth } from './oauth/oauth.ts';
 import { Identities } from './oauth/oauth-identity.ts';
 import { AccessTokens } from './sessions/access-tokens.ts';
@@ -32,6 +35,7 @@ export type { KeyRequest } from './api-keys/key-requests.ts';
 export type { AuditRow, RequestClient } from './audit-trail.ts';
 export type { Caller } from './caller.ts';
 export type { Mail } from './mail/mail.ts';
+export type { MailObserver } from './mail/mail-sender.ts';
 export type { RequestCredentials } from './sessions/authenticator.ts';
 
 interface AuthSettings {
@@ -61,6 +65,8 @@ export interface AuthParts {
   readonly passwords?: PasswordPool | undefined;
   /** Default: nobody makes the first administrator over HTTP. */
   readonly setup?: SetupOffer | undefined;
+  /** Counts mails. */
+  readonly mails?: MailObserver | undefined;
   /** Sees each mail that is written to a file. */
   readonly onMail?: ((mail: Mail) => void) | undefined;
 }
@@ -80,6 +86,9 @@ const PRUNE_EVERY_MS = 600_000;
 interface AuthMembers extends AccountParts {
   readonly accounts: Accounts;
   readonly mailer: Mailer;
+  readonly outbox: Outbox;
+  readonly sender: MailSender;
+  readonly baseUrl: () => string;
   readonly recovery: Recovery;
   readonly oauth: OAuth;
   readonly admin: Administration;
@@ -94,6 +103,7 @@ export class Auth {
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
+  readonly outbox: Outbox;
   /** The destination of mails: `SMTP`, or the folder that they are written into. */
   readonly mailTo: string;
   /** The hooks that the records room calls when records of `users` change. */
@@ -110,6 +120,7 @@ export class Auth {
     this.oauth = members.oauth;
     this.admin = members.admin;
     this.apiKeys = members.apiKeys;
+    this.outbox = members.outbox;
     this.mailTo = members.mailer.to;
     this.userHooks = userHooks(members.schema, members.authenticator);
     this.#pruning = setInterval(() => void this.#prune().catch(() => undefined), PRUNE_EVERY_MS);
@@ -128,18 +139,48 @@ export class Auth {
     const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
     const { smtpUrl, mailFrom, data: dataDir = './data' } = config;
     const mailer = new Mailer({ smtpUrl, mailFrom, dataDir, baseUrl, warn, onMail });
+    const outbox = new Outbox(db);
+    const composers = accountMails({ db, users, baseUrl });
+    const sender = new MailSender({ outbox, mailer, composers, observer: parts.mails, warn });
     const passwordCheck = new PasswordCheck({ db, users, passwords, limiter });
-    const made = { db, schema, users, sessions, tokens, passwords, passwordCheck, authenticator, limiter, baseUrl };
+    const made = {
+      db,
+      schema,
+      users,
+      sessions,
+      tokens,
+      passwords,
+      passwordCheck,
+      authenticator,
+      limiter,
+      outbox,
+      baseUrl,
+    };
     const accounts = new Accounts(made);
     return new Auth({
       ...made,
       accounts,
       mailer,
-      recovery: new Recovery({ ...made, mailer }),
+      sender,
+      recovery: new Recovery(made),
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration({ ...made, setup: parts.setup }),
       apiKeys: new ApiKeys(made),
     });
+  }
+
+  /** Sends a mail at once, past the outbox. Rejects with the code of the failure, without the address. */
+  async sendTestMail(to: string): Promise<void> {
+    const { mailer, baseUrl } = this.#members;
+    const text = `This is a test mail of the service at ${baseUrl()}. Its settings of mail work.\n`;
+    await mailer.send({ to, subject: 'A test mail', text }).catch((error: unknown) => {
+      throw new Error(mailErrorOf(error));
+    });
+  }
+
+  /** Sends mails from now on. Commands leave that to a service. */
+  startSending(): void {
+    this.#members.sender.start();
   }
 
   /** Records a link to a file's content: every holder of the link can read the file. */
@@ -160,7 +201,7 @@ export class Auth {
 
   async close(): Promise<void> {
     clearInterval(this.#pruning);
-    await this.#members.mailer.close();
+    await this.#members.sender.close();
     await this.authenticator.close();
   }
 

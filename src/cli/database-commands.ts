@@ -12,6 +12,7 @@ export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string
   ['backup', () => import('./backup/backup.ts')],
   ['user', () => import('./user.ts')],
   ['api-key', () => import('./api-key.ts')],
+  ['mail', () => import('./mail.ts')],
   ['audit', () => import('./audit.ts')],
   ['explain', () => import('./explain.ts')],
   ['files', () => import('./files.ts')],

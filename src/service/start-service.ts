@@ -91,6 +91,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const url = await listen(http.server, config);
   // INVARIANT: no request was served before this; with port 0 the base URL is known only now.
   if (!parts.config.baseUrlGiven) config.baseUrl = url;
+  app.auth.startSending();
   const warn = (message: string): void => log.logger.warn(message);
   const stopAnnouncements = db.kind === 'postgres' ? await announceIssuer(db, config.baseUrl, warn) : undefined;
   const sweeping = setInterval(() => void app.kept.sweep(app.schema).catch(() => undefined), SWEEP_ANSWERS_EVERY_MS);
@@ -122,6 +123,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       try {
         await migrate?.();
         app = await apps.withFeeds(next);
+        app.auth.startSending();
         // Its pending requests still need the news of ended sessions.
         void http.replace(app).then(() => Promise.all([before.auth.close(), before.feeds?.close()]));
       } catch (error) {
@@ -155,7 +157,8 @@ class Apps {
   async first(): Promise<App> {
     const { db, log, schema, readMetrics } = this.#parts;
     const config = this.#config;
-    const auth = await this.#openAuth(schema);
+    const metrics = createMetrics(readMetrics);
+    const auth = await this.#openAuth(schema, metrics);
     if (config.admin !== undefined) await auth.admin.ensureAdmin(config.admin.email, config.admin.password);
     const files = await createFiles({
       db,
@@ -164,13 +167,12 @@ class Apps {
       place: await placeOfDatabase(db, config),
       onError: (what, error) => log.logger.error({ error: String(error) }, what),
     });
-    const metrics = createMetrics(readMetrics);
     const feeds = await this.#openFeeds(schema, metrics);
     return this.#app({ schema, auth, files, feeds, metrics, kept: await KeptAnswers.open(db) });
   }
 
   async next(schema: Schema, { files, metrics, kept }: App): Promise<App> {
-    const auth = await this.#openAuth(schema);
+    const auth = await this.#openAuth(schema, metrics);
     return this.#app({ schema, auth, files: files.withSizes(schema.uploads.images), feeds: undefined, metrics, kept });
   }
 
@@ -208,9 +210,12 @@ class Apps {
     };
   }
 
-  #openAuth(schema: Schema): Promise<Auth> {
+  async #openAuth(schema: Schema, { mails }: Metrics): Promise<Auth> {
     const { db, setup, onMail } = this.#parts;
-    return Auth.open({ db, schema, config: this.#config, passwords: this.#passwords, setup, onMail });
+    const config = this.#config;
+    const auth = await Auth.open({ db, schema, config, passwords: this.#passwords, setup, mails, onMail });
+    mails.watchQueue(() => auth.outbox.size());
+    return auth;
   }
 
   #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'feeds' | 'metrics' | 'kept'>): App {

@@ -24,10 +24,10 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
     if (skip) return;
     folder = await mkdtemp(join(tmpdir(), 'bylaw-auth-'));
     if (kind === 'embedded') await fillDataFolder(join(folder, 'data'));
-    where =
-      kind === 'embedded'
-        ? ['--data', join(folder, 'data')]
-        : ['--database-url', await isolatedUrl(inject('postgresUrl'))];
+    where = [
+      ...['--data', join(folder, 'data')],
+      ...(kind === 'embedded' ? [] : ['--database-url', await isolatedUrl(inject('postgresUrl'))]),
+    ];
     server = await serve(['--schema', SCHEMA, ...where]);
     client = new Client(server.url);
   });
@@ -99,6 +99,15 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
       for (const each of [old, fresh]) expect((await each.client.get('/api/auth/me')).status).toBe(200);
     },
   );
+
+  test.skipIf(skip)('mail prints the waiting mails, retries them, and sends a test', async () => {
+    const [queue, retry] = [await bylaw(['mail', 'queue']), await bylaw(['mail', 'retry'])];
+    expect([queue.code, queue.stdout, retry.stdout]).toEqual([0, '', 'mails that are sent again: 0\n']);
+    const sent = await bylaw(['mail', 'test', 'operator@example.org']);
+    expect([sent.code, sent.stdout]).toEqual([0, expect.stringMatching(/^sent to \S+mail\n$/)]);
+    const bad = await bylaw(['mail', 'test', 'nobody']);
+    expect([bad.code, bad.stdout, bad.stderr]).toEqual([1, '', 'bylaw mail test: expected an email address\n']);
+  });
 
   test.skipIf(skip)(
     'audit shows logins, addresses, failures and changes, and no secret',

@@ -6,8 +6,8 @@ import { normalEmail } from '../../schema/model/normal-email.ts';
 import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
-import { dropProofs, findProof, issueProof, type Proof, type Purpose, useProof } from '../mail/email-tokens.ts';
-import type { Mailer } from '../mail/mail.ts';
+import { dropProofs, findProof, useProof } from '../mail/email-tokens.ts';
+import type { Outbox } from '../mail/outbox.ts';
 import type { AccountParts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
@@ -25,8 +25,7 @@ export interface ResetConfirmation {
 }
 
 export interface RecoveryParts extends Omit<AccountParts, 'schema' | 'tokens'> {
-  readonly mailer: Mailer;
-  readonly baseUrl: () => string;
+  readonly outbox: Outbox;
 }
 
 export class Recovery {
@@ -58,30 +57,20 @@ export class Recovery {
     if (ended > 0) await authenticator.userChanged(account.id);
   }
 
-  /** Hides whether the address belongs to an account. Throws `rate_limited`, `unavailable`. */
+  /** Hides whether the address belongs to an account. Throws `rate_limited`. */
   async requestReset(email: string, client: RequestClient): Promise<void> {
-    const { db, users, limiter } = this.#parts;
+    const { limiter, outbox } = this.#parts;
     await limiter.mail(client, email);
-    this.#mailProof('reset_password', async () => {
-      const account = await users.accountOf(db, email);
-      if (account === undefined || account.isDisabled) return undefined;
-      await recordAudit(db, { event: 'password_reset_requested', userId: account.id, client });
-      return { userId: account.id, email: normalEmail(email) };
-    });
+    await outbox.add({ kind: 'reset', address: normalEmail(email), detail: { client } });
   }
 
-  /** Mails a token to a user on behalf of an administrator. Throws `not_found`, `rate_limited`, `unavailable`. */
+  /** Mails a token to a user on behalf of an administrator. Throws `not_found`, `rate_limited`. */
   async requestResetOf(id: string, { caller, client }: Administrator): Promise<void> {
-    const { db, users, limiter } = this.#parts;
+    const { db, users, limiter, outbox } = this.#parts;
     const user = await users.byId(db, id);
     if (user === undefined) throw new Problem('not_found', 'no user has this id');
     await limiter.mail(client, user.email);
-    this.#mailProof('reset_password', async () => {
-      const account = await users.accountOf(db, user.email);
-      if (account === undefined || account.isDisabled) return undefined;
-      await recordAudit(db, { event: 'password_reset_requested', userId: id, actorId: caller.principal, client });
-      return { userId: id, email: user.email };
-    });
+    await outbox.add({ kind: 'reset', address: user.email, detail: { client, actorId: caller.principal } });
   }
 
   /** Ends all sessions. Throws `validation_failed`, `rate_limited`. */
@@ -109,15 +98,13 @@ export class Recovery {
     await authenticator.userChanged(proof.userId);
   }
 
-  /** Throws `rate_limited`, `unavailable`. */
+  /** Throws `rate_limited`. */
   async requestVerification(caller: Caller, client: RequestClient): Promise<void> {
-    const { db, users, limiter } = this.#parts;
+    const { db, users, limiter, outbox } = this.#parts;
     const user = await users.byId(db, caller.principal);
     if (user === undefined || user.email_verified) return;
-    const { id: userId, email } = user;
-    await limiter.mail(client, email);
-    await recordAudit(db, { event: 'email_verification_requested', userId, sessionId: caller.sessionId, client });
-    this.#mailProof('verify_email', async () => ({ userId, email }));
+    await limiter.mail(client, user.email);
+    await outbox.add({ kind: 'verify', address: user.email, detail: { client, sessionId: caller.sessionId } });
   }
 
   /** Throws `validation_failed`, `rate_limited`. */
@@ -134,44 +121,6 @@ export class Recovery {
     });
     await authenticator.userChanged(userId);
   }
-
-  /** Mails after the answer, so that the answer takes as long for an unknown account as for a known one. */
-  #mailProof(purpose: Purpose, find: () => Promise<Proof | undefined>): void {
-    const { db, mailer, baseUrl } = this.#parts;
-    mailer.later(async () => {
-      const proof = await find();
-      if (proof === undefined) return undefined;
-      const token = await issueProof(db, purpose, proof);
-      return { to: proof.email, subject: MAILS[purpose].subject, text: mailText(purpose, baseUrl(), token) };
-    });
-  }
-}
-
-const MAILS = {
-  verify_email: {
-    subject: 'Confirm your email address',
-    asked: 'confirm that this address belongs to an account',
-    verb: 'confirm',
-    ending: '',
-  },
-  reset_password: {
-    subject: 'Set a new password',
-    asked: 'set a new password for the account with this address',
-    verb: 'set',
-    ending: ': your password stays as it is',
-  },
-} as const satisfies Record<Purpose, object>;
-
-function mailText(purpose: Purpose, site: string, token: string): string {
-  const { asked, verb, ending } = MAILS[purpose];
-  return `Someone, most likely you, asked to ${asked} at ${site}.
-
-To ${verb} it, use this code within an hour:
-
-${token}
-
-If this was not you, ignore this mail${ending}.
-`;
 }
 
 function wrongPassword(): Problem {

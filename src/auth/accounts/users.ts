@@ -38,6 +38,7 @@ export interface Account {
   readonly id: string;
   readonly passwordHash: string | undefined;
   readonly isDisabled: boolean;
+  readonly isVerified: boolean;
 }
 
 export class Users {
@@ -99,13 +100,18 @@ export class Users {
   async accountOf(db: Queryable, email: string): Promise<Account | undefined> {
     if (parseString(email) === undefined) return undefined;
     const [cells] = await db.rows(sql`
-      SELECT u.id, a.password_hash, u.disabled
+      SELECT u.id, a.password_hash, u.disabled, u.email_verified
         FROM "users" u
         LEFT JOIN "_auth_accounts" a ON a.user_id = u.id
        WHERE u.email = ${text(normalEmail(email))}`);
     if (cells === undefined) return undefined;
-    const [, passwordHash, isDisabled] = cells;
-    return { ...namedCells(cells, 'id'), passwordHash: passwordHash ?? undefined, isDisabled: isDisabled === 't' };
+    const [, passwordHash, isDisabled, isVerified] = cells;
+    return {
+      ...namedCells(cells, 'id'),
+      passwordHash: passwordHash ?? undefined,
+      isDisabled: isDisabled === 't',
+      isVerified: isVerified === 't',
+    };
   }
 
   /** Throws `email_taken`. `also` is part of the transaction. */

@@ -1,12 +1,8 @@
-/**
- * Sends mails after the answer, one after the other, so that an answer takes as long for an unknown
- * address as for a known one. Without an SMTP server they become files in the data folder.
- */
+/** Sends a mail by SMTP. Without a server, mails become files in the data folder. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
 import { memoized } from '../../memoized.ts';
-import { Problem } from '../../problem.ts';
 
 export interface Mail {
   /** A single address. */
@@ -23,16 +19,12 @@ export interface MailSettings {
   readonly dataDir: string;
   /** Read at each use. */
   readonly baseUrl: () => string;
-  /**
-   * Reports a mail that could not be sent, never its content or address; and, with the first one,
-   * that mails become files.
-   */
+  /** Reports, with the first mail, that mails become files. */
   readonly warn: (message: string) => void;
   /** Sees each mail that is written to a file. */
   readonly onMail?: ((mail: Mail) => void) | undefined;
 }
 
-const MAX_WAITING_MAILS = 1_000;
 const SEND_TIMEOUT_MS = 20_000;
 
 type Send = (mail: Mail) => Promise<void>;
@@ -40,47 +32,19 @@ type Send = (mail: Mail) => Promise<void>;
 export class Mailer {
   /** `SMTP`, or a folder. */
   readonly to: string;
-  readonly #settings: MailSettings;
-  readonly #send: Send;
-  #waiting = 0;
-  #last: Promise<void> = Promise.resolve();
+  /** Rejects with an error of which only `mailErrorOf` may be shown. */
+  readonly send: Send;
 
   constructor(settings: MailSettings) {
-    this.#settings = settings;
     this.to = settings.smtpUrl === undefined ? mailFolderOf(settings) : 'SMTP';
-    this.#send = settings.smtpUrl === undefined ? toFolder(settings) : bySmtp(settings, settings.smtpUrl);
-  }
-
-  /**
-   * Runs `work`, which decides whether there is a mail to send, after the answer. Throws
-   * `unavailable` when too many wait.
-   */
-  later(work: () => Promise<Mail | undefined>): void {
-    if (this.#waiting >= MAX_WAITING_MAILS) {
-      throw new Problem('unavailable', 'too many mails wait to be sent; try again shortly', {
-        headers: { 'Retry-After': '5' },
-      });
-    }
-    this.#waiting++;
-    this.#last = this.#last
-      .then(work)
-      .then((mail) => (mail === undefined ? undefined : this.#send(mail)))
-      .catch((error: unknown) => this.#settings.warn(`a mail could not be sent (${mailErrorOf(error)})`))
-      .finally(() => {
-        this.#waiting--;
-      });
-  }
-
-  /** Waits for pending mails. */
-  close(): Promise<void> {
-    return this.#last;
+    this.send = settings.smtpUrl === undefined ? toFolder(settings) : bySmtp(settings, settings.smtpUrl);
   }
 }
 
 const mailFolderOf = ({ dataDir }: MailSettings): string => join(dataDir, 'mail');
 
 /** Messages of mail servers contain addresses. */
-function mailErrorOf(error: unknown): string {
+export function mailErrorOf(error: unknown): string {
   const { code, responseCode, name } = error as { code?: unknown; responseCode?: unknown; name?: unknown };
   return [code ?? name, responseCode].filter((part) => part !== undefined).join(' ');
 }

@@ -3,6 +3,7 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, type Metric, Regist
 import type { FeedObserver } from '../../changes/change-feeds.ts';
 import type { UnindexedUse } from '../../records/access-context.ts';
 import { feedMetrics } from './feed-metrics.ts';
+import { type MailMetrics, mailMetrics } from './mail-metrics.ts';
 import { RequestDurations } from './request-record.ts';
 
 export interface Metrics {
@@ -19,6 +20,7 @@ export interface Metrics {
   /** Counts a dry run that tried a unique value of another record. */
   readonly countTaken: (collection: string) => void;
   readonly feeds: FeedObserver;
+  readonly mails: MailMetrics;
 }
 
 /** `readAll` collects the metrics of all workers. */
@@ -48,6 +50,7 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     countUnindexed: (use) => unindexed.inc({ ...use }),
     countTaken: (collection) => taken.inc({ collection }),
     feeds: feedMetrics(registry),
+    mails: mailMetrics(registry),
   };
 }
 
