@@ -62,6 +62,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'http',
     'changes',
     'explain',
+    'workbench',
     'records',
     'database',
     'auth',

@@ -19,6 +19,7 @@ import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
 import { updateRecord } from './records/update.ts';
 import { studioRoutes } from './studio/studio-pages.ts';
+import { compareTexts } from './system/compare-texts.ts';
 import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
 import { healthz, readyz } from './system/health.ts';
 import { metrics } from './system/metrics.ts';
@@ -46,6 +47,7 @@ export const routes: readonly DescribedRoute[] = [
   explainDecision,
   decideMatrix,
   readServedSchema,
+  compareTexts,
   healthz,
   readyz,
   metrics,

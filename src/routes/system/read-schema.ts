@@ -17,10 +17,12 @@ import {
   takesWrite,
 } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
+import { servedTextOf } from './served-text.ts';
 
 const FLAG: Json = { type: 'boolean' };
 const listSchema = (items: Json): Json => ({ type: 'array', items });
-const RULE = object({ roles: listSchema(TEXT), when: TEXT }, ['when']);
+const PLACE = object({ offset: { type: 'integer' }, length: { type: 'integer' } });
+const RULE = object({ roles: listSchema(TEXT), when: TEXT, place: PLACE }, ['when', 'place']);
 const RULES = listSchema(RULE);
 
 const BOUND: Json = { type: ['number', 'string'] };
@@ -78,8 +80,10 @@ const served: Shape = (scope) =>
         ),
         me: user(scope),
         roles: listSchema(object({ name: TEXT, includes: listSchema(TEXT), assigns: listSchema(TEXT) })),
+        text: { ...TEXT, description: 'The file, without secrets; `place` of a rule is that of its condition in it.' },
+        can_save: FLAG,
       },
-      ['roles'],
+      ['roles', 'text', 'can_save'],
     ),
   );
 
@@ -107,11 +111,11 @@ async function describeFor(ctx: Context, app: App) {
   const names = new Set(visible.map(({ name }) => name));
   return {
     collections: visible.map((each) => ({
-      ...describeCollection(each, names, isAdmin),
+      ...describeCollection(each, names, isAdmin ? servedTextOf(app.schema) : undefined),
       can: { list: isEverAllowed(admit, each, 'list'), create: isEverAllowed(admit, each, 'create') },
     })),
     me: await app.auth.accounts.me(caller),
-    ...(isAdmin ? { roles: describeRoles(app.schema) } : {}),
+    ...(isAdmin && { roles: describeRoles(app.schema), text: servedTextOf(app.schema).text, can_save: false }),
   };
 }
 
@@ -133,15 +137,35 @@ function isEverAllowed(admit: Admit, collection: Collection, action: Action): bo
 const describeRoles = ({ roles }: Schema) =>
   [...roles.values()].map(({ name, includes, assigns }) => ({ name, includes, assigns }));
 
-const describeRule = ({ parts: { roles, when } }: Policy) => ({ roles, ...(when === undefined ? {} : { when }) });
-const describeRules = (rules: Readonly<Partial<Record<string, readonly Policy[]>>>) =>
-  Object.fromEntries(Object.entries(rules).map(([action, each]) => [action, (each ?? []).map(describeRule)]));
+interface DescribedRules {
+  readonly collection: string;
+  readonly member?: string;
+  readonly rules: Readonly<Partial<Record<Action, readonly Policy[]>>>;
+}
 
-function describeCollection(collection: Collection, names: ReadonlySet<string>, isAdmin: boolean) {
+function describeRules({ collection, member, rules }: DescribedRules, text: ReturnType<typeof servedTextOf>) {
+  const describe = ({ parts: { roles, when } }: Policy, action: Action, index: number) => {
+    const place = text.conditionOf({ collection, action, index, ...(member !== undefined && { member }) });
+    return { roles, ...(when !== undefined && { when }), ...(when !== undefined && place && { place }) };
+  };
+  const all = ACTIONS.flatMap((action) => {
+    const each = rules[action];
+    return each === undefined ? [] : [[action, each.map((rule, i) => describe(rule, action, i))] as const];
+  });
+  return Object.fromEntries(all);
+}
+
+/** @param text given for administrators */
+function describeCollection(
+  collection: Collection,
+  names: ReadonlySet<string>,
+  text: ReturnType<typeof servedTextOf> | undefined,
+) {
   const { name, kind, fields, relations, access, memberAccess } = collection;
   const rulesOfMember = (member: string) => {
-    const rules = isAdmin ? memberAccess.get(member) : undefined;
-    return rules === undefined ? {} : { rules: describeRules(rules) };
+    const rules = memberAccess.get(member);
+    if (rules === undefined || text === undefined) return {};
+    return { rules: describeRules({ collection: name, member, rules }, text) };
   };
   return {
     name,
@@ -152,7 +176,7 @@ function describeCollection(collection: Collection, names: ReadonlySet<string>, 
     relations: [...relations.values()]
       .filter((relation) => names.has(relation.collection))
       .map((relation) => ({ ...describeRelation(relation), ...rulesOfMember(relation.name) })),
-    ...(isAdmin ? { rules: describeRules(access) } : {}),
+    ...(text !== undefined && { rules: describeRules({ collection: name, rules: access }, text) }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** The change of every rule between two schemas, each with one world that shows it. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TriedCaller } from '../../policy/analyse/solve/asked-request.ts';
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { compareRules, findWorld, type Rules, type RulesPlace } from '../../policy/analyse/solve/solve.ts';
@@ -38,8 +39,11 @@ export interface DiffOptions {
 export async function compareSchemas(old: Schema, changed: Schema, options: DiffOptions): Promise<SchemaDifference> {
   const merged = new MergedCatalog(old, changed);
   const changes: RuleChange[] = [];
-  for (const pair of rulePairsOf(old, changed, merged))
+  for (const pair of rulePairsOf(old, changed, merged)) {
     changes.push(await new PairDiff(merged, pair, options).change());
+    // A service answers other requests between two pairs.
+    await nextTurn();
+  }
   return { settings: settingsChanges(old, changed), changes };
 }
 
