@@ -147,6 +147,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   id: section(...COLLECTION, 'id'),
   types: typesTable,
   field: section(...COLLECTION, 'fields', '*'),
+  unique: section(...COLLECTION, 'fields', '*', 'unique'),
   member_access: section(...COLLECTION, 'fields', '*', 'access'),
   relations: relationTables,
   access: section(...COLLECTION, 'access'),

@@ -4,7 +4,7 @@ import { isToMany } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
 import { FIELD_KINDS } from '../schema/fields/index.ts';
 import { type FilterKey, filterKeysOf, neededTenant } from '../schema/model/filter-keys.ts';
-import { uniqueColumns } from '../schema/model/indexes.ts';
+import { uniqueColumns, uniqueIndexes } from '../schema/model/indexes.ts';
 import { countName } from '../schema/model/list-parameters.ts';
 import { type Collection, type Field, madeBy, type Relation, type Schema } from '../schema/model/model.ts';
 import {
@@ -115,8 +115,8 @@ const NO_NUL = '^[^\\u0000]*$';
 export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
   const collection = collectionIn(scope);
   const hasOne = [...collection.relations.values()].some(({ kind }) => kind === 'has_one');
-  const isTakeable =
-    hasOne || !collection.managed || uniqueColumns(collection).length > 0 || madeBy(collection) === 'caller';
+  const keys = [...uniqueColumns(collection), ...uniqueIndexes(collection)];
+  const isTakeable = hasOne || !collection.managed || keys.length > 0 || madeBy(collection) === 'caller';
   return isTakeable ? ['unique_violation'] : [];
 }
 

@@ -103,7 +103,7 @@ SELECT t.name, i.relname, x.indisunique, x.indisvalid,
        (SELECT json_agg(pg_get_indexdef(x.indexrelid, n, true) ORDER BY n)::text
           FROM generate_series(1, x.indnkeyatts) AS n)
   FROM pg_index x JOIN ${tables} AS t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
- WHERE x.indpred IS NULL
+ WHERE (x.indpred IS NULL OR i.relname LIKE '%\\_only')
    AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u', 'x'))
  ORDER BY t.name COLLATE "C", i.relname`;
 

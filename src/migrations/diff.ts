@@ -8,6 +8,7 @@ import { type ActualTable, tenantColumnOf } from './catalog.ts';
 import { ColumnChanges } from './column-changes.ts';
 import { ConstraintChanges } from './constraint-changes.ts';
 import { addForeignKey, createIndex } from './ddl.ts';
+import { createUniqueIndexes, foldingError, uniqueIndexSteps } from './keys/unique-indexes.ts';
 import { type Renamed, renamedTables } from './renamed-tables.ts';
 import { ADD_TRIGRAMS, createTrigramIndex, findTrigrams, type Trigrams } from './search-columns.ts';
 import type { Step } from './step.ts';
@@ -45,6 +46,8 @@ export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
     else if (needsMove(existing, table)) await plan.move(table, existing);
     else await plan.change(table, existing);
   }
+  const unfoldable = await foldingError(db, wanted.values());
+  if (unfoldable !== undefined) return [unfoldable];
   const schemas = await missingSchemas(db, wanted);
   const all = [
     ...schemas,
@@ -105,6 +108,7 @@ class TablePlan {
     this.steps.push(...this.#statementsOf(table).map((statement) => ({ sql: statement })));
     this.after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
     this.after.push(...table.indexes.map((columns) => ({ sql: createIndex(table, columns) })));
+    this.after.push(...createUniqueIndexes(table));
     this.search.addNew(table);
   }
 
@@ -116,7 +120,7 @@ class TablePlan {
     steps.push(...columns.renames(), ...(await constraints.stepsBefore()), ...(await columns.steps()));
     if (this.#input.keepsExtra === true) steps.push(...columns.relaxations());
     if (this.#input.isCluster) steps.push(...replicate(table, existing));
-    this.after.push(...(await constraints.stepsAfter()));
+    this.after.push(...(await constraints.stepsAfter()), ...(await uniqueIndexSteps(diff)));
     await this.search.addTo(constraints);
   }
 
@@ -124,7 +128,8 @@ class TablePlan {
   async move(table: Table, existing: ActualTable): Promise<void> {
     const target = withoutConstraints(existing);
     const columns = new ColumnChanges(this.#diff(withoutLinkTenant(table), target, false));
-    const constraints = new ConstraintChanges(this.#diff(table, target, false));
+    const moved = this.#diff(table, target, false);
+    const constraints = new ConstraintChanges(moved);
     const diff = this.#diff(table, existing);
     const hasRows = await diff.exists(raw('true'));
     const isKnown = (name: string): boolean => this.#isKnown(this.#newName(name));
@@ -132,7 +137,7 @@ class TablePlan {
     this.steps.push(...columns.renames(), ...(await columns.steps()));
     const create = this.#statementsOf({ ...table, uniques: [] });
     this.steps.push(...moveRows({ actual: existing, wanted: table, create, hasRows, undeclared }));
-    this.after.push(...(await constraints.stepsAfter()));
+    this.after.push(...(await constraints.stepsAfter()), ...(await uniqueIndexSteps(moved)));
     await this.search.addTo(constraints);
   }
 

@@ -4,7 +4,7 @@
  */
 import type { Queryable } from '../database/contract.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { storedTables } from '../schema/model/stored-names.ts';
+import { isDefinedByName, storedTables } from '../schema/model/stored-names.ts';
 import { raw } from '../sql.ts';
 import { type ActualColumn, type ActualTable, readCatalog, tableExists } from './catalog.ts';
 import { fingerprintOf, isPending } from './schema-record.ts';
@@ -38,12 +38,13 @@ export async function hasAllOf(db: Queryable, schema: Schema): Promise<boolean> 
 
 /** Values of a unique field may be equal until its index is complete. */
 function lacksUnique(wanted: ReadonlyMap<string, Table>, actual: ReadonlyMap<string, ActualTable>): boolean {
-  return [...wanted.values()].some(({ name, uniques }) => {
+  return [...wanted.values()].some(({ name, uniques, uniqueIndexes }) => {
     const { constraints = [], indexes = [] } = actual.get(name) ?? {};
     const held = [
       ...constraints.filter(({ kind }) => kind === 'u'),
-      ...indexes.filter(({ isUnique, isValid }) => isUnique && isValid),
+      ...indexes.filter(({ name: index, isUnique, isValid }) => isUnique && isValid && !isDefinedByName(index)),
     ];
+    if (!uniqueIndexes.every((one) => indexes.some((index) => index.name === one.name && index.isValid))) return true;
     return uniques.some((wanted) => !held.some(({ columns }) => sameColumns(columns, wanted)));
   });
 }

@@ -115,7 +115,12 @@ export class TableDiff {
   }
 
   hasDuplicates(columns: readonly string[]): Promise<boolean> {
-    return this.#isTrue(sql`SELECT EXISTS (${this.duplicates(columns)})`);
+    return this.finds(this.duplicates(columns));
+  }
+
+  /** The query finds a row. */
+  finds(query: Sql): Promise<boolean> {
+    return this.#isTrue(sql`SELECT EXISTS (${query})`);
   }
 
   duplicates(columns: readonly string[]): Sql {

@@ -2,13 +2,14 @@
  * The tables of a schema. Constraints are named by their columns, so that a violation can be
  * reported for its field.
  */
-import { present } from '../invariant.ts';
+import { invariant, present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { foldedColumn } from '../policy/fold.ts';
-import { keyOf, STAMPS } from '../policy/types.ts';
+import { type Checked, keyOf, STAMPS } from '../policy/types.ts';
+import { allOperandsOf } from '../policy/visit.ts';
 import { columnTypeOfField, FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import type { TextForm } from '../schema/fields/kind.ts';
-import { indexesOf, uniqueColumns } from '../schema/model/indexes.ts';
+import { indexesOf, type UniqueIndexDefinition, uniqueColumns, uniqueIndexes } from '../schema/model/indexes.ts';
 import {
   type BelongsTo,
   type Collection,
@@ -67,6 +68,8 @@ export interface Table {
   readonly primaryKey: readonly string[];
   /** The columns of each; the last one is that of the field. */
   readonly uniques: readonly (readonly string[])[];
+  /** Unique indexes with a condition, or of folded values. */
+  readonly uniqueIndexes: readonly UniqueIndex[];
   readonly foreignKeys: readonly ForeignKey[];
   /** The columns of each index. */
   readonly indexes: readonly (readonly string[])[];
@@ -74,6 +77,18 @@ export interface Table {
   readonly searched: readonly string[];
   /** Undefined: all rows are on one machine. */
   readonly tenantLayout?: TableTenantLayout;
+}
+
+/** A unique index that no constraint can be. */
+export interface UniqueIndex {
+  readonly name: string;
+  /** The last one is that of the field. */
+  readonly columns: readonly string[];
+  readonly ignoresCase: boolean;
+  /** Names the columns by the name of the table. */
+  readonly where?: Sql;
+  /** The columns that the condition reads. */
+  readonly whereColumns: readonly string[];
 }
 
 const ON_DELETE = { cascade: 'CASCADE', restrict: 'RESTRICT', set_null: 'SET NULL' } as const;
@@ -115,12 +130,36 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     ],
     primaryKey: [...tenantColumnsOf(collection), keyOf(collection).column],
     uniques: uniqueColumns(collection),
+    uniqueIndexes: uniqueIndexes(collection).map((definition) => uniqueIndexOf(collection, definition)),
     foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
     searched: fields.flatMap(({ search, column }) => (search ? [foldedColumn(column)] : [])),
     ...tenantLayoutOf(collection, schema),
   };
 }
+
+function uniqueIndexOf({ table }: Collection, { name, member, columns }: UniqueIndexDefinition): UniqueIndex {
+  const { where: policy, ignoresCase } = member.uniqueKey!;
+  const where = policy?.specialise(NO_REQUEST).where(table.slice(table.indexOf('.') + 1));
+  invariant(where === undefined || where.params.length === 0, 'the condition of an index has no parameters');
+  return {
+    name,
+    columns,
+    ignoresCase,
+    ...(where !== undefined && { where }),
+    whereColumns: policy === undefined ? [] : ownColumns(policy.checked),
+  };
+}
+
+/** The condition of an index reads no request. */
+const NO_REQUEST = { auth: null, query: {}, now: '1970-01-01T00:00:00.000000Z' };
+
+const ownColumns = (checked: Checked): readonly string[] =>
+  allOperandsOf(checked).flatMap((operand) => {
+    if (operand.kind !== 'column') return [];
+    if (operand.column.kind === 'field') return [operand.column.field.column];
+    return operand.column.kind === 'belongs_to' ? [operand.column.relation.column] : [];
+  });
 
 /** The first column of every key of a collection that is stored by tenant. */
 const tenantColumnsOf = ({ tenantLayout }: Collection): readonly string[] =>
@@ -306,6 +345,7 @@ function joinTableOf(collection: Collection, relation: ManyToMany, schema: Schem
     ],
     primaryKey: [...tenant, sourceColumn, targetColumn],
     uniques: [],
+    uniqueIndexes: [],
     foreignKeys: [linked(sourceColumn, collection), linked(targetColumn, target)],
     indexes: [[...tenant, targetColumn, sourceColumn]],
     searched: [],

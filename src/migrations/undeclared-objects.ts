@@ -3,7 +3,7 @@
  * it would lose them.
  */
 import type { Queryable } from '../database/contract.ts';
-import { constraintName } from '../schema/model/stored-names.ts';
+import { constraintName, isDefinedByName } from '../schema/model/stored-names.ts';
 import { ident, regclassOf, type Sql, sql, text } from '../sql.ts';
 import type { ActualTable } from './catalog.ts';
 import { COPYING_MARK } from './search-columns.ts';
@@ -124,6 +124,7 @@ function namesMadeAgain(
   );
   const ours = indexes.filter(
     ({ name: index, columns, isUnique }) =>
+      (isUnique && isDefinedByName(index)) ||
       index === (isUnique ? uniqueName(name, columns, 'newkey') : constraintName(name, columns, 'idx')) ||
       (!isUnique && has(wanted, columns)),
   );

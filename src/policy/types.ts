@@ -85,6 +85,8 @@ export interface CatalogField {
    * INVARIANT: not beside `unique`, which is of the whole collection.
    */
   readonly uniqueWithin?: string;
+  /** Only some records differ in the value: a list of them by it can still find several. */
+  readonly uniqueKey?: { readonly within: readonly string[] };
   readonly index: boolean;
   /** A string that `matches` looks in: a folded copy is stored beside it. */
   readonly search?: boolean;
@@ -107,8 +109,9 @@ export interface BelongsTo {
   readonly collection: string;
   readonly required: boolean;
   readonly column: string;
-  /** The same as `uniqueWithin` of a field. */
+  /** The same as of a field. */
   readonly uniqueWithin?: string;
+  readonly uniqueKey?: { readonly within: readonly string[] };
 }
 /** The unique belongs_to `via` of the other collection references this one. */
 export interface HasOne {

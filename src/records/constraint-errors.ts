@@ -3,6 +3,7 @@ import { StoreError, type Violated } from '../database/contract.ts';
 import { isDenied, isUnheld } from '../database/to-store-error.ts';
 import type { ErrorDetail } from '../problem.ts';
 import { forbidden, invalid, Refusal, type RefusalCode } from '../refusal.ts';
+import { uniqueIndexes } from '../schema/model/indexes.ts';
 import type { Collection, Field, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { type Place, type Sql, sql } from '../sql.ts';
@@ -155,13 +156,21 @@ function checkViolation(collection: Collection, violated: Violated | undefined):
 function violatedMember(collection: Collection, violated: Violated | undefined, suffix: Suffix): string | undefined {
   if (violated === undefined) return undefined;
   const members = [...collection.fields.values(), ...collection.relations.values()];
+  const indexes = suffix === 'key' ? uniqueIndexes(collection) : [];
   const named = members
     .flatMap((member) =>
       constraintsOf(collection, member, suffix).map((constraint) => ({ constraint, name: member.name })),
     )
+    .concat(indexes.map(({ name, member }) => ({ constraint: name, name: member.name })))
     .filter(({ constraint }) => violated.constraint.startsWith(constraint))
     .toSorted((a, b) => b.constraint.length - a.constraint.length)[0];
-  return named?.name ?? memberOfColumn(collection, violated.columns.at(-1));
+  return named?.name ?? memberOfColumn(collection, violated.columns.at(-1)) ?? foldedMember(collection, violated);
+}
+
+/** The index of a partition has a name of its own, and the key of folded values is an expression: `lower(slug COLLATE …)`. */
+function foldedMember({ fields }: Collection, { columns }: Violated): string | undefined {
+  const words = new Set(columns.flatMap((element) => element.split(/[^\p{L}\p{N}_$]+/u)));
+  return [...fields.values()].find(({ column, uniqueKey }) => uniqueKey?.ignoresCase && words.has(column))?.name;
 }
 
 const memberOfColumn = ({ fields, relations }: Collection, column: string | undefined): string | undefined =>

@@ -32,6 +32,7 @@ import {
 import { readTenantLayouts } from './model/tenant-layouts.ts';
 import { readConditions } from './rules/conditions.ts';
 import { readStatements } from './rules/prove-statements.ts';
+import { withUniqueConditions } from './rules/unique-conditions.ts';
 
 export type { SchemaIssue } from './file/issue.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -57,7 +58,8 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     const reading = { source, catalog, broken, publicRoles };
     const access = readAccess(collection, shape.collections?.[name], reading);
     const memberAccess = readMemberAccess(collection, shape.collections?.[name], reading);
-    return [name, { ...collection, access, memberAccess }] as const;
+    const members = withUniqueConditions(collection, shape.collections?.[name], reading);
+    return [name, { ...collection, ...members, access, memberAccess }] as const;
   });
   const collections: Schema['collections'] = new Map(complete);
   if (!source.hasErrors) {

@@ -193,6 +193,39 @@ export const DISTRIBUTION_CASES: readonly IssueCase[] = [
     codes: ['invalid_unique'],
     says: 'expected `true`, `false` or `within_<relation>`',
   },
+  {
+    about: 'a key without the tenant',
+    text: documents(
+      `n: { type: int, required: true }, slug: { type: string, ⟦unique: { within: n, where: '@record.n > 1' } }`,
+    ),
+    codes: ['unique_across'],
+    says: '`slug` cannot be unique within `n`: only the records of one `team` are on one machine; add `team` to `within`',
+  },
+  {
+    about: 'a key with the tenant',
+    text: documents(
+      `n: { type: int, required: true }, slug: { type: string, unique: { within: [n, team], ignore_case: true } }`,
+    ),
+    codes: [],
+  },
+  {
+    about: 'a key within a field that may be absent',
+    text: documents('n: int, slug: { type: string, unique: { within: ⟦n } }'),
+    codes: ['unique_within'],
+    says: 'records without `n` could share a value; add `required: true` to the field `n`',
+  },
+  {
+    about: 'a key within a list',
+    text: documents('n: { type: list, of: int, required: true }, slug: { type: string, unique: { within: ⟦n } }'),
+    codes: ['unique_within'],
+    says: 'an index does not compare values of `n`',
+  },
+  {
+    about: 'a key within a misspelt member',
+    text: documents('slug: { type: string, unique: { within: ⟦teem } }'),
+    codes: ['unique_within'],
+    says: '`documents` has no field or relation `teem`; did you mean `team`?',
+  },
 
   // Relations
   {

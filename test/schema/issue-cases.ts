@@ -42,7 +42,42 @@ const WORDS: readonly (readonly [word: string, code: string, says: string])[] = 
   ['owner', 'variable_unknown', 'write `@record.owner = @request.auth.id`'],
 ];
 
+const NOT_FOR_INDEX =
+  'an index needs a condition over values of its own record and constants, such as `@record.archived = false`';
+/** A field that is unique among the records of a condition. */
+const keyed = (where: string): string =>
+  `collections:\n  b: { fields: { n: int } }\n  a:\n    fields: { n: int, f: { type: string, unique: { where: '${where}' } } }\n` +
+  '    relations:\n      b: { kind: belongs_to, collection: b }\n      bs: { kind: many_to_many, collection: b }\n';
+
 export const ISSUE_CASES: readonly IssueCase[] = [
+  // The conditions of unique keys
+  ...[
+    '@record.n > 1 and ⟦@request.auth.email = "a"',
+    '⟦@record.b.n = 1',
+    '⟦any(@record.bs as b, b.n = 1)',
+    '@record.created_at < ⟦@now',
+    '⟦@record.id = "00000000-0000-4000-8000-000000000001"',
+    '⟦@request.kind = "user"',
+    '⟦true',
+  ].map((where) => ({
+    about: `a key with the condition ${where}`,
+    text: keyed(where),
+    codes: ['not_for_index'],
+    says: NOT_FOR_INDEX,
+  })),
+  { about: 'a key with a condition that does not parse', text: keyed('@record.n ⟦>'), codes: ['operand_expected'] },
+  { about: 'a key with an unknown field', text: keyed('@record.⟦m = 1'), codes: ['name_unknown'] },
+  {
+    about: 'a key with a condition that an index can have',
+    text: keyed('@record.b is null and (@record.n in [1, 2] or not (@record.f starts with "x"))'),
+    codes: [],
+  },
+  {
+    about: 'letter case of ints',
+    text: field('{ type: int, unique: { ignore_case: ⟦true } }'),
+    codes: ['ignore_case_of_type'],
+    says: '`ignore_case` is for string fields, found int',
+  },
   // Indexes of fields that every record has
   {
     about: 'an index of a field that is misspelled',

@@ -35,6 +35,7 @@ describe('a faulty schema file', () => {
     });
     expect(outcomes.filter(([, failed, none]) => failed !== none)).toEqual([]);
     expect(outcomes.filter(([, failed]) => !failed).map(([about]) => about)).toEqual([
+      'a key with a condition that an index can have',
       'a rule that compares a field that every record has',
       'nothing but a comment',
       'a collection in upper case',
@@ -42,6 +43,7 @@ describe('a faulty schema file', () => {
       'an index on long texts',
       'a rule that another one makes idle',
       'unique values that one machine can keep',
+      'a key with the tenant',
       'relations that stay with their tenant, and to reference collections',
       'a rule that never holds',
       'two rules of one tenant among several',

@@ -14,7 +14,7 @@ type Rule = string | boolean | { readonly roles?: readonly string[]; readonly wh
 interface Member {
   kind?: string;
   collection?: string;
-  unique?: boolean | string;
+  unique?: boolean | string | { readonly within?: string | readonly string[] };
 }
 interface CollectionText {
   distribute?: unknown;
@@ -51,12 +51,16 @@ function divided(
   { fields = {}, relations = {}, access = {} }: CollectionText,
   plain: readonly string[],
 ): CollectionText {
-  const within = <M extends Member | string | object>(member: M): M =>
-    typeof member === 'object' &&
-    (member as Member).unique === true &&
-    !plain.includes((member as Member).collection ?? '')
+  const within = <M extends Member | string | object>(member: M): M => {
+    const unique = typeof member === 'object' ? (member as Member).unique : undefined;
+    if (typeof unique === 'object')
+      return { ...(member as object), unique: { ...unique, within: [unique.within ?? [], 'tenant'].flat() } } as M;
+    return typeof member === 'object' &&
+      (member as Member).unique === true &&
+      !plain.includes((member as Member).collection ?? '')
       ? { ...member, unique: 'within_tenant' }
       : member;
+  };
   const tenant = { kind: 'belongs_to', collection: 'tenants', required: true, default: '@request.auth.tenant' };
   return {
     distribute: { by: 'tenant' },

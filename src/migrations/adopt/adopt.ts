@@ -23,6 +23,7 @@ import {
   type LeftOut,
   USER_COLUMNS,
 } from './draft-table.ts';
+import { withCompositeKeys } from './draft-unique.ts';
 import { draftedCollections, draftedMembers, isOfCurrentSchema } from './drafted-names.ts';
 import { type ExistingTable, isUniqueColumn } from './existing-tables.ts';
 import { tableNotes } from './table-notes.ts';
@@ -173,7 +174,7 @@ interface Finished extends Required<DraftOptions> {
 }
 
 function finished({ all, owned, leftOut, managed }: Finished): Draft {
-  const drafted = all.map((draft) => (owned.has(draft.existing.table) ? asOwned(draft) : draft));
+  const drafted = all.map((draft) => (owned.has(draft.existing.table) ? withCompositeKeys(asOwned(draft)) : draft));
   // The remedies are of use only to those who want bylaw to own the tables.
   return { drafted: managed ? drafted : drafted.map(withoutObstacles), leftOut };
 }

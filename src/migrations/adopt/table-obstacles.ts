@@ -2,6 +2,7 @@
 import { STAMPS } from '../../policy/types.ts';
 import { draftKey } from './draft-key.ts';
 import { alterColumn, USER_COLUMNS, withTimeZone } from './draft-table.ts';
+import { undeclarableKeys } from './draft-unique.ts';
 import { isOfCurrentSchema } from './drafted-names.ts';
 import { type ExistingColumn, type ExistingTable, isUniqueColumn, primaryKeyOf } from './existing-tables.ts';
 
@@ -43,13 +44,11 @@ function builtInObstacles(table: string, column: ExistingColumn): readonly strin
   return name === 'email' || value !== undefined ? [] : [`\`${name}\` has no default: ${alter} SET DEFAULT …`];
 }
 
-function constraintObstacles({ constraints }: ExistingTable): readonly string[] {
-  return constraints.flatMap(({ kind, columns, definition }) =>
-    kind === 'u' && columns.length > 1
-      ? [`a schema has no unique over several fields, so ${definition} would be dropped; make it a unique index`]
-      : [],
+const constraintObstacles = (table: ExistingTable): readonly string[] =>
+  undeclarableKeys(table).map(
+    ({ definition }) =>
+      `a value is unique within required members, and by one key, so ${definition} would be dropped; make it a unique index`,
   );
-}
 
 function accountObstacles(table: ExistingTable): readonly string[] {
   if (!table.columns.some(({ name }) => name === 'email'))

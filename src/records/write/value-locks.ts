@@ -6,23 +6,24 @@
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../../database/contract.ts';
-import { type BelongsTo, type Collection, type Field, isTenant } from '../../schema/model/model.ts';
+import {
+  type BelongsTo,
+  type Collection,
+  type Field,
+  isTenant,
+  isUniqueMember,
+  withinOf,
+} from '../../schema/model/model.ts';
 import { param, sql } from '../../sql.ts';
 import type { Data } from './input.ts';
 
 type KeyMember = Field | BelongsTo;
 
-/** The member is unique in the whole collection, or within a relation. */
-const isUnique = ({ unique, uniqueWithin }: KeyMember): boolean => unique || uniqueWithin !== undefined;
-
-/**
- * The members that another record may have taken: unique ones, and relations with values that are
- * unique within them.
- */
+/** The members that another record may have taken: unique ones, and those with values that are unique within them. */
 function contestedMembers({ fields, relations }: Collection): readonly KeyMember[] {
   const members = [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
-  const within = new Set(members.filter(isUnique).map(({ uniqueWithin }) => uniqueWithin));
-  return members.filter((member) => isUnique(member) || within.has(member.name));
+  const within = new Set(members.filter(isUniqueMember).flatMap(withinOf));
+  return members.filter((member) => isUniqueMember(member) || within.has(member.name));
 }
 
 /** Values that a write sets, as its body has them. */
@@ -72,6 +73,11 @@ function contestedValues({ collection, data }: WantedValues): readonly (readonly
   return contestedMembers(collection).flatMap((member) => {
     if (isTenant(collection, member.name) || !Object.hasOwn(data, member.name)) return [];
     const value = data[member.name];
-    return value === null || typeof value === 'object' ? [] : [[`${table}.${member.column}=${String(value)}`, table]];
+    return value === null || typeof value === 'object'
+      ? []
+      : [[`${table}.${member.column}=${lockedValue(member, value)}`, table]];
   });
 }
+
+const lockedValue = ({ uniqueKey }: KeyMember, value: unknown): string =>
+  uniqueKey?.ignoresCase ? String(value).toLowerCase() : String(value);

@@ -80,6 +80,8 @@ async function isTakenVisibly(
   const member = collection.fields.get(name) ?? collection.relations.get(name);
   if (member === undefined || !('column' in member) || operation.op === 'delete') return true;
   const { data } = operation;
+  // Another record of the same value, which the caller may read, need not be among those that the key holds apart.
+  if (member.uniqueKey !== undefined) return collection.memberAccess.get(name)?.read === undefined;
   // A default is not a value that the caller has tried.
   if (collection.memberAccess.get(name)?.read === undefined || !Object.hasOwn(data, name)) return true;
   const stored =

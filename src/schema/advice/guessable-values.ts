@@ -4,14 +4,14 @@
  */
 import type { Policy } from '../../policy/types.ts';
 import type { Path } from '../file/issue.ts';
-import type { Collection } from '../model/model.ts';
+import { type Collection, isUniqueMember } from '../model/model.ts';
 import { type AdviceContext, memberRulePlace } from './read-access.ts';
 import { opensTo } from './strangers.ts';
 
 export function warnOfGuessableValues(collections: ReadonlyMap<string, Collection>, context: AdviceContext): void {
   for (const collection of collections.values()) {
     for (const [member, { read }] of collection.memberAccess) {
-      if (read === undefined || !isUniqueMember(member, collection)) continue;
+      if (read === undefined || !isUnique(member, collection)) continue;
       if (read.some(({ checked }) => opensTo(checked, context.publicRoles, true))) continue;
       const action = (['create', 'update'] as const).find((each) =>
         isSetByStrangers({ collection, member }, each, context),
@@ -31,11 +31,11 @@ function readRulePath({ name }: Collection, member: string, { source, shapes }: 
   return source.has(path) ? path : path.slice(0, -1);
 }
 
-function isUniqueMember(member: string, { fields, relations }: Collection): boolean {
+function isUnique(member: string, { fields, relations }: Collection): boolean {
   const field = fields.get(member);
-  if (field !== undefined) return field.unique || field.uniqueWithin !== undefined;
+  if (field !== undefined) return isUniqueMember(field);
   const relation = relations.get(member);
-  return relation?.kind === 'belongs_to' && (relation.unique || relation.uniqueWithin !== undefined);
+  return relation?.kind === 'belongs_to' && isUniqueMember(relation);
 }
 
 interface HiddenMember {

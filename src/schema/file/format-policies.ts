@@ -60,12 +60,14 @@ export function policyPaths(raw: unknown): readonly Path[] {
   return [...conditions, ...rules];
 }
 
-/** The paths of a collection's rules and of its members' rules. */
+/** The paths of a collection's rules, and of its members' rules and keys. */
 function accessPaths(raw: unknown, collection: Path): readonly Path[] {
   const members = (['fields', 'relations'] as const).flatMap((part) =>
     objectKeys(valueAt(raw, [...collection, part])).map((name) => [...collection, part, name, 'access']),
   );
+  const keys = members.map((path) => [...path.slice(0, -1), 'unique', 'where']);
   return [
+    ...keys,
     ...RULE_KEYS.map((key) => [...collection, 'access', key]),
     ...members.flatMap((path) => MEMBER_RULE_KEYS.map((key) => [...path, key])),
   ];

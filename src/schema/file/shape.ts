@@ -44,10 +44,21 @@ const rate = z.string().regex(RATE);
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 const bound = z.union([z.number(), z.string()]);
 const flag = z.boolean();
-const unique = z.union([flag, z.string().regex(WITHIN)]);
-
 const FALSE_BY_DEFAULT = { default: false, examples: [true] };
-const UNIQUE = { default: false, examples: [true, 'within_team'] };
+const uniqueKey = z.strictObject({
+  within: key(
+    z.union([name, z.array(name).min(1)]),
+    'among records with the same values of these members, which are required',
+    { examples: ['project', ['floor', 'room']] },
+  ),
+  where: key(z.string(), 'among records that meet this condition, which compares their own values with constants', {
+    examples: ['@record.archived = false'],
+  }),
+  ignore_case: key(flag, 'strings that differ in letter case alone are equal', FALSE_BY_DEFAULT),
+});
+const unique = z.union([flag, z.string().regex(WITHIN), uniqueKey]);
+
+const UNIQUE = { default: false, examples: [true, 'within_team', { within: 'team', ignore_case: true }] };
 const OF_RELATION = '`within_team`: among records with the same `team`, which is a required belongs_to';
 const READ_ONLY = 'no request sets the value: it is the default, or what another program writes into the table';
 const OLD_NAME =

@@ -294,7 +294,7 @@ function reverseOf({ name, shape, path }: Reverse, draft: CollectionDraft, conte
       const message = `\`${via.name}\` is read-only, and a has_one sets it; expected a has_many`;
       context.report({ code: 'read_only_via', message, path: [...path, 'via'] });
     }
-    const { uniqueWithin: _, ...rest } = via;
+    const { uniqueWithin: _, uniqueKey: __, ...rest } = via;
     context.drafts.get(collection)!.relations.set(via.name, { ...rest, unique: true });
   }
   return { kind, name, collection, via: via.name, viaColumn: via.column };

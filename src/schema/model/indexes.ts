@@ -4,7 +4,8 @@ import { elementOf } from '../../policy/scalar-types.ts';
 import { type Catalog, type Checked, type CheckedOperand, keyOf, type Policy } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
 import { INDEXABLE_LENGTH } from '../rules/field-rules.ts';
-import { type BelongsTo, type Collection, type Field, isTenant } from './model.ts';
+import { type BelongsTo, type Collection, type Field, isTenant, isUniqueMember, withinOf } from './model.ts';
+import { constraintName, shortDigest } from './stored-names.ts';
 
 export interface IndexDefinition {
   /**
@@ -50,24 +51,48 @@ function isListColumn({ fields }: Pick<Collection, 'fields'>, column: string): b
 }
 
 export function uniqueColumns(collection: UniqueMembers): readonly (readonly string[])[] {
-  const references = [...collection.relations.values()].filter((relation) => relation.kind === 'belongs_to');
-  return [...collection.fields.values(), ...references].flatMap((member) => {
-    const key = uniqueKey(collection, member);
-    return key === undefined ? [] : [key];
-  });
+  return storedMembersIn(collection).flatMap((member) =>
+    isUniqueMember(member) && isConstraint(member) ? [uniqueKey(collection, member)] : [],
+  );
 }
 
 type UniqueMembers = Pick<Collection, 'fields' | 'relations' | 'tenantLayout'>;
 
-/** The tenant, the belongs_to that it is unique within, and the member itself: each once. */
-function uniqueKey(
-  collection: UniqueMembers,
-  { column, unique, uniqueWithin }: Field | BelongsTo,
-): readonly string[] | undefined {
-  if (!unique && uniqueWithin === undefined) return undefined;
-  const within = uniqueWithin === undefined ? undefined : collection.relations.get(uniqueWithin);
-  const withinColumn = within?.kind === 'belongs_to' ? [within.column] : [];
-  return [...new Set([...tenantColumns(collection), ...withinColumn, column])];
+/** A unique index that no constraint can be: it has a condition, or ignores letter case. */
+export interface UniqueIndexDefinition {
+  /** It changes with the definition: PostgreSQL prints conditions in a form of its own, which compares with no other. */
+  readonly name: string;
+  readonly member: Field | BelongsTo;
+  /** The tenant, the members that it is unique within, and the member itself: each once. */
+  readonly columns: readonly string[];
+}
+
+export const uniqueIndexes = (collection: KeyedCollection): readonly UniqueIndexDefinition[] =>
+  storedMembersIn(collection).flatMap((member) => {
+    if (isConstraint(member)) return [];
+    const columns = uniqueKey(collection, member);
+    const { where, ignoresCase } = member.uniqueKey!;
+    const digest = shortDigest(JSON.stringify([columns, ignoresCase, where?.text])).slice(0, 8);
+    return [{ name: constraintName(collection.table, [member.column, digest], 'only'), member, columns }];
+  });
+
+type KeyedCollection = UniqueMembers & Pick<Collection, 'table'>;
+
+const isConstraint = ({ uniqueKey: key }: Field | BelongsTo): boolean =>
+  key === undefined || (key.where === undefined && !key.ignoresCase);
+
+function storedMembersIn({ fields, relations }: UniqueMembers): readonly (Field | BelongsTo)[] {
+  const references = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
+  return [...fields.values(), ...references];
+}
+
+/** The tenant, the members that it is unique within, and the member itself: each once. */
+function uniqueKey(collection: UniqueMembers, member: Field | BelongsTo): readonly string[] {
+  const within = withinOf(member).flatMap((name) => {
+    const found = collection.fields.get(name) ?? collection.relations.get(name);
+    return found !== undefined && 'column' in found ? [found.column] : [];
+  });
+  return [...new Set([...tenantColumns(collection), ...within, member.column])];
 }
 
 /** The first columns of every key and index. */

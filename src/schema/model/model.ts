@@ -136,6 +136,24 @@ export const hasTenants = ({ collections }: Schema): boolean =>
 export const isTenant = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>, name: string): boolean =>
   tenantLayout?.kind === 'by' && tenantLayout.by === name;
 
+/** Records that agree in `within` and meet `where` differ in the value. */
+export interface UniqueKey {
+  /** Required fields and belongs_to. */
+  readonly within: readonly string[];
+  readonly where?: Policy;
+  /** Values that differ in letter case alone are equal. */
+  readonly ignoresCase: boolean;
+}
+
+/** Another record can have taken the value. */
+export const isUniqueMember = ({ unique, uniqueWithin, uniqueKey }: UniqueMember): boolean =>
+  unique || uniqueWithin !== undefined || uniqueKey !== undefined;
+export type UniqueMember = Pick<Field, 'unique' | 'uniqueWithin' | 'uniqueKey'>;
+
+/** The members that a value is unique within. */
+export const withinOf = ({ uniqueWithin, uniqueKey }: UniqueMember): readonly string[] =>
+  uniqueKey?.within ?? (uniqueWithin === undefined ? [] : [uniqueWithin]);
+
 /** The actions on a member of a record. `create` and `update` both write it. */
 export type MemberAction = 'read' | 'create' | 'update';
 /** Without rules for an action, those of the record decide alone. An empty list denies everyone. */
@@ -143,6 +161,7 @@ export type MemberAccess = Readonly<Partial<Record<MemberAction, readonly Policy
 
 export interface Field extends CatalogField {
   readonly type: ScalarType;
+  readonly uniqueKey?: UniqueKey;
   /** A constant of the field's type, or a value of the request: `@now`, `@today`, `@request.auth.id`. */
   readonly default?: Default;
   readonly was?: string;
@@ -170,6 +189,7 @@ export interface BelongsTo extends CatalogBelongsTo {
   readonly onDelete: 'cascade' | 'restrict' | 'set_null';
   /** True also if a has_one names it by `via`. */
   readonly unique: boolean;
+  readonly uniqueKey?: UniqueKey;
   readonly default?: Default;
   readonly was?: string;
   /** As of a field. */

@@ -23,7 +23,7 @@ export const unmanagedTables = ({ collections }: Schema): ReadonlySet<string> =>
 export function constraintName(
   table: string,
   columns: readonly string[],
-  suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required',
+  suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required' | 'only',
 ): string {
   // A constraint and an index are in the schema of their table.
   const name = [table.slice(table.indexOf('.') + 1), ...columns, suffix].join('_');
@@ -34,6 +34,9 @@ export function constraintName(
     .toString('utf8')
     .replace(/\uFFFD+$/, '')}_${hash}_${suffix}`;
 }
+
+/** The name of a unique index that no constraint can be: it ends in a digest of its definition. */
+export const isDefinedByName = (index: string): boolean => /_[0-9a-f]{8,10}_only$/.test(index);
 
 /** Equal for tables whose entries in the change log have the same cells. */
 export const loggedShape = ({ columns }: Pick<LoggedTable, 'columns'>): string =>

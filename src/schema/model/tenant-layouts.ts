@@ -3,10 +3,22 @@
  * several machines would have to enforce together is an error.
  */
 import { nearest } from '../../../grammar/suggest.ts';
+import { elementOf } from '../../policy/scalar-types.ts';
+import { FIELD_KINDS } from '../fields/index.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
 import type { CollectionShape, SchemaFile } from '../file/shape.ts';
 import type { Bare, WithoutTenantLayout } from './collections.ts';
-import { type BelongsTo, isTenant, type Relation, type TenantKey, type TenantLayout } from './model.ts';
+import {
+  type BelongsTo,
+  type Field,
+  isTenant,
+  isUniqueMember,
+  type Relation,
+  type TenantKey,
+  type TenantLayout,
+  type UniqueMember,
+  withinOf,
+} from './model.ts';
 
 interface TenantLayoutContext {
   readonly file: SchemaFile;
@@ -151,44 +163,68 @@ class TenantLayoutCheck {
     return tenantLayout?.kind === 'by' ? relations.get(tenantLayout.by)?.collection : undefined;
   }
 
-  #checkUnique(collection: Bare, member: UniqueMember): void {
+  #checkUnique(collection: Bare, member: NamedMember): void {
     const { name, relations, tenantLayout } = collection;
     const path = ['collections', name, collection.fields.has(member.name) ? 'fields' : 'relations', member.name];
     const at = [...path, 'unique'];
-    const within = this.#withinOf(collection, member, at);
-    if (tenantLayout?.kind !== 'by' || (!member.unique && within === undefined)) return;
+    const within = withinOf(member).flatMap((name) => this.#leaderOf(collection, member, { name, path: at }) ?? []);
+    const isWhole = within.length === withinOf(member).length;
+    if (tenantLayout?.kind !== 'by' || !isUniqueMember(member) || !isWhole) return;
     const { by } = tenantLayout;
-    const leader = within ?? relations.get(member.name);
     // Records that belong to a record of a tenant have the same tenant.
-    const isOfTenant = leader?.kind === 'belongs_to' && (leader.name === by || this.#hasTenants(leader.collection));
+    const isOfTenant = [...within, relations.get(member.name)].some(
+      (leader) =>
+        leader !== undefined &&
+        'kind' in leader &&
+        leader.kind === 'belongs_to' &&
+        (leader.name === by || this.#hasTenants(leader.collection)),
+    );
     if (isOfTenant) return;
-    const where = within === undefined ? 'in the whole collection' : `within \`${within.name}\``;
-    const message =
-      `\`${member.name}\` cannot be unique ${where}: only the records of one \`${by}\` are on one machine; ` +
-      `say \`unique: within_${by}\``;
-    this.#context.report({ code: 'unique_across', message, path: at, replacement: `within_${by}` });
+    const named = within.map(({ name }) => `\`${name}\``).join(' and ');
+    const where = named === '' ? 'in the whole collection' : `within ${named}`;
+    const isMapping = member.uniqueKey !== undefined;
+    const advice = isMapping ? `add \`${by}\` to \`within\`` : `say \`unique: within_${by}\``;
+    const message = `\`${member.name}\` cannot be unique ${where}: only the records of one \`${by}\` are on one machine; ${advice}`;
+    this.#context.report({
+      code: 'unique_across',
+      message,
+      path: at,
+      replacement: isMapping ? undefined : `within_${by}`,
+    });
   }
 
   #hasTenants(collection: string): boolean {
     return this.#collections.get(collection)?.tenantLayout?.kind === 'by';
   }
 
-  /** The belongs_to of `unique: within_<relation>`. */
-  #withinOf(collection: Bare, member: UniqueMember, path: Path): BelongsTo | undefined {
+  /** The member that another one is unique within. */
+  #leaderOf(collection: Bare, member: NamedMember, { name: within, path }: NamedLeader): Field | BelongsTo | undefined {
     const { report, broken } = this.#context;
-    const { uniqueWithin: within } = member;
-    if (within === undefined) return undefined;
-    const found = collection.relations.get(within);
-    if (found?.kind === 'belongs_to' && found.required && within !== member.name) return found;
+    const isMapping = member.uniqueKey !== undefined;
+    const field = isMapping ? collection.fields.get(within) : undefined;
+    const found = field ?? collection.relations.get(within);
+    const leader = found !== undefined && 'required' in found ? found : undefined;
+    if (leader?.required && within !== member.name && isComparable(leader)) return leader;
     if (found === undefined && broken.has(within)) return undefined;
-    const near = found === undefined ? nearest(within, referencesByName(collection).keys()) : undefined;
-    const hint = near === undefined ? '' : `; did you mean \`within_${near}\`?`;
-    const message = `${notWithin(collection, member.name, within)}${hint}`;
-    return report({ code: 'unique_within', message, path, replacement: near && `within_${near}` });
+    const known = [...referencesByName(collection).keys(), ...(isMapping ? collection.fields.keys() : [])];
+    const near = found === undefined ? nearest(within, known) : undefined;
+    const spelled = near === undefined || isMapping ? near : `within_${near}`;
+    const hint = spelled === undefined ? '' : `; did you mean \`${spelled}\`?`;
+    const message = `${notWithin(collection, member, within)}${hint}`;
+    const at = isMapping ? [...path, 'within'] : path;
+    return report({ code: 'unique_within', message, path: at, replacement: isMapping ? undefined : spelled });
   }
 }
 
-type UniqueMember = Pick<BelongsTo, 'name' | 'unique' | 'uniqueWithin'>;
+type NamedMember = UniqueMember & Pick<BelongsTo, 'name'>;
+interface NamedLeader {
+  readonly name: string;
+  /** That of `unique`. */
+  readonly path: Path;
+}
+
+const isComparable = (member: Field | BelongsTo): boolean =>
+  'kind' in member || (elementOf(member.type) === undefined && FIELD_KINDS[member.type].isIndexable !== false);
 type Misplaced = Pick<Finding, 'code' | 'message'>;
 
 function intoTenants(from: Bare, { name, kind, collection, ...relation }: Relation): Misplaced {
@@ -214,10 +250,17 @@ const betweenKeys = (from: Bare, to: Bare): Misplaced => ({
     'leads to can be on different machines; distribute both by one, or one of them as `reference`',
 });
 
-function notWithin({ name, relations }: Bare, member: string, within: string): string {
+function notWithin({ name, fields, relations }: Bare, member: NamedMember, within: string): string {
+  const field = member.uniqueKey === undefined ? undefined : fields.get(within);
   const found = relations.get(within);
-  if (member === within) return `\`${member}\` cannot be unique within itself; expected \`unique: true\``;
-  if (found === undefined) return `\`${name}\` has no relation \`${within}\``;
+  if (member.name === within) return `\`${within}\` cannot be unique within itself; expected \`unique: true\``;
+  if (field !== undefined && !isComparable(field)) return `an index does not compare values of \`${within}\``;
+  if (field !== undefined) return withoutValue(within, 'field');
+  const kinds = member.uniqueKey === undefined ? 'relation' : 'field or relation';
+  if (found === undefined) return `\`${name}\` has no ${kinds} \`${within}\``;
   if (found.kind !== 'belongs_to') return `\`${name}.${within}\` is not a belongs_to`;
-  return `records without \`${within}\` could share a value; add \`required: true\` to the relation \`${within}\``;
+  return withoutValue(within, 'relation');
 }
+
+const withoutValue = (within: string, kind: string): string =>
+  `records without \`${within}\` could share a value; add \`required: true\` to the ${kind} \`${within}\``;

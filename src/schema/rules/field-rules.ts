@@ -17,7 +17,7 @@ import type { Finding, Path, Report } from '../file/issue.ts';
 import { type FieldShape, WITHIN } from '../file/shape.ts';
 import { found } from '../file/validate.ts';
 import { fieldOf } from '../model/built-in.ts';
-import type { Default, Field } from '../model/model.ts';
+import { type Default, type Field, isUniqueMember, type UniqueMember } from '../model/model.ts';
 
 export interface FieldPlace {
   readonly name: string;
@@ -120,14 +120,19 @@ function readDigits(shape: TypedShape, { path, report }: FieldPlace): Pick<Field
   return { precision, scale };
 }
 
-/** Reads `unique`. */
-export function readUnique({ unique = false }: Pick<FieldShape, 'unique'>): Pick<Field, 'unique' | 'uniqueWithin'> {
-  const within = typeof unique === 'string' ? WITHIN.exec(unique)?.[1] : undefined;
-  return { unique: unique === true, ...(within !== undefined && { uniqueWithin: within }) };
+/** Reads `unique` of a member, without its condition. */
+export function readUnique({
+  unique = false,
+}: Pick<FieldShape, 'unique'>): Pick<Field, 'unique' | 'uniqueWithin' | 'uniqueKey'> {
+  if (typeof unique === 'boolean') return { unique };
+  if (typeof unique === 'string') return { unique: false, uniqueWithin: WITHIN.exec(unique)![1]! };
+  const { within = [], where, ignore_case: ignoresCase = false } = unique;
+  const names = typeof within === 'string' ? [within] : within;
+  if (names.length === 0 && where === undefined && !ignoresCase) return { unique: true };
+  return { unique: false, uniqueKey: { within: names, ignoresCase } };
 }
 
-const isIndexed = ({ unique, uniqueWithin, index }: Pick<Field, 'unique' | 'uniqueWithin' | 'index'>): boolean =>
-  unique || uniqueWithin !== undefined || index;
+const isIndexed = (member: UniqueMember & Pick<Field, 'index'>): boolean => isUniqueMember(member) || member.index;
 
 const notOfStrings = (key: 'search' | 'lower', type: ScalarType, { path }: FieldPlace): Finding => ({
   code: `${key}_of_type`,
@@ -136,10 +141,14 @@ const notOfStrings = (key: 'search' | 'lower', type: ScalarType, { path }: Field
 });
 
 function checkIndexable(
-  field: Pick<Field, 'unique' | 'uniqueWithin' | 'index' | 'type' | 'max'>,
+  field: UniqueMember & Pick<Field, 'index' | 'type' | 'max'>,
   { path, report }: FieldPlace,
 ): void {
   const { type, max } = field;
+  if (field.uniqueKey?.ignoresCase && !isText(type)) {
+    const message = `\`ignore_case\` is for string fields, found ${describeType(type)}`;
+    report({ code: 'ignore_case_of_type', message, path: [...path, 'unique', 'ignore_case'] });
+  }
   if (elementOf(type) && isIndexed({ ...field, index: false })) {
     const message = '`unique` does not apply to a list; remove it';
     report({ code: 'not_for_this_type', message, path: [...path, 'unique'], at: 'key' });

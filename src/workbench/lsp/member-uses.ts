@@ -47,7 +47,13 @@ function declaredMembers(file: SchemaText): readonly MemberUse[] {
         const path = ['collections', collection, part, member];
         add(collection, member, path, 'key');
         if (!isObject(declared)) continue;
-        const { via, collection: target } = declared;
+        const { via, collection: target, unique } = declared;
+        const within = isObject(unique) ? unique.within : undefined;
+        if (typeof within === 'string') add(collection, within, [...path, 'unique', 'within'], 'value');
+        if (Array.isArray(within))
+          within.forEach((each, i) => {
+            if (typeof each === 'string') add(collection, each, [...path, 'unique', 'within', i], 'value');
+          });
         found.push(...namedInStrings(file, { collection, path, declared }));
         if (typeof via === 'string' && typeof target === 'string') add(target, via, [...path, 'via'], 'value');
       }

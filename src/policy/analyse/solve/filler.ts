@@ -40,7 +40,7 @@ export class Filler {
 
   /** Undefined: the type has no value that is known. */
   value(collection: string, field: CatalogField): Scalar | undefined {
-    const isUnique = field.unique || field.uniqueWithin !== undefined;
+    const isUnique = field.unique || field.uniqueWithin !== undefined || field.uniqueKey !== undefined;
     const count = isUnique ? this.#taken.size + 2 : 1;
     const found = leastValues(field, count).find((value) => !isUnique || !this.isTaken(collection, field.name, value));
     if (found !== undefined && isUnique) this.take(collection, field.name, found);
