@@ -17,6 +17,8 @@ type AuditEvent =
   | 'session_ended'
   | 'sessions_ended'
   | 'refresh_reused'
+  | 'sign_in_confirmed'
+  | 'confirmation_failed'
   | 'password_changed'
   | 'password_change_failed'
   | 'password_reset_requested'

@@ -40,6 +40,11 @@ const SESSIONS_OF_GUESTS = `ALTER TABLE "_auth_sessions"
   ADD COLUMN IF NOT EXISTS principal uuid,
   ALTER COLUMN user_id DROP NOT NULL`;
 
+/** Without `signed_in_at`, the session's start is the last time that its user proved who they are. */
+const SIGN_INS_OF_SESSIONS = `ALTER TABLE "_auth_sessions"
+  ADD COLUMN IF NOT EXISTS second_factor boolean NOT NULL DEFAULT false,
+  ADD COLUMN IF NOT EXISTS signed_in_at timestamptz`;
+
 /** Spent tokens are kept until their session is deleted, so that their reuse is recognised. */
 const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
   hash text PRIMARY KEY,
@@ -173,6 +178,7 @@ export const authTables: readonly Sql[] = [
   ACCOUNTS,
   SESSIONS,
   SESSIONS_OF_GUESTS,
+  SIGN_INS_OF_SESSIONS,
   REFRESH_TOKENS,
   SIGNING_KEYS,
   API_KEYS,

@@ -14,6 +14,7 @@ import { pruneApiKeys } from './api-keys/api-key-rows.ts';
 import { ApiKeys } from './api-keys/api-keys.ts';
 import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Caller } from './caller.ts';
+import { StepUp } from './factors/step-up.ts';
 import { SigningKeys } from './keys/signing-keys.ts';
 import { createLimiter } from './limits/limiter.ts';
 import { accountMails } from './mail/account-mails.ts';
@@ -93,6 +94,7 @@ interface AuthMembers extends AccountParts {
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
+  readonly stepUp: StepUp;
 }
 
 export class Auth {
@@ -104,6 +106,7 @@ export class Auth {
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
   readonly outbox: Outbox;
+  readonly stepUp: StepUp;
   /** The destination of mails: `SMTP`, or the folder that they are written into. */
   readonly mailTo: string;
   /** The hooks that the records room calls when records of `users` change. */
@@ -121,6 +124,7 @@ export class Auth {
     this.admin = members.admin;
     this.apiKeys = members.apiKeys;
     this.outbox = members.outbox;
+    this.stepUp = members.stepUp;
     this.mailTo = members.mailer.to;
     this.userHooks = userHooks(members.schema, members.authenticator);
     this.#pruning = setInterval(() => void this.#prune().catch(() => undefined), PRUNE_EVERY_MS);
@@ -166,6 +170,7 @@ export class Auth {
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration({ ...made, setup: parts.setup }),
       apiKeys: new ApiKeys(made),
+      stepUp: new StepUp(made),
     });
   }
 

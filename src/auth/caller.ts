@@ -16,7 +16,8 @@ export interface Caller {
   readonly isShared?: true;
   /**
    * The caller as policies read it, `@request.auth`: a user's id, email, email_verified, roles (with
-   * the included ones), and the fields and belongs_to that the schema adds; a key's id and roles.
+   * the included ones), the facts of the session, and the fields and belongs_to that the schema adds;
+   * a key's id and roles.
    * Only policies read the id: it may be absent, and a key's is not a user's.
    */
   readonly auth: Row & { readonly roles: readonly string[] };

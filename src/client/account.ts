@@ -24,6 +24,12 @@ export class Account {
     return this.#post('password', { password, new_password: newPassword });
   }
 
+  /** Renews the time of the sign-in, which a rule may require to be recent. Returns it. */
+  async confirm(proof: { readonly password: string }): Promise<string> {
+    const call = { method: 'POST', body: proof } as const;
+    return (await this.#transport.json<{ readonly signed_in_at: string }>('/api/auth/confirm', call)).signed_in_at;
+  }
+
   /** Mails a token, if an account has this address; nothing in the answer says whether. */
   requestPasswordReset(email: string): Promise<void> {
     return this.#post('password/reset/request', { email });

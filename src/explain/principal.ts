@@ -1,9 +1,9 @@
 /** The caller that a question is about: a user, a guest, or one who is made up. */
 import { hintOf, nearest } from '../../grammar/suggest.ts';
 import { GUEST, GUEST_ROW } from '../policy/check/guests.ts';
-import { scalarOf } from '../policy/scalar-types.ts';
-import type { PolicyRequest, Row } from '../policy/types.ts';
-import { parseUuid } from '../policy/values.ts';
+import { type ScalarType, scalarOf } from '../policy/scalar-types.ts';
+import { type PolicyRequest, type Row, SESSION_FACTS } from '../policy/types.ts';
+import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { echo, Problem, pointerPart } from '../problem.ts';
 import type { Store } from '../records/access-context.ts';
 import { findSystem } from '../records/system.ts';
@@ -12,6 +12,8 @@ import { effectiveRoles } from '../schema/model/effective-roles.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { normalEmail } from '../schema/model/normal-email.ts';
 import { sql, text, uuid } from '../sql.ts';
+
+const SESSION_TYPES: ReadonlyMap<string, ScalarType> = new Map(SESSION_FACTS);
 
 export type ReportAsked = (pointer: string, code: string, detail: string) => undefined;
 
@@ -36,7 +38,7 @@ export function readPrincipal(given: unknown, schema: Schema, report: ReportAske
   if (roles === undefined) return report('/as/roles', 'required', 'expected the roles of the caller, such as []');
   const known = rolesIn(roles, schema, report);
   const row = membersIn(members, schema.collections.get('users')!, report);
-  return { kind: 'row', row: { ...row, roles: known } };
+  return { kind: 'row', row: { second_factor: false, ...row, roles: known } };
 }
 
 function rolesIn(given: unknown, schema: Schema, report: ReportAsked): readonly string[] {
@@ -59,7 +61,7 @@ function membersIn(given: Row, users: Collection, report: ReportAsked): Row {
     const type = typeOfMember(users, name);
     const pointer = `/as/${pointerPart(name)}`;
     if (type === undefined) {
-      const names = ['id', 'roles', ...users.fields.keys(), ...users.relations.keys()];
+      const names = ['id', 'roles', ...SESSION_TYPES.keys(), ...users.fields.keys(), ...users.relations.keys()];
       report(pointer, 'unknown_key', `\`users\` has no field \`${echo(name)}\`${hintOf(nearest(name, names))}`);
       continue;
     }
@@ -72,6 +74,7 @@ function membersIn(given: Row, users: Collection, report: ReportAsked): Row {
 
 function typeOfMember(users: Collection, name: string) {
   if (name === 'id') return { id: 'users' };
+  if (SESSION_TYPES.has(name)) return SESSION_TYPES.get(name);
   const relation = users.relations.get(name);
   if (relation?.kind === 'belongs_to') return { id: relation.collection };
   return users.fields.get(name)?.type;
@@ -92,7 +95,10 @@ export async function principalOf(store: Store, subject: AskedCaller, pointer = 
   const [found] = isStorable ? await findSystem(store, store.db, { collection: 'users', where }) : [];
   if (found === undefined)
     throw unknownCaller(`no user has the ${id === undefined ? 'email' : 'id'} \`${echo(name)}\``, pointer);
-  return { auth: { ...found, roles: effectiveRoles(store.schema, found.roles as readonly string[]) }, kind: 'user' };
+  const roles = effectiveRoles(store.schema, found.roles as readonly string[]);
+  // A user who signs in now, without a second factor.
+  const session = { second_factor: false, signed_in_at: datetimeOf(new Date()) };
+  return { auth: { ...found, roles, ...session }, kind: 'user' };
 }
 
 const unknownCaller = (detail: string, pointer: string): Problem =>

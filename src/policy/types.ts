@@ -369,6 +369,11 @@ export type Row = Readonly<Record<string, unknown>>;
 /** A signed-in user, a program with an API key, or a visitor who is not signed in. */
 export const CALLER_KINDS = ['user', 'key', 'guest'] as const;
 export type CallerKind = (typeof CALLER_KINDS)[number];
+/** The facts about a caller's session, beside those about the user. Nobody but a user in a session has a time. */
+export const SESSION_FACTS = [
+  ['second_factor', 'bool'],
+  ['signed_in_at', 'datetime'],
+] as const;
 /** The facts that a request brings. `origin`: of the page that sent it. */
 export const FACT_NAMES = ['ip', 'method', 'origin'] as const;
 export type RequestFacts = Readonly<Partial<Record<(typeof FACT_NAMES)[number], string | undefined>>>;

@@ -1,6 +1,6 @@
 /** A world as a file of policy tests, with one test about it. */
 import type { World } from '../policy/analyse/solve/world.ts';
-import { type CatalogCollection, type Row, STAMPS } from '../policy/types.ts';
+import { type CatalogCollection, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { readTests } from './test/read-tests.ts';
@@ -23,6 +23,9 @@ export function testOfWorld(world: World, schema: Schema, question: WorldQuestio
 
 const RECORD_NAME = 'record';
 const CALLER_NAME = 'caller';
+
+const linesOf = (key: string, value: object): readonly string[] =>
+  Object.keys(value).length === 0 ? [] : [`    ${key}: ${JSON.stringify(value)}`];
 
 class WorldFile {
   readonly #world: World;
@@ -101,7 +104,7 @@ class WorldFile {
   #test({ member, isAllowed }: WorldQuestion): readonly string[] {
     const { action, record, request } = this.#world;
     const word = isAllowed ? 'yes' : 'no';
-    const query = Object.keys(request.query).length === 0 ? [] : [`    query: ${JSON.stringify(request.query)}`];
+    const query = [...linesOf('query', request.query), ...linesOf('request', this.#session())];
     if (action === 'create') {
       const data = JSON.stringify(this.#data(undefined));
       return [
@@ -118,6 +121,13 @@ class WorldFile {
       return [row, `    as: ${this.#caller}`, ...query, `    update: ${JSON.stringify(data)}`, `    expect: ${word}`];
     const cell = member === undefined || action !== 'read' ? word : `{ ${member}: ${word} }`;
     return [row, ...query, `    ${this.#caller}: { ${action}: ${cell} }`];
+  }
+
+  /** The facts about the session of the caller. */
+  #session(): object {
+    const { request, isGuest } = this.#world;
+    const facts = SESSION_FACTS.map(([name]) => [name, request.auth?.[name] ?? undefined] as const);
+    return Object.fromEntries(isGuest ? [] : facts.filter(([, value]) => value !== undefined));
   }
 
   /** The body that makes the written record of the stored one. */

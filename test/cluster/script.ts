@@ -57,6 +57,8 @@ async function meet(recorder: Recorder, app: App) {
   await app.auth.admin.addUser({ email: 'root@example.org', password: PASSWORD, roles: ['admin'] });
   const root = await person('root');
   await ann.client.get('/api/auth/sessions');
+  await ann.client.post('/api/auth/confirm', { password: PASSWORD });
+  await ann.client.post('/api/auth/confirm', { password: 'another password' });
   await ann.client.get('/api/users');
   await root.client.get('/api/users?limit=2');
   await bob.client.get(`/api/users/${ann.id}`);

@@ -81,6 +81,8 @@ const CALLER: Readonly<Record<string, readonly [ValueType, boolean]>> = {
   email: ['string', false],
   email_verified: ['bool', false],
   roles: ['string', true],
+  second_factor: ['bool', false],
+  signed_in_at: ['datetime', false],
 };
 const CALLER_ID: RequestOperand = requestOf('auth', 'id', { id: 'users' });
 

@@ -40,6 +40,10 @@ test.each<[string, string]>([
   ['@request.auth.roles contains "guest" and @record.open', 'some'],
   ['@request.query.q = "x"', 'some'],
   ['@request.auth.id is null', 'all'],
+  ['@request.auth.second_factor', '-'],
+  ['not @request.auth.second_factor', 'all'],
+  ['@request.auth.second_factor = false or @record.open', 'all'],
+  ['@request.auth.signed_in_at < @now', '-'],
 ])('the rule %s gives guests: %s', (rule, access) => {
   const [row] = guestRows(schemaFrom(schemaOf(`list: '${rule}'`)));
   expect(row?.actions ?? ['-', '-', '-', '-', '-']).toEqual([access, '-', '-', '-', '-']);
@@ -55,6 +59,10 @@ test.each<[string, readonly string[]]>([
   [`list: 'not (@request.auth.roles contains "member")'`, ['guests_pass']],
   [`list: '"member" not in @request.auth.roles and @record.open'`, ['guests_pass']],
   [`list: '@record.owner = @request.auth.id and not (@request.auth.roles contains "member")'`, []],
+  [`list: 'not @request.auth.second_factor'`, ['guests_pass']],
+  [`list: '@request.auth.second_factor != true and @record.open'`, ['guests_pass']],
+  [`create: '@request.auth.second_factor'`, []],
+  [`create: '@request.auth.signed_in_at > @now - 1h'`, []],
   [`list: [{ roles: [member], when: 'not (@request.auth.roles contains "admin")' }]`, []],
   [`list: '@request.auth.id is null'`, []],
 ])('the warnings of { %s } are %j', (access, codes) => {
@@ -73,6 +81,11 @@ test('the role of guests is not declared, not given by registration, and not ass
   expect(codesOf('roles: [member]\nguests: true\nregister: { roles: [guest] }\n')).toContain('role_unknown');
   expect(codesOf('roles: { lead: { assigns: [guest] } }\nguests: true\n')).toContain('role_unknown');
   expect(codesOf('roles: { lead: { includes: [guest] } }\nguests: true\n')).toContain('role_unknown');
+});
+
+test('the facts of a session are no members of users', () => {
+  const codes = (name: string) => codesOf(`collections: { users: { fields: { ${name}: bool } } }\n`);
+  expect(['second_factor', 'signed_in_at', 'third_factor'].map(codes)).toEqual([['name_taken'], ['name_taken'], []]);
 });
 
 test('bylaw check prints the table', async () => {

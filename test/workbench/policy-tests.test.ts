@@ -158,6 +158,21 @@ describe('bylaw test', () => {
     expect(await document()).toMatchObject({ code: 0, passed: 6, failed: 0 });
   });
 
+  test('the facts of a session are given by a test, and a guest has none', async () => {
+    const rule = `view: '@request.auth.second_factor and @request.auth.signed_in_at > @now - 1h'`;
+    given(
+      `
+  - { teams: red, request: { second_factor: true, signed_in_at: 2025-12-31T23:30:00Z }, ben: { read: yes }, guest: { read: no } }
+  - { teams: red, request: { second_factor: true, signed_in_at: 2020-01-01T11:30:00Z }, ben: { read: no } }
+  - { teams: red, as: ben, read: true, expect: no }`,
+      SCHEMA.replace('view: true, create', `${rule}, create`),
+    );
+    expect(await document()).toMatchObject({ code: 0, passed: 4, failed: 0 });
+    given(`
+  - { teams: red, request: { second_factor: perhaps }, ben: { read: yes } }`);
+    await expect(run([])).rejects.toThrow('expected bool');
+  });
+
   test('a failure shows its place, the clause that decided, and the value of each leaf', async () => {
     given(`
   - posts: mine

@@ -30,6 +30,7 @@ collections:
   documents:
     fields:
       title: { type: string, required: true }
+      seal: { type: int, access: { read: '@request.auth.second_factor and @request.auth.signed_in_at > @now - 1h' } }
       status: { type: string, required: true, enum: [draft, published, archived] }
       salary: { type: int, access: { read: [{ roles: [auditor] }] } }
     relations:
@@ -61,6 +62,7 @@ const PROVEN = [
   `always: 'anyone who can create documents can read, list it'`,
   `never: 'guest who can read documents can update or delete them'`,
   `always: 'admin can update documents where changed_only(@record.status)'`,
+  `never: 'guest can read documents.seal'`,
 ];
 const REFUTED = [
   `never: 'guest can list documents', why: 'nothing is public'`,
@@ -74,6 +76,7 @@ const REFUTED = [
   `always: 'who can read documents can update them'`,
   `always: 'who can create documents can delete them'`,
   `always: 'editor can update documents where @record.status = "draft"'`,
+  `never: 'editor can read documents.seal'`,
 ];
 
 const statementsOf = (prove: readonly string[]) => {

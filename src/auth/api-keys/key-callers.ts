@@ -104,7 +104,7 @@ export class KeyCallers {
     const shared = { principal: id, sessionId: id, by: 'key', bounds: new KeyBounds(state) } as const;
     if (isPublishable) return Object.freeze({ ...shared, kind: 'guest', isShared: true, auth: GUEST_ROW });
     const roles = Object.freeze(effectiveRoles(this.#parts.schema, state.roles));
-    return Object.freeze({ ...shared, kind: 'key', auth: Object.freeze({ id, roles }) });
+    return Object.freeze({ ...shared, kind: 'key', auth: Object.freeze({ id, roles, second_factor: false }) });
   }
 }
 

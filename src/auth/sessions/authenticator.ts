@@ -125,6 +125,11 @@ export class Authenticator {
     return this.#announce(`session:${id}`);
   }
 
+  /** Announces a change of a session's second factor, or of its sign-in. */
+  sessionChanged(id: string): Promise<void> {
+    return this.#announce(`session:${id}`);
+  }
+
   /** Announces a change of a user's roles, fields or `disabled`. */
   async userChanged(id: string): Promise<void> {
     await Promise.all([this.#announce(`user:${id}`), this.#parts.db.noteWrite(id)]);
@@ -217,14 +222,14 @@ export class Authenticator {
     return entry;
   }
 
-  #toKnown({ sessionId, user }: SessionState, at: number): KnownSession {
+  #toKnown({ sessionId, user, secondFactor, signedInAt }: SessionState, at: number): KnownSession {
     if (user === undefined) {
       const guest = { kind: 'guest', principal: sessionId, sessionId, auth: GUEST_ROW } as const;
       const [bearer, cookie] = (['bearer', 'cookie'] as const).map((by) => Object.freeze({ ...guest, by }));
       return { at, userId: sessionId, bearer: bearer!, cookie: cookie! };
     }
     const roles = Object.freeze(effectiveRoles(this.#parts.schema, user.roles));
-    const auth = Object.freeze({ ...user, roles });
+    const auth = Object.freeze({ ...user, roles, second_factor: secondFactor, signed_in_at: signedInAt });
     const caller = (by: 'bearer' | 'cookie'): Caller =>
       Object.freeze({ kind: 'user', principal: user.id, sessionId, by, auth });
     return { at, userId: user.id, bearer: caller('bearer'), cookie: caller('cookie') };

@@ -46,6 +46,10 @@ export interface SessionState {
   readonly sessionId: string;
   /** Undefined: a guest. */
   readonly user: User | undefined;
+  /** A second factor was used in this session. */
+  readonly secondFactor: boolean;
+  /** Canonical text of the last time that the user proved who they are: the sign-in, or a confirmation. */
+  readonly signedInAt: string;
 }
 
 export interface SessionRow {
@@ -140,7 +144,8 @@ export class Sessions {
   async stateOf(db: Queryable, key: SessionKey): Promise<SessionState | undefined> {
     const where = 'id' in key ? sql`s.id = ${uuid(key.id)}` : sql`s.cookie_hash = ${text(hashSecret(key.cookie))}`;
     const [cells] = await db.rows(sql`
-      SELECT s.id, s.last_used_at < now() - ${seconds(this.#touchAfter)}, s.user_id, ${this.#users.columns('u')}
+      SELECT s.id, s.last_used_at < now() - ${seconds(this.#touchAfter)}, s.user_id, s.second_factor,
+             ${timestamp(sql`coalesce(s.signed_in_at, s.created_at)`)}, ${this.#users.columns('u')}
         FROM "_auth_sessions" s
         LEFT JOIN "users" u ON u.id = s.user_id
        WHERE ${where}
@@ -151,7 +156,19 @@ export class Sessions {
     if (cells[1] === 't') {
       await db.run(sql`UPDATE "_auth_sessions" SET last_used_at = now() WHERE id = ${uuid(sessionId)}`);
     }
-    return { sessionId, user: cells[2] === null ? undefined : this.#users.read(cells, 3) };
+    const user = cells[2] === null ? undefined : this.#users.read(cells, 5);
+    return { sessionId, user, secondFactor: cells[3] === 't', signedInAt: cells[4]! };
+  }
+
+  /** Renews the time of the sign-in, which it returns; undefined: the session has ended. */
+  async confirm(db: Queryable, id: string, secondFactor: boolean): Promise<string | undefined> {
+    const [cells] = await db.rows(sql`
+      UPDATE "_auth_sessions" s
+         SET signed_in_at = now(),
+             second_factor = s.second_factor OR ${param('bool', secondFactor)}
+       WHERE s.id = ${uuid(id)}
+   RETURNING ${timestamp(sql`s.signed_in_at`)}`);
+    return cells?.[0] ?? undefined;
   }
 
   async list(db: Queryable, userId: string): Promise<readonly SessionRow[]> {

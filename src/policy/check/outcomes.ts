@@ -7,7 +7,7 @@ import { OPERATORS } from '../operators.ts';
 import { elementOf, gridOf, isNumeric } from '../scalar-types.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 import { boundedByField } from './field-bounds.ts';
-import { mayBeAbsent } from './resolve.ts';
+import { CALLER, mayBeAbsent } from './resolve.ts';
 
 export const CAN_BE_TRUE = 1;
 export const CAN_BE_FALSE = 2;
@@ -18,6 +18,8 @@ export type Outcomes = number;
 interface Assumed {
   /** Operands that are known to be absent. */
   isAbsent(operand: CheckedOperand): boolean;
+  /** The result of a comparison, if it is known. */
+  readonly decide?: (compare: CheckedCompare) => boolean | undefined;
   /**
    * Every stored value is within the bounds and the enum that its field has now, though it may have
    * been written under others.
@@ -33,7 +35,7 @@ export function outcomes(checked: Checked, assumed: Partial<Assumed> = {}): Outc
 function outcomesOf(checked: Checked, assumed: Assumed): Outcomes {
   switch (checked.kind) {
     case 'const':
-      return checked.value ? CAN_BE_TRUE : CAN_BE_FALSE;
+      return only(checked.value);
     case 'and':
       return checked.items.map((item) => outcomesOf(item, assumed)).reduce(both);
     case 'or':
@@ -41,7 +43,7 @@ function outcomesOf(checked: Checked, assumed: Assumed): Outcomes {
     case 'not':
       return negate(outcomesOf(checked.item, assumed));
     case 'is null':
-      if (assumed.isAbsent(checked.operand)) return checked.negated ? CAN_BE_FALSE : CAN_BE_TRUE;
+      if (assumed.isAbsent(checked.operand)) return only(!checked.negated);
       return ofIsNull(checked.operand, checked.negated);
     case 'compare':
       return outcomesOfCompare(checked, assumed);
@@ -70,14 +72,18 @@ const isNullable = (operand: CheckedOperand): boolean => 'nullable' in operand &
 
 function ofIsNull(operand: CheckedOperand, negated: boolean): Outcomes {
   if (isNullable(operand)) return CAN_BE_TRUE | CAN_BE_FALSE;
-  return negated ? CAN_BE_TRUE : CAN_BE_FALSE;
+  return only(negated);
 }
 
-function outcomesOfCompare(compare: CheckedCompare, { isAbsent, isBounded }: Assumed): Outcomes {
+const only = (result: boolean): Outcomes => (result ? CAN_BE_TRUE : CAN_BE_FALSE);
+
+function outcomesOfCompare(compare: CheckedCompare, { isAbsent, decide, isBounded }: Assumed): Outcomes {
   const { op, left, right } = compare;
+  const decided = decide?.(compare);
+  if (decided !== undefined) return only(decided);
   const empty = right.kind === 'literal' && right.list && literalValues(right).length === 0;
   const operator = OPERATORS[op];
-  if (empty && operator.family === 'list') return operator.negative ? CAN_BE_TRUE : CAN_BE_FALSE;
+  if (empty && operator.family === 'list') return only(operator.negative === true);
   // An empty list does not contain an absent value either.
   const isList = left.kind === 'column' && elementOf(left.type) !== undefined;
   if (isAbsent(left) || isAbsent(right)) return isList ? CAN_BE_UNKNOWN | CAN_BE_FALSE : CAN_BE_UNKNOWN;
@@ -106,18 +112,18 @@ function ofPresentSides({ op, left, right }: CheckedCompare): Outcomes {
   const grid = gridOf(left.type);
   if (grid !== undefined && typeof right.value === 'string') {
     const test = gridTest(grid, op, right.value);
-    if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
+    if (typeof test === 'boolean') return only(test);
   }
   if (isNumeric(left.type) && typeof right.value === 'number') {
     const test = numberTest(left.type, op, { value: right.value, exact: right.exact as string | undefined });
-    if (typeof test === 'boolean') return test ? CAN_BE_TRUE : CAN_BE_FALSE;
+    if (typeof test === 'boolean') return only(test);
   }
   return CAN_BE_TRUE | CAN_BE_FALSE;
 }
 
 function ofLiterals(op: CheckedCompare['op'], left: LiteralOperand, right: LiteralOperand): Outcomes {
   if (left.exact !== undefined || right.exact !== undefined) return CAN_BE_TRUE | CAN_BE_FALSE;
-  return OPERATORS[op].holds(left.value as string, right.value as string, left.type) ? CAN_BE_TRUE : CAN_BE_FALSE;
+  return only(OPERATORS[op].holds(left.value as string, right.value as string, left.type));
 }
 
 function sameColumn(left: CheckedOperand, right: CheckedOperand): boolean {
@@ -145,10 +151,8 @@ function ofQuantified({ quantifier, path, condition }: CheckedQuantified, assume
 
 export const canBe = (set: Outcomes, outcome: Outcomes): boolean => (set & outcome) !== 0;
 
-const ALWAYS_KNOWN: ReadonlySet<string> = new Set(['id', 'email', 'email_verified', 'roles']);
-
 /** A value that every caller whom the rules are asked about has. */
 export const isAlwaysKnown = (operand: CheckedOperand): boolean =>
   operand.kind === 'request' &&
-  ((operand.source === 'auth' && ALWAYS_KNOWN.has(operand.name)) ||
+  ((operand.source === 'auth' && CALLER.has(operand.name)) ||
     (operand.source === 'fact' && operand.name !== 'request.origin'));

@@ -17,6 +17,7 @@ import {
   type ManyToMany,
   type RequestOperand,
   type Scope,
+  SESSION_FACTS,
   type ToManyPath,
   type ToOneStep,
   type ValueType,
@@ -36,12 +37,14 @@ import type {
 import { namesOf, relationNames, reportUnknownName, unknownMember, unknownVariable } from './unknown-names.ts';
 
 const ID_OF_USERS: ValueType = { id: 'users' };
-const CALLER: ReadonlyMap<string, { readonly type: ValueType; readonly list: boolean }> = new Map([
-  ['id', { type: ID_OF_USERS, list: false }],
-  ['email', { type: 'string', list: false }],
-  ['email_verified', { type: 'bool', list: false }],
-  ['roles', { type: 'string', list: true }],
-] as const);
+/** The values of a caller, beside the members of `users`. */
+export const CALLER: ReadonlyMap<string, ValueType> = new Map<string, ValueType>([
+  ['id', ID_OF_USERS],
+  ['email', 'string'],
+  ['email_verified', 'bool'],
+  ['roles', 'string'],
+  ...SESSION_FACTS,
+]);
 
 export function resolve(path: Path, place: Place): Named | undefined {
   if (place.isBody && isOfRecord(path)) return place.report(recordInBody(path));
@@ -139,16 +142,26 @@ function callerField(path: Path, place: Place): RequestOperand | ToMany | undefi
   if (name === undefined) return undefined;
   const request = ofCaller(name.name, path.span);
   const own = CALLER.get(name.name);
-  if (own !== undefined) return { ...request, ...own };
+  if (own !== undefined) return { ...request, type: own, list: name.name === 'roles' };
   const users = place.catalog.collections.get('users');
-  const field = users?.fields.get(name.name);
-  if (field !== undefined) return { ...request, ...requestedField(field) };
-  const relation = users && findRelation(users, name.name);
-  if (relation?.kind === 'belongs_to')
-    return { ...request, name: relation.name, type: idOf(place.catalog, relation.collection), list: false };
+  const member = heldMember(request, users, place);
+  if (member !== undefined) return member;
   const owned = [...(users?.relations.values() ?? [])].filter((each) => each.kind !== 'has_one');
   const names = new Set([...CALLER.keys(), ...(users?.fields.keys() ?? []), ...relationNames(owned)]);
   return reportUnknownName({ name, where: '`@request.auth`', names, of: users }, place);
+}
+
+/** A field or belongs_to of a collection, whose value the request holds. */
+function heldMember(
+  request: Omit<RequestOperand, 'type' | 'list'>,
+  collection: CatalogCollection | undefined,
+  { catalog }: Place,
+): RequestOperand | undefined {
+  const field = collection?.fields.get(request.name);
+  if (field !== undefined) return { ...request, ...requestedField(field) };
+  const relation = collection && findRelation(collection, request.name);
+  if (relation?.kind !== 'belongs_to') return undefined;
+  return { ...request, name: relation.name, type: idOf(catalog, relation.collection), list: false };
 }
 
 /** A list of the request is compared by its elements, as the caller's roles are. */
@@ -170,12 +183,8 @@ function dataField(path: Path, place: Place): RequestOperand | undefined {
   const name = oneStep(path, '`@request.data`', place);
   const collection = place.catalog.collections.get(place.collection);
   if (name === undefined || collection === undefined) return undefined;
-  const request = { kind: 'request', source: 'data', nullable: true, span: path.span } as const;
-  const field = collection.fields.get(name.name);
-  if (field !== undefined) return { ...request, name: field.name, ...requestedField(field) };
-  const relation = findRelation(collection, name.name);
-  if (relation?.kind === 'belongs_to')
-    return { ...request, name: relation.name, type: idOf(place.catalog, relation.collection), list: false };
+  const member = heldMember({ ...ofCaller(name.name, path.span), source: 'data' }, collection, place);
+  if (member !== undefined) return member;
   const owned = [...collection.relations.values()].filter((each) => each.kind === 'belongs_to');
   const names = [...collection.fields.keys(), ...relationNames(owned)];
   return reportUnknownName({ name, where: `the data of \`${collection.name}\``, names, of: collection }, place);

@@ -2,6 +2,7 @@
 import type { DescribedRoute } from '../define-route.ts';
 import { changePassword } from './change-password.ts';
 import { confirmReset } from './confirm-reset.ts';
+import { confirmSignIn } from './confirm-sign-in.ts';
 import { confirmVerification } from './confirm-verification.ts';
 import { endSession } from './end-session.ts';
 import { finishOAuth } from './finish-oauth.ts';
@@ -29,6 +30,7 @@ export const authRoutes: readonly DescribedRoute[] = [
   finishOAuth,
   listSessions,
   endSession,
+  confirmSignIn,
   changePassword,
   requestReset,
   confirmReset,

@@ -1,5 +1,5 @@
 /** `users` and `files` before the schema file extends them. */
-import { type Action, STAMPS } from '../../policy/types.ts';
+import { type Action, SESSION_FACTS, STAMPS } from '../../policy/types.ts';
 import type { RuleShape } from '../file/shape.ts';
 import type { Collection, Field, Relation } from './model.ts';
 
@@ -64,11 +64,11 @@ const OWNER: Relation = {
 
 /**
  * Names that a schema file cannot use. `roles` and `disabled` are columns; `password` would be
- * mistaken for one.
+ * mistaken for one; `@request.auth` has facts of the session beside the fields of the user.
  */
 const TAKEN: Readonly<Record<Collection['kind'], readonly string[]>> = {
   plain: [],
-  users: ['roles', 'password', 'disabled'],
+  users: ['roles', 'password', 'disabled', ...SESSION_FACTS.map(([name]) => name)],
   files: ['file', 'content'],
 };
 

@@ -1,7 +1,7 @@
 /** `collections` of the file → the collections of the model, without their policies. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import type { ValueType } from '../../policy/scalar-types.ts';
-import { idOf, STAMPS } from '../../policy/types.ts';
+import { idOf, SESSION_FACTS, STAMPS } from '../../policy/types.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
 import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, SchemaFile } from '../file/shape.ts';
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
@@ -340,7 +340,7 @@ function viaReference(
 
 function authTypes(drafts: Declaring['drafts']): AuthTypes {
   const { fields, relations } = drafts.get('users')!;
-  const types = new Map<string, ValueType>([['id', { id: 'users' }]]);
+  const types = new Map<string, ValueType>([['id', { id: 'users' }], ...SESSION_FACTS]);
   for (const { name, type } of fields.values()) types.set(name, type);
   for (const relation of relations.values()) {
     if (relation.kind === 'belongs_to') types.set(relation.name, idOf({ collections: drafts }, relation.collection));

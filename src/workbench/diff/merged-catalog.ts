@@ -1,6 +1,7 @@
 /** Two schemas as one catalog: their policies are compared over records that have the members of both. */
 
 import type { RulesPlace } from '../../policy/analyse/solve/solve.ts';
+import { CALLER } from '../../policy/check/resolve.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type {
   Catalog,
@@ -207,7 +208,7 @@ class Moving {
   #request(record: Readonly<Record<string, unknown>>): unknown {
     const name = String(record.name);
     const from = record.source === 'auth' ? 'users' : this.#body;
-    const own = CALLERS.has(name) && from === 'users' ? name : this.#member(from, name);
+    const own = CALLER.has(name) && from === 'users' ? name : this.#member(from, name);
     return { ...record, name: own, type: this.tree(record.type) };
   }
 
@@ -230,8 +231,6 @@ class Moving {
     return this.#catalog.collections.get(this.#collection(from) as string)?.relations.get(own) ?? relation;
   }
 }
-
-const CALLERS: ReadonlySet<string> = new Set(['id', 'email', 'email_verified', 'roles']);
 
 /** The collection whose members a node names. */
 function collectionOf({ from, collection }: Readonly<Record<string, unknown>>): string | undefined {

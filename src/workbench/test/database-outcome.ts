@@ -50,10 +50,10 @@ export class DatabaseOutcomes {
   }
 
   of(expectation: Expectation, request: PolicyRequest): Promise<DatabaseOutcome> {
-    const { collection, action, as, query, facts, record } = expectation;
+    const { collection, action, as, query, facts, session, record } = expectation;
     const isRead = action === 'list' || action === 'read';
     if (!isRead) return this.#outcome(expectation, request);
-    const key = JSON.stringify([collection.name, action, as, query, facts, action === 'read' && record]);
+    const key = JSON.stringify([collection.name, action, as, query, facts, session, action === 'read' && record]);
     const known = this.#known.get(key) ?? this.#outcome(expectation, request);
     this.#known.set(key, known);
     return known;

@@ -25,6 +25,8 @@ export interface Expectation {
   readonly data: Data | undefined;
   readonly query: PolicyRequest['query'];
   readonly facts: RequestFacts;
+  /** The facts about the session of a user. */
+  readonly session: Data;
   readonly expected: Expected;
 }
 

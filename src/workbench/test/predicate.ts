@@ -51,10 +51,12 @@ export class PredicateJudge {
     this.#place = place;
   }
 
-  requestOf({ as, query, facts, data }: Expectation): PolicyRequest {
+  requestOf({ as, query, facts, session, data }: Expectation): PolicyRequest {
     const { world, now } = this.#place;
     const kind = as === 'guest' ? as : 'user';
-    return { auth: world.caller(as), kind, facts, query, now, ...(data && { data }) };
+    const caller = world.caller(as);
+    const auth = kind === 'guest' ? caller : { ...caller, second_factor: false, ...session };
+    return { auth, kind, facts, query, now, ...(data && { data }) };
   }
 
   judge(expectation: Expectation): Judgement {

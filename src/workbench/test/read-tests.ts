@@ -1,6 +1,14 @@
 /** Reads a file of policy tests: every error at its place, as `bylaw check` reports those of a schema. */
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import { ACTIONS, type Action, FACT_NAMES, type PolicyRequest, type RequestFacts } from '../../policy/types.ts';
+import { type ScalarType, scalarOf } from '../../policy/scalar-types.ts';
+import {
+  ACTIONS,
+  type Action,
+  FACT_NAMES,
+  type PolicyRequest,
+  type RequestFacts,
+  SESSION_FACTS,
+} from '../../policy/types.ts';
 import { datetimeOf, parseDatetime } from '../../policy/values.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { Path, Report, SchemaIssue } from '../../schema/file/issue.ts';
@@ -42,6 +50,7 @@ export function readTests(text: string, file: string, schema: Schema): ReadTests
 
 const FILE_KEYS = ['now', 'as', 'rows', 'tests'];
 /** Keys of a test, which callers cannot have as names. */
+const SESSION_TYPES: ReadonlyMap<string, ScalarType> = new Map(SESSION_FACTS);
 const TEST_KEYS: readonly string[] = ['as', 'query', 'request', 'expect', 'data', 'now', 'guest', ...ACTIONS];
 const NAMED_TEST: readonly string[] = ['create', 'list'];
 
@@ -71,6 +80,7 @@ interface AskedRecord {
   readonly path: Path;
   readonly query: PolicyRequest['query'];
   readonly facts: RequestFacts;
+  readonly session: Data;
 }
 
 class TestReader {
@@ -99,10 +109,10 @@ class TestReader {
   #test(test: Data, path: Path): readonly Expectation[] {
     const first = Object.keys(test).find((key) => NAMED_TEST.includes(key) && typeof test[key] === 'string');
     const query = this.#query(test.query, [...path, 'query']);
-    const facts = this.#facts(test.request, [...path, 'request']);
+    const { facts, session } = this.#facts(test.request, [...path, 'request']);
     if (first !== undefined) {
       const collection = this.#collection(test[first], [...path, first]);
-      const asked = collection && { collection, record: undefined, path, query, facts };
+      const asked = collection && { collection, record: undefined, path, query, facts, session };
       return asked === undefined ? [] : this.#single(test, first as Action, asked);
     }
     const named = Object.keys(test).find((key) => this.#place.schema.collections.has(key));
@@ -110,7 +120,7 @@ class TestReader {
     const collection = this.#place.schema.collections.get(named)!;
     const at = { report: this.#report, path: [...path, named] };
     if (this.#place.names.referenced({ collection: named }, test[named], at) === undefined) return [];
-    const asked = { collection, record: String(test[named]), path, query, facts };
+    const asked = { collection, record: String(test[named]), path, query, facts, session };
     const action = ACTIONS.find((each) => Object.hasOwn(test, each));
     return action === undefined ? this.#matrix(test, named, asked) : this.#single(test, action, asked);
   }
@@ -231,15 +241,25 @@ class TestReader {
     return query;
   }
 
-  /** The facts of the request: `{ ip: 10.0.0.1, method: GET }`. */
-  #facts(given: unknown, path: Path): RequestFacts {
-    if (given === undefined) return {};
-    if (!isObject(given)) {
-      this.#report({ code: 'not_an_object', message: `expected ${FACT_NAMES.join(', ')} of the request`, path });
-      return {};
-    }
-    for (const key of Object.keys(given)) requireKey(key, FACT_NAMES, { report: this.#report, path: [...path, key] });
-    return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, String(value)]));
+  /** The facts of the request and its session: `{ ip: 10.0.0.1, method: GET, second_factor: true }`. */
+  #facts(given: unknown, path: Path): Pick<AskedRecord, 'facts' | 'session'> {
+    const known = [...FACT_NAMES, ...SESSION_TYPES.keys()];
+    if (given !== undefined && !isObject(given))
+      this.#report({ code: 'not_an_object', message: `expected ${known.join(', ')} of the request`, path });
+    const entries = isObject(given) ? Object.entries(given) : [];
+    for (const [key] of entries) requireKey(key, known, { report: this.#report, path: [...path, key] });
+    const session = entries.flatMap(([key, value]) => {
+      const type = SESSION_TYPES.get(key);
+      return type === undefined ? [] : [[key, this.#sessionFact(type, value, [...path, key])]];
+    });
+    const facts = entries.filter(([key]) => !SESSION_TYPES.has(key)).map(([key, value]) => [key, String(value)]);
+    return { facts: Object.fromEntries(facts), session: Object.fromEntries(session) };
+  }
+
+  #sessionFact(type: ScalarType, given: unknown, path: Path): unknown {
+    const { readJson, label } = scalarOf(type);
+    const read = readJson(given instanceof Date ? given.toISOString() : given);
+    return read ?? this.#report({ code: 'wrong_type', message: `expected ${label}`, path });
   }
 
   /** @param listed the collection of a list, whose names are expected */

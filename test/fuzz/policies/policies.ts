@@ -602,6 +602,8 @@ export class PolicyMaker {
     if (source === 'data' && action !== 'update' && action !== 'create') return undefined;
     const names = namesOf(catalog.collections.get(source === 'data' ? collection : 'users')!, type);
     if (source === 'auth' && type === 'id:users') names.push('id');
+    if (source === 'auth' && type === 'bool') names.push('second_factor');
+    if (source === 'auth' && type === 'datetime') names.push('signed_in_at');
     return names.length === 0 ? undefined : this.#path(source, undefined, [this.#random.pick(names)]);
   }
 

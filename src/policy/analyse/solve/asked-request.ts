@@ -1,6 +1,6 @@
 /** The request of a world that is being looked for: its caller, its query and its body. */
-import { GUEST } from '../../check/guests.ts';
-import { type Action, type RequestOperand, STAMPS } from '../../types.ts';
+import { GUEST, GUEST_ROW } from '../../check/guests.ts';
+import { type Action, type RequestOperand, SESSION_FACTS, STAMPS } from '../../types.ts';
 import { all, atom, constantly, type Formula, later, someOf } from './formula.ts';
 import type { Rows } from './rows.ts';
 import type { StoredRow, Term, WrittenVariables } from './variables.ts';
@@ -87,11 +87,31 @@ export class Asked {
       const column = this.#rows.column(this.user, name);
       if (column !== undefined) return column;
     }
-    return this.#kept(this.extras, name, () => {
-      const term = this.#rows.value(operand.type, true);
-      if (term !== undefined && this.standing.caller.kind === 'guest') term.isPresent = false;
-      return term;
-    });
+    return this.#kept(this.extras, name, () => this.#extra(operand));
+  }
+
+  #extra({ name, type }: RequestOperand): Term | undefined {
+    const isGuest = this.standing.caller.kind === 'guest';
+    const isOfSession = SESSION_FACTS.some(([fact]) => fact === name);
+    const term = this.#rows.value(type, !isOfSession);
+    if (term === undefined) return undefined;
+    if (isGuest) term.isPresent = Object.hasOwn(GUEST_ROW, name);
+    if (isOfSession && term.isPresent === true) {
+      this.#rows.trail.push(
+        this.#rows.axioms,
+        later(() => this.#ofSession(term, isGuest)),
+      );
+    }
+    return term;
+  }
+
+  /** A guest has no second factor, and nobody signs in in the future. */
+  #ofSession(term: Term, isGuest: boolean): Formula {
+    const { terms } = this.#rows;
+    if (isGuest) return atom(() => terms.is(term, false));
+    return term.domain.kind === 'truth'
+      ? all([])
+      : atom(() => terms.atMost(term, { value: this.standing.now, strict: false }));
   }
 
   #kept(map: Map<string, Term>, key: string, make: () => Term | undefined): Term | undefined {

@@ -13,8 +13,7 @@ export function guestWarnings(checked: Checked, context: CheckContext): readonly
   return [
     ...(isWrite && !isOfMember && !roles.includes(GUEST) ? [mayWrite(checked, context)] : []),
     ...passedByGuests(checked).map(({ span }): Warning => {
-      const message =
-        'guests have no role but `guest`, so each of them passes this; add `roles`, or a condition that guests do not meet';
+      const message = 'guests lack roles and a second factor, so each passes this; add `roles`, or what guests lack';
       return { code: 'guests_pass', message, span };
     }),
   ];
