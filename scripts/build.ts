@@ -26,6 +26,7 @@ const bundle = await rolldown({
     policy: 'src/exports/policy.ts',
     'policy-browser': 'src/exports/policy-browser.ts',
     client: 'src/client/client.ts',
+    events: 'src/events/events.ts',
     // The thread's file lies next to the part that starts it.
     'parts/engine-thread-main': 'src/database/embedded/engine-thread-main.ts',
   },

@@ -32,6 +32,8 @@ export interface Config {
   /** 32 bytes. Undefined: the signing keys are stored in plain. */
   readonly keySecret?: Buffer;
   readonly admin?: { readonly email: string; readonly password: string };
+  /** Webhooks may be sent to addresses of private networks. */
+  readonly allowPrivate: boolean;
   /** False for load tests only. */
   readonly rateLimit: boolean;
   /** The readers of /metrics: programs on this machine, or everybody. */
@@ -250,6 +252,15 @@ export const SETTINGS = {
     about: '`off` serves no studio, the pages at /studio',
     read: z.enum(['on', 'off'], { error: 'expected `on` or `off`' }) as z.ZodType<'on' | 'off', string>,
   },
+  allowPrivate: {
+    flag: 'allow-private',
+    flagMeans: 'on',
+    value: 'on|off',
+    env: 'BYLAW_ALLOW_PRIVATE',
+    default: 'off',
+    about: '`on` sends webhooks to addresses of private networks too, also without TLS',
+    read: z.enum(['on', 'off'], { error: 'expected `on` or `off`' }) as z.ZodType<'on' | 'off', string>,
+  },
   rateLimit: {
     value: 'on|off',
     env: 'BYLAW_RATE_LIMIT',
@@ -391,7 +402,15 @@ function conflicts(settings: ServerSettings): readonly string[] {
   return issues;
 }
 
-function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, studio, ...rest }: ServerSettings): Config {
+function configOf({
+  adminEmail,
+  adminPassword,
+  baseUrl,
+  rateLimit,
+  studio,
+  allowPrivate,
+  ...rest
+}: ServerSettings): Config {
   const isAdminGiven = adminEmail !== undefined && adminPassword !== undefined;
   return {
     ...rest,
@@ -399,6 +418,7 @@ function configOf({ adminEmail, adminPassword, baseUrl, rateLimit, studio, ...re
     baseUrlGiven: baseUrl !== undefined,
     rateLimit: rateLimit === 'on',
     studio: studio === 'on',
+    allowPrivate: allowPrivate === 'on',
     isDevelopment: false,
     admin: isAdminGiven ? { email: adminEmail, password: adminPassword } : undefined,
   };

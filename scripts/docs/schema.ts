@@ -153,6 +153,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   access: section(...COLLECTION, 'access'),
   distribute: section(...COLLECTION, 'distribute'),
   changes: section(...COLLECTION, 'changes'),
+  webhooks: section('webhooks', '*'),
   rule: () => keysTable(ruleIn(mappingAt(...COLLECTION, 'access', 'create'))),
   role: section('roles', '*'),
   prove: () => keysTable(mappingAt('prove').items ?? {}),

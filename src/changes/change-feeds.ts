@@ -7,9 +7,7 @@ import { inRounds } from '../in-rounds.ts';
 import { Problem } from '../problem.ts';
 import { Store } from '../records/access-context.ts';
 import { readVersionKey } from '../records/versions.ts';
-import { loggedTablesOf } from '../schema/model/logged-tables.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { loggedShape, shortDigest } from '../schema/model/stored-names.ts';
 import type { Audience } from './audience.ts';
 import { ChangeLog, type Moment } from './change-log.ts';
 import { type ChangeBatch, changeBatchOf } from './commits.ts';
@@ -22,6 +20,7 @@ import {
   resetOf,
 } from './events.ts';
 import { FeedGroups } from './feed-groups.ts';
+import { feedRulesDigest, loggedShapesOf } from './logged-schema.ts';
 import { type FeedPosition, Positions } from './position.ts';
 import { Snapshot } from './snapshot.ts';
 import { StreamLimits } from './stream-limits.ts';
@@ -83,12 +82,13 @@ export class ChangeFeeds {
   #gathering: NodeJS.Timeout | undefined;
   #announcedAt = 0;
   #unlisten: (() => Promise<void>) | undefined;
+  /** Called when the log may have news, by a write of this process or of another. */
+  onNews: (() => void) | undefined;
   /** Reads the log now. Resolves when the streams have what it holds. */
   readonly look = inRounds(() => this.#readOn());
   readonly #recheck = inRounds(() => this.#recheckAll());
 
   private constructor({ db, schema, most, observer, onError }: FeedParts) {
-    const logged = [...loggedTablesOf(schema).values()];
     this.#db = db;
     this.#limits = new StreamLimits(schema.limits.feeds.user, most);
     this.#schema = schema;
@@ -97,8 +97,8 @@ export class ChangeFeeds {
     this.#log = new ChangeLog(db);
     this.#store = new Store(db, schema, { statisticsOf: () => undefined });
     this.#groups = new FeedGroups(this.#store);
-    this.#shapes = new Map(logged.map((each) => [each.source, loggedShape(each)]));
-    this.#rules = rulesDigest(schema, this.#shapes);
+    this.#shapes = loggedShapesOf(schema);
+    this.#rules = feedRulesDigest(schema, this.#shapes);
     this.#retention = Math.max(...[...schema.collections.values()].map(({ feed }) => feed?.retention ?? 0));
     const pruneMs = Math.max(1_000, Math.min(PRUNE_MS, this.#retention * 100));
     this.#timers = [
@@ -263,6 +263,7 @@ export class ChangeFeeds {
   // ---------------------------------------------------------------- the loop
 
   #gather(): void {
+    this.onNews?.();
     if (this.#tail === undefined) return;
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined;
@@ -391,15 +392,3 @@ export class ChangeFeeds {
 type Stretch = Pick<ChangeBatch, 'life' | 'from' | 'to'>;
 
 const READY_EVENT: FeedEvent = { type: 'ready', data: '', seq: END_OF_BATCH };
-
-/** Changes with every rule of the feeds, and with the shape of the tables. */
-function rulesDigest({ collections }: Schema, shapes: ReadonlyMap<string, string>): string {
-  const rules = [...collections.values()].map(({ name, access, memberAccess, feed }) => [
-    name,
-    feed !== undefined,
-    access.list.map(({ text }) => text),
-    access.read.map(({ text }) => text),
-    [...memberAccess].map(([member, { read = [] }]) => [member, read.map(({ text }) => text)]),
-  ]);
-  return shortDigest(JSON.stringify([rules, [...shapes]]));
-}

@@ -22,6 +22,8 @@ export interface FeedEvent {
   readonly seq: number;
   /** The transaction, of a change. */
   readonly xid?: string;
+  /** The id of the record, as the database prints it. */
+  readonly record?: string;
 }
 
 /** The last of all places. */
@@ -142,9 +144,9 @@ export class CollectionChanges {
     const isShown = isListed && newest !== undefined && (after === newest || audience.lists(newest, related));
     if (isShown) {
       const data = `"record":${audience.text(after, newest, related)}`;
-      return { type: wasListed ? 'change' : 'enter', data, seq, xid };
+      return { type: wasListed ? 'change' : 'enter', data, seq, xid, record: id };
     }
-    return wasListed ? { type: 'leave', data: `"id":${this.#key.toJson(id)}`, seq, xid } : undefined;
+    return wasListed ? { type: 'leave', data: `"id":${this.#key.toJson(id)}`, seq, xid, record: id } : undefined;
   }
 }
 

@@ -14,6 +14,7 @@ export const databaseCommands: ReadonlyMap<string, LoadCommand> = new Map<string
   ['api-key', () => import('./api-key.ts')],
   ['mail', () => import('./mail.ts')],
   ['audit', () => import('./audit.ts')],
+  ['events', () => import('./events.ts')],
   ['explain', () => import('./explain.ts')],
   ['files', () => import('./files.ts')],
   ['keys', () => import('./keys.ts')],

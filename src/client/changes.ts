@@ -26,6 +26,8 @@ export interface FeedQuery {
 }
 export interface FeedOptions extends FeedQuery {
   readonly signal?: AbortSignal;
+  /** Called with a position that came without an event, once those before it were taken; of a feed that is alone on its stream. */
+  readonly onPosition?: (position: string) => void;
 }
 export interface LiveQuery extends Omit<FeedQuery, 'since'> {
   readonly sort?: readonly string[];
@@ -45,6 +47,7 @@ interface Feed {
   readonly body: FeedQuery & { readonly collection: string };
   since: string | undefined;
   readonly take: (change: Change<never>) => void;
+  readonly beat?: (position: string) => void;
   readonly fail: (error: unknown) => void;
 }
 
@@ -104,7 +107,11 @@ export class FeedStream {
     const fields = fieldsOf(block);
     const { id: position = '', event: type, data } = fields;
     if (data === undefined || type === undefined) {
-      if (position !== '' && this.#feeds.size === 1) for (const feed of this.#feeds.values()) feed.since = position;
+      if (position !== '' && this.#feeds.size === 1)
+        for (const feed of this.#feeds.values()) {
+          feed.since = position;
+          feed.beat?.(position);
+        }
       return;
     }
     this.#failures = 0;
@@ -155,9 +162,9 @@ function fieldsOf(block: string): Readonly<Record<string, string | undefined>> {
 export async function* changesOf<R>(
   stream: FeedStream,
   collection: string,
-  { signal, since, ...query }: FeedOptions,
+  { signal, since, onPosition, ...query }: FeedOptions,
 ): AsyncGenerator<Change<R>> {
-  const waiting: Change<R>[] = [];
+  const waiting: (Change<R> | { readonly type: 'beat'; readonly position: string })[] = [];
   let failure: { readonly error: unknown } | undefined;
   let wake = (): void => undefined;
   const end = stream.add({
@@ -165,6 +172,10 @@ export async function* changesOf<R>(
     since,
     take: (change) => {
       waiting.push(change);
+      wake();
+    },
+    beat: (position) => {
+      if (onPosition !== undefined) waiting.push({ type: 'beat', position });
       wake();
     },
     fail: (error) => {
@@ -177,7 +188,8 @@ export async function* changesOf<R>(
   try {
     while (signal?.aborted !== true) {
       const next = waiting.shift();
-      if (next !== undefined) yield next;
+      if (next?.type === 'beat') onPosition?.(next.position);
+      else if (next !== undefined) yield next;
       else if (failure !== undefined) throw failure.error;
       else
         await new Promise<void>((resolve) => {

@@ -4,6 +4,8 @@ import { Session, type TokenStorage, type Tokens } from './session.ts';
 export interface ClientOptions {
   /** `bearer` (default) keeps tokens; `cookie` leaves the session to the browser. */
   readonly auth?: 'bearer' | 'cookie';
+  /** An API key, which every request sends in place of a session. */
+  readonly key?: string;
   /** The store for the tokens of `bearer`. Default: memory, so that a reload logs out. */
   readonly storage?: TokenStorage;
   /** The number of further attempts for a repeatable request. Default 2. */
@@ -42,6 +44,7 @@ export class Transport {
   readonly cookie: boolean;
   readonly #retries: number;
   readonly #fetch: typeof fetch;
+  readonly #key: string | undefined;
   readonly #onSessionEnd: (() => void) | undefined;
 
   constructor(baseUrl: string, options: ClientOptions) {
@@ -51,6 +54,7 @@ export class Transport {
     this.#retries = options.retries ?? 2;
     // Browsers want their own fetch called on the window.
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
+    this.#key = options.key;
     this.#onSessionEnd = options.onSessionEnd;
   }
 
@@ -59,8 +63,9 @@ export class Transport {
    * fails.
    */
   async send(path: string, call: ClientCall = {}): Promise<Response> {
-    const tokens = this.cookie || call.anonymous === true ? undefined : this.session.tokens;
-    const response = await this.#tried(path, call, tokens?.access_token);
+    const isTokenSent = !this.cookie && this.#key === undefined && call.anonymous !== true;
+    const tokens = isTokenSent ? this.session.tokens : undefined;
+    const response = await this.#tried(path, call, tokens?.access_token ?? this.#key);
     if (response.ok || response.status === 304) return response;
     if (response.status !== 401 || tokens === undefined) throw await errorOf(response);
     const next = await this.session.refresh(tokens.access_token, (token) => this.#exchange(token));

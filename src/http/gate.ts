@@ -105,6 +105,15 @@ export function renewalOf(ctx: Context, { schema }: App): (caller: Caller, colle
   };
 }
 
+/** Admits an API key to a list that no request has asked for. Throws `forbidden`. */
+export const admissionOfKey = (schema: Schema, caller: Caller, collection: Collection): Admission =>
+  new Admission(
+    undefined,
+    schema,
+    { caller, collection, action: 'list' },
+    { auth: caller.auth, kind: caller.kind, query: {}, now: datetimeOf(new Date()) },
+  );
+
 /** Requires a route whose door is an action. */
 export function admissionOf(ctx: Context): Admission {
   const admission = ctx.state.admission;

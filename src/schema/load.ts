@@ -33,6 +33,7 @@ import { readTenantLayouts } from './model/tenant-layouts.ts';
 import { readConditions } from './rules/conditions.ts';
 import { readStatements } from './rules/prove-statements.ts';
 import { withUniqueConditions } from './rules/unique-conditions.ts';
+import { readWebhooks } from './rules/webhooks.ts';
 
 export type { SchemaIssue } from './file/issue.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -89,6 +90,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     proxies: readProxies(shape, settings),
     statements: readStatements(shape, { source, catalog, broken }),
     seed: shape.seed,
+    webhooks: readWebhooks(shape, { source, catalog, broken, collections, env }),
   };
   const issues = inFileOrder(source.issues);
   return issues.some(({ severity }) => severity === 'error') ? { issues } : { schema, issues };

@@ -18,6 +18,7 @@ import { openStorage } from '../files/storage/open-storage.ts';
 import { PublicFiles } from '../http/answer/public-files.ts';
 import type { App } from '../http/app.ts';
 import { jsonBodyReader } from '../http/body.ts';
+import { admissionOfKey } from '../http/gate.ts';
 import type { Log } from '../http/observe/log.ts';
 import { createMetrics, type Metrics } from '../http/observe/metrics.ts';
 import { addressReader } from '../http/request.ts';
@@ -28,10 +29,12 @@ import { applyMigration } from '../migrations/apply-migration.ts';
 import { ownersNotes } from '../migrations/migration.ts';
 import { hasAllOf } from '../migrations/readiness.ts';
 import { schemaServedBy } from '../migrations/unmanaged/served-schema.ts';
+import { Problem } from '../problem.ts';
 import { KeptAnswers } from '../records/idempotency.ts';
 import { createRecords } from '../records/records.ts';
 import { routes, servedRoutes } from '../routes/index.ts';
 import type { Schema } from '../schema/model/model.ts';
+import { Webhooks } from '../webhooks/webhooks.ts';
 import { startOptions } from './system-tables.ts';
 import { packageVersion } from './version.ts';
 
@@ -103,6 +106,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     app.feeds?.stop();
     await http.drain(farewellMs, DRAIN_MS);
     await swept;
+    await apps.closeWebhooks();
     await app.feeds?.close();
     await app.auth.close();
     await stopAnnouncements?.();
@@ -119,6 +123,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       const next = await apps.next(await schemaServedBy(db, schema), before);
       // Their readers come back, and learn by their positions whether the rules have changed.
       before.feeds?.endStreams();
+      await apps.closeWebhooks();
       const resume = migrate === undefined ? undefined : await http.pause(PAUSE_PATIENCE_MS);
       try {
         await migrate?.();
@@ -128,6 +133,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
         void http.replace(app).then(() => Promise.all([before.auth.close(), before.feeds?.close()]));
       } catch (error) {
         await next.auth.close();
+        apps.openWebhooks(before);
         throw error;
       } finally {
         resume?.();
@@ -146,6 +152,7 @@ class Apps {
   readonly #inFlight = new InFlight();
   #wake: (() => void) | undefined;
   #isWaking = false;
+  #webhooks: Webhooks | undefined;
   isStopping = false;
 
   constructor(parts: ServiceParts, config: Config) {
@@ -168,7 +175,9 @@ class Apps {
       onError: (what, error) => log.logger.error({ error: String(error) }, what),
     });
     const feeds = await this.#openFeeds(schema, metrics);
-    return this.#app({ schema, auth, files, feeds, metrics, kept: await KeptAnswers.open(db) });
+    const app = this.#app({ schema, auth, files, feeds, metrics, kept: await KeptAnswers.open(db) });
+    this.openWebhooks(app);
+    return app;
   }
 
   async next(schema: Schema, { files, metrics, kept }: App): Promise<App> {
@@ -178,7 +187,40 @@ class Apps {
 
   /** The tables of the schema exist. Writes wake the streams from now on. */
   async withFeeds(app: App): Promise<App> {
-    return { ...app, feeds: await this.#openFeeds(app.schema, app.metrics) };
+    const withFeeds = { ...app, feeds: await this.#openFeeds(app.schema, app.metrics) };
+    this.openWebhooks(withFeeds);
+    return withFeeds;
+  }
+
+  /** Their tables and the change log exist. */
+  openWebhooks({ schema, auth, feeds, metrics }: App): void {
+    if (feeds === undefined || schema.webhooks.size === 0) return;
+    const { db, log } = this.#parts;
+    const webhooks = new Webhooks({
+      db,
+      schema,
+      allowsPrivate: this.#config.allowPrivate,
+      userAgent: `bylaw/${packageVersion()}`,
+      accessOf: async ({ as, collection }) => {
+        try {
+          const caller = await auth.apiKeys.callerOf(as);
+          return admissionOfKey(schema, caller, schema.collections.get(collection)!).access();
+        } catch (error) {
+          if (error instanceof Problem && (error.status === 401 || error.status === 403)) return undefined;
+          throw error;
+        }
+      },
+      observer: metrics.webhooks,
+      warn: (message) => log.logger.warn(message),
+      onError: (what, error) => log.logger.error({ error: String(error) }, what),
+    });
+    feeds.onNews = () => webhooks.wake();
+    this.#webhooks = webhooks;
+  }
+
+  async closeWebhooks(): Promise<void> {
+    await this.#webhooks?.close();
+    this.#webhooks = undefined;
   }
 
   async #openFeeds(schema: Schema, { feeds: observer }: Metrics): Promise<ChangeFeeds | undefined> {

@@ -3,9 +3,10 @@ import { authTables } from '../auth/auth-tables.ts';
 import { fileTables } from '../files/file-tables.ts';
 import type { MigrateOptions } from '../migrations/migration.ts';
 import type { Sql } from '../sql.ts';
+import { webhookTables } from '../webhooks/webhook-rows.ts';
 import { packageVersion } from './version.ts';
 
-export const systemTables: readonly Sql[] = [...authTables, ...fileTables];
+export const systemTables: readonly Sql[] = [...authTables, ...fileTables, ...webhookTables];
 
 export const migrateOptions = (): Pick<MigrateOptions, 'systemTables' | 'version'> => ({
   systemTables,

@@ -13,6 +13,7 @@ import { describeOnOne } from '../support/service.ts';
 const ROOT = resolve(import.meta.dirname, '../..');
 const MODULES = {
   'bylaw/client': 'src/client/client.ts',
+  'bylaw/events': 'src/events/events.ts',
   'bylaw/policy': 'src/exports/policy.ts',
   'bylaw/policy/browser': 'src/exports/policy-browser.ts',
   bylaw: 'src/exports/service.ts',

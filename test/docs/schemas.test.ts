@@ -8,7 +8,7 @@ import { parseSchema } from '../../src/schema/load.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const FILES = ['bylaw.yaml', 'src/cli/project/bylaw.yaml', 'docs/distributed.yaml'];
 const PAGES = ['README.md', ...globSync(['docs/**/*.md', 'grammar/*.md'], { cwd: ROOT })];
-const ENVIRONMENT = { COMPANY_SECRET: 'x' };
+const ENVIRONMENT = { COMPANY_SECRET: 'x', ORDERS_HOOK_SECRET: `whsec_${'A'.repeat(43)}=` };
 /** Not a schema: a single field. */
 const FRAGMENT = /^note: string$/;
 

@@ -109,8 +109,8 @@ const readText = (file: string): string => readFileSync(join(import.meta.dirname
 export const ROUTES_SCHEMA = readText('bylaw.yaml');
 const SAMPLE_SCHEMA = readText('../../bylaw.yaml');
 
-export function schemaFrom(text: string): Schema {
-  const { schema, issues } = parseSchema(text, 'test.yaml');
+export function schemaFrom(text: string, env: Readonly<Record<string, string>> = {}): Schema {
+  const { schema, issues } = parseSchema(text, 'test.yaml', env);
   if (schema === undefined) throw new Error(`the schema of the test has errors: ${JSON.stringify(issues, null, 2)}`);
   return schema;
 }
@@ -153,7 +153,7 @@ async function openTestService(
 ): Promise<Service> {
   const data = await mkdtemp(join(tmpdir(), 'bylaw-test-'));
   const config = readConfig({ port: '0' }, { BYLAW_RATE_LIMIT: 'off', BYLAW_DATA: data, ...env });
-  const model = change(schemaFrom(schema));
+  const model = change(schemaFrom(schema, env));
   const db = await watch(asWanted(await openKind(kind, connect), model), model);
   const service = await startService({
     config,

@@ -76,6 +76,19 @@ export async function findApiKey(q: Queryable, id: string): Promise<ApiKey | und
   return found;
 }
 
+/** The newest key of this name that the command line made. */
+export async function operatorKeyNamed(q: Queryable, name: string): Promise<string | undefined> {
+  const [found] = await q.rows(sql`
+    SELECT k.id
+      FROM "_auth_api_keys" k
+     WHERE k.name = ${text(name)}
+       AND k.created_by IS NULL
+       AND (k.expires_at IS NULL OR k.expires_at > now())
+     ORDER BY k.id DESC
+     LIMIT 1`);
+  return found?.[0] ?? undefined;
+}
+
 export async function lockApiKey(tx: Transaction, id: string): Promise<void> {
   await tx.rows(sql`SELECT 1 FROM "_auth_api_keys" WHERE id = ${uuid(id)} FOR UPDATE`);
 }

@@ -2,12 +2,14 @@
 import { v7 } from 'uuid';
 import type { Database, Transaction } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
+import { parseUuid } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import { mayAssign } from '../../records/write/role-changes.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
+import { invalidToken } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import {
   type ApiKey,
@@ -17,6 +19,7 @@ import {
   insertApiKey,
   listApiKeys,
   lockApiKey,
+  operatorKeyNamed,
   removeApiKey,
   replaceSecret,
   updateApiKey,
@@ -78,6 +81,17 @@ export class ApiKeys {
   /** Throws `not_found`. */
   async read(id: string, actor?: KeyActor): Promise<ApiKey> {
     return visibleTo(actor, await findApiKey(this.#parts.db, id));
+  }
+
+  /**
+   * The present caller of the key with this id, or of the newest with this name that the command line made: users choose
+   * the names of theirs. Throws `invalid_token`.
+   */
+  async callerOf(idOrName: string): Promise<Caller> {
+    const { db, authenticator } = this.#parts;
+    const id = parseUuid(idOrName) ?? (await operatorKeyNamed(db, idOrName));
+    if (id === undefined) throw invalidToken();
+    return authenticator.callerOfLink({ kind: 'key', sessionId: id, userId: id });
   }
 
   /** Throws `not_found`, `validation_failed`. */

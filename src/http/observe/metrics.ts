@@ -21,6 +21,7 @@ export interface Metrics {
   readonly countTaken: (collection: string) => void;
   readonly feeds: FeedObserver;
   readonly mails: MailMetrics;
+  readonly webhooks: { readonly onSent: (webhook: string, result: string) => void };
 }
 
 /** `readAll` collects the metrics of all workers. */
@@ -42,6 +43,12 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     labelNames: ['collection'],
     registers: [registry],
   });
+  const sent = new Counter({
+    name: 'bylaw_webhook_events_total',
+    help: 'Posts of events to webhooks.',
+    labelNames: ['webhook', 'result'],
+    registers: [registry],
+  });
   return {
     registry,
     contentType: registry.contentType,
@@ -51,6 +58,7 @@ export function createMetrics(readAll?: () => Promise<string>): Metrics {
     countTaken: (collection) => taken.inc({ collection }),
     feeds: feedMetrics(registry),
     mails: mailMetrics(registry),
+    webhooks: { onSent: (webhook, result) => sent.inc({ webhook, result }) },
   };
 }
 

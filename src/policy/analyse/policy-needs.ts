@@ -37,6 +37,12 @@ interface NeedsPlace {
   readonly variables: ReadonlyMap<string, NeedTree>;
 }
 
+/** The decision depends on other records than the record itself. */
+export function walksRelations(checked: Checked): boolean {
+  const { record, requested } = policyNeedsOf(checked);
+  return record.length + requested.length > 0;
+}
+
 export function policyNeedsOf(checked: Checked): PolicyNeeds {
   const place: NeedsPlace = { root: new Map(), requested: new Map(), variables: new Map() };
   collect(checked, place);

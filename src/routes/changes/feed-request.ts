@@ -1,7 +1,7 @@
 /** The request of a feed: what its query or its body asks for, checked against the schema. Not a route. */
 
 import type { QueryPair } from '../../http/request.ts';
-import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
+import { walksRelations } from '../../policy/analyse/policy-needs.ts';
 import { equalityFilter, type Filter, type MemberValue } from '../../policy/filters/filter.ts';
 import { type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import type { ExactFilter } from '../../records/page/page-plan.ts';
@@ -82,8 +82,7 @@ export function describedFeed(
 
 /** No log holds the records that a filter walks to. */
 function refuseWalks({ checked }: Filter, path: readonly string[]): void {
-  const { record, requested } = policyNeedsOf(checked);
-  if (record.length + requested.length === 0) return;
+  if (!walksRelations(checked)) return;
   const detail =
     'the filter of a stream of changes compares members of the record itself; remove what follows relations';
   const error: ErrorDetail = {

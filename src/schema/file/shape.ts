@@ -14,6 +14,7 @@ import {
   DEFAULT_UPLOADS,
   MOST_BODY,
 } from '../model/defaults.ts';
+import { WEBHOOK_EVENTS } from '../model/model.ts';
 import { DURATION, RATE, SIZE } from './units.ts';
 
 /** The pattern of names of collections, fields, relations, roles and OAuth providers. */
@@ -325,6 +326,35 @@ const provider = z.strictObject({
   }),
 });
 
+const webhook = z.strictObject({
+  collection: key(name, 'the collection whose changes are sent; without it, the one of this name', {
+    examples: ['orders'],
+  }),
+  url: z
+    .string()
+    .meta({ description: 'the address that each event is posted to', examples: ['https://example.com/hooks/orders'] }),
+  events: key(z.array(z.enum(WEBHOOK_EVENTS)).min(1), 'the events that are sent', {
+    default: [...WEBHOOK_EVENTS],
+    examples: [['enter']],
+  }),
+  filter: key(
+    z.string(),
+    'an expression over the record, as in queries; without it, all records that the key may list',
+    {
+      examples: ['status = "paid"'],
+    },
+  ),
+  as: z.string().meta({
+    description: 'whose view is sent: the id of an API key, or the name of one that `bylaw api-key create` made',
+    examples: ['orders-hook'],
+  }),
+  secret_env: z.string().meta({
+    description:
+      'the environment variable with the secret that signs, `whsec_` and 24 to 64 bytes in base64; several are separated by spaces',
+    examples: ['ORDERS_HOOK_SECRET'],
+  }),
+});
+
 const lifetime = (of: keyof typeof DEFAULT_SESSIONS, description: string, example: string) =>
   key(duration, description, { default: DEFAULT_SESSIONS[of], examples: [example] });
 const sessions = z.strictObject({
@@ -445,6 +475,7 @@ export const schemaShape = z.strictObject({
     examples: [[{ never: 'guest can delete documents' }]],
   }),
   oauth: key(z.record(z.string(), provider), 'providers of sign-in, by name'),
+  webhooks: key(z.record(z.string(), webhook), 'addresses that are sent the changes of records, by name'),
   sessions: key(sessions, 'how long sessions last'),
   audit: key(audit, 'the trail of events of accounts'),
   limits: key(limits, 'limits against guessing and flooding'),

@@ -44,6 +44,22 @@ export interface Schema {
   readonly statements: readonly Statement[];
   /** The folder of the records that `bylaw dev` starts with, relative to the file. */
   readonly seed?: string | undefined;
+  readonly webhooks: ReadonlyMap<string, Webhook>;
+}
+
+export const WEBHOOK_EVENTS = ['enter', 'change', 'leave'] as const;
+/** An address that is sent the changes of records that an API key may list. */
+export interface Webhook {
+  readonly name: string;
+  readonly collection: string;
+  readonly url: string;
+  readonly events: readonly (typeof WEBHOOK_EVENTS)[number][];
+  /** Over the record alone. */
+  readonly filter?: string | undefined;
+  /** The id of an API key, or the name of one that the command line made. */
+  readonly as: string;
+  /** Each signs every message: `whsec_` and base64. */
+  readonly secrets: readonly string[];
 }
 
 /** The callers of a statement. A role is exactly it and what it includes. */
