@@ -1,20 +1,63 @@
 /** The rows of a collection as text that follows FROM. */
 import { memoizedBy } from '../memoized.ts';
-import { ident, join, raw, type Sql, sql, tableIdent } from '../sql.ts';
-import { type CatalogCollection, type CatalogField, keyOf } from './types.ts';
+import { empty, ident, join, raw, type Sql, sql, tableIdent } from '../sql.ts';
+import { type BelongsTo, type CatalogCollection, type CatalogField, keyOf, type ReferencedColumn } from './types.ts';
 
 /** The column as rules read it, which has the type of the field. */
 export const readAsField = (column: Sql, { readAs }: Pick<CatalogField, 'readAs'>): Sql =>
   readAs === undefined ? column : sql`${column}${raw(readAs)}`;
 
-/** PostgreSQL sees through the query of a table with cast columns, and finds rows by the indexes of the others. */
+/** The id of the record that the value of a column refers to; NULL if it refers to none. */
+export const idReferredTo = (value: Sql, { references }: Pick<BelongsTo, 'references'>): Sql =>
+  references === undefined ? value : cellOf(references, references.key, references.column, value);
+
+/** The value of the column that refers to the record with the id. */
+export const valueReferringTo = (id: Sql, { references }: Pick<BelongsTo, 'references'>): Sql =>
+  references === undefined ? id : cellOf(references, references.column, references.key, id);
+
+const cellOf = ({ table }: ReferencedColumn, wanted: string, given: string, value: Sql): Sql => sql`(
+      SELECT ${ident('r', wanted)}
+        FROM ${tableIdent(table)} AS r
+       WHERE ${ident('r', given)} = ${value})`;
+
+const belongsTosOf = ({ relations }: CatalogCollection): readonly BelongsTo[] =>
+  [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
+
+/**
+ * PostgreSQL sees through the query of a table with cast columns, and finds rows by the indexes of the others. A join
+ * finds the ids of references by other columns: an index serves it from either side.
+ */
 export const rowsOf: (collection: CatalogCollection) => Sql = memoizedBy((collection) => {
-  const { table, fields, relations } = collection;
-  const members = [...fields.values()];
-  if (!members.some(({ readAs }) => readAs !== undefined)) return tableIdent(table);
-  const references = [...relations.values()].flatMap((relation) =>
-    relation.kind === 'belongs_to' ? [ident(relation.column)] : [],
-  );
-  const columns = members.map((field) => sql`${readAsField(ident(field.column), field)} AS ${ident(field.column)}`);
-  return sql`(SELECT ${join([ident(keyOf(collection).column), ...columns, ...references], ', ')} FROM ${tableIdent(table)})`;
+  const joined = belongsTosOf(collection).filter(({ references }) => references !== undefined);
+  const joins = joined.map(({ column, references }, i) => {
+    const { table, column: referenced } = references!;
+    return sql` LEFT JOIN ${tableIdent(table)} AS ${raw(`r${i}`)} ON ${ident(`r${i}`, referenced)} = ${ident('s', column)}`;
+  });
+  return rowsWith(collection, join(joins, ''), (relation) => {
+    const i = joined.indexOf(relation);
+    return i < 0 ? ident('s', relation.column) : ident(`r${i}`, relation.references!.key);
+  });
 });
+
+/** The same rows for a statement that locks them: it must not lock those that they refer to. */
+export const lockableRowsOf: (collection: CatalogCollection) => Sql = memoizedBy((collection) =>
+  rowsWith(collection, empty, (relation) => idReferredTo(ident('s', relation.column), relation)),
+);
+
+function rowsWith(collection: CatalogCollection, joins: Sql, idOf: (relation: BelongsTo) => Sql): Sql {
+  const { table, fields } = collection;
+  const belongsTos = belongsTosOf(collection);
+  const isStored =
+    ![...fields.values()].some(({ readAs }) => readAs !== undefined) &&
+    !belongsTos.some(({ references }) => references !== undefined);
+  if (isStored) return tableIdent(table);
+  const columns = [
+    ident('s', keyOf(collection).column),
+    ...Array.from(
+      fields.values(),
+      (field) => sql`${readAsField(ident('s', field.column), field)} AS ${ident(field.column)}`,
+    ),
+    ...belongsTos.map((relation) => sql`${idOf(relation)} AS ${ident(relation.column)}`),
+  ];
+  return sql`(SELECT ${join(columns, ', ')} FROM ${tableIdent(table)} AS s${joins})`;
+}

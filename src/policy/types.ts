@@ -112,6 +112,16 @@ export interface BelongsTo {
   /** The same as of a field. */
   readonly uniqueWithin?: string;
   readonly uniqueKey?: { readonly within: readonly string[] };
+  /** Given if the column has a value of another unique column of the related record than its key. */
+  readonly references?: ReferencedColumn;
+}
+/** A unique column of a collection, and the key of its rows. */
+export interface ReferencedColumn {
+  /** The name of the field. */
+  readonly field: string;
+  readonly table: string;
+  readonly column: string;
+  readonly key: string;
 }
 /** The unique belongs_to `via` of the other collection references this one. */
 export interface HasOne {

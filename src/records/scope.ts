@@ -8,7 +8,7 @@ import { BoundedMap } from '../bounded-map.ts';
 import { invariant, present } from '../invariant.ts';
 import { memoizedBy } from '../memoized.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
-import { rowsOf } from '../policy/stored-rows.ts';
+import { lockableRowsOf, rowsOf } from '../policy/stored-rows.ts';
 import type { Action, Row } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Collection, ManyToMany, Schema, TenantKey } from '../schema/model/model.ts';
@@ -68,6 +68,12 @@ export class Scope {
   #from(collection: string, alias: string): ScopedRows {
     const known = this.#schema.collections.get(collection)!;
     return this.#rows(rowsOf(known), alias, tenantKeyOf(known)?.column);
+  }
+
+  /** The records of a collection, for a statement that locks their rows. */
+  lockable(collection: string, alias: string): ScopedRows {
+    const known = this.#schema.collections.get(collection)!;
+    return this.#rows(lockableRowsOf(known), alias, tenantKeyOf(known)?.column);
   }
 
   /** The stored rows of a collection, for a statement that changes them. */

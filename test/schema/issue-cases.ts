@@ -14,6 +14,9 @@ export interface IssueCase {
 const inA = (lines: string): string => `collections:\n  a:\n    fields:\n      n: int\n${lines}`;
 const field = (text: string): string => `collections:\n  a:\n    fields:\n      f: ${text}\n`;
 const relation = (text: string): string => `collections:\n  b: {}\n  a:\n    relations:\n      r: ${text}\n`;
+const ofOwner = (text: string): string =>
+  'collections:\n  b:\n    fields: { name: string, code: { type: string, unique: true } }\n' +
+  `  a:\n    managed: false\n    timestamps: none\n    relations:\n      r: ${text}\n`;
 const policy = (text: string): string => inA(`    access:\n      read: ${text}\n`);
 
 const owned = (text: string): string =>
@@ -359,6 +362,21 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     about: 'a managed column of another type',
     text: field('{ type: datetime, ⟦stored_as: timestamp }'),
     codes: ['not_for_managed'],
+  },
+  {
+    about: 'a managed column of other values than ids',
+    text: relation('{ kind: belongs_to, collection: users, ⟦references: email }'),
+    codes: ['not_for_managed'],
+  },
+  {
+    about: 'a reference by a field that is not unique',
+    text: ofOwner('{ kind: belongs_to, collection: b, references: ⟦name }'),
+    codes: ['invalid_references'],
+  },
+  {
+    about: 'a reference by an unknown field',
+    text: ofOwner('{ kind: belongs_to, collection: b, references: ⟦cod }'),
+    codes: ['invalid_references'],
   },
   {
     about: 'a column of a type that no value of the field has',

@@ -1,4 +1,5 @@
 /** Compares a field or a belongs_to of a schema file with its column. */
+import { keyOf } from '../../policy/types.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { BelongsTo, Field, Schema } from '../../schema/model/model.ts';
 import { typeOfColumn } from './column-types.ts';
@@ -65,6 +66,11 @@ function compareReference(
   // A view has no foreign keys.
   if (key?.table !== target)
     return table.kind === 'table' ? [{ key: 'references', file: target, database: key?.table }] : [];
+  const to = file.collections.get(member.collection);
+  const referenced = member.references?.column ?? (to && keyOf(to).column);
+  const [foreign] = key?.foreignColumns ?? [];
+  if (key !== undefined && foreign !== referenced)
+    return [{ key: 'references', file: `${target}.${referenced}`, database: `${target}.${foreign}` }];
   const onDelete = ON_DELETE_OF_CATALOG[key?.onDelete ?? ''];
   if (key === undefined || onDelete === undefined || onDelete === member.onDelete) return [];
   return [{ key: 'on_delete', file: member.onDelete, database: onDelete }];

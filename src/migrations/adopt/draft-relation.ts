@@ -1,6 +1,7 @@
 /** A foreign key as a belongs_to of the draft, and its other side as a has_many or has_one. */
 import { columnNameIssue } from '../../schema/model/given-names.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
+import { draftField } from './draft-field.ts';
 import { draftKey } from './draft-key.ts';
 import { type DraftMember, type DraftTable, type LeftOut, USER_COLUMNS } from './draft-table.ts';
 import {
@@ -61,16 +62,30 @@ function leftOutReason(table: ExistingTable, key: ExistingConstraint, known: Dra
     return `it is the key itself: its id is that of a record of ${key.table}`;
   if (columnNameIssue(column) !== undefined) return columnNameIssue(column);
   const [foreign = ''] = key.foreignColumns ?? [];
-  return foreign === draftKey(target)?.columns.join() ? undefined : `it references ${there}, and not its key`;
+  return isKey(target, foreign) || isUniqueField(target, foreign)
+    ? undefined
+    : `it references ${there}, which is neither its key nor a unique field`;
+}
+
+const isKey = (table: ExistingTable, column: string): boolean => column === draftKey(table)?.columns.join();
+
+/** The draft has the column as a field, not as a reference. */
+function isUniqueField(table: ExistingTable, name: string): boolean {
+  const column = table.columns.find((each) => each.name === name);
+  const isReference = table.constraints.some(({ kind, columns }) => kind === 'f' && columns[0] === name);
+  return (
+    column !== undefined && !isReference && isUniqueColumn(table, name) && 'declared' in draftField(table, column, name)
+  );
 }
 
 export function draftBelongsTo(
   table: ExistingTable,
   { column: { name: column, ...facts }, key }: { readonly column: ExistingColumn; readonly key: ExistingConstraint },
-  { collections, members }: DraftNames,
+  { known, collections, members }: DraftNames,
 ): DraftMember {
   const name = members.get(table.table)!.get(column)!;
   const onDelete = ON_DELETE_OF_CATALOG[key.onDelete!];
+  const [foreign = ''] = key.foreignColumns ?? [];
   const obstacles = keyObstaclesOf(table, { name: column, ...facts }, key);
   return {
     name,
@@ -82,6 +97,7 @@ export function draftBelongsTo(
       ...(isUniqueColumn(table, column) && { unique: true }),
       ...(onDelete !== undefined && { on_delete: onDelete }),
       ...(`${name}_id` !== column && { column }),
+      ...(!isKey(known.get(key.table!)!, foreign) && { references: members.get(key.table!)!.get(foreign)! }),
       ...(facts.computed && { read_only: true }),
     },
     notes: onDelete === undefined ? ['PostgreSQL sets its default when the other record is deleted'] : [],

@@ -7,7 +7,7 @@ import { keyOf } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
 import type { StoredAs } from '../../schema/fields/kind.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
-import type { Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
+import type { BelongsTo, Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import { columnList, columnTypeOf } from '../tables.ts';
 import type { OwnersColumn, OwnersTable } from './owners-tables.ts';
@@ -147,7 +147,8 @@ class OwnersDifferences {
       const target = schema.collections.get(relation.collection);
       if (relation.kind !== 'belongs_to' || target === undefined || this.#table.references.has(relation.column))
         continue;
-      const refers = sql`FOREIGN KEY (${ident(relation.column)}) REFERENCES ${tableIdent(target.table)} ${raw('("id")')}`;
+      const referenced = relation.references?.column ?? keyOf(target).column;
+      const refers = sql`FOREIGN KEY (${ident(relation.column)}) REFERENCES ${tableIdent(target.table)} (${ident(referenced)})`;
       this.notes.push({
         text: `"${table}"."${relation.column}" (\`${name}.${relation.name}\`) has no foreign key, so the record that it names may be missing`,
         sql: `${this.#alter} ADD ${refers.text}`,
@@ -207,12 +208,20 @@ function columnsOf(collection: Collection, { collections }: Schema): readonly Wa
     const accepted = KEY_COLUMNS[keyOf(of).kind];
     return { type: accepted[0]!, accepted };
   };
+  /** An enum type, and a type of `stored_as`, are compared by PostgreSQL alone: the types of both columns match there. */
+  const referredTo = (
+    { references }: BelongsTo,
+    of: Collection,
+  ): Omit<WantedColumn, 'member' | 'column' | 'needed'> => {
+    const field = references && of.fields.get(references.field);
+    return field === undefined ? idOf(of) : wantedColumn(field);
+  };
   const id: WantedColumn = { member: 'id', column: keyOf(collection).column, ...idOf(collection), needed: false };
   const references = [...relations.values()].flatMap((relation) =>
     relation.kind === 'belongs_to'
       ? [
           {
-            ...idOf(collections.get(relation.collection)!),
+            ...referredTo(relation, collections.get(relation.collection)!),
             member: relation.name,
             column: relation.column,
             needed: relation.needed,

@@ -145,7 +145,7 @@ async function lockReferringIn(
   const key = recordKeyOf(collection).of('x');
   const rows = await reading.q.rows(sql`
     SELECT ${key}
-      FROM ${scopeOf(reading).from(collection.name, 'x').where(refers)}
+      FROM ${scopeOf(reading).lockable(collection.name, 'x').where(refers)}
      ORDER BY ${key}
        FOR UPDATE`);
   return rows.map(([id]) => id!);

@@ -10,7 +10,7 @@ import { type Reading, readableReference } from '../access-context.ts';
 import { firstOf, isTaken } from '../constraint-errors.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { scopeOf } from '../scope.ts';
-import { forbiddenMembers, type HasOneSetting } from '../write/input.ts';
+import { columnValueOf, forbiddenMembers, type HasOneSetting } from '../write/input.ts';
 import { LockedUpdate } from '../write/locked-row.ts';
 import type { PartnerChange, Writing } from '../write/written-row.ts';
 
@@ -85,7 +85,7 @@ async function holderOf(reading: Reading, relation: HasOne, id: string): Promise
   const refersToOwner = sql`x.${ident(relation.viaColumn)} = ${ownerKey(reading).param(id)}`;
   const [row] = await reading.q.rows(sql`
     SELECT ${keyOf(reading, relation).of('x')}
-      FROM ${scopeOf(reading).from(relation.collection, 'x').where(refersToOwner)}
+      FROM ${scopeOf(reading).lockable(relation.collection, 'x').where(refersToOwner)}
        FOR UPDATE`);
   return row?.[0] ?? undefined;
 }
@@ -167,8 +167,8 @@ async function setHolder(reading: Reading, taking: Taking): Promise<void> {
   throw refused.length > 0 ? forbiddenMembers(refused) : forbidden();
 }
 
-function pointingAt(reading: Reading, { viaColumn }: HasOne, id: string | null): Writing {
-  return { values: [{ column: viaColumn, type: ownerKey(reading).type, value: id }], members: [], partners: [] };
+function pointingAt(reading: Reading, relation: HasOne, id: string | null): Writing {
+  return { values: [columnValueOf(viaOf(reading, relation), ownerKey(reading).type, id)], members: [], partners: [] };
 }
 
 const ownerKey = ({ access }: Reading): RecordKey => recordKeyOf(access.collection);

@@ -4,6 +4,7 @@
  */
 import type { Transaction } from '../../database/contract.ts';
 import { fold } from '../../policy/fold.ts';
+import { valueReferringTo } from '../../policy/stored-rows.ts';
 import type { Scalar } from '../../policy/values.ts';
 import type { Collection, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
@@ -260,10 +261,26 @@ export class ImportStaging {
     return `there is no record ${id} in \`${collection}\`${hasTenant ? ` of the same \`${tenant.by}\`` : ''}`;
   }
 
+  /** The value of the staged record `s` in the column of its table. */
+  #storedValue({ column, columnCast, references, referencesBy }: StoredMember): Sql {
+    const value = sql`s.${ident(column)}`;
+    if (columnCast !== undefined) return sql`${value}::${raw(columnCast)}`;
+    if (referencesBy === undefined) return value;
+    const stored = valueReferringTo(value, { references: referencesBy });
+    if (references !== this.#collection.name) return stored;
+    // The statement does not see the rows that it inserts.
+    const { column: referenced, key } = referencesBy;
+    return sql`coalesce(${stored}, (SELECT ${ident('r', referenced)} FROM ${STAGE} AS r WHERE ${ident('r', key)} = ${value}))`;
+  }
+
   /** → how many records were created and updated. Call it when `check` found nothing. */
   async write(now: string): Promise<{ readonly created: number; readonly updated: number }> {
     const copies = this.#copies.map(({ copy }) => ident(copy));
     const columns = [...this.#members.map(({ column }) => ident(column)), ...copies];
+    const staged = [
+      ...this.#members.map((member) => this.#storedValue(member)),
+      ...copies.map((copy) => sql`s.${copy}`),
+    ];
     const roles = this.#collection.kind === 'users' ? [raw('roles')] : [];
     const stagedRoles = roles.map(() => raw("coalesce(string_to_array(s._roles, ','), '{}')"));
     const swapped = new SwappedValues(this.#tx, this.#schema, this.#collection);
@@ -271,7 +288,7 @@ export class ImportStaging {
     if (this.#upsert !== undefined) await swapped.free(this.#members);
     const created = await this.#tx.run(sql`
       INSERT INTO ${this.#staged.into(this.#collection.name, 't')} (${comma([...columns, ...roles])})
-      SELECT ${comma([...columns.map((column) => sql`s.${column}`), ...stagedRoles])}
+      SELECT ${comma([...staged, ...stagedRoles])}
         FROM ${STAGE} AS s
        WHERE NOT s._is_stored
        ORDER BY s._line`);
@@ -292,14 +309,14 @@ export class ImportStaging {
       .map((member) => {
         const column = ident(member.column);
         const otherwise = member.name === 'updated_at' ? sql`${param('timestamptz', now)}` : sql`t.${column}`;
-        return sql`${column} = CASE WHEN ${isKeyGiven(member)} THEN s.${column} ELSE ${otherwise} END`;
+        return sql`${column} = CASE WHEN ${isKeyGiven(member)} THEN ${this.#storedValue(member)} ELSE ${otherwise} END`;
       });
     const copies = this.#copies.map(({ name, copy }) => {
       const column = ident(copy);
       return sql`${column} = CASE WHEN ${isGiven(name)} THEN s.${column} ELSE t.${column} END`;
     });
     const version = this.#collection.managed ? [sql`${ident(VERSION_COLUMN)} = t.${ident(VERSION_COLUMN)} + 1`] : [];
-    const rows = this.#staged.from(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
+    const rows = this.#staged.stored(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
     return this.#tx.run(
       sql`UPDATE ${rows.set([...set, ...copies, ...version], sql`s._is_stored AND ${this.#isSame}`)}`,
     );

@@ -1,9 +1,9 @@
 /** The members of a record outside the API: its stored members by name, and its many_to_many lists. */
 import { foldedColumn } from '../../policy/fold.ts';
-import { keyOf } from '../../policy/types.ts';
+import { keyOf, type ReferencedColumn } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS, keyKindOf } from '../../schema/fields/index.ts';
 import type { FieldKind, Read } from '../../schema/fields/kind.ts';
-import type { Collection, Default, Field, ManyToMany, Schema } from '../../schema/model/model.ts';
+import type { BelongsTo, Collection, Default, Field, ManyToMany, Schema } from '../../schema/model/model.ts';
 import type { SqlType } from '../../sql.ts';
 
 export interface StoredMember {
@@ -15,17 +15,21 @@ export interface StoredMember {
   readonly arrayType: SqlType;
   /** Given if an element of `arrayType` is cast to the type of the column. */
   readonly castTo?: string;
+  /** The type of the column in a table of another owner, if it is not `columnType`. */
+  readonly columnCast?: string | undefined;
   readonly required: boolean;
   readonly default?: Default;
   readonly isUnique: boolean;
   /** The belongs_to whose records each have the value at most once. */
-  readonly uniqueWithin?: { readonly name: string; readonly column: string };
+  readonly uniqueWithin?: Pick<BelongsTo, 'name' | 'column' | 'references'>;
   /** The column of the folded copy that a search field keeps. */
   readonly copy?: string;
   /** Its values are days or instants. */
   readonly moment?: FieldKind['moment'];
   /** The collection that it references. */
   readonly references?: string;
+  /** Given if the column holds another value of the related record than its id. */
+  readonly referencesBy?: ReferencedColumn | undefined;
   /** Reads a value of a JSON document other than null. */
   read(value: unknown): Read;
   /** Text of a CSV cell → the JSON value that it represents; undefined if it cannot be read. */
@@ -54,6 +58,7 @@ export function storedMembersOf(collection: Collection, { collections }: Collect
       name: field.name,
       column: field.column,
       ...stagingOf(kind, columnTypeOfField(field)),
+      columnCast: field.castTo,
       required: field.needed,
       default: field.default,
       isUnique: field.unique,
@@ -74,7 +79,8 @@ export function storedMembersOf(collection: Collection, { collections }: Collect
     const { name, column, needed: required, unique, collection: target } = relation;
     const uniqueness = { isUnique: unique, ...leaderOf(collection, relation) };
     const own = { ...idMember(collections.get(target)!), name, column };
-    return [{ ...own, ...uniqueness, required, references: target, default: relation.default }];
+    const by = { references: target, referencesBy: relation.references };
+    return [{ ...own, ...uniqueness, ...by, required, default: relation.default }];
   });
   return [id, ...fields, ...references];
 }
@@ -93,7 +99,7 @@ function leaderOf(
   { uniqueWithin }: Pick<Field, 'uniqueWithin'>,
 ): Pick<StoredMember, 'uniqueWithin'> {
   const leader = uniqueWithin === undefined ? undefined : relations.get(uniqueWithin);
-  return leader?.kind === 'belongs_to' ? { uniqueWithin: { name: leader.name, column: leader.column } } : {};
+  return leader?.kind === 'belongs_to' ? { uniqueWithin: leader } : {};
 }
 
 function idMember(collection: Collection) {

@@ -29,7 +29,8 @@ const numberOf = (id: Sql): Sql => sql`hashtextextended(${id}::text, 4711)`;
  * would need each other. @param chain the collections that lead to the member's, which is the last
  */
 export function canSwap(member: StoredMember, schema: Schema, chain: readonly Collection[]): boolean {
-  const { required, references, columnType } = member;
+  const { required, references, columnType, referencesBy, uniqueWithin } = member;
+  if (referencesBy !== undefined || uniqueWithin?.references !== undefined) return false;
   if (!required) return true;
   if (references === undefined) return FREE_VALUES.has(columnType);
   const target = schema.collections.get(references)!;
@@ -89,7 +90,7 @@ export class SwappedValues {
   async clear(): Promise<void> {
     for (const { collection, ids } of this.#standIns.reverse()) {
       const isStandIn = recordKeyOf(collection).isAmong('t', ids);
-      await this.#tx.run(sql`DELETE FROM ${this.#scope.from(collection.name, 't').where(isStandIn)}`);
+      await this.#tx.run(sql`DELETE FROM ${this.#scope.stored(collection.name, 't').where(isStandIn)}`);
     }
     this.#standIns.length = 0;
   }
@@ -99,7 +100,7 @@ export class SwappedValues {
   }
 
   async #freeValues(member: StoredMember): Promise<void> {
-    const rows = this.#scope.from(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
+    const rows = this.#scope.stored(this.#collection.name, 't').beside(sql`${STAGE} AS s`);
     const parked = sql`${ident(member.column)} = ${freeValue(member, recordKeyOf(this.#collection).of('t'))}`;
     await this.#tx.run(sql`UPDATE ${rows.set([parked], contested(member, this.#collection))}`);
   }
@@ -108,7 +109,7 @@ export class SwappedValues {
   async #freeReferences(member: StoredMember, target: Collection): Promise<void> {
     const column = ident(member.column);
     const key = recordKeyOf(this.#collection);
-    const stored = this.#scope.from(this.#collection.name, 't');
+    const stored = this.#scope.stored(this.#collection.name, 't');
     const staged = stored.beside(sql`${STAGE} AS s`);
     const rows = await this.#tx.rows(
       sql`SELECT ${key.of('t')}, t.${column} FROM ${staged.where(contested(member, this.#collection))}`,

@@ -3,7 +3,7 @@ import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { memoizedBy } from '../../memoized.ts';
 import type { Permit } from '../../policy/access.ts';
 import { fold, foldedColumn } from '../../policy/fold.ts';
-import { STAMPS } from '../../policy/types.ts';
+import { type ReferencedColumn, STAMPS } from '../../policy/types.ts';
 import { dayOf, type Scalar } from '../../policy/values.ts';
 import {
   addError,
@@ -39,6 +39,8 @@ export interface ColumnValue {
   readonly value: Scalar | readonly string[] | Place<never> | null;
   /** The type of the column, if no value of `type` can be assigned to it. */
   readonly castTo?: string | undefined;
+  /** Given if the column holds another value of the related record than its id. */
+  readonly references?: ReferencedColumn | undefined;
 }
 /** An id in the body; the caller must be able to read its record. */
 export interface ReferencedId {
@@ -183,28 +185,22 @@ class InputReader implements Input {
     const read = value === null ? undefined : kind.fromJson(value, field);
     if (read === undefined) this.#setNull(field, kind.sqlType, pointer);
     else if (read.error) this.report(pointer, read.error.code, read.error.detail);
-    else this.values.push({ column: field.column, type: kind.sqlType, value: read.value, castTo: field.castTo });
+    else this.values.push(columnValueOf(field, kind.sqlType, read.value));
   }
 
   #setNull(member: Field | BelongsTo, type: SqlType, pointer: string): void {
     if (member.needed) this.report(pointer, 'required', `\`${member.name}\` must have a value`);
-    else
-      this.values.push({
-        column: member.column,
-        type,
-        value: null,
-        castTo: 'castTo' in member ? member.castTo : undefined,
-      });
+    else this.values.push(columnValueOf(member, type, null));
   }
 
   #readReference(relation: BelongsTo, value: unknown, pointer: string): void {
-    const { collection, column } = relation;
+    const { collection } = relation;
     const { type } = recordKeyIn(this.#schema, collection);
     const read = value === null ? null : this.#readId(collection, value, pointer);
     if (read === null) this.#setNull(relation, type, pointer);
     if (read === null || read === undefined) return;
     this.references.push({ collection, id: read.id, pointer });
-    this.values.push({ column, type, value: read.value });
+    this.values.push(columnValueOf(relation, type, read.value));
   }
 
   #readId(collection: string, value: unknown, pointer: string): ReadId | undefined {
@@ -286,10 +282,17 @@ class InputReader implements Input {
   }
 
   #default(member: Field | BelongsTo, type: SqlType, value: Scalar | undefined): void {
-    const castTo = 'castTo' in member ? member.castTo : undefined;
-    if (value !== undefined) this.values.push({ column: member.column, type, value, castTo });
+    if (value !== undefined) this.values.push(columnValueOf(member, type, value));
     else if (member.needed) this.report(`/data/${member.name}`, 'required', `\`${member.name}\` must have a value`);
   }
+}
+
+/** The value of a member in its column. */
+export function columnValueOf(member: Field | BelongsTo, type: SqlType, value: ColumnValue['value']): ColumnValue {
+  const { column } = member;
+  return 'kind' in member
+    ? { column, type, value, references: member.references }
+    : { column, type, value, castTo: member.castTo };
 }
 
 /** @param caller undefined: there is none */

@@ -54,7 +54,7 @@ export async function lockRow(reading: Reading, lock: Lock): Promise<LockedRow |
   const found = await reading.q.rows(sql`
     SELECT 1
       FROM ${scopeOf(reading)
-        .from(collection, STORED)
+        .lockable(collection, STORED)
         .where(hasId(reading, lock), ...given)}${forUpdate}`);
   return found.length === 0 ? refusedRow(reading, lock) : readRow(reading, lock);
 }

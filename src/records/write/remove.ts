@@ -1,6 +1,7 @@
 /** Deletes a record; dependents cascade, are nulled, or block it, per `on_delete`. */
 
 import { StoreError, type Transaction } from '../../database/contract.ts';
+import { idReferredTo } from '../../policy/stored-rows.ts';
 import { forbidden, notFound } from '../../refusal.ts';
 import type { BelongsTo, Collection, ManyToMany } from '../../schema/model/model.ts';
 import { ident, type Param, type Sql, sql } from '../../sql.ts';
@@ -204,7 +205,8 @@ function touchOwners({ rows, collection, targets, key, now }: Referrers, relatio
   return sql`UPDATE ${rows.set(touched(collection, 't', now), sql`EXISTS (SELECT 1 FROM ${links.where(isLink, isGoing)})`)}`;
 }
 
-function clearReference({ rows, collection, targets, now }: Referrers, { column }: BelongsTo): Sql {
-  const cleared = sql`${ident(column)} = NULL`;
-  return sql`UPDATE ${rows.set([cleared, ...touched(collection, 't', now)], sql`${ident('t', column)} = ANY(${targets})`)}`;
+function clearReference({ rows, collection, targets, now }: Referrers, relation: BelongsTo): Sql {
+  const cleared = sql`${ident(relation.column)} = NULL`;
+  const referred = idReferredTo(ident('t', relation.column), relation);
+  return sql`UPDATE ${rows.set([cleared, ...touched(collection, 't', now)], sql`${referred} = ANY(${targets})`)}`;
 }

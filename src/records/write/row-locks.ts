@@ -63,7 +63,7 @@ function lockStatement({ reading, rows }: RowsOfTenant): Sql {
   return sql`
     SELECT 1
       FROM ${scopeOf(reading)
-        .from(reading.access.collection.name, STORED)
+        .lockable(reading.access.collection.name, STORED)
         .where(sql`(${join(parts, ' OR ')})`)}
      ORDER BY ${key.of(STORED)}
        FOR ${strength}`;

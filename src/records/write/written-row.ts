@@ -5,11 +5,11 @@
  */
 import { heldColumn } from '../../policy/condition.ts';
 import { foldedColumn } from '../../policy/fold.ts';
-import { readAsField } from '../../policy/stored-rows.ts';
+import { idReferredTo, readAsField, valueReferringTo } from '../../policy/stored-rows.ts';
 import type { Row } from '../../policy/types.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { Collection, Field, HasOne, ManyToMany, Schema } from '../../schema/model/model.ts';
+import type { Collection, HasOne, ManyToMany, Schema } from '../../schema/model/model.ts';
 import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, type Place, param, raw, type Sql, type SqlType, sql } from '../../sql.ts';
 import type { Reading, Requested } from '../access-context.ts';
@@ -151,8 +151,10 @@ export function updateStatement(reading: Requested, { condition, returning, ...u
     RETURNING ${returning}`;
 }
 
-const assigned = ({ type, value, castTo }: ColumnValue): Sql =>
-  castTo === undefined ? sql`${param(type, value)}` : sql`${param(type, value)}::${raw(castTo)}`;
+const assigned = ({ type, value, castTo, references }: ColumnValue): Sql =>
+  castTo === undefined
+    ? valueReferringTo(sql`${param(type, value)}`, { references })
+    : sql`${param(type, value)}::${raw(castTo)}`;
 
 /** None if the write changes no column of its own row. */
 export const assignmentsOf = (collection: Stamped, { writing, now }: Pick<RowUpdate, 'writing' | 'now'>) => [
@@ -256,13 +258,19 @@ export function storedAs(related: Scope, of: CollectionOf, row: WrittenRow & Mad
     { ...row, writing: { ...row.writing, values: [] } },
     {
       ...before,
-      column: (column) => readAsField(ident(made, column), fieldOfColumn(collection, column) ?? {}),
+      column: (column) => readColumn(collection, made, column),
     },
   );
 }
 
-const fieldOfColumn = ({ fields }: Collection, column: string): Field | undefined =>
-  [...fields.values()].find((field) => field.column === column);
+/** The column of a stored row as rules read it. */
+function readColumn({ fields, relations }: Collection, made: string, column: string): Sql {
+  const stored = ident(made, column);
+  const member = [...fields.values(), ...relations.values()].find((each) => 'column' in each && each.column === column);
+  if (member === undefined) return stored;
+  if (!('kind' in member)) return readAsField(stored, member);
+  return member.kind === 'belongs_to' ? idReferredTo(stored, member) : stored;
+}
 
 interface MadeRow {
   readonly made: string;

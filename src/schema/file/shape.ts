@@ -181,6 +181,11 @@ const belongsTo = z.strictObject({
   column: key(z.string(), 'the column of the table; default: the name of the relation and `_id`', {
     examples: ['cust_no'],
   }),
+  references: key(
+    z.string(),
+    'the unique field of the other collection whose values the column of a table with `managed: false` has; default: the id',
+    { examples: ['code'] },
+  ),
   read_only: key(flag, READ_ONLY, FALSE_BY_DEFAULT),
   was: key(name, OLD_NAME, { examples: ['author'] }),
   access: ownAccess,

@@ -12,6 +12,7 @@ import { checkColumns, checkTables, tableOf } from './given-names.ts';
 import { feedOf } from './logged-tables.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Key, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
+import { referencedColumn } from './referenced-columns.ts';
 import { checkUnmanaged, storedMembers } from './unmanaged.ts';
 
 /** A collection whose rules are not read yet. */
@@ -230,12 +231,16 @@ function addBelongsTo(draft: CollectionDraft, context: Declaring): void {
       disown(name, draft, context);
       continue;
     }
-    draft.relations.set(name, belongsToOf({ name, shape, path }, context.report));
+    draft.relations.set(name, belongsToOf({ name, shape, path }, context));
   }
 }
 
-function belongsToOf({ name, shape, path }: DeclaredRelation<BelongsToShape>, report: Report): BelongsTo {
+function belongsToOf(
+  { name, shape, path }: DeclaredRelation<BelongsToShape>,
+  { drafts, report }: Declaring,
+): BelongsTo {
   const { collection, required = false, on_delete, was } = shape;
+  const references = referencedColumn({ shape, path }, drafts.get(collection)!, report);
   if (required && on_delete === 'set_null') {
     const message = 'a required relation cannot be set to null; expected `cascade` or `restrict`';
     report({ code: 'set_null_required', message, path: [...path, 'on_delete'] });
@@ -250,6 +255,7 @@ function belongsToOf({ name, shape, path }: DeclaredRelation<BelongsToShape>, re
     onDelete: on_delete ?? (required ? 'restrict' : 'set_null'),
     ...readUnique(shape),
     readOnly: shape.read_only ?? false,
+    ...(references && { references }),
     was,
   };
 }

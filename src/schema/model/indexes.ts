@@ -38,7 +38,9 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   for (const { column, index } of collection.fields.values()) if (index) add(column, 'declared');
   for (const relation of collection.relations.values()) {
     // The primary key of a distributed collection begins with its tenant.
-    if (relation.kind === 'belongs_to' && !isTenant(collection, relation.name)) add(relation.column, 'reference');
+    if (relation.kind !== 'belongs_to' || isTenant(collection, relation.name)) continue;
+    // An index on values of another field has not the order of the ids.
+    if (relation.references === undefined) add(relation.column, 'reference');
   }
   for (const column of wantedBy(collection, catalog)) add(column, 'policy');
   return definitions;

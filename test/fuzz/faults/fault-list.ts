@@ -45,6 +45,7 @@ const FACTS = 'src/policy/column-facts.ts';
 const RESIDUAL = 'src/policy/residual.ts';
 const ROUTING = 'src/policy/analyse/routing.ts';
 const CANONICAL = 'src/policy/analyse/canonical.ts';
+const STORED_ROWS = 'src/policy/stored-rows.ts';
 const SUBSUMES = 'src/policy/analyse/subsumes.ts';
 
 const BETWEEN_STATEMENTS =
@@ -52,6 +53,19 @@ const BETWEEN_STATEMENTS =
 
 export const FAULTS: readonly Fault[] = [
   ...FRONT_END_FAULTS,
+  fault(
+    STORED_ROWS,
+    'a reference by another column is read as it is stored',
+    /return i < 0 \? ident\('s', relation\.column\) : ident\(`r\$\{i\}`, relation\.references!\.key\);/,
+    "return ident('s', relation.column);",
+  ),
+  fault(
+    STORED_ROWS,
+    'a reference by another column is joined by the key',
+    /const \{ table, column: referenced \} = references!;/,
+    'const { table, key: referenced } = references!;',
+  ),
+  fault(STORED_ROWS, 'records without a reference are lost', /LEFT JOIN/, 'JOIN'),
   fault(LOWER, 'not keeps the polarity', /polarity: !polarity/, 'polarity'),
   fault(LOWER, 'De Morgan is forgotten', /\(node\.kind === 'and'\) === polarity/, "(node.kind === 'and')"),
   fault(

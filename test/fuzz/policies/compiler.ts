@@ -7,6 +7,7 @@ type ExplainModule = typeof import('../../../src/policy/analyse/explanation.ts')
 type CallsModule = typeof import('../../../src/policy/check/condition-calls.ts');
 type CompileModule = typeof import('../../../src/policy/compile.ts');
 type RoutingModule = typeof import('../../../src/policy/analyse/routing.ts');
+type RowsModule = typeof import('../../../src/policy/stored-rows.ts');
 type SqlModule = typeof import('../../../src/sql.ts');
 
 export interface Compiler {
@@ -17,6 +18,7 @@ export interface Compiler {
   readonly compileChecked: CompileModule['compileChecked'];
   readonly explain: ExplainModule['explain'];
   readonly provenPins: RoutingModule['provenPins'];
+  readonly rowsOf: RowsModule['rowsOf'];
   readonly sql: SqlModule;
 }
 
@@ -36,8 +38,9 @@ export async function loadCompiler(root: URL = ROOT): Promise<Compiler> {
   const { explain } = await load<ExplainModule>('src/policy/analyse/explanation.ts');
   const { readHead, namedCondition } = await load<CallsModule>('src/policy/check/condition-calls.ts');
   const { provenPins } = await load<RoutingModule>('src/policy/analyse/routing.ts');
+  const { rowsOf } = await load<RowsModule>('src/policy/stored-rows.ts');
   const sql = await load<SqlModule>('src/sql.ts');
-  return { parse, check, readHead, namedCondition, compileChecked, explain, provenPins, sql };
+  return { parse, check, readHead, namedCondition, compileChecked, explain, provenPins, rowsOf, sql };
 }
 
 export const rootOf = (folder: string): URL => pathToFileURL(`${folder}/`);

@@ -99,10 +99,15 @@ export function arenaOf(world: World, setting: Setting): Arena {
 export const writtenTable = (collection: string, action: 'create' | 'update'): string => `${collection}_${action}`;
 
 /** An update is asked twice, of the stored and of the resulting record, unless its policy names both. */
-export function viewsOf({ world, setting }: Arena, namesNext: boolean): readonly View[] {
+export function viewsOf({ world, setting }: Arena, namesNext: boolean, { rowsOf }: Compiler): readonly View[] {
   const { collection, action, catalog } = setting;
   const rows = world.data.rows.get(collection)!;
-  const table = `"${catalog.collections.get(collection)!.table}" AS r`;
+  const own = catalog.collections.get(collection)!;
+  const key = own.key?.column ?? 'id';
+  const read = rowsOf(own).text;
+  const table = read.startsWith('(')
+    ? `(SELECT y.*, s._bit FROM ${read} AS y JOIN "${own.table}" AS s ON s."${key}" = y."${key}") AS r`
+    : `${read} AS r`;
   const stored: View = { name: 'stored', rows, isWritten: false, from: table };
   const written = (rows: readonly Row[], of: 'create' | 'update'): View => {
     return { name: 'written', rows, isWritten: true, from: `"${writtenTable(collection, of)}" AS r` };
@@ -111,8 +116,7 @@ export function viewsOf({ world, setting }: Arena, namesNext: boolean): readonly
   if (action !== 'update') return [stored];
   const next = world.updated.get(collection)!;
   if (!namesNext) return [stored, written(next, 'update')];
-  const id = catalog.collections.get(collection)!.key?.column ?? 'id';
-  const from = `${table} JOIN "${writtenTable(collection, 'update')}" AS n ON n.${id} = r.${id}`;
+  const from = `${table} JOIN "${writtenTable(collection, 'update')}" AS n ON n.${key} = r.${key}`;
   return [{ name: 'stored and written', rows, isWritten: false, next, from }];
 }
 

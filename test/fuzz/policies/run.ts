@@ -219,7 +219,7 @@ class Session {
   }
 
   #ofFrontEnd(error: FrontEndFault): Finding {
-    const [view] = viewsOf(this.#arena, false);
+    const [view] = viewsOf(this.#arena, false, this.#parts.run.compiler);
     const request = { auth: null, query: {}, now: NOW };
     return {
       backend: 'front end',
@@ -234,7 +234,7 @@ class Session {
   }
 
   #decide(expr: Expr, forms: readonly Compiled[], request: PolicyRequest): Finding | undefined {
-    for (const view of viewsOf(this.#arena, namesNext(forms))) {
+    for (const view of viewsOf(this.#arena, namesNext(forms), this.#parts.run.compiler)) {
       const found = this.#decideView(expr, forms, request, view);
       if (found) return found;
     }
@@ -342,7 +342,7 @@ class Session {
     const { lane, run, random, setting } = this.#parts;
     try {
       const forms = FORMS.map((form) => compileForm(form, expr, { setting, compiler: run.compiler, random }));
-      for (const view of viewsOf(this.#arena, namesNext(forms))) {
+      for (const view of viewsOf(this.#arena, namesNext(forms), this.#parts.run.compiler)) {
         const answers = truths(forms[0]!.meant, request, this.#arena, view);
         const asked = this.#inProcess(forms, request, { view, answers });
         if ('backend' in asked) return asked;

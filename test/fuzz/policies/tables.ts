@@ -29,6 +29,8 @@ const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
   'date[]': 'date[]',
   'datetime[]': 'timestamptz[]',
 };
+/** Another unique column of each table than its key, for references by it. */
+const CODE = '_code';
 const quoted = (name: string): string => `"${name}"`;
 
 interface Column {
@@ -37,12 +39,15 @@ interface Column {
   readonly declared: string;
   readonly key: string;
   readonly isReference?: true;
+  /** The column has the code of the related row. */
+  readonly isCode?: boolean;
   /** True for the folded copy of a search field. */
   readonly isFolded?: true;
 }
 
-function cellOf(row: Row, { key, isFolded }: Pick<Column, 'key' | 'isFolded'>): unknown {
+function cellOf(row: Row, { key, isFolded, isCode }: Pick<Column, 'key' | 'isFolded' | 'isCode'>): unknown {
   const value = row[key] ?? null;
+  if (isCode && value !== null) return `code of ${String(value)}`;
   return isFolded && typeof value === 'string' ? folded(value) : value;
 }
 
@@ -56,11 +61,13 @@ function keyOf({ collections }: Catalog, name: string) {
 interface Declaring {
   readonly catalog: Catalog;
   readonly collate: string;
+  /** The columns of rows as rules see them: references are ids. */
+  readonly isWritten?: boolean;
 }
 
 function columnsOf(
   { name: own, fields, relations }: CatalogCollection,
-  { catalog, collate }: Declaring,
+  { catalog, collate, isWritten = false }: Declaring,
 ): readonly Column[] {
   const id = keyOf(catalog, own);
   const declaredAs = (type: string): string => `${type}${type === 'text' ? collate : ''}`;
@@ -80,10 +87,12 @@ function columnsOf(
   }
   for (const relation of relations.values()) {
     if (relation.kind !== 'belongs_to') continue;
-    const { type } = keyOf(catalog, relation.collection);
+    const isCode = !isWritten && relation.references !== undefined;
+    const type = isCode ? 'text' : keyOf(catalog, relation.collection).type;
     const declared = `${declaredAs(type)}${relation.required ? ' NOT NULL' : ''}`;
-    columns.push({ column: relation.column, type, declared, key: relation.name, isReference: true });
+    columns.push({ column: relation.column, type, declared, key: relation.name, isReference: true, isCode });
   }
+  if (!isWritten) columns.push({ column: CODE, type: 'text', declared: 'text UNIQUE', key: 'id', isCode: true });
   return columns;
 }
 
@@ -142,7 +151,10 @@ export async function createWrittenTable(
   database: Database,
   { catalog, name, collection, rows }: WrittenTable,
 ): Promise<void> {
-  const columns = [...columnsOf(collection, { catalog, collate: '' }), ...heldColumnsOf(collection, catalog)];
+  const columns = [
+    ...columnsOf(collection, { catalog, collate: '', isWritten: true }),
+    ...heldColumnsOf(collection, catalog),
+  ];
   const declared = columns.map(({ column, type }) => `${quoted(column)} ${type}`);
   await database.query(`CREATE TABLE ${quoted(name)} (${declared.join(', ')}, _bit bit(${rows.length}))`);
   const values: unknown[] = [];

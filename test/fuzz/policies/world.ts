@@ -6,6 +6,7 @@ import type {
   CatalogField,
   CatalogRelation,
   KeyKind,
+  ReferencedColumn,
   Row,
   ScalarType,
 } from '../../../src/policy/types.ts';
@@ -233,6 +234,9 @@ function addRelations(collections: Map<string, Mutable>, { from, counts, random 
     const other = collections.get(target)!;
     const inverse = random.below(4);
     const isOne = inverse === 0;
+    const isByCode = random.chance(0.2);
+    // Tables of other owners have no folded copies.
+    if (isByCode) for (const [name, field] of own.fields) own.fields.set(name, { ...field, search: false });
     const canBeRequired = !isOne || counts.get(target)! >= counts.get(from)!;
     const required = canBeRequired && random.chance(0.5);
     own.relations.set(relation, {
@@ -241,6 +245,7 @@ function addRelations(collections: Map<string, Mutable>, { from, counts, random 
       collection: target,
       required,
       column: `${relation}_id`,
+      ...(isByCode && { references: referencedBy(other) }),
     });
     const back = { collection: from, via: relation, viaColumn: `${relation}_id` };
     const name = `${isOne ? 'one' : 'many'}_${from}_${relation}`;
@@ -262,6 +267,14 @@ function addRelations(collections: Map<string, Mutable>, { from, counts, random 
     });
   }
 }
+
+/** Its column is not one of the fields. */
+const referencedBy = ({ table, key }: CatalogCollection): ReferencedColumn => ({
+  field: 'code',
+  table,
+  column: '_code',
+  key: key?.column ?? 'id',
+});
 
 /** The has_one of another collection that makes this belongs_to unique. */
 function isUnique(catalog: Catalog, from: string, { name, collection }: BelongsTo): boolean {

@@ -13,6 +13,8 @@ export interface OwnersWorld {
   /** Runs the owner's own statements, beside the service. */
   run(statements: string): Promise<void>;
   rows(statement: string): Promise<readonly (readonly unknown[])[]>;
+  /** The database as the service has it. */
+  db(): Database;
 }
 
 /** @param tables statements that make the tables, separated by `;;` */
@@ -31,6 +33,7 @@ export function ownersWorld(tables: string, schema: string): OwnersWorld {
       },
     },
     run,
+    db: () => opened!,
     rows: async (statement) => (await opened!.rows(raw(statement))).map((cells) => [...cells]),
   };
 }
