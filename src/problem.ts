@@ -26,6 +26,7 @@ export const PROBLEMS = {
   forbidden: { status: 403, title: 'Not allowed' },
   cross_origin: { status: 403, title: 'The request comes from another site' },
   registration_closed: { status: 403, title: 'Registration is closed' },
+  email_unverified: { status: 403, title: 'The email is not verified' },
   oauth_denied: { status: 403, title: 'The sign-in was declined' },
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'The method is not allowed here' },

@@ -129,7 +129,7 @@ describe('problems', () => {
       'patch_empty',
     ]);
     expect(codesOf('post /api/auth/login', 401)).toEqual(['invalid_credentials']);
-    expect(codesOf('post /api/auth/login', 403)).toEqual(['cross_origin']);
+    expect(codesOf('post /api/auth/login', 403)).toEqual(['cross_origin', 'email_unverified']);
     expect(codesOf('delete /api/posts/{id}', 403)).toEqual(['forbidden', 'cross_origin']);
     expect(Object.keys(operation('get /api/posts').responses)).toEqual([
       '200',

@@ -167,7 +167,7 @@ describe('loading a schema', () => {
       delete: ['@request.auth.roles contains "admin"', '@record.owner = @request.auth.id and @record.status = "draft"'],
     });
     expect(schema!.collections.get('covers')!.relations.get('document')).toMatchObject({ unique: true });
-    expect(schema!.register).toEqual({ roles: ['member'], open: true });
+    expect(schema!.register).toEqual({ roles: ['member'], open: true, verify: false });
   });
 
   it('users and files exist without a declaration', () => {

@@ -4,9 +4,11 @@ import type { Database, Transaction } from '../../database/contract.ts';
 import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { Problem } from '../../problem.ts';
 import type { Schema } from '../../schema/model/model.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import type { Outbox } from '../mail/outbox.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import type { SessionRow, SessionSecrets, SessionStart, Sessions } from '../sessions/sessions.ts';
@@ -14,6 +16,7 @@ import type { PasswordCheck, PasswordClaim } from './password-check.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
 import { requireOpenRegistration } from './registration.ts';
 import type { User, Users } from './users.ts';
+import { VerifiedLogins } from './verified-logins.ts';
 
 /** A guest where a login has its user. */
 export interface Guest {
@@ -48,18 +51,21 @@ export interface AccountParts {
   readonly passwordCheck: PasswordCheck;
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
+  readonly outbox: Outbox;
 }
 
 export class Accounts {
   readonly #parts: AccountParts;
+  readonly #verified: VerifiedLogins;
 
   constructor(parts: AccountParts) {
     this.#parts = parts;
+    this.#verified = new VerifiedLogins(parts);
   }
 
   /** Throws `registration_closed`, `validation_failed`, `email_taken`, `rate_limited`, `unavailable`. */
   async register({ email, password, client }: PasswordClaim, guest?: string): Promise<User> {
-    const { db, limiter, passwords, schema, users } = this.#parts;
+    const { db, limiter, outbox, passwords, schema, users } = this.#parts;
     requireOpenRegistration(schema);
     await limiter.register(client, email);
     checkNewPassword(password, email, '/password');
@@ -68,14 +74,16 @@ export class Accounts {
     const made = await users.insert(user, async (tx, userId) => {
       await this.#endGuest(tx, guest);
       await recordAudit(tx, { event: 'register', userId, client, detail: guestDetail(guest) });
+      await this.#verified.onRegistered(tx, normalEmail(email), client);
     });
+    outbox.wake();
     await this.#guestEnded(guest);
     return users.shown(db, made);
   }
 
   /**
    * Ends the session `guest`, which the client had before. Throws `invalid_credentials` for every wrong input;
-   * `rate_limited`, `unavailable`.
+   * `email_unverified`, `rate_limited`, `unavailable`.
    */
   async login(claim: PasswordClaim, guest?: string): Promise<Issued> {
     const { users, passwords, passwordCheck } = this.#parts;
@@ -154,9 +162,10 @@ export class Accounts {
     return this.signIn({ userId: undefined, method: 'guest', client });
   }
 
-  /** `start.userId`: a user who has been identified. `also` is part of the transaction. */
+  /** `start.userId`: a user who has been identified. `also` is part of the transaction. Throws `email_unverified`. */
   async signIn({ guest, ...start }: PasswordSignIn, also?: (tx: Transaction) => Promise<void>): Promise<Issued> {
     const { db, sessions } = this.#parts;
+    if (start.userId !== undefined) await this.#verified.check(start.userId, start.client);
     const secrets = await db.transaction(async (tx) => {
       await also?.(tx);
       await this.#endGuest(tx, guest);

@@ -7,7 +7,6 @@ import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import { dropProofs, findProof, useProof } from '../mail/email-tokens.ts';
-import type { Outbox } from '../mail/outbox.ts';
 import type { AccountParts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
@@ -24,9 +23,7 @@ export interface ResetConfirmation {
   readonly client: RequestClient;
 }
 
-export interface RecoveryParts extends Omit<AccountParts, 'schema' | 'tokens'> {
-  readonly outbox: Outbox;
-}
+type RecoveryParts = Omit<AccountParts, 'schema' | 'tokens'>;
 
 export class Recovery {
   readonly #parts: RecoveryParts;

@@ -14,14 +14,15 @@ export interface Proof {
   readonly email: string;
 }
 
-const LIFETIME_SECONDS = 3600;
+/** Seconds. */
+export const PROOF_LIFETIME = 3600;
 
 export async function issueProof(db: Queryable, purpose: Purpose, { userId, email }: Proof): Promise<string> {
   const token = newSecret();
   await db.run(sql`
     INSERT INTO "_auth_email_tokens" (hash, user_id, purpose, email, expires_at)
     VALUES (${text(hashSecret(token))}, ${uuid(userId)}, ${text(purpose)}, ${text(email)},
-            now() + ${seconds(LIFETIME_SECONDS)})`);
+            now() + ${seconds(PROOF_LIFETIME)})`);
   return token;
 }
 

@@ -5,7 +5,7 @@
  */
 import { v7 } from 'uuid';
 import { namedCells } from '../../database/cells.ts';
-import type { Cells, Database } from '../../database/contract.ts';
+import type { Cells, Database, Queryable } from '../../database/contract.ts';
 import { empty, param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
 
@@ -66,12 +66,20 @@ export class Outbox {
     this.#onAdded = onAdded;
   }
 
-  /** Inserts the request, if `where` is true. Outside a transaction of the caller. */
-  async add({ kind, address, language, detail }: MailRequest, where: Sql = empty): Promise<void> {
-    await this.#db.run(sql`
+  async add(request: MailRequest): Promise<void> {
+    await this.insert(this.#db, request);
+    this.wake();
+  }
+
+  /** `where`: adds nothing if it is false. In a transaction, `wake` follows its end. */
+  async insert(db: Queryable, { kind, address, language, detail }: MailRequest, where: Sql = empty): Promise<void> {
+    await db.run(sql`
       INSERT INTO "_auth_outbox" (id, kind, address, language, detail, created_at, due_at, attempts)
       SELECT ${uuid(v7())}, ${text(kind)}, ${text(address)}, ${text(language ?? null)},
              ${text(JSON.stringify(detail))}, now(), now(), 0 ${where}`);
+  }
+
+  wake(): void {
     this.#onAdded();
   }
 
@@ -146,7 +154,7 @@ export class Outbox {
          SET due_at = now()
        WHERE error IS NOT NULL
          AND due_at > now()`);
-    this.#onAdded();
+    this.wake();
     return retried;
   }
 }

@@ -27,7 +27,15 @@ export const finishOAuth = route({
     200: tokensAnswer,
     302: { description: 'To `redirect_to`, with the session cookie.', headers: ['Location', 'Set-Cookie'] },
   },
-  problems: ['oauth_failed', 'oauth_denied', 'registration_closed', 'account_exists', 'email_taken', 'not_found'],
+  problems: [
+    'oauth_failed',
+    'oauth_denied',
+    'registration_closed',
+    'email_unverified',
+    'account_exists',
+    'email_taken',
+    'not_found',
+  ],
   async handle(ctx, app) {
     const query = singleValues(ctx);
     const cookie = ctx.cookies.get(FLOW_COOKIE);

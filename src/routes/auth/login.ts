@@ -17,7 +17,7 @@ export const login = route({
   description: 'Starts a session: returns tokens for programs, and sets the session cookie for browsers.',
   body: jsonBody({ email: z.string('expected string'), password }),
   answers: { 200: tokensAnswer },
-  problems: ['invalid_credentials', 'rate_limited'],
+  problems: ['invalid_credentials', 'email_unverified', 'rate_limited'],
   async handle(ctx, app, body) {
     answerIssued(ctx, app, await app.auth.accounts.login({ ...body, client: clientOf(ctx) }, await guestAt(ctx, app)));
   },

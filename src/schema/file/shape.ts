@@ -465,6 +465,10 @@ export const schemaShape = z.strictObject({
         default: true,
         examples: [false],
       }),
+      verify: key(z.boolean(), 'nobody logs in before their address is verified; registration mails a token', {
+        default: false,
+        examples: [true],
+      }),
     }),
     'who may register, and the roles that registration gives',
   ),

@@ -22,7 +22,7 @@ export interface Schema {
   /** The text of the file. */
   readonly text: string;
   readonly roles: ReadonlyMap<string, Role>;
-  readonly register: { readonly roles: readonly string[]; readonly open: boolean };
+  readonly register: Register;
   /** Callers who are not signed in are admitted, with the role `guest` alone. */
   readonly guests: boolean;
   /** The collections are in the order of the file, and always include `users` and `files`. */
@@ -60,6 +60,14 @@ export interface Webhook {
   readonly as: string;
   /** Each signs every message: `whsec_` and base64. */
   readonly secrets: readonly string[];
+}
+
+interface Register {
+  readonly roles: readonly string[];
+  /** False: an admin adds users. */
+  readonly open: boolean;
+  /** A login needs a verified address. */
+  readonly verify: boolean;
 }
 
 /** The callers of a statement. A role is exactly it and what it includes. */

@@ -105,6 +105,7 @@ export function readRegister({ register }: SchemaFile, { report, roles }: Settin
   const names = register?.roles ?? [];
   return {
     open: register?.open ?? true,
+    verify: register?.verify ?? false,
     roles: [...new Set(names.filter((name, i) => knownRole(name, { path: ['register', 'roles', i], roles, report })))],
   };
 }
