@@ -159,6 +159,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   prove: () => keysTable(mappingAt('prove').items ?? {}),
   register: section('register'),
   sessions: section('sessions'),
+  mail: section('mail'),
   audit: section('audit'),
   limits: section('limits'),
   feeds: section('limits', 'feeds'),

@@ -31,6 +31,8 @@ type AuditEvent =
   | 'roles_changed'
   | 'file_link_made'
   | 'explained'
+  | 'user_invited'
+  | 'invite_removed'
   | 'user_added'
   | 'user_deleted'
   | 'user_disabled'

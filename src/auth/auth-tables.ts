@@ -114,6 +114,21 @@ const EMAIL_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_email_tokens" (
 )`;
 
 /**
+ * An invitation, an address at a time. `data`: a JSON object of values of the user. `hash`: of the token in the mail
+ * that was sent last.
+ */
+const INVITES = `CREATE TABLE IF NOT EXISTS "_auth_invites" (
+  id uuid PRIMARY KEY,
+  email text NOT NULL UNIQUE,
+  roles text[] NOT NULL,
+  data text NOT NULL,
+  hash text UNIQUE,
+  created_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  created_by uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE
+)`;
+
+/**
  * A request for a mail. `detail`: a JSON object of facts without a secret. A sender holds the row until `due_at`;
  * `error` is the code of the last failure. Deleted when the mail is sent.
  */
@@ -166,6 +181,7 @@ const AUTH_INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_flows_expiry" ON "_auth_flows" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_user" ON "_auth_email_tokens" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_expiry" ON "_auth_email_tokens" (expires_at)',
+  'CREATE INDEX IF NOT EXISTS "_auth_invites_maker" ON "_auth_invites" (created_by)',
   'CREATE INDEX IF NOT EXISTS "_auth_outbox_due" ON "_auth_outbox" (due_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_audit_user" ON "_auth_audit" (user_id, id)',
   // Which addresses an account came from.
@@ -185,6 +201,7 @@ export const authTables: readonly Sql[] = [
   IDENTITIES,
   FLOWS,
   EMAIL_TOKENS,
+  INVITES,
   OUTBOX,
   AUDIT,
   ROLE_TRAIL,

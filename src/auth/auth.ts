@@ -4,6 +4,7 @@ import type { Schema } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
 import { type AccountParts, Accounts } from './accounts/accounts.ts';
 import { Administration } from './accounts/administration.ts';
+import { Invitations } from './accounts/invitations.ts';
 import { PasswordCheck } from './accounts/password-check.ts';
 import { createPasswordPool, type PasswordPool } from './accounts/passwords.ts';
 import { Recovery } from './accounts/recovery.ts';
@@ -29,6 +30,7 @@ import { Sessions } from './sessions/sessions.ts';
 
 export type { Issued } from './accounts/accounts.ts';
 export type { Administration, Administrator } from './accounts/administration.ts';
+export type { InviteRequest } from './accounts/invitations.ts';
 export type { PasswordPool } from './accounts/passwords.ts';
 export type { User } from './accounts/users.ts';
 export type { ApiKeys, IssuedKey, KeyActor } from './api-keys/api-keys.ts';
@@ -64,7 +66,7 @@ export interface AuthParts {
   readonly warn?: ((message: string) => void) | undefined;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool | undefined;
-  /** Default: nobody makes the first administrator over HTTP. */
+  /** Default: the first administrator is not made over HTTP. */
   readonly setup?: SetupOffer | undefined;
   /** Counts mails. */
   readonly mails?: MailObserver | undefined;
@@ -91,6 +93,7 @@ interface AuthMembers extends AccountParts {
   readonly sender: MailSender;
   readonly baseUrl: () => string;
   readonly recovery: Recovery;
+  readonly invitations: Invitations;
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
@@ -102,6 +105,7 @@ export class Auth {
   readonly tokens: AccessTokens;
   readonly accounts: Accounts;
   readonly recovery: Recovery;
+  readonly invitations: Invitations;
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
@@ -120,6 +124,7 @@ export class Auth {
     this.tokens = members.tokens;
     this.accounts = members.accounts;
     this.recovery = members.recovery;
+    this.invitations = members.invitations;
     this.oauth = members.oauth;
     this.admin = members.admin;
     this.apiKeys = members.apiKeys;
@@ -141,11 +146,11 @@ export class Auth {
     const tokens = await AccessTokens.open({ signingKeys, issuer: baseUrl, lifetime: schema.sessions.access });
     const authenticator = await Authenticator.open({ db, schema, tokens, sessions });
     const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
-    const { smtpUrl, mailFrom, data: dataDir = './data' } = config;
-    const mailer = new Mailer({ smtpUrl, mailFrom, dataDir, baseUrl, warn, onMail });
+    const { smtpUrl, data: dataDir = './data' } = config;
+    const { from, replyTo } = schema.mail;
+    const mailFrom = config.mailFrom ?? from;
+    const mailer = new Mailer({ smtpUrl, mailFrom, replyTo, dataDir, baseUrl, warn, onMail });
     const outbox = new Outbox(db);
-    const composers = accountMails({ db, users, baseUrl });
-    const sender = new MailSender({ outbox, mailer, composers, observer: parts.mails, warn });
     const passwordCheck = new PasswordCheck({ db, users, passwords, limiter });
     const made = {
       db,
@@ -161,11 +166,15 @@ export class Auth {
       baseUrl,
     };
     const accounts = new Accounts(made);
+    const invitations = new Invitations({ ...made, accounts });
+    const composers = accountMails({ ...made, invitations });
+    const sender = new MailSender({ outbox, mailer, composers, observer: parts.mails, warn });
     return new Auth({
       ...made,
       accounts,
       mailer,
       sender,
+      invitations,
       recovery: new Recovery(made),
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration({ ...made, setup: parts.setup }),
@@ -218,6 +227,7 @@ export class Auth {
     await pruneApiKeys(db);
     await db.run(sql`DELETE FROM "_auth_flows" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_email_tokens" WHERE expires_at < now()`);
+    await db.run(sql`DELETE FROM "_auth_invites" WHERE expires_at < now()`);
   }
 }
 

@@ -55,6 +55,11 @@ export class Account {
     return this.#post('setup', { token, email, password });
   }
 
+  /** `token`: of the mail of an invitation. Makes the account, which is not logged in. */
+  acceptInvite(token: string, password: string): Promise<void> {
+    return this.#post('invite/confirm', { token, password });
+  }
+
   async sessions(): Promise<readonly OwnSession[]> {
     return (await this.#transport.json<{ readonly data: readonly OwnSession[] }>('/api/auth/sessions')).data;
   }

@@ -78,6 +78,7 @@ export const OTHER_TYPES: readonly string[] = [
   'GuestTokens',
   'UserSession',
   'AuditEvent',
+  'Invitation',
   'DateTime',
   'MemberChange',
   'BatchOperation',

@@ -16,6 +16,7 @@ import { readShape } from './file/validate.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
 import { rolesOfPolicies } from './model/guest-access.ts';
 import { checkFeeds } from './model/logged-tables.ts';
+import { readMail } from './model/mail-settings.ts';
 import type { Schema } from './model/model.ts';
 import {
   readAuditSettings,
@@ -82,6 +83,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     collections,
     oauth: readOAuth(shape, settings),
     sessions: readSessions(shape, settings),
+    mail: readMail(shape, settings.report),
     audit: readAuditSettings(shape),
     limits: readLimits(shape, settings),
     uploads: readUploads(shape, settings),

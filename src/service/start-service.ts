@@ -57,7 +57,7 @@ export interface ServiceParts {
   readonly arrival?: ArrivalLimits;
   /** Default: argon2id at its full cost. */
   readonly passwords?: PasswordPool;
-  /** Default: nobody makes the first administrator over HTTP. */
+  /** Default: the first administrator is not made over HTTP. */
   readonly setup?: SetupOffer;
   /** Called for each mail that is written to a file for lack of an SMTP server. */
   readonly onMail?: (mail: Mail) => void;

@@ -1,4 +1,4 @@
-/** `register: { verify: true }`: nobody logs in before the address is verified. */
+/** `register: { verify: true }`: a login needs a verified address. */
 import { afterAll, expect, test } from 'vitest';
 import { raw } from '../../src/sql.ts';
 import { describeOnBoth, describeOnOne } from '../support/service.ts';

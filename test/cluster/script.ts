@@ -405,6 +405,14 @@ async function administer({ ann, bob, root, anybody }: People, { plan }: Written
   await ann.client.get(`/api/users/${bob.id}/sessions`);
   await root.client.delete(`/api/users/${fay}/sessions`);
   await root.client.post(`/api/users/${fay}/password-reset`);
+  const invite = (data: object) =>
+    root.client.post('/api/users/invite', { email: 'hal@example.org', roles: ['member'], data });
+  await invite({});
+  await invite({ name: 'x'.repeat(81) });
+  await ann.client.post('/api/users/invite', { email: 'ida@example.org', roles: ['member'] });
+  const invites = await root.client.get('/api/users/invites');
+  await anybody.post('/api/auth/invite/confirm', { token: 'x'.repeat(43), password: PASSWORD });
+  await root.client.delete(`/api/users/invites/${invites.body?.data?.[0]?.id ?? NOWHERE}`);
   await root.client.get('/api/_audit?event=user_added');
   await ann.client.get('/api/_audit');
   await ann.client.post('/api/_explain', { action: 'read', collection: 'documents', id: plan });

@@ -16,6 +16,7 @@ const OPEN: readonly string[] = [
   'POST /api/auth/password/reset/confirm',
   'POST /api/auth/email/verify/confirm',
   'POST /api/auth/setup',
+  'POST /api/auth/invite/confirm',
   'GET /api/auth/oauth/:provider/start',
   'GET /api/auth/oauth/:provider/callback',
   'GET /api/files/:id/content',

@@ -72,12 +72,12 @@ export class Accounts {
     const passwordHash = await passwords.hash(password);
     const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash };
     const made = await users.insert(user, async (tx, userId) => {
-      await this.#endGuest(tx, guest);
+      await this.endGuest(tx, guest);
       await recordAudit(tx, { event: 'register', userId, client, detail: guestDetail(guest) });
       await this.#verified.onRegistered(tx, normalEmail(email), client);
     });
     outbox.wake();
-    await this.#guestEnded(guest);
+    await this.guestEnded(guest);
     return users.shown(db, made);
   }
 
@@ -168,22 +168,23 @@ export class Accounts {
     if (start.userId !== undefined) await this.#verified.check(start.userId, start.client);
     const secrets = await db.transaction(async (tx) => {
       await also?.(tx);
-      await this.#endGuest(tx, guest);
+      await this.endGuest(tx, guest);
       const started = await sessions.start(tx, start);
       const { principal: userId, sessionId } = started;
       const event = SIGN_IN_EVENTS[start.method];
       await recordAudit(tx, { event, userId, sessionId, client: start.client, detail: guestDetail(guest) });
       return started;
     });
-    await this.#guestEnded(guest);
+    await this.guestEnded(guest);
     return this.issue(secrets);
   }
 
-  async #endGuest(tx: Transaction, guest: string | undefined): Promise<void> {
+  /** Ends the session of a guest that another one follows. Announce it by `guestEnded` after the commit. */
+  async endGuest(tx: Transaction, guest: string | undefined): Promise<void> {
     if (guest !== undefined) await this.#parts.sessions.end(tx, guest, guest);
   }
 
-  async #guestEnded(guest: string | undefined): Promise<void> {
+  async guestEnded(guest: string | undefined): Promise<void> {
     if (guest !== undefined) await this.#parts.authenticator.sessionEnded(guest);
   }
 

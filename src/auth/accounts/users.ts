@@ -9,7 +9,7 @@ import { type Problem, problemOfError } from '../../problem.ts';
 import { Store } from '../../records/access-context.ts';
 import type { RecordShape } from '../../records/record-shape.ts';
 import { scopeOf } from '../../records/scope.ts';
-import { insertSystem } from '../../records/system.ts';
+import { insertSystem, type SystemValues } from '../../records/system.ts';
 import { touchedAccount } from '../../records/write/written-row.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
@@ -31,6 +31,8 @@ export interface NewUser {
   readonly roles: readonly string[];
   /** Undefined: the user signs in through a provider. */
   readonly passwordHash: string | undefined;
+  /** Values of fields and belongs_to that the schema adds. */
+  readonly values?: SystemValues;
 }
 
 /** The facts about a user that a login needs. */
@@ -119,7 +121,7 @@ export class Users {
     try {
       const { db } = this.#store;
       const made = await db.transaction(async (tx) => {
-        const id = await this.#insertRows(tx, user);
+        const id = await this.insertIn(tx, user);
         await beginRoleHistory(tx, id);
         await also(tx, id);
         return this.known(tx, id);
@@ -159,8 +161,10 @@ export class Users {
     return changed > 0;
   }
 
-  async #insertRows(tx: Transaction, { email, emailVerified, roles, passwordHash }: NewUser): Promise<string> {
-    const values = { id: v7(), email: normalEmail(email), email_verified: emailVerified, roles };
+  async insertIn(tx: Transaction, user: NewUser): Promise<string> {
+    const { emailVerified, roles, passwordHash } = user;
+    const own = { id: v7(), email: normalEmail(user.email), email_verified: emailVerified, roles };
+    const values = { ...user.values, ...own };
     const id = await insertSystem(this.#store, tx, { collection: 'users', values });
     await tx.run(sql`
       INSERT INTO "_auth_accounts" (user_id, password_hash, password_changed_at)

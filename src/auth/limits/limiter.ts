@@ -36,6 +36,8 @@ export interface Limiter {
   redeem(client: RequestClient): Promise<void>;
   /** Counts a request for a mail to `email`. */
   mail(client: RequestClient, email: string): Promise<void>;
+  /** Counts an invitation of `principal` to `email`. */
+  invite(principal: string, email: string): Promise<void>;
   /** Counts a question about a decision. */
   question(principal: string): Promise<void>;
   prune(): Promise<void>;
@@ -46,6 +48,8 @@ const KNOWN_DAYS = 30;
 /** Password checks that each network, and each account, may have under way and waiting on this node. */
 const PASSWORD_CHECKS = { running: 4, waiting: 64 };
 
+/** Invitations that a principal may send. */
+const INVITATIONS: Rate = { points: 100, window: 3_600 };
 /** Questions about decisions that a principal may ask. */
 const QUESTIONS: Rate = { points: 10, window: 1 };
 
@@ -57,6 +61,7 @@ const UNLIMITED: Limiter = {
   guest: async () => {},
   redeem: async () => {},
   mail: async () => {},
+  invite: async () => {},
   question: async () => {},
   prune: async () => {},
 };
@@ -85,6 +90,7 @@ class DatabaseLimiter implements Limiter {
   readonly #passwordChecks = new QueuePerKey(PASSWORD_CHECKS, tooManyAtOnce);
   readonly #counters: Readonly<Record<CounterName, AttemptCounter>>;
   readonly #questions: AttemptCounter;
+  readonly #invitations: AttemptCounter;
 
   constructor(db: Database, limits: Limits) {
     this.#db = db;
@@ -93,6 +99,7 @@ class DatabaseLimiter implements Limiter {
       new AttemptCounter(db, name, limits[limit]),
     ]);
     this.#counters = Object.fromEntries(counters);
+    this.#invitations = new AttemptCounter(db, 'invite', INVITATIONS);
     this.#questions = new AttemptCounter(db, 'explain', QUESTIONS);
   }
 
@@ -153,6 +160,11 @@ class DatabaseLimiter implements Limiter {
     if (spent <= Math.ceil(this.#counters['reset-account'].points / 2))
       await this.#counters['reset-account'].spend(account);
     else await this.#counters['reset-account'].check(account);
+  }
+
+  async invite(principal: string, email: string): Promise<void> {
+    await this.#invitations.spend(principal);
+    await this.#counters['reset-account'].spend(digest(normalEmail(email)));
   }
 
   async question(principal: string): Promise<void> {

@@ -12,7 +12,7 @@ export interface MailObserver {
   readonly onMail: (kind: MailKind, result: MailResult) => void;
 }
 
-/** Writes the mail of a request; undefined: nobody gets one. */
+/** Writes the mail of a request; undefined: the address gets none. */
 export type Composer = (request: ClaimedMail) => Promise<Mail | undefined>;
 
 export interface MailSenderParts {

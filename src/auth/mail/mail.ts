@@ -15,6 +15,7 @@ export interface MailSettings {
   /** `smtp://user:password@host:587`, `smtps://…`. */
   readonly smtpUrl?: string | undefined;
   readonly mailFrom?: string | undefined;
+  readonly replyTo?: string | undefined;
   /** Without an SMTP server, mails are written into its folder `mail`. */
   readonly dataDir: string;
   /** Read at each use. */
@@ -50,9 +51,10 @@ export function mailErrorOf(error: unknown): string {
 }
 
 /** The form of nodemailer, which would parse a plain string, and could find several addresses in it. */
-const mailMessage = ({ mailFrom, baseUrl }: MailSettings, { to, subject, text }: Mail) => ({
+const mailMessage = ({ mailFrom, replyTo, baseUrl }: MailSettings, { to, subject, text }: Mail) => ({
   from: mailFrom ?? `no-reply@${new URL(baseUrl()).hostname.replace(/^\[|\]$/g, '')}`,
   to: { name: '', address: to },
+  ...(replyTo !== undefined && { replyTo }),
   subject,
   text,
   disableFileAccess: true,

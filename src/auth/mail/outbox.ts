@@ -9,7 +9,7 @@ import type { Cells, Database, Queryable } from '../../database/contract.ts';
 import { empty, param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
 
-export type MailKind = 'verify' | 'reset';
+export type MailKind = 'verify' | 'reset' | 'invite';
 
 export interface MailRequest {
   readonly kind: MailKind;

@@ -12,7 +12,7 @@ export function readyLine(url: string, { databaseUrl, data, rateLimit, workers }
   return `bylaw listening on ${url} (${notes.join(', ')})`;
 }
 
-/** Tells the operator how to make the first administrator. `site`: the base URL. */
+/** Shows the operator how to make the first administrator. `site`: the base URL. */
 export const setupLine = (site: string, token: string): string =>
   `no user is an admin yet; within an hour, make the first one at ${site}/auth/setup#token=${token}`;
 

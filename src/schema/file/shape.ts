@@ -368,6 +368,21 @@ const sessions = z.strictObject({
   idle: lifetime('idle', 'how long a session lasts without a refresh', '7d'),
 });
 
+const mailUrl = (of: string, path: string) =>
+  key(z.string(), `where ${of} leads, with \`{token}\` in it; without it, the mail has a code`, {
+    examples: [`https://app.example.com/${path}?token={token}`],
+  });
+const mail = z.strictObject({
+  from: key(z.string(), 'the sender of mails; MAIL_FROM counts before it', { examples: ['App <hello@example.com>'] }),
+  reply_to: key(z.string(), 'the address for replies', { examples: ['help@example.com'] }),
+  app_name: key(z.string(), 'the name of the application in mails; without it, the host of the service', {
+    examples: ['App'],
+  }),
+  verify_url: mailUrl('the link of a mail that verifies an address', 'verify'),
+  reset_url: mailUrl('the link of a mail that sets a password', 'reset'),
+  invite_url: mailUrl('the link of an invitation', 'invite'),
+});
+
 const audit = z.strictObject({
   keep: key(duration, 'how long an event stays in the audit trail; without it, for ever', { examples: ['400d'] }),
 });
@@ -465,7 +480,7 @@ export const schemaShape = z.strictObject({
         default: true,
         examples: [false],
       }),
-      verify: key(z.boolean(), 'nobody logs in before their address is verified; registration mails a token', {
+      verify: key(z.boolean(), 'a login needs a verified address; registration mails a token', {
         default: false,
         examples: [true],
       }),
@@ -486,6 +501,7 @@ export const schemaShape = z.strictObject({
   oauth: key(z.record(z.string(), provider), 'providers of sign-in, by name'),
   webhooks: key(z.record(z.string(), webhook), 'addresses that are sent the changes of records, by name'),
   sessions: key(sessions, 'how long sessions last'),
+  mail: key(mail, 'mails of accounts'),
   audit: key(audit, 'the trail of events of accounts'),
   limits: key(limits, 'limits against guessing and flooding'),
   uploads: key(uploads, 'limits of uploads'),

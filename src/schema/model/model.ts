@@ -30,6 +30,7 @@ export interface Schema {
   readonly oauth: ReadonlyMap<string, OAuthProvider>;
   /** Seconds. */
   readonly sessions: { readonly access: number; readonly refresh: number; readonly idle: number };
+  readonly mail: MailOptions;
   /** Seconds; without it, for ever. */
   readonly audit: { readonly keep?: number };
   readonly limits: Limits;
@@ -61,6 +62,18 @@ export interface Webhook {
   /** Each signs every message: `whsec_` and base64. */
   readonly secrets: readonly string[];
 }
+
+export interface MailOptions {
+  /** Undefined: MAIL_FROM, or no-reply@ the host of the base URL. */
+  readonly from: string | undefined;
+  /** The name of the application in mails. Undefined: the host of the base URL. */
+  readonly appName: string | undefined;
+  readonly replyTo: string | undefined;
+  /** With `{token}` in the place of the token. */
+  readonly urls: Readonly<Record<MailUrl, string | undefined>>;
+}
+
+export type MailUrl = 'verify_url' | 'reset_url' | 'invite_url';
 
 interface Register {
   readonly roles: readonly string[];
