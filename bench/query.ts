@@ -157,6 +157,9 @@ async function statementsOf(url: string, callerId: string): Promise<number> {
     permit: (name: string, action: 'list' | 'read' | 'create' | 'update' | 'delete') =>
       decide({ rules: schema.collections.get(name)!.access[action], request: { auth, query: {}, now } }),
     member: () => undefined,
+    violation: (): never => {
+      throw new Error('this bench writes nothing');
+    },
     prospect: (): never => {
       throw new Error('this bench asks for no capabilities');
     },

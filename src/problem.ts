@@ -64,6 +64,8 @@ export interface ErrorDetail {
   readonly parameter?: string;
   readonly code: string;
   readonly detail: string;
+  /** The name of the check that failed. */
+  readonly check?: string;
   /** In a text: where the error begins and how long it is, in UTF-16 units. */
   readonly offset?: number;
   readonly length?: number;

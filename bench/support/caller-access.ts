@@ -21,6 +21,8 @@ export function callerAccess(schema: Schema, name: string, { auth, now }: Caller
       possible: decide({ rules: all.map(({ possible }) => possible), request }),
     };
   };
+  const violation: AccessContext['violation'] = (_, { violated }, by) => decide({ rules: violated[by], request });
   const caller = { auth, kind: 'user', principal: String(auth.id) } as const;
-  return { collection: schema.collections.get(name)!, permit, member: () => undefined, prospect, ...caller, now };
+  const collection = schema.collections.get(name)!;
+  return { collection, permit, member: () => undefined, violation, prospect, ...caller, now };
 }

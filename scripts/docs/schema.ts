@@ -151,6 +151,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   member_access: section(...COLLECTION, 'fields', '*', 'access'),
   relations: relationTables,
   access: section(...COLLECTION, 'access'),
+  check: section(...COLLECTION, 'checks', '*'),
   distribute: section(...COLLECTION, 'distribute'),
   changes: section(...COLLECTION, 'changes'),
   webhooks: section('webhooks', '*'),

@@ -5,6 +5,8 @@ export interface ErrorDetail {
   readonly parameter?: string;
   readonly code: string;
   readonly detail: string;
+  /** The check of the schema that failed, if `code` is `check_failed`. */
+  readonly check?: string;
 }
 
 /** The body of an error (RFC 9457). */

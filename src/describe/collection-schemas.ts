@@ -246,7 +246,10 @@ function createSchema(collection: Collection, schema: Schema): Json {
   const own = madeBy(collection) === 'caller' ? [['id', idSchemaIn(schema, collection.name)] as const] : [];
   const properties = [...own, ...writables.map((writable) => [writable.name, withDefault(writable, schema)] as const)];
   const all = [...own.map(([name]) => name), ...required];
-  return closed(Object.fromEntries(properties), all.length > 0 ? { required: all } : {});
+  return closed(Object.fromEntries(properties), {
+    ...checksInWords(collection),
+    ...(all.length > 0 && { required: all }),
+  });
 }
 
 function updateSchema(collection: Collection, schema: Schema): Json {
@@ -254,7 +257,17 @@ function updateSchema(collection: Collection, schema: Schema): Json {
     (writable) => [writable.name, writableSchema(writable, schema)] as const,
   );
   const roles = collection.kind === 'users' ? { roles: ROLE_CHANGE } : {};
-  return closed({ ...Object.fromEntries(properties), ...roles }, { minProperties: 1 });
+  return closed({ ...Object.fromEntries(properties), ...roles }, { ...checksInWords(collection), minProperties: 1 });
+}
+
+/** JSON Schema cannot express them: they read other records, and the record before the write. */
+function checksInWords({ checks }: Collection): Json {
+  if (checks.length === 0) return {};
+  const lines = checks.map(({ name, message, fields }) => {
+    const about = fields.length === 0 ? '' : ` (${fields.map((field) => `\`${field}\``).join(', ')})`;
+    return `- \`${name}\`${about}: ${message}`;
+  });
+  return { description: `The record that it makes is held to these checks:\n${lines.join('\n')}` };
 }
 
 const ROLE_CHANGE: Json = closed(

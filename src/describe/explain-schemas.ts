@@ -72,6 +72,16 @@ export const explainAnswer: Shape = ({ define }) => {
     'ExplainedMember',
     object({ name: TEXT, when: TEXT, allowed: BOOL_OR_NULL, reasons: TEXT_LIST }),
   );
+  const check = define(
+    'ExplainedCheck',
+    object({
+      name: TEXT,
+      message: TEXT,
+      when: TEXT,
+      passes: { ...BOOL_OR_NULL, description: 'null: no record was asked about, or the check is withheld.' },
+      leaves: { type: 'array', items: leaf },
+    }),
+  );
   const partner = object({ name: TEXT, allowed: { type: 'boolean' } });
   const filter = object({ value: VALUE, leaves: { type: 'array', items: object(LEAF_SHAPE) } });
   return define(
@@ -83,6 +93,7 @@ export const explainAnswer: Shape = ({ define }) => {
       residual: RESIDUAL,
       rules: { type: 'array', items: rule },
       members: { type: 'array', items: member },
+      checks: { type: 'array', items: check, description: 'Of a create or an update, after the rules.' },
       partners: {
         type: 'array',
         items: partner,

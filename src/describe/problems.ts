@@ -79,6 +79,7 @@ export const ERROR_SCHEMA: Json = {
     parameter: { type: 'string', description: 'The query parameter or header.' },
     code: { type: 'string' },
     detail: { type: 'string' },
+    check: { type: 'string', description: 'Of `check_failed`: the name of the check.' },
     offset: {
       type: 'integer',
       description: 'Of an error in the text of a filter: where it begins, in UTF-16 units.',

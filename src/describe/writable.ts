@@ -90,6 +90,7 @@ export const OTHER_TYPES: readonly string[] = [
   'ExplainRequest',
   'ExplainedLeaf',
   'ExplainedRule',
+  'ExplainedCheck',
   'ExplainedMember',
   'Explanation',
   'ServedSchema',

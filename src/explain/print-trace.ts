@@ -1,10 +1,10 @@
 /** A trace as lines of text: the verdict, then its reasons, then the statement. */
 import type { Clause } from '../policy/analyse/explanation.ts';
 import type { Action, PolicyRequest } from '../policy/types.ts';
-import type { MemberTrace, RuleTrace, Trace } from './trace.ts';
+import type { CheckTrace, MemberTrace, RuleTrace, Trace } from './trace.ts';
 
 export function printTrace(trace: Trace): readonly string[] {
-  const { question, residual, rules, members, statement, missing, filter } = trace;
+  const { question, residual, rules, members, checks, statement, missing, filter } = trace;
   const { action, collection, request, record } = question;
   const of = record === undefined ? '' : ` ${record.id}`;
   const values = statement?.params.map((value, i) => `  $${i + 1} = ${JSON.stringify(value)}`) ?? [];
@@ -15,6 +15,7 @@ export function printTrace(trace: Trace): readonly string[] {
     ...missing.map((each) => `not in the data: ${each}`),
     ...rules.flatMap(ruleLines),
     ...memberTraceLines(members, action),
+    ...checks.flatMap(checkLines),
     ...(filter === undefined ? [] : ['', `filter: ${filter.text}`, ...clauseLines(filter.clause, 1)]),
     ...(statement === undefined
       ? []
@@ -30,7 +31,7 @@ const BY_REQUEST = {
   depends: 'it depends on the record',
 };
 
-function verdictText({ verdict, rules, members, partners, decidedBy, question, filter }: Trace): string {
+function verdictText({ verdict, rules, members, checks, partners, decidedBy, question, filter }: Trace): string {
   if (question.request.auth === null) return 'denied: no caller is signed in; name one with --as EMAIL';
   if (rules.length === 0) return 'denied: the action has no rule';
   const isAboutRecord = question.record !== undefined || question.data !== undefined;
@@ -42,6 +43,9 @@ function verdictText({ verdict, rules, members, partners, decidedBy, question, f
   if (decidedBy === undefined) return rules.length === 1 ? 'denied by the only rule' : 'denied: no rule allows it';
   const refused = members.filter((member) => member.isSet && member.verdict === 'deny');
   const stuck = partners.filter(({ isAllowed }) => !isAllowed);
+  const failed = checks.filter(({ violation }) => violation.allowed === true);
+  if (refused.length === 0 && failed.length > 0)
+    return `rejected: rule ${decidedBy + 1} allows the record, but it fails ${failed.map(({ check }) => check.name).join(', ')}`;
   const names = [...refused, ...stuck].map(({ name }) => name).join(', ');
   const why = stuck.length > 0 ? ': the rules of the record there deny the move' : '';
   return `denied: rule ${decidedBy + 1} allows the record, but not to set ${names}${why}`;
@@ -90,6 +94,13 @@ function ruleLines({ text, residual, explanations }: RuleTrace, index: number): 
     `  after the write: ${second.sentence}`,
     ...clauseLines(second.clause, 2),
   ];
+}
+
+function checkLines({ check, violation }: CheckTrace): readonly string[] {
+  const { allowed: fails, explanations } = violation;
+  const word = fails === undefined ? 'it depends on the record' : fails ? `fails (${check.message})` : 'passes';
+  const clauses = explanations.flatMap(({ clause }) => clause.parts.flatMap((part) => clauseLines(part, 1)));
+  return ['', `check ${check.name}: ${word}`, ...clauses];
 }
 
 function clauseLines({ text, value, absent, element, parts }: Clause, depth: number): readonly string[] {

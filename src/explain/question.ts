@@ -115,6 +115,7 @@ export function accessOf({
       const rules = collections.get(of)?.memberAccess.get(member)?.[by];
       return rules && decide({ rules, request: requestFor(of, by) });
     },
+    violation: (of, { violated }, by) => decide({ rules: violated[by], request: requestFor(of, by) }),
     prospect: () => ({ certain: decide({ rules: [], request }), possible: decide({ rules: [], request }) }),
     auth: request.auth ?? {},
     kind: request.kind ?? 'user',

@@ -1,7 +1,7 @@
 /** A trace as the document that `POST /api/_explain` sends and `bylaw explain --json` prints. */
 import type { Clause } from '../policy/analyse/explanation.ts';
 import type { FilterTrace } from './filter-trace.ts';
-import type { RuleTrace, Trace } from './trace.ts';
+import type { CheckTrace, RuleTrace, Trace } from './trace.ts';
 
 type ThreeValued = boolean | null;
 /** null: no record is given, or the rule is withheld. */
@@ -18,6 +18,8 @@ export interface TraceDocument {
     readonly residual: 'allow' | 'deny' | 'depends';
     readonly rules: readonly RuleDocument[];
     readonly members: readonly MemberDocument[];
+    /** The checks of a create or an update. */
+    readonly checks: readonly CheckDocument[];
     /** The has_one relations that the write sets, if the rules of its record allow it. */
     readonly partners: readonly { readonly name: string; readonly allowed: boolean }[];
     /** null where the request alone decides. */
@@ -67,6 +69,15 @@ export interface LeafDocument {
   readonly of: 'stored' | 'written' | null;
 }
 
+interface CheckDocument {
+  readonly name: string;
+  readonly message: string;
+  readonly when: string;
+  /** null: no record is given, or the check is withheld. */
+  readonly passes: ThreeValued;
+  readonly leaves: readonly LeafDocument[];
+}
+
 interface MemberDocument {
   readonly name: string;
   readonly when: string;
@@ -101,6 +112,7 @@ export function traceDocument(trace: Trace, isWithheld?: IsWithheld): TraceDocum
           .filter((rule) => !hides(rule))
           .flatMap(({ explanations }) => explanations.map(({ sentence }) => sentence)),
       })),
+      checks: trace.checks.map((each) => checkDocument(each, hides(each.violation))),
       partners: trace.partners.map(({ name, isAllowed }) => ({ name, allowed: isAllowed })),
       sql: statement?.sql ?? null,
       params: statement?.params ?? [],
@@ -139,6 +151,14 @@ function ruleDocument({ parts, residual, explanations }: RuleTrace, withheld: bo
       leafDocuments(clause, null).map((leaf) => ({ ...leaf, offset: within(when, leaf.offset), of: sides[i]! })),
     ),
   };
+}
+
+function checkDocument({ check, violation }: CheckTrace, withheld: boolean): CheckDocument {
+  const { name, message, when } = check;
+  const { allowed: fails, explanations } = violation;
+  const passes = withheld || fails === undefined ? null : !fails;
+  const leaves = withheld ? [] : explanations.flatMap(({ clause }) => leafDocuments(clause, null));
+  return { name, message, when, passes, leaves: leaves.map((leaf) => ({ ...leaf, of: null })) };
 }
 
 const leafValue = (value: boolean | undefined): LeafValue =>

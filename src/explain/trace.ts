@@ -10,9 +10,10 @@ import { type ErrorDetail, Problem } from '../problem.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { heldBy, loadRelated } from '../records/relations/related.ts';
 import { scopeOf, tenantOf } from '../records/scope.ts';
+import { checksOn } from '../records/write/checks.ts';
 import { plannedCreate, plannedInsertion, plannedStatement, plannedUpdate } from '../records/write/planned-write.ts';
 import type { Writing } from '../records/write/written-row.ts';
-import type { MemberAction } from '../schema/model/model.ts';
+import type { Check, MemberAction } from '../schema/model/model.ts';
 import { type Sql, sql } from '../sql.ts';
 import { type FilterTrace, filterTraceOf } from './filter-trace.ts';
 import { type PartnerTrace, partnerTraces } from './partner-traces.ts';
@@ -31,6 +32,8 @@ export interface Trace {
   readonly decidedBy: number | undefined;
   readonly rules: readonly RuleTrace[];
   readonly members: readonly MemberTrace[];
+  /** Empty unless the action is a create or an update. */
+  readonly checks: readonly CheckTrace[];
   /** Given for a complete write that the rules of its record allow. */
   readonly partners: readonly PartnerTrace[];
   readonly statement: StatementTrace | undefined;
@@ -61,6 +64,12 @@ export interface MemberTrace {
   readonly rules: readonly RuleTrace[];
 }
 
+export interface CheckTrace {
+  readonly check: Check;
+  /** The rule that holds where the record fails it. */
+  readonly violation: RuleTrace;
+}
+
 interface StatementTrace {
   readonly sql: string;
   readonly params: readonly unknown[];
@@ -89,19 +98,28 @@ export async function traceOf(question: Question): Promise<Trace> {
   const members = await memberTraces(question, subject);
   const isRefused = members.some(({ isSet, verdict }) => isSet && verdict === 'deny');
   const isOwnAllowed = decidedBy !== undefined && !isRefused && request.auth !== null;
-  const moves = isOwnAllowed && question.isComplete ? subject?.writing : undefined;
+  const checks = await checkTraces(question, subject);
+  const isFailed = checks.some(({ violation }) => violation.allowed === true);
+  const moves = isOwnAllowed && !isFailed && question.isComplete ? subject?.writing : undefined;
   const partners = moves === undefined ? [] : await partnerTraces(question, moves);
-  const decided: Verdict = isOwnAllowed && partners.every(({ isAllowed }) => isAllowed) ? 'allow' : 'deny';
+  const isDone = isOwnAllowed && !isFailed && partners.every(({ isAllowed }) => isAllowed);
+  const decided: Verdict = isDone ? 'allow' : 'deny';
   // No route lets a caller without an account in.
   const verdict = request.auth === null ? 'deny' : subject === undefined ? permit.verdict : decided;
   return {
     question,
     verdict,
-    status: permit.verdict === 'deny' ? refusedBy(request) : await statusOf(question, subject, verdict),
+    status: await statusFor(question, {
+      subject,
+      verdict,
+      residual: permit.verdict,
+      isFailed: isOwnAllowed && isFailed,
+    }),
     residual: permit.verdict,
     decidedBy,
     rules,
     members,
+    checks,
     partners,
     statement: await statementTrace(question, permit, subject),
     missing: subject?.missing ?? [],
@@ -110,6 +128,20 @@ export async function traceOf(question: Question): Promise<Trace> {
 }
 
 const SUCCEEDS: Readonly<Record<Action, number>> = { list: 200, read: 200, create: 201, update: 200, delete: 204 };
+
+interface Decided {
+  readonly subject: TracedRecord | undefined;
+  readonly verdict: Verdict;
+  readonly residual: Verdict;
+  /** The rules allow the write, and a check does not. */
+  readonly isFailed: boolean;
+}
+
+async function statusFor(question: Question, decided: Decided): Promise<number | undefined> {
+  if (decided.residual === 'deny') return refusedBy(question.request);
+  return decided.isFailed ? FAILS_A_CHECK : statusOf(question, decided.subject, decided.verdict);
+}
+const FAILS_A_CHECK = 422;
 
 /** The status if the request alone decides. */
 const refusedBy = ({ auth }: PolicyRequest): number => (auth === null ? 401 : 403);
@@ -220,6 +252,17 @@ async function memberTraces(question: Question, subject: TracedRecord | undefine
   );
 }
 
+async function checkTraces(question: Question, subject: TracedRecord | undefined): Promise<readonly CheckTrace[]> {
+  const { collection, action } = question;
+  if (action !== 'create' && action !== 'update') return [];
+  return Promise.all(
+    collection.checks.map(async (check): Promise<CheckTrace> => {
+      const [violated] = check.violated[action];
+      return { check, violation: await ruleTrace(question, violated, subject) };
+    }),
+  );
+}
+
 // ---------------------------------------------------------------- the statement
 
 /**
@@ -243,18 +286,21 @@ function tracedStatement(question: Question, permit: Permit, subject: TracedReco
   const access = accessOf(question);
   const members = Object.keys(data).flatMap((name) => access.member(collection.name, name, action) ?? []);
   const permits = [permit, ...members];
+  const violations = checksOn(access, collection, action).map(({ violation }) => violation);
   const reading = { store, access, tenant: subject && tenantOf(collection, subject.record) };
   // Without data, the create has its defaults only.
   if (action === 'create')
     return plannedInsertion(reading, {
       writing: subject?.writing ?? plannedCreate(reading, data).writing,
       permits,
+      violations,
     });
   const writing = subject?.writing ?? { values: [], members: [], partners: [] };
   return plannedStatement(reading, {
     id: String(subject?.record.id ?? recordKeyOf(collection).unused),
     writing,
     permits,
+    violations,
   });
 }
 

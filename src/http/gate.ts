@@ -316,6 +316,10 @@ export class Admission {
         const isOwnWrite = name === ownName && action === this.#action;
         return rules && this.#decided(rules, isOwnWrite ? withData : request);
       },
+      violation: (name, { violated }, action) => {
+        const isOwnWrite = name === ownName && action === this.#action;
+        return this.#decided(violated[action], isOwnWrite ? withData : request);
+      },
       prospect: (rules) => this.#prospect(rules),
     };
   }

@@ -8,7 +8,15 @@ import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Action, CallerKind, IsFew, Policy, Row } from '../policy/types.ts';
 import type { Visibility } from '../policy/visibility.ts';
-import { type Collection, type HasOne, hasTenants, type MemberAction, type Schema } from '../schema/model/model.ts';
+import {
+  type Check,
+  type Collection,
+  type HasOne,
+  hasTenants,
+  type MemberAction,
+  type Schema,
+  type WriteAction,
+} from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
 import { type Place, type Sql, sql, type TenantValue } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
@@ -26,6 +34,8 @@ export interface AccessContext {
    * decide.
    */
   readonly member: (collection: string, member: string, action: MemberAction) => Permit | undefined;
+  /** The records that fail a check of the collection, by its rule. */
+  readonly violation: (collection: string, check: Check, action: WriteAction) => Permit;
   /** Bounds on what these update rules can decide for a stored record, before the write is known. */
   readonly prospect: (rules: readonly Policy[]) => Prospect;
   /** The caller as policies see it. */
@@ -84,6 +94,8 @@ class TenantAccess implements AccessContext {
   };
 
   readonly member: AccessContext['member'] = (...asked) => this.outside.member(...asked)?.within(this.tenant);
+
+  readonly violation: AccessContext['violation'] = (...asked) => this.outside.violation(...asked).within(this.tenant);
 
   readonly prospect: AccessContext['prospect'] = (rules) => {
     const { certain, possible } = this.outside.prospect(rules);

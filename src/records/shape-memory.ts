@@ -129,6 +129,9 @@ class AskedRules implements AccessContext {
   readonly member = (collection: string, member: string, action: MemberAction): Permit | undefined =>
     this.#once(`${action} ${collection} ${member}`, (access) => access.member(collection, member, action));
 
+  readonly violation: AccessContext['violation'] = (collection, check, action) =>
+    this.#once(`${action} ${collection} check ${check.name}`, (access) => access.violation(collection, check, action))!;
+
   readonly prospect = (rules: readonly Policy[]): Prospect => ({
     certain: this.#ask((access) => access.prospect(rules).certain)!,
     possible: this.#ask((access) => access.prospect(rules).possible)!,

@@ -7,6 +7,7 @@ import { warnOfGuessableValues } from './advice/guessable-values.ts';
 import { warnOfPrivilegeEscalation } from './advice/privilege-escalation.ts';
 import { warnOfPublicReferences } from './advice/public-references.ts';
 import { readAccess, readMemberAccess } from './advice/read-access.ts';
+import { warnOfRevealingChecks } from './advice/revealing-checks.ts';
 import { checkRouting } from './advice/routing-advice.ts';
 import { warnOfSelfMadeEvidence } from './advice/self-made-evidence.ts';
 import { registeredRoles } from './advice/strangers.ts';
@@ -31,6 +32,7 @@ import {
   readUploads,
 } from './model/settings.ts';
 import { readTenantLayouts } from './model/tenant-layouts.ts';
+import { readChecks } from './rules/checks.ts';
 import { readConditions } from './rules/conditions.ts';
 import { readStatements } from './rules/prove-statements.ts';
 import { withUniqueConditions } from './rules/unique-conditions.ts';
@@ -61,7 +63,8 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     const access = readAccess(collection, shape.collections?.[name], reading);
     const memberAccess = readMemberAccess(collection, shape.collections?.[name], reading);
     const members = withUniqueConditions(collection, shape.collections?.[name], reading);
-    return [name, { ...collection, ...members, access, memberAccess }] as const;
+    const checks = readChecks(collection, shape.collections?.[name], reading);
+    return [name, { ...collection, ...members, access, memberAccess, checks }] as const;
   });
   const collections: Schema['collections'] = new Map(complete);
   if (!source.hasErrors) {
@@ -72,6 +75,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     warnOfPublicReferences(collections, context);
     warnOfSelfMadeEvidence(collections, context);
     warnOfGuessableValues(collections, context);
+    warnOfRevealingChecks(collections, context);
     source.reportUnneededMarks();
   }
   const schema: Schema = {

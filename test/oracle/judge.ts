@@ -16,6 +16,8 @@ interface Rules {
   of(collection: string, action: 'list' | 'read' | 'create' | 'update' | 'delete'): readonly Rule[];
   /** The rules of a field or belongs_to; undefined: it has none. */
   ofMember(collection: string, member: string, action: 'read' | 'create' | 'update'): readonly Rule[] | undefined;
+  /** Each is true of the records that fail a check. */
+  violated(collection: string, action: 'create' | 'update'): readonly Rule[];
 }
 export interface MemberOperation {
   readonly relation: ManyToMany;
@@ -145,16 +147,17 @@ function hiddenPartner({ action, collection, id }: Write, relation: HasOne, stan
   return holder.id as Id;
 }
 
-/** Judges by the rules of the record, and by those of every member that the write names. */
+/** Judges by the rules of the record, by those of every member that the write names, and by the checks. */
 function isAllowed(write: Write, written: Row, standing: Standing): boolean {
   const { action, collection, values } = write;
   const own = Object.keys(values).flatMap((member) => {
     const rules = standing.rules.ofMember(collection, member, action === 'create' ? 'create' : 'update');
     return rules === undefined ? [] : [rules];
   });
-  return [standing.rules.of(collection, action), ...own].every((rules) =>
-    isWriteMet(rules, { write, written, standing }),
-  );
+  const judged = { write, written, standing };
+  if (action === 'delete') return false;
+  const fails = isWriteMet(standing.rules.violated(collection, action), judged);
+  return !fails && [standing.rules.of(collection, action), ...own].every((rules) => isWriteMet(rules, judged));
 }
 
 interface Judged {

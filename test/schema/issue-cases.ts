@@ -19,6 +19,8 @@ const ofOwner = (text: string): string =>
   `  a:\n    managed: false\n    timestamps: none\n    relations:\n      r: ${text}\n`;
 const policy = (text: string): string => inA(`    access:\n      read: ${text}\n`);
 
+const check = (when: string, more = ''): string => inA(`    checks:\n      c: { when: ${when}, message: m${more} }\n`);
+
 const owned = (text: string): string =>
   `collections:\n  a:\n    fields: { title: string }\n    relations:\n      owner: { kind: belongs_to, collection: users }\n    access:\n      list: ${text}\n`;
 
@@ -99,6 +101,39 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     text: inA("    access:\n      list: ⟦'@record.updated_at > @now - 1d'\n"),
     codes: ['unindexed'],
     says: 'add `index: [updated_at]` to the collection',
+  },
+  // Checks
+  {
+    about: 'a check of the stored record alone',
+    text: check("⟦'@record.n > 1'"),
+    codes: ['check_without_next'],
+    says: 'write `@next` for the record after the write',
+  },
+  { about: 'a check of a field that does not exist', text: check("'@next.⟦m > 1'"), codes: ['name_unknown'] },
+  {
+    about: 'a check about a field that does not exist',
+    text: check("'@next.n > 1'", ', fields: [n, ⟦created]'),
+    codes: ['unknown_field'],
+    says: 'did you mean `created_at`?',
+  },
+  {
+    about: 'a check without a message',
+    text: inA("    checks:\n      ⟦c: { when: '@next.n > 1' }\n"),
+    codes: ['missing_key'],
+  },
+  { about: 'a check that always fails', text: check("'@next.n > 1 and ⟦@next.n < 1'"), codes: ['never_true'] },
+  {
+    about: 'a check that YAML cuts',
+    text: inA('    checks:\n      c:\n        message: m\n        when: ⟦n is 1 # or so\n'),
+    codes: ['yaml_comment'],
+  },
+  {
+    about: 'a check that reads a hidden value',
+    text: inA(
+      "      m: { type: int, access: { read: false } }\n    checks:\n      c: { when: ⟦'@next.n < @next.m', message: m }\n",
+    ),
+    codes: ['check_reveals'],
+    says: 'the check reads `a.m`',
   },
   // The file
   { about: 'a file that is a list', text: '⟦- 1\n', codes: ['wrong_type'] },

@@ -37,6 +37,8 @@ describe('a faulty schema file', () => {
     expect(outcomes.filter(([, failed]) => !failed).map(([about]) => about)).toEqual([
       'a key with a condition that an index can have',
       'a rule that compares a field that every record has',
+      'a check that always fails',
+      'a check that reads a hidden value',
       'nothing but a comment',
       'a collection in upper case',
       'a field whose name is a word of the language',

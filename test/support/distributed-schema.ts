@@ -21,6 +21,7 @@ interface CollectionText {
   fields?: Record<string, Member | string>;
   relations?: Record<string, Member | object>;
   access?: Record<string, Rule | readonly Rule[]>;
+  checks?: object;
 }
 
 export function distributed(text: string): string {
@@ -48,7 +49,7 @@ function reachedFrom(name: string, collections: Readonly<Record<string, Collecti
 }
 
 function divided(
-  { fields = {}, relations = {}, access = {} }: CollectionText,
+  { fields = {}, relations = {}, access = {}, checks = {} }: CollectionText,
   plain: readonly string[],
 ): CollectionText {
   const within = <M extends Member | string | object>(member: M): M => {
@@ -66,6 +67,7 @@ function divided(
     distribute: { by: 'tenant' },
     fields: mapped(fields, within),
     relations: { ...mapped(relations, within), tenant },
+    checks,
     access: mapped(access, (rules) => (Array.isArray(rules) ? rules.map(pinned) : pinned(rules as Rule))),
   };
 }

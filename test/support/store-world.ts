@@ -127,6 +127,7 @@ export class Caller {
       collection: schema.collections.get(collection)!,
       permit,
       member,
+      violation: (_, { violated }, action) => decide({ rules: violated[action], request }),
       prospect,
       auth: this.auth,
       kind: 'user',

@@ -45,6 +45,9 @@ collections:
       create: [{ roles: [member], when: '@request.data.status = "draft" and @record.score < 5' }]
       update: '@record.owner = @request.auth.id and @next.owner = @record.owner'
       delete: [{ roles: [admin] }]
+    checks:
+      due_later: { when: '@next.due > @now', message: it is due in the past, fields: [due] }
+      keeps_score: { when: '@next.score >= @record.score', message: the score falls }
 `;
 const ROWS = `
 now: 2026-01-01T00:00:00Z
@@ -223,6 +226,34 @@ FAIL a.policy.yaml:16:29  posts, list as ada: expected [shown], found [mine, sho
     expect(readFileSync(join(folder, 'junit.xml'), 'utf8')).toContain('tests="2" failures="2"');
   });
 
+  test('a record that fails a check is 422, by the predicate and by the database, and the failure names the check', async () => {
+    given(`
+  - { posts: mine, as: ada, update: { due: 2025-12-31T00:00:00Z }, expect: 422 }
+  - { posts: mine, as: ada, update: { due: 2026-01-02T00:00:00Z, score: 4 }, expect: 200 }
+  - { create: posts, as: ada, data: { title: New, status: draft, score: 4, due: 2025-12-31T00:00:00Z }, expect: 422 }
+  - { posts: shown, as: ben, update: { due: 2025-12-31T00:00:00Z }, expect: 403 }
+  - { posts: mine, as: ada, update: { due: 2025-12-31T00:00:00Z }, expect: yes }
+`);
+    const { code, tests } = await document();
+    expect([code, tests.map(({ ok }: { ok: boolean }) => ok)]).toEqual([1, [true, true, true, true, false]]);
+    expect(tests.map(({ failed_checks }: { failed_checks?: string[] }) => failed_checks)).toEqual([
+      ['due_later'],
+      undefined,
+      ['due_later'],
+      undefined,
+      ['due_later'],
+    ]);
+    const { out } = await run([]);
+    expect(out).toContain('expected yes, found 422: /data/due: it is due in the past');
+    expect(out).toContain(
+      [
+        '  check due_later: fails',
+        '    | @next.due > @now',
+        '    false   @next.due > @now  "2025-12-31T00:00:00.000000Z", "2026-01-01T00:00:00.000000Z"',
+      ].join('\n'),
+    );
+  });
+
   test('unknown names, and rows that the schema rejects, are errors at their place', async () => {
     given(`
   - { posts: mien, as: ada, update: {}, expect: yes }
@@ -310,6 +341,17 @@ tests: [{ posts: low, ada: { read: yes, delete: no } }, { posts: high, ada: { de
     const printed = printResults([{ file: 'a.policy.yaml', names: tests!.names, results }]);
     expect(printed).toContain('DEFECT of bylaw: its predicate and its SQL disagree.');
     expect(printed).toContain('predicate: allowed; SQL: no (404)');
+  });
+
+  test('a check that a predicate and a database decide differently is one too', async () => {
+    const file = `${ROWS}tests:\n  - { posts: mine, as: ada, update: { due: 2025-12-31T00:00:00Z }, expect: 422 }\n`;
+    const { schema } = parseSchema(SCHEMA);
+    const { tests } = readTests(file, 'a.policy.yaml', schema!);
+    const tools = await testToolsOf(db, schema!);
+    // The database takes every write.
+    const records = { ...tools.records, dryRun: async <T>(): Promise<T> => undefined as T };
+    const { results } = await runTests(tests!, { ...tools, records });
+    expect(results.map(({ isOk, isDisagreement }) => [isOk, isDisagreement])).toEqual([[false, true]]);
   });
 
   test('every mutation is made', () => {

@@ -120,7 +120,10 @@ async function clearHolder(reading: Reading, partner: Partner, isMoved: boolean)
   };
   if (!mayChange) return refused();
   if (viaOf(reading, relation).needed) return isSeen ? cannotLetGo(relation, pointer) : refused();
-  return (await locked.write(reading, pointingAt(reading, relation, null))) ? undefined : refused();
+  const writing = pointingAt(reading, relation, null);
+  if (await locked.write(reading, writing)) return undefined;
+  const { failures } = isSeen ? await locked.refusalOf(reading, writing) : { failures: [] };
+  return failures.length > 0 ? invalid(failures) : refused();
 }
 
 interface LockedHolder {
@@ -154,7 +157,7 @@ function lockPartner(reading: Reading, { relation, holder, pointer }: Partner): 
   const { collection, via } = relation;
   const permit = reading.access.member(collection, via, 'update');
   const members = permit === undefined ? [] : [{ permit, pointer }];
-  return LockedUpdate.lock(reading, { collection, id: holder, members });
+  return LockedUpdate.lock(reading, { collection, id: holder, members, pointer });
 }
 
 async function setHolder(reading: Reading, taking: Taking): Promise<void> {
@@ -163,8 +166,9 @@ async function setHolder(reading: Reading, taking: Taking): Promise<void> {
   if (locked.impossibleMembers.length > 0) throw forbiddenMembers(locked.impossibleMembers);
   const writing = pointingAt(reading, taking.relation, taking.id);
   if (await (taking.isFree ? locked.write(reading, writing) : locked.allows(reading, writing))) return;
-  const refused = await locked.refusedMembers(reading, writing);
-  throw refused.length > 0 ? forbiddenMembers(refused) : forbidden();
+  const { members: denied, failures } = await locked.refusalOf(reading, writing);
+  if (failures.length > 0) throw invalid(failures);
+  throw denied.length > 0 ? forbiddenMembers(denied) : forbidden();
 }
 
 function pointingAt(reading: Reading, relation: HasOne, id: string | null): Writing {

@@ -17,6 +17,7 @@ import { recordKeyOf } from '../record-key.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues, withinTenant } from '../scope.ts';
+import { type AskedCheck, checkErrors, checksOn, passesCreate } from './checks.ts';
 import {
   type ColumnValue,
   type Data,
@@ -45,6 +46,7 @@ interface Creation {
   readonly id: string;
   readonly permit: Permit;
   readonly members: readonly GuardedMember[];
+  readonly checks: readonly AskedCheck[];
   readonly input: Input;
   readonly relations: readonly Relation[];
 }
@@ -76,9 +78,10 @@ function creationOf(
 ): Creation {
   const permit = access.permit(access.collection.name, 'create');
   const members = guardedMembers(access, data, 'create');
+  const checks = checksOn(access, access.collection, 'create');
   const input = readInput(schema, access, { mode: 'create', data, given });
   const id = typeof given.id === 'string' ? given.id : (input.id ?? newRecordId());
-  return { id, permit, members, input, relations };
+  return { id, permit, members, checks, input, relations };
 }
 
 /** Nothing is taken from a sequence for a create that fails in any case. */
@@ -103,7 +106,7 @@ async function requireValid(reading: Reading, { errors, references }: Input): Pr
  */
 async function createInOneStatement(writer: StatementWriter, creation: Creation): Promise<Written | undefined> {
   const { store, access, tenant } = writer;
-  const { id, permit, members, input, relations } = creation;
+  const { id, permit, members, checks, input, relations } = creation;
   const { references } = input;
   const writesMore = input.links.length + input.hasOnes.length + relations.length > 0;
   // A statement never names two tenants.
@@ -112,7 +115,9 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
   const permits = [permit, ...members.map((member) => member.permit)];
   const writing = newRecord(access, id, input);
   const { values } = writing;
-  const asked = { kind: 'create' as const, id, now: access.now, tenant, values, references, permits, counts: [] };
+  const violations = checks.map(({ violation }) => violation);
+  const decided = { references, permits, violations, counts: [] };
+  const asked = { kind: 'create' as const, id, now: access.now, tenant, values, ...decided };
   const { plan, answers } = writePlanOf(store, access, asked);
   if (!plan.isExact) return undefined;
   const known = { asked, answers };
@@ -123,9 +128,11 @@ async function createInOneStatement(writer: StatementWriter, creation: Creation)
 }
 
 /** The answer of the rules where they read the record and the request alone. */
-function isPermitted({ store, access }: Reading, { id, permit, members }: Creation, writing: Writing): boolean {
+function isPermitted({ store, access }: Reading, { id, permit, members, checks }: Creation, writing: Writing): boolean {
   const record = createdRow({ schema: store.schema, collection: access.collection }, id, writing);
-  return [permit, ...members.map((member) => member.permit)].every((each) => each.test(record, NO_RELATED));
+  const permits = [permit, ...members.map((member) => member.permit)];
+  const holds = (each: Permit): boolean => each.test(record, NO_RELATED);
+  return permits.every(holds) && !checks.some(({ violation }) => holds(violation));
 }
 
 /** The same in two statements, of which the first decides. */
@@ -141,12 +148,22 @@ async function createDecided(
   return writtenOf(writer, id, { view: plan.view, cells: [...cells, ...decisions], relations });
 }
 
-/** The conditions under which the record may be created, and each member may be set. */
-const conditionsOf = ({ permit, members }: Creation, { tenant }: Reading): readonly Sql[] =>
-  [permit, ...members.map((member) => member.permit)].map((each) => each.within(tenant).where(WRITTEN));
+/** The conditions under which the record may be created, each member may be set, and each check passes. */
+const conditionsOf = ({ permit, members, checks }: Creation, { tenant }: Reading): readonly Sql[] => [
+  ...[permit, ...members.map((member) => member.permit)].map((each) => each.within(tenant).where(WRITTEN)),
+  ...checks.map(({ violation }) => passesCreate(violation.within(tenant))),
+];
+
+/** @param holds a value for each of `conditionsOf`; the rules come before the checks */
+function refusalOf({ members, checks }: Creation, [isPermitted, ...holds]: readonly boolean[]): Refusal {
+  if (!isPermitted) return forbidden();
+  const denied = members.filter((_, i) => !holds[i]);
+  const failed = checks.filter((_, i) => !holds[members.length + i]);
+  return denied.length === 0 && failed.length > 0 ? invalid(checkErrors(failed)) : forbiddenMembers(denied);
+}
 
 async function createInTransaction(reading: Reading, creation: Creation): Promise<Written> {
-  const { id, members, input, relations } = creation;
+  const { id, members, checks, input, relations } = creation;
   const { store, q, access } = reading;
   const writing = newRecord(access, id, input);
   const conditions = conditionsOf(creation, reading);
@@ -156,9 +173,8 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
   const insert = judged === undefined ? insertStatement(reading, statement) : insertDecided(reading, statement);
   const inserted = judged?.includes(false) ? [] : await q.rows(insert);
   if (inserted.length === 0) {
-    const [isPermitted, ...holds] =
-      judged ?? (members.length === 0 ? [false] : await judgeInsert(reading, { writing, conditions }));
-    throw isPermitted ? forbiddenMembers(members.filter((_, i) => !holds[i])) : forbidden();
+    const isOneRule = members.length + checks.length === 0;
+    throw refusalOf(creation, judged ?? (isOneRule ? [false] : await judgeInsert(reading, { writing, conditions })));
   }
   await writeRelated(reading, id, writing);
   return readWritten(reading, id, relations);
@@ -173,13 +189,10 @@ async function writeRelated(reading: Reading, id: string, writing: Writing): Pro
 
 /** The database decides on the row, so on its id too. */
 async function createOwned(reading: Reading, creation: Creation, asked: OwnedRow): Promise<Written> {
-  const { members, relations } = creation;
   const { id, holds } = await insertOwned(reading, asked);
-  const [isPermitted, ...ofMembers] = holds;
-  if (!isPermitted) throw forbidden();
-  if (id === undefined || ofMembers.includes(false)) throw forbiddenMembers(members.filter((_, i) => !ofMembers[i]));
+  if (id === undefined || holds.includes(false)) throw refusalOf(creation, holds);
   await writeRelated(reading, id, asked.writing);
-  return readWritten(reading, id, relations);
+  return readWritten(reading, id, creation.relations);
 }
 
 /** The whole write of a create. */

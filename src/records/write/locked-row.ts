@@ -5,13 +5,15 @@
 
 import { readTextArray } from '../../database/cells.ts';
 import type { UpdatePermit } from '../../policy/access.ts';
-import { forbidden, notFound, Refusal } from '../../refusal.ts';
+import type { ErrorDetail } from '../../problem.ts';
+import { forbidden, invalid, notFound, Refusal } from '../../refusal.ts';
 import { empty, ident, join, raw, type Sql, sql, text } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
 import { recordKeyIn } from '../record-key.ts';
 import { RecordView } from '../record-view.ts';
 import { scopeOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
+import { type AskedCheck, checkErrors, checksOn, passesUpdate } from './checks.ts';
 import type { GuardedMember } from './input.ts';
 import { updateOwned } from './owners-changes.ts';
 import { changedColumns, judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
@@ -116,7 +118,18 @@ interface UpdateTarget {
   readonly id: string;
   /** The members that the update sets, and that have rules of their own. */
   readonly members: readonly GuardedMember[];
+  /** The place in the body of the relation that moves the record; undefined: it is the record of the request. */
+  readonly pointer?: string;
 }
+
+/** Why a write wrote nothing. */
+interface UpdateRefusal {
+  /** The members whose rules denied it. */
+  readonly members: readonly GuardedMember[];
+  /** The errors of its checks, where all rules allow it. */
+  readonly failures: readonly ErrorDetail[];
+}
+const NO_REASON: UpdateRefusal = { members: [], failures: [] };
 
 /** An update of a locked row: one and the same rule before and after, or a rule that sees both. */
 export class LockedUpdate {
@@ -130,8 +143,14 @@ export class LockedUpdate {
   readonly #target: UpdateTarget;
   /** The rules that permit the update: first the record's, then each member's. */
   readonly #rules: readonly UpdatePermit[];
+  readonly #checks: readonly AskedCheck[];
 
-  private constructor(target: UpdateTarget, before: LockedRow, rules: readonly UpdatePermit[]) {
+  private constructor(
+    target: UpdateTarget,
+    before: LockedRow,
+    rules: readonly UpdatePermit[],
+    checks: readonly AskedCheck[],
+  ) {
     const [isPossible, ...members] = rules.map(({ seesBoth }, i) => seesBoth || before.holds[i]!);
     this.before = before;
     this.isPossible = isPossible!;
@@ -139,6 +158,7 @@ export class LockedUpdate {
     this.impossibleMembers = target.members.filter((_, i) => !members[i]);
     this.#target = target;
     this.#rules = rules;
+    this.#checks = checks;
   }
 
   /** Returns undefined for a missing row. */
@@ -159,34 +179,52 @@ export class LockedUpdate {
       // A caller who may read a user may perhaps assign roles.
       isOpen: verdict === 'allow' || seesBoth || collection === 'users',
     });
-    return before && new LockedUpdate(target, before, rules);
+    const { access, store, tenant } = reading;
+    const checks = checksOn(access, store.shape(collection).collection, 'update');
+    const asked = checks.map(({ check, violation }) => ({ check, violation: violation.within(tenant) }));
+    return before && new LockedUpdate(target, before, rules, asked);
   }
 
   /**
    * Writes the row where the rules allow the result; false: nothing was written. Members and
    * partners are left to the caller.
    *
-   * @param condition default: that the rules allow the update
+   * @param given default: that the rules allow the update and the checks pass
    */
-  async write(reading: Reading, writing: Writing, condition = this.#isAllowed(reading, writing)): Promise<boolean> {
+  async write(reading: Reading, writing: Writing, given?: Sql): Promise<boolean> {
     const { now } = reading.access;
+    const conditions = given === undefined ? this.#conditionsFor(reading, writing) : [given];
     if (!reading.store.shape(this.#target.collection).collection.managed) {
-      const conditions = [condition];
       const { id, holds } = await updateOwned(reading, { ...this.#target, now, writing, conditions });
-      // The row is written, and does not become a record that the rules allow.
-      if (id !== undefined && holds.includes(false)) throw this.before.isReadable ? forbidden() : notFound();
+      // The row is written, and does not become a record that the rules and the checks allow.
+      if (id !== undefined && holds.includes(false)) throw this.#refusalOfStored(holds);
       return id !== undefined;
     }
+    const condition = join(conditions, ' AND ');
     const statement = updateStatement(reading, { ...this.#target, now, writing, condition, returning: raw('1') });
     return (await reading.q.rows(statement)).length > 0;
   }
 
-  /** The members whose rules denied a `write` that wrote nothing; none if the record's own rules did. */
-  async refusedMembers(reading: Reading, writing: Writing): Promise<readonly GuardedMember[]> {
-    const { members } = this.#target;
-    if (members.length === 0) return [];
-    const [isPermitted, ...holds] = await this.#judge(reading, writing);
-    return isPermitted ? members.filter((_, i) => !holds[i]) : [];
+  /** The reasons of a `write` that wrote nothing; none if the record's own rules denied it. */
+  async refusalOf(reading: Reading, writing: Writing): Promise<UpdateRefusal> {
+    if (this.#target.members.length + this.#checks.length === 0) return NO_REASON;
+    return this.#reasons(await this.#judge(reading, writing));
+  }
+
+  /** @param holds a value for each of `#conditionsFor`; the rules come before the checks */
+  #reasons(holds: readonly boolean[]): UpdateRefusal {
+    const { members, pointer } = this.#target;
+    const [isPermitted, ...ofMembers] = holds.slice(0, this.#rules.length);
+    if (!isPermitted) return NO_REASON;
+    if (ofMembers.includes(false)) return { members: members.filter((_, i) => !ofMembers[i]), failures: [] };
+    const failed = this.#checks.filter((_, i) => !holds[this.#rules.length + i]);
+    return { members: [], failures: checkErrors(failed, pointer) };
+  }
+
+  #refusalOfStored(holds: readonly boolean[]): Refusal {
+    const { failures } = this.#reasons(holds);
+    if (failures.length > 0) return invalid(failures);
+    return this.before.isReadable ? forbidden() : notFound();
   }
 
   /** True if `write` would write. */
@@ -199,12 +237,11 @@ export class LockedUpdate {
     return judgeUpdate(reading, { ...this.#target, now, writing, conditions: this.#conditionsFor(reading, writing) });
   }
 
-  #isAllowed(reading: Reading, writing: Writing): Sql {
-    return join(this.#conditionsFor(reading, writing), ' AND ');
-  }
-
   #conditionsFor({ store }: Reading, writing: Writing): readonly Sql[] {
     const changed = changedColumns(store.shape(this.#target.collection).collection, writing);
-    return this.#rules.map((rule) => rule.allows(STORED, WRITTEN, changed));
+    return [
+      ...this.#rules.map((rule) => rule.allows(STORED, WRITTEN, changed)),
+      ...this.#checks.map(({ violation }) => passesUpdate(violation, changed)),
+    ];
   }
 }

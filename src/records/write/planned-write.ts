@@ -9,6 +9,7 @@ import { join, raw, type Sql } from '../../sql.ts';
 import type { Reading, Requested } from '../access-context.ts';
 import { recordKeyOf } from '../record-key.ts';
 import { heldBy } from '../relations/related.ts';
+import { passesCreate, passesUpdate } from './checks.ts';
 import { newRecord } from './create.ts';
 import { type Data, readInput } from './input.ts';
 import { writingOf } from './update.ts';
@@ -62,20 +63,26 @@ interface PlannedStatement {
   readonly writing: Writing;
   /** The permits of the record, and of its members with rules of their own that the write sets. */
   readonly permits: readonly Permit[];
+  /** The records that fail the checks of the collection. */
+  readonly violations: readonly Permit[];
 }
 
 /** The statement that decides and writes an update. */
-export function plannedStatement(reading: Requested, { id, writing, permits }: PlannedStatement): Sql {
+export function plannedStatement(reading: Requested, { id, writing, permits, violations }: PlannedStatement): Sql {
   const changed = changedColumns(reading.access.collection, writing);
-  const conditions = permits.map(({ update }) => update.allows(STORED, WRITTEN, changed));
+  const conditions = [
+    ...permits.map(({ update }) => update.allows(STORED, WRITTEN, changed)),
+    ...violations.map((violation) => passesUpdate(violation, changed)),
+  ];
   const condition = join(conditions, ' AND ');
   const { collection, now } = reading.access;
   return updateStatement(reading, { collection: collection.name, id, now, writing, condition, returning: raw('1') });
 }
 
 /** The statement that decides and writes a create. */
-export function plannedInsertion(reading: Omit<Reading, 'q'>, { writing, permits }: Omit<PlannedStatement, 'id'>): Sql {
-  const conditions = permits.map((permit) => permit.where(WRITTEN));
+export function plannedInsertion(reading: Omit<Reading, 'q'>, planned: Omit<PlannedStatement, 'id'>): Sql {
+  const { writing, permits, violations } = planned;
+  const conditions = [...permits.map((permit) => permit.where(WRITTEN)), ...violations.map(passesCreate)];
   const condition = join(conditions, ' AND ');
   return insertStatement(reading, { writing, condition, returning: raw('1') });
 }

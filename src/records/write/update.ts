@@ -10,6 +10,7 @@ import { ALWAYS } from '../record-shape.ts';
 import { partnerChangeOf, stuckHolders, writePartners } from '../relations/has-one.ts';
 import { memberChangeOf, writeMembers } from '../relations/links.ts';
 import { inTenantOf, isReadableElsewhere } from '../scope.ts';
+import { checksOn } from './checks.ts';
 import { type Data, forbiddenMembers, type GuardedMember, guardedMembers, type Input, readInput } from './input.ts';
 import { changedSince, LockedUpdate } from './locked-row.ts';
 import { asksForRolesAlone, rolesAfter, unknownRoles, writeRoles } from './role-changes.ts';
@@ -90,7 +91,9 @@ async function knownUpdate(writer: StatementWriter, change: Change): Promise<Kno
   if (counts === undefined) return undefined;
   const permits = [access.permit(access.collection.name, 'update'), ...members.map(({ permit }) => permit)];
   const { values, references } = input;
-  const asked = { kind: 'update' as const, id, now: access.now, tenant, values, references, permits, counts };
+  const violations = checksOn(access, access.collection, 'update').map(({ violation }) => violation);
+  const decided = { references, permits, violations, counts };
+  const asked = { kind: 'update' as const, id, now: access.now, tenant, values, ...decided };
   return { asked, ...writePlanOf(store, access, asked) };
 }
 
@@ -135,7 +138,10 @@ async function updateLocked(reading: Reading, tx: Transaction, change: Change): 
     if (isTaken(error) && input.roles) rolesAfter(reading, rolesBefore, input.roles);
     throw isTaken(error) ? (firstOf([...stuck, ...deferred]) ?? error) : error;
   });
-  if (!isWritten) throw refused(await locked.refusedMembers(reading, writing));
+  if (!isWritten) {
+    const refusal = await locked.refusalOf(reading, writing);
+    throw refusal.failures.length > 0 ? invalid(refusal.failures) : refused(refusal.members);
+  }
   for (const member of writing.members) await writeMembers(reading, id, member);
   const roles = input.roles ? rolesAfter(reading, rolesBefore, input.roles) : rolesBefore;
   if (input.roles) await writeRoles(tx, id, roles);

@@ -10,6 +10,7 @@ import { type AccessContext, accessIn, type Store } from '../access-context.ts';
 import { readableReferences } from '../constraint-errors.ts';
 import type { RecordView } from '../record-view.ts';
 import { type AnsweredPermits, type KnownPlan, ShapeMemory } from '../shape-memory.ts';
+import { passesCreate, passesUpdate } from './checks.ts';
 import type { ColumnValue, ReferencedId } from './input.ts';
 import { hasCount, versionUnchanged, WrittenView } from './single-statement.ts';
 import {
@@ -32,6 +33,8 @@ export interface AskedWrite {
   readonly references: readonly ReferencedId[];
   /** The rules of the record, then of each member that has its own. */
   readonly permits: readonly Permit[];
+  /** The records that fail the checks of the collection. */
+  readonly violations: readonly Permit[];
   /** The count of changes that the stored record must have, where an update names versions. */
   readonly counts: readonly string[];
 }
@@ -65,19 +68,22 @@ export class WritePlan {
     const tenant = asked.tenant === undefined ? undefined : place((request) => request.tenant);
     const references = asked.references.map((each, i) => ({ ...each, id: place((to) => to.references[i]!.id) }));
     const values = asked.values.map((each, i) => ({ ...each, value: place((request) => request.values[i]!.value) }));
-    const permits = asked.permits.map((each, i) =>
-      each.placed((filled: WriteValues) => filled.asked.permits[i]!).within(tenant),
-    );
+    const placed = (of: 'permits' | 'violations'): readonly Permit[] =>
+      asked[of].map((each, i) => each.placed((filled: WriteValues) => filled.asked[of][i]!).within(tenant));
+    const permits = placed('permits');
+    const violations = placed('violations');
     const reading = { store, access: accessIn(access, tenant), tenant };
     const view = new WrittenView(reading);
     this.view = view.record;
     this.isExact = view.isExactFor(asked.kind);
     const isUpdate = asked.kind === 'update';
-    const consultsOthers = (this.isExact && view.consultsOthers) || permits.some((permit) => permit.consultsOthers);
+    const consultsOthers =
+      (this.isExact && view.consultsOthers) || [...permits, ...violations].some((each) => each.consultsOthers);
     const writing = { values, members: [], partners: [] };
     const changed = changedColumns(access.collection, writing);
     const conditions = [
       ...permits.map((permit) => (isUpdate ? permit.update.allows(STORED, WRITTEN, changed) : permit.where(WRITTEN))),
+      ...violations.map((each) => (isUpdate ? passesUpdate(each, changed) : passesCreate(each))),
       ...readableReferences(reading, references),
       ...(isUpdate && consultsOthers ? [versionUnchanged(reading, id)] : []),
       ...asked.counts.map((_, i) =>
@@ -94,7 +100,7 @@ export class WritePlan {
     };
     const now = place((request) => request.now);
     const isDivided = !isUpdate && store.isCluster;
-    const readsOwn = references.length === 0 && !permits.some((permit) => permit.consultsOthers);
+    const readsOwn = references.length === 0 && ![...permits, ...violations].some((each) => each.consultsOthers);
     const asks = [decided.condition, ...view.newDecisions(WRITTEN)];
     // Citus takes no subquery in an INSERT; the elements of a list are one.
     const isPlain = asks.every(({ text }) => !text.includes('(SELECT '));
@@ -123,11 +129,12 @@ export const writePlanOf = (store: Store, access: AccessContext, asked: AskedWri
  * the schema and numbers of compiled rules, so two shapes never have one spelling.
  */
 function writeShape({ collection }: AccessContext, asked: AskedWrite): string {
-  const { kind, permits, values, references, counts, tenant } = asked;
+  const { kind, permits, violations, values, references, counts, tenant } = asked;
   return [
     kind,
     collection.name,
     permits.map(({ shape }) => shape).join(';'),
+    violations.map(({ shape }) => shape).join(';'),
     values.map(({ column }) => column),
     references.map((reference) => reference.collection),
     counts.length,

@@ -35,6 +35,8 @@ interface RulePlace extends AccessReading {
   readonly path: Path;
   /** The rules are those of a field or belongs_to. */
   readonly isOfMember?: boolean;
+  /** Leaves out warnings of other codes. Default: none. */
+  readonly warns?: (code: string) => boolean;
 }
 
 export function readAccess(
@@ -277,7 +279,7 @@ function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
 }
 
 /** The text of `when` and its checked tree. */
-interface CheckedText {
+export interface CheckedText {
   readonly text: string;
   readonly checked: Checked;
 }
@@ -287,8 +289,8 @@ interface WhenPlace extends RulePlace {
   readonly roles: readonly string[];
 }
 
-function readWhen(text: string, place: WhenPlace): CheckedText | undefined {
-  const { source, path } = place;
+export function readWhen(text: string, place: WhenPlace): CheckedText | undefined {
+  const { source, path, warns = () => true } = place;
   if (source.cutByComment(path)) {
     return source.reportCut(cutByComment(path));
   }
@@ -305,7 +307,12 @@ function readWhen(text: string, place: WhenPlace): CheckedText | undefined {
     source.markRule(path, finding && { finding, span: mark });
   }
   for (const issue of issues)
-    if (issue !== unneeded && !speaksOfBroken(issue, text, place.broken)) reportPolicy(issue, place);
+    if (
+      issue !== unneeded &&
+      !speaksOfBroken(issue, text, place.broken) &&
+      (issue.severity === 'error' || warns(issue.code))
+    )
+      reportPolicy(issue, place);
   const failed = issues.some(({ severity }) => severity === 'error');
   return checked === undefined || failed ? undefined : { text, checked };
 }

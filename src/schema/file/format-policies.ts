@@ -55,7 +55,9 @@ function applied(text: string, edits: readonly Edit[]): string {
 export function policyPaths(raw: unknown): readonly Path[] {
   const conditions = objectKeys(valueAt(raw, ['conditions'])).flatMap((key) => textsBelow(raw, ['conditions', key]));
   const rules = objectKeys(valueAt(raw, ['collections'])).flatMap((name) =>
-    accessPaths(raw, ['collections', name]).flatMap((path) => textsBelow(raw, path)),
+    [...accessPaths(raw, ['collections', name]), ...checkPaths(raw, ['collections', name])].flatMap((path) =>
+      textsBelow(raw, path),
+    ),
   );
   return [...conditions, ...rules];
 }
@@ -72,6 +74,9 @@ function accessPaths(raw: unknown, collection: Path): readonly Path[] {
     ...members.flatMap((path) => MEMBER_RULE_KEYS.map((key) => [...path, key])),
   ];
 }
+
+const checkPaths = (raw: unknown, collection: Path): readonly Path[] =>
+  objectKeys(valueAt(raw, [...collection, 'checks'])).map((name) => [...collection, 'checks', name, 'when']);
 
 const objectKeys = (value: unknown): readonly string[] =>
   typeof value === 'object' && value !== null ? Object.keys(value) : [];

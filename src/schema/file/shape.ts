@@ -219,6 +219,25 @@ const relation = z.discriminatedUnion('kind', [
 export const RULE_KEYS = ['view', ...ACTIONS] as const;
 const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));
 
+const check = z.strictObject({
+  when: z.union([z.string(), z.boolean()]).meta({
+    description:
+      'a policy about `@next`, the record that the write makes; one that is unknown, such as by a value that is absent, passes',
+    examples: ['@next.starts_at < @next.ends_at'],
+  }),
+  message: z
+    .string()
+    .min(1)
+    .max(200)
+    .meta({
+      description: 'the reason, for the caller whose write is rejected',
+      examples: ['ends before it starts'],
+    }),
+  fields: key(names.min(1), 'the fields and relations that the error is about; default: the record as a whole', {
+    examples: [['starts_at', 'ends_at']],
+  }),
+});
+
 const tenantKey = z.strictObject({
   by: z.string().meta({
     description: 'a required belongs_to to a collection with `distribute: reference`: the tenant of each record',
@@ -257,6 +276,11 @@ const collection = z.strictObject({
     examples: [['updated_at']],
   }),
   access: key(access, 'the rules of each action; an action without a rule is denied to everyone'),
+  checks: key(
+    z.record(name, check),
+    'conditions on every record that a request creates or updates, by name; they hold for every caller, after the rules',
+    { examples: [{ in_order: { when: '@next.a < @next.b', message: 'a is not before b', fields: ['a', 'b'] } }] },
+  ),
   distribute: key(
     distributeShape,
     'spreads the records over machines: `reference` has all of them on each, a mapping keeps the records of one tenant together',
@@ -530,6 +554,7 @@ export type CollectionShape = z.infer<typeof collection>;
 export type FieldShape = z.infer<typeof fieldObject>;
 export type RelationShape = z.infer<typeof relation>;
 export type BelongsToShape = z.infer<typeof belongsTo>;
+export type CheckShape = z.infer<typeof check>;
 export type StatementShape = z.infer<typeof statement>;
 export type RuleShape = z.infer<typeof rule>;
 export type RulesShape = z.infer<typeof rules>;

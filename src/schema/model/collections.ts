@@ -16,7 +16,7 @@ import { referencedColumn } from './referenced-columns.ts';
 import { checkUnmanaged, storedMembers } from './unmanaged.ts';
 
 /** A collection whose rules are not read yet. */
-export type Bare = Omit<Collection, 'access' | 'memberAccess'>;
+export type Bare = Omit<Collection, 'access' | 'memberAccess' | 'checks'>;
 export type WithoutTenantLayout = Omit<Bare, 'tenantLayout'>;
 
 interface CollectionDraft {

@@ -120,6 +120,8 @@ export interface Collection extends CatalogCollection {
   readonly access: Readonly<Record<Action, readonly Policy[]>>;
   /** The rules of fields and belongs_to, by name. */
   readonly memberAccess: ReadonlyMap<string, MemberAccess>;
+  /** In the order of the file. */
+  readonly checks: readonly Check[];
   /** Null: its table is on one machine. */
   readonly tenantLayout: TenantLayout | null;
   /** False: another program owns the table, which no migration changes and which counts no changes of its rows. */
@@ -190,6 +192,19 @@ export type UniqueMember = Pick<Field, 'unique' | 'uniqueWithin' | 'uniqueKey'>;
 /** The members that a value is unique within. */
 export const withinOf = ({ uniqueWithin, uniqueKey }: UniqueMember): readonly string[] =>
   uniqueKey?.within ?? (uniqueWithin === undefined ? [] : [uniqueWithin]);
+
+/** A condition on every record that a request writes. INVARIANT: it names `@next`. */
+export interface Check {
+  readonly name: string;
+  readonly message: string;
+  /** The author's text. */
+  readonly when: string;
+  /** The members that its errors are about; empty: the record as a whole. */
+  readonly fields: readonly string[];
+  /** The rule that holds for the records that fail the check: its condition is false, not unknown. */
+  readonly violated: Readonly<Record<WriteAction, readonly [Policy]>>;
+}
+export type WriteAction = 'create' | 'update';
 
 /** The actions on a member of a record. `create` and `update` both write it. */
 export type MemberAction = 'read' | 'create' | 'update';

@@ -35,6 +35,7 @@ function collectionSymbol(file: SchemaText, name: string): DocumentSymbol {
     ['fields', SYMBOLS.field],
     ['relations', SYMBOLS.relation],
     ['access', SYMBOLS.rule],
+    ['checks', SYMBOLS.rule],
   ] as const;
   const children = parts.flatMap(([part, kind]) =>
     namesBelow(isObject(shape) ? shape[part] : undefined).map((key) => symbol(file, [...path, part, key], kind)),

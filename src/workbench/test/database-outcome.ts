@@ -27,6 +27,8 @@ export interface DatabaseOutcome {
   readonly status: number;
   readonly code?: ProblemCode;
   readonly detail?: string;
+  /** The names of the checks that the record failed. */
+  readonly failed?: readonly string[];
   /** The ids of a list. */
   readonly ids?: readonly string[];
   /** The record that a read shows. */
@@ -66,7 +68,8 @@ export class DatabaseOutcomes {
       if (!(error instanceof Problem) && !(error instanceof Refusal)) throw error;
       const [first] = error.errors;
       const detail = first === undefined ? error.message : `${first.pointer ?? ''}: ${first.detail}`;
-      return { status: PROBLEMS[error.code].status, code: error.code, detail };
+      const failed = [...new Set(error.errors.flatMap(({ check }) => check ?? []))];
+      return { status: PROBLEMS[error.code].status, code: error.code, detail, failed };
     }
   }
 

@@ -23,6 +23,13 @@ export interface Judgement {
   readonly rules: readonly RuleJudgement[];
   /** The rules of the field that is read, or of the members that the write sets. */
   readonly members: readonly (readonly RuleJudgement[])[];
+  /** The checks that the written record fails, in the order of the schema. */
+  readonly failed: readonly CheckJudgement[];
+}
+export interface CheckJudgement {
+  readonly name: string;
+  /** The rule that holds for the records that fail the check. */
+  readonly violation: RuleJudgement;
 }
 export type OnValue = NonNullable<ClauseSituation['onValue']>;
 
@@ -63,7 +70,7 @@ export class PredicateJudge {
     const { collection, action, field, data = {} } = expectation;
     const request = this.requestOf(expectation);
     const records = this.#records(expectation, request);
-    if (records === undefined) return { isAllowed: undefined, rules: [], members: [] };
+    if (records === undefined) return { isAllowed: undefined, rules: [], members: [], failed: [] };
     const rules = this.#rules(collection.access[action], request, records);
     const own: MemberAction | undefined = action === 'list' || action === 'delete' ? undefined : action;
     const asked = field === undefined ? (action === 'read' ? [] : Object.keys(data)) : [field];
@@ -72,7 +79,19 @@ export class PredicateJudge {
       return policies === undefined ? [] : [this.#rules(policies, request, records)];
     });
     const isAllowed = [rules, ...members].every((each) => each.some((rule) => rule.isAllowed));
-    return { isAllowed, rules, members };
+    return { isAllowed, rules, members, failed: this.#failed(expectation, request, records) };
+  }
+
+  #failed(
+    { collection, action }: Expectation,
+    request: PolicyRequest,
+    records: AskedRecords,
+  ): readonly CheckJudgement[] {
+    if (action !== 'create' && action !== 'update') return [];
+    return collection.checks.flatMap(({ name, violated }) => {
+      const violation = this.#rule(violated[action][0], request, records);
+      return violation.isAllowed ? [{ name, violation }] : [];
+    });
   }
 
   /** The rows of the collection that the list shows, by their names. */

@@ -1,7 +1,7 @@
 /** Results as lines of text: for each failure its place, the clause that decided underlined, and the value of each leaf. */
 import { type Clause, decidingOf } from '../../policy/analyse/explanation.ts';
 import { type Expected, titleOf } from './expectation.ts';
-import type { Judgement, RuleJudgement } from './predicate.ts';
+import type { CheckJudgement, Judgement, RuleJudgement } from './predicate.ts';
 import type { Actual, TestResult } from './run-tests.ts';
 import type { RowNames } from './test-rows.ts';
 
@@ -56,15 +56,23 @@ export function actualText(actual: Actual): string {
   return status === 403 || status === 404 ? `no (${status})` : `${status}: ${detail}`;
 }
 
-function judgementLines({ rules, members, isAllowed }: Judgement): readonly string[] {
+function judgementLines({ rules, members, failed, isAllowed }: Judgement): readonly string[] {
   if (isAllowed === undefined) return [];
   if (rules.length === 0) return ['  the action has no rule, so it is denied'];
-  return [rules, ...members].flatMap((all) =>
+  const ofRules = [rules, ...members].flatMap((all) =>
     all.length === 0
       ? ['  the field has no rule, so it is denied']
       : all.flatMap((rule, i) => judgedRuleLines(rule, i)),
   );
+  // A record that the rules deny is not held to checks.
+  return isAllowed ? [...ofRules, ...failed.flatMap(failedCheckLines)] : ofRules;
 }
+
+const failedCheckLines = ({ name, violation: { rule, clauses } }: CheckJudgement): readonly string[] => [
+  `  check ${name}: fails`,
+  ...rule.source.split('\n').map((line) => `    | ${line}`),
+  ...clauses.flatMap((clause) => leafLines(clause)),
+];
 
 function judgedRuleLines({ rule, clauses, isAllowed }: RuleJudgement, index: number): readonly string[] {
   return clauses.flatMap((clause, i) => {

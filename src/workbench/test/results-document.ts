@@ -33,6 +33,8 @@ interface TestDocument {
   /** The predicate and the SQL of a rule disagree. */
   readonly disagreement?: true;
   readonly trace: readonly RuleTraceDocument[];
+  /** Given where the written record fails some. */
+  readonly failed_checks?: readonly string[];
 }
 type ExpectedDocument = boolean | number | readonly string[];
 
@@ -58,6 +60,8 @@ function testDocument(result: TestResult, file: string, names: RowNames): TestDo
     actual: actualValue(actual),
     ok: isOk,
     ...(isDisagreement && { disagreement: true as const }),
+    ...(judgement?.isAllowed &&
+      judgement.failed.length > 0 && { failed_checks: judgement.failed.map((check) => check.name) }),
     trace: judgement === undefined ? [] : (JSON.parse(names.readable(JSON.stringify(traceOfRules(judgement)))) as []),
   };
 }

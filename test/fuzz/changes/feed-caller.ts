@@ -35,6 +35,7 @@ export class FeedCaller {
         const rules = collections.get(name)!.memberAccess.get(member)?.[action];
         return rules && decided(rules);
       },
+      violation: (_, { violated }, action) => decided(violated[action]),
       prospect: () => ({ certain: decided([]), possible: decided([]) }),
       auth: this.#auth,
       kind: 'user',

@@ -41,7 +41,7 @@ export function randomSchema(random: Random): string {
   const specs: Specs = Object.fromEntries(['users', ...PLAIN].map((name) => [name, randomCollection(name, random)]));
   for (const from of PLAIN) addRelations(specs, from, random);
   const collections = Object.fromEntries(
-    Object.entries(specs).map(([name, spec]) => [name, { ...spec, access: { read: true } }]),
+    Object.entries(specs).map(([name, spec]) => [name, { ...spec, access: { read: true }, ...checksOf(name) }]),
   );
   return JSON.stringify({
     roles: Object.fromEntries(ROLES.map((role) => [role, {}])),
@@ -59,6 +59,10 @@ function randomCollection(name: string, random: Random): CollectionSpec {
   ];
   return { fields: Object.fromEntries(fields), relations: {} };
 }
+
+/** The session replaces its condition by random ones. */
+const checksOf = (name: string): object =>
+  PLAIN.includes(name) ? { checks: { holds: { when: '@next.size is not null', message: 'it does not hold' } } } : {};
 
 /** The session replaces them by random ones. */
 const ownRules = (random: Random): object => (random.chance(0.35) ? { access: { read: true, write: true } } : {});

@@ -8,7 +8,7 @@ import type { Permit } from '../../../src/policy/access.ts';
 import type { Action, Checked, Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
 import type { AccessContext } from '../../../src/records/access-context.ts';
 import type { ExactFilter } from '../../../src/records/page/page-plan.ts';
-import type { Collection, MemberAction } from '../../../src/schema/model/model.ts';
+import type { Collection, MemberAction, WriteAction } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { dependsOnOrder, goingWith } from '../../oracle/deletion.ts';
 import {
@@ -92,6 +92,7 @@ class Session {
     const rules = new RandomRules({
       of: (collection, action) => this.#rules(collection, action, about),
       ofMember: (collection, member, action) => this.#memberRules(collection, member, { action, about }),
+      violated: (collection, action) => this.#violated(collection, action, about),
     });
     const standing = { catalog: this.#stocked.schema, data: before, request, rules };
     const expected = judge(write, standing);
@@ -106,7 +107,7 @@ class Session {
     counts.writes++;
     if (expected !== undefined) counts.allowed++;
     const wanted = shown(expected ?? before);
-    if (explained !== undefined && !isExplained(explained, expected !== undefined, error)) {
+    if (explained !== undefined && !isExplained(explained, write, { isAllowed: expected !== undefined, error })) {
       return [
         `DISAGREEMENT: explain, ${explained}, while the store ${error === undefined ? 'allowed' : `refused (${error})`}`,
         `  write       ${JSON.stringify(write, (key, value) => (key === 'relation' ? value.name : value))}`,
@@ -204,6 +205,10 @@ class Session {
       collection: schema.collections.get(name)!,
       permit,
       member,
+      violation: (of, _, action) => {
+        const violated = rules.violated(of, action).map(({ policy }) => policy);
+        return doors.decide({ rules: violated, request: of === name ? request : { ...request, data: undefined } });
+      },
       prospect,
       auth: request.auth!,
       kind: request.kind ?? 'user',
@@ -425,6 +430,16 @@ class Session {
     }
   }
 
+  /** The records that fail the check of a collection: mostly none. A rule of an update names `@next`. */
+  #violated(collection: string, action: WriteAction, about: About): readonly RandomRule[] {
+    if (!PLAIN.includes(collection) || this.#random.chance(0.6)) return [];
+    for (let tries = 0; tries < 20; tries++) {
+      const rule = this.#rule(collection, action, about);
+      if (action === 'create' || rule.namesNext) return [rule];
+    }
+    return [];
+  }
+
   /** A condition on the record alone, or on the caller alone. */
   #plainMask(collection: string): Expr | undefined {
     const roll = this.#random.next();
@@ -539,6 +554,7 @@ const sorted = (records: readonly Row[]): string =>
 interface RuleMaker {
   of(collection: string, action: Action): readonly RandomRule[];
   ofMember(collection: string, member: string, action: MemberAction): readonly RandomRule[] | undefined;
+  violated(collection: string, action: WriteAction): readonly RandomRule[];
 }
 
 /** A rule for the store, and what the judge makes of it. */
@@ -553,6 +569,7 @@ class RandomRules implements RulesOfStore {
   readonly #make: RuleMaker;
   readonly #made = new Map<string, readonly RandomRule[]>();
   readonly #ofMembers = new Map<string, readonly RandomRule[] | undefined>();
+  readonly #violated = new Map<string, readonly RandomRule[]>();
 
   constructor(make: RuleMaker) {
     this.#make = make;
@@ -575,8 +592,15 @@ class RandomRules implements RulesOfStore {
     return this.#ofMembers.get(key);
   }
 
+  violated(collection: string, action: WriteAction): readonly RandomRule[] {
+    const key = `${collection} ${action} fails`;
+    const rules = this.#violated.get(key) ?? this.#make.violated(collection, action);
+    this.#violated.set(key, rules);
+    return rules;
+  }
+
   lines(): readonly string[] {
-    return [...this.#made, ...this.#ofMembers].flatMap(([key, policies = []]) =>
+    return [...this.#made, ...this.#ofMembers, ...this.#violated].flatMap(([key, policies = []]) =>
       [...policies.map(({ policy }) => policy.text), ...(policies.length === 0 ? ['nobody, or no rule'] : [])].map(
         (text) => `  ${key.padEnd(12)}${text}`,
       ),

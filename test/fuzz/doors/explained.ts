@@ -1,7 +1,7 @@
 /** The explanation of a write, which must be what the store does. */
 import type { Action, Policy, PolicyRequest, Row } from '../../../src/policy/types.ts';
 import { ACTIONS } from '../../../src/policy/types.ts';
-import type { Collection, MemberAccess, MemberAction } from '../../../src/schema/model/model.ts';
+import type { Collection, MemberAccess, MemberAction, WriteAction } from '../../../src/schema/model/model.ts';
 import type { Write } from '../../oracle/judge.ts';
 import type { Stocked } from './doors-world.ts';
 
@@ -13,6 +13,7 @@ export interface RulesOfStore {
     member: string,
     action: MemberAction,
   ): readonly { readonly policy: Policy }[] | undefined;
+  violated(collection: string, action: WriteAction): readonly { readonly policy: Policy }[];
 }
 interface AskedWrite {
   readonly write: Write;
@@ -46,6 +47,7 @@ export async function explainedStatus(stocked: Stocked, { write, request, rules 
 
 function ruledBy(rules: RulesOfStore, collection: Collection): Collection {
   const { name } = collection;
+  const ruleOf = (action: WriteAction) => rules.violated(name, action).map(({ policy }) => policy);
   const access = Object.fromEntries(ACTIONS.map((action) => [action, rules.policies(name, action)]));
   const memberAccess = new Map(
     [...collection.memberAccess.keys()].map((member): readonly [string, MemberAccess] => {
@@ -56,12 +58,26 @@ function ruledBy(rules: RulesOfStore, collection: Collection): Collection {
       return [member, Object.fromEntries(own)];
     }),
   );
-  return { ...collection, access: access as Collection['access'], memberAccess };
+  const checks = collection.checks.flatMap((check) => {
+    const [[create], [update]] = [ruleOf('create'), ruleOf('update')];
+    const none = check.violated;
+    return create || update
+      ? [{ ...check, violated: { create: [create ?? none.create[0]], update: [update ?? none.update[0]] } as const }]
+      : [];
+  });
+  return { ...collection, access: access as Collection['access'], memberAccess, checks };
 }
 
 /** A write that the rules allow can still fail by its references, versions and constraints. */
-export function isExplained(explained: string, isAllowed: boolean, error: string | undefined): boolean {
+export function isExplained(
+  explained: string,
+  { partners }: Write,
+  { isAllowed, error }: { readonly isAllowed: boolean; readonly error: string | undefined },
+): boolean {
+  const hasPartners = partners.length > 0;
   if (isAllowed) return explained === 'allowed';
+  // The explanation does not hold partners to their checks.
+  if (error?.includes('check_failed')) return explained === 'refused 422' || (hasPartners && explained === 'allowed');
   if (error === 'forbidden') return explained === 'refused 403';
   if (error === 'not_found') return explained === 'refused 404' || explained === 'refused 403';
   return true;

@@ -132,6 +132,10 @@ function exactFilter({ member, value }: ExactPart, { fields, relations }: Collec
   return { kind: 'any', relation, id: value as string };
 }
 
+const writesNothing = (): never => {
+  throw new Error('a list asks for no checks');
+};
+
 export function accessOf(list: AskedList, doors: QueryDoors, schema: Schema): AccessContext {
   const collection = schema.collections.get(list.collection)!;
   const auth = { id: idOf('users', list.caller), roles: ['member'] };
@@ -142,5 +146,6 @@ export function accessOf(list: AskedList, doors: QueryDoors, schema: Schema): Ac
     return doors.decide({ rules: isListed ? list.rules.map((i) => all[i]!) : all, request });
   };
   const prospect = () => ({ certain: permit(list.collection, 'update'), possible: permit(list.collection, 'update') });
-  return { collection, permit, member: () => undefined, prospect, auth, kind: 'user', principal: auth.id, now: NOW };
+  const caller = { auth, kind: 'user', principal: auth.id } as const;
+  return { collection, permit, member: () => undefined, violation: writesNothing, prospect, ...caller, now: NOW };
 }

@@ -108,6 +108,7 @@ export class FuzzCaller {
         const rule = action === 'read' ? members.get(collection)!.get(name) : undefined;
         return rule && permitOf(rule, request, decide);
       },
+      violation: (_, { violated }, action) => decide({ rules: violated[action], request: request }),
       prospect: () => ({ certain: of('certain'), possible: of('possible') }),
       auth: request.auth!,
       kind: request.kind ?? 'user',

@@ -344,6 +344,7 @@ class ListSession {
         const rule = action === 'read' ? members.get(collection)!.get(name) : undefined;
         return rule && permitOf(rule, this.#request, decide);
       },
+      violation: (_, { violated }, action) => decide({ rules: violated[action], request: this.#request }),
       prospect: () => ({ certain: permit('', 'update'), possible: permit('', 'update') }),
       auth: this.#request.auth!,
       kind: this.#request.kind ?? 'user',

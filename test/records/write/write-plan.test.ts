@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Row } from '../../../src/policy/types.ts';
 import { Store } from '../../../src/records/access-context.ts';
+import { checksOn } from '../../../src/records/write/checks.ts';
 import { readInput } from '../../../src/records/write/input.ts';
 import { WritePlan, type WriteValues, writePlanOf } from '../../../src/records/write/write-plan.ts';
 import { Caller, schemaOf, type World } from '../../support/store-world.ts';
@@ -39,6 +40,9 @@ collections:
       team: { kind: belongs_to, collection: teams }
       tags: { kind: many_to_many, collection: tags }
       cover: { kind: has_one, collection: covers, via: document }
+    checks:
+      scored: { when: '@next.score < @request.auth.level or @next.owner.level > 1', message: the score is too high }
+      kept: { when: '@next.title != @request.query.label or not changed(@record.title)', message: taken }
     access:
       view: [{ when: '@record.owner = @request.auth.id' }, { when: 'any(@record.team.memberships as m, m.user = @request.auth.id)' }]
       create: [{ roles: [lead] }, { when: '@record.owner = @request.auth.id and @record.score < @request.auth.level' }]
@@ -99,8 +103,9 @@ function askedOf({ kind, change: { collection, data }, auth, id, label, now, cou
   const { values, references } = readInput(schema, access, { mode: kind, data });
   const members = Object.keys(data).flatMap((name) => access.member(collection, name, kind) ?? []);
   const permits = [access.permit(collection, kind), ...members];
+  const violations = checksOn(access, access.collection, kind).map(({ violation }) => violation);
   const counts = kind === 'update' ? stored : [];
-  return { access, asked: { kind, id, now, tenant: undefined, values, references, permits, counts } };
+  return { access, asked: { kind, id, now, tenant: undefined, values, references, permits, violations, counts } };
 }
 
 const printed = ({ statement, written }: WritePlan, values: WriteValues) =>
