@@ -148,6 +148,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   types: typesTable,
   field: section(...COLLECTION, 'fields', '*'),
   unique: section(...COLLECTION, 'fields', '*', 'unique'),
+  no_overlap: section(...COLLECTION, 'no_overlap'),
   member_access: section(...COLLECTION, 'fields', '*', 'access'),
   relations: relationTables,
   access: section(...COLLECTION, 'access'),

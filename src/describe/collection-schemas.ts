@@ -120,9 +120,11 @@ export function uniqueProblems(scope: OperationScope): readonly ProblemCode[] {
   return isTakeable ? ['unique_violation'] : [];
 }
 
-/** Exclusion constraints of a table that another program owns. */
-export const exclusionProblems = (scope: OperationScope): readonly ProblemCode[] =>
-  collectionIn(scope).managed ? [] : ['conflict'];
+/** `no_overlap`, and exclusion constraints of a table that another program owns. */
+export const exclusionProblems = (scope: OperationScope): readonly ProblemCode[] => {
+  const { managed, noOverlap } = collectionIn(scope);
+  return managed && noOverlap === undefined ? [] : ['conflict'];
+};
 
 /** Triggers of a table that another program owns can reject a delete. */
 export const triggerProblems = (scope: OperationScope): readonly ProblemCode[] => {

@@ -8,6 +8,7 @@ import { type ActualTable, tenantColumnOf } from './catalog.ts';
 import { ColumnChanges } from './column-changes.ts';
 import { ConstraintChanges } from './constraint-changes.ts';
 import { addForeignKey, createIndex } from './ddl.ts';
+import { addExclusion, exclusionSteps, textRangeSteps } from './keys/no-overlap.ts';
 import { createUniqueIndexes, foldingError, uniqueIndexSteps } from './keys/unique-indexes.ts';
 import { type Renamed, renamedTables } from './renamed-tables.ts';
 import { ADD_TRIGRAMS, createTrigramIndex, findTrigrams, type Trigrams } from './search-columns.ts';
@@ -48,7 +49,7 @@ export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
   }
   const unfoldable = await foldingError(db, wanted.values());
   if (unfoldable !== undefined) return [unfoldable];
-  const schemas = await missingSchemas(db, wanted);
+  const schemas = [...(await missingSchemas(db, wanted)), ...(await textRangeSteps(db, wanted.values()))];
   const all = [
     ...schemas,
     ...plan.steps,
@@ -70,6 +71,9 @@ async function missingSchemas(db: Queryable, wanted: PlanInput['wanted']): Promi
      WHERE NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = name)`);
   return missing.map(([name]) => ({ sql: sql`CREATE SCHEMA ${ident(name!)}` }));
 }
+
+const createExclusion = ({ name, exclusion }: Table): readonly Step[] =>
+  exclusion === undefined ? [] : [{ sql: addExclusion(name, exclusion) }];
 
 class TablePlan {
   readonly steps: Step[];
@@ -108,7 +112,7 @@ class TablePlan {
     this.steps.push(...this.#statementsOf(table).map((statement) => ({ sql: statement })));
     this.after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
     this.after.push(...table.indexes.map((columns) => ({ sql: createIndex(table, columns) })));
-    this.after.push(...createUniqueIndexes(table));
+    this.after.push(...createUniqueIndexes(table), ...createExclusion(table));
     this.search.addNew(table);
   }
 
@@ -121,6 +125,7 @@ class TablePlan {
     if (this.#input.keepsExtra === true) steps.push(...columns.relaxations());
     if (this.#input.isCluster) steps.push(...replicate(table, existing));
     this.after.push(...(await constraints.stepsAfter()), ...(await uniqueIndexSteps(diff)));
+    this.after.push(...(await exclusionSteps(this.#input.db, diff)));
     await this.search.addTo(constraints);
   }
 

@@ -1,5 +1,6 @@
 /** An existing table and the table that the schema wants, with questions to the existing rows. */
 import type { Queryable } from '../database/contract.ts';
+import { present } from '../invariant.ts';
 import { ident, join, raw, regclassOf, type Sql, sql, tableIdent } from '../sql.ts';
 import type { ActualConstraint, ActualTable } from './catalog.ts';
 import { columnList, type Table } from './tables.ts';
@@ -131,6 +132,22 @@ export class TableDiff {
       ' AND ',
     );
     return sql`SELECT ${list} FROM ${this.#from} WHERE ${present} GROUP BY ${list} HAVING count(*) > 1`;
+  }
+
+  /** The rows under the names of the schema, with the values that they get in columns which this migration adds. */
+  rowsToBe(columns: readonly string[]): Sql {
+    const { name } = this.table;
+    const isAsStored = columns.every((column) => this.hasColumn(column) && this.stored(column) === column);
+    if (isAsStored && this.actual.name === name) return this.#from;
+    const values = columns.map((column) => sql`${this.#valueToBe(column)} AS ${ident(column)}`);
+    return sql`(SELECT ${join(values, ', ')} FROM ${this.#from}) AS ${ident(name.slice(name.indexOf('.') + 1))}`;
+  }
+
+  #valueToBe(column: string): Sql {
+    if (this.hasColumn(column)) return ident(this.stored(column));
+    const added = this.table.columns.find(({ name }) => name === column);
+    const { fill = 'NULL', type } = present(added, `the column ${column}`);
+    return raw(`(${fill})::${type}`);
   }
 
   /** The query of messages, which finds rows. */

@@ -5,11 +5,17 @@
 import { invariant, present } from '../invariant.ts';
 import { LINK_TENANT_COLUMN } from '../policy/condition.ts';
 import { foldedColumn } from '../policy/fold.ts';
-import { type Checked, keyOf, STAMPS } from '../policy/types.ts';
+import { type Checked, keyOf, type Policy, STAMPS } from '../policy/types.ts';
 import { allOperandsOf } from '../policy/visit.ts';
 import { columnTypeOfField, FIELD_KINDS, keyKindOf } from '../schema/fields/index.ts';
 import type { TextForm } from '../schema/fields/kind.ts';
-import { indexesOf, type UniqueIndexDefinition, uniqueColumns, uniqueIndexes } from '../schema/model/indexes.ts';
+import {
+  exclusionName,
+  indexesOf,
+  type UniqueIndexDefinition,
+  uniqueColumns,
+  uniqueIndexes,
+} from '../schema/model/indexes.ts';
 import {
   type BelongsTo,
   type Collection,
@@ -17,6 +23,7 @@ import {
   type Field,
   type ManyToMany,
   madeByDatabase,
+  PERIOD_RANGES,
   type Relation,
   type Schema,
 } from '../schema/model/model.ts';
@@ -70,6 +77,7 @@ export interface Table {
   readonly uniques: readonly (readonly string[])[];
   /** Unique indexes with a condition, or of folded values. */
   readonly uniqueIndexes: readonly UniqueIndex[];
+  readonly exclusion?: ExclusionKey;
   readonly foreignKeys: readonly ForeignKey[];
   /** The columns of each index. */
   readonly indexes: readonly (readonly string[])[];
@@ -88,6 +96,19 @@ export interface UniqueIndex {
   /** Names the columns by the name of the table. */
   readonly where?: Sql;
   /** The columns that the condition reads. */
+  readonly whereColumns: readonly string[];
+}
+
+/** Rows that have the same values in `on` do not overlap in the range from `from` to `to`. */
+export interface ExclusionKey {
+  readonly name: string;
+  readonly on: readonly string[];
+  readonly from: string;
+  readonly to: string;
+  /** The function that makes a range of the two. */
+  readonly range: string;
+  /** Names the columns by the name of the table. */
+  readonly where?: Sql;
   readonly whereColumns: readonly string[];
 }
 
@@ -131,6 +152,7 @@ function collectionTable(collection: Collection, schema: Schema): Table {
     primaryKey: [...tenantColumnsOf(collection), keyOf(collection).column],
     uniques: uniqueColumns(collection),
     uniqueIndexes: uniqueIndexes(collection).map((definition) => uniqueIndexOf(collection, definition)),
+    ...exclusionOf(collection),
     foreignKeys: references.map((relation) => foreignKeyOf(collection, relation, schema)),
     indexes: indexesOf(collection, schema).flatMap(({ columns, unique }) => (unique ? [] : [columns])),
     searched: fields.flatMap(({ search, column }) => (search ? [foldedColumn(column)] : [])),
@@ -139,16 +161,24 @@ function collectionTable(collection: Collection, schema: Schema): Table {
 }
 
 function uniqueIndexOf({ table }: Collection, { name, member, columns }: UniqueIndexDefinition): UniqueIndex {
-  const { where: policy, ignoresCase } = member.uniqueKey!;
-  const where = policy?.specialise(NO_REQUEST).where(table.slice(table.indexOf('.') + 1));
-  invariant(where === undefined || where.params.length === 0, 'the condition of an index has no parameters');
-  return {
-    name,
-    columns,
-    ignoresCase,
-    ...(where !== undefined && { where }),
-    whereColumns: policy === undefined ? [] : ownColumns(policy.checked),
-  };
+  const { where, ignoresCase } = member.uniqueKey!;
+  return { name, columns, ignoresCase, ...conditionOf(where, table) };
+}
+
+function exclusionOf(collection: Collection): Pick<Table, 'exclusion'> {
+  const { noOverlap, table } = collection;
+  if (noOverlap === undefined) return {};
+  const { on, from, to, where } = noOverlap;
+  const range = present(PERIOD_RANGES.get(from.type), `a range of ${from.type}`);
+  const columns = { on: on.map(({ column }) => column), from: from.column, to: to.column };
+  return { exclusion: { name: exclusionName(collection), ...columns, range, ...conditionOf(where, table) } };
+}
+
+function conditionOf(policy: Policy | undefined, table: string): Pick<UniqueIndex, 'where' | 'whereColumns'> {
+  if (policy === undefined) return { whereColumns: [] };
+  const where = policy.specialise(NO_REQUEST).where(table.slice(table.indexOf('.') + 1));
+  invariant(where.params.length === 0, 'the condition of an index has no parameters');
+  return { where, whereColumns: ownColumns(policy.checked) };
 }
 
 /** The condition of an index reads no request. */

@@ -3,8 +3,8 @@ import { StoreError, type Violated } from '../database/contract.ts';
 import { isDenied, isUnheld } from '../database/to-store-error.ts';
 import type { ErrorDetail } from '../problem.ts';
 import { forbidden, invalid, Refusal, type RefusalCode } from '../refusal.ts';
-import { uniqueIndexes } from '../schema/model/indexes.ts';
-import type { Collection, Field, Relation } from '../schema/model/model.ts';
+import { exclusionName, uniqueIndexes } from '../schema/model/indexes.ts';
+import type { Collection, Field, NoOverlap, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { type Place, type Sql, sql } from '../sql.ts';
 import { type Reading, type Requested, readable } from './access-context.ts';
@@ -118,6 +118,8 @@ function uniqueViolation(collection: Collection, violated: Violated | undefined)
 
 /** Another record excludes this one: the values of these members, together, overlap with its own. */
 function exclusion(collection: Collection, violated: Violated | undefined): Refusal {
+  const { noOverlap } = collection;
+  if (noOverlap !== undefined && violated?.constraint === exclusionName(collection)) return overlap(noOverlap);
   const detail = `another record excludes this one, by the constraint \`${violated?.constraint}\` of the database`;
   // An element may be an expression of columns.
   const words = new Set(violated?.columns.flatMap((element) => [element, ...element.split(/[^\p{L}\p{N}_$]+/u)]));
@@ -128,6 +130,13 @@ function exclusion(collection: Collection, violated: Violated | undefined): Refu
     detail,
     places.map((pointer) => ({ pointer, code: 'conflict', detail })),
   );
+}
+
+function overlap({ on, from, to }: NoOverlap): Refusal {
+  const places = on.map(({ name }) => `\`${name}\``).join(' and ');
+  const detail = `another record of the same ${places} overlaps with \`${from.name}\` to \`${to.name}\``;
+  const members = [...on, from, to].map(({ name }) => ({ pointer: `/data/${name}`, code: 'conflict', detail }));
+  return new Refusal('conflict', detail, members);
 }
 
 function isOfKey(collection: Collection, violated: Violated | undefined): boolean {

@@ -34,6 +34,7 @@ import {
 import { readTenantLayouts } from './model/tenant-layouts.ts';
 import { readChecks } from './rules/checks.ts';
 import { readConditions } from './rules/conditions.ts';
+import { readNoOverlap } from './rules/no-overlap.ts';
 import { readStatements } from './rules/prove-statements.ts';
 import { withUniqueConditions } from './rules/unique-conditions.ts';
 import { readWebhooks } from './rules/webhooks.ts';
@@ -64,7 +65,8 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     const memberAccess = readMemberAccess(collection, shape.collections?.[name], reading);
     const members = withUniqueConditions(collection, shape.collections?.[name], reading);
     const checks = readChecks(collection, shape.collections?.[name], reading);
-    return [name, { ...collection, ...members, access, memberAccess, checks }] as const;
+    const noOverlap = readNoOverlap(collection, shape.collections?.[name], reading);
+    return [name, { ...collection, ...members, ...noOverlap, access, memberAccess, checks }] as const;
   });
   const collections: Schema['collections'] = new Map(complete);
   if (!source.hasErrors) {

@@ -77,6 +77,23 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     text: keyed('@record.b is null and (@record.n in [1, 2] or not (@record.f starts with "x"))'),
     codes: [],
   },
+  ...(
+    [
+      ['{ on: [⟦bz], from: n, to: m }', 'unknown_field', '`a` has no member `bz`'],
+      ['{ on: [⟦f], from: n, to: m }', 'no_overlap_on', '`f` is float'],
+      ['{ on: [⟦bs], from: n, to: m }', 'no_overlap_on', '`bs` is a many_to_many'],
+      ['{ on: [s], from: ⟦f, to: m }', 'no_overlap_time', 'expected a field of the type datetime, date, int, bigint'],
+      ['{ on: [s], from: n, to: ⟦d }', 'no_overlap_time', '`n` is int, and `d` is date; expected one type'],
+      ["{ on: [s], from: n, to: m, where: '⟦@request.auth.email = @record.s' }", 'not_for_index', NOT_FOR_INDEX],
+    ] as const
+  ).map(([text, code, says]) => ({
+    about: `no_overlap: ${text}`,
+    text:
+      'collections:\n  b: {}\n  a:\n    fields: { n: int, m: int, f: float, d: date, s: string }\n' +
+      `    relations: { bs: { kind: many_to_many, collection: b } }\n    no_overlap: ${text}\n`,
+    codes: [code],
+    says,
+  })),
   {
     about: 'letter case of ints',
     text: field('{ type: int, unique: { ignore_case: ⟦true } }'),

@@ -1,6 +1,5 @@
 /** The steps to the unique indexes that no constraint can be: partial ones, and those of folded values. */
 import type { Queryable } from '../../database/contract.ts';
-import { present } from '../../invariant.ts';
 import { isDefinedByName } from '../../schema/model/stored-names.ts';
 import { empty, ident, identBeside, join, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { ActualIndex } from '../catalog.ts';
@@ -9,7 +8,7 @@ import type { Step } from '../step.ts';
 import type { TableDiff } from '../table-diff.ts';
 import type { Table, UniqueIndex } from '../tables.ts';
 
-/** Letters fold by Unicode in each database, whatever its own collation; the folded texts compare by code point. */
+/** Letters fold by Unicode in each database, under each collation of it; the folded texts compare by code point. */
 const FOLDING = raw('"und-x-icu"');
 
 const keyOf = (columns: readonly Sql[], ignoresCase: boolean): readonly Sql[] =>
@@ -61,28 +60,8 @@ function duplicatesOf(t: TableDiff, { columns, ignoresCase, where, whereColumns 
   const named = columns.map((column) => ident(column));
   const key = join(keyOf(named, ignoresCase), ', ');
   const conditions = [...named.map((column) => sql`${column} IS NOT NULL`), ...(where === undefined ? [] : [where])];
-  const from = rowsToBe(t, [...new Set([...columns, ...whereColumns])]);
+  const from = t.rowsToBe([...new Set([...columns, ...whereColumns])]);
   return sql`SELECT ${key} FROM ${from} WHERE ${join(conditions, ' AND ')} GROUP BY ${key} HAVING count(*) > 1`;
-}
-
-/** The rows under the names of the schema, with the values that they get in columns which this migration adds. */
-function rowsToBe(t: TableDiff, columns: readonly string[]): Sql {
-  const { name } = t.table;
-  const alias = ident(name.slice(name.indexOf('.') + 1));
-  const from = sql`${tableIdent(t.actual.name)}`;
-  const isAsStored = columns.every((column) => t.hasColumn(column) && t.stored(column) === column);
-  if (isAsStored && t.actual.name === name) return from;
-  const values = columns.map((column) => sql`${valueToBe(t, column)} AS ${ident(column)}`);
-  return sql`(SELECT ${join(values, ', ')} FROM ${from}) AS ${alias}`;
-}
-
-function valueToBe(t: TableDiff, column: string): Sql {
-  if (t.hasColumn(column)) return ident(t.stored(column));
-  const { fill = 'NULL', type } = present(
-    t.table.columns.find(({ name }) => name === column),
-    `the column ${column}`,
-  );
-  return raw(`(${fill})::${type}`);
 }
 
 /** INVARIANT: a name that ends in a digest is of an index that an earlier schema declared. */

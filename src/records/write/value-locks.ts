@@ -20,9 +20,10 @@ import type { Data } from './input.ts';
 type KeyMember = Field | BelongsTo;
 
 /** The members that another record may have taken: unique ones, and those with values that are unique within them. */
-function contestedMembers({ fields, relations }: Collection): readonly KeyMember[] {
+function contestedMembers({ fields, relations, noOverlap }: Collection): readonly KeyMember[] {
   const members = [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
-  const within = new Set(members.filter(isUniqueMember).flatMap(withinOf));
+  const places = noOverlap?.on.map(({ name }) => name) ?? [];
+  const within = new Set([...members.filter(isUniqueMember).flatMap(withinOf), ...places]);
   return members.filter((member) => isUniqueMember(member) || within.has(member.name));
 }
 
@@ -41,7 +42,8 @@ const MOST_VALUES = 200;
 /** Locks the values until the end of the transaction. Batches of other values do not wait. */
 export async function lockValues(tx: Transaction, wanted: readonly WantedValues[]): Promise<void> {
   const values = new Map(wanted.flatMap(contestedValues));
-  if (values.size < 2) return;
+  // Two periods of one place can wait for each other, too.
+  if (values.size < 2 && !wanted.some(({ collection }) => collection.noOverlap !== undefined)) return;
   const isOfValues = values.size <= MOST_VALUES;
   const tables = new Set(Array.from(values.values(), lockNumberOf));
   const locks = new Set(isOfValues ? Array.from(values.keys(), lockNumberOf) : []);

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { currentCaller } from '../../caller.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
-import { createData, expandParameter, uniqueProblems, written } from '../../describe/collection-schemas.ts';
+import {
+  createData,
+  exclusionProblems,
+  expandParameter,
+  uniqueProblems,
+  written,
+} from '../../describe/collection-schemas.ts';
 import type { RequestBody } from '../../describe/operation.ts';
 import { boundaryOf } from '../../files/receive/multipart.ts';
 import { checkQuota, quotaOf, takeQuota } from '../../files/receive/quota.ts';
@@ -52,7 +58,14 @@ export const uploadFiles = route({
       headers: ['Location', 'ETag'],
     },
   },
-  problems: ['invalid_parameter', 'unknown_expand', 'malformed_multipart', uniqueProblems, 'idempotency_mismatch'],
+  problems: [
+    'invalid_parameter',
+    'unknown_expand',
+    'malformed_multipart',
+    uniqueProblems,
+    exclusionProblems,
+    'idempotency_mismatch',
+  ],
   async handle(ctx, app) {
     try {
       const form = await checkedForm(ctx, app);

@@ -70,6 +70,7 @@ function accessPaths(raw: unknown, collection: Path): readonly Path[] {
   const keys = members.map((path) => [...path.slice(0, -1), 'unique', 'where']);
   return [
     ...keys,
+    [...collection, 'no_overlap', 'where'],
     ...RULE_KEYS.map((key) => [...collection, 'access', key]),
     ...members.flatMap((path) => MEMBER_RULE_KEYS.map((key) => [...path, key])),
   ];

@@ -266,6 +266,23 @@ const keyShape = z.strictObject({
   ),
 });
 
+const noOverlap = z.strictObject({
+  on: z
+    .array(z.string())
+    .min(1)
+    .meta({ description: 'the members that make a place: belongs_to, or fields', examples: [['room']] }),
+  from: z
+    .string()
+    .meta({ description: 'the field of the start: a datetime, a date or an int', examples: ['starts_at'] }),
+  to: z.string().meta({
+    description: 'the field of the end, which the period does not include; null: it never ends',
+    examples: ['ends_at'],
+  }),
+  where: key(z.string(), 'among records that meet this condition, as of `unique`', {
+    examples: ['@record.cancelled = false'],
+  }),
+});
+
 const collection = z.strictObject({
   id: key(keyShape, 'the ids of its records; default: UUIDs that the service makes', {
     examples: [{ type: 'int', column: 'order_no', made_by: 'database' }],
@@ -274,6 +291,9 @@ const collection = z.strictObject({
   relations: key(z.record(z.string(), relation), 'references between records, by name'),
   index: key(names.min(1), 'fields that it has by itself and that get an index, as `index: true` does for others', {
     examples: [['updated_at']],
+  }),
+  no_overlap: key(noOverlap, 'no two records of one place overlap in time: bookings that race for a room give one', {
+    examples: [{ on: ['room'], from: 'starts_at', to: 'ends_at' }],
   }),
   access: key(access, 'the rules of each action; an action without a rule is denied to everyone'),
   checks: key(

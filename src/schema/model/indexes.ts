@@ -1,4 +1,5 @@
 /** The indexes of a collection, and those that its policies lack. */
+import { present } from '../../invariant.ts';
 import { unindexed } from '../../policy/analyse/unindexed.ts';
 import { elementOf } from '../../policy/scalar-types.ts';
 import { type Catalog, type Checked, type CheckedOperand, keyOf, type Policy } from '../../policy/types.ts';
@@ -77,6 +78,14 @@ export const uniqueIndexes = (collection: KeyedCollection): readonly UniqueIndex
     const digest = shortDigest(JSON.stringify([columns, ignoresCase, where?.text])).slice(0, 8);
     return [{ name: constraintName(collection.table, [member.column, digest], 'only'), member, columns }];
   });
+
+/** The name of the constraint of `no_overlap`, which changes with the definition. */
+export function exclusionName({ table, noOverlap }: Pick<Collection, 'table' | 'noOverlap'>): string {
+  const { on, from, to, where } = present(noOverlap, 'no_overlap');
+  const columns = [...on, from, to].map(({ column }) => column);
+  const digest = shortDigest(JSON.stringify([columns, from.type, where?.text])).slice(0, 8);
+  return constraintName(table, [from.column, digest], 'apart');
+}
 
 type KeyedCollection = UniqueMembers & Pick<Collection, 'table'>;
 

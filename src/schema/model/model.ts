@@ -134,9 +134,25 @@ export interface Collection extends CatalogCollection {
   readonly showsErrors: boolean;
   /** The collection has a feed of its changes. */
   readonly feed?: ChangeFeed;
+  readonly noOverlap?: NoOverlap;
   /** The former name. */
   readonly was?: string;
 }
+
+/** Records of the same `on` do not overlap between `from`, included, and `to`, excluded; without an end, for ever. */
+export interface NoOverlap {
+  readonly on: readonly (Field | BelongsTo)[];
+  readonly from: Field;
+  readonly to: Field;
+  readonly where?: Policy;
+}
+/** The types of `from` and `to`, with the function of PostgreSQL that makes a range of them. */
+export const PERIOD_RANGES: ReadonlyMap<ScalarType, string> = new Map([
+  ['datetime', 'tstzrange'],
+  ['date', 'daterange'],
+  ['int', 'int8range'],
+  ['bigint', 'int8range'],
+]);
 
 export interface ChangeFeed {
   /** Seconds for which a subscriber can resume. */

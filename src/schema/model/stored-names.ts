@@ -23,7 +23,7 @@ export const unmanagedTables = ({ collections }: Schema): ReadonlySet<string> =>
 export function constraintName(
   table: string,
   columns: readonly string[],
-  suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required' | 'only',
+  suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required' | 'only' | 'apart',
 ): string {
   // A constraint and an index are in the schema of their table.
   const name = [table.slice(table.indexOf('.') + 1), ...columns, suffix].join('_');

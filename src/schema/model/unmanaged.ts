@@ -40,10 +40,17 @@ function reportOwners({ shape: { fields = {}, relations = {} }, path }: Declared
     if (relation.kind === 'belongs_to' && relation.references !== undefined) invalid('references', ['relations', name]);
 }
 
-function* misplaced({ was, distribute, fields = {}, relations = {} }: CollectionShape): Iterable<Place> {
+function* misplaced({
+  was,
+  distribute,
+  no_overlap: noOverlap,
+  fields = {},
+  relations = {},
+}: CollectionShape): Iterable<Place> {
   const ofOwner = 'the table is not managed';
   if (was !== undefined) yield [['was'], `${ofOwner}, so no migration renames it; remove \`was\``];
   if (distribute !== undefined) yield [['distribute'], `${ofOwner}, so its owner decides where rows are; remove it`];
+  if (noOverlap !== undefined) yield [['no_overlap'], `${ofOwner}, so its owner adds the constraint; remove it`];
   for (const [name, field] of Object.entries(fields)) {
     if (typeof field === 'string') continue;
     const path = ['fields', name];

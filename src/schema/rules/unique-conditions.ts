@@ -8,7 +8,7 @@ import type { SchemaSource } from '../file/source.ts';
 import type { Bare } from '../model/collections.ts';
 import type { BelongsTo, Field, Relation, UniqueKey } from '../model/model.ts';
 
-interface UniqueReading {
+export interface UniqueReading {
   readonly source: SchemaSource;
   readonly catalog: Catalog;
   readonly broken: ReadonlySet<string>;
@@ -51,7 +51,7 @@ interface ConditionPlace extends UniqueReading {
 }
 
 /** A condition that PostgreSQL takes as that of an index: it compares the record's own values with constants. */
-function readCondition(
+export function readCondition(
   text: string,
   { source, catalog, broken, collection, path }: ConditionPlace,
 ): Policy | undefined {

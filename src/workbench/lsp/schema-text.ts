@@ -115,7 +115,7 @@ export class SchemaText {
         : { path, text, from: 0, collection: '', action: 'list', parameters: head.parameters };
     }
     const collection = String(path[1]);
-    const key = path.at(-2) === 'unique' ? 'read' : path[2] === 'checks' ? 'write' : path[path.indexOf('access') + 1];
+    const key = path.at(-1) === 'where' ? 'read' : path[2] === 'checks' ? 'write' : path[path.indexOf('access') + 1];
     const action = key === 'view' ? 'list' : key === 'write' ? 'update' : ACTIONS.find((each) => each === key);
     if (action === undefined || !this.catalog.collections.has(collection)) return undefined;
     return { path, text, from: 0, collection, action };

@@ -1,0 +1,111 @@
+/** The constraints of `no_overlap`: made, changed, dropped, and refused where rows overlap. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database/contract.ts';
+import { applyMigration } from '../../src/migrations/apply-migration.ts';
+import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
+import type { Schema } from '../../src/schema/model/model.ts';
+import { raw } from '../../src/sql.ts';
+import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
+
+const postgresUrl = ownPostgres();
+
+const bookings = (more: string, fields = 'cancelled: { type: bool, required: true, default: false }'): Schema =>
+  schemaOf(`
+collections:
+  bookings:
+    ${more}
+    fields: { room: int, at: date, until: date, ${fields} }
+`);
+const PLAIN = bookings('');
+const APART = bookings('no_overlap: { on: [room], from: at, to: until }');
+const LIVE = bookings(`no_overlap: { on: [room], from: at, to: until, where: '@record.cancelled = false' }`);
+const insert = (room: number, at: string, until: string) =>
+  raw(
+    `INSERT INTO bookings (id, room, at, until) VALUES (gen_random_uuid(), ${room}, '2026-11-${at}', '2026-11-${until}')`,
+  );
+
+let db: Database;
+afterEach(() => db?.close());
+
+const constraints = async (): Promise<readonly (string | null)[]> => {
+  const rows = await db.rows(
+    raw(
+      `SELECT regexp_replace(conname, '[0-9a-f]{8}', '…') FROM pg_constraint WHERE conrelid = 'bookings'::regclass AND contype = 'x'`,
+    ),
+  );
+  return rows.map(([name]) => name!);
+};
+const definition = async (): Promise<string> =>
+  (
+    await db.rows(
+      raw(
+        `SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'bookings'::regclass AND contype = 'x'`,
+      ),
+    )
+  )[0]![0]!;
+
+describe.each(KINDS)('no_overlap on %s', (kind) => {
+  async function open(schema: Schema): Promise<void> {
+    db = await openKind(kind, postgresUrl);
+    await applyMigration(db, schema);
+  }
+
+  it('is made, changed and dropped, and rows are held apart', async () => {
+    await open(PLAIN);
+    await db.run(insert(1, '01', '05'));
+    await applyMigration(db, APART);
+    expect(await constraints()).toEqual(['bookings_at_…_apart']);
+    expect(await definition()).not.toContain('cancelled');
+    expect((await planMigration(db, APART)).statements).toEqual([]);
+    await expect(db.run(insert(1, '04', '06'))).rejects.toMatchObject({ kind: 'exclusion' });
+    await applyMigration(db, LIVE);
+    expect(await constraints()).toHaveLength(1);
+    expect(await definition()).toContain('NOT cancelled');
+    await db.run(raw('UPDATE bookings SET cancelled = true'));
+    await db.run(insert(1, '04', '06'));
+    await applyMigration(db, PLAIN);
+    expect(await constraints()).toEqual([]);
+  });
+
+  it('is refused while rows overlap, with the query that finds them', async () => {
+    await open(PLAIN);
+    for (const [at, until] of [
+      ['01', '05'],
+      ['05', '09'],
+      ['08', '10'],
+    ] as const)
+      await db.run(insert(1, at, until));
+    const error = await applyMigration(db, APART, { allowDestructive: true }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(MigrationRefused);
+    const { message } = error as Error;
+    expect(message).toContain(
+      'rows of "bookings" overlap in "at" and "until" at one "room"; change them first; SELECT a.id, b.id FROM',
+    );
+    expect(await db.rows(raw(/change them first; (SELECT .*) finds them/.exec(message)![1]!))).toHaveLength(1);
+    await db.run(raw(`DELETE FROM bookings WHERE until = '2026-11-10'`));
+    await applyMigration(db, APART);
+    expect(await constraints()).toHaveLength(1);
+  });
+
+  it('looks at the values that new columns will have', async () => {
+    await open(bookings('', 'n: int'));
+    await db.run(insert(1, '01', '05'));
+    await db.run(insert(1, '02', '06'));
+    await expect(applyMigration(db, LIVE, { allowDestructive: true })).rejects.toThrow('overlap in "at" and "until"');
+    await applyMigration(db, bookings(LIVE_RULE, 'cancelled: { type: bool, required: true, default: true }'), {
+      allowDestructive: true,
+    });
+    expect(await constraints()).toHaveLength(1);
+  });
+
+  it('asks before it shuts a large table, and stays for nodes of a newer version', async () => {
+    await open(PLAIN);
+    const start = { keepsExtra: true, mayRewrite: false, largeFrom: 0 };
+    await expect(applyMigration(db, APART, start)).rejects.toThrow('is built while all writers of the table wait');
+    await applyMigration(db, APART, { largeFrom: 0 });
+    await applyMigration(db, PLAIN, start);
+    expect(await constraints()).toHaveLength(1);
+  });
+});
+
+const LIVE_RULE = `no_overlap: { on: [room], from: at, to: until, where: '@record.cancelled = false' }`;
