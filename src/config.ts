@@ -231,8 +231,8 @@ export const SETTINGS = {
   keySecret: {
     value: 'SECRET',
     env: 'BYLAW_KEY_SECRET',
-    otherwise: 'the signing keys of access tokens are stored in plain',
-    about: 'wraps the signing keys in the database: 32 bytes in base64 or hex, as by `openssl rand -base64 32`',
+    otherwise: 'the signing keys of access tokens, and the key of second factors, are stored in plain',
+    about: 'wraps these keys in the database: 32 bytes in base64 or hex, as by `openssl rand -base64 32`',
     read: z.string().transform(keySecretOf),
   },
   publicFolder: {

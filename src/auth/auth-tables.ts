@@ -45,6 +45,38 @@ const SIGN_INS_OF_SESSIONS = `ALTER TABLE "_auth_sessions"
   ADD COLUMN IF NOT EXISTS second_factor boolean NOT NULL DEFAULT false,
   ADD COLUMN IF NOT EXISTS signed_in_at timestamptz`;
 
+/** Keys of the service, by name. A value may be wrapped. */
+const SECRETS = `CREATE TABLE IF NOT EXISTS "_auth_secrets" (
+  name text PRIMARY KEY,
+  value text NOT NULL
+)`;
+
+/** `secret` is wrapped. It counts once it is confirmed; `last_step` is the last one whose code was spent. */
+const TOTP = `CREATE TABLE IF NOT EXISTS "_auth_totp" (
+  user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
+  secret text NOT NULL,
+  created_at timestamptz NOT NULL,
+  confirmed_at timestamptz,
+  last_step int8 NOT NULL DEFAULT 0
+)`;
+
+/** As HMAC. A code is deleted by its use. */
+const RECOVERY_CODES = `CREATE TABLE IF NOT EXISTS "_auth_recovery_codes" (
+  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  hash text NOT NULL,
+  PRIMARY KEY (user_id, hash)
+)`;
+
+/** A sign-in that waits for the second factor. `method` is that of the first step. */
+const CHALLENGES = `CREATE TABLE IF NOT EXISTS "_auth_challenges" (
+  hash text PRIMARY KEY,
+  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  method text NOT NULL,
+  guest_session uuid,
+  tries int8 NOT NULL DEFAULT 0,
+  expires_at timestamptz NOT NULL
+)`;
+
 /** Spent tokens are kept until their session is deleted, so that their reuse is recognised. */
 const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
   hash text PRIMARY KEY,
@@ -178,6 +210,8 @@ const AUTH_INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_refresh_tokens_session" ON "_auth_refresh_tokens" (session_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_api_keys_maker" ON "_auth_api_keys" (created_by)',
   'CREATE INDEX IF NOT EXISTS "_auth_identities_user" ON "_auth_identities" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_challenges_user" ON "_auth_challenges" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_challenges_expiry" ON "_auth_challenges" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_flows_expiry" ON "_auth_flows" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_user" ON "_auth_email_tokens" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_expiry" ON "_auth_email_tokens" (expires_at)',
@@ -195,6 +229,10 @@ export const authTables: readonly Sql[] = [
   SESSIONS,
   SESSIONS_OF_GUESTS,
   SIGN_INS_OF_SESSIONS,
+  SECRETS,
+  TOTP,
+  RECOVERY_CODES,
+  CHALLENGES,
   REFRESH_TOKENS,
   SIGNING_KEYS,
   API_KEYS,

@@ -15,6 +15,9 @@ import { pruneApiKeys } from './api-keys/api-key-rows.ts';
 import { ApiKeys } from './api-keys/api-keys.ts';
 import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Caller } from './caller.ts';
+import { CodeCheck } from './factors/code-check.ts';
+import { FactorKey } from './factors/factor-key.ts';
+import { SecondFactors } from './factors/second-factors.ts';
 import { StepUp } from './factors/step-up.ts';
 import { SigningKeys } from './keys/signing-keys.ts';
 import { createLimiter } from './limits/limiter.ts';
@@ -28,7 +31,7 @@ import { AccessTokens } from './sessions/access-tokens.ts';
 import { Authenticator } from './sessions/authenticator.ts';
 import { Sessions } from './sessions/sessions.ts';
 
-export type { Issued } from './accounts/accounts.ts';
+export type { Issued, SignedIn } from './accounts/accounts.ts';
 export type { Administration, Administrator } from './accounts/administration.ts';
 export type { InviteRequest } from './accounts/invitations.ts';
 export type { PasswordPool } from './accounts/passwords.ts';
@@ -37,6 +40,7 @@ export type { ApiKeys, IssuedKey, KeyActor } from './api-keys/api-keys.ts';
 export type { KeyRequest } from './api-keys/key-requests.ts';
 export type { AuditRow, RequestClient } from './audit-trail.ts';
 export type { Caller } from './caller.ts';
+export type { Proof } from './factors/second-factors.ts';
 export type { Mail } from './mail/mail.ts';
 export type { MailObserver } from './mail/mail-sender.ts';
 export type { RequestCredentials } from './sessions/authenticator.ts';
@@ -84,6 +88,9 @@ export interface ExplainedQuestion {
   readonly callers?: readonly string[];
 }
 
+const FACTOR_KEY_IN_PLAIN =
+  'the secrets of second factors are wrapped by a key that lies in the same database; ' +
+  'set BYLAW_KEY_SECRET, so that a copy of the database alone reveals none';
 const PRUNE_EVERY_MS = 600_000;
 
 interface AuthMembers extends AccountParts {
@@ -97,6 +104,7 @@ interface AuthMembers extends AccountParts {
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
+  readonly secondFactors: SecondFactors;
   readonly stepUp: StepUp;
 }
 
@@ -110,6 +118,7 @@ export class Auth {
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
   readonly outbox: Outbox;
+  readonly secondFactors: SecondFactors;
   readonly stepUp: StepUp;
   /** The destination of mails: `SMTP`, or the folder that they are written into. */
   readonly mailTo: string;
@@ -129,6 +138,7 @@ export class Auth {
     this.admin = members.admin;
     this.apiKeys = members.apiKeys;
     this.outbox = members.outbox;
+    this.secondFactors = members.secondFactors;
     this.stepUp = members.stepUp;
     this.mailTo = members.mailer.to;
     this.userHooks = userHooks(members.schema, members.authenticator);
@@ -152,6 +162,9 @@ export class Auth {
     const mailer = new Mailer({ smtpUrl, mailFrom, replyTo, dataDir, baseUrl, warn, onMail });
     const outbox = new Outbox(db);
     const passwordCheck = new PasswordCheck({ db, users, passwords, limiter });
+    const factorKey = new FactorKey(db, config.keySecret);
+    if (await factorKey.secure()) warn(FACTOR_KEY_IN_PLAIN);
+    const codes = new CodeCheck({ db, limiter, factorKey });
     const made = {
       db,
       schema,
@@ -162,6 +175,8 @@ export class Auth {
       passwordCheck,
       authenticator,
       limiter,
+      factorKey,
+      codes,
       outbox,
       baseUrl,
     };
@@ -169,6 +184,7 @@ export class Auth {
     const invitations = new Invitations({ ...made, accounts });
     const composers = accountMails({ ...made, invitations });
     const sender = new MailSender({ outbox, mailer, composers, observer: parts.mails, warn });
+    const secondFactors = new SecondFactors(made);
     return new Auth({
       ...made,
       accounts,
@@ -179,7 +195,8 @@ export class Auth {
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration({ ...made, setup: parts.setup }),
       apiKeys: new ApiKeys(made),
-      stepUp: new StepUp(made),
+      secondFactors,
+      stepUp: new StepUp({ ...made, secondFactors }),
     });
   }
 
@@ -225,6 +242,7 @@ export class Auth {
     await sessions.prune(db);
     await limiter.prune();
     await pruneApiKeys(db);
+    await db.run(sql`DELETE FROM "_auth_challenges" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_flows" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_email_tokens" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_invites" WHERE expires_at < now()`);

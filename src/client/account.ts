@@ -11,7 +11,18 @@ export interface OwnSession {
   readonly current: boolean;
 }
 
-/** The password, the address and the sessions of an account. Every method may throw BylawError. */
+/** A proof that the user is present. */
+export type Proof = { readonly password: string } | { readonly code: string };
+
+/** A secret for an authenticator app. */
+export interface Enrolment {
+  readonly secret: string;
+  readonly uri: string;
+  /** An SVG. */
+  readonly qr: string;
+}
+
+/** The password, the address, the second factor and the sessions of an account. Every method may throw BylawError. */
 export class Account {
   readonly #transport: Transport;
 
@@ -25,9 +36,28 @@ export class Account {
   }
 
   /** Renews the time of the sign-in, which a rule may require to be recent. Returns it. */
-  async confirm(proof: { readonly password: string }): Promise<string> {
+  async confirm(proof: Proof): Promise<string> {
     const call = { method: 'POST', body: proof } as const;
     return (await this.#transport.json<{ readonly signed_in_at: string }>('/api/auth/confirm', call)).signed_in_at;
+  }
+
+  /** Begins to enrol an authenticator app; `confirmTotp` ends it. */
+  enrolTotp(): Promise<Enrolment> {
+    return this.#transport.json('/api/auth/totp/enrol', { method: 'POST' });
+  }
+
+  /** → the recovery codes, which are shown once. */
+  confirmTotp(code: string): Promise<readonly string[]> {
+    return this.#recoveryCodes('confirm', code);
+  }
+
+  /** → new recovery codes, in place of the old ones. */
+  renewRecoveryCodes(code: string): Promise<readonly string[]> {
+    return this.#recoveryCodes('recovery', code);
+  }
+
+  async removeTotp(proof: Proof): Promise<void> {
+    await this.#transport.send('/api/auth/totp', { method: 'DELETE', body: proof });
   }
 
   /** Mails a token, if an account has this address; nothing in the answer says whether. */
@@ -66,6 +96,12 @@ export class Account {
 
   async endSession(id: string): Promise<void> {
     await this.#transport.send(`/api/auth/sessions/${encodeURIComponent(id)}`, { method: 'DELETE' });
+  }
+
+  async #recoveryCodes(path: string, code: string): Promise<readonly string[]> {
+    const call = { method: 'POST', body: { code } } as const;
+    type Answer = { readonly recovery_codes: readonly string[] };
+    return (await this.#transport.json<Answer>(`/api/auth/totp/${path}`, call)).recovery_codes;
   }
 
   async #post(path: string, body?: object): Promise<void> {

@@ -7,10 +7,11 @@ import type { CollectionsLike, Operation, OperationResult } from './batch.ts';
 import { FeedStream } from './changes.ts';
 import { type AnyTypes, type CallOptions, Collection, type CollectionTypes } from './collection.ts';
 import { type UploadOptions, uploadFile } from './file-upload.ts';
+import { type ChallengeAnswer, SecondFactorNeeded, type SignInChallenge } from './second-factor.ts';
 import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
-export type { OwnSession } from './account.ts';
+export type { Enrolment, OwnSession, Proof } from './account.ts';
 export type { Operation, OperationResult, Ref } from './batch.ts';
 export { BylawError, type ErrorDetail, isBylawError, type ProblemDocument } from './bylaw-error.ts';
 export type { Change, FeedOptions, FeedQuery, LiveQuery, LiveRecords } from './changes.ts';
@@ -33,6 +34,7 @@ export {
   type Written,
 } from './collection.ts';
 export type { Progress, UploadOptions } from './file-upload.ts';
+export { type ChallengeAnswer, type FactorMethod, SecondFactorNeeded } from './second-factor.ts';
 export type { TokenStorage } from './session.ts';
 export type { ClientOptions } from './transport.ts';
 
@@ -40,6 +42,8 @@ export interface Credentials {
   readonly email: string;
   readonly password: string;
 }
+
+type SignIn<User> = (Tokens & { readonly user: User }) | SignInChallenge;
 
 export type AnyCollections = Readonly<Record<string, AnyTypes>>;
 type RecordOf<C, K extends string> = K extends keyof C
@@ -80,12 +84,24 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
     return this.#user('/api/auth/register', credentials);
   }
 
-  /** Starts a session: later calls are made as this user. → the user. */
+  /**
+   * Starts a session: later calls are made as this user. → the user. Throws SecondFactorNeeded where the user has a
+   * second factor; `finishLogin` goes on.
+   */
   async login(credentials: Credentials): Promise<RecordOf<C, 'users'>> {
-    const { user, ...tokens } = await this.#transport.json<Tokens & { readonly user: RecordOf<C, 'users'> }>(
-      '/api/auth/login',
-      { method: 'POST', body: credentials, anonymous: true },
-    );
+    return this.#signIn('/api/auth/login', credentials);
+  }
+
+  /** Finishes a sign-in. `challenge`: of SecondFactorNeeded, or of the fragment after a sign-in at a provider. */
+  async finishLogin(answer: ChallengeAnswer): Promise<RecordOf<C, 'users'>> {
+    return this.#signIn('/api/auth/challenge', answer);
+  }
+
+  async #signIn(path: string, body: object): Promise<RecordOf<C, 'users'>> {
+    const call = { method: 'POST', body, anonymous: true } as const;
+    const answer = await this.#transport.json<SignIn<RecordOf<C, 'users'>>>(path, call);
+    if ('challenge' in answer) throw new SecondFactorNeeded(answer);
+    const { user, ...tokens } = answer;
     if (!this.#transport.cookie) this.#transport.session.keep(tokens);
     return user;
   }

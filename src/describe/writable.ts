@@ -76,6 +76,7 @@ export const OTHER_TYPES: readonly string[] = [
   'IdOnly',
   'ApiKey',
   'GuestTokens',
+  'SignInChallenge',
   'UserSession',
   'AuditEvent',
   'Invitation',

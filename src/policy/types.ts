@@ -379,7 +379,7 @@ export type Row = Readonly<Record<string, unknown>>;
 /** A signed-in user, a program with an API key, or a visitor who is not signed in. */
 export const CALLER_KINDS = ['user', 'key', 'guest'] as const;
 export type CallerKind = (typeof CALLER_KINDS)[number];
-/** The facts about a caller's session, beside those about the user. Nobody but a user in a session has a time. */
+/** The facts about a caller's session, beside those about the user. Only users sign in. */
 export const SESSION_FACTS = [
   ['second_factor', 'bool'],
   ['signed_in_at', 'datetime'],

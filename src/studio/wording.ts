@@ -8,6 +8,7 @@ export const wording = {
   signIn: 'Sign in',
   signOut: 'Sign out',
   email: 'Email',
+  secondFactor: 'Code of your authenticator app, or a recovery code',
   password: 'Password',
   signInFirst: 'Sign in to see what your rules allow.',
   sessionEnded: 'Your session has ended. Sign in again: nothing on this page is lost.',

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkPreset } from '../../src/auth/oauth/oauth-provider.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';
+import { codeOfApp, unspentCode } from './authenticator.ts';
 import {
   answerJson,
   Browser,
@@ -90,6 +91,33 @@ describeOnBoth(
       expect(page.headers.getSetCookie()).toEqual([
         expect.stringMatching(/^svc_oauth=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/),
       ]);
+    });
+
+    test('a user with a second factor gets a challenge: in the fragment of redirect_to, or as the answer', async () => {
+      const first = json(await new Browser().follow(start(service)));
+      const user = service.anonymous.with({ Authorization: `Bearer ${first.access_token}` });
+      const { secret } = (await user.post('/api/auth/totp/enrol')).body;
+      await user.post('/api/auth/totp/confirm', { code: codeOfApp(secret) });
+
+      const direct = await new Browser().follow(start(service));
+      expect(json(direct)).toEqual({ challenge: expect.any(String), methods: ['totp', 'recovery'] });
+      expect(direct.headers.getSetCookie().some((line) => line.startsWith('svc_session='))).toBe(false);
+
+      const browser = new Browser();
+      const target = 'https://app.example/in?a=1#top';
+      const callback = await toCallback(service, browser, start(service, `?redirect_to=${encodeURIComponent(target)}`));
+      const page = await browser.visit(callback.href);
+      const [address, challenge = ''] = page.headers.get('location')!.split('#challenge=');
+      expect([page.status, address, browser.cookie(service.url, 'svc_session')]).toEqual([
+        302,
+        'https://app.example/in?a=1',
+        undefined,
+      ]);
+      const code = await unspentCode(service.app.db, { id: first.user.id, secret });
+      const done = await service.anonymous.post('/api/auth/challenge', { challenge, method: 'totp', code });
+      expect([done.status, done.body.user.id]).toEqual([200, first.user.id]);
+      const events = await service.app.auth.admin.audit({ userId: first.user.id, limit: 2 });
+      expect(events.map(({ event }) => event)).toEqual(['oauth_login', 'second_factor_asked']);
     });
 
     test.each(['idp', 'posting'])(

@@ -1,6 +1,7 @@
 /** The client against the running service, on both databases. */
 import { describe, expect, test } from 'vitest';
-import { BylawError, createClient, etagOf, type TokenStorage } from '../../src/client/client.ts';
+import { BylawError, createClient, etagOf, SecondFactorNeeded, type TokenStorage } from '../../src/client/client.ts';
+import { codeOfApp } from '../auth/authenticator.ts';
 import { bundleForBrowser, compressedSize } from '../support/browser/bundle.ts';
 import { describeOnBoth, type TestService } from '../support/service.ts';
 
@@ -97,6 +98,24 @@ describeOnBoth('the client', (service) => {
     await expect(foreign.capabilities(id)).rejects.toMatchObject({ status: 404 });
     expect(await foreign.can({ action: 'delete', id })).toMatchObject({ allowed: false, status: 404 });
     expect((await documents.read(id)).title).toBe('Mine');
+  });
+
+  test('an account enrols a second factor, signs in in two steps, and removes it', async () => {
+    const { email, password, client } = await signedIn(service);
+    const { secret, uri, qr } = await client.account.enrolTotp();
+    expect([uri.startsWith('otpauth://totp/'), qr.startsWith('<svg')]).toEqual([true, true]);
+    const codes = await client.account.confirmTotp(codeOfApp(secret));
+    const later = clientOf(service);
+    const needed = await later.login({ email, password }).catch((error: unknown) => error);
+    if (!(needed instanceof SecondFactorNeeded)) throw needed;
+    expect(needed.methods).toEqual(['totp', 'recovery']);
+    const { challenge } = needed;
+    await expect(later.finishLogin({ challenge, method: 'totp', code: 'x' })).rejects.toMatchObject({ status: 401 });
+    expect((await later.finishLogin({ challenge, method: 'recovery', code: codes[0]! })).email).toBe(email);
+    expect(await later.account.renewRecoveryCodes(codes[1]!)).toHaveLength(10);
+    expect(await later.account.confirm({ password })).toMatch(/Z$/);
+    await later.account.removeTotp({ password });
+    expect((await clientOf(service).login({ email, password })).email).toBe(email);
   });
 
   test('an account changes its password, and lists and ends its sessions', async () => {

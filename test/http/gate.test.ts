@@ -11,6 +11,7 @@ const OPEN: readonly string[] = [
   'POST /api/auth/register',
   'POST /api/auth/login',
   'POST /api/auth/guest',
+  'POST /api/auth/challenge',
   'POST /api/auth/token/refresh',
   'POST /api/auth/password/reset/request',
   'POST /api/auth/password/reset/confirm',

@@ -2,6 +2,7 @@
 /** `/studio`: how it is served, the schema that it reads, and its pages in Chromium. */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { codeOfApp } from '../auth/authenticator.ts';
 import { Browser, describeInBrowser } from '../support/browser/browser.ts';
 import { describeOnOne, type TestService, type User } from '../support/service.ts';
 import { administrationCases } from './administration-cases.ts';
@@ -107,6 +108,27 @@ function inBrowser(service: TestService): void {
       await studio.until('.collections');
       expect(await studio.texts('.collections li')).toContain('documents');
       expect(await studio.texts('.top nav a')).toEqual(['Data', 'API reference']);
+    });
+
+    test('a user with a second factor signs in in two steps', async () => {
+      const password = 'a password of tests';
+      const email = 'careful@example.org';
+      await service.app.auth.admin.addUser({ email, password, roles: ['member'] });
+      const { body } = await service.anonymous.post('/api/auth/login', { email, password });
+      const user = service.anonymous.with({ Authorization: `Bearer ${body.access_token}` });
+      const { secret } = (await user.post('/api/auth/totp/enrol')).body;
+      const [code] = (await user.post('/api/auth/totp/confirm', { code: codeOfApp(secret) })).body.recovery_codes;
+      await studio.page.send('Network.clearBrowserCookies');
+      await studio.visit('/studio', '.sign-in');
+      await studio.fill({ email, password });
+      await studio.page.evaluate(`document.querySelector('.sign-in').requestSubmit()`);
+      await studio.until('.sign-in [name="code"]');
+      expect(await studio.faults()).toEqual([]);
+      await studio.fill({ code });
+      await studio.page.evaluate(`document.querySelector('.sign-in').requestSubmit()`);
+      await studio.until('.collections');
+      await studio.beginAs(ann);
+      await studio.until('.collections');
     });
 
     test('the grid pages by scrolling, sorts and filters by the address, and makes no markup of texts', async () => {

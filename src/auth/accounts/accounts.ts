@@ -7,6 +7,9 @@ import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
+import { type Challenged, closeChallenge, openChallenge, tryChallenge } from '../factors/challenges.ts';
+import { type CodeCheck, wrongCode } from '../factors/code-check.ts';
+import type { FactorMethod } from '../factors/factor-rows.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
@@ -37,6 +40,9 @@ export interface Issued {
   readonly cookie: { readonly value: string; readonly maxAge: number };
 }
 
+/** A sign-in, or its first step where the user has a second factor. */
+export type SignedIn = Issued | Challenged;
+
 export interface ListedSession extends SessionRow {
   readonly current: boolean;
 }
@@ -52,6 +58,7 @@ export interface AccountParts {
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
   readonly outbox: Outbox;
+  readonly codes: CodeCheck;
 }
 
 export class Accounts {
@@ -85,7 +92,7 @@ export class Accounts {
    * Ends the session `guest`, which the client had before. Throws `invalid_credentials` for every wrong input;
    * `email_unverified`, `rate_limited`, `unavailable`.
    */
-  async login(claim: PasswordClaim, guest?: string): Promise<Issued> {
+  async login(claim: PasswordClaim, guest?: string): Promise<SignedIn> {
     const { users, passwords, passwordCheck } = this.#parts;
     const { account, rehash } = await passwordCheck.run(claim, { event: 'login_failed' });
     if (account === undefined) throw new Problem('invalid_credentials', 'the email or the password is wrong');
@@ -95,6 +102,21 @@ export class Accounts {
       if (newHash !== undefined) await users.storePassword(tx, userId, newHash);
     };
     return this.signIn({ userId, method: 'password', client: claim.client, guest }, store);
+  }
+
+  /** Finishes a sign-in by the second factor. Throws `invalid_credentials` for every wrong input; `rate_limited`. */
+  async answerChallenge({ challenge, method, code, client }: ChallengeAnswer): Promise<Issued> {
+    const { db, codes, limiter } = this.#parts;
+    await limiter.refresh(client);
+    const first = await tryChallenge(db, challenge);
+    if (first === undefined) throw wrongCode();
+    const { userId, guest } = first;
+    const secrets = await codes.spend({ userId, code, method, client }, async (tx) => {
+      if (!(await closeChallenge(tx, challenge))) throw wrongCode();
+      return this.#begin(tx, { userId, method: first.method, guest, client, secondFactor: true });
+    });
+    await this.guestEnded(guest);
+    return this.issue(secrets);
   }
 
   /** Throws `invalid_token`, `refresh_reused`, `rate_limited`. */
@@ -155,28 +177,42 @@ export class Accounts {
   }
 
   /** Starts the session of a guest. Throws `not_found` if the schema admits none; `rate_limited`. */
-  async beGuest(client: RequestClient): Promise<Issued> {
+  async beGuest(client: RequestClient): Promise<SignedIn> {
     const { schema, limiter } = this.#parts;
     if (!schema.guests) throw new Problem('not_found', 'this service admits no guests');
     await limiter.guest(client);
     return this.signIn({ userId: undefined, method: 'guest', client });
   }
 
-  /** `start.userId`: a user who has been identified. `also` is part of the transaction. Throws `email_unverified`. */
-  async signIn({ guest, ...start }: PasswordSignIn, also?: (tx: Transaction) => Promise<void>): Promise<Issued> {
-    const { db, sessions } = this.#parts;
+  /**
+   * `start.userId`: a user who has been identified. A second factor makes it a challenge instead of a session.
+   * `also` is part of the transaction. Throws `email_unverified`.
+   */
+  async signIn(start: SignInStart, also?: (tx: Transaction) => Promise<void>): Promise<SignedIn> {
     if (start.userId !== undefined) await this.#verified.check(start.userId, start.client);
-    const secrets = await db.transaction(async (tx) => {
+    const outcome = await this.#parts.db.transaction(async (tx) => {
       await also?.(tx);
-      await this.endGuest(tx, guest);
-      const started = await sessions.start(tx, start);
-      const { principal: userId, sessionId } = started;
-      const event = SIGN_IN_EVENTS[start.method];
-      await recordAudit(tx, { event, userId, sessionId, client: start.client, detail: guestDetail(guest) });
-      return started;
+      return (await this.#challenge(tx, start)) ?? this.#begin(tx, start);
     });
-    await this.guestEnded(guest);
-    return this.issue(secrets);
+    if ('challenge' in outcome) return outcome;
+    await this.guestEnded(start.guest);
+    return this.issue(outcome);
+  }
+
+  async #challenge(tx: Transaction, { userId, method, guest, client }: SignInStart): Promise<Challenged | undefined> {
+    if (userId === undefined) return undefined;
+    const opened = await openChallenge(tx, { userId, method, guest });
+    if (opened !== undefined) await recordAudit(tx, { event: 'second_factor_asked', userId, client });
+    return opened;
+  }
+
+  async #begin(tx: Transaction, { guest, ...start }: SignInStart): Promise<SessionSecrets> {
+    await this.endGuest(tx, guest);
+    const started = await this.#parts.sessions.start(tx, start);
+    const { principal: userId, sessionId } = started;
+    const event = SIGN_IN_EVENTS[start.method];
+    await recordAudit(tx, { event, userId, sessionId, client: start.client, detail: guestDetail(guest) });
+    return started;
   }
 
   /** Ends the session of a guest that another one follows. Announce it by `guestEnded` after the commit. */
@@ -215,8 +251,15 @@ export class Accounts {
   }
 }
 
+export interface ChallengeAnswer {
+  readonly challenge: string;
+  readonly method: FactorMethod;
+  readonly code: string;
+  readonly client: RequestClient;
+}
+
 /** `guest`: the session of a guest, which the sign-in ends. */
-interface PasswordSignIn extends SessionStart {
+interface SignInStart extends SessionStart {
   readonly guest?: string | undefined;
 }
 

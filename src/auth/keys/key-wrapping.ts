@@ -29,12 +29,22 @@ export function wrapKey(kid: string, privateJwk: string, secret: Buffer): string
   return `${PREFIX}${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
 }
 
+export interface StoredKey {
+  readonly kid: string;
+  readonly stored: string;
+  /** In messages. Default: the signing key with this `kid`. */
+  readonly label?: string;
+  /** For a secret that is lost. Default: that of signing keys. */
+  readonly remedy?: string;
+}
+
 /** Returns a key that is not wrapped unchanged. Throws KeySecretError. */
-export function unwrapKey(kid: string, stored: string, secret: Buffer | undefined): string {
+export function unwrapKey(key: StoredKey, secret: Buffer | undefined): string {
+  const { kid, stored, label = `the signing key ${kid}`, remedy = REPLACE } = key;
   if (!isWrapped(stored)) return stored;
   if (secret === undefined) {
-    const advice = `set BYLAW_KEY_SECRET to the secret that wrapped it, ${REPLACE}`;
-    throw new KeySecretError(`the signing key ${kid} is wrapped, and BYLAW_KEY_SECRET is not set; ${advice}`);
+    const advice = `set BYLAW_KEY_SECRET to the secret that wrapped it, ${remedy}`;
+    throw new KeySecretError(`${label} is wrapped, and BYLAW_KEY_SECRET is not set; ${advice}`);
   }
   const [nonce = '', sealed = ''] = stored.slice(PREFIX.length).split('.');
   const bytes = Buffer.from(sealed, 'base64url');
@@ -46,7 +56,7 @@ export function unwrapKey(kid: string, stored: string, secret: Buffer | undefine
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     return Buffer.concat([decipher.update(bytes.subarray(0, -TAG_BYTES)), decipher.final()]).toString('utf8');
   } catch {
-    const advice = `start with the secret that wrapped it, ${REPLACE}`;
-    throw new KeySecretError(`BYLAW_KEY_SECRET does not unwrap the signing key ${kid}; ${advice}`);
+    const advice = `start with the secret that wrapped it, ${remedy}`;
+    throw new KeySecretError(`BYLAW_KEY_SECRET does not unwrap ${label}; ${advice}`);
   }
 }

@@ -55,7 +55,7 @@ export class SigningKeys {
 
   /** The private key as JSON. Throws KeySecretError. */
   unwrap({ kid, stored }: KeyRow): string {
-    return unwrapKey(kid, stored, this.#secret);
+    return unwrapKey({ kid, stored }, this.#secret);
   }
 
   /** Wraps keys that were stored before there was a secret. */

@@ -15,7 +15,7 @@ import type { RequestClient } from '../audit-trail.ts';
 import { AttemptCounter } from './attempt-counter.ts';
 import { networkOf } from './network.ts';
 
-interface Attempt {
+export interface Attempt {
   /** Counts the failure. Throws `rate_limited`, in place of the plain refusal, when it was one too many. */
   failed(): Promise<void>;
   /**
@@ -29,6 +29,8 @@ interface Attempt {
 export interface Limiter {
   /** Checks a password in `work`, when the attempts of the account and of the client's network allow it. */
   passwordAttempt<T>(email: string, client: RequestClient, work: (attempt: Attempt) => Promise<T>): Promise<T>;
+  /** Checks a code of the user's second factor in `work`, when the attempts of the account allow it. */
+  codeAttempt<T>(userId: string, work: (attempt: Attempt) => Promise<T>): Promise<T>;
   register(client: RequestClient, email: string): Promise<void>;
   refresh(client: RequestClient): Promise<void>;
   guest(client: RequestClient): Promise<void>;
@@ -53,9 +55,13 @@ const INVITATIONS: Rate = { points: 100, window: 3_600 };
 /** Questions about decisions that a principal may ask. */
 const QUESTIONS: Rate = { points: 10, window: 1 };
 
+/** Wrong codes of second factors that an account may have. Each follows a first step that was passed. */
+const CODES: Rate = { points: 50, window: 900 };
+
 const NO_ATTEMPT: Attempt = { failed: async () => {}, succeeded: async () => {} };
 const UNLIMITED: Limiter = {
   passwordAttempt: (_email, _client, work) => work(NO_ATTEMPT),
+  codeAttempt: (_userId, work) => work(NO_ATTEMPT),
   register: async () => {},
   refresh: async () => {},
   guest: async () => {},
@@ -91,6 +97,7 @@ class DatabaseLimiter implements Limiter {
   readonly #counters: Readonly<Record<CounterName, AttemptCounter>>;
   readonly #questions: AttemptCounter;
   readonly #invitations: AttemptCounter;
+  readonly #codes: AttemptCounter;
 
   constructor(db: Database, limits: Limits) {
     this.#db = db;
@@ -100,6 +107,7 @@ class DatabaseLimiter implements Limiter {
     ]);
     this.#counters = Object.fromEntries(counters);
     this.#invitations = new AttemptCounter(db, 'invite', INVITATIONS);
+    this.#codes = new AttemptCounter(db, 'second-factor', CODES);
     this.#questions = new AttemptCounter(db, 'explain', QUESTIONS);
   }
 
@@ -126,6 +134,14 @@ class DatabaseLimiter implements Limiter {
           },
         });
       });
+    });
+  }
+
+  async codeAttempt<T>(userId: string, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+    await this.#codes.check(userId);
+    return work({
+      failed: async () => void (await this.#codes.spend(userId)),
+      succeeded: () => this.#codes.check(userId),
     });
   }
 

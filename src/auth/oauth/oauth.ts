@@ -6,14 +6,14 @@ import { namedCells } from '../../database/cells.ts';
 import { Problem } from '../../problem.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
 import { seconds, sql, text } from '../../sql.ts';
-import type { AccountParts, Accounts, Issued } from '../accounts/accounts.ts';
+import type { AccountParts, Accounts, SignedIn } from '../accounts/accounts.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import { IdTokenError, type IdTokenVerifier } from './id-tokens.ts';
 import { exchangeError, failed, finishGrant, type GrantSession, providerError, startGrant } from './oauth-grant.ts';
 import { type Identities, type Identity, openIdIdentity, profileIdentity } from './oauth-identity.ts';
 import { checkPreset, type Endpoints, endpointsOf, providerUnavailable } from './oauth-provider.ts';
-import { checkRedirectTo, withError } from './redirect-to.ts';
+import { checkRedirectTo, withChallenge, withError } from './redirect-to.ts';
 
 export interface OAuthStart {
   readonly provider: string;
@@ -43,7 +43,7 @@ export interface OAuthCallback {
 }
 
 export type OAuthEnd =
-  | { readonly kind: 'signed_in'; readonly issued: Issued; readonly redirectTo: string | undefined }
+  | { readonly kind: 'signed_in'; readonly outcome: SignedIn; readonly redirectTo: string | undefined }
   | { readonly kind: 'refused'; readonly redirectTo: string };
 
 export interface OAuthParts extends Pick<AccountParts, 'db' | 'schema' | 'authenticator' | 'limiter'> {
@@ -109,8 +109,8 @@ export class OAuth {
     try {
       const identity = await this.#identify(callback, flow.grant);
       const userId = await identities.signIn({ identity, sessionUserId: flow.userId, client });
-      const issued = await accounts.signIn({ userId, method: 'oauth', client, guest: flow.guest });
-      return { kind: 'signed_in', issued, redirectTo };
+      const outcome = await accounts.signIn({ userId, method: 'oauth', client, guest: flow.guest });
+      return { kind: 'signed_in', outcome, redirectTo: redirectTo && withChallenge(redirectTo, outcome) };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       await recordAudit(db, { event: 'oauth_failed', client, detail: { provider, code: error.code } });

@@ -17,6 +17,13 @@ function isConfigured(target: string, origins: readonly string[]): boolean {
   return origins.includes(origin) && username === '' && password === '' && target.startsWith(origin);
 }
 
+/** A fragment is sent to no server: the challenge is for the page alone. */
+export function withChallenge(target: string, outcome: object): string {
+  if (!('challenge' in outcome)) return target;
+  const [before] = target.split('#');
+  return `${before}#challenge=${outcome.challenge}`;
+}
+
 export function withError(target: string, code: string): string {
   const hash = target.indexOf('#');
   const [before, after] = hash === -1 ? [target, ''] : [target.slice(0, hash), target.slice(hash)];

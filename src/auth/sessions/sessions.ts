@@ -39,6 +39,8 @@ export interface SessionStart {
   /** Undefined: a guest. */
   readonly userId: string | undefined;
   readonly method: 'password' | 'oauth' | 'guest';
+  /** Default: false. */
+  readonly secondFactor?: boolean;
   readonly client: RequestClient;
 }
 
@@ -93,16 +95,19 @@ export class Sessions {
     this.#touchAfter = Math.min(60, this.#idle / 4);
   }
 
-  async start(tx: Transaction, { userId, method, client }: SessionStart): Promise<SessionSecrets> {
+  async start(
+    tx: Transaction,
+    { userId, method, secondFactor = false, client }: SessionStart,
+  ): Promise<SessionSecrets> {
     const id = v7();
     const kind = userId === undefined ? 'guest' : 'user';
     const principal = userId ?? id;
     const cookie = newSecret();
     await tx.run(sql`
       INSERT INTO "_auth_sessions"
-             (id, user_id, kind, principal, cookie_hash, created_at, last_used_at, method, user_agent, ip)
+             (id, user_id, kind, principal, cookie_hash, created_at, last_used_at, method, second_factor, user_agent, ip)
       VALUES (${uuid(id)}, ${uuid(userId ?? null)}, ${text(kind)}, ${uuid(principal)}, ${text(hashSecret(cookie))},
-              now(), now(), ${text(method)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))})`);
+              now(), now(), ${text(method)}, ${param('bool', secondFactor)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))})`);
     return this.#issue(tx, { id, kind, principal, cookie, generation: 0, age: 0 });
   }
 
@@ -194,8 +199,9 @@ export class Sessions {
     return ended > 0;
   }
 
-  /** Returns how many ended. */
-  endAll(db: Queryable, userId: string, except?: string): Promise<number> {
+  /** Voids sign-ins that wait for a second factor, too. Returns how many sessions ended. */
+  async endAll(db: Queryable, userId: string, except?: string): Promise<number> {
+    await db.run(sql`DELETE FROM "_auth_challenges" WHERE user_id = ${uuid(userId)}`);
     return db.run(sql`
       DELETE FROM "_auth_sessions"
        WHERE user_id = ${uuid(userId)}

@@ -3,7 +3,7 @@ import type { OperationParameter } from '../../describe/operation.ts';
 import { clientOf, queryOf } from '../../http/request.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
-import { answerIssued, FLOW_COOKIE, redirect, setCookie, setSessionCookie, tokensAnswer } from './tokens-answer.ts';
+import { answerSignIn, FLOW_COOKIE, redirect, setCookie, setSessionCookie, signInAnswer } from './tokens-answer.ts';
 
 const callbackParameter = (name: string): OperationParameter => ({
   name,
@@ -24,8 +24,11 @@ export const finishOAuth = route({
     'The provider sends the browser here. An error goes to `redirect_to` as `?error=<code>`, where there is one.',
   parameters: ['code', 'state', 'error', 'error_description', 'iss'].map(callbackParameter),
   answers: {
-    200: tokensAnswer,
-    302: { description: 'To `redirect_to`, with the session cookie.', headers: ['Location', 'Set-Cookie'] },
+    200: signInAnswer,
+    302: {
+      description: 'To `redirect_to`, with the session cookie, or with `#challenge=…` where a second factor is due.',
+      headers: ['Location', 'Set-Cookie'],
+    },
   },
   problems: [
     'oauth_failed',
@@ -44,8 +47,8 @@ export const finishOAuth = route({
     const provider = ctx.params.provider ?? '';
     const end = await app.auth.oauth.finish({ provider, query, cookie, client: clientOf(ctx) });
     if (end.kind === 'refused') return redirect(ctx, end.redirectTo);
-    if (end.redirectTo === undefined) return answerIssued(ctx, app, end.issued);
-    setSessionCookie(ctx, app, end.issued);
+    if (end.redirectTo === undefined) return answerSignIn(ctx, app, end.outcome);
+    if ('cookie' in end.outcome) setSessionCookie(ctx, app, end.outcome);
     redirect(ctx, end.redirectTo);
   },
 });

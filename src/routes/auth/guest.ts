@@ -1,6 +1,6 @@
 import { clientOf } from '../../http/request.ts';
 import { route } from '../define-route.ts';
-import { answerIssued, guestAnswer } from './tokens-answer.ts';
+import { answerSignIn, guestAnswer } from './tokens-answer.ts';
 
 export const beGuest = route({
   method: 'POST',
@@ -14,7 +14,7 @@ export const beGuest = route({
   answers: { 201: guestAnswer },
   problems: ['not_found', 'rate_limited'],
   async handle(ctx, app) {
-    answerIssued(ctx, app, await app.auth.accounts.beGuest(clientOf(ctx)));
+    answerSignIn(ctx, app, await app.auth.accounts.beGuest(clientOf(ctx)));
     ctx.status = 201;
   },
 });

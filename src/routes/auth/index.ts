@@ -2,9 +2,9 @@
 import type { DescribedRoute } from '../define-route.ts';
 import { changePassword } from './change-password.ts';
 import { confirmReset } from './confirm-reset.ts';
-import { confirmSignIn } from './confirm-sign-in.ts';
 import { confirmVerification } from './confirm-verification.ts';
 import { endSession } from './end-session.ts';
+import { factorRoutes } from './factors/index.ts';
 import { finishOAuth } from './finish-oauth.ts';
 import { beGuest } from './guest.ts';
 import { jwks } from './jwks.ts';
@@ -30,7 +30,7 @@ export const authRoutes: readonly DescribedRoute[] = [
   finishOAuth,
   listSessions,
   endSession,
-  confirmSignIn,
+  ...factorRoutes,
   changePassword,
   requestReset,
   confirmReset,

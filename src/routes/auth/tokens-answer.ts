@@ -3,7 +3,7 @@
  */
 
 import type { Context } from 'koa';
-import type { Issued } from '../../auth/auth.ts';
+import type { Issued, SignedIn } from '../../auth/auth.ts';
 import { user } from '../../describe/collection-schemas.ts';
 import { type Json, object, type RouteAnswer, type Shape, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
@@ -68,6 +68,22 @@ export const tokensAnswer: RouteAnswer = {
   shape: tokens,
 };
 
+const challenge: Shape = (scope) =>
+  scope.define(
+    'SignInChallenge',
+    object({
+      challenge: { ...TEXT, description: 'Works for five minutes, at `/api/auth/challenge`.' },
+      methods: { type: 'array', items: { enum: ['totp', 'recovery'] } },
+    }),
+  );
+
+/** Describes the response of `answerSignIn`. */
+export const signInAnswer: RouteAnswer = {
+  description: 'The tokens, and the session cookie is set; or a challenge, where the user has a second factor.',
+  headers: ['Set-Cookie'],
+  shape: (scope) => ({ anyOf: [tokens(scope), challenge(scope)] }),
+};
+
 /** Describes the same of a route that gives tokens to guests, too. */
 export const tokensOfAnyone: RouteAnswer = {
   ...tokensAnswer,
@@ -82,6 +98,16 @@ export function answerIssued(ctx: Context, app: App, issued: Issued): void {
   ctx.status = 200;
   ctx.set('Cache-Control', 'no-store');
   ctx.body = issued.body;
+}
+
+export function answerSignIn(ctx: Context, app: App, outcome: SignedIn): void {
+  if ('cookie' in outcome) {
+    answerIssued(ctx, app, outcome);
+    return;
+  }
+  ctx.status = 200;
+  ctx.set('Cache-Control', 'no-store');
+  ctx.body = outcome;
 }
 
 export function clearSessionCookie(ctx: Context, app: App): void {

@@ -36,10 +36,19 @@ export function noteProblem(error: unknown): ShownProblem {
   return problem;
 }
 
-/** Throws BylawError. Another user's pages begin anew. */
+/** Throws BylawError, SecondFactorNeeded. Another user's pages begin anew. */
 export async function signIn(email: string, password: string): Promise<void> {
+  await signedIn(await service.login({ email, password }));
+}
+
+/** Finishes a sign-in by the second factor. Throws BylawError. */
+export async function finishSignIn(challenge: string, code: string): Promise<void> {
+  const method = /^[0-9]{6}$/.test(code) ? 'totp' : 'recovery';
+  await signedIn(await service.finishLogin({ challenge, method, code }));
+}
+
+async function signedIn({ id }: { readonly id?: unknown }): Promise<void> {
   const before = schema.peek()?.me.id;
-  const { id } = await service.login({ email, password });
   if (before === id) hasEnded.value = false;
   else await loadSession();
 }

@@ -1,34 +1,50 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { SecondFactorNeeded } from '../../client/client.ts';
 import { type ShownProblem, shownProblemOf } from '../data/problem-words.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { ProblemNote } from '../parts/problem-note.tsx';
 import { wording } from '../wording.ts';
-import { hasEnded, signIn } from './session-state.ts';
+import { finishSignIn, hasEnded, signIn } from './session-state.ts';
 
 function SignInForm(): JSX.Element {
   const [problem, setProblem] = useState<ShownProblem>();
+  const [challenge, setChallenge] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const given = new FormData(event.currentTarget as HTMLFormElement);
     setBusy(true);
     setProblem(undefined);
-    await signIn(String(given.get('email')), String(given.get('password'))).catch((error) =>
-      setProblem(shownProblemOf(error)),
-    );
+    const step =
+      challenge === undefined
+        ? signIn(String(given.get('email')), String(given.get('password')))
+        : finishSignIn(challenge, String(given.get('code')).trim());
+    await step.catch((error) => {
+      if (error instanceof SecondFactorNeeded) setChallenge(error.challenge);
+      else setProblem(shownProblemOf(error));
+    });
     setBusy(false);
   };
   return (
     <form class="sign-in" onSubmit={(event) => void submit(event)}>
-      <label>
-        {wording.email}
-        <input name="email" type="email" autocomplete="username" required />
-      </label>
-      <label>
-        {wording.password}
-        <input name="password" type="password" autocomplete="current-password" required />
-      </label>
+      {challenge === undefined ? (
+        <>
+          <label>
+            {wording.email}
+            <input name="email" type="email" autocomplete="username" required />
+          </label>
+          <label>
+            {wording.password}
+            <input name="password" type="password" autocomplete="current-password" required />
+          </label>
+        </>
+      ) : (
+        <label>
+          {wording.secondFactor}
+          <input name="code" autocomplete="one-time-code" required />
+        </label>
+      )}
       {problem !== undefined && <ProblemNote problem={problem} />}
       <button type="submit" class="primary" disabled={isBusy}>
         {wording.signIn}

@@ -105,7 +105,7 @@ export class Asked {
     return term;
   }
 
-  /** A guest has no second factor, and nobody signs in in the future. */
+  /** A guest has no second factor, and a sign-in is not in the future. */
   #ofSession(term: Term, isGuest: boolean): Formula {
     const { terms } = this.#rows;
     if (isGuest) return atom(() => terms.is(term, false));

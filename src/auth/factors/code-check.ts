@@ -1,0 +1,91 @@
+/** Checks the codes of second factors within limits. A code works once. */
+import type { Database, Transaction } from '../../database/contract.ts';
+import { type Problem, problemOfError } from '../../problem.ts';
+import { type RequestClient, recordAudit } from '../audit-trail.ts';
+import { LimitReached } from '../limits/attempt-counter.ts';
+import type { Attempt, Limiter } from '../limits/limiter.ts';
+import type { FactorKey } from './factor-key.ts';
+import { type FactorMethod, type MatchedCode, spendCode, storedTotp } from './factor-rows.ts';
+import { readRecoveryCode } from './recovery-codes.ts';
+import { totpStep } from './totp.ts';
+
+export interface CodeClaim {
+  readonly userId: string;
+  readonly code: string;
+  readonly sessionId?: string | undefined;
+  /** Default: any. */
+  readonly method?: FactorMethod | undefined;
+  readonly client: RequestClient;
+}
+
+export interface CodeCheckParts {
+  readonly db: Database;
+  readonly limiter: Limiter;
+  readonly factorKey: FactorKey;
+}
+
+type SpendWork<T> = (tx: Transaction, method: FactorMethod) => Promise<T>;
+
+export class CodeCheck {
+  readonly #parts: CodeCheckParts;
+
+  constructor(parts: CodeCheckParts) {
+    this.#parts = parts;
+  }
+
+  /** Spends the code in the transaction of `work`. Throws `invalid_credentials`, `rate_limited`. */
+  spend<T>(claim: CodeClaim, work: SpendWork<T>): Promise<T> {
+    const { db } = this.#parts;
+    return this.attempt(claim, async (attempt) => {
+      const matched = await this.#match(claim);
+      if (matched === undefined) return undefined;
+      await attempt.succeeded();
+      return db.transaction(async (tx) =>
+        (await spendCode(tx, claim.userId, matched)) ? { done: await work(tx, matched.method) } : undefined,
+      );
+    });
+  }
+
+  /** Counts the attempt as failed if `work` returns undefined. Throws `invalid_credentials`, `rate_limited`. */
+  async attempt<T>(
+    claim: CodeClaim,
+    work: (attempt: Attempt) => Promise<{ readonly done: T } | undefined>,
+  ): Promise<T> {
+    const { db, limiter } = this.#parts;
+    const { userId, sessionId, client } = claim;
+    try {
+      return await limiter.codeAttempt(userId, async (attempt) => {
+        const outcome = await work(attempt);
+        if (outcome !== undefined) return outcome.done;
+        await attempt.failed();
+        await recordAudit(db, { event: 'second_factor_failed', userId, sessionId, client });
+        throw wrongCode();
+      });
+    } catch (error) {
+      // Once per window, as for passwords.
+      if (error instanceof LimitReached && error.first)
+        await recordAudit(db, { event: 'login_limited', userId, client, detail: { limit: error.limit } });
+      throw error;
+    }
+  }
+
+  async #match({ userId, code, method }: CodeClaim): Promise<MatchedCode | undefined> {
+    const { db, factorKey } = this.#parts;
+    const recovery = method === 'totp' ? undefined : readRecoveryCode(code);
+    if (recovery !== undefined) return { method: 'recovery', hash: await factorKey.hash(purposeOf(userId), recovery) };
+    const totp = method === 'recovery' ? undefined : await storedTotp(db, userId);
+    if (totp?.isConfirmed !== true) return undefined;
+    const step = totpStep(await factorKey.unwrap(purposeOf(userId), totp.secret), code);
+    return step === undefined ? undefined : { method: 'totp', step };
+  }
+}
+
+/** Binds secrets and hashes to their user. */
+export const purposeOf = (userId: string): string => `second factor of ${userId}`;
+
+export const wrongCode = (): Problem =>
+  problemOfError('invalid_credentials', {
+    pointer: '/code',
+    code: 'invalid_credentials',
+    detail: 'the code is wrong, has expired, or was used before',
+  });

@@ -1,0 +1,103 @@
+/** The rows of second factors. A code is spent by the statement that compares it. */
+import type { Queryable, Transaction } from '../../database/contract.ts';
+import { join, param, type Sql, sql, text, uuid } from '../../sql.ts';
+
+export type FactorMethod = 'totp' | 'recovery';
+
+/** A code that was right when it was read, and is not spent yet. */
+export type MatchedCode =
+  | { readonly method: 'totp'; readonly step: number }
+  | { readonly method: 'recovery'; readonly hash: string };
+
+export interface StoredTotp {
+  /** Wrapped. */
+  readonly secret: string;
+  readonly isConfirmed: boolean;
+}
+
+/** Seconds in which an enrolment is confirmed. */
+const ENROLMENT_SECONDS = 3_600;
+
+export async function storedTotp(db: Queryable, userId: string): Promise<StoredTotp | undefined> {
+  const [cells] = await db.rows(sql`
+    SELECT secret, confirmed_at IS NOT NULL
+      FROM "_auth_totp"
+     WHERE user_id = ${uuid(userId)}
+       AND (confirmed_at IS NOT NULL OR created_at > now() - ${param('float8', ENROLMENT_SECONDS)} * interval '1 second')`);
+  return cells === undefined ? undefined : { secret: cells[0]!, isConfirmed: cells[1] === 't' };
+}
+
+/** Begins an enrolment, or begins it anew. Returns false if the user has a second factor. */
+export async function insertTotp(db: Queryable, userId: string, secret: string): Promise<boolean> {
+  const changed = await db.run(sql`
+    INSERT INTO "_auth_totp" AS t (user_id, secret, created_at)
+    VALUES (${uuid(userId)}, ${text(secret)}, now())
+        ON CONFLICT (user_id) DO UPDATE
+       SET secret = EXCLUDED.secret,
+           created_at = EXCLUDED.created_at
+     WHERE t.confirmed_at IS NULL`);
+  return changed > 0;
+}
+
+/** Returns false if another enrolment was begun or confirmed meanwhile. */
+export async function confirmTotp(
+  tx: Transaction,
+  userId: string,
+  { secret }: StoredTotp,
+  step: number,
+): Promise<boolean> {
+  const changed = await tx.run(sql`
+    UPDATE "_auth_totp"
+       SET confirmed_at = now(),
+           last_step = ${param('int8', step)}
+     WHERE user_id = ${uuid(userId)}
+       AND secret = ${text(secret)}
+       AND confirmed_at IS NULL`);
+  return changed > 0;
+}
+
+/** Returns false if the code, or a later one, was spent before. */
+export async function spendCode(tx: Transaction, userId: string, code: MatchedCode): Promise<boolean> {
+  const spent = code.method === 'totp' ? spentStep(userId, code.step) : spentHash(userId, code.hash);
+  return (await tx.run(spent)) > 0;
+}
+
+const spentStep = (userId: string, step: number): Sql => sql`
+  UPDATE "_auth_totp"
+     SET last_step = ${param('int8', step)}
+   WHERE user_id = ${uuid(userId)}
+     AND confirmed_at IS NOT NULL
+     AND last_step < ${param('int8', step)}`;
+
+const spentHash = (userId: string, hash: string): Sql => sql`
+  DELETE FROM "_auth_recovery_codes"
+   WHERE user_id = ${uuid(userId)}
+     AND hash = ${text(hash)}`;
+
+export async function replaceRecoveryCodes(tx: Transaction, userId: string, hashes: readonly string[]): Promise<void> {
+  await tx.run(sql`DELETE FROM "_auth_recovery_codes" WHERE user_id = ${uuid(userId)}`);
+  const rows = hashes.map((hash) => sql`(${uuid(userId)}, ${text(hash)})`);
+  await tx.run(sql`INSERT INTO "_auth_recovery_codes" (user_id, hash) VALUES ${join(rows, ', ')}`);
+}
+
+/** The methods by which the user finishes a sign-in; empty: the user has no second factor. */
+export async function factorMethods(db: Queryable, userId: string): Promise<readonly FactorMethod[]> {
+  const [cells] = await db.rows(sql`
+    SELECT EXISTS (SELECT 1 FROM "_auth_recovery_codes" c WHERE c.user_id = t.user_id)
+      FROM "_auth_totp" t
+     WHERE t.user_id = ${uuid(userId)}
+       AND t.confirmed_at IS NOT NULL`);
+  if (cells === undefined) return [];
+  return cells[0] === 't' ? ['totp', 'recovery'] : ['totp'];
+}
+
+/** Returns false if there was none. No session of the user keeps the mark of a second factor. */
+export async function deleteFactors(tx: Transaction, userId: string): Promise<boolean> {
+  const deleted = await tx.run(
+    sql`DELETE FROM "_auth_totp" WHERE user_id = ${uuid(userId)} AND confirmed_at IS NOT NULL`,
+  );
+  await tx.run(sql`DELETE FROM "_auth_recovery_codes" WHERE user_id = ${uuid(userId)}`);
+  await tx.run(sql`DELETE FROM "_auth_challenges" WHERE user_id = ${uuid(userId)}`);
+  await tx.run(sql`UPDATE "_auth_sessions" SET second_factor = false WHERE user_id = ${uuid(userId)}`);
+  return deleted > 0;
+}
