@@ -187,6 +187,8 @@ export interface Query<T extends CollectionTypes = AnyTypes, F extends FieldName
   readonly count?: 'none' | 'exact' | 'estimated';
   /** Adds `can: { update, delete }` to each record. */
   readonly capabilities?: boolean;
+  /** Finds deleted records of a collection with `soft_delete`, under its rules for `restore`. */
+  readonly deleted?: boolean;
 }
 type QueryValue = string | number | boolean | null;
 interface QueryExpand extends Pick<Query, 'fields' | 'filter' | 'params' | 'sort' | 'limit' | 'expand'> {
@@ -347,6 +349,11 @@ export class Collection<T extends CollectionTypes> {
 
   async delete(id: RecordId, { ifMatch, signal }: Omit<ChangeOptions, 'expand'> = {}): Promise<void> {
     await this.#transport.send(this.#at(id), { method: 'DELETE', headers: { 'if-match': tagOf(ifMatch) }, signal });
+  }
+
+  /** Brings back a deleted record of a collection with `soft_delete`. */
+  async restore(id: RecordId, { signal }: CallOptions = {}): Promise<Written<T['record']>> {
+    return recordOf(await this.#transport.send(`${this.#at(id)}/restore`, { method: 'POST', signal }));
   }
 
   /** The actions that the caller may take on the record. Throws where the caller may not read it. */

@@ -91,6 +91,7 @@ interface OperationDoor {
   readonly collection?: string;
   readonly kind?: Collection['kind'];
   readonly feed?: true;
+  readonly deleted?: true;
 }
 
 /** Every property is required unless it is named in `optional`. */

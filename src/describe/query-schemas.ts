@@ -11,6 +11,7 @@ import {
   PERIODS,
 } from '../schema/model/list-parameters.ts';
 import type { Relation } from '../schema/model/model.ts';
+import { DELETED_AT } from '../schema/model/soft-delete.ts';
 import { RECORD_CAPABILITIES } from './capability-schemas.ts';
 import { collectionIn, record, ref, selectionName, selectionSchema } from './collection-schemas.ts';
 import {
@@ -21,6 +22,7 @@ import {
   object,
   type Shape,
   TEXT,
+  TIMESTAMP,
 } from './operation.ts';
 
 const NAMES: Json = { type: 'array', items: TEXT };
@@ -53,7 +55,7 @@ const FILTERED: Json = {
 const intSchema = ({ min, max }: IntRange): Json => ({ type: 'integer', minimum: min, maximum: max });
 
 export const queryBody: Shape = (scope) => {
-  const { relations } = collectionIn(scope);
+  const { relations, softDelete } = collectionIn(scope);
   const properties: Json = {
     ...FILTERED,
     limit: intSchema(PAGE_LIMIT),
@@ -69,8 +71,14 @@ export const queryBody: Shape = (scope) => {
       type: 'boolean',
       description: 'Each record carries `can`: whether you may update and delete it.',
     },
+    ...(softDelete === undefined ? {} : { deleted: DELETED }),
   };
   return closed(properties, { examples: [{ sort: ['-id'], limit: PAGE_LIMIT.default }] });
+};
+
+const DELETED: Json = {
+  type: 'boolean',
+  description: 'Finds deleted records, with `deleted_at`, under the rules for `restore`.',
 };
 
 function expandSchema(relations: readonly Relation[], scope: OperationScope): Json {
@@ -97,7 +105,11 @@ export const queryPage: Shape = (scope) =>
 function selected(scope: OperationScope): Json {
   const collection = collectionIn(scope);
   const selection = selectionSchema(collection, scope);
-  const properties = { ...(selection.properties as Json), can: RECORD_CAPABILITIES };
+  const properties = {
+    ...(selection.properties as Json),
+    can: RECORD_CAPABILITIES,
+    ...(collection.softDelete === undefined ? {} : { [DELETED_AT]: TIMESTAMP }),
+  };
   return scope.define(selectionName(scope.typeName(collection.name)), { ...selection, properties });
 }
 

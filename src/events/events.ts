@@ -16,7 +16,7 @@ export type Event<R> =
 export interface PositionStore {
   /** Undefined: the first run. */
   readonly load: () => Promise<string | undefined>;
-  /** Resolves when the position will be found again, whatever happens to the program. */
+  /** Resolves when the position will be found again, also if the program ends at once. */
   readonly save: (position: string) => Promise<void>;
 }
 

@@ -4,6 +4,7 @@ import type { ChangeFeeds } from '../changes/change-feeds.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/contract.ts';
 import type { Files } from '../files/files.ts';
+import type { FindDeleted } from '../records/deleted-records.ts';
 import type { KeptAnswers } from '../records/idempotency.ts';
 import type { Records } from '../records/records.ts';
 import type { Schema } from '../schema/model/model.ts';
@@ -19,6 +20,7 @@ export interface App {
   readonly schema: Schema;
   readonly db: Database;
   readonly records: Records;
+  readonly deleted: FindDeleted;
   /** Answers under idempotency keys. */
   readonly kept: KeptAnswers;
   readonly files: Files;

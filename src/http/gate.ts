@@ -69,12 +69,11 @@ export async function authorize(exchange: Exchange): Promise<Route> {
   if (caller !== undefined && typeof route.door === 'string') checkKind(route, caller);
   if (typeof route.door === 'object') {
     if (caller === undefined || collection === undefined) throw notFoundProblem();
-    ctx.state.admission = new Admission(
-      () => clientOf(ctx),
-      app.schema,
-      { caller, collection, action: route.door.action },
-      policyRequestOf(ctx, caller),
-    );
+    const { action, deleted } = route.door;
+    const place = deleted === true ? app.deleted(collection.name) : { schema: app.schema, collection };
+    if (place === undefined) throw notFoundProblem();
+    const asked = { caller, collection: place.collection, action };
+    ctx.state.admission = new Admission(() => clientOf(ctx), place.schema, asked, policyRequestOf(ctx, caller));
   }
   return route;
 }
@@ -218,6 +217,7 @@ function isOffered({ door }: Route, collection: Collection | undefined): boolean
   if (typeof door === 'object' && collection?.writes !== undefined && !takesWrite(collection, door.action))
     return false;
   if (typeof door === 'object' && door.feed === true && collection?.feed === undefined) return false;
+  if (typeof door === 'object' && door.deleted === true && collection?.softDelete === undefined) return false;
   return typeof door !== 'object' || door.kind === undefined || door.kind === (collection?.kind ?? door.kind);
 }
 

@@ -6,6 +6,7 @@ import { storedTables, unmanagedTables } from '../schema/model/stored-names.ts';
 import { raw, type Sql } from '../sql.ts';
 import { type ActualTable, columnExists, readCatalog, tableExists } from './catalog.ts';
 import { triggerSteps } from './changes/change-triggers.ts';
+import { deletedRowSteps } from './changes/deleted-row-triggers.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
 import { extraOf } from './readiness.ts';
@@ -147,7 +148,8 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   if (isCluster && hasTenants(schema)) await assertCitusFits(db);
   const steps = await planSteps({ ...planning, db, wanted, actual, owned, isCluster });
   const replaced = new Set([...wanted.values()].filter((table) => isReplaced(table, actual)).map(({ name }) => name));
-  const triggers = await triggerSteps({ db, schema, wanted, replaced });
+  const plan = { db, schema, wanted, replaced };
+  const triggers = [...(await triggerSteps(plan)), ...(await deletedRowSteps(plan))];
   return { steps: [...steps, ...triggers.filter(({ isExtra }) => keepsExtra !== true || isExtra !== true)], kept };
 }
 

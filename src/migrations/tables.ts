@@ -28,7 +28,14 @@ import {
   type Schema,
 } from '../schema/model/model.ts';
 import { linkTableOf } from '../schema/model/names.ts';
-import { constraintName, storedTables, VERSION_COLUMN } from '../schema/model/stored-names.ts';
+import { DELETED_AT } from '../schema/model/soft-delete.ts';
+import {
+  constraintName,
+  deletedTableOf,
+  LINKS_COLUMN,
+  storedTables,
+  VERSION_COLUMN,
+} from '../schema/model/stored-names.ts';
 import { ident, join, quotedText, raw, type Sql } from '../sql.ts';
 
 export interface Column {
@@ -119,6 +126,8 @@ export function tablesOf(schema: Schema): ReadonlyMap<string, Table> {
   const tables = new Map<string, Table>();
   for (const collection of schema.collections.values())
     if (collection.managed) tables.set(collection.table, collectionTable(collection, schema));
+  for (const { softDelete, table } of schema.collections.values())
+    if (softDelete !== undefined) tables.set(softDelete.table, deletedTable(softDelete.table, tables.get(table)!));
   for (const collection of schema.collections.values()) {
     for (const relation of collection.relations.values()) {
       if (relation.kind === 'many_to_many' && !tables.has(relation.linkTable)) {
@@ -228,6 +237,31 @@ function systemColumns(collection: Collection): readonly Column[] {
     { name: 'roles', type: 'text[]', required: true, fill: `'{}'::text[]`, columnDefault: `'{}'::text[]` },
     { name: 'disabled', type: 'boolean', required: true, fill: 'false', columnDefault: 'false' },
   ];
+}
+
+/** The table of deleted rows takes them as they were: no constraint of the living ones is theirs. */
+function deletedTable(name: string, living: Table): Table {
+  const [key] = living.primaryKey.slice(-1);
+  const indexes = [...living.indexes, ...living.uniques, ...living.uniqueIndexes.map(({ columns }) => columns)];
+  return {
+    name,
+    ...(living.was === undefined ? {} : { was: living.was.map(deletedTableOf) }),
+    columns: [
+      ...living.columns.map(({ columnDefault: _, isIdentity: __, ...column }) => ({
+        ...column,
+        required: column.name === key,
+      })),
+      { name: DELETED_AT, type: 'timestamp with time zone', required: true, fill: 'now()' },
+      { name: LINKS_COLUMN, type: 'jsonb', required: false },
+    ],
+    primaryKey: living.primaryKey,
+    uniques: [],
+    uniqueIndexes: [],
+    foreignKeys: [],
+    indexes: [...new Map(indexes.map((columns) => [columns.join(), columns])).values()],
+    searched: [],
+    ...(living.tenantLayout === undefined ? {} : { tenantLayout: living.tenantLayout }),
+  };
 }
 
 /** A table or a column gets the name that the file gives it now. */

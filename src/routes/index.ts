@@ -17,6 +17,7 @@ import { listRecords } from './records/list.ts';
 import { queryRecords } from './records/query.ts';
 import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
+import { restoreRecord } from './records/restore.ts';
 import { updateRecord } from './records/update.ts';
 import { studioRoutes } from './studio/studio-pages.ts';
 import { compareTexts } from './system/compare-texts.ts';
@@ -39,6 +40,7 @@ export const routes: readonly DescribedRoute[] = [
   readRecord,
   updateRecord,
   removeRecord,
+  restoreRecord,
   readCapabilities,
   readCollectionCapabilities,
   dryRunWrite,

@@ -6,7 +6,7 @@ import type { Catalog } from '../policy/types.ts';
 import { warnOfGuessableValues } from './advice/guessable-values.ts';
 import { warnOfPrivilegeEscalation } from './advice/privilege-escalation.ts';
 import { warnOfPublicReferences } from './advice/public-references.ts';
-import { readAccess, readMemberAccess } from './advice/read-access.ts';
+import { readAccess, readMemberAccess, readRestore } from './advice/read-access.ts';
 import { warnOfRevealingChecks } from './advice/revealing-checks.ts';
 import { checkRouting } from './advice/routing-advice.ts';
 import { warnOfSelfMadeEvidence } from './advice/self-made-evidence.ts';
@@ -62,11 +62,12 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
   const complete = [...declared.collections].map(([name, collection]) => {
     const reading = { source, catalog, broken, publicRoles };
     const access = readAccess(collection, shape.collections?.[name], reading);
+    const restore = readRestore(collection, shape.collections?.[name], reading);
     const memberAccess = readMemberAccess(collection, shape.collections?.[name], reading);
     const members = withUniqueConditions(collection, shape.collections?.[name], reading);
     const checks = readChecks(collection, shape.collections?.[name], reading);
     const noOverlap = readNoOverlap(collection, shape.collections?.[name], reading);
-    return [name, { ...collection, ...members, ...noOverlap, access, memberAccess, checks }] as const;
+    return [name, { ...collection, ...members, ...restore, ...noOverlap, access, memberAccess, checks }] as const;
   });
   const collections: Schema['collections'] = new Map(complete);
   if (!source.hasErrors) {

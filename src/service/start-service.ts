@@ -30,6 +30,7 @@ import { ownersNotes } from '../migrations/migration.ts';
 import { hasAllOf } from '../migrations/readiness.ts';
 import { schemaServedBy } from '../migrations/unmanaged/served-schema.ts';
 import { Problem } from '../problem.ts';
+import { deletedRecordsOf } from '../records/deleted-records.ts';
 import { KeptAnswers } from '../records/idempotency.ts';
 import { createRecords } from '../records/records.ts';
 import { routes, servedRoutes } from '../routes/index.ts';
@@ -273,6 +274,7 @@ class Apps {
         onFilesRemoved: files.discard,
         onUnindexed: metrics.countUnindexed,
       }),
+      deleted: deletedRecordsOf(db, schema),
       log: log.logger,
       inFlight: this.#inFlight,
       isReady: () => hasAllOf(inLane(db, 'urgent'), schema),

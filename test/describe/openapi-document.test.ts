@@ -29,10 +29,12 @@ test('the document holds exactly the routes and methods', () => {
   const expected = routes.flatMap(({ method, path, door, head }) => {
     const collections = path.includes(':collection') ? [...SCHEMA.collections.values()] : [undefined];
     const kind = typeof door === 'object' ? door.kind : undefined;
+    const isOfDeleted = typeof door === 'object' && door.deleted === true;
     const isOfFeed = typeof door === 'object' && door.feed === true;
     return collections
       .filter((collection) => kind === undefined || collection?.kind === kind)
       .filter((collection) => !isOfFeed || collection?.feed !== undefined)
+      .filter((collection) => !isOfDeleted || collection?.softDelete !== undefined)
       .map((collection) => path.replace(':collection', collection?.name ?? '').replaceAll(/:(\w+)/g, '{$1}'))
       .flatMap((at) => [`${method.toLowerCase()} ${at}`, ...(head === undefined ? [] : [`head ${at}`])]);
   });

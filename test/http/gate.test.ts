@@ -47,7 +47,11 @@ const actions = guarded.filter(({ door }) => typeof door === 'object');
 
 const NO_RULES = { list: [], read: [], create: [], update: [], delete: [] };
 function withoutRules(schema: Schema): Schema {
-  const bare = (collection: Collection): Collection => ({ ...collection, access: NO_RULES });
+  const bare = (collection: Collection): Collection => ({
+    ...collection,
+    access: NO_RULES,
+    ...(collection.softDelete && { softDelete: { ...collection.softDelete, restore: [] } }),
+  });
   return { ...schema, collections: new Map([...schema.collections].map(([name, each]) => [name, bare(each)])) };
 }
 
@@ -63,6 +67,7 @@ test('every action has a door, and no two routes are one', () => {
   expect(general.map(({ door }) => (door as { action: string }).action).toSorted()).toEqual([
     'create',
     'delete',
+    'list',
     'list',
     'list',
     'list',
@@ -124,7 +129,7 @@ describeOnBoth(
   },
   {
     schema:
-      'roles: [admin, member]\nguests: true\ncollections:\n  things: { changes: true, fields: { name: string } }\n',
+      'roles: [admin, member]\nguests: true\ncollections:\n  things: { changes: true, soft_delete: true, fields: { name: string } }\n',
     change: withoutRules,
   },
 );

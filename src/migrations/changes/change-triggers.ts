@@ -8,10 +8,11 @@ import { present } from '../../invariant.ts';
 import { type LoggedTable, loggedTablesOf } from '../../schema/model/logged-tables.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { loggedShape, shortDigest } from '../../schema/model/stored-names.ts';
-import { ident, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { ident, quotedText, raw, type Sql, sql } from '../../sql.ts';
 import { tableExists } from '../catalog.ts';
 import type { Step } from '../step.ts';
 import type { Table } from '../tables.ts';
+import { type RowTrigger, readFunctions, rowTriggerSteps, type TriggerKind } from './row-triggers.ts';
 
 /** No program but this one has triggers of this name; other rooms know them by `bylaw_`. */
 const TRIGGER = 'bylaw_changes';
@@ -19,6 +20,13 @@ const TRUNCATION_TRIGGER = 'bylaw_changes_truncate';
 const LOG_TABLE = 'bylaw_changes';
 const LOG_STATE_TABLE = 'bylaw_change_log';
 const FUNCTION_PREFIX = 'bylaw_log_';
+const KIND: TriggerKind = {
+  functions: FUNCTION_PREFIX,
+  triggers: [
+    { name: TRIGGER, when: 'AFTER INSERT OR UPDATE OR DELETE', each: 'ROW' },
+    { name: TRUNCATION_TRIGGER, when: 'AFTER TRUNCATE', each: 'STATEMENT' },
+  ],
+};
 
 /**
  * `before` and `after`: the cells of the row as text, in the order of the columns; null: the row does not exist. An entry
@@ -48,14 +56,6 @@ const CREATE_LOG: readonly Sql[] = [
 ];
 const DROP_LOG = raw(`DROP TABLE IF EXISTS "${LOG_TABLE}", "${LOG_STATE_TABLE}"`);
 
-interface WantedTrigger {
-  readonly table: string;
-  readonly name: string;
-  readonly body: string;
-  /** With its schema, quoted. */
-  readonly quoted: string;
-}
-
 export interface TriggerPlan {
   readonly db: Queryable;
   readonly schema: Schema;
@@ -68,7 +68,7 @@ export interface TriggerPlan {
 export async function triggerSteps(plan: TriggerPlan): Promise<readonly Step[]> {
   const { db, schema, wanted, replaced } = plan;
   const logged = [...loggedTablesOf(schema).values()].filter(({ table }) => wanted.has(table));
-  const functions = await readFunctions(db);
+  const functions = await readFunctions(db, KIND);
   if (logged.length === 0 && functions.size === 0 && !(await tableExists(db, LOG_TABLE))) return [];
   await assertNoShards(db, logged, wanted);
   const [row] = await db.rows(raw('SELECT current_schema()'));
@@ -80,38 +80,21 @@ export async function triggerSteps(plan: TriggerPlan): Promise<readonly Step[]> 
   return [
     ...(logged.length > 0 && !isLogged ? CREATE_LOG.map((statement) => ({ sql: statement })) : []),
     ...triggers.flatMap((trigger) =>
-      stepsOf(trigger, replaced.has(trigger.table) ? undefined : functions.get(trigger.name), own),
+      rowTriggerSteps(trigger, {
+        kind: KIND,
+        actual: replaced.has(trigger.table) ? undefined : functions.get(trigger.name),
+        own,
+      }),
     ),
     ...lost.map((name) => ({ sql: sql`DROP FUNCTION IF EXISTS ${ident(name)}() CASCADE`, isExtra: true })),
     ...(logged.length === 0 && isLogged ? [{ sql: DROP_LOG, isExtra: true }] : []),
   ];
 }
 
-interface ActualFunction {
-  readonly body: string;
-  /** The quoted name of the table that calls it. */
-  readonly table: string | null;
-}
-
-async function readFunctions(db: Queryable): Promise<ReadonlyMap<string, ActualFunction>> {
-  const rows = await db.rows(sql`
-    SELECT p.proname::text, p.prosrc,
-           (SELECT format('%I.%I', n.nspname, c.relname)
-              FROM pg_trigger g
-              JOIN pg_class c ON c.oid = g.tgrelid
-              JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE g.tgfoid = p.oid AND g.tgparentid = 0 AND g.tgenabled <> 'D' AND g.tgname = ${raw(quotedText(TRIGGER))})
-      FROM pg_proc p
-     WHERE p.pronamespace = current_schema()::regnamespace
-       AND p.proname LIKE ${raw(quotedText(`${FUNCTION_PREFIX.replaceAll('_', '\\_')}%`))}`);
-  return new Map(rows.map(([name, body, table]) => [name!, { body: body!, table: table ?? null }]));
-}
-
-function triggerOf(logged: LoggedTable, own: string): WantedTrigger {
+function triggerOf(logged: LoggedTable, own: string): RowTrigger {
   const name = `${FUNCTION_PREFIX}${shortDigest(logged.table)}`;
   const { table } = logged;
-  const quoted = table.includes('.') ? tableIdent(table).text : ident(own, table).text;
-  return { table, name, quoted, body: functionBodyOf(logged, own) };
+  return { table, name, body: functionBodyOf(logged, own) };
 }
 
 /** The text that a SELECT prints: a cast prints a boolean as a word. */
@@ -146,41 +129,6 @@ BEGIN
   END IF;
   RETURN NULL;
 END`;
-}
-
-function stepsOf(
-  { table, name, body, quoted }: WantedTrigger,
-  actual: ActualFunction | undefined,
-  own: string,
-): readonly Step[] {
-  const isCalled = typeof actual?.table === 'string' && sameName(actual.table, quoted);
-  const made = actual?.body === body ? [] : [createFunction(name, body, own)];
-  const called = isCalled ? [] : createTriggers(tableIdent(table), name);
-  return [...made, ...called].map((statement) => ({ sql: statement }));
-}
-
-/** `format('%I')` quotes a name only where it has to. */
-const sameName = (a: string, b: string): boolean => a.replaceAll('"', '') === b.replaceAll('"', '');
-
-/** The cells are printed as the connections of the service print them, under any settings of the writer. */
-const createFunction = (name: string, body: string, own: string): Sql =>
-  raw(`CREATE OR REPLACE FUNCTION ${ident(name).text}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, ${ident(own).text}, pg_temp
-SET "TimeZone" = 'UTC'
-SET "DateStyle" = 'ISO'
-SET bytea_output = 'hex'
-SET extra_float_digits = 1
-AS $bylaw$${body}$bylaw$`);
-
-function createTriggers(table: Sql, name: string): readonly Sql[] {
-  const call = sql`EXECUTE FUNCTION ${ident(name)}()`;
-  return [
-    sql`DROP TRIGGER IF EXISTS ${ident(TRIGGER)} ON ${table}`,
-    sql`DROP TRIGGER IF EXISTS ${ident(TRUNCATION_TRIGGER)} ON ${table}`,
-    sql`CREATE TRIGGER ${ident(TRIGGER)} AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH ROW ${call}`,
-    sql`CREATE TRIGGER ${ident(TRUNCATION_TRIGGER)} AFTER TRUNCATE ON ${table} FOR EACH STATEMENT ${call}`,
-  ];
 }
 
 /** Each machine of a cluster numbers its own transactions, and row triggers of distributed tables do not run. */

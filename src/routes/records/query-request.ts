@@ -18,6 +18,7 @@ const QUERY_KEYS = [
   'expand',
   'count',
   'capabilities',
+  'deleted',
 ];
 
 /** Throws `filter_invalid`, `validation_failed` and `filter_required`. */
@@ -29,6 +30,7 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   const place = { schema, collection, errors };
   const reader = new QueryBody({ body, path: [] }, place);
   reader.allow(QUERY_KEYS);
+  const isDeleted = reader.flag('deleted');
   const filter = reader.filterOfTenant();
   const sort = reader.sort();
   const limit = reader.integer('limit', PAGE_LIMIT);
@@ -46,7 +48,12 @@ export function queryRequestOf(given: unknown, schema: Schema, collection: Colle
   };
   errors.throwAny();
   const order = sort.map((sorting) => [pathKey(sorting), sorting.descending]);
-  const query = JSON.stringify([body.filter ?? null, sortedParams(body.params), order]);
+  const query = JSON.stringify([
+    body.filter ?? null,
+    sortedParams(body.params),
+    order,
+    ...(isDeleted ? ['deleted'] : []),
+  ]);
   return { ...request, cursors: { query, after }, isQuery: true };
 }
 

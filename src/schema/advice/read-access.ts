@@ -21,6 +21,7 @@ import { LIST_WORDS } from '../model/list-parameters.ts';
 import type { Collection, MemberAccess } from '../model/model.ts';
 import { adviceFor, type WordAdvice } from '../model/policy-words.ts';
 import { knownRole } from '../model/settings.ts';
+import { deletedCatalogOf } from '../model/soft-delete.ts';
 
 export interface AccessReading {
   readonly source: SchemaSource;
@@ -73,6 +74,20 @@ export function readAccess(
     update: read('update'),
     delete: read('delete'),
   };
+}
+
+/** The rules for `restore`, which see a deleted record with the time of its deletion. */
+export function readRestore(
+  { name, softDelete }: Bare,
+  shape: CollectionShape | undefined,
+  context: AccessReading,
+): Pick<Collection, 'softDelete'> {
+  if (softDelete === undefined) return {};
+  const catalog = deletedCatalogOf(context.catalog, name);
+  const path = ['collections', name, 'access', 'restore'];
+  const given = (shape?.access as RulesByKey | undefined)?.restore;
+  const rules = readPolicies(given, { ...context, catalog, collection: name, action: 'read', path });
+  return { softDelete: { ...softDelete, restore: rules.map(({ policy }) => policy) } };
 }
 
 /** The rules of fields and belongs_to. Policies are checked as those of `read` and of `update`. */

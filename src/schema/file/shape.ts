@@ -216,7 +216,7 @@ const relation = z.discriminatedUnion('kind', [
 ]);
 
 /** `view` is `list` and `read`. */
-export const RULE_KEYS = ['view', ...ACTIONS] as const;
+export const RULE_KEYS = ['view', ...ACTIONS, 'restore'] as const;
 const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));
 
 const check = z.strictObject({
@@ -348,6 +348,10 @@ const collection = z.strictObject({
     'opens the feed of its changes, which sends subscribers what their own lists would show',
     { default: false, examples: [true, { retention: '1d' }] },
   ),
+  soft_delete: key(z.boolean(), 'keeps deleted records, which callers with a rule for `restore` find and bring back', {
+    default: false,
+    examples: [true],
+  }),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
 });
 

@@ -13,6 +13,7 @@ import { feedOf } from './logged-tables.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Key, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
 import { referencedColumn } from './referenced-columns.ts';
+import { softDeleteOf } from './soft-delete.ts';
 import { checkUnmanaged, storedMembers } from './unmanaged.ts';
 
 /** A collection whose rules are not read yet. */
@@ -81,6 +82,7 @@ export function declareCollections(
         managed: shape.managed ?? true,
         showsErrors: shape.errors === 'shown',
         ...feedOf({ shape, path: draft.path }, report),
+        ...softDeleteOf({ shape, kind, path: draft.path, table: tableOf({ name, shape }) }, report),
         ...storedMembers({ shape, ...draft }, drafts),
         was: shape.was,
       },

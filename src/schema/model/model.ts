@@ -135,6 +135,8 @@ export interface Collection extends CatalogCollection {
   /** The collection has a feed of its changes. */
   readonly feed?: ChangeFeed;
   readonly noOverlap?: NoOverlap;
+  /** Deleted records are kept, and can be brought back. */
+  readonly softDelete?: SoftDelete;
   /** The former name. */
   readonly was?: string;
 }
@@ -153,6 +155,12 @@ export const PERIOD_RANGES: ReadonlyMap<ScalarType, string> = new Map([
   ['int', 'int8range'],
   ['bigint', 'int8range'],
 ]);
+export interface SoftDelete {
+  /** The table that keeps the deleted records. */
+  readonly table: string;
+  /** The rules for finding deleted records and bringing them back, over the record as it was deleted. */
+  readonly restore: readonly Policy[];
+}
 
 export interface ChangeFeed {
   /** Seconds for which a subscriber can resume. */

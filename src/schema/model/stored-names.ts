@@ -5,19 +5,31 @@ import type { Schema } from './model.ts';
 
 /** Counts the changes of a record. No field can have this name: those begin with a letter. */
 export const VERSION_COLUMN = '_version';
+/** The ids that a deleted record was linked to, by the tables of the links. */
+export const LINKS_COLUMN = '_links';
 
 /** The tables of collections and of their links. */
 export const storedTables = ({ collections }: Schema): ReadonlySet<string> =>
   new Set([
     ...[...collections.values()].map(({ table }) => table),
+    ...[...collections.values()].flatMap(({ softDelete }) => (softDelete === undefined ? [] : [softDelete.table])),
     ...[...collections.values()].flatMap(({ relations }) =>
       [...relations.values()].flatMap((relation) => (relation.kind === 'many_to_many' ? [relation.linkTable] : [])),
     ),
   ]);
 
+/** The table that keeps the deleted rows of a table. */
+export function deletedTableOf(table: string): string {
+  const name = `bylaw_deleted_${table}`;
+  return Buffer.byteLength(name) <= LONGEST_NAME ? name : `bylaw_deleted_${shortDigest(table)}`;
+}
+
 /** The tables that other programs own. */
 export const unmanagedTables = ({ collections }: Schema): ReadonlySet<string> =>
   new Set([...collections.values()].flatMap(({ managed, table }) => (managed ? [] : [table])));
+
+/** Bytes of a name in PostgreSQL. */
+const LONGEST_NAME = 63;
 
 /** At most 63 bytes, as PostgreSQL would cut it, but never equal to another's. */
 export function constraintName(
@@ -27,7 +39,7 @@ export function constraintName(
 ): string {
   // A constraint and an index are in the schema of their table.
   const name = [table.slice(table.indexOf('.') + 1), ...columns, suffix].join('_');
-  if (Buffer.byteLength(name) <= 63) return name;
+  if (Buffer.byteLength(name) <= LONGEST_NAME) return name;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
   return `${Buffer.from(name)
     .subarray(0, 45)

@@ -1,0 +1,83 @@
+/** `soft_delete: true`: a table beside that of a collection keeps its deleted records, as they were. */
+import type { Catalog, Policy } from '../../policy/types.ts';
+import type { Path, Report } from '../file/issue.ts';
+import type { CollectionShape } from '../file/shape.ts';
+import { fieldOf } from './built-in.ts';
+import type { Collection, Field, Schema, SoftDelete } from './model.ts';
+import { deletedTableOf } from './stored-names.ts';
+
+/** The time of the deletion, as deleted records have it. */
+export const DELETED_AT = 'deleted_at';
+const DELETED_AT_FIELD: Field = fieldOf({ name: DELETED_AT, type: 'datetime', required: true, readOnly: true });
+
+interface SoftDeleteDeclaration {
+  readonly shape: CollectionShape;
+  readonly path: Path;
+  readonly kind: Collection['kind'];
+  readonly table: string;
+}
+
+/** Its rules are read later. */
+export function softDeleteOf(
+  { shape, path, kind, table }: SoftDeleteDeclaration,
+  report: Report,
+): { readonly softDelete?: SoftDelete } {
+  if (shape.soft_delete !== true) {
+    const message = '`restore` is for collections that keep deleted records; add `soft_delete: true`, or remove it';
+    if (shape.access?.restore !== undefined)
+      report({ code: 'no_such_action', message, path: [...path, 'access', 'restore'], at: 'key' });
+    return {};
+  }
+  const reason = whyNone({ shape, kind, table });
+  if (reason !== undefined) {
+    const message = `${reason}; remove \`soft_delete\``;
+    report({ code: 'soft_delete', message, path: [...path, 'soft_delete'], at: 'key' });
+  }
+  if (Object.hasOwn(shape.fields ?? {}, DELETED_AT)) {
+    const message = `deleted records have \`${DELETED_AT}\` by themselves; choose another name`;
+    report({ code: 'name_taken', message, path: [...path, 'fields', DELETED_AT], at: 'key' });
+  }
+  return { softDelete: { table: deletedTableOf(table), restore: [] } };
+}
+
+function whyNone({ shape, kind, table }: Omit<SoftDeleteDeclaration, 'path'>): string | undefined {
+  if (kind !== 'plain') return `records of \`${kind}\` are deleted for good`;
+  if (shape.managed === false)
+    return 'the table is not managed, so the service adds no trigger that would keep its rows';
+  if (table.includes('.')) return 'the table is in another schema of the database';
+  if (typeof shape.distribute === 'object')
+    return 'the triggers that keep deleted records do not run where records are distributed by tenant';
+  return undefined;
+}
+
+type DeletableCollection = Pick<Collection, 'name' | 'table' | 'fields' | 'softDelete'>;
+
+/** The collection as policies and filters about its deleted records see it. */
+function deletedCollectionOf<C extends DeletableCollection>(collection: C): C {
+  const { softDelete, fields } = collection;
+  if (softDelete === undefined) return collection;
+  return {
+    ...collection,
+    table: softDelete.table,
+    fields: new Map([...fields, [DELETED_AT, DELETED_AT_FIELD]]),
+    softDelete: undefined,
+    feed: undefined,
+  };
+}
+
+/** The catalog in which the records of one collection are its deleted ones. */
+export const deletedCatalogOf = <C extends Catalog>(catalog: C, name: string): C => ({
+  ...catalog,
+  collections: new Map(catalog.collections).set(name, deletedCollectionOf(catalog.collections.get(name) as Collection)),
+});
+
+/** The schema in which the records of one collection are its deleted ones: found under the rules for `restore`, never written. */
+export function deletedSchemaOf(schema: Schema, name: string): Schema {
+  const collection = schema.collections.get(name)!;
+  const restore: readonly Policy[] = collection.softDelete?.restore ?? [];
+  const access = { list: restore, read: restore, create: [], update: [], delete: [] };
+  return {
+    ...schema,
+    collections: new Map(schema.collections).set(name, { ...deletedCollectionOf(collection), access }),
+  };
+}

@@ -1,0 +1,174 @@
+/** Deleted records are found under a rule for `restore` alone, and come back as they were. */
+import { beforeAll, expect, test } from 'vitest';
+import { raw, sql, uuid } from '../../../src/sql.ts';
+import { describeOnBoth, type User } from '../../support/service.ts';
+
+const SCHEMA = `
+roles: [member, keeper]
+register: { roles: [member] }
+collections:
+  users: { access: { view: true } }
+  tags:
+    fields: { label: { type: string, required: true } }
+    access: { view: true, create: true, delete: true }
+  folders:
+    fields: { name: { type: string, required: true } }
+    access: { view: true, create: true, delete: true }
+  notes:
+    soft_delete: true
+    changes: true
+    fields:
+      title: { type: string, required: true, search: true }
+      code: { type: string, unique: true }
+      secret: { type: string, access: { read: '@record.owner = @request.auth.id' } }
+    relations:
+      owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
+      folder: { kind: belongs_to, collection: folders, on_delete: cascade }
+      tags: { kind: many_to_many, collection: tags }
+      comments: { kind: has_many, collection: comments, via: note }
+    access:
+      view: true
+      create: true
+      update: '@record.owner = @request.auth.id'
+      delete: '@record.owner = @request.auth.id'
+      restore: [{ when: '@record.owner = @request.auth.id and @record.deleted_at > @now - 30d' }, { roles: [keeper] }]
+  comments:
+    fields: { text: string }
+    relations: { note: { kind: belongs_to, collection: notes, on_delete: cascade } }
+    access: { view: '@record.note.title is not null', create: true }
+`;
+
+describeOnBoth(
+  'soft deletion',
+  (service) => {
+    let ann: User;
+    let bob: User;
+    let kim: User;
+    beforeAll(async () => {
+      [ann, bob, kim] = await Promise.all([service.user(), service.user(), service.user('keeper', 'member')]);
+    });
+    const make = async (collection: string, data: object, user = ann): Promise<string> => {
+      const { body, status, text } = await user.client.post(`/api/${collection}`, { data });
+      if (status !== 201) throw new Error(text);
+      return body.data.id;
+    };
+    const remove = async (id: string, collection = 'notes'): Promise<void> => {
+      const { status, text } = await ann.client.delete(`/api/${collection}/${id}`);
+      if (status !== 204) throw new Error(text);
+    };
+    const deleted = (user: User, more: object = {}) => user.client.post('/api/notes/query', { deleted: true, ...more });
+    const idsOf = ({ body }: Awaited<ReturnType<typeof deleted>>): readonly string[] =>
+      body.data.map(({ id }: { id: string }) => id);
+
+    test('a deleted record is found by no read, list, query, filter and relation', async () => {
+      const id = await make('notes', { title: 'gone', code: 'gone' });
+      await make('comments', { note: id, text: 'on it' });
+      await remove(id);
+      expect((await ann.client.get(`/api/notes/${id}`)).status).toBe(404);
+      expect((await ann.client.patch(`/api/notes/${id}`, { data: { title: 'x' } })).status).toBe(404);
+      expect((await ann.client.delete(`/api/notes/${id}`)).status).toBe(404);
+      for (const path of ['/api/notes?title=gone', '/api/notes?filter=title%20contains%20%22gone%22'])
+        expect((await ann.client.get(path)).body.data).toEqual([]);
+      expect(idsOf(await ann.client.post('/api/notes/query', {}))).not.toContain(id);
+      expect((await ann.client.get('/api/comments')).body.data).toEqual([]);
+    });
+
+    test('its owner and a keeper find it with the time of the deletion; another member does not', async () => {
+      const id = await make('notes', { title: 'found', secret: 'mine' });
+      await remove(id);
+      const { body } = await deleted(ann, { filter: 'title = "found"', sort: ['-deleted_at'] });
+      expect(body.data).toMatchObject([{ id, title: 'found', secret: 'mine', owner: ann.id }]);
+      expect(Math.abs(Date.parse(body.data[0].deleted_at) - Date.now())).toBeLessThan(60_000);
+      const seen = await deleted(kim, { filter: 'title = "found"' });
+      expect(seen.body.data).toMatchObject([{ id, title: 'found' }]);
+      expect(seen.text).not.toContain('mine');
+      expect(idsOf(await deleted(bob))).toEqual([]);
+      expect((await bob.client.post(`/api/notes/${id}/restore`)).status).toBe(404);
+    });
+
+    test('a restored record is the former one, with its links, another version, and a place in the feed', async () => {
+      const [kept, lost] = [await make('tags', { label: 'kept' }), await make('tags', { label: 'lost' })];
+      const id = await make('notes', { title: 'Back', code: 'back', secret: 's', tags: { set: [kept, lost] } });
+      const before = await ann.client.get(`/api/notes/${id}`);
+      await remove(id);
+      await ann.client.delete(`/api/tags/${lost}`);
+      const { status, body, headers } = await ann.client.post(`/api/notes/${id}/restore`);
+      expect(status).toBe(200);
+      const { updated_at: _, ...same } = before.body.data;
+      expect(body.data).toMatchObject({ ...same, created_at: before.body.data.created_at });
+      expect(headers.get('etag')).not.toBe(before.headers.get('etag'));
+      const { body: read } = await ann.client.get(`/api/notes/${id}?expand=tags`);
+      expect(read.data.expand.tags.map((tag: { id: string }) => tag.id)).toEqual([kept]);
+      expect((await ann.client.get('/api/notes?filter=title%20contains%20%22Back%22')).body.data.length).toBe(1);
+      expect(idsOf(await deleted(kim))).not.toContain(id);
+      expect((await ann.client.post(`/api/notes/${id}/restore`)).status).toBe(404);
+      await remove(id);
+      expect((await kim.client.post(`/api/notes/${id}/restore`)).status).toBe(200);
+    });
+
+    test('a value of a deleted record is free, and a restore that would take it twice is a conflict', async () => {
+      const id = await make('notes', { title: 'one', code: 'taken' });
+      await remove(id);
+      const other = await make('notes', { title: 'two', code: 'taken' });
+      const { status, body } = await ann.client.post(`/api/notes/${id}/restore`);
+      expect([status, body.code, body.errors[0].pointer]).toEqual([409, 'unique_violation', '/data/code']);
+      expect(idsOf(await deleted(ann))).toContain(id);
+      await remove(other);
+      expect((await ann.client.post(`/api/notes/${id}/restore`)).status).toBe(200);
+    });
+
+    test('records that a cascade deletes are kept, and come back only where what they refer to exists', async () => {
+      const folder = await make('folders', { name: 'f' });
+      const id = await make('notes', { title: 'inside', folder });
+      await remove(folder, 'folders');
+      expect((await ann.client.get(`/api/notes/${id}`)).status).toBe(404);
+      expect(idsOf(await deleted(ann))).toContain(id);
+      const { status, body } = await ann.client.post(`/api/notes/${id}/restore`);
+      expect([status, body.errors[0].pointer]).toEqual([422, '/data/folder']);
+      await service.app.db.run(sql`DELETE FROM notes WHERE id = ${uuid(id)}`);
+    });
+
+    test('a rule for `restore` can end with time', async () => {
+      const id = await make('notes', { title: 'long ago' });
+      await remove(id);
+      await service.app.db.run(raw(`UPDATE bylaw_deleted_notes SET deleted_at = now() - interval '31 days'`));
+      expect(idsOf(await deleted(ann))).not.toContain(id);
+      expect((await ann.client.post(`/api/notes/${id}/restore`)).status).toBe(404);
+      expect((await kim.client.post(`/api/notes/${id}/restore`)).status).toBe(200);
+    });
+
+    test('pages of deleted records follow each other, and their cursor opens no other list', async () => {
+      for (const title of ['p1', 'p2', 'p3']) await remove(await make('notes', { title: `page ${title}` }));
+      const query = { filter: 'title contains "page p"', sort: ['title'], limit: 2 };
+      const first = await deleted(ann, query);
+      expect(first.body.data.map(({ title }: { title: string }) => title)).toEqual(['page p1', 'page p2']);
+      const cursor = first.body.page.next_cursor;
+      expect((await deleted(ann, { ...query, cursor })).body.data.length).toBe(1);
+      expect((await ann.client.post('/api/notes/query', { ...query, cursor })).status).toBe(400);
+    });
+
+    test('a collection without soft deletion has neither', async () => {
+      const { status, body } = await ann.client.post('/api/tags/query', { deleted: true });
+      expect([status, body.errors[0].pointer]).toEqual([422, '/deleted']);
+      const id = await make('tags', { label: 'hard' });
+      await remove(id, 'tags');
+      expect((await ann.client.post(`/api/tags/${id}/restore`)).status).toBe(404);
+    });
+
+    test('a key restores only what its limit lets it create', async () => {
+      const id = await make('notes', { title: 'by key' });
+      await remove(id);
+      const keyed = async (actions: readonly string[]) => {
+        const request = { name: 'k', roles: ['keeper'], limit: { notes: actions } };
+        const { secret } = await service.app.auth.apiKeys.create(request);
+        return service.anonymous.with({ Authorization: `Bearer ${secret}` });
+      };
+      const reader = await keyed(['list', 'read']);
+      expect((await reader.post('/api/notes/query', { deleted: true })).status).toBe(200);
+      expect((await reader.post(`/api/notes/${id}/restore`)).status).toBe(403);
+      const writer = await keyed(['list', 'create']);
+      expect((await writer.post(`/api/notes/${id}/restore`)).body).toEqual({ data: { id } });
+    });
+  },
+  { schema: SCHEMA },
+);
