@@ -45,6 +45,7 @@ export const PROBLEMS = {
   range_not_satisfiable: { status: 416, title: 'The range lies outside the content' },
   expectation_failed: { status: 417, title: 'The expectation cannot be met' },
   validation_failed: { status: 422, title: 'The body is not valid' },
+  transition_refused: { status: 422, title: 'The value cannot follow the stored one' },
   idempotency_mismatch: { status: 422, title: 'The idempotency key was used for another request' },
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },
@@ -66,6 +67,8 @@ export interface ErrorDetail {
   readonly detail: string;
   /** The name of the check that failed. */
   readonly check?: string;
+  /** The values that can follow the stored one, where the caller may read it. */
+  readonly possible?: readonly (string | number)[];
   /** In a text: where the error begins and how long it is, in UTF-16 units. */
   readonly offset?: number;
   readonly length?: number;

@@ -8,6 +8,7 @@ export type RefusalCode =
   | 'not_found'
   | 'forbidden'
   | 'validation_failed'
+  | 'transition_refused'
   | 'unique_violation'
   | 'conflict'
   | 'still_referenced'

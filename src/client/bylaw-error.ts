@@ -7,6 +7,8 @@ export interface ErrorDetail {
   readonly detail: string;
   /** The check of the schema that failed, if `code` is `check_failed`. */
   readonly check?: string;
+  /** The values that can follow the stored one, if `code` is `transition_refused` and the caller may read it. */
+  readonly possible?: readonly (string | number)[];
 }
 
 /** The body of an error (RFC 9457). */

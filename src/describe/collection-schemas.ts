@@ -136,6 +136,10 @@ export const triggerProblems = (scope: OperationScope): readonly ProblemCode[] =
 export const tenantProblems = (scope: OperationScope): readonly ProblemCode[] =>
   neededTenant(collectionIn(scope)) === undefined ? [] : ['filter_required'];
 
+/** Given where a field has transitions. */
+export const transitionProblems = (scope: OperationScope): readonly ProblemCode[] =>
+  collectionIn(scope).checks.some(({ transitions }) => transitions !== undefined) ? ['transition_refused'] : [];
+
 /** An update of a user can take away the last admin. */
 export const adminProblems = (scope: OperationScope): readonly ProblemCode[] =>
   collectionIn(scope).kind === 'users' ? ['last_admin'] : [];
@@ -255,17 +259,29 @@ function createSchema(collection: Collection, schema: Schema): Json {
 }
 
 function updateSchema(collection: Collection, schema: Schema): Json {
-  const properties = changeablesOf(collection).map(
-    (writable) => [writable.name, writableSchema(writable, schema)] as const,
-  );
+  const properties = changeablesOf(collection).map((writable) => {
+    const described = { ...writableSchema(writable, schema), ...transitionsInWords(writable, collection) };
+    return [writable.name, described] as const;
+  });
   const roles = collection.kind === 'users' ? { roles: ROLE_CHANGE } : {};
   return closed({ ...Object.fromEntries(properties), ...roles }, { ...checksInWords(collection), minProperties: 1 });
 }
 
+/** The stored value decides, so JSON Schema cannot express them. */
+function transitionsInWords({ name }: Writable, { checks }: Collection): Json {
+  const found = checks.find(({ transitions }) => transitions?.field === name)?.transitions;
+  if (found === undefined) return {};
+  const lines = [...found.possible].map(
+    ([from, to]) => `- from \`${from}\` to ${to.map((each) => `\`${each}\``).join(', ') || 'no other'}`,
+  );
+  return { description: `It changes only so:\n${lines.join('\n')}` };
+}
+
 /** JSON Schema cannot express them: they read other records, and the record before the write. */
 function checksInWords({ checks }: Collection): Json {
-  if (checks.length === 0) return {};
-  const lines = checks.map(({ name, message, fields }) => {
+  const own = checks.filter(({ transitions }) => transitions === undefined);
+  if (own.length === 0) return {};
+  const lines = own.map(({ name, message, fields }) => {
     const about = fields.length === 0 ? '' : ` (${fields.map((field) => `\`${field}\``).join(', ')})`;
     return `- \`${name}\`${about}: ${message}`;
   });

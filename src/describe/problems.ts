@@ -80,6 +80,11 @@ export const ERROR_SCHEMA: Json = {
     code: { type: 'string' },
     detail: { type: 'string' },
     check: { type: 'string', description: 'Of `check_failed`: the name of the check.' },
+    possible: {
+      type: 'array',
+      items: { type: ['string', 'number'] },
+      description: 'Of `transition_refused`: the values that can follow the stored one, if you may read it.',
+    },
     offset: {
       type: 'integer',
       description: 'Of an error in the text of a filter: where it begins, in UTF-16 units.',

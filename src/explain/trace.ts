@@ -256,10 +256,12 @@ async function checkTraces(question: Question, subject: TracedRecord | undefined
   const { collection, action } = question;
   if (action !== 'create' && action !== 'update') return [];
   return Promise.all(
-    collection.checks.map(async (check): Promise<CheckTrace> => {
-      const [violated] = check.violated[action];
-      return { check, violation: await ruleTrace(question, violated, subject) };
-    }),
+    collection.checks.flatMap((check) =>
+      check.violated[action].map(async (violated) => ({
+        check,
+        violation: await ruleTrace(question, violated, subject),
+      })),
+    ),
   );
 }
 

@@ -98,7 +98,13 @@ function unheld(collection: Collection, error: Error & { readonly column?: strin
 export const isTaken = (error: unknown): boolean =>
   error instanceof StoreError && (error.kind === 'unique' || error.kind === 'exclusion');
 
-const BY_PRECEDENCE: readonly RefusalCode[] = ['validation_failed', 'changed', 'unique_violation', 'conflict'];
+const BY_PRECEDENCE: readonly RefusalCode[] = [
+  'transition_refused',
+  'validation_failed',
+  'changed',
+  'unique_violation',
+  'conflict',
+];
 
 /**
  * The error to report of deferred errors: those of a write that the rules of its record allow. They

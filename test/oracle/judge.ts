@@ -18,6 +18,8 @@ interface Rules {
   ofMember(collection: string, member: string, action: 'read' | 'create' | 'update'): readonly Rule[] | undefined;
   /** Each is true of the records that fail a check. */
   violated(collection: string, action: 'create' | 'update'): readonly Rule[];
+  /** False if the transitions of a field do not lead from the one value to the other. */
+  follows(member: string, before: unknown, after: unknown): boolean;
 }
 export interface MemberOperation {
   readonly relation: ManyToMany;
@@ -156,6 +158,9 @@ function isAllowed(write: Write, written: Row, standing: Standing): boolean {
   });
   const judged = { write, written, standing };
   if (action === 'delete') return false;
+  const before = action === 'create' ? undefined : rowOf(standing.data, collection, write.id);
+  if (before && !Object.keys(values).every((name) => standing.rules.follows(name, before[name], values[name])))
+    return false;
   const fails = isWriteMet(standing.rules.violated(collection, action), judged);
   return !fails && [standing.rules.of(collection, action), ...own].every((rules) => isWriteMet(rules, judged));
 }

@@ -50,7 +50,7 @@ test('a check is not warned about callers, or about values that can be absent', 
 test('the rule of a violation holds where the condition is false, and not where it is unknown', () => {
   const [violated] = checks[0]!.violated.create;
   const fails = (record: object): boolean => {
-    const residual = violated.specialise(REQUEST);
+    const residual = violated!.specialise(REQUEST);
     return residual.test({ from: null, to: null, people: null, ...record }, NONE);
   };
   expect(fails({ from: LATE, to: EARLY })).toBe(true);
@@ -60,7 +60,7 @@ test('the rule of a violation holds where the condition is false, and not where 
 });
 
 test('of an update, the rule sees the record before and after', () => {
-  const residual = checks[1]!.violated.update[0].specialise(REQUEST);
+  const residual = checks[1]!.violated.update[0]!.specialise(REQUEST);
   const before = { from: null, to: null, people: 3 };
   expect(residual.test(before, NONE, { ...before, people: 2 })).toBe(true);
   expect(residual.test(before, NONE, { ...before, people: 4 })).toBe(false);

@@ -152,6 +152,17 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['check_reveals'],
     says: 'the check reads `a.m`',
   },
+  {
+    about: 'transitions of a field without an enum',
+    text: field('{ type: string, ⟦transitions: { a: [b] } }'),
+    codes: ['transitions_of_enum'],
+  },
+  {
+    about: 'transitions between values that the enum does not have',
+    text: field('{ type: string, enum: [draft, done], transitions: { ⟦daft: [done], draft: [⟦don] } }'),
+    codes: ['enum_unknown', 'enum_unknown'],
+    says: 'did you mean `draft`?',
+  },
   // The file
   { about: 'a file that is a list', text: '⟦- 1\n', codes: ['wrong_type'] },
   { about: 'a file that is a text', text: '⟦hello\n', codes: ['wrong_type'] },

@@ -66,6 +66,7 @@ export function problemOf({ code, message, errors }: Refusal): Problem {
     case 'forbidden':
       return forbiddenProblem(errors);
     case 'validation_failed':
+    case 'transition_refused':
     case 'unique_violation':
     case 'conflict':
     case 'still_referenced':

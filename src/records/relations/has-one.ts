@@ -122,8 +122,8 @@ async function clearHolder(reading: Reading, partner: Partner, isMoved: boolean)
   if (viaOf(reading, relation).needed) return isSeen ? cannotLetGo(relation, pointer) : refused();
   const writing = pointingAt(reading, relation, null);
   if (await locked.write(reading, writing)) return undefined;
-  const { failures } = isSeen ? await locked.refusalOf(reading, writing) : { failures: [] };
-  return failures.length > 0 ? invalid(failures) : refused();
+  const refusal = isSeen ? await locked.refusalOf(reading, writing) : undefined;
+  return refusal?.failure ?? refused();
 }
 
 interface LockedHolder {
@@ -166,9 +166,8 @@ async function setHolder(reading: Reading, taking: Taking): Promise<void> {
   if (locked.impossibleMembers.length > 0) throw forbiddenMembers(locked.impossibleMembers);
   const writing = pointingAt(reading, taking.relation, taking.id);
   if (await (taking.isFree ? locked.write(reading, writing) : locked.allows(reading, writing))) return;
-  const { members: denied, failures } = await locked.refusalOf(reading, writing);
-  if (failures.length > 0) throw invalid(failures);
-  throw denied.length > 0 ? forbiddenMembers(denied) : forbidden();
+  const { members: denied, failure } = await locked.refusalOf(reading, writing);
+  throw failure ?? (denied.length > 0 ? forbiddenMembers(denied) : forbidden());
 }
 
 function pointingAt(reading: Reading, relation: HasOne, id: string | null): Writing {

@@ -5,9 +5,12 @@
  */
 import type { Permit } from '../../policy/access.ts';
 import type { ErrorDetail } from '../../problem.ts';
+import { invalid, Refusal } from '../../refusal.ts';
 import type { Check, Collection, WriteAction } from '../../schema/model/model.ts';
 import { type Sql, sql } from '../../sql.ts';
 import type { AccessContext } from '../access-context.ts';
+import type { ColumnValue } from './input.ts';
+import type { Following, PossibleValues } from './possible-values.ts';
 import { STORED, WRITTEN } from './written-row.ts';
 
 export interface AskedCheck {
@@ -16,13 +19,19 @@ export interface AskedCheck {
   readonly violation: Permit;
 }
 
-/** The checks that the request leaves open. */
+/**
+ * The checks that the request leaves open.
+ * @param values of an update that is known: transitions of other fields hold
+ */
 export const checksOn = (
   access: AccessContext,
-  collection: Pick<Collection, 'name' | 'checks'>,
+  collection: Pick<Collection, 'name' | 'checks' | 'fields'>,
   action: WriteAction,
+  values?: readonly ColumnValue[],
 ): readonly AskedCheck[] =>
   collection.checks.flatMap((check) => {
+    const column = check.transitions && collection.fields.get(check.transitions.field)?.column;
+    if (column !== undefined && values?.some((value) => value.column === column) === false) return [];
     const violation = access.violation(collection.name, check, action);
     return violation.verdict === 'deny' ? [] : [{ check, violation }];
   });
@@ -36,11 +45,40 @@ export const passesUpdate = (violation: Permit, changed: ReadonlySet<string>): S
 
 const isNotTrue = (condition: Sql): Sql => sql`(${condition}) IS NOT TRUE`;
 
-/** @param pointer of the relation that moves the record; default: each field of a check has its own */
-export const checkErrors = (failed: readonly AskedCheck[], pointer?: string): readonly ErrorDetail[] =>
-  failed.flatMap(({ check: { name, message, fields } }) =>
-    pointersOf(fields, pointer).map((each) => ({ pointer: each, code: 'check_failed', check: name, detail: message })),
-  );
+interface FailurePlace {
+  /** The place of the relation that moves the record; undefined: each field of a check has its own. */
+  readonly pointer?: string | undefined;
+  /** The values that can follow the stored one, of the transitions whose field the caller may read. */
+  readonly possible?: PossibleValues | undefined;
+}
+
+/** Undefined: no check failed. */
+export function failureOf(failed: readonly AskedCheck[], place: FailurePlace = {}): Refusal | undefined {
+  if (failed.length === 0) return undefined;
+  const errors = failed.flatMap(({ check }) => errorsOf(check, place));
+  const refused = errors.find(({ code }) => code === 'transition_refused');
+  return refused === undefined ? invalid(errors) : new Refusal('transition_refused', refused.detail, errors);
+}
+
+function errorsOf(check: Check, { pointer, possible }: FailurePlace): readonly ErrorDetail[] {
+  const { name, message, fields, transitions } = check;
+  if (transitions !== undefined) return [transitionError(check, possible?.get(check))];
+  return pointersOf(fields, pointer).map((each) => ({
+    pointer: each,
+    code: 'check_failed',
+    check: name,
+    detail: message,
+  }));
+}
+
+function transitionError({ message, fields: [field] }: Check, possible: Following | undefined): ErrorDetail {
+  const error = { pointer: `/data/${field}`, code: 'transition_refused' };
+  if (possible === undefined) return { ...error, detail: message };
+  const { from, to } = possible;
+  const changes = `which changes to ${to.map((value) => JSON.stringify(value)).join(', ')} only`;
+  const detail = `\`${field}\` is ${JSON.stringify(from)}, ${to.length === 0 ? 'which does not change' : changes}`;
+  return { ...error, detail, possible: to };
+}
 
 function pointersOf(fields: readonly string[], pointer: string | undefined): readonly string[] {
   if (pointer !== undefined) return [pointer];

@@ -17,7 +17,7 @@ import { recordKeyOf } from '../record-key.ts';
 import { firstPartnerOf, writePartners } from '../relations/has-one.ts';
 import { firstMembersOf, writeMembers } from '../relations/links.ts';
 import { mayBeOfTenant, tenantOfValues, withinTenant } from '../scope.ts';
-import { type AskedCheck, checkErrors, checksOn, passesCreate } from './checks.ts';
+import { type AskedCheck, checksOn, failureOf, passesCreate } from './checks.ts';
 import {
   type ColumnValue,
   type Data,
@@ -159,7 +159,7 @@ function refusalOf({ members, checks }: Creation, [isPermitted, ...holds]: reado
   if (!isPermitted) return forbidden();
   const denied = members.filter((_, i) => !holds[i]);
   const failed = checks.filter((_, i) => !holds[members.length + i]);
-  return denied.length === 0 && failed.length > 0 ? invalid(checkErrors(failed)) : forbiddenMembers(denied);
+  return (denied.length === 0 ? failureOf(failed) : undefined) ?? forbiddenMembers(denied);
 }
 
 async function createInTransaction(reading: Reading, creation: Creation): Promise<Written> {

@@ -5,17 +5,17 @@
 
 import { readTextArray } from '../../database/cells.ts';
 import type { UpdatePermit } from '../../policy/access.ts';
-import type { ErrorDetail } from '../../problem.ts';
-import { forbidden, invalid, notFound, Refusal } from '../../refusal.ts';
+import { forbidden, notFound, Refusal } from '../../refusal.ts';
 import { empty, ident, join, raw, type Sql, sql, text } from '../../sql.ts';
 import { type Reading, readable } from '../access-context.ts';
 import { recordKeyIn } from '../record-key.ts';
 import { RecordView } from '../record-view.ts';
 import { scopeOf } from '../scope.ts';
 import { versionColumn } from '../versions.ts';
-import { type AskedCheck, checkErrors, checksOn, passesUpdate } from './checks.ts';
+import { type AskedCheck, checksOn, failureOf, passesUpdate } from './checks.ts';
 import type { GuardedMember } from './input.ts';
 import { updateOwned } from './owners-changes.ts';
+import { possibleValues } from './possible-values.ts';
 import { changedColumns, judgeUpdate, STORED, updateStatement, WRITTEN, type Writing } from './written-row.ts';
 
 export interface LockedRow {
@@ -126,10 +126,13 @@ interface UpdateTarget {
 interface UpdateRefusal {
   /** The members whose rules denied it. */
   readonly members: readonly GuardedMember[];
-  /** The errors of its checks, where all rules allow it. */
-  readonly failures: readonly ErrorDetail[];
+  /** The checks that it fails, where all rules allow it. */
+  readonly failure: Refusal | undefined;
 }
-const NO_REASON: UpdateRefusal = { members: [], failures: [] };
+interface FailedConditions extends Pick<UpdateRefusal, 'members'> {
+  readonly failed: readonly AskedCheck[];
+}
+const NO_REASON: UpdateRefusal = { members: [], failure: undefined };
 
 /** An update of a locked row: one and the same rule before and after, or a rule that sees both. */
 export class LockedUpdate {
@@ -208,23 +211,24 @@ export class LockedUpdate {
   /** The reasons of a `write` that wrote nothing; none if the record's own rules denied it. */
   async refusalOf(reading: Reading, writing: Writing): Promise<UpdateRefusal> {
     if (this.#target.members.length + this.#checks.length === 0) return NO_REASON;
-    return this.#reasons(await this.#judge(reading, writing));
+    const { members, failed } = this.#reasons(await this.#judge(reading, writing));
+    const checks = failed.map(({ check }) => check);
+    const possible = await possibleValues(reading, this.#target, checks);
+    return { members, failure: failureOf(failed, { pointer: this.#target.pointer, possible }) };
   }
 
   /** @param holds a value for each of `#conditionsFor`; the rules come before the checks */
-  #reasons(holds: readonly boolean[]): UpdateRefusal {
-    const { members, pointer } = this.#target;
+  #reasons(holds: readonly boolean[]): FailedConditions {
+    const { members } = this.#target;
     const [isPermitted, ...ofMembers] = holds.slice(0, this.#rules.length);
-    if (!isPermitted) return NO_REASON;
-    if (ofMembers.includes(false)) return { members: members.filter((_, i) => !ofMembers[i]), failures: [] };
-    const failed = this.#checks.filter((_, i) => !holds[this.#rules.length + i]);
-    return { members: [], failures: checkErrors(failed, pointer) };
+    if (!isPermitted) return { members: [], failed: [] };
+    if (ofMembers.includes(false)) return { members: members.filter((_, i) => !ofMembers[i]), failed: [] };
+    return { members: [], failed: this.#checks.filter((_, i) => !holds[this.#rules.length + i]) };
   }
 
   #refusalOfStored(holds: readonly boolean[]): Refusal {
-    const { failures } = this.#reasons(holds);
-    if (failures.length > 0) return invalid(failures);
-    return this.before.isReadable ? forbidden() : notFound();
+    const failure = failureOf(this.#reasons(holds).failed, this.#target);
+    return failure ?? (this.before.isReadable ? forbidden() : notFound());
   }
 
   /** True if `write` would write. */

@@ -91,7 +91,7 @@ async function knownUpdate(writer: StatementWriter, change: Change): Promise<Kno
   if (counts === undefined) return undefined;
   const permits = [access.permit(access.collection.name, 'update'), ...members.map(({ permit }) => permit)];
   const { values, references } = input;
-  const violations = checksOn(access, access.collection, 'update').map(({ violation }) => violation);
+  const violations = checksOn(access, access.collection, 'update', values).map(({ violation }) => violation);
   const decided = { references, permits, violations, counts };
   const asked = { kind: 'update' as const, id, now: access.now, tenant, values, ...decided };
   return { asked, ...writePlanOf(store, access, asked) };
@@ -140,7 +140,7 @@ async function updateLocked(reading: Reading, tx: Transaction, change: Change): 
   });
   if (!isWritten) {
     const refusal = await locked.refusalOf(reading, writing);
-    throw refusal.failures.length > 0 ? invalid(refusal.failures) : refused(refusal.members);
+    throw refusal.failure ?? refused(refusal.members);
   }
   for (const member of writing.members) await writeMembers(reading, id, member);
   const roles = input.roles ? rolesAfter(reading, rolesBefore, input.roles) : rolesBefore;

@@ -39,6 +39,7 @@ export const batchRecords = route({
     'forbidden',
     'not_found',
     'unique_violation',
+    'transition_refused',
     'conflict',
     'still_referenced',
     'last_admin',

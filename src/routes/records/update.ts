@@ -2,6 +2,7 @@ import {
   adminProblems,
   exclusionProblems,
   expandParameter,
+  transitionProblems,
   uniqueProblems,
   updateData,
   written,
@@ -41,6 +42,7 @@ export const updateRecord = route({
     uniqueProblems,
     exclusionProblems,
     adminProblems,
+    transitionProblems,
   ],
   async handle(ctx, app, envelope) {
     const admission = admissionOf(ctx);

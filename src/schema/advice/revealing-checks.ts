@@ -5,7 +5,7 @@
 import type { Checked, ColumnOperand } from '../../policy/types.ts';
 import { allOperandsOf, memberName } from '../../policy/visit.ts';
 import type { Collection } from '../model/model.ts';
-import { checkPath } from '../rules/checks.ts';
+import { pathOfCheck } from '../rules/checks.ts';
 import type { AdviceContext } from './read-access.ts';
 import { opensTo } from './strangers.ts';
 
@@ -13,18 +13,14 @@ type Collections = ReadonlyMap<string, Collection>;
 
 export function warnOfRevealingChecks(collections: Collections, context: AdviceContext): void {
   for (const { name: collection, checks } of collections.values()) {
-    for (const { name, violated } of checks) {
-      const hidden = hiddenMembers(violated.update[0].checked, collections, context);
+    for (const check of checks) {
+      const hidden = check.violated.update.flatMap(({ checked }) => hiddenMembers(checked, collections, context));
       if (hidden.length === 0) continue;
       const message =
         `the check reads \`${hidden.join('`, `')}\`, which not every caller may read: ` +
         'who may write the record learns about the value by what is rejected; give the rules for writing what those for reading require';
-      context.source.report({
-        code: 'check_reveals',
-        severity: 'warning',
-        message,
-        path: checkPath(collection, name),
-      });
+      const path = pathOfCheck(collection, check);
+      context.source.report({ code: 'check_reveals', severity: 'warning', message, path });
     }
   }
 }

@@ -6,7 +6,7 @@ import { type Pin, provenPins, requestedBy, sharedPins } from '../../policy/anal
 import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
 import type { Path } from '../file/issue.ts';
 import type { Collection } from '../model/model.ts';
-import { checkPath } from '../rules/checks.ts';
+import { pathOfCheck } from '../rules/checks.ts';
 import { placedPolicies } from './privilege-escalation.ts';
 import { type AdviceContext, rulePlace } from './read-access.ts';
 
@@ -30,10 +30,10 @@ function checkRequested(
   collections: ReadonlyMap<string, Collection>,
   context: AdviceContext,
 ): void {
-  const checks = collection.checks.map(({ violated, name }) => ({
-    policy: violated.update[0],
-    path: checkPath(collection.name, name),
-  }));
+  const checks = collection.checks.flatMap((check) => {
+    const path = pathOfCheck(collection.name, check);
+    return check.violated.update.map((policy) => ({ policy, path }));
+  });
   for (const { policy, path } of [...placedPolicies(collection, context), ...checks]) {
     const found = requestedBy(policy.checked).find((name) => collections.get(name)?.tenantLayout?.kind === 'by');
     if (found === undefined) continue;

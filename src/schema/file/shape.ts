@@ -129,6 +129,11 @@ const fieldObject = z.strictObject({
   enum: key(z.array(z.union([z.string(), z.number()])).min(1), 'the only values allowed (string, int, float)', {
     examples: [['draft', 'published']],
   }),
+  transitions: key(
+    z.record(z.string(), z.array(z.union([z.string(), z.number()]))),
+    'enum: the values that an update may put in place of each one; a value without an entry stays',
+    { examples: [{ applied: ['screening', 'rejected'], screening: ['offer', 'rejected'] }] },
+  ),
   min: key(
     bound,
     'string: the least number of characters; list: of elements; numbers, dates and times: the least value',

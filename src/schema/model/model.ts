@@ -219,6 +219,7 @@ export const withinOf = ({ uniqueWithin, uniqueKey }: UniqueMember): readonly st
 
 /** A condition on every record that a request writes. INVARIANT: it names `@next`. */
 export interface Check {
+  /** The name of the author's; one with a space is of transitions. */
   readonly name: string;
   readonly message: string;
   /** The author's text. */
@@ -226,7 +227,16 @@ export interface Check {
   /** The members that its errors are about; empty: the record as a whole. */
   readonly fields: readonly string[];
   /** The rule that holds for the records that fail the check: its condition is false, not unknown. */
-  readonly violated: Readonly<Record<WriteAction, readonly [Policy]>>;
+  readonly violated: Readonly<Record<WriteAction, readonly Policy[]>>;
+  /** Given for the transitions of an enum field, which are held to as a check of updates is. */
+  readonly transitions?: Transitions;
+}
+/** The name of the check that holds a field to its transitions; no check of the author's has a space. */
+export const nameOfTransitions = (field: string): string => `${field} transitions`;
+export interface Transitions {
+  readonly field: string;
+  /** The values that can follow each one; none can follow a value without an entry. */
+  readonly possible: ReadonlyMap<string, readonly (string | number)[]>;
 }
 export type WriteAction = 'create' | 'update';
 

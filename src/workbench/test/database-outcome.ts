@@ -1,11 +1,11 @@
 /** Outcomes of requests in a database: the records room carries each out behind the gate of HTTP, and a write is undone. */
 import type { Action, PolicyRequest, Row } from '../../policy/types.ts';
-import { PROBLEMS, Problem, type ProblemCode } from '../../problem.ts';
+import { type ErrorDetail, PROBLEMS, Problem, type ProblemCode } from '../../problem.ts';
 import type { AccessContext, Store } from '../../records/access-context.ts';
 import type { Records } from '../../records/records.ts';
 import type { Data } from '../../records/write/input.ts';
 import { Refusal } from '../../refusal.ts';
-import type { Collection } from '../../schema/model/model.ts';
+import { type Collection, nameOfTransitions } from '../../schema/model/model.ts';
 import type { Expectation } from './expectation.ts';
 import type { RowNames } from './test-rows.ts';
 
@@ -39,6 +39,11 @@ interface OutcomePlace extends TestTools {
   readonly names: RowNames;
 }
 
+/** The name of the check of an error. */
+function checkOf({ code, check, pointer }: ErrorDetail): string | undefined {
+  return code === 'transition_refused' ? nameOfTransitions(pointer!.replace('/data/', '')) : check;
+}
+
 /** Records of a page. */
 const PAGE = 100;
 
@@ -68,7 +73,7 @@ export class DatabaseOutcomes {
       if (!(error instanceof Problem) && !(error instanceof Refusal)) throw error;
       const [first] = error.errors;
       const detail = first === undefined ? error.message : `${first.pointer ?? ''}: ${first.detail}`;
-      const failed = [...new Set(error.errors.flatMap(({ check }) => check ?? []))];
+      const failed = [...new Set(error.errors.flatMap((each) => checkOf(each) ?? []))];
       return { status: PROBLEMS[error.code].status, code: error.code, detail, failed };
     }
   }

@@ -89,8 +89,8 @@ export class PredicateJudge {
   ): readonly CheckJudgement[] {
     if (action !== 'create' && action !== 'update') return [];
     return collection.checks.flatMap(({ name, violated }) => {
-      const violation = this.#rule(violated[action][0], request, records);
-      return violation.isAllowed ? [{ name, violation }] : [];
+      const violations = violated[action].map((rule) => this.#rule(rule, request, records));
+      return violations.flatMap((violation) => (violation.isAllowed ? [{ name, violation }] : []));
     });
   }
 

@@ -1,6 +1,6 @@
 /** A small random schema as a file, and its rows in a database: few, so that paths often return to the written record. */
 import type { Database, Transaction } from '../../../src/database/contract.ts';
-import type { ManyToMany, Row, ScalarType } from '../../../src/policy/types.ts';
+import type { CatalogField, ManyToMany, Row, ScalarType } from '../../../src/policy/types.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import type { Data, Id } from '../../oracle/database.ts';
 import { NOW, scalarOf } from '../policies/values.ts';
@@ -36,6 +36,14 @@ const FIELDS: Readonly<Record<string, ScalarType>> = {
 };
 const REQUIRED: Readonly<Record<string, ScalarType>> = { kind: 'string', size: 'int', open: 'bool' };
 
+/** The values that can follow each value of `stage`. */
+export const STAGES: Readonly<Record<string, readonly string[]>> = { open: ['held', 'done'], held: ['open'], done: [] };
+const STAGE = { type: 'string', enum: Object.keys(STAGES), transitions: STAGES };
+
+/** A value that a write may give the field. */
+export const writableValue = ({ type, enum: values }: CatalogField, random: Random): unknown =>
+  values === undefined ? scalarOf(type, random) : random.pick(values);
+
 /** JSON is YAML. */
 export function randomSchema(random: Random): string {
   const specs: Specs = Object.fromEntries(['users', ...PLAIN].map((name) => [name, randomCollection(name, random)]));
@@ -56,6 +64,7 @@ function randomCollection(name: string, random: Random): CollectionSpec {
   const fields = [
     ...optional.map(([field, type]) => [field, { type, ...ownRules(random) }]),
     ...required.map(([field, type]) => [field, { type, required: true, ...ownRules(random) }]),
+    ...(name === 'users' ? [] : [['stage', { ...STAGE, ...ownRules(random) }] as const]),
   ];
   return { fields: Object.fromEntries(fields), relations: {} };
 }
@@ -112,7 +121,7 @@ export async function fill({ doors, schema, db }: Stocked, random: Random, few =
         if (name === 'users') Object.assign(values, { email: `${id}@example.org`, email_verified: random.chance(0.5) });
         for (const field of fields.values()) {
           if (Object.hasOwn(values, field.name)) continue;
-          if (field.required || random.chance(0.75)) values[field.name] = scalarOf(field.type, random);
+          if (field.required || random.chance(0.75)) values[field.name] = writableValue(field, random);
         }
         for (const relation of relations.values())
           if (relation.kind === 'belongs_to' && relation.required)

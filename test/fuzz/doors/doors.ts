@@ -23,11 +23,10 @@ import {
 import { compileForm, Rejected } from '../policies/differential.ts';
 import { PolicyMaker, type Setting, SPAN } from '../policies/policies.ts';
 import { callerOr, randomRequest } from '../policies/requests.ts';
-import { scalarOf } from '../policies/values.ts';
 import type { World } from '../policies/world.ts';
 import { Random } from '../random.ts';
 import { inCompany } from './company.ts';
-import { fill, PLAIN, randomSchema, readAll, type Stocked } from './doors-world.ts';
+import { fill, PLAIN, randomSchema, readAll, STAGES, type Stocked, writableValue } from './doors-world.ts';
 import { explainedStatus, isExplained, type RulesOfStore } from './explained.ts';
 import type { Doors } from './store-modules.ts';
 
@@ -205,9 +204,9 @@ class Session {
       collection: schema.collections.get(name)!,
       permit,
       member,
-      violation: (of, _, action) => {
-        const violated = rules.violated(of, action).map(({ policy }) => policy);
-        return doors.decide({ rules: violated, request: of === name ? request : { ...request, data: undefined } });
+      violation: (of, { transitions, violated }, action) => {
+        const random = rules.violated(of, action).map(({ policy }) => policy);
+        return doors.decide({ rules: transitions === undefined ? random : violated[action], request });
       },
       prospect,
       auth: request.auth!,
@@ -308,10 +307,11 @@ class Session {
     const share = random.pick([0, 0.2, 0.5]);
     // A create without references may be one plain statement.
     const absence = action === 'create' && this.#isSimple ? 0.8 : 0.25;
-    for (const { name, type, required, readOnly } of fields.values()) {
+    for (const field of fields.values()) {
+      const { name, required, readOnly } = field;
       if (readOnly) continue;
       if (action === 'create' || random.chance(share))
-        values[name] = !required && random.chance(0.25) ? null : scalarOf(type, random);
+        values[name] = !required && random.chance(0.25) ? null : writableValue(field, random);
     }
     for (const relation of relations.values()) {
       if (relation.kind !== 'belongs_to') continue;
@@ -597,6 +597,11 @@ class RandomRules implements RulesOfStore {
     const rules = this.#violated.get(key) ?? this.#make.violated(collection, action);
     this.#violated.set(key, rules);
     return rules;
+  }
+
+  follows(member: string, before: unknown, after: unknown): boolean {
+    if (member !== 'stage' || before === after || before === null) return true;
+    return STAGES[String(before)]!.some((value) => value === after);
   }
 
   lines(): readonly string[] {

@@ -58,13 +58,8 @@ function ruledBy(rules: RulesOfStore, collection: Collection): Collection {
       return [member, Object.fromEntries(own)];
     }),
   );
-  const checks = collection.checks.flatMap((check) => {
-    const [[create], [update]] = [ruleOf('create'), ruleOf('update')];
-    const none = check.violated;
-    return create || update
-      ? [{ ...check, violated: { create: [create ?? none.create[0]], update: [update ?? none.update[0]] } as const }]
-      : [];
-  });
+  const violated = { create: ruleOf('create'), update: ruleOf('update') };
+  const checks = collection.checks.map((check) => (check.transitions === undefined ? { ...check, violated } : check));
   return { ...collection, access: access as Collection['access'], memberAccess, checks };
 }
 
@@ -77,7 +72,8 @@ export function isExplained(
   const hasPartners = partners.length > 0;
   if (isAllowed) return explained === 'allowed';
   // The explanation does not hold partners to their checks.
-  if (error?.includes('check_failed')) return explained === 'refused 422' || (hasPartners && explained === 'allowed');
+  if (/check_failed|transition_refused/.test(error ?? ''))
+    return explained === 'refused 422' || (hasPartners && explained === 'allowed');
   if (error === 'forbidden') return explained === 'refused 403';
   if (error === 'not_found') return explained === 'refused 404' || explained === 'refused 403';
   return true;

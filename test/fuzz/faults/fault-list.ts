@@ -848,6 +848,7 @@ export const FAULTS: readonly Fault[] = [
     /\.\.\.checks\.map\(\(\{ violation \}\) => passesCreate\(violation\.within\(tenant\)\)\),/,
     '',
   ),
+  fault(CHECKS, 'transitions hold only for other fields', /column\) === false\) return \[\];/, 'column)) return [];'),
   fault(CHECKS, 'what is unknown fails a check', /IS NOT TRUE/, 'IS FALSE'),
   fault(
     CHECKS,
