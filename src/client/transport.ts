@@ -17,7 +17,7 @@ export interface ClientOptions {
 }
 
 export interface ClientCall {
-  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly query?: Readonly<Record<string, unknown>>;
   /** Sent as JSON, unless it is a FormData. */
   readonly body?: unknown;

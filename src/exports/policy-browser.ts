@@ -7,15 +7,15 @@ import { type Completion, completions } from '../policy/analyse/completions.ts';
 import { examineErrors } from '../policy/check/checker.ts';
 import type { CatalogPlace } from '../policy/compile.ts';
 import { closures } from '../policy/emit/closures.ts';
+import { catalogFromDocument, type PolicyCatalog } from '../policy/request/catalog-document.ts';
 import type { Action } from '../policy/types.ts';
-import { catalogFromDocument, type PolicyCatalog } from './catalog-document.ts';
 import { InMemoryPolicy, type TestInput } from './in-memory-policy.ts';
 import { format, issuesAt, type PlacedIssue, requireKnownCollection } from './policy-text.ts';
 
 export { PolicyError, type PolicyIssue } from '../../grammar/policy-error.ts';
 export type { Completion, CompletionKind } from '../policy/analyse/completions.ts';
+export type { PolicyCatalog } from '../policy/request/catalog-document.ts';
 export type { Action } from '../policy/types.ts';
-export type { PolicyCatalog } from './catalog-document.ts';
 export type { PolicyRecord, Request, TestInput } from './in-memory-policy.ts';
 export { format, type PlacedIssue } from './policy-text.ts';
 

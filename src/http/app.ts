@@ -14,6 +14,7 @@ import type { Logger } from './observe/log.ts';
 import type { Metrics } from './observe/metrics.ts';
 import type { AddressReader } from './request.ts';
 import type { InFlight } from './server/client-limits.ts';
+import type { Workshop } from './workshop.ts';
 
 export interface App {
   readonly config: Config;
@@ -36,6 +37,10 @@ export interface App {
   readonly isStopping: () => boolean;
   /** Reads the client's address; `X-Forwarded-For` counts from configured proxies only. */
   readonly addressOf: AddressReader;
+  /** The version of this package. */
+  readonly version: string;
+  /** Given under `bylaw dev`. */
+  readonly workshop: Workshop | undefined;
   /** The OpenAPI document of the routes. */
   readonly document: () => object;
   /** Reads a JSON body strictly. */

@@ -30,7 +30,7 @@ interface ActionDoor {
 }
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** A pattern of @koa/router. */
   readonly path: string;
   readonly door: Door;

@@ -20,14 +20,17 @@ import { removeRecord } from './records/remove.ts';
 import { restoreRecord } from './records/restore.ts';
 import { updateRecord } from './records/update.ts';
 import { studioRoutes } from './studio/studio-pages.ts';
-import { compareTexts } from './system/compare-texts.ts';
 import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
 import { healthz, readyz } from './system/health.ts';
 import { metrics } from './system/metrics.ts';
 import { openapi } from './system/openapi.ts';
 import { publicFile } from './system/public-file.ts';
 import { readServedSchema } from './system/read-schema.ts';
+import { readStatus } from './system/read-status.ts';
 import { startPage } from './system/start-page.ts';
+import { compareTexts } from './workshop/compare-texts.ts';
+import { runPolicyTests } from './workshop/run-tests.ts';
+import { saveSchema } from './workshop/save-schema.ts';
 
 export const routes: readonly DescribedRoute[] = [
   ...authRoutes,
@@ -49,7 +52,10 @@ export const routes: readonly DescribedRoute[] = [
   explainDecision,
   decideMatrix,
   readServedSchema,
+  saveSchema,
   compareTexts,
+  runPolicyTests,
+  readStatus,
   healthz,
   readyz,
   metrics,

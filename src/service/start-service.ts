@@ -24,6 +24,7 @@ import { createMetrics, type Metrics } from '../http/observe/metrics.ts';
 import { addressReader } from '../http/request.ts';
 import { type ArrivalLimits, InFlight } from '../http/server/client-limits.ts';
 import { HttpServer } from '../http/server/server.ts';
+import type { Workshop } from '../http/workshop.ts';
 import { memoized } from '../memoized.ts';
 import { applyMigration } from '../migrations/apply-migration.ts';
 import { ownersNotes } from '../migrations/migration.ts';
@@ -60,6 +61,8 @@ export interface ServiceParts {
   readonly passwords?: PasswordPool;
   /** Default: the first administrator is not made over HTTP. */
   readonly setup?: SetupOffer;
+  /** The tools of `bylaw dev`. */
+  readonly workshop?: Workshop;
   /** Called for each mail that is written to a file for lack of an SMTP server. */
   readonly onMail?: (mail: Mail) => void;
 }
@@ -262,7 +265,7 @@ class Apps {
   }
 
   #app(made: Pick<App, 'schema' | 'auth' | 'files' | 'feeds' | 'metrics' | 'kept'>): App {
-    const { db, log, arrival } = this.#parts;
+    const { db, log, arrival, workshop } = this.#parts;
     const { schema, auth, files, metrics } = made;
     const { publicFolder } = this.#config;
     return {
@@ -280,6 +283,8 @@ class Apps {
       isReady: () => hasAllOf(inLane(db, 'urgent'), schema),
       isStopping: () => this.isStopping,
       addressOf: addressReader(schema.proxies),
+      version: packageVersion(),
+      workshop,
       document: memoized(() => openapiOf(schema, routes, packageVersion())),
       readJson: jsonBodyReader(schema.limits.body, arrival?.bodyMs),
       publicFiles: publicFolder === undefined ? undefined : new PublicFiles(publicFolder),

@@ -66,7 +66,7 @@ describeOnOne(
       const root = await service.user('admin');
       const { body, text } = await root.client.get('/api/_schema');
       expect(body.data.can_save).toBe(false);
-      expect(Object.keys(body.data)).toEqual(['collections', 'me', 'roles', 'can_save']);
+      expect(Object.keys(body.data)).toEqual(['collections', 'me', 'roles', 'can_save', 'catalog']);
       expect(text).not.toMatch(/hush|"place"/);
       expect(text).toContain('is_own(@record)');
     });

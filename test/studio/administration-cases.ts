@@ -18,7 +18,17 @@ export function administrationCases(service: TestService, open: () => StudioPage
 
     test('an explanation has the verdict, the deciding rule and every leaf, and the address holds the question', async () => {
       await studio.visit('/studio/why', '.question');
-      expect(await studio.texts('.top nav a')).toEqual(['Data', 'Why', 'Audit', 'API reference']);
+      expect(await studio.texts('.top nav a')).toEqual([
+        'Data',
+        'Policies',
+        'Who can',
+        'As another',
+        'Why',
+        'Users',
+        'API keys',
+        'Audit',
+        'API reference',
+      ]);
       await studio.fill({ as: ann!.email, action: 'delete', collection: 'documents', record: id });
       await studio.click('.question button', 'Ask');
       await studio.until('.verdict');
@@ -55,7 +65,7 @@ export function administrationCases(service: TestService, open: () => StudioPage
       await studio.until('.sign-in');
       await studio.signIn(ann!);
       await studio.visit('/studio/why/documents', 'main.empty');
-      expect(await studio.texts('.top nav a')).toEqual(['Data', 'API reference']);
+      expect(await studio.texts('.top nav a')).toEqual(['Data', 'API keys', 'API reference']);
     });
   });
 }

@@ -1,6 +1,7 @@
 /** A signed-in page of the studio in Chromium. Violations of its policy and errors of its scripts are kept. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { Browser, Page } from '../support/browser/browser.ts';
 import type { User } from '../support/service.ts';
 
@@ -113,6 +114,14 @@ export class StudioPage {
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'],
     }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | ')))`);
     return [...broken, ...(await this.page.evaluate<readonly string[]>('faults'))];
+  }
+
+  /** Keeps a picture of the page in the folder of `STUDIO_SHOTS`, for people to look at. */
+  async shot(name: string): Promise<void> {
+    const folder = process.env.STUDIO_SHOTS;
+    if (folder === undefined) return;
+    const { data } = await this.page.send('Page.captureScreenshot', { format: 'png' });
+    writeFileSync(join(folder, `${name}.png`), Buffer.from(String(data), 'base64'));
   }
 
   /** Pixels by which the page is wider than the window. */

@@ -5,8 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codeOfApp } from '../auth/authenticator.ts';
 import { Browser, describeInBrowser } from '../support/browser/browser.ts';
 import { describeOnOne, type TestService, type User } from '../support/service.ts';
+import { accountCases } from './account-cases.ts';
 import { administrationCases } from './administration-cases.ts';
 import { formCases } from './form-cases.ts';
+import { policyCases } from './policy-cases.ts';
 import { StudioPage } from './studio-browser.ts';
 
 const HTML = { Accept: 'text/html' };
@@ -27,6 +29,11 @@ describeOnOne('the studio', (service) => {
       size += gzipSync(file.text, { level: 9 }).length;
     }
     expect(size).toBeLessThan(100_000);
+    // The compiler loads with the first editor.
+    const script = await service.anonymous.get(assets.find((path) => path.endsWith('.js'))!);
+    const [compiler] = script.text.match(/policy-tools-[\w-]+\.js/)!;
+    const loaded = await service.anonymous.get(`/studio/assets/${compiler}`);
+    expect(gzipSync(loaded.text, { level: 9 }).length).toBeLessThan(90 * 1024);
     expect((await service.anonymous.get('/studio/assets/other.js')).status).toBe(404);
     expect((await service.anonymous.get('/studio/a/b/c')).status).toBe(404);
   });
@@ -107,7 +114,7 @@ function inBrowser(service: TestService): void {
       await studio.signIn(ann);
       await studio.until('.collections');
       expect(await studio.texts('.collections li')).toContain('documents');
-      expect(await studio.texts('.top nav a')).toEqual(['Data', 'API reference']);
+      expect(await studio.texts('.top nav a')).toEqual(['Data', 'API keys', 'API reference']);
     });
 
     test('a user with a second factor signs in in two steps', async () => {
@@ -213,6 +220,8 @@ function inBrowser(service: TestService): void {
 
     formCases(service, () => studio);
     administrationCases(service, () => studio);
+    policyCases(service, () => studio);
+    accountCases(service, () => studio);
   });
 }
 

@@ -2,11 +2,13 @@
  * Follows the schema file for `bylaw dev`: serves the new schema, or keeps the last good one and
  * reports the reason.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../http/observe/log.ts';
+import type { Workshop } from '../../http/workshop.ts';
 import { haveSameTables } from '../../migrations/schema-record.ts';
+import { versionOfText } from '../../schema/file/text-version.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Service } from '../../service/start-service.ts';
 import type { Io } from '../support/command.ts';
@@ -40,6 +42,8 @@ export class DevSession {
   #schema: Schema;
   /** The text of the served schema; undefined after an error, so that saving the file again is a new attempt. */
   #text: string | undefined;
+  /** Why the last save was not served. */
+  #reason = '';
   /** Reloads run one after the other. */
   #last: Promise<void> = Promise.resolve();
 
@@ -59,6 +63,21 @@ export class DevSession {
     if (this.#rejectedAt !== undefined && modifiedAt(this.#path) === this.#rejectedAt) return;
     this.#parts.migration.withdraw();
     this.#last = this.#last.then(() => this.#reload(since)).catch((error: unknown) => this.#keep(String(error)));
+  }
+
+  /** The schema that is served. */
+  get schema(): Schema {
+    return this.#schema;
+  }
+
+  /** Writes the file, and waits until its text is served or rejected. `version`: of the text that it replaces. */
+  async save(text: string, version: string): ReturnType<Workshop['saveSchema']> {
+    const before = textOfFile(this.#path);
+    if (before === undefined || versionOfText(before) !== version) return 'changed';
+    writeFileSync(this.#path, text);
+    this.reload(performance.now());
+    await this.#last;
+    return this.#text === text ? 'saved' : { reason: this.#reason };
   }
 
   /** Waits for a pending reload. */
@@ -122,6 +141,7 @@ export class DevSession {
 
   #keep(reason: string): void {
     this.#text = undefined;
+    this.#reason = reason;
     this.#parts.log.error({ text: reason }, `${this.#parts.file} cannot be served; the last good schema stays`);
   }
 }

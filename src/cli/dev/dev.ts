@@ -23,6 +23,7 @@ import { loadSeed } from '../transfer/seed.ts';
 import { terminalLog } from './dev-log.ts';
 import { DevMigration } from './dev-migration.ts';
 import { DevSession, reportRefuted, reportSeed, textOfFile } from './dev-session.ts';
+import { DevWorkshop } from './dev-workshop.ts';
 import { watchFile } from './watch-file.ts';
 
 export const command: Command = {
@@ -55,6 +56,7 @@ interface Development {
 interface Watched {
   readonly log: Log;
   readonly setup: SetupOffer;
+  readonly workshop: DevWorkshop;
 }
 
 /** Returns after a signal. */
@@ -63,13 +65,15 @@ async function develop(development: Development): Promise<number> {
   const log = openLog('info', isTerminal(io.stderr) ? terminalLog(io) : undefined);
   const { logger } = log;
   const setup = new SetupOffer();
+  const workshop = new DevWorkshop();
   await requireFreePort(config);
   announceFirstStart(config, io, (message) => logger.info(message));
   const db = await openConfiguredDatabase(config, io.cwd);
-  const { service, migration } = await orClose(db, start(development, db, { log, setup }));
+  const { service, migration } = await orClose(db, start(development, db, { log, setup, workshop }));
   const folder = resolve(io.cwd, config.data);
   const closeSocket = db.kind === 'embedded' ? await openSocket(folder, service, io) : undefined;
   const session = new DevSession({ file: config.schema, schema, text, service, migration, hasSeed, log: logger, io });
+  workshop.follow(session);
   const unwatch = watchFile(
     resolve(io.cwd, config.schema),
     (since) => session.reload(since),
@@ -90,14 +94,14 @@ async function develop(development: Development): Promise<number> {
 }
 
 /** Tables → seed → the service. */
-async function start({ config, schema, hasSeed, io }: Development, db: Database, { log, setup }: Watched) {
+async function start({ config, schema, hasSeed, io }: Development, db: Database, { log, setup, workshop }: Watched) {
   const { logger } = log;
   const migration = new DevMigration(db, io);
   await migration.run(schema);
   // The seed precedes the first admin: with a user, the seed of `users` would not be loaded.
   if (hasSeed) reportSeed(await loadSeed(db, { schema, cwd: io.cwd }), logger);
   const onMail = ({ to, subject, text }: Mail): void => logger.info({ to, subject, text }, 'mail');
-  return { service: await startService({ config, schema, db, log, setup, onMail }), migration };
+  return { service: await startService({ config, schema, db, log, setup, workshop, onMail }), migration };
 }
 
 const addressLines = (url: string): string =>

@@ -32,7 +32,7 @@ export const allowEmbedding = (ctx: Context): void => ctx.set('Cross-Origin-Reso
 
 // ---------------------------------------------------------------- CORS
 
-const ALLOWED_METHODS = 'GET, HEAD, POST, PATCH, DELETE';
+const ALLOWED_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const REQUEST_HEADERS =
   'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Prefer, Range, X-Request-Id';
 const RESPONSE_HEADERS =

@@ -3,11 +3,14 @@ import { inData, user } from '../../describe/collection-schemas.ts';
 import { type Json, object, type Shape, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
 import { type Admit, admitOf, callerOf } from '../../http/gate.ts';
+import { writeCatalog } from '../../policy/request/catalog-document.ts';
 import { isText } from '../../policy/scalar-types.ts';
 import { ACTIONS, type Action, keyOf, type Policy } from '../../policy/types.ts';
 import { Problem } from '../../problem.ts';
 import { isAdministrator } from '../../records/write/role-changes.ts';
 import { SCALAR_TYPES } from '../../schema/fields/index.ts';
+import { versionOfText } from '../../schema/file/text-version.ts';
+import { filterKeysOf } from '../../schema/model/filter-keys.ts';
 import {
   type Collection,
   type Field,
@@ -16,6 +19,7 @@ import {
   type Schema,
   takesWrite,
 } from '../../schema/model/model.ts';
+import { draftCatalogOf } from '../../schema/rules/draft-rules.ts';
 import { route } from '../define-route.ts';
 import { servedTextOf } from './served-text.ts';
 
@@ -81,9 +85,11 @@ const served: Shape = (scope) =>
         me: user(scope),
         roles: listSchema(object({ name: TEXT, includes: listSchema(TEXT), assigns: listSchema(TEXT) })),
         text: { ...TEXT, description: 'The file, without secrets; `place` of a rule is that of its condition in it.' },
+        version: { ...TEXT, description: 'Of `text`, for a save.' },
         can_save: FLAG,
+        catalog: { type: 'object', description: 'The names that policies may use, for `bylaw/policy/browser`.' },
       },
-      ['roles', 'text', 'can_save'],
+      ['roles', 'text', 'version', 'can_save', 'catalog'],
     ),
   );
 
@@ -115,7 +121,7 @@ async function describeFor(ctx: Context, app: App) {
       can: { list: isEverAllowed(admit, each, 'list'), create: isEverAllowed(admit, each, 'create') },
     })),
     me: await app.auth.accounts.me(caller),
-    ...(isAdmin && { roles: describeRoles(app.schema), text: servedTextOf(app.schema).text, can_save: false }),
+    ...(isAdmin && describeFile(app)),
   };
 }
 
@@ -132,6 +138,16 @@ function isEverAllowed(admit: Admit, collection: Collection, action: Action): bo
     if (error instanceof Problem && error.code === 'forbidden') return false;
     throw error;
   }
+}
+
+function describeFile({ schema, workshop }: App) {
+  const { text } = servedTextOf(schema);
+  return {
+    roles: describeRoles(schema),
+    ...(text !== undefined && { text, version: versionOfText(text) }),
+    can_save: workshop !== undefined && text !== undefined,
+    catalog: writeCatalog(draftCatalogOf(schema), (name) => [...filterKeysOf(schema.collections.get(name)!).keys()]),
+  };
 }
 
 const describeRoles = ({ roles }: Schema) =>

@@ -24,14 +24,14 @@ interface DraftPlace {
 }
 
 /** The names of the served schema, with the conditions of its file. */
-const catalogOf = memoizedBy((schema: Schema): Catalog => {
+export const draftCatalogOf = memoizedBy((schema: Schema): Catalog => {
   const declared = readSchemaCatalog(schema.text, schema.file).catalog;
   return { ...schema, ...(declared?.conditions && { roles: declared.roles, conditions: declared.conditions }) };
 });
 
 /** The policies, or every error. */
 export function compileDraft(rules: readonly DraftRule[], { schema, collection, action }: DraftPlace) {
-  const catalog = catalogOf(schema);
+  const catalog = draftCatalogOf(schema);
   const issues: DraftIssue[] = [];
   const policies = rules.flatMap(({ roles = [], when }, index): readonly Policy[] => {
     const report = (code: string, message: string): void => void issues.push({ index, code, message });

@@ -1,7 +1,12 @@
 /** The pages of the navigation. A page is here once it is whole. */
 import type { ComponentType } from 'preact';
+import { AsPage } from '../pages/as/as-page.tsx';
 import { AuditPage } from '../pages/audit/audit-page.tsx';
 import { DataPage } from '../pages/data/data-page.tsx';
+import { KeysPage } from '../pages/keys/keys-page.tsx';
+import { PoliciesPage } from '../pages/policies/policies-page.tsx';
+import { UsersPage } from '../pages/users/users-page.tsx';
+import { WhoPage } from '../pages/who/who-page.tsx';
 import { WhyPage } from '../pages/why/why-page.tsx';
 import { wording } from '../wording.ts';
 import { isAdminHere } from './session-state.ts';
@@ -18,7 +23,12 @@ export interface StudioPage {
 
 export const PAGES: readonly StudioPage[] = [
   { name: 'data', title: wording.data, key: 'd', component: DataPage },
+  { name: 'policies', title: wording.policies, key: 'p', adminOnly: true, component: PoliciesPage },
+  { name: 'who', title: wording.who, key: 'h', adminOnly: true, component: WhoPage },
+  { name: 'as', title: wording.asAnother, key: 's', adminOnly: true, component: AsPage },
   { name: 'why', title: wording.why, key: 'w', adminOnly: true, component: WhyPage },
+  { name: 'users', title: wording.users, key: 'u', adminOnly: true, component: UsersPage },
+  { name: 'keys', title: wording.apiKeys, key: 'k', component: KeysPage },
   { name: 'audit', title: wording.audit, key: 'a', adminOnly: true, component: AuditPage },
 ];
 

@@ -1,10 +1,19 @@
 /** The answer of `GET /api/_schema`. */
+import type { PolicyCatalog } from '../../policy/request/catalog-document.ts';
 import { transport } from './api-service.ts';
 
-interface ServedRule {
+/** The place of a condition in the text of the schema, its quotes included. */
+export interface RulePlace {
+  readonly offset: number;
+  readonly length: number;
+}
+export interface ServedRule {
   readonly roles: readonly string[];
   readonly when?: string;
+  readonly place?: RulePlace;
 }
+/** Rules by action; a member without the key has no rules of its own. */
+type ServedRules = Readonly<Record<string, readonly ServedRule[]>>;
 export interface ServedField {
   readonly name: string;
   readonly type: string;
@@ -16,6 +25,7 @@ export interface ServedField {
   readonly min?: number | string;
   readonly max?: number | string;
   readonly default?: string | number | boolean;
+  readonly rules?: ServedRules;
 }
 export interface ServedRelation {
   readonly name: string;
@@ -24,6 +34,7 @@ export interface ServedRelation {
   readonly required: boolean;
   readonly read_only: boolean;
   readonly via?: string;
+  readonly rules?: ServedRules;
 }
 export interface ServedCollection {
   readonly name: string;
@@ -34,7 +45,7 @@ export interface ServedCollection {
   readonly relations: readonly ServedRelation[];
   readonly can: { readonly list: boolean; readonly create: boolean };
   /** For administrators, by action. */
-  readonly rules?: Readonly<Record<string, readonly ServedRule[]>>;
+  readonly rules?: ServedRules;
 }
 interface StudioUser {
   readonly id: string;
@@ -44,7 +55,13 @@ interface StudioUser {
 export interface ServedSchema {
   readonly collections: readonly ServedCollection[];
   readonly me: StudioUser;
+  /** This and the others are for administrators. */
   readonly roles?: readonly { readonly name: string; readonly includes: readonly string[] }[];
+  /** Absent if the file holds a secret. */
+  readonly text?: string;
+  readonly version?: string;
+  readonly can_save?: boolean;
+  readonly catalog?: PolicyCatalog;
 }
 
 export const fetchSchema = async (): Promise<ServedSchema> =>

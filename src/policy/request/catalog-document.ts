@@ -1,15 +1,8 @@
 /** The names and types that policies may use, as a JSON document for pages: no table, no column, no rule. */
-import { print } from '../../grammar/printer.ts';
-import { memoizedBy } from '../memoized.ts';
-import { namedCondition } from '../policy/check/condition-calls.ts';
-import type {
-  Catalog,
-  CatalogCollection,
-  CatalogField,
-  CatalogKey,
-  CatalogRelation,
-  Parameter,
-} from '../policy/types.ts';
+import { print } from '../../../grammar/printer.ts';
+import { memoizedBy } from '../../memoized.ts';
+import { namedCondition } from '../check/condition-calls.ts';
+import type { Catalog, CatalogCollection, CatalogField, CatalogKey, CatalogRelation, Parameter } from '../types.ts';
 
 const VERSION = 1;
 

@@ -8,14 +8,15 @@ import type { Schema } from '../../schema/model/model.ts';
 export const MOST_TEXT_BYTES = 1 << 20;
 
 /** Answers for every name: the text of a request must not find out which variables this process has. */
-const ANY_VARIABLE: Readonly<Record<string, string>> = new Proxy({}, { get: () => 'a secret' });
+export const ANY_VARIABLE: Readonly<Record<string, string>> = new Proxy({}, { get: () => 'a secret' });
 
 /** Throws `validation_failed` with every error of the text at its place. */
 export function readDraftSchema(text: string, file: string): Schema {
   const { schema, issues } = parseSchema(text, file, ANY_VARIABLE);
   if (schema !== undefined) return schema;
-  const errors = issues.filter(({ severity }) => severity === 'error');
-  throw textProblem('the text is not a schema', text, { pointer: '/text', issues: errors });
+  const wrong = issues.filter(({ severity }) => severity === 'error');
+  const errors = textErrors(text, { pointer: '/text', issues: wrong });
+  throw new Problem('validation_failed', 'the text is not a schema', { errors });
 }
 
 interface TextIssues {
@@ -24,7 +25,7 @@ interface TextIssues {
 }
 
 /** Issues of a text as errors at their characters. */
-function textProblem(detail: string, text: string, { pointer, issues }: TextIssues): Problem {
+export function textErrors(text: string, { pointer, issues }: TextIssues): readonly ErrorDetail[] {
   const lines = lineStarts(text);
   const errors: ErrorDetail[] = [];
   for (const { code, message, line, column, end_line, end_column } of issues) {
@@ -32,7 +33,7 @@ function textProblem(detail: string, text: string, { pointer, issues }: TextIssu
     const length = (lines[end_line - 1] ?? 0) + end_column - 1 - offset;
     addError(errors, { pointer, code, detail: `line ${line}: ${message}`, offset, length });
   }
-  return new Problem('validation_failed', detail, { errors });
+  return errors;
 }
 
 function lineStarts(text: string): readonly number[] {

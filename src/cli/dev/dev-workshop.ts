@@ -1,0 +1,72 @@
+/** The tools that `bylaw dev` gives to pages: it saves the schema file, and runs policy tests on a database in memory. */
+import { openDatabase } from '../../database/open-database.ts';
+import type { UnusableText, Workshop } from '../../http/workshop.ts';
+import { Problem } from '../../problem.ts';
+import { QueuePerKey } from '../../queue-per-key.ts';
+import type { Schema } from '../../schema/model/model.ts';
+import { CoverageCounter } from '../../workbench/coverage/coverage.ts';
+import { placedRules } from '../../workbench/rule-places.ts';
+import type { FileResults } from '../../workbench/test/print-results.ts';
+import { type PolicyTests, readTests } from '../../workbench/test/read-tests.ts';
+import { resultsDocument } from '../../workbench/test/results-document.ts';
+import { runTests } from '../../workbench/test/run-tests.ts';
+import { testToolsOf } from '../test.ts';
+import type { DevSession } from './dev-session.ts';
+
+/** Each run has a database of its own. */
+const runs = new QueuePerKey(
+  { running: 1, waiting: 8, patienceMs: 60_000 },
+  () => new Problem('rate_limited', 'other tests are running; try again in some seconds'),
+);
+
+/** Made before the service that lends it to its routes; the session follows. */
+export class DevWorkshop implements Workshop {
+  #session: DevSession | undefined;
+
+  follow(session: DevSession): void {
+    this.#session = session;
+  }
+
+  async saveSchema(text: string, version: string): ReturnType<Workshop['saveSchema']> {
+    return this.#session === undefined ? { reason: NOT_STARTED } : this.#session.save(text, version);
+  }
+
+  async runTests(files: ReadonlyMap<string, string>): ReturnType<Workshop['runTests']> {
+    const schema = this.#session?.schema;
+    if (schema === undefined) throw new Problem('unavailable', NOT_STARTED);
+    const read = [...files].map(([file, text]) => ({ file, text, ...readTests(text, file, schema) }));
+    const unusable: readonly UnusableText[] = read.filter(({ tests }) => tests === undefined);
+    if (unusable.length > 0) return { unusable };
+    return {
+      results: await runs.run('all', () =>
+        resultsOf(
+          schema,
+          read.flatMap(({ tests }) => tests ?? []),
+        ),
+      ),
+    };
+  }
+}
+
+const NOT_STARTED = 'bylaw dev is still starting; try again';
+
+async function resultsOf(schema: Schema, files: readonly PolicyTests[]): Promise<object> {
+  const db = await openDatabase({});
+  try {
+    const tools = await testToolsOf(db, schema);
+    const counter = new CoverageCounter();
+    const all: FileResults[] = [];
+    for (const tests of files) {
+      const { results } = await runTests(tests, tools, {
+        only: undefined,
+        onValue: (node, value) => counter.count(node, value),
+        onRules: (traces) => counter.countRules(traces),
+      });
+      all.push({ file: tests.file, names: tests.names, results });
+    }
+    const coverage = counter.report(placedRules(schema, schema.text), { file: schema.file, catalog: schema });
+    return { ...resultsDocument(all), coverage };
+  } finally {
+    await db.close();
+  }
+}

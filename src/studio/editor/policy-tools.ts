@@ -1,0 +1,61 @@
+/** The compiler in the page. A chunk of its own: only `load-tools.ts` imports it. */
+import { parse } from '../../../grammar/parser.ts';
+import type { PolicyIssue } from '../../../grammar/policy-error.ts';
+import { print } from '../../../grammar/printer.ts';
+import { type Completion, completions } from '../../policy/analyse/completions.ts';
+import { examine } from '../../policy/check/checker.ts';
+import { GUEST_ROW } from '../../policy/check/guests.ts';
+import { STORED_ROOTS, WRITTEN_ROOTS } from '../../policy/condition.ts';
+import { lower } from '../../policy/lower/lower.ts';
+import { bind, requestPlanOf } from '../../policy/lower/specialise.ts';
+import { catalogFromDocument, type PolicyCatalog } from '../../policy/request/catalog-document.ts';
+import type { Action, PolicyRequest, Row } from '../../policy/types.ts';
+
+export interface PolicyPlace {
+  readonly catalog: PolicyCatalog;
+  readonly collection: string;
+  readonly action: Action;
+}
+export type { Completion, PolicyIssue };
+/** The verdict of the caller alone; `depends`: the record decides. */
+export type RoleVerdict = 'allow' | 'deny' | 'depends';
+
+const placeOf = ({ catalog, ...place }: PolicyPlace) => ({ ...place, catalog: catalogFromDocument(catalog) });
+
+export const issuesOf = (text: string, place: PolicyPlace): readonly PolicyIssue[] =>
+  examine(text, placeOf(place)).issues;
+
+export const completionsAt = (text: string, offset: number, place: PolicyPlace): readonly Completion[] =>
+  completions(text, offset, {
+    ...placeOf(place),
+    queryKeys: place.catalog.collections[place.collection]?.filters ?? [],
+  });
+
+/** Undefined where the text has errors. */
+export function formatted(text: string): string | undefined {
+  const { expr } = parse(text);
+  return expr && print(expr);
+}
+
+/** `roles`: those that the caller has, with what they include. Empty: a guest. */
+export function verdictOf(text: string, roles: readonly string[], place: PolicyPlace): RoleVerdict {
+  const { catalog, action } = placeOf(place);
+  const { checked } = examine(text, { ...place, catalog });
+  if (checked === undefined) return 'deny';
+  const isGuest = roles.length === 0;
+  const auth: Row = isGuest ? GUEST_ROW : { id: MADE_UP_ID, email: 'made-up@example.org', roles };
+  const request: PolicyRequest = {
+    auth,
+    kind: isGuest ? 'guest' : 'user',
+    query: {},
+    now: new Date().toISOString().replace('Z', '000Z'),
+  };
+  const plan = requestPlanOf(checked);
+  const { states, decided } = bind(plan, request);
+  const roots = action === 'create' ? WRITTEN_ROOTS : STORED_ROOTS;
+  const condition = lower(plan.tree, { catalog, signature: { states, decided }, roots });
+  if (condition.kind !== 'const') return 'depends';
+  return condition.value ? 'allow' : 'deny';
+}
+
+const MADE_UP_ID = '00000000-0000-4000-8000-000000000000';

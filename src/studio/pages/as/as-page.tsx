@@ -1,0 +1,141 @@
+/** "View as": what another caller may do with the records of a collection. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { address, goTo, pathTo } from '../../app/page-address.ts';
+import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
+import { service } from '../../data/api-service.ts';
+import type { ShownProblem } from '../../data/problem-words.ts';
+import type { ServedCollection } from '../../data/schema-answer.ts';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { TableHead } from '../../parts/table-head.tsx';
+import { wording } from '../../wording.ts';
+import { recordTitleOf } from '../data/form/reference-box.tsx';
+import type { StudioRecord } from '../data/record-query.ts';
+import { askMatrix, type CellOutcome } from '../policies/matrix-question.ts';
+
+const ACTIONS = ['list', 'read', 'update', 'delete'] as const;
+const MOST_RECORDS = 50;
+
+export function AsPage(): JSX.Element {
+  const { subject, query } = address.value;
+  const collection = collectionNamed(subject) ?? schema.value?.collections[0];
+  const as = query.get('as') ?? '';
+  return (
+    <main id="content" class="page" tabIndex={-1}>
+      <h1>{wording.asAnother}</h1>
+      {as !== '' && (
+        <p class="as-bar" role="status">
+          {wording.youSeeAs} <strong>{as}</strong>. {wording.nothingWritten}{' '}
+          <a href={pathTo('as', subject)}>{wording.endAs}</a>
+        </p>
+      )}
+      <p class="hint">{wording.asHint}</p>
+      <CallerForm key={location.search + location.pathname} collection={collection?.name ?? ''} as={as} />
+      {as !== '' && collection !== undefined && <CallerRecords collection={collection} as={as} />}
+    </main>
+  );
+}
+
+function CallerForm({ collection, as }: { readonly collection: string; readonly as: string }): JSX.Element {
+  return (
+    <form
+      class="question"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const given = new FormData(event.currentTarget);
+        goTo(pathTo('as', String(given.get('collection')), { as: String(given.get('as')).trim() }));
+      }}
+    >
+      <label>
+        {wording.caller}
+        <input name="as" list="as-callers" required placeholder={wording.addCallerHint} value={as} />
+      </label>
+      <datalist id="as-callers">
+        <option value="guest" />
+        {(schema.value?.roles ?? []).map(({ name }) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <label>
+        {wording.collection}
+        <select name="collection" value={collection}>
+          {(schema.value?.collections ?? []).map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <button type="submit" class="primary">
+        {wording.viewAs}
+      </button>
+    </form>
+  );
+}
+
+interface CallerRecordsProps {
+  readonly collection: ServedCollection;
+  readonly as: string;
+}
+interface JudgedRecords {
+  readonly records: readonly StudioRecord[];
+  /** Lists by action, with an outcome for each record. */
+  readonly outcomes: Readonly<Record<string, readonly CellOutcome[]>>;
+}
+
+async function judgedRecords({ collection, as }: CallerRecordsProps): Promise<JudgedRecords> {
+  const { data } = await service.collection(collection.name).query({ limit: MOST_RECORDS });
+  const records = data as readonly StudioRecord[];
+  if (records.length === 0) return { records, outcomes: {} };
+  const ids = records.map(({ id }) => id);
+  const asked = ACTIONS.map(async (action) => {
+    const [row] = await askMatrix({ collection: collection.name, action, callers: [as], ids });
+    return [action, row!.outcomes] as const;
+  });
+  return { records, outcomes: Object.fromEntries(await Promise.all(asked)) };
+}
+
+function CallerRecords({ collection, as }: CallerRecordsProps): JSX.Element {
+  const [state, setState] = useState<JudgedRecords | { readonly problem: ShownProblem }>();
+  useEffect(() => {
+    let isCurrent = true;
+    setState(undefined);
+    judgedRecords({ collection, as }).then(
+      (judged) => isCurrent && setState(judged),
+      (error) => isCurrent && setState({ problem: noteProblem(error) }),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [collection.name, as]);
+  if (state === undefined) return <p class="loading">{wording.loading}</p>;
+  if ('problem' in state) return <ProblemNote problem={state.problem} />;
+  if (state.records.length === 0) return <p class="empty">{wording.noRecords}</p>;
+  const isRole = schema.value?.roles?.some(({ name }) => name === as) === true;
+  const whyOf = (action: string, id: string | number): string =>
+    pathTo('why', collection.name, { action, record: String(id), as: isRole ? `role:${as}` : as });
+  return (
+    <div class="scroll" role="region" tabIndex={0} aria-label={collection.name}>
+      <table class="matrix">
+        <TableHead titles={[wording.record, ...ACTIONS]} />
+        <tbody>
+          {state.records.map((record, i) => (
+            <tr key={record.id}>
+              <th scope="row">
+                <bdi>{recordTitleOf(collection, record)}</bdi>
+              </th>
+              {ACTIONS.map((action) => {
+                const outcome = state.outcomes[action]![i]!;
+                return (
+                  <td key={action}>
+                    <a href={whyOf(action, record.id)}>
+                      <span class={`cell ${outcome}`}>{wording.outcomes[outcome]}</span>
+                    </a>
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,132 @@
+/** API keys with their last use and limits; rotate and revoke ask first. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { isEditingOn } from '../../app/preferences.ts';
+import { noteProblem } from '../../app/session-state.ts';
+import { showToast } from '../../app/toasts.tsx';
+import type { ShownProblem } from '../../data/problem-words.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { TableHead } from '../../parts/table-head.tsx';
+import { wording } from '../../wording.ts';
+import { type ApiKey, fetchKeys, type IssuedKey, revokeKey, rotateKey } from './key-requests.ts';
+import { NewKeyForm, SecretDialog } from './new-key.tsx';
+
+interface Asked {
+  readonly key: ApiKey;
+  readonly what: 'rotate' | 'revoke';
+}
+
+export function KeysPage(): JSX.Element {
+  const [keys, setKeys] = useState<readonly ApiKey[]>();
+  const [problem, setProblem] = useState<ShownProblem>();
+  const [asked, setAsked] = useState<Asked>();
+  const [issued, setIssued] = useState<IssuedKey>();
+  const load = (): void => {
+    fetchKeys().then(setKeys, (error) => setProblem(noteProblem(error)));
+  };
+  useEffect(load, []);
+  const show = (key: IssuedKey): void => {
+    setIssued(key);
+    load();
+  };
+  const run = async ({ key, what }: Asked): Promise<void> => {
+    setAsked(undefined);
+    setProblem(undefined);
+    try {
+      if (what === 'rotate') return show(await rotateKey(key.id));
+      await revokeKey(key.id);
+      showToast(wording.revoked);
+      load();
+    } catch (error) {
+      setProblem(noteProblem(error));
+    }
+  };
+  return (
+    <main id="content" class="page" tabIndex={-1}>
+      <h1>{wording.apiKeys}</h1>
+      {problem !== undefined && <ProblemNote problem={problem} onRetry={load} />}
+      {keys === undefined && problem === undefined && <p class="loading">{wording.loading}</p>}
+      {keys?.length === 0 && <p class="empty">{wording.noKeys}</p>}
+      {keys !== undefined && keys.length > 0 && <KeyTable keys={keys} onAsk={setAsked} />}
+      <NewKeyForm onIssued={show} />
+      {asked !== undefined && (
+        <AskDialog asked={asked} onClose={() => setAsked(undefined)} onSure={() => void run(asked)} />
+      )}
+      {issued !== undefined && <SecretDialog issued={issued} onClose={() => setIssued(undefined)} />}
+    </main>
+  );
+}
+
+interface KeyTableProps {
+  readonly keys: readonly ApiKey[];
+  readonly onAsk: (asked: Asked) => void;
+}
+
+const shownTime = (at: string | null, otherwise: string): string =>
+  at === null ? otherwise : new Date(at).toLocaleString();
+
+const shownLimit = (limit: ApiKey['limit']): string =>
+  limit === null
+    ? wording.noLimit
+    : Object.entries(limit)
+        .map(([name, actions]) => `${name}: ${actions.join(', ')}`)
+        .join('; ');
+
+function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
+  const off = { disabled: !isEditingOn.value, title: isEditingOn.value ? undefined : wording.readOnly };
+  return (
+    <div class="scroll" role="region" tabIndex={0} aria-label={wording.apiKeys}>
+      <table class="api-keys">
+        <TableHead
+          titles={[wording.name, wording.roles, wording.limit, wording.lastUsed, wording.expires, wording.actions]}
+        />
+        <tbody>
+          {keys.map((key) => (
+            <tr key={key.id}>
+              <td>
+                <bdi>{key.name}</bdi> <code>{`${key.prefix}…`}</code>
+              </td>
+              <td>{key.roles.join(', ')}</td>
+              <td>{shownLimit(key.limit)}</td>
+              <td>{shownTime(key.last_used_at, wording.never)}</td>
+              <td>{shownTime(key.expires_at, wording.never)}</td>
+              <td>
+                <div class="row-actions">
+                  <button type="button" {...off} onClick={() => onAsk({ key, what: 'rotate' })}>
+                    {wording.rotate}
+                  </button>
+                  <button type="button" class="danger" {...off} onClick={() => onAsk({ key, what: 'revoke' })}>
+                    {wording.revoke}
+                  </button>
+                </div>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface AskDialogProps {
+  readonly asked: Asked;
+  readonly onClose: () => void;
+  readonly onSure: () => void;
+}
+
+function AskDialog({ asked: { key, what }, onClose, onSure }: AskDialogProps): JSX.Element {
+  return (
+    <Dialog title={`${wording[what]}: ${key.name}`} onClose={onClose}>
+      <p>{what === 'rotate' ? wording.rotateHint : wording.revokeHint}</p>
+      <div class="actions">
+        <button type="button" class="danger" onClick={onSure}>
+          {wording[what]}
+        </button>
+        <button type="button" onClick={onClose}>
+          {wording.cancel}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

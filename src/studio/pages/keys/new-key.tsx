@@ -1,0 +1,127 @@
+/** The form of a key, and its secret, which is shown once. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { isEditingOn } from '../../app/preferences.ts';
+import { noteProblem, schema } from '../../app/session-state.ts';
+import { showToast } from '../../app/toasts.tsx';
+import type { ShownProblem } from '../../data/problem-words.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { wording } from '../../wording.ts';
+import { RoleChoice } from '../users/role-choice.tsx';
+import { createKey, type IssuedKey } from './key-requests.ts';
+
+const ACTIONS = ['list', 'read', 'create', 'update', 'delete'];
+
+/** Only administrators have the list of roles; others name their own. */
+const roleNames = (given: FormData): readonly string[] =>
+  (schema.value?.roles === undefined ? String(given.get('roles')).split(',') : given.getAll('roles').map(String))
+    .map((name) => name.trim())
+    .filter(Boolean);
+
+export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) => void }): JSX.Element {
+  const [problem, setProblem] = useState<ShownProblem>();
+  const make = async (form: HTMLFormElement): Promise<void> => {
+    const given = new FormData(form);
+    const actions = given.getAll('actions').map(String);
+    const collection = String(given.get('collection'));
+    const end = String(given.get('expires_at'));
+    setProblem(undefined);
+    try {
+      const issued = await createKey({
+        name: String(given.get('name')).trim(),
+        roles: roleNames(given),
+        limit: actions.length === ACTIONS.length && collection === '*' ? null : { [collection]: actions },
+        expires_at: end === '' ? null : new Date(end).toISOString(),
+      });
+      form.reset();
+      onIssued(issued);
+    } catch (error) {
+      setProblem(noteProblem(error));
+    }
+  };
+  return (
+    <section aria-label={wording.newKey}>
+      <h2>{wording.newKey}</h2>
+      <form
+        class="account-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void make(event.currentTarget);
+        }}
+      >
+        <label>
+          {wording.name}
+          <input name="name" required maxLength={100} autocomplete="off" />
+        </label>
+        {schema.value?.roles === undefined ? (
+          <label>
+            {wording.roles}
+            <input name="roles" value={schema.value?.me.roles.join(', ')} />
+          </label>
+        ) : (
+          <RoleChoice chosen={[]} />
+        )}
+        <label>
+          {wording.limitedTo}
+          <select name="collection">
+            <option value="*">{wording.everyCollection}</option>
+            {(schema.value?.collections ?? []).map(({ name }) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <fieldset class="choices">
+          <legend>{wording.actions}</legend>
+          {ACTIONS.map((action) => (
+            <label key={action} class="check">
+              <input name="actions" type="checkbox" value={action} checked={action === 'list' || action === 'read'} />{' '}
+              {action}
+            </label>
+          ))}
+        </fieldset>
+        <label>
+          {wording.expires}
+          <input name="expires_at" type="datetime-local" />
+        </label>
+        {problem !== undefined && <ProblemNote problem={problem} />}
+        <button
+          type="submit"
+          class="primary"
+          disabled={!isEditingOn.value}
+          title={isEditingOn.value ? undefined : wording.readOnly}
+        >
+          {wording.addKey}
+        </button>
+      </form>
+    </section>
+  );
+}
+
+interface SecretDialogProps {
+  readonly issued: IssuedKey;
+  readonly onClose: () => void;
+}
+
+export function SecretDialog({ issued: { data, secret }, onClose }: SecretDialogProps): JSX.Element {
+  return (
+    <Dialog title={`${wording.secretOf} ${data.name}`} onClose={onClose}>
+      <p>{wording.secretHint}</p>
+      <pre tabIndex={0} class="secret">
+        {secret}
+      </pre>
+      <div class="actions">
+        <button
+          type="button"
+          class="primary"
+          onClick={() => void navigator.clipboard.writeText(secret).then(() => showToast(wording.copied))}
+        >
+          {wording.copy}
+        </button>
+        <button type="button" onClick={onClose}>
+          {wording.close}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

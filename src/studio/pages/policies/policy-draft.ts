@@ -1,0 +1,85 @@
+/** The edits of conditions that are not saved, and the text of the schema with them. Kept for the tab. */
+import { signal } from '@preact/signals';
+import type { RulePlace, ServedSchema } from '../../data/schema-answer.ts';
+
+interface PolicyDraft {
+  /** The text that the edits are about. */
+  readonly base: string;
+  /** Conditions by the offset of their place in the text. */
+  readonly edits: Readonly<Record<number, PlacedEdit>>;
+  /** The whole text, once a person edits it as one. */
+  readonly whole?: string;
+}
+interface PlacedEdit {
+  readonly length: number;
+  readonly text: string;
+}
+
+const KEY = 'bylaw-studio:policy-draft';
+const NO_DRAFT: PolicyDraft = { base: '', edits: {} };
+
+function storedDraft(): PolicyDraft {
+  try {
+    return (JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as PolicyDraft | null) ?? NO_DRAFT;
+  } catch {
+    return NO_DRAFT;
+  }
+}
+
+const draft = signal<PolicyDraft>(storedDraft());
+
+function keepDraft(changed: PolicyDraft): void {
+  draft.value = changed;
+  try {
+    sessionStorage.setItem(KEY, JSON.stringify(changed));
+  } catch {
+    // It lasts for the page.
+  }
+}
+
+/** The draft of this text; the draft of another text is not applied to it. */
+const draftOf = ({ text = '' }: ServedSchema): PolicyDraft =>
+  draft.value.base === text ? draft.value : { ...NO_DRAFT, base: text };
+
+/** The condition with the edit, if there is one. */
+export const draftedCondition = (served: ServedSchema, place: RulePlace | undefined, when: string): string =>
+  (place && draftOf(served).edits[place.offset]?.text) ?? when;
+
+export function editCondition(
+  served: ServedSchema,
+  place: RulePlace,
+  given: { readonly when: string; readonly text: string },
+): void {
+  const { whole: _, ...before } = draftOf(served);
+  const { [place.offset]: __, ...others } = before.edits;
+  const isBack = given.text === given.when;
+  const edits = isBack ? others : { ...others, [place.offset]: { length: place.length, text: given.text } };
+  keepDraft({ ...before, edits });
+}
+
+export const editWhole = (served: ServedSchema, whole: string): void =>
+  keepDraft({ base: served.text ?? '', edits: {}, whole });
+
+export const dropDraft = (): void => keepDraft(NO_DRAFT);
+
+export const isDrafted = (served: ServedSchema): boolean => draftedText(served) !== served.text;
+
+/** The text of the schema with all edits. */
+export function draftedText(served: ServedSchema): string | undefined {
+  const { base, edits, whole } = draftOf(served);
+  if (served.text === undefined) return undefined;
+  if (whole !== undefined) return whole;
+  const places = Object.entries(edits).map(([offset, edit]) => ({ offset: Number(offset), ...edit }));
+  return places
+    .toSorted((a, b) => b.offset - a.offset)
+    .reduce((text, { offset, length, text: condition }) => {
+      return text.slice(0, offset) + quotedScalar(condition) + text.slice(offset + length);
+    }, base);
+}
+
+/** A string of YAML on one line. */
+const quotedScalar = (text: string): string =>
+  `'${text
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ')
+    .replaceAll("'", "''")}'`;

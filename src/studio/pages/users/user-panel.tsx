@@ -1,0 +1,118 @@
+/** The roles and sessions of one account, and the actions of an administrator on it. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { pathTo } from '../../app/page-address.ts';
+import { isEditingOn } from '../../app/preferences.ts';
+import { noteProblem } from '../../app/session-state.ts';
+import { showToast } from '../../app/toasts.tsx';
+import type { ShownProblem } from '../../data/problem-words.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { TableHead } from '../../parts/table-head.tsx';
+import { wording } from '../../wording.ts';
+import { RoleChoice } from './role-choice.tsx';
+import { type Account, type AccountSession, actOn, endSessionsOf, sessionsOf, setRoles } from './user-requests.ts';
+
+interface UserPanelProps {
+  readonly account: Account;
+  readonly onChange: () => void;
+}
+
+export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
+  const { id, email, roles = [] } = account;
+  const [problem, setProblem] = useState<ShownProblem>();
+  const [isAsking, setAsking] = useState(false);
+  const [version, setVersion] = useState(0);
+  const run = async (work: Promise<unknown>, message: string): Promise<void> => {
+    setProblem(undefined);
+    setAsking(false);
+    try {
+      await work;
+      showToast(message);
+      setVersion(version + 1);
+      onChange();
+    } catch (error) {
+      setProblem(noteProblem(error));
+    }
+  };
+  const off = { disabled: !isEditingOn.value, title: isEditingOn.value ? undefined : wording.readOnly };
+  return (
+    <section class="panel" aria-label={email}>
+      <h2>
+        <bdi>{email}</bdi>
+      </h2>
+      <p>
+        <a href={pathTo('data', 'users', { record: id })}>{wording.openRecord}</a>{' '}
+        <a href={pathTo('audit', undefined, { user: id })}>{wording.audit}</a>
+      </p>
+      {problem !== undefined && <ProblemNote problem={problem} />}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(setRoles(id, new FormData(event.currentTarget).getAll('roles').map(String)), wording.saved);
+        }}
+      >
+        <RoleChoice chosen={roles} />
+        <button type="submit" {...off}>
+          {wording.saveRoles}
+        </button>
+      </form>
+      <SessionTable key={version} id={id} />
+      <div class="actions">
+        <button type="button" {...off} onClick={() => void run(endSessionsOf(id), wording.sessionsEnded)}>
+          {wording.endSessions}
+        </button>
+        <button type="button" {...off} onClick={() => void run(actOn(id, 'password-reset'), wording.resetSent)}>
+          {wording.sendReset}
+        </button>
+        <button type="button" {...off} onClick={() => void run(actOn(id, 'enable'), wording.enabled)}>
+          {wording.enable}
+        </button>
+        <button type="button" class="danger" {...off} onClick={() => setAsking(true)}>
+          {wording.disable}
+        </button>
+      </div>
+      {isAsking && (
+        <Dialog title={wording.disableTitle} onClose={() => setAsking(false)}>
+          <p>{wording.disableHint}</p>
+          <div class="actions">
+            <button type="button" class="danger" onClick={() => void run(actOn(id, 'disable'), wording.disabledNow)}>
+              {wording.disable}
+            </button>
+            <button type="button" onClick={() => setAsking(false)}>
+              {wording.cancel}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+function SessionTable({ id }: { readonly id: string }): JSX.Element {
+  const [sessions, setSessions] = useState<readonly AccountSession[]>();
+  const [problem, setProblem] = useState<ShownProblem>();
+  useEffect(() => {
+    sessionsOf(id).then(setSessions, (error) => setProblem(noteProblem(error)));
+  }, [id]);
+  if (problem !== undefined) return <ProblemNote problem={problem} />;
+  if (sessions === undefined) return <p class="loading">{wording.loading}</p>;
+  if (sessions.length === 0) return <p class="hint">{wording.noSessions}</p>;
+  return (
+    <div class="scroll" role="region" tabIndex={0} aria-label={wording.sessions}>
+      <table>
+        <TableHead titles={[wording.begun, wording.lastUsed, wording.from, wording.browser]} />
+        <tbody>
+          {sessions.map((session) => (
+            <tr key={session.id}>
+              <td>{new Date(session.created_at).toLocaleString()}</td>
+              <td>{new Date(session.last_used_at).toLocaleString()}</td>
+              <td>{session.ip}</td>
+              <td>{session.user_agent}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,103 @@
+/** The pages of accounts and keys in Chromium. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TestService, User } from '../support/service.ts';
+import type { StudioPage } from './studio-browser.ts';
+
+export function accountCases(service: TestService, open: () => StudioPage): void {
+  describe('the pages of accounts', () => {
+    let studio: StudioPage;
+    let [ann, root]: User[] = [];
+
+    beforeAll(async () => {
+      [ann, root] = [await service.user(), await service.user('admin')];
+      studio = open();
+      await studio.size(1440);
+      await studio.beginAs(root!);
+    });
+    const submit = (selector: string): Promise<unknown> =>
+      studio.page.evaluate(`document.querySelector(${JSON.stringify(selector)}).requestSubmit()`);
+
+    test('a user is found, gets a role, loses the sessions, and is disabled after a question', async () => {
+      const path = `/studio/users/${ann!.id}?email=${encodeURIComponent(ann!.email)}`;
+      await studio.visit(path, '.panel table');
+      expect(await studio.faults()).toEqual([]);
+      await studio.page.evaluate(`document.querySelector('.panel [value=admin]').click()`);
+      await submit('.panel form');
+      await studio.page.until(`document.querySelector('.accounts .chosen').textContent.includes('admin')`);
+      expect((await root!.client.get(`/api/users/${ann!.id}`)).body.data.roles).toEqual(
+        expect.arrayContaining(['admin', 'member']),
+      );
+      await studio.click('.panel button', 'End all sessions');
+      await studio.page.until(`document.querySelector('.panel .hint')?.textContent === 'No session.'`);
+      await studio.click('.panel button', 'Disable');
+      await studio.until('dialog[open]');
+      expect(await studio.faults()).toEqual([]);
+      await studio.click('dialog .danger');
+      await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Disabled.')`);
+      const login = { email: ann!.email, password: ann!.password };
+      expect((await service.anonymous.post('/api/auth/login', login)).status).toBe(401);
+      await studio.click('.panel button', 'Enable');
+      await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Enabled.')`);
+      expect((await service.anonymous.post('/api/auth/login', login)).status).toBe(200);
+    });
+
+    test('a new user is invited, and an address that is taken is told', async () => {
+      await studio.visit('/studio/users', '.account-form');
+      const email = `invited.${Date.now()}@example.org`;
+      await studio.page.evaluate(`document.querySelector('.account-form [value=member]').click()`);
+      await studio.fill({ email });
+      await submit('.account-form');
+      await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Created.')`);
+      await studio.visit(`/studio/users?email=${encodeURIComponent(email)}`, '.accounts td');
+      expect(await studio.texts('.accounts td')).toEqual([email, 'no', 'member']);
+      await studio.fill({ email });
+      await submit('.account-form');
+      await studio.until('.account-form .problem');
+      await studio.visit('/studio/users?email=nobody-has-this', '.page .empty');
+    });
+
+    test('a key is made with its secret once, rotated, and revoked', async () => {
+      await studio.visit('/studio/keys', '.account-form');
+      await studio.page.evaluate(`document.querySelector('.account-form [value=member]').click()`);
+      await studio.fill({ name: 'A key for the nightly export of all documents', collection: 'documents' });
+      await submit('.account-form');
+      await studio.until('dialog .secret');
+      expect(await studio.faults()).toEqual([]);
+      const [secret] = await studio.texts('dialog .secret');
+      const key = service.anonymous.with({ Authorization: `Bearer ${secret}` });
+      expect((await key.get('/api/documents')).status).toBe(200);
+      expect((await key.get('/api/teams')).status).toBe(403);
+      await studio.click('dialog button', 'Close');
+      await studio.until('.api-keys td');
+      expect((await studio.texts('.api-keys td:nth-child(3)'))[0]).toBe('documents: list, read');
+      await studio.click('.api-keys button', 'Rotate');
+      await studio.click('dialog .danger', 'Rotate');
+      await studio.until('dialog .secret');
+      expect((await key.get('/api/documents')).status).toBe(401);
+      await studio.click('dialog button', 'Close');
+      await studio.click('.api-keys button', 'Revoke');
+      await studio.click('dialog .danger', 'Revoke');
+      await studio.page.until(`document.querySelector('.toasts')?.textContent.includes('Revoked.')`);
+    });
+
+    test('the pages fit into 360, 768 and 1440 pixels, in both themes', async () => {
+      await root!.client.post('/api/auth/keys', { name: 'a'.repeat(100), roles: ['member'] });
+      for (const path of [`/studio/users/${ann!.id}`, '/studio/keys']) {
+        for (const [width, theme] of [
+          [360, 'dark'],
+          [768, 'light'],
+          [1440, 'dark'],
+        ] as const) {
+          await studio.size(width);
+          await studio.theme(theme);
+          await studio.visit(path, '.page td');
+          await studio.shot(`${path.split('/')[2]}-${width}-${theme}`);
+          expect([path, width, await studio.overflow()]).toEqual([path, width, 0]);
+          if (width === 360) expect(await studio.faults()).toEqual([]);
+        }
+      }
+      await studio.size(1440);
+      await studio.theme('light');
+    });
+  });
+}

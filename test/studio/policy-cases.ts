@@ -1,0 +1,127 @@
+/** The pages of policies in Chromium: editors, the truth table, the difference before a save, who can, as another. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TestService, User } from '../support/service.ts';
+import type { StudioPage } from './studio-browser.ts';
+
+export function policyCases(service: TestService, open: () => StudioPage): void {
+  describe('the pages of policies', () => {
+    let studio: StudioPage;
+    let [ann, root]: User[] = [];
+    let id: string;
+
+    beforeAll(async () => {
+      [ann, root] = [await service.user(), await service.user('admin')];
+      await root!.client.post('/api/documents', { data: { title: 'A draft of the administrator' } });
+      id = (await ann!.client.post('/api/documents', { data: { title: 'A draft of Ann' } })).body.data.id;
+      studio = open();
+      await studio.size(1440);
+      await studio.beginAs(root!);
+    });
+    const table = `/studio/policies/documents?rules=delete&callers=`;
+    const cells = (row: string): Promise<readonly string[]> =>
+      studio.page.evaluate(`[...document.querySelectorAll('.matrix tbody tr')]
+        .find((each) => each.querySelector('th').textContent === ${JSON.stringify(row)})
+        .querySelectorAll('td').values().map(({ textContent }) => textContent).toArray()`);
+    const type = (text: string): Promise<unknown> =>
+      studio.page.evaluate(`(() => {
+        const field = [...document.querySelectorAll('.expression textarea')].at(-1);
+        field.value = ${JSON.stringify(text)};
+        field.setSelectionRange(field.value.length, field.value.length);
+        field.dispatchEvent(new Event('input', { bubbles: true }));
+      })()`);
+
+    test('the table has the outcome of each caller and record, and a cell opens its explanation', async () => {
+      await studio.visit(`${table}${ann!.id}&records=${id}`, '.matrix tbody td');
+      expect((await cells(ann!.email))[0]).toBe('allowed');
+      expect((await cells('guest'))[0]).toBe('refused');
+      expect((await cells('admin'))[0]).toBe('allowed');
+      expect(await studio.faults()).toEqual([]);
+      await studio.page.evaluate(`document.querySelector('.matrix tbody td a').click()`);
+      await studio.until('.verdict.allowed');
+      expect(await studio.page.evaluate('location.pathname + location.search')).toBe(
+        `/studio/why/documents?action=delete&record=${id}&as=${ann!.id}`,
+      );
+    });
+
+    test('an edit has its errors and completions at once, the cells that change, and whom it lets in', async () => {
+      await studio.visit(`${table}${ann!.id}&records=${id}`, '.matrix tbody td');
+      const before = (await studio.page.evaluate(
+        `[...document.querySelectorAll('.expression textarea')].at(-1).value`,
+      )) as string;
+      expect(before).toContain('@record.status = "draft"');
+      await type('@record.owner = @request.auth.id and @record.stats = "draft"');
+      await studio.until('.issues .error');
+      expect((await studio.texts('.issues .error'))[0]).toContain('did you mean');
+      expect(await studio.faults()).toEqual([]);
+      await studio.click('.issues button', 'Fix');
+      await studio.page.until(`document.querySelector('.issues .error') === null`);
+      await studio.page.until(`document.querySelector('.draft-actions .primary').disabled`);
+      await type('@record.owner = @request.auth.id and @record.status != "draft"');
+      await studio.until('.changed');
+      expect((await cells(ann!.email))[0]).toBe('allowed refused');
+      await studio.click('.draft-actions button', 'Show what changes');
+      await studio.until('.difference .verdict');
+      expect((await studio.texts('.difference .verdict > div > p'))[0]).toContain('documents: delete');
+      expect((await studio.texts('.difference'))[0]).toContain('any signed-in user');
+      expect(await studio.faults()).toEqual([]);
+      await studio.page.evaluate(`document.querySelector('.difference details').open = true`);
+      expect((await studio.texts('.difference pre'))[0]).toContain('Record: {');
+      await studio.page.send('Page.reload');
+      await studio.until('.changed');
+      await studio.click('.draft-actions button', 'Discard the edits');
+      await studio.page.until(`document.querySelector('.changed') === null`);
+      await type('@record.');
+      await studio.page.until(`document.querySelectorAll('.expression [role=option]').length > 3`);
+      await studio.press('Escape');
+      await studio.click('.draft-actions button', 'Discard the edits');
+    });
+
+    test('who can shows yes, no and the conditions that are left, for each role', async () => {
+      await studio.visit('/studio/who?collection=documents', '.who td .value');
+      expect(await studio.texts('.who thead th')).toEqual(['Role', 'list', 'read', 'create', 'update', 'delete']);
+      expect(await studio.texts('.who tbody tr:last-child td .value')).toEqual([
+        'depends',
+        'depends',
+        'depends',
+        'depends',
+        'yes',
+      ]);
+      expect((await studio.texts('.who tbody tr:first-child td:last-child'))[0]).toContain('@record.status = "draft"');
+      expect(await studio.faults()).toEqual([]);
+    });
+
+    test('as another shows the outcomes of a caller, and that nothing is written', async () => {
+      await studio.visit(`/studio/as/documents?as=${encodeURIComponent(ann!.email)}`, '.matrix tbody td');
+      expect((await studio.texts('.as-bar'))[0]).toContain(ann!.email);
+      expect(await studio.texts('.matrix thead th')).toEqual(['Record', 'list', 'read', 'update', 'delete']);
+      expect(await studio.faults()).toEqual([]);
+      await studio.visit('/studio/as/documents?as=nobody%40example.org', '.problem');
+    });
+
+    test('the pages fit into 360, 768 and 1440 pixels, in both themes', async () => {
+      for (const path of [`${table}${ann!.id}&records=${id}`, '/studio/who', '/studio/as/documents?as=member']) {
+        for (const [width, theme] of [
+          [360, 'dark'],
+          [768, 'light'],
+          [1440, 'dark'],
+        ] as const) {
+          await studio.size(width);
+          await studio.theme(theme);
+          await studio.visit(path, '.page td');
+          await studio.shot(`${path.split(/[/?]/)[2]}-${width}-${theme}`);
+          expect([path, width, await studio.overflow()]).toEqual([path, width, 0]);
+          if (width === 360) expect(await studio.faults()).toEqual([]);
+        }
+      }
+      await studio.size(1440);
+      await studio.theme('light');
+    });
+
+    test('a user without the role sees no page and no byte of a policy', async () => {
+      await studio.beginAs(ann!);
+      for (const page of ['policies', 'who', 'as', 'users']) await studio.visit(`/studio/${page}`, 'main.empty');
+      expect(await studio.texts('.top nav a')).toEqual(['Data', 'API keys', 'API reference']);
+      await studio.beginAs(root!);
+    });
+  });
+}
