@@ -24,9 +24,12 @@ export function administrationCases(service: TestService, open: () => StudioPage
         'Who can',
         'As another',
         'Why',
+        'Tests',
+        'Files',
         'Users',
         'API keys',
         'Audit',
+        'Health',
         'API reference',
       ]);
       await studio.fill({ as: ann!.email, action: 'delete', collection: 'documents', record: id });
@@ -65,7 +68,7 @@ export function administrationCases(service: TestService, open: () => StudioPage
       await studio.until('.sign-in');
       await studio.signIn(ann!);
       await studio.visit('/studio/why/documents', 'main.empty');
-      expect(await studio.texts('.top nav a')).toEqual(['Data', 'API keys', 'API reference']);
+      expect(await studio.texts('.top nav a')).toEqual(['Data', 'Files', 'API keys', 'API reference']);
     });
   });
 }

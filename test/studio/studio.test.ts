@@ -9,6 +9,7 @@ import { accountCases } from './account-cases.ts';
 import { administrationCases } from './administration-cases.ts';
 import { formCases } from './form-cases.ts';
 import { policyCases } from './policy-cases.ts';
+import { serviceCases } from './service-cases.ts';
 import { StudioPage } from './studio-browser.ts';
 
 const HTML = { Accept: 'text/html' };
@@ -114,7 +115,7 @@ function inBrowser(service: TestService): void {
       await studio.signIn(ann);
       await studio.until('.collections');
       expect(await studio.texts('.collections li')).toContain('documents');
-      expect(await studio.texts('.top nav a')).toEqual(['Data', 'API keys', 'API reference']);
+      expect(await studio.texts('.top nav a')).toEqual(['Data', 'Files', 'API keys', 'API reference']);
     });
 
     test('a user with a second factor signs in in two steps', async () => {
@@ -222,6 +223,7 @@ function inBrowser(service: TestService): void {
     administrationCases(service, () => studio);
     policyCases(service, () => studio);
     accountCases(service, () => studio);
+    serviceCases(service, () => studio);
   });
 }
 

@@ -3,8 +3,11 @@ import type { ComponentType } from 'preact';
 import { AsPage } from '../pages/as/as-page.tsx';
 import { AuditPage } from '../pages/audit/audit-page.tsx';
 import { DataPage } from '../pages/data/data-page.tsx';
+import { FilesPage } from '../pages/files/files-page.tsx';
+import { HealthPage } from '../pages/health/health-page.tsx';
 import { KeysPage } from '../pages/keys/keys-page.tsx';
 import { PoliciesPage } from '../pages/policies/policies-page.tsx';
+import { TestsPage } from '../pages/tests/tests-page.tsx';
 import { UsersPage } from '../pages/users/users-page.tsx';
 import { WhoPage } from '../pages/who/who-page.tsx';
 import { WhyPage } from '../pages/why/why-page.tsx';
@@ -27,9 +30,12 @@ export const PAGES: readonly StudioPage[] = [
   { name: 'who', title: wording.who, key: 'h', adminOnly: true, component: WhoPage },
   { name: 'as', title: wording.asAnother, key: 's', adminOnly: true, component: AsPage },
   { name: 'why', title: wording.why, key: 'w', adminOnly: true, component: WhyPage },
+  { name: 'tests', title: wording.tests, key: 't', adminOnly: true, component: TestsPage },
+  { name: 'files', title: wording.files, key: 'f', component: FilesPage },
   { name: 'users', title: wording.users, key: 'u', adminOnly: true, component: UsersPage },
   { name: 'keys', title: wording.apiKeys, key: 'k', component: KeysPage },
   { name: 'audit', title: wording.audit, key: 'a', adminOnly: true, component: AuditPage },
+  { name: 'health', title: wording.health, key: 'y', adminOnly: true, component: HealthPage },
 ];
 
 /** The pages that the user may open. */

@@ -1,0 +1,75 @@
+/** Uploads with their progress; a refusal stays beside its name. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { isEditingOn } from '../../app/preferences.ts';
+import { noteProblem } from '../../app/session-state.ts';
+import { service } from '../../data/api-service.ts';
+import type { ShownProblem } from '../../data/problem-words.ts';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { wording } from '../../wording.ts';
+
+interface Sending {
+  readonly name: string;
+  /** From 0 to 1. */
+  readonly share: number;
+  readonly problem?: ShownProblem;
+}
+
+export function FileUpload({ onUploaded }: { readonly onUploaded: () => void }): JSX.Element {
+  const [sending, setSending] = useState<Readonly<Record<number, Sending>>>({});
+  const note = (key: number, change: Partial<Sending> & Pick<Sending, 'name'>): void =>
+    setSending((before) => ({ ...before, [key]: { share: 0, ...before[key], ...change } }));
+  const send = async (file: File, key: number): Promise<void> => {
+    const { name } = file;
+    note(key, { name });
+    try {
+      await service.upload(file, {
+        onProgress: ({ sent, total }) => note(key, { name, share: sent / Math.max(1, total) }),
+      });
+      setSending(({ [key]: _, ...others }) => others);
+      onUploaded();
+    } catch (error) {
+      note(key, { name, problem: noteProblem(error) });
+    }
+  };
+  const sendAll = (list: FileList | null | undefined): void => {
+    if (!isEditingOn.value) return;
+    for (const [i, file] of [...(list ?? [])].entries()) void send(file, Date.now() * 100 + i);
+  };
+  return (
+    <>
+      <label
+        class="file-drop"
+        title={isEditingOn.value ? undefined : wording.readOnly}
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={(event) => {
+          event.preventDefault();
+          sendAll(event.dataTransfer?.files);
+        }}
+      >
+        {wording.dropFiles}
+        <input
+          type="file"
+          multiple
+          disabled={!isEditingOn.value}
+          onChange={(event) => {
+            sendAll(event.currentTarget.files);
+            event.currentTarget.value = '';
+          }}
+        />
+      </label>
+      <ul class="uploads">
+        {Object.entries(sending).map(([key, { name, share, problem }]) => (
+          <li key={key}>
+            <bdi>{name}</bdi>{' '}
+            {problem === undefined ? (
+              <progress aria-label={name} value={share} max={1} />
+            ) : (
+              <ProblemNote problem={problem} />
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,112 @@
+/** The files that the user may list, the newest first, with previews of images. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { pathTo } from '../../app/page-address.ts';
+import { noteProblem, schema } from '../../app/session-state.ts';
+import { showToast } from '../../app/toasts.tsx';
+import { service, transport } from '../../data/api-service.ts';
+import type { ShownProblem } from '../../data/problem-words.ts';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { wording } from '../../wording.ts';
+import { FileUpload } from './file-upload.tsx';
+
+interface StoredFile {
+  readonly id: string;
+  readonly name: string;
+  readonly content_type: string;
+  readonly size: number;
+}
+
+const FILES_OF_A_PAGE = 60;
+/** A width that every schema allows, unless it names others. */
+const PREVIEW_WIDTH = 256;
+
+const contentOf = (id: string): string => `/api/files/${encodeURIComponent(id)}/content`;
+const hasPreview = ({ content_type: type }: StoredFile): boolean => /^image\/(?:jpeg|png|webp|gif|avif)$/.test(type);
+
+export function FilesPage(): JSX.Element {
+  const [files, setFiles] = useState<readonly StoredFile[]>();
+  const [cursor, setCursor] = useState<string>();
+  const [problem, setProblem] = useState<ShownProblem>();
+  const mayList = schema.value?.collections.find(({ kind }) => kind === 'files')?.can.list === true;
+  const load = async (before: readonly StoredFile[], from?: string): Promise<void> => {
+    setProblem(undefined);
+    try {
+      const query = { sort: ['-id'] as never, limit: FILES_OF_A_PAGE, ...(from === undefined ? {} : { cursor: from }) };
+      const { data, page } = await service.collection('files').query(query);
+      setFiles([...before, ...(data as unknown as readonly StoredFile[])]);
+      setCursor(page.next_cursor ?? undefined);
+    } catch (error) {
+      setProblem(noteProblem(error));
+    }
+  };
+  useEffect(() => {
+    if (mayList) void load([]);
+  }, []);
+  return (
+    <main id="content" class="page" tabIndex={-1}>
+      <h1>{wording.files}</h1>
+      <FileUpload onUploaded={() => void load([])} />
+      {problem !== undefined && <ProblemNote problem={problem} onRetry={() => void load([])} />}
+      {!mayList && <p class="empty">{wording.notListable}</p>}
+      {mayList && files === undefined && problem === undefined && <p class="loading">{wording.loading}</p>}
+      {files?.length === 0 && <p class="empty">{wording.noFiles}</p>}
+      <ul class="file-grid">
+        {files?.map((file) => (
+          <li key={file.id}>
+            <FileCard file={file} />
+          </li>
+        ))}
+      </ul>
+      {cursor !== undefined && (
+        <button type="button" onClick={() => void load(files ?? [], cursor)}>
+          {wording.moreFiles}
+        </button>
+      )}
+    </main>
+  );
+}
+
+const shownSize = (size: number): string =>
+  size < 1024 ? `${size} B` : size < 2 ** 20 ? `${Math.round(size / 1024)} KiB` : `${(size / 2 ** 20).toFixed(1)} MiB`;
+
+function FileCard({ file }: { readonly file: StoredFile }): JSX.Element {
+  const { id, name, content_type: type, size } = file;
+  const [hasFailed, setFailed] = useState(false);
+  const link = async (): Promise<void> => {
+    try {
+      const path = `/api/files/${encodeURIComponent(id)}/link`;
+      const { url } = await transport.json<{ readonly url: string }>(path, { method: 'POST' });
+      await navigator.clipboard.writeText(url);
+      showToast(wording.linkCopied);
+    } catch (error) {
+      showToast(noteProblem(error).text);
+    }
+  };
+  return (
+    <>
+      <a class="preview" href={contentOf(id)} target="_blank" rel="noopener noreferrer">
+        {hasPreview(file) && !hasFailed ? (
+          <img
+            src={`${contentOf(id)}?width=${PREVIEW_WIDTH}`}
+            alt={name}
+            loading="lazy"
+            onError={() => setFailed(true)}
+          />
+        ) : (
+          <span>{type}</span>
+        )}
+      </a>
+      <p>
+        <a href={pathTo('data', 'files', { record: id })}>
+          <bdi>{name}</bdi>
+        </a>
+      </p>
+      <p class="hint">{`${type}, ${shownSize(size)}`}</p>
+      <button type="button" class="link" onClick={() => void link()}>
+        {wording.copyFileLink}
+        <span class="away">{` ${name}`}</span>
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,128 @@
+/** The state of the service, drawn for the time in which the page is open. */
+import type { JSX } from 'preact';
+import { LineChart } from '../../parts/line-chart.tsx';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { TableHead } from '../../parts/table-head.tsx';
+import { wording } from '../../wording.ts';
+import { requestsPerSecond, type ServiceStatus, slowestOf, useStatus } from './status-answer.ts';
+
+export function HealthPage(): JSX.Element {
+  const { answers, problem } = useStatus();
+  const newest = answers.at(-1);
+  return (
+    <main id="content" class="page" tabIndex={-1}>
+      <h1>{wording.health}</h1>
+      {problem !== undefined && <ProblemNote problem={problem} />}
+      {newest === undefined && problem === undefined && <p class="loading">{wording.loading}</p>}
+      {newest !== undefined && (
+        <>
+          <StatusFigures answers={answers} newest={newest} />
+          <RouteTable status={newest} />
+          <WarningList status={newest} />
+        </>
+      )}
+    </main>
+  );
+}
+
+const shownBytes = (bytes: number): string =>
+  `${(bytes / 2 ** 20).toLocaleString(undefined, { maximumFractionDigits: 0 })} MiB`;
+const shownMs = (ms: number): string => `${ms.toLocaleString(undefined, { maximumFractionDigits: 1 })} ms`;
+const shownRate = (rate: number): string => `${rate.toLocaleString(undefined, { maximumFractionDigits: 2 })} /s`;
+const shownTime = (seconds: number): string =>
+  [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+  ]
+    .filter(([count]) => count !== 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ') || `${seconds} s`;
+
+interface StatusFiguresProps {
+  readonly answers: readonly ServiceStatus[];
+  readonly newest: ServiceStatus;
+}
+
+function StatusFigures({ answers, newest }: StatusFiguresProps): JSX.Element {
+  const { database, version, workers, ready: isReady, feeds } = newest;
+  const drawn: readonly (readonly [string, (status: ServiceStatus) => number, (value: number) => string])[] = [
+    [wording.requestRate, requestsPerSecond, shownRate],
+    [wording.slowest, slowestOf, shownMs],
+    [wording.lag, ({ event_loop_lag_ms: lag }) => lag ?? 0, shownMs],
+    [wording.memory, ({ memory_bytes: bytes }) => bytes ?? 0, shownBytes],
+  ];
+  const plain: readonly (readonly [string, string])[] = [
+    [wording.state, isReady ? wording.ready : wording.notReady],
+    [wording.versionWord, `bylaw ${version}, ${wording.workers}: ${workers}, ${shownTime(newest.uptime_seconds)}`],
+    [wording.database, `${database.kind} ${database.version}, ${shownBytes(database.bytes)}`],
+    [wording.feeds, `${wording.streams}: ${feeds.streams ?? 0}, ${wording.logEntries}: ${feeds.log_entries ?? 0}`],
+    [wording.mail, newest.mail_to === 'smtp' ? wording.smtp : wording.mailFolder],
+  ];
+  return (
+    <dl class="figures">
+      {drawn.map(([name, figureOf, shown]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <strong>{shown(figureOf(newest))}</strong>
+            <LineChart label={`${name}: ${shown(figureOf(newest))}`} values={answers.map(figureOf)} />
+          </dd>
+        </div>
+      ))}
+      {plain.map(([name, text]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function RouteTable({ status: { requests } }: { readonly status: ServiceStatus }): JSX.Element {
+  const titles = [wording.route, wording.requests, wording.failures, wording.rate, 'p50', 'p99'];
+  return (
+    <section>
+      <h2>{`${wording.routes}, ${wording.lastSeconds} ${shownTime(Math.round(requests.seconds))}`}</h2>
+      {requests.routes.length === 0 && <p class="empty">{wording.noRequests}</p>}
+      {requests.routes.length > 0 && (
+        <div class="scroll" role="region" tabIndex={0} aria-label={wording.routes}>
+          <table class="rates">
+            <TableHead titles={titles} />
+            <tbody>
+              {requests.routes.map(({ method, route, requests: count, failures, per_second: rate, ...times }) => (
+                <tr key={`${method} ${route}`}>
+                  <th scope="row">
+                    <code>{`${method} ${route}`}</code>
+                  </th>
+                  <td>{count}</td>
+                  <td class={failures > 0 ? 'bad' : undefined}>{failures}</td>
+                  <td>{shownRate(rate)}</td>
+                  <td>{shownMs(times.p50_ms)}</td>
+                  <td>{shownMs(times.p99_ms)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function WarningList({ status: { warnings } }: { readonly status: ServiceStatus }): JSX.Element {
+  return (
+    <section>
+      <h2>{wording.schemaWarnings}</h2>
+      {warnings.length === 0 && <p class="hint">{wording.noWarnings}</p>}
+      <ul class="warnings">
+        {warnings.map(({ code, line, message }) => (
+          <li key={`${line} ${code}`}>
+            <code>{`${wording.line} ${line}`}</code> {message} <code>{code}</code>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

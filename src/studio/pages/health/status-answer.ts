@@ -1,0 +1,68 @@
+/** The answer of `GET /api/_status`, asked again and again while a page is open. */
+import { useEffect, useState } from 'preact/hooks';
+import { noteProblem } from '../../app/session-state.ts';
+import { transport } from '../../data/api-service.ts';
+import type { ShownProblem } from '../../data/problem-words.ts';
+
+interface RouteRate {
+  readonly method: string;
+  readonly route: string;
+  readonly requests: number;
+  readonly failures: number;
+  readonly per_second: number;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+}
+export interface ServiceStatus {
+  readonly version: string;
+  readonly uptime_seconds: number;
+  readonly workers: number;
+  readonly ready: boolean;
+  readonly database: { readonly kind: string; readonly version: string; readonly bytes: number };
+  readonly event_loop_lag_ms: number | null;
+  readonly memory_bytes: number | null;
+  readonly requests: { readonly seconds: number; readonly routes: readonly RouteRate[] };
+  readonly feeds: { readonly streams: number | null; readonly log_entries: number | null };
+  readonly mail_to: 'smtp' | 'folder';
+  readonly warnings: readonly { readonly code: string; readonly line: number; readonly message: string }[];
+}
+
+const EVERY_MS = 5_000;
+/** An hour. */
+const MOST_KEPT = 720;
+
+/** The answers so far, the oldest first. */
+export function useStatus() {
+  const [answers, setAnswers] = useState<readonly ServiceStatus[]>([]);
+  const [problem, setProblem] = useState<ShownProblem>();
+  useEffect(() => {
+    let isOpen = true;
+    const ask = async (): Promise<void> => {
+      if (document.hidden) return;
+      try {
+        const { data } = await transport.json<{ readonly data: ServiceStatus }>('/api/_status');
+        if (!isOpen) return;
+        setAnswers((before) => [...before.slice(1 - MOST_KEPT), data]);
+        setProblem(undefined);
+      } catch (error) {
+        if (isOpen) setProblem(noteProblem(error));
+      }
+    };
+    void ask();
+    const timer = setInterval(() => void ask(), EVERY_MS);
+    return () => {
+      isOpen = false;
+      clearInterval(timer);
+    };
+  }, []);
+  return { answers, problem };
+}
+
+export const requestsPerSecond = ({ requests }: ServiceStatus): number =>
+  requests.routes.reduce((sum, { per_second: rate }) => sum + rate, 0);
+
+/** The slowest p99 of a route with a hundredth of all requests at least. Milliseconds. */
+export function slowestOf({ requests: { routes } }: ServiceStatus): number {
+  const all = routes.reduce((sum, { requests }) => sum + requests, 0);
+  return Math.max(0, ...routes.filter(({ requests }) => requests * 100 >= all).map(({ p99_ms: ms }) => ms));
+}

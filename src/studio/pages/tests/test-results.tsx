@@ -1,0 +1,92 @@
+import type { JSX } from 'preact';
+import { TableHead } from '../../parts/table-head.tsx';
+import { wording } from '../../wording.ts';
+import type { CoveredLeaf, CoveredPolicy, TestAnswer, TestResult } from './test-answer.ts';
+
+export function TestResults({
+  answer: { passed, failed, tests, coverage },
+}: {
+  readonly answer: TestAnswer;
+}): JSX.Element {
+  return (
+    <section aria-label={wording.results}>
+      <p class={`verdict ${failed === 0 ? 'allowed' : 'refused'}`} role="status">
+        <strong>{`${passed} ${wording.passed}`}</strong> <span>{`${failed} ${wording.failed}`}</span>
+      </p>
+      {failed > 0 && <FailureTable tests={tests.filter(({ ok }) => !ok)} />}
+      {coverage !== undefined && <Coverage policies={coverage.policies} />}
+    </section>
+  );
+}
+
+const shownValue = (value: unknown): string =>
+  value === true ? 'yes' : value === false ? 'no' : JSON.stringify(value);
+
+function FailureTable({ tests }: { readonly tests: readonly TestResult[] }): JSX.Element {
+  const titles = [
+    wording.place,
+    wording.caller,
+    wording.action,
+    wording.record,
+    wording.expectedWord,
+    wording.actualWord,
+  ];
+  return (
+    <div class="scroll" role="region" tabIndex={0} aria-label={wording.failed}>
+      <table>
+        <TableHead titles={titles} />
+        <tbody>
+          {tests.map(({ file, line, as, action, field, collection, record, expected, actual }, i) => (
+            <tr key={i}>
+              <td>
+                <code>{`${file}:${line}`}</code>
+              </td>
+              <td>{as}</td>
+              <td>{field === undefined ? action : `${action} ${field}`}</td>
+              <td>{`${collection} ${record ?? ''}`}</td>
+              <td>{shownValue(expected)}</td>
+              <td>{shownValue(actual)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const VALUES = ['true', 'false', 'unknown'] as const;
+
+/** Only leaves with a value that no test has seen. */
+function Coverage({ policies }: { readonly policies: readonly CoveredPolicy[] }): JSX.Element {
+  const open = policies.flatMap(({ path, leaves }) =>
+    leaves.filter((leaf) => VALUES.some((value) => leaf[value] === 0)).map((leaf) => ({ path, leaf })),
+  );
+  return (
+    <>
+      <h2>{wording.coverage}</h2>
+      {open.length === 0 && <p class="hint">{wording.allCovered}</p>}
+      {open.length > 0 && (
+        <div class="scroll" role="region" tabIndex={0} aria-label={wording.coverage}>
+          <table>
+            <TableHead titles={[wording.rules, wording.leaf, wording.neverSeen]} />
+            <tbody>
+              {open.map(({ path, leaf }, i) => (
+                <tr key={i}>
+                  <td>
+                    <code>{path}</code>
+                  </td>
+                  <td>
+                    <code>{leaf.text}</code>
+                  </td>
+                  <td>{unseen(leaf)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+const unseen = (leaf: CoveredLeaf): string => VALUES.filter((value) => leaf[value] === 0).join(', ');

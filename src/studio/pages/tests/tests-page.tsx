@@ -1,0 +1,142 @@
+/** Policy tests: a text, or files that are dropped or chosen; run by `bylaw dev`. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { noteProblem, schema } from '../../app/session-state.ts';
+import type { ShownProblem } from '../../data/problem-words.ts';
+import { ProblemNote } from '../../parts/problem-note.tsx';
+import { wording } from '../../wording.ts';
+import { runTests, type TestAnswer } from './test-answer.ts';
+import { TestResults } from './test-results.tsx';
+
+const KEY = 'bylaw-studio:policy-tests';
+const FIRST_TESTS = `rows:
+  COLLECTION:
+    one: {}
+tests:
+  - COLLECTION: one
+    guest: none
+`;
+
+interface TestFiles {
+  readonly [name: string]: string;
+}
+
+function storedFiles(): TestFiles {
+  const first = schema.value?.collections.find(({ kind }) => kind === 'plain')?.name ?? 'users';
+  try {
+    const stored = sessionStorage.getItem(KEY);
+    if (stored !== null) return JSON.parse(stored) as TestFiles;
+  } catch {
+    // The first tests, as without a draft.
+  }
+  return { 'bylaw.policy.yaml': FIRST_TESTS.replaceAll('COLLECTION', first) };
+}
+
+export function TestsPage(): JSX.Element {
+  const [files, setFiles] = useState(storedFiles);
+  const [answer, setAnswer] = useState<TestAnswer>();
+  const [problem, setProblem] = useState<ShownProblem>();
+  const [isRunning, setRunning] = useState(false);
+  const change = (changed: TestFiles): void => {
+    setFiles(changed);
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify(changed));
+    } catch {
+      // It lasts for the page.
+    }
+  };
+  const run = async (): Promise<void> => {
+    setRunning(true);
+    setProblem(undefined);
+    try {
+      setAnswer(await runTests(files));
+    } catch (error) {
+      setAnswer(undefined);
+      setProblem(noteProblem(error));
+    } finally {
+      setRunning(false);
+    }
+  };
+  const canRun = schema.value?.can_save === true;
+  return (
+    <main id="content" class="page" tabIndex={-1}>
+      <h1>{wording.tests}</h1>
+      <p class="hint">{canRun ? wording.testsHint : wording.testsElsewhere}</p>
+      <FileDrop onFiles={(more) => change({ ...files, ...more })} />
+      {Object.entries(files).map(([name, text]) => (
+        <FileText
+          key={name}
+          name={name}
+          text={text}
+          onText={(changed) => change({ ...files, [name]: changed })}
+          onRemove={() => change(Object.fromEntries(Object.entries(files).filter(([other]) => other !== name)))}
+        />
+      ))}
+      <div class="actions">
+        <button
+          type="button"
+          class="primary"
+          disabled={!canRun || isRunning || Object.keys(files).length === 0}
+          onClick={() => void run()}
+        >
+          {isRunning ? wording.running : wording.runTests}
+        </button>
+      </div>
+      {problem !== undefined && <ProblemNote problem={problem} />}
+      {answer !== undefined && <TestResults answer={answer} />}
+    </main>
+  );
+}
+
+async function textsOf(list: FileList | null | undefined): Promise<TestFiles> {
+  const read = [...(list ?? [])].map(async (file) => [file.name, await file.text()] as const);
+  return Object.fromEntries(await Promise.all(read));
+}
+
+function FileDrop({ onFiles }: { readonly onFiles: (files: TestFiles) => void }): JSX.Element {
+  return (
+    <label
+      class="file-drop"
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        void textsOf(event.dataTransfer?.files).then(onFiles);
+      }}
+    >
+      {wording.dropTests}
+      <input
+        type="file"
+        multiple
+        accept=".yaml,.yml"
+        onChange={(event) => void textsOf(event.currentTarget.files).then(onFiles)}
+      />
+    </label>
+  );
+}
+
+interface FileTextProps {
+  readonly name: string;
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly onRemove: () => void;
+}
+
+function FileText({ name, text, onText, onRemove }: FileTextProps): JSX.Element {
+  return (
+    <div class="test-file">
+      <label>
+        {name}
+        <textarea
+          class="file-text"
+          rows={10}
+          spellcheck={false}
+          value={text}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
+      </label>
+      <button type="button" onClick={onRemove}>
+        {`${wording.removeFile} ${name}`}
+      </button>
+    </div>
+  );
+}

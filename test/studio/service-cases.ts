@@ -1,0 +1,82 @@
+/** The pages of health, tests and files in Chromium. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TestService, User } from '../support/service.ts';
+import type { StudioPage } from './studio-browser.ts';
+
+/** A PNG of one pixel. */
+const PIXEL = Uint8Array.from(
+  atob('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='),
+  (letter) => letter.charCodeAt(0),
+);
+const NAME = `a-photograph-with-a-very-long-name-${'x'.repeat(60)}.png`;
+
+export function serviceCases(service: TestService, open: () => StudioPage): void {
+  describe('the pages of the service', () => {
+    let studio: StudioPage;
+    let [ann, root]: User[] = [];
+
+    beforeAll(async () => {
+      [ann, root] = [await service.user(), await service.user('admin')];
+      studio = open();
+      await studio.size(1440);
+      await studio.beginAs(root!);
+    });
+
+    test('health shows the state, the routes of the last minute, and lines that grow', async () => {
+      await studio.visit('/studio/health', '.figures polyline');
+      expect((await studio.texts('.figures dd'))[4]).toBe('ready');
+      expect((await studio.texts('.rates th[scope=row]')).join()).toContain('POST /api/auth/login');
+      expect(await studio.faults()).toEqual([]);
+      const points = `document.querySelector('.figures polyline').getAttribute('points').split(' ').length`;
+      const first = await studio.page.evaluate(points);
+      await studio.page.until(`${points} > ${first}`);
+    });
+
+    test('tests are for bylaw dev, and the page says so elsewhere', async () => {
+      await studio.visit('/studio/tests', '.test-file textarea');
+      expect((await studio.texts('.page > .hint'))[0]).toContain('Only bylaw dev');
+      expect(await studio.page.evaluate(`document.querySelector('.page .primary').disabled`)).toBe(true);
+      expect(await studio.faults()).toEqual([]);
+    });
+
+    test('a file is uploaded with its preview, and a refusal stays beside its name', async () => {
+      await studio.beginAs(ann!);
+      await studio.visit('/studio/files', '.file-drop');
+      await studio.page.until(`document.querySelector('.page > .empty') !== null`);
+      const drop = (type: string, name: string) =>
+        studio.page.evaluate(`(() => {
+          const data = new DataTransfer();
+          const bytes = Uint8Array.from(${JSON.stringify([...PIXEL])});
+          data.items.add(new File([bytes], ${JSON.stringify(name)}, { type: ${JSON.stringify(type)} }));
+          const field = document.querySelector('.file-drop input');
+          field.files = data.files;
+          field.dispatchEvent(new Event('change', { bubbles: true }));
+        })()`);
+      await drop('image/png', NAME);
+      await studio.page.until(`document.querySelector('.preview img')?.complete`);
+      expect(await studio.texts('.file-grid li > p > a')).toEqual([NAME]);
+      expect(await studio.faults()).toEqual([]);
+      expect((await service.anonymous.get('/api/files')).status).toBe(401);
+    });
+
+    test('the pages fit into 360, 768 and 1440 pixels, in both themes', async () => {
+      for (const path of ['/studio/files', '/studio/tests', '/studio/health']) {
+        if (path !== '/studio/files') await studio.beginAs(root!);
+        for (const [width, theme] of [
+          [360, 'dark'],
+          [768, 'light'],
+          [1440, 'dark'],
+        ] as const) {
+          await studio.size(width);
+          await studio.theme(theme);
+          await studio.visit(path, '.file-grid li, .test-file, .figures');
+          await studio.shot(`${path.split('/')[2]}-${width}-${theme}`);
+          expect([path, width, await studio.overflow()]).toEqual([path, width, 0]);
+          if (width === 360) expect(await studio.faults()).toEqual([]);
+        }
+      }
+      await studio.size(1440);
+      await studio.theme('light');
+    });
+  });
+}
