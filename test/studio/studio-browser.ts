@@ -124,9 +124,10 @@ export class StudioPage {
     writeFileSync(join(folder, `${name}.png`), Buffer.from(String(data), 'base64'));
   }
 
-  /** Pixels by which the page is wider than the window. */
+  /** Pixels by which the document, or the part of it that scrolls, is wider than the window. */
   overflow(): Promise<number> {
-    return this.page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    return this.page.evaluate(`Math.max(...[document.documentElement, ...document.querySelectorAll('.page')]
+      .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`);
   }
 }
 

@@ -1,7 +1,7 @@
 /** The frame of every page: navigation, the user, settings, and the page itself. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { ProblemNote } from '../parts/problem-note.tsx';
 import { wording } from '../wording.ts';
 import { CommandPalette, isPaletteOpen } from './command-palette.tsx';
@@ -55,12 +55,18 @@ function OpenPage(): JSX.Element {
 
 function Header(): JSX.Element {
   const current = address.value.page || PAGES[0]!.name;
+  const navigation = useRef<HTMLElement>(null);
+  // Narrow windows show a part of the navigation.
+  useEffect(
+    () => navigation.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' }),
+    [current],
+  );
   return (
     <header class="top">
       <a class="brand" href="/studio">
         bylaw
       </a>
-      <nav aria-label={wording.pages}>
+      <nav ref={navigation} aria-label={wording.pages}>
         {openPages().map(({ name, title }) => (
           <a key={name} href={pathTo(name)} aria-current={name === current ? 'page' : undefined}>
             {title}

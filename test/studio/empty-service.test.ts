@@ -1,0 +1,108 @@
+// @module-tag long
+/** The studio of a service with long names and without records: empty states, first steps, and the keys alone. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Browser, describeInBrowser } from '../support/browser/browser.ts';
+import { describeOnOne, type TestService, type User } from '../support/service.ts';
+import { StudioPage } from './studio-browser.ts';
+
+const LONG = 'a_collection_with_a_name_as_long_as_names_may_be';
+const FIELD = 'a_field_with_a_name_as_long_as_a_collection_has';
+const SCHEMA = `
+roles: { admin: {}, member: {}, a_role_with_a_long_name_for_the_night_shift: {} }
+register: { roles: [member] }
+guests: true
+conditions:
+  'is_own(note: ${LONG})': 'note.owner = @request.auth.id'
+collections:
+  ${LONG}:
+    fields:
+      ${FIELD}: { type: string, max: 200, access: { read: is_own(@record), write: [{ roles: [admin] }] } }
+      text: { type: string, required: true, max: 200 }
+    relations: { owner: { kind: belongs_to, collection: users, default: '@request.auth.id' } }
+    access:
+      list: is_own(@record) or @request.auth.roles contains "admin"
+      read: is_own(@record) or @request.auth.roles contains "admin"
+      create: [{ roles: [member] }]
+      update: is_own(@record)
+`;
+const PAGES = [
+  ['data', `/studio/data/${LONG}`, '.data-page main .empty'],
+  ['policies', `/studio/policies/${LONG}?rules=update`, '.expression textarea'],
+  ['field', `/studio/policies/${LONG}?rules=${encodeURIComponent(`read ${FIELD}`)}`, '.expression textarea'],
+  ['none', `/studio/policies/${LONG}?rules=delete`, '.page .empty'],
+  ['who', '/studio/who', '.who td'],
+  ['as', `/studio/as/${LONG}?as=guest`, '.as-bar ~ .empty'],
+  ['why', `/studio/why/${LONG}?action=update&as=role:member`, '.verdict'],
+  ['files', '/studio/files', '.page > .empty'],
+  ['keys', '/studio/keys', '.page > .empty'],
+  ['audit', '/studio/audit', '.events td'],
+] as const;
+
+describeOnOne('the studio of an empty service', (service) => inBrowser(service), { schema: SCHEMA });
+
+function inBrowser(service: TestService): void {
+  describeInBrowser('in Chromium, the studio of an empty service', () => {
+    let browser: Browser;
+    let studio: StudioPage;
+    let root: User;
+    beforeAll(async () => {
+      browser = await Browser.open();
+      root = await service.user('admin');
+      studio = await StudioPage.open(browser, service.url);
+      await studio.beginAs(root);
+    });
+    afterAll(() => browser?.close());
+
+    test('every page has its empty state, holds long names, and breaks no rule of WCAG', async () => {
+      for (const [name, path, selector] of PAGES) {
+        for (const [width, theme] of [
+          [360, 'light'],
+          [768, 'dark'],
+          [1440, 'light'],
+        ] as const) {
+          await studio.size(width);
+          await studio.theme(theme);
+          await studio.visit(path, selector);
+          await studio.shot(`empty-${name}-${width}-${theme}`);
+          expect([name, width, await studio.overflow()]).toEqual([name, width, 0]);
+          if (width !== 768) expect([name, await studio.faults()]).toEqual([name, []]);
+        }
+      }
+    });
+
+    test('a guest is a caller of who can, and named conditions are conditions there', async () => {
+      await studio.size(1440);
+      await studio.visit(`/studio/who?collection=${LONG}`, '.who td');
+      expect(await studio.texts('.who tbody tr:last-child .value')).toEqual(['no', 'no', 'no', 'no', 'no']);
+      expect((await studio.texts('.who tbody tr:last-child th'))[0]).toBe('guest');
+      expect((await studio.texts('.who tbody tr:first-child td:nth-child(5)'))[0]).toContain('is_own(@record)');
+    });
+
+    test('the keys alone reach a page, an editor, its completions, and the difference', async () => {
+      await studio.visit('/studio/who', '.who td');
+      await studio.press('g');
+      await studio.press('p');
+      await studio.until('.page select[name=rules]');
+      await studio.visit(`/studio/policies/${LONG}?rules=update`, '.expression textarea');
+      const focused = (expression: string) => studio.page.until(`document.activeElement.${expression}`);
+      await studio.page.evaluate(`document.querySelector('select[name=rules]').focus()`);
+      await studio.press('Tab');
+      await focused(`matches('.expression textarea')`);
+      await studio.page.evaluate('document.activeElement.select()');
+      await studio.page.send('Input.insertText', { text: 'is_own(@record) or @record.te' });
+      await studio.press(' ', 2);
+      await studio.until('.expression [role=option]');
+      await studio.press('ArrowDown');
+      await studio.press('ArrowUp');
+      await studio.press('Enter');
+      await studio.page.until(`document.activeElement.value === 'is_own(@record) or @record.text'`);
+      await studio.page.send('Input.insertText', { text: ' = "all"' });
+      await studio.page.until(`!document.querySelector('.draft-actions .primary').disabled`);
+      await studio.page.evaluate(`document.querySelector('.draft-actions .primary').focus()`);
+      await studio.press('Enter');
+      await studio.until('.difference .verdict.wider');
+      expect((await studio.texts('.difference'))[0]).toContain('guest');
+      expect(await studio.faults()).toEqual([]);
+    });
+  });
+}
