@@ -48,7 +48,7 @@ function CallerForm({ collection, as }: { readonly collection: string; readonly 
     >
       <label>
         {wording.caller}
-        <input name="as" list="as-callers" required placeholder={wording.addCallerHint} value={as} />
+        <input name="as" list="as-callers" required placeholder={wording.addCallerHint} defaultValue={as} />
       </label>
       <datalist id="as-callers">
         <option value="guest" />

@@ -57,7 +57,7 @@ export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) =
         {schema.value?.roles === undefined ? (
           <label>
             {wording.roles}
-            <input name="roles" value={schema.value?.me.roles.join(', ')} />
+            <input name="roles" defaultValue={schema.value?.me.roles.join(', ')} />
           </label>
         ) : (
           <RoleChoice chosen={[]} />
@@ -75,7 +75,12 @@ export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) =
           <legend>{wording.actions}</legend>
           {ACTIONS.map((action) => (
             <label key={action} class="check">
-              <input name="actions" type="checkbox" value={action} checked={action === 'list' || action === 'read'} />{' '}
+              <input
+                name="actions"
+                type="checkbox"
+                value={action}
+                defaultChecked={action === 'list' || action === 'read'}
+              />{' '}
               {action}
             </label>
           ))}

@@ -9,7 +9,7 @@ export function RoleChoice({ chosen }: { readonly chosen: readonly string[] }): 
       <legend>{wording.roles}</legend>
       {(schema.value?.roles ?? []).map(({ name }) => (
         <label key={name} class="check">
-          <input name="roles" type="checkbox" value={name} checked={chosen.includes(name)} /> {name}
+          <input name="roles" type="checkbox" value={name} defaultChecked={chosen.includes(name)} /> {name}
         </label>
       ))}
     </fieldset>

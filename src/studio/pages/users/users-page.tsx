@@ -57,7 +57,7 @@ function AccountSearch({ text }: { readonly text: string }): JSX.Element {
     >
       <label>
         {wording.emailBegins}
-        <input name="search" type="search" value={text} />
+        <input key={text} name="search" type="search" defaultValue={text} />
       </label>
       <button type="submit">{wording.applyFilter}</button>
     </form>
@@ -125,7 +125,7 @@ function NewAccount({ onMade }: { readonly onMade: () => void }): JSX.Element {
         </label>
         <RoleChoice chosen={[]} />
         <label class="check">
-          <input name="invite" type="checkbox" checked /> {wording.invite}
+          <input name="invite" type="checkbox" defaultChecked /> {wording.invite}
         </label>
         {problem !== undefined && <ProblemNote problem={problem} />}
         <button
