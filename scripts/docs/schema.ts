@@ -160,6 +160,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   role: section('roles', '*'),
   prove: () => keysTable(mappingAt('prove').items ?? {}),
   register: section('register'),
+  second_factor: section('second_factor'),
   sessions: section('sessions'),
   mail: section('mail'),
   audit: section('audit'),

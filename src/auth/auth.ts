@@ -31,7 +31,7 @@ import { AccessTokens } from './sessions/access-tokens.ts';
 import { Authenticator } from './sessions/authenticator.ts';
 import { Sessions } from './sessions/sessions.ts';
 
-export type { Issued, SignedIn } from './accounts/accounts.ts';
+export { FACTOR_STATES, type Issued, type SignedIn } from './accounts/accounts.ts';
 export type { Administration, Administrator } from './accounts/administration.ts';
 export type { InviteRequest } from './accounts/invitations.ts';
 export type { PasswordPool } from './accounts/passwords.ts';
@@ -154,7 +154,7 @@ export class Auth {
     const sessions = new Sessions(schema, users);
     const signingKeys = new SigningKeys(db, config.keySecret);
     const tokens = await AccessTokens.open({ signingKeys, issuer: baseUrl, lifetime: schema.sessions.access });
-    const authenticator = await Authenticator.open({ db, schema, tokens, sessions });
+    const authenticator = await Authenticator.open({ db, schema, users, tokens, sessions });
     const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
     const { smtpUrl, data: dataDir = './data' } = config;
     const { from, replyTo } = schema.mail;
@@ -193,7 +193,7 @@ export class Auth {
       invitations,
       recovery: new Recovery(made),
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
-      admin: new Administration({ ...made, setup: parts.setup }),
+      admin: new Administration({ ...made, secondFactors, setup: parts.setup }),
       apiKeys: new ApiKeys(made),
       secondFactors,
       stepUp: new StepUp({ ...made, secondFactors }),

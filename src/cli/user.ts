@@ -1,4 +1,4 @@
-/** `bylaw user add | roles | disable | enable`. */
+/** `bylaw user add | roles | disable | enable | second-factor`. */
 import { text } from 'node:stream/consumers';
 import type { Administration, User } from '../auth/auth.ts';
 import { ConfigError } from '../config.ts';
@@ -26,7 +26,7 @@ interface UserCommand {
 
 export const command: CommandGroup = {
   name: 'user',
-  summary: 'adds users, changes their roles, disables and enables them',
+  summary: 'adds users, changes their roles, disables and enables them, resets second factors',
   commands: [
     userCommand({
       verb: 'add',
@@ -58,6 +58,13 @@ export const command: CommandGroup = {
       verb: 'enable',
       summary: 'lets a disabled user log in again',
       change: (admin, args) => admin.setDisabled(emailArgument(args), false),
+    }),
+    userCommand({
+      verb: 'second-factor',
+      summary: 'removes the second factor of a user who has lost it',
+      flags: { reset: { about: 'removes it, with its recovery codes (required)' } },
+      validate: requireReset,
+      change: (admin, args) => admin.resetSecondFactor(emailArgument(args)),
     }),
   ],
 };
@@ -99,6 +106,10 @@ function requirePasswordFlag(args: Arguments): void {
   throw new ConfigError([
     'expected --password-stdin: the password is read from standard input, as other users of the machine could read it from the command line',
   ]);
+}
+
+function requireReset(args: Arguments): void {
+  if (!args.has('reset')) throw new ConfigError(['expected --reset, which removes the second factor']);
 }
 
 function requireRoleChange(args: Arguments): void {

@@ -11,6 +11,8 @@ export interface OwnSession {
   readonly current: boolean;
 }
 
+export type FactorState = 'none' | 'enrolled' | 'required' | 'used';
+
 /** A proof that the user is present. */
 export type Proof = { readonly password: string } | { readonly code: string };
 
@@ -39,6 +41,15 @@ export class Account {
   async confirm(proof: Proof): Promise<string> {
     const call = { method: 'POST', body: proof } as const;
     return (await this.#transport.json<{ readonly signed_in_at: string }>('/api/auth/confirm', call)).signed_in_at;
+  }
+
+  /**
+   * The second factor of this session. `required`: roles of the user are left out of it until they enrol, or confirm by
+   * a code of what they have enrolled.
+   */
+  async secondFactor(): Promise<FactorState> {
+    type Answer = { readonly second_factor: FactorState };
+    return (await this.#transport.json<Answer>('/api/auth/me')).second_factor;
   }
 
   /** Begins to enrol an authenticator app; `confirmTotp` ends it. */

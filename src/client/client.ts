@@ -11,7 +11,7 @@ import { type ChallengeAnswer, SecondFactorNeeded, type SignInChallenge } from '
 import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
-export type { Enrolment, OwnSession, Proof } from './account.ts';
+export type { Enrolment, FactorState, OwnSession, Proof } from './account.ts';
 export type { Operation, OperationResult, Ref } from './batch.ts';
 export { BylawError, type ErrorDetail, isBylawError, type ProblemDocument } from './bylaw-error.ts';
 export type { Change, FeedOptions, FeedQuery, LiveQuery, LiveRecords } from './changes.ts';

@@ -8,7 +8,7 @@ import { echo, Problem, pointerPart } from '../problem.ts';
 import type { Store } from '../records/access-context.ts';
 import { findSystem } from '../records/system.ts';
 import { isObject } from '../records/write/input.ts';
-import { effectiveRoles } from '../schema/model/effective-roles.ts';
+import { effectiveRoles, rolesOfSession } from '../schema/model/effective-roles.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { normalEmail } from '../schema/model/normal-email.ts';
 import { sql, text, uuid } from '../sql.ts';
@@ -95,7 +95,7 @@ export async function principalOf(store: Store, subject: AskedCaller, pointer = 
   const [found] = isStorable ? await findSystem(store, store.db, { collection: 'users', where }) : [];
   if (found === undefined)
     throw unknownCaller(`no user has the ${id === undefined ? 'email' : 'id'} \`${echo(name)}\``, pointer);
-  const roles = effectiveRoles(store.schema, found.roles as readonly string[]);
+  const roles = rolesOfSession(store.schema, found.roles as readonly string[], false);
   // A user who signs in now, without a second factor.
   const session = { second_factor: false, signed_in_at: datetimeOf(new Date()) };
   return { auth: { ...found, roles, ...session }, kind: 'user' };

@@ -109,7 +109,7 @@ describeOnBoth(
       const client = service.anonymous.with({ Authorization: `Bearer ${answer.body.access_token}` });
       const { user } = registered.body;
       expect(answer.body.user).toEqual(user);
-      expect((await client.get('/api/auth/me')).body).toEqual({ user });
+      expect((await client.get('/api/auth/me')).body).toEqual({ user, second_factor: 'none' });
       expect((await client.get(`/api/users/${user.id}`)).body).toEqual({ data: user });
     });
 

@@ -9,6 +9,7 @@ import { fillDataFolder } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
 import { run, type Server, serve } from '../support/process.ts';
 import { until } from '../support/until.ts';
+import { newEnrolled } from './authenticator.ts';
 import { partsOf } from './forge.ts';
 import { codeOf, login, newEmail, PASSWORD, register } from './people.ts';
 
@@ -57,7 +58,19 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
     await login(client, email);
   });
 
+  test.skipIf(skip)('user second-factor resets that of a user who has lost it', async () => {
+    const person = await newEnrolled(client);
+    const first = await client.post('/api/auth/login', { email: person.email, password: PASSWORD });
+    expect(first.body.methods).toEqual(['totp', 'recovery']);
+    const ended = await bylaw(['user', 'second-factor', person.email, '--reset']);
+    expect([ended.code, JSON.parse(ended.stdout).email]).toEqual([0, person.email]);
+    await login(client, person.email);
+    const again = await bylaw(['user', 'second-factor', person.email, '--reset']);
+    expect([again.code, again.stderr]).toEqual([1, 'bylaw user second-factor: the user has no second factor\n']);
+  });
+
   test.skipIf(skip).each<[string, string[], string | undefined, number, string]>([
+    ['no --reset', ['user', 'second-factor', 'x@example.org'], undefined, 2, '--reset'],
     ['nobody', ['user', 'roles', 'nobody@example.org', '--add', 'admin'], undefined, 1, 'no user'],
     ['a weak password', ['user', 'add', 'weak@example.org', '--password-stdin'], 'password1', 1, 'guessed'],
     [

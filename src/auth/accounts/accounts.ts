@@ -3,13 +3,14 @@
 import type { Database, Transaction } from '../../database/contract.ts';
 import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { Problem } from '../../problem.ts';
+import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import { type Challenged, closeChallenge, openChallenge, tryChallenge } from '../factors/challenges.ts';
 import { type CodeCheck, wrongCode } from '../factors/code-check.ts';
-import type { FactorMethod } from '../factors/factor-rows.ts';
+import { type FactorMethod, factorMethods } from '../factors/factor-rows.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
@@ -38,6 +39,15 @@ export interface Issued {
   };
   /** `maxAge` in seconds. */
   readonly cookie: { readonly value: string; readonly maxAge: number };
+}
+
+/** `required`: roles of the user are left out of the session until a second factor is enrolled, or a code confirmed. */
+export const FACTOR_STATES = ['none', 'enrolled', 'required', 'used'] as const;
+type FactorState = (typeof FACTOR_STATES)[number];
+
+export interface Me {
+  readonly user: User;
+  readonly second_factor: FactorState;
 }
 
 /** A sign-in, or its first step where the user has a second factor. */
@@ -152,11 +162,18 @@ export class Accounts {
   }
 
   /** Reads the caller now, as every route shows users. */
-  async me(caller: Caller): Promise<User> {
+  async me(caller: Caller): Promise<Me> {
     const { db, users } = this.#parts;
     const user = await users.byId(db, caller.principal);
     if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
-    return users.shown(db, user);
+    return { user: await users.shown(db, user, caller.auth), second_factor: await this.#factorOf(caller, user) };
+  }
+
+  async #factorOf({ auth }: Caller, { id, roles }: User): Promise<FactorState> {
+    const { db, schema } = this.#parts;
+    if (auth.second_factor === true) return 'used';
+    if (effectiveRoles(schema, roles).some((name) => schema.secondFactorRoles.has(name))) return 'required';
+    return (await factorMethods(db, id)).length > 0 ? 'enrolled' : 'none';
   }
 
   /** Lists the caller's own sessions, newest first. */
@@ -242,12 +259,12 @@ export class Accounts {
     };
   }
 
-  async #shownUser({ kind, principal }: SessionSecrets): Promise<User | Guest> {
+  async #shownUser({ kind, principal, secondFactor, signedInAt }: SessionSecrets): Promise<User | Guest> {
     const { db, users } = this.#parts;
     if (kind === 'guest') return { roles: GUEST_ROW.roles };
     const user = await users.byId(db, principal);
     if (user === undefined) throw new Problem('invalid_token', 'the user no longer exists');
-    return users.shown(db, user);
+    return users.shown(db, user, users.caller(user, { secondFactor, signedInAt }));
   }
 }
 

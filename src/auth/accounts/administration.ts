@@ -1,5 +1,6 @@
 /** Administers accounts for the command line and the start of the service, without asking any permission. */
 
+import { present } from '../../invariant.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
 import { touchedAccount } from '../../records/write/written-row.ts';
@@ -9,6 +10,7 @@ import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, sql, uuid } from '../../sql.ts';
 import { type AuditQuery, type AuditRow, type RequestClient, readAudit, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
+import type { SecondFactors } from '../factors/second-factors.ts';
 import type { SessionRow } from '../sessions/sessions.ts';
 import type { AccountParts } from './accounts.ts';
 import { checkEmail } from './email-address.ts';
@@ -45,6 +47,7 @@ const isAdmin = (schema: Schema, { roles }: User): boolean => effectiveRoles(sch
 interface AdministrationParts extends Omit<AccountParts, 'tokens' | 'passwordCheck'> {
   /** Undefined: this process makes no first admin. */
   readonly setup: SetupOffer | undefined;
+  readonly secondFactors: SecondFactors;
 }
 
 /** The request that makes the first admin. */
@@ -146,6 +149,20 @@ export class Administration {
   async setDisabledById(id: string, disabled: boolean, by: Administrator): Promise<void> {
     await this.#requireUser(id);
     await this.#disable(id, disabled, by);
+  }
+
+  /** For a user who has lost the device. Throws `not_found`. */
+  async resetSecondFactor(email: string): Promise<User> {
+    const { secondFactors, db, users } = this.#parts;
+    const { id } = await this.#mustFind(email);
+    await secondFactors.reset(id, {});
+    return present(await users.byId(db, id), 'the user');
+  }
+
+  /** The same over HTTP. Throws `not_found`. */
+  async resetSecondFactorById(id: string, by: Administrator): Promise<void> {
+    await this.#requireUser(id);
+    await this.#parts.secondFactors.reset(id, actorOf(by));
   }
 
   /** Newest first. Throws `not_found`. */

@@ -11,10 +11,11 @@ import type { RecordShape } from '../../records/record-shape.ts';
 import { scopeOf } from '../../records/scope.ts';
 import { insertSystem, type SystemValues } from '../../records/system.ts';
 import { touchedAccount } from '../../records/write/written-row.ts';
-import { effectiveRoles } from '../../schema/model/effective-roles.ts';
+import { rolesOfSession } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { join, param, type Sql, sql, text, uuid } from '../../sql.ts';
+import type { Caller } from '../caller.ts';
 import { beginRoleHistory } from './role-history.ts';
 
 /** The built-in fields, and the fields and belongs_to that the schema adds. Routes show what `shown` leaves. */
@@ -24,6 +25,15 @@ export type User = Readonly<Record<string, unknown>> & {
   readonly email_verified: boolean;
   readonly roles: readonly string[];
 };
+
+/** The facts that a session adds to its user. */
+export interface SessionFacts {
+  /** A second factor was used in the session. */
+  readonly secondFactor: boolean;
+  /** Canonical text of the last time that the user proved who they are. */
+  readonly signedInAt: string | undefined;
+}
+const NO_SESSION: SessionFacts = { secondFactor: false, signedInAt: undefined };
 
 export interface NewUser {
   readonly email: string;
@@ -73,13 +83,15 @@ export class Users {
     return this.#find(db, sql`u.id = ${uuid(id)}`);
   }
 
-  /** Removes the fields whose rules hide them from the user itself. */
-  async shown(db: Queryable, user: User): Promise<User> {
-    const request = {
-      auth: { ...user, roles: effectiveRoles(this.#schema, user.roles) },
-      query: {},
-      now: datetimeOf(new Date()),
-    };
+  /** The user as policies see it in a session. */
+  caller(user: User, { secondFactor, signedInAt }: SessionFacts): Caller['auth'] {
+    const roles = Object.freeze(rolesOfSession(this.#schema, user.roles, secondFactor));
+    return Object.freeze({ ...user, roles, second_factor: secondFactor, signed_in_at: signedInAt });
+  }
+
+  /** Removes the fields whose rules hide them from the user itself. Default: outside a session. */
+  async shown(db: Queryable, user: User, auth = this.caller(user, NO_SESSION)): Promise<User> {
+    const request = { auth, query: {}, now: datetimeOf(new Date()) };
     const rules = [...this.#shape.collection.memberAccess].flatMap(([name, { read }]) =>
       read === undefined ? [] : [{ name, permit: decide({ rules: read, request }) }],
     );

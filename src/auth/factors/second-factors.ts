@@ -5,6 +5,7 @@ import type { PasswordCheck } from '../accounts/password-check.ts';
 import type { Users } from '../accounts/users.ts';
 import { type AuditEntry, type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
+import type { Outbox } from '../mail/outbox.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { type CodeCheck, purposeOf } from './code-check.ts';
@@ -21,6 +22,7 @@ export interface SecondFactorParts {
   readonly authenticator: Authenticator;
   readonly factorKey: FactorKey;
   readonly codes: CodeCheck;
+  readonly outbox: Outbox;
   readonly baseUrl: () => string;
 }
 
@@ -54,7 +56,7 @@ export class SecondFactors {
 
   /** Returns the recovery codes. Throws `invalid_credentials`, `rate_limited`, `too_many`. */
   async confirm(caller: Caller, code: string, client: RequestClient): Promise<readonly string[]> {
-    const { db, sessions, authenticator, factorKey, codes } = this.#parts;
+    const { db, sessions, authenticator, factorKey, codes, outbox } = this.#parts;
     const { principal: userId, sessionId } = caller;
     const stored = await storedTotp(db, userId);
     if (stored?.isConfirmed === true) throw enrolled();
@@ -68,10 +70,11 @@ export class SecondFactors {
         if (!(await confirmTotp(tx, userId, stored, step))) return undefined;
         await replaceRecoveryCodes(tx, userId, recovery.hashes);
         await sessions.confirm(tx, sessionId, true);
-        await recordAudit(tx, { event: 'second_factor_enrolled', userId, sessionId, client });
+        await this.#changed(tx, { event: 'second_factor_enrolled', userId, sessionId, client });
         return { done: true };
       });
     });
+    outbox.wake();
     await authenticator.userChanged(userId);
     return recovery.codes;
   }
@@ -92,14 +95,13 @@ export class SecondFactors {
     await this.proved(caller, proof, client, (tx) =>
       this.#delete(tx, { event: 'second_factor_removed', userId, sessionId, client }),
     );
-    await this.#parts.authenticator.userChanged(userId);
+    await this.#deleted(userId);
   }
 
   /** For a user who has lost the device. Throws `not_found`. */
   async reset(userId: string, by: Pick<AuditEntry, 'actorId' | 'client'>): Promise<void> {
-    const { db, authenticator } = this.#parts;
-    await db.transaction((tx) => this.#delete(tx, { event: 'second_factor_reset', userId, ...by }));
-    await authenticator.userChanged(userId);
+    await this.#parts.db.transaction((tx) => this.#delete(tx, { event: 'second_factor_reset', userId, ...by }));
+    await this.#deleted(userId);
   }
 
   /** Runs `work` in one transaction with the proof. Throws `invalid_credentials`, `rate_limited`. */
@@ -120,7 +122,20 @@ export class SecondFactors {
 
   async #delete(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {
     if (!(await deleteFactors(tx, entry.userId))) throw new Problem('not_found', 'the user has no second factor');
+    await this.#changed(tx, entry);
+  }
+
+  async #changed(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {
+    const { users, outbox } = this.#parts;
+    const { email: address } = await users.known(tx, entry.userId);
+    await outbox.insert(tx, { kind: 'second_factor_changed', address, detail: { client: entry.client } });
     await recordAudit(tx, entry);
+  }
+
+  async #deleted(userId: string): Promise<void> {
+    const { outbox, authenticator } = this.#parts;
+    outbox.wake();
+    await authenticator.userChanged(userId);
   }
 
   async #newCodes(userId: string): Promise<{ readonly codes: readonly string[]; readonly hashes: readonly string[] }> {

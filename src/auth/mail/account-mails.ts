@@ -6,8 +6,8 @@ import type { Users } from '../accounts/users.ts';
 import { recordAudit } from '../audit-trail.ts';
 import { issueProof, type Purpose } from './email-tokens.ts';
 import type { Composer } from './mail-sender.ts';
-import { tokenMail } from './mail-text.ts';
-import type { ClaimedMail, MailKind } from './outbox.ts';
+import { factorNotice, tokenMail } from './mail-text.ts';
+import type { ClaimedMail, MailKind, TokenMailKind } from './outbox.ts';
 
 export interface AccountMailParts {
   readonly db: Database;
@@ -23,16 +23,17 @@ type TokenMaker = (request: ClaimedMail) => Promise<string | undefined>;
 export function accountMails(parts: AccountMailParts): Readonly<Record<MailKind, Composer>> {
   const { schema, invitations, baseUrl } = parts;
   const withToken =
-    (makeToken: TokenMaker): Composer =>
+    (kind: TokenMailKind, makeToken: TokenMaker): Composer =>
     async (request) => {
       const token = await makeToken(request);
-      const { kind, address } = request;
+      const { address } = request;
       return token === undefined ? undefined : tokenMail({ kind, to: address, token }, schema.mail, baseUrl());
     };
   return {
-    verify: withToken((request) => proofToken(parts, request, 'verify_email')),
-    reset: withToken((request) => proofToken(parts, request, 'reset_password')),
-    invite: withToken((request) => invitations.issueToken(request)),
+    verify: withToken('verify', (request) => proofToken(parts, request, 'verify_email')),
+    reset: withToken('reset', (request) => proofToken(parts, request, 'reset_password')),
+    invite: withToken('invite', (request) => invitations.issueToken(request)),
+    second_factor_changed: async ({ address }) => factorNotice(address, schema.mail, baseUrl()),
   };
 }
 

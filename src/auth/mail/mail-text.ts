@@ -1,10 +1,10 @@
-/** The words of mails with a token. */
+/** The words of mails. */
 import type { MailOptions } from '../../schema/model/model.ts';
 import type { Mail } from './mail.ts';
-import type { MailKind } from './outbox.ts';
+import type { TokenMailKind } from './outbox.ts';
 
 export interface TokenMail {
-  readonly kind: MailKind;
+  readonly kind: TokenMailKind;
   readonly to: string;
   readonly token: string;
 }
@@ -19,7 +19,7 @@ interface MailWords {
   readonly ending: string;
 }
 
-const WORDS: Readonly<Record<MailKind, MailWords>> = {
+const WORDS: Readonly<Record<TokenMailKind, MailWords>> = {
   verify: {
     subject: 'Confirm your email address',
     asked: ', most likely you, asked to confirm that this address belongs to an account',
@@ -57,4 +57,13 @@ ${link ?? token}
 If this was not you, ignore this mail${ending}.
 `;
   return { to, subject, text };
+}
+
+/** A notice without a token. `site`: the base URL. */
+export function factorNotice(to: string, { appName }: MailOptions, site: string): Mail {
+  const text = `The second factor of your account at ${appName ?? site} was changed.
+
+If this was not you, set a new password, and ask an administrator.
+`;
+  return { to, subject: 'Your second factor was changed', text };
 }

@@ -9,7 +9,8 @@ import type { Cells, Database, Queryable } from '../../database/contract.ts';
 import { empty, param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
 
-export type MailKind = 'verify' | 'reset' | 'invite';
+export type TokenMailKind = 'verify' | 'reset' | 'invite';
+export type MailKind = TokenMailKind | 'second_factor_changed';
 
 export interface MailRequest {
   readonly kind: MailKind;

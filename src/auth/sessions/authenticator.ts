@@ -8,8 +8,8 @@ import { BoundedMap } from '../../bounded-map.ts';
 import { type Database, inLane } from '../../database/contract.ts';
 import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { Problem } from '../../problem.ts';
-import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
+import type { Users } from '../accounts/users.ts';
 import { KeyCallers } from '../api-keys/key-callers.ts';
 import { KEY_PREFIX } from '../api-keys/key-token.ts';
 import type { Caller } from '../caller.ts';
@@ -33,6 +33,7 @@ export interface RequestCredentials {
 
 export interface AuthenticatorParts {
   readonly db: Database;
+  readonly users: Users;
   readonly schema: Schema;
   readonly tokens: AccessTokens;
   readonly sessions: Sessions;
@@ -222,14 +223,13 @@ export class Authenticator {
     return entry;
   }
 
-  #toKnown({ sessionId, user, secondFactor, signedInAt }: SessionState, at: number): KnownSession {
+  #toKnown({ sessionId, user, ...facts }: SessionState, at: number): KnownSession {
     if (user === undefined) {
       const guest = { kind: 'guest', principal: sessionId, sessionId, auth: GUEST_ROW } as const;
       const [bearer, cookie] = (['bearer', 'cookie'] as const).map((by) => Object.freeze({ ...guest, by }));
       return { at, userId: sessionId, bearer: bearer!, cookie: cookie! };
     }
-    const roles = Object.freeze(effectiveRoles(this.#parts.schema, user.roles));
-    const auth = Object.freeze({ ...user, roles, second_factor: secondFactor, signed_in_at: signedInAt });
+    const auth = this.#parts.users.caller(user, facts);
     const caller = (by: 'bearer' | 'cookie'): Caller =>
       Object.freeze({ kind: 'user', principal: user.id, sessionId, by, auth });
     return { at, userId: user.id, bearer: caller('bearer'), cookie: caller('cookie') };

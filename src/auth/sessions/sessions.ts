@@ -8,9 +8,10 @@
 import { v7 } from 'uuid';
 import { namedCells } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
+import { datetimeOf } from '../../policy/values.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
-import type { User, Users } from '../accounts/users.ts';
+import type { SessionFacts, User, Users } from '../accounts/users.ts';
 import { clip, type RequestClient } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
 
@@ -20,7 +21,7 @@ const MAX_LISTED = 1000;
 /** Seconds that the session of a guest lasts at most. */
 const GUEST_LIFETIME = 86_400;
 
-export interface SessionSecrets {
+export interface SessionSecrets extends SessionFacts {
   readonly sessionId: string;
   readonly kind: SessionKind;
   /** The user, or the guest's session itself. */
@@ -44,14 +45,10 @@ export interface SessionStart {
   readonly client: RequestClient;
 }
 
-export interface SessionState {
+export interface SessionState extends SessionFacts {
   readonly sessionId: string;
   /** Undefined: a guest. */
   readonly user: User | undefined;
-  /** A second factor was used in this session. */
-  readonly secondFactor: boolean;
-  /** Canonical text of the last time that the user proved who they are: the sign-in, or a confirmation. */
-  readonly signedInAt: string;
 }
 
 export interface SessionRow {
@@ -69,7 +66,7 @@ export type Refreshed =
   | { readonly outcome: 'unknown' }
   | { readonly outcome: 'reused'; readonly sessionId: string; readonly principal: string };
 
-interface LiveSession {
+interface LiveSession extends SessionFacts {
   readonly id: string;
   readonly kind: SessionKind;
   readonly principal: string;
@@ -108,7 +105,8 @@ export class Sessions {
              (id, user_id, kind, principal, cookie_hash, created_at, last_used_at, method, second_factor, user_agent, ip)
       VALUES (${uuid(id)}, ${uuid(userId ?? null)}, ${text(kind)}, ${uuid(principal)}, ${text(hashSecret(cookie))},
               now(), now(), ${text(method)}, ${param('bool', secondFactor)}, ${text(clip(client.userAgent))}, ${text(clip(client.ip))})`);
-    return this.#issue(tx, { id, kind, principal, cookie, generation: 0, age: 0 });
+    const facts = { secondFactor, signedInAt: datetimeOf(new Date()) };
+    return this.#issue(tx, { id, kind, principal, cookie, generation: 0, age: 0, ...facts });
   }
 
   /** Rotates. A `reused` session has been ended. */
@@ -118,7 +116,7 @@ export class Sessions {
     const [found] = await tx.rows(sql`
       SELECT s.id, s.kind, coalesce(s.principal, s.user_id), s.generation, t.generation, t.cookie_pad,
              coalesce(s.spent_hash = t.hash AND s.rotated_at > now() - ${seconds(RETRY_SECONDS)}, false),
-             extract(epoch FROM now() - s.created_at),
+             extract(epoch FROM now() - s.created_at), s.second_factor, ${SIGNED_IN_AT},
              ${this.#isAlive()} AND ${NOT_DISABLED}
         FROM "_auth_refresh_tokens" t
         JOIN "_auth_sessions" s ON s.id = t.session_id
@@ -150,7 +148,7 @@ export class Sessions {
     const where = 'id' in key ? sql`s.id = ${uuid(key.id)}` : sql`s.cookie_hash = ${text(hashSecret(key.cookie))}`;
     const [cells] = await db.rows(sql`
       SELECT s.id, s.last_used_at < now() - ${seconds(this.#touchAfter)}, s.user_id, s.second_factor,
-             ${timestamp(sql`coalesce(s.signed_in_at, s.created_at)`)}, ${this.#users.columns('u')}
+             ${SIGNED_IN_AT}, ${this.#users.columns('u')}
         FROM "_auth_sessions" s
         LEFT JOIN "users" u ON u.id = s.user_id
        WHERE ${where}
@@ -223,7 +221,7 @@ export class Sessions {
   }
 
   async #issue(tx: Transaction, session: LiveSession): Promise<SessionSecrets> {
-    const { id: sessionId, kind, principal, cookie, generation, age } = session;
+    const { id: sessionId, kind, principal, cookie, generation, age, secondFactor, signedInAt } = session;
     const refreshToken = newSecret();
     await tx.run(sql`
       INSERT INTO "_auth_refresh_tokens"
@@ -232,7 +230,8 @@ export class Sessions {
               ${text(pad(refreshToken, cookie))})`);
     const lifetime = kind === 'guest' ? Math.min(GUEST_LIFETIME, this.#lifetime) : this.#lifetime;
     const endsIn = Math.max(0, Math.floor(lifetime - age));
-    return { sessionId, kind, principal, cookie, refreshToken, expiresIn: Math.min(this.#idle, endsIn), endsIn };
+    const expiresIn = Math.min(this.#idle, endsIn);
+    return { sessionId, kind, principal, cookie, refreshToken, expiresIn, endsIn, secondFactor, signedInAt };
   }
 }
 
@@ -243,8 +242,11 @@ const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
 export const timestamp = (column: Sql): Sql =>
   sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
+/** Reads the row `s`. Sessions of the version before have no time of their own. */
+const SIGNED_IN_AT = timestamp(raw('coalesce(s.signed_in_at, s.created_at)'));
+
 function readRefresh(cells: Cells) {
-  const { id, kind, principal, generation, tokenGeneration, cookiePad, mayRetry, age, isAlive } = namedCells(
+  const { secondFactor, signedInAt, ...row } = namedCells(
     cells,
     'id',
     'kind',
@@ -254,17 +256,19 @@ function readRefresh(cells: Cells) {
     'cookiePad',
     'mayRetry',
     'age',
+    'secondFactor',
+    'signedInAt',
     'isAlive',
   );
   return {
-    id,
-    kind: kind as SessionKind,
-    principal,
-    generation: Number(generation),
-    tokenGeneration: Number(tokenGeneration),
-    cookiePad,
-    mayRetry: mayRetry === 't',
-    age: Number(age),
-    isAlive: isAlive === 't',
+    ...row,
+    kind: row.kind as SessionKind,
+    generation: Number(row.generation),
+    tokenGeneration: Number(row.tokenGeneration),
+    mayRetry: row.mayRetry === 't',
+    age: Number(row.age),
+    secondFactor: secondFactor === 't',
+    signedInAt,
+    isAlive: row.isAlive === 't',
   };
 }

@@ -10,6 +10,7 @@ import { listInvites } from './list-invites.ts';
 import { listUserSessions } from './list-user-sessions.ts';
 import { readAuditTrail } from './read-audit.ts';
 import { removeInvite } from './remove-invite.ts';
+import { resetSecondFactor } from './reset-second-factor.ts';
 import { resetUserPassword } from './reset-user-password.ts';
 import { setUp } from './set-up.ts';
 
@@ -25,5 +26,6 @@ export const administrationRoutes: readonly DescribedRoute[] = [
   listUserSessions,
   endUserSessions,
   resetUserPassword,
+  resetSecondFactor,
   readAuditTrail,
 ];

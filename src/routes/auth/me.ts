@@ -1,3 +1,4 @@
+import { FACTOR_STATES } from '../../auth/auth.ts';
 import { user } from '../../describe/collection-schemas.ts';
 import { object } from '../../describe/operation.ts';
 import { callerOf } from '../../http/gate.ts';
@@ -9,10 +10,15 @@ export const me = route({
   door: 'user',
   id: 'me',
   summary: 'Get the user that you are signed in as',
-  answers: { 200: { description: 'The user.', shape: (scope) => object({ user: user(scope) }) } },
+  answers: {
+    200: {
+      description: 'The user, and the second factor of the session; `required`: roles are left out until it has one.',
+      shape: (scope) => object({ user: user(scope), second_factor: { enum: FACTOR_STATES } }),
+    },
+  },
   problems: [],
   async handle(ctx, app) {
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = { user: await app.auth.accounts.me(callerOf(ctx)) };
+    ctx.body = await app.auth.accounts.me(callerOf(ctx));
   },
 });

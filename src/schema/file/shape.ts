@@ -544,6 +544,19 @@ export const schemaShape = z.strictObject({
     default: false,
     examples: [true],
   }),
+  second_factor: key(
+    z.strictObject({
+      required_for: key(
+        names,
+        'a session without a second factor has none of these roles, and none that includes one',
+        {
+          default: [],
+          examples: [['admin']],
+        },
+      ),
+    }),
+    'who needs a second factor',
+  ),
   conditions: key(z.record(z.string(), policy), 'named conditions, by their name and typed parameters', {
     examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
   }),

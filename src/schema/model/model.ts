@@ -25,6 +25,8 @@ export interface Schema {
   readonly register: Register;
   /** Callers who are not signed in are admitted, with the role `guest` alone. */
   readonly guests: boolean;
+  /** The roles that a session has only with a second factor: those of the file, and each that includes one of them. */
+  readonly secondFactorRoles: ReadonlySet<string>;
   /** The collections are in the order of the file, and always include `users` and `files`. */
   readonly collections: ReadonlyMap<string, Collection>;
   readonly oauth: ReadonlyMap<string, OAuthProvider>;

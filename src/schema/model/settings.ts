@@ -110,6 +110,19 @@ export function readRegister({ register }: SchemaFile, { report, roles }: Settin
   };
 }
 
+export function readSecondFactorRoles(
+  { second_factor: given }: SchemaFile,
+  { report, roles }: Settings,
+): ReadonlySet<string> {
+  const path = ['second_factor', 'required_for'];
+  const required = (given?.required_for ?? []).filter((name, i) =>
+    knownRole(name, { path: [...path, i], roles, report }),
+  );
+  const needs = ({ name, includes }: Role): boolean =>
+    required.some((each) => each === name || includes.includes(each));
+  return new Set([...roles.values()].filter(needs).map(({ name }) => name));
+}
+
 export function readTimezone({ timezone = UTC }: SchemaFile, report: Report): string {
   if (isZone(timezone)) return timezone;
   const near = nearest(timezone, Intl.supportedValuesOf('timeZone'));

@@ -171,6 +171,9 @@ function settingsChanges(old: Schema, changed: Schema): readonly string[] {
       lines.push(...listChanges(`role \`${name}\` assigns`, a.assigns, b.assigns));
   }
   if (old.guests !== changed.guests) lines.push(`guests are ${changed.guests ? 'admitted' : 'no longer admitted'}`);
+  lines.push(
+    ...listChanges('a second factor is required for', [...old.secondFactorRoles], [...changed.secondFactorRoles]),
+  );
   lines.push(...listChanges('registration gives', old.register.roles, changed.register.roles));
   return lines;
 }

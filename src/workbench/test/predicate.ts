@@ -61,7 +61,7 @@ export class PredicateJudge {
   requestOf({ as, query, facts, session, data }: Expectation): PolicyRequest {
     const { world, now } = this.#place;
     const kind = as === 'guest' ? as : 'user';
-    const caller = world.caller(as);
+    const caller = world.caller(as, session.second_factor === true);
     const auth = kind === 'guest' ? caller : { ...caller, second_factor: false, ...session };
     return { auth, kind, facts, query, now, ...(data && { data }) };
   }

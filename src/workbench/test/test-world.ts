@@ -8,7 +8,7 @@ import { everyTenant, scopeOf, tenantOf } from '../../records/scope.ts';
 import { findSystem } from '../../records/system.ts';
 import { type ColumnValue, withFoldedCopies } from '../../records/write/input.ts';
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
-import { effectiveRoles } from '../../schema/model/effective-roles.ts';
+import { rolesOfSession } from '../../schema/model/effective-roles.ts';
 import type { Collection, ManyToMany } from '../../schema/model/model.ts';
 import { storedTables } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
@@ -45,10 +45,10 @@ export class TestWorld implements Related {
   }
 
   /** The caller as policies see it. */
-  caller(name: string): Row {
+  caller(name: string, secondFactor: boolean): Row {
     if (name === GUEST) return GUEST_ROW;
     const row = this.row('users', name);
-    return { ...row, roles: effectiveRoles(this.#store.schema, row.roles as readonly string[]) };
+    return { ...row, roles: rolesOfSession(this.#store.schema, row.roles as readonly string[], secondFactor) };
   }
 
   one(collection: string, id: string): Row | undefined {
