@@ -29,6 +29,13 @@ interface Update<K extends string, T extends CollectionTypes> {
   /** An ETag. */
   readonly if_match?: string;
 }
+interface Upsert<K extends string, T extends CollectionTypes> {
+  readonly op: 'upsert';
+  readonly collection: K;
+  /** A unique field, of which `data` has the value. */
+  readonly on: Extract<keyof T['create'], string>;
+  readonly data: WithRefs<Partial<T['create']>>;
+}
 interface Delete<K extends string> {
   readonly op: 'delete';
   readonly collection: K;
@@ -41,12 +48,12 @@ export type CollectionsLike<C> = { readonly [name in keyof C]: CollectionTypes }
 
 /** A write of a batch, which has up to 100. */
 export type Operation<C extends CollectionsLike<C>> = {
-  [K in keyof C & string]: Create<K, C[K]> | Update<K, C[K]> | Delete<K>;
+  [K in keyof C & string]: Create<K, C[K]> | Update<K, C[K]> | Upsert<K, C[K]> | Delete<K>;
 }[keyof C & string];
 
 /** The result of an operation: a delete has no data. */
 export type OperationResult<C extends CollectionsLike<C>, O> = O extends { readonly op: 'delete' }
   ? { readonly status: 204; readonly data?: undefined }
-  : O extends { readonly op: 'create' | 'update'; readonly collection: infer K extends keyof C }
+  : O extends { readonly op: 'create' | 'update' | 'upsert'; readonly collection: infer K extends keyof C }
     ? { readonly status: 200 | 201; readonly data: Written<C[K]['record']> }
     : never;

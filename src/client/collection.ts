@@ -347,6 +347,18 @@ export class Collection<T extends CollectionTypes> {
     );
   }
 
+  /** Updates the record that has the unique value, or creates it. Repeatable. */
+  async upsert<F extends FieldName<T>>(
+    field: F,
+    value: RecordId | boolean,
+    data: Partial<T['create']>,
+    { expand, signal }: WriteOptions<Relations<T>> = {},
+  ): Promise<Written<T['record']>> {
+    const path = `${this.#path}/by/${encodeURIComponent(field)}/${encodeURIComponent(value)}`;
+    const call = { method: 'PUT', query: { expand }, body: { data }, repeatable: true, signal } as const;
+    return recordOf(await this.#transport.send(path, call));
+  }
+
   async delete(id: RecordId, { ifMatch, signal }: Omit<ChangeOptions, 'expand'> = {}): Promise<void> {
     await this.#transport.send(this.#at(id), { method: 'DELETE', headers: { 'if-match': tagOf(ifMatch) }, signal });
   }

@@ -18,8 +18,10 @@ export const batchBody: Shape = ({ schema, define }) => {
   const update = object({ op: only('update'), collection: COLLECTION, id, data: DATA, if_match: IF_MATCH }, [
     'if_match',
   ]);
+  const on: Json = { type: 'string', description: 'A unique field; `data` has its value.' };
+  const upsert = object({ op: only('upsert'), collection: COLLECTION, on, data: DATA });
   const remove = object({ op: only('delete'), collection: COLLECTION, id, if_match: IF_MATCH }, ['if_match']);
-  const operation = define('BatchOperation', { oneOf: [create, update, remove] });
+  const operation = define('BatchOperation', { oneOf: [create, update, upsert, remove] });
   return object({ operations: { type: 'array', items: operation, minItems: 1, maxItems: 100 } });
 };
 

@@ -34,6 +34,12 @@ export const user: Shape = (scope) => ref(scope.typeName('users'));
 export const createData: Shape = (scope) => ref(`${scope.typeName(collectionIn(scope).name)}Create`);
 export const updateData: Shape = (scope) => ref(`${scope.typeName(collectionIn(scope).name)}Update`);
 
+/** None is required: an update keeps what the body leaves out. */
+export const upsertData: Shape = (scope) => {
+  const { required: _, ...schema } = createSchema(collectionIn(scope), scope.schema);
+  return schema;
+};
+
 /** `{ "data": … }` */
 export const inData =
   (shape: Shape): Shape =>

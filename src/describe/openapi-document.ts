@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
 import { present } from '../invariant.ts';
-import { type Collection, type Schema, takesWrite } from '../schema/model/model.ts';
+import { type Collection, type Schema, takesWrite, uniqueFieldsOf } from '../schema/model/model.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
 import {
   HEADERS,
@@ -138,6 +138,7 @@ const isOfNoCollection = (route: Operation): boolean =>
 
 function concernsCollection(route: Operation, collection: Collection): boolean {
   const { name, kind } = collection;
+  if (route.concerns?.(collection) === false) return false;
   if (typeof route.door !== 'object') return isGeneral(route);
   if (!takesWrite(collection, route.door.action)) return false;
   if (route.door.feed === true && collection.feed === undefined) return false;
@@ -165,6 +166,9 @@ function operationParameters({ path, parameters = [] }: Operation, scope: Operat
 }
 
 function pathSchema(name: string, { schema, collection }: OperationScope): Json {
+  if (name === 'field' && collection !== undefined)
+    return { type: 'string', enum: uniqueFieldsOf(collection).map((field) => field.name) };
+  if (name === 'value') return { type: 'string', minLength: 1 };
   if (name === 'provider') return { type: 'string', enum: [...schema.oauth.keys()] };
   return collection === undefined ? ID_SCHEMA : idSchemaIn(schema, collection.name);
 }

@@ -83,6 +83,8 @@ export interface Operation {
   readonly answers: Readonly<Record<number, RouteAnswer>>;
   /** The codes of this route; those of its door and its body are added. */
   readonly problems: readonly Problems[];
+  /** False for collections that have no such route. Default: all that its door fits. */
+  readonly concerns?: (collection: Collection) => boolean;
   /** Documents HEAD as well, under this id. */
   readonly head?: string;
 }

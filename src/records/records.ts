@@ -16,6 +16,7 @@ import { type Batch, batch, dryRun, type WantedLocks } from './write/batch.ts';
 import { type CreateRequest, create } from './write/create.ts';
 import { deleteRecord, type RemoveRequest } from './write/remove.ts';
 import { type UpdateRequest, update } from './write/update.ts';
+import { type UpsertAccess, type Upserted, type UpsertRequest, upsert } from './write/upsert.ts';
 
 export type { AccessContext, Hooks } from './access-context.ts';
 
@@ -30,6 +31,8 @@ export interface Records {
   create(access: AccessContext, request: CreateRequest): Promise<Written>;
   update(access: AccessContext, request: UpdateRequest): Promise<Written>;
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
+  /** Updates or creates the record that has a unique value. */
+  upsert(access: UpsertAccess, request: UpsertRequest, principal: string): Promise<Upserted>;
   /** The capabilities of the caller for a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
   /** Ids that the database makes for new records. */
@@ -58,6 +61,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
       return request.tx === undefined ? noted(access, written) : written;
     },
     update: (access, request) => noted(access, update(store, access, request)),
+    upsert: (access, request, principal) => upsert(store, access, request).finally(() => db.noteWrite(principal)),
     remove: (access, request) => noted(access, deleteRecord(store, access, request)),
     newIds: (collection, count) => newIdsOf({ q: store.db, collection, count, defaults: keyDefaultsOf(store) }),
     can: (access, id) => capabilitiesOf(store, access, id),

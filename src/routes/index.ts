@@ -19,6 +19,7 @@ import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
 import { restoreRecord } from './records/restore.ts';
 import { updateRecord } from './records/update.ts';
+import { upsertRecord } from './records/upsert.ts';
 import { studioRoutes } from './studio/studio-pages.ts';
 import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
 import { healthz, readyz } from './system/health.ts';
@@ -42,6 +43,7 @@ export const routes: readonly DescribedRoute[] = [
   aggregateRecords,
   readRecord,
   updateRecord,
+  upsertRecord,
   removeRecord,
   restoreRecord,
   readCapabilities,

@@ -73,6 +73,10 @@ export class RecordingClient {
   patch(path: string, json: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return this.#send('PATCH', path, { headers, json });
   }
+
+  put(path: string, json: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    return this.#send('PUT', path, { headers, json });
+  }
   delete(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return this.#send('DELETE', path, { headers });
   }

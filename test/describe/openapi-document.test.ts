@@ -4,6 +4,8 @@ import { openapiOf } from '../../src/describe/openapi-document.ts';
 import { OTHER_TYPES } from '../../src/describe/writable.ts';
 import { PROBLEMS, type ProblemCode } from '../../src/problem.ts';
 import { routes } from '../../src/routes/index.ts';
+import { parseSchema } from '../../src/schema/load.ts';
+import { RESERVED_IDS } from '../../src/schema/model/model.ts';
 import { SCHEMA } from './schema.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is JSON
@@ -26,13 +28,14 @@ const codesOf = (name: string, status: number | 'default'): Json => {
 };
 
 test('the document holds exactly the routes and methods', () => {
-  const expected = routes.flatMap(({ method, path, door, head }) => {
+  const expected = routes.flatMap(({ method, path, door, head, concerns }) => {
     const collections = path.includes(':collection') ? [...SCHEMA.collections.values()] : [undefined];
     const kind = typeof door === 'object' ? door.kind : undefined;
     const isOfDeleted = typeof door === 'object' && door.deleted === true;
     const isOfFeed = typeof door === 'object' && door.feed === true;
     return collections
       .filter((collection) => kind === undefined || collection?.kind === kind)
+      .filter((collection) => collection === undefined || concerns?.(collection) !== false)
       .filter((collection) => !isOfFeed || collection?.feed !== undefined)
       .filter((collection) => !isOfDeleted || collection?.softDelete !== undefined)
       .map((collection) => path.replace(':collection', collection?.name ?? '').replaceAll(/:(\w+)/g, '{$1}'))
@@ -275,4 +278,18 @@ describe('bodies and answers', () => {
       data: { contentType: 'application/json' },
     });
   });
+});
+
+test('a collection with unique fields has upserts, and the words of its addresses are no ids', () => {
+  const text =
+    'collections: { a: { fields: { slug: { type: string, unique: true }, n: { type: int, unique: { where: "@record.n > 1" } } } } }';
+  const { paths } = openapiOf(parseSchema(text).schema!, routes, '1') as Json;
+  const { parameters, requestBody } = paths['/api/a/by/{field}/{value}'].put;
+  expect(parameters.map(({ name, schema }: Json) => [name, schema.enum])).toEqual([
+    ['field', ['slug']],
+    ['value', undefined],
+  ]);
+  expect(requestBody.content['application/json'].schema.properties.data.required).toBeUndefined();
+  const words = routes.flatMap(({ path }) => /^\/api\/:collection\/([a-z]+)/.exec(path)?.[1] ?? []);
+  expect([...new Set(words)].toSorted()).toEqual(RESERVED_IDS.filter((word) => words.includes(word)));
 });

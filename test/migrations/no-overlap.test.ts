@@ -50,7 +50,7 @@ describe.each(KINDS)('no_overlap on %s', (kind) => {
     await applyMigration(db, schema);
   }
 
-  it('is made, changed and dropped, and rows are held apart', async () => {
+  it('the constraint is made, changed and dropped, and holds rows apart', async () => {
     await open(PLAIN);
     await db.run(insert(1, '01', '05'));
     await applyMigration(db, APART);
@@ -67,7 +67,7 @@ describe.each(KINDS)('no_overlap on %s', (kind) => {
     expect(await constraints()).toEqual([]);
   });
 
-  it('is refused while rows overlap, with the query that finds them', async () => {
+  it('the migration is refused while rows overlap, with the query that finds them', async () => {
     await open(PLAIN);
     for (const [at, until] of [
       ['01', '05'],
@@ -87,7 +87,7 @@ describe.each(KINDS)('no_overlap on %s', (kind) => {
     expect(await constraints()).toHaveLength(1);
   });
 
-  it('looks at the values that new columns will have', async () => {
+  it('the migration looks at the values that new columns will have', async () => {
     await open(bookings('', 'n: int'));
     await db.run(insert(1, '01', '05'));
     await db.run(insert(1, '02', '06'));
@@ -98,7 +98,7 @@ describe.each(KINDS)('no_overlap on %s', (kind) => {
     expect(await constraints()).toHaveLength(1);
   });
 
-  it('asks before it shuts a large table, and stays for nodes of a newer version', async () => {
+  it('a start does not shut a large table, and the constraint stays for nodes of a newer version', async () => {
     await open(PLAIN);
     const start = { keepsExtra: true, mayRewrite: false, largeFrom: 0 };
     await expect(applyMigration(db, APART, start)).rejects.toThrow('is built while all writers of the table wait');

@@ -62,7 +62,7 @@ describe.each(KINDS)('unique keys on %s', (kind) => {
   it.each([
     ['at once', {}],
     ['while the table is in use', { largeFrom: 0 }],
-  ])('are made, changed and dropped %s', async (_, options) => {
+  ])('the indexes are made, changed and dropped %s', async (_, options) => {
     await open(PLAIN);
     await db.run(insert('a'));
     await applyMigration(db, LIVE, options);
@@ -81,7 +81,7 @@ describe.each(KINDS)('unique keys on %s', (kind) => {
     expect(await indexes()).toEqual([]);
   });
 
-  it('are refused while rows have equal values, with the query that finds them', async () => {
+  it('the indexes are refused while rows have equal values, with the query that finds them', async () => {
     await open(PLAIN);
     await db.run(insert('a'));
     await db.run(insert('A'));
@@ -94,7 +94,7 @@ describe.each(KINDS)('unique keys on %s', (kind) => {
     await applyMigration(db, FOLDED);
   });
 
-  it('look at the values that new and renamed columns will have', async () => {
+  it('migrations look at the values that new and renamed columns will have', async () => {
     await open(pages('max: 80', 'n: int'));
     await db.run(insert('a'));
     await db.run(insert('a'));
@@ -116,19 +116,19 @@ collections:
     ]);
   });
 
-  it('go with a column that their condition reads', async () => {
+  it('the indexes go with a column that their condition reads', async () => {
     await open(LIVE);
     await applyMigration(db, pages('max: 80', 'n: int'), { allowDestructive: true });
     expect(await indexes()).toEqual([]);
   });
 
-  it('stay for nodes of a newer version', async () => {
+  it('the indexes stay for nodes of a newer version', async () => {
     await open(LIVE);
     await applyMigration(db, PLAIN, { keepsExtra: true, mayRewrite: false });
     expect(await indexes()).toEqual(LIVE_INDEX);
   });
 
-  it('continue after an interruption', async () => {
+  it('migrations continue after an interruption', async () => {
     await open(LIVE);
     const isOurs = `indrelid = 'pages'::regclass AND NOT indisprimary`;
     await db.run(raw(`UPDATE pg_index SET indisvalid = false WHERE ${isOurs}`));
@@ -138,7 +138,7 @@ collections:
     expect(await indexes()).toEqual(LIVE_INDEX);
   });
 
-  it('are kept when the rows are divided by tenants', async () => {
+  it('the indexes are kept when the rows are divided by tenants', async () => {
     const [one, divided] = ['', 'distribute: { by: book }'].map((distribute) =>
       schemaOf(`
 collections:

@@ -45,6 +45,9 @@ export class Client {
   patch(path: string, json: unknown, headers: Sending['headers'] = {}): Promise<Answer> {
     return this.send('PATCH', path, { headers, json });
   }
+  put(path: string, json: unknown, headers: Sending['headers'] = {}): Promise<Answer> {
+    return this.send('PUT', path, { headers, json });
+  }
   delete(path: string, headers: Sending['headers'] = {}): Promise<Answer> {
     return this.send('DELETE', path, { headers });
   }

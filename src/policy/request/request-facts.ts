@@ -15,7 +15,7 @@ interface RequestFact {
 }
 
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
-const REQUEST_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
+const REQUEST_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** The keys are paths without their `@`. */
 export const REQUEST_FACTS: ReadonlyMap<string, RequestFact> = new Map<string, RequestFact>([

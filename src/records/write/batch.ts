@@ -9,6 +9,7 @@ import { type CreateRequest, create } from './create.ts';
 import { idsOf, type RemoveRequest, removeIn } from './remove.ts';
 import { lockRows, type WantedRow } from './row-locks.ts';
 import { type UpdateRequest, update } from './update.ts';
+import { type UpsertAccess, type Upserted, type UpsertRequest, upsert } from './upsert.ts';
 import { lockValues, type WantedValues } from './value-locks.ts';
 
 /** The values and records that a batch locks before its first write. */
@@ -76,6 +77,10 @@ export class Batch {
     const written = await update(this.#store, access, { ...request, tx: this.tx });
     if (access.collection.kind === 'users') this.#changedUsers.add(written.id);
     return written;
+  }
+
+  upsert(access: UpsertAccess, request: UpsertRequest): Promise<Upserted> {
+    return upsert(this.#store, access, { ...request, tx: this.tx });
   }
 
   async remove(access: AccessContext, request: RemoveRequest): Promise<void> {

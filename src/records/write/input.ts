@@ -24,6 +24,7 @@ import {
   type HasOne,
   type ManyToMany,
   madeBy,
+  RESERVED_IDS,
   type Schema,
 } from '../../schema/model/model.ts';
 import type { Place, SqlType } from '../../sql.ts';
@@ -164,6 +165,12 @@ class InputReader implements Input {
   #readOwnId(value: unknown, pointer: string): void {
     this.id = value === null ? undefined : this.#readId(this.#collection.name, value, pointer)?.id;
     if (value === null) this.report(pointer, 'required', '`id` must have a value');
+    if (this.id !== undefined && RESERVED_IDS.includes(this.id))
+      this.report(
+        pointer,
+        'reserved',
+        `\`/api/${this.#collection.name}/${this.id}\` is another address; choose another id`,
+      );
   }
 
   /** Any number of these fit in a body, so the work for each stays small. */

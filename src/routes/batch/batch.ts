@@ -51,25 +51,40 @@ export const batchRecords = route({
     const { principal, kind } = callerOf(ctx);
     const claim =
       key === undefined ? undefined : { principal, kind, path: ctx.path, key, bodyHash: ctx.state.bodyHash };
+    const inBatch = <T>(work: (batch: Batch) => Promise<T>): Promise<T> =>
+      afterLostRaces(operations, () => app.records.batch(wanted, work));
     const run = (batch: Batch) =>
       // A transaction reads the room when it has begun: many batches of one caller wait for that.
       resultsOf(operations, new OperationRunner(ctx, app, batch), Math.min(app.schema.limits.answer, roomForAnswer()));
     const wanted = wantedLocksOf(operations, ctx, app);
     const answer =
       claim === undefined
-        ? await app.records
-            .batch(wanted, async (batch) => batchAnswer((await run(batch)).map(({ text }) => text)))
-            .finally(() => app.db.noteWrite(principal))
+        ? await inBatch(async (batch) => batchAnswer((await run(batch)).map(({ text }) => text))).finally(() =>
+            app.db.noteWrite(principal),
+          )
         : await onceUnderKey(ctx, app, {
             key: claim,
-            write: (keep) =>
-              app.records.batch(wanted, async (batch) => keep(batch.tx, answerToKeep(await run(batch), operations))),
+            write: (keep) => inBatch(async (batch) => keep(batch.tx, answerToKeep(await run(batch), operations))),
             recordsIn: (kept) => recordsLeftBy(operations, kept),
             reread: (kept) => rereadAnswer(ctx, app, { kept, operations }),
           });
     await sendAnswer(ctx, answer);
   },
 });
+
+/** Another request can create the record of an upsert while its batch runs. A hidden record is refused again. */
+async function afterLostRaces<T>(operations: readonly Operation[], run: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run();
+    } catch (error) {
+      const isLost = error instanceof Problem && error.code === 'unique_violation';
+      const operation = isLost && error.operation !== undefined ? operations[error.operation] : undefined;
+      if (operation?.op !== 'upsert' || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+const ATTEMPTS = 3;
 
 /** A result beyond `most` bytes of all results is replaced by its outline; its write is not undone. */
 async function resultsOf(
@@ -105,11 +120,12 @@ const answerToKeep = (results: readonly OperationResult[], operations: readonly 
 
 /** A delete after an update may take the updated record, itself or by a cascade. A new one has only what the request has. */
 function mayDeleteUpdated(operations: readonly Operation[]): boolean {
-  const updated = operations.findIndex(({ op }) => op === 'update');
+  const updated = operations.findIndex(({ op }) => op === 'update' || op === 'upsert');
   return updated >= 0 && operations.slice(updated).some(({ op }) => op === 'delete');
 }
 
 interface KeptResult {
+  readonly status: number;
   /** Undefined: of a delete. */
   readonly data?: { readonly id: string | number };
 }
@@ -119,7 +135,10 @@ const keptResults = ({ body }: StoredAnswer) => (JSON.parse(body) as { readonly 
 /** The records of the answer that were there when the batch was committed. */
 const recordsLeftBy = (operations: readonly Operation[], kept: StoredAnswer): readonly RecordReference[] =>
   keptResults(kept).flatMap(({ data }, i) => {
-    const { collection, id } = operations[i]!;
+    const operation = operations[i]!;
+    const { collection } = operation;
+    // A new record has another id in each reading of the body.
+    const id = operation.op === 'upsert' ? data && String(data.id) : operation.id;
     const isDeleted = operations.some((other) => other.op === 'delete' && other.id === id);
     return data === undefined || isDeleted ? [] : [{ collection, id: String(data.id) }];
   });
@@ -133,13 +152,13 @@ interface RereadBatch {
 async function rereadAnswer(ctx: Context, app: App, { kept, operations }: RereadBatch): Promise<Answer> {
   const texts: string[] = [];
   for (const [index, result] of keptResults(kept).entries()) {
-    const { op, collection } = operations[index]!;
+    const { collection } = operations[index]!;
     const id = result.data?.id;
     const of = app.schema.collections.get(collection);
     if (id === undefined || of === undefined) texts.push(JSON.stringify(result));
     else {
       const read = await rereadRecord(ctx, app, { collection, id: String(id), relations: [] });
-      texts.push(resultText(op, of, read));
+      texts.push(resultText(result.status, of, read));
     }
   }
   return batchAnswer(texts);

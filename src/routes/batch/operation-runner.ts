@@ -3,12 +3,14 @@ import type { Context } from 'koa';
 import { versionsOf } from '../../http/answer/send.ts';
 import type { App } from '../../http/app.ts';
 import { type Admit, admitOf, notFoundProblem } from '../../http/gate.ts';
+import { present } from '../../invariant.ts';
 import type { RecordReference } from '../../records/idempotency.ts';
 import type { Written } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
 import { keyKindOf } from '../../schema/fields/index.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import { requireChange, requireRecordId } from '../records/request.ts';
+import { uniqueFieldOf, upsertAccessOf } from '../records/upsert-request.ts';
 import type { Operation } from './operations.ts';
 
 export interface OperationResult {
@@ -34,12 +36,13 @@ export class OperationRunner {
 
   async run(operation: Operation): Promise<OperationResult> {
     const collection = this.#requestedCollection(operation);
+    if (operation.op === 'upsert') return this.#upsert(collection, operation);
     const admission = this.#admit(collection, operation.op);
     switch (operation.op) {
       case 'create': {
         const { data, id, given } = operation;
         const request = { data, relations: [], given: id === undefined ? given : { ...given, id } };
-        return resultOf(collection, operation, await this.#batch.create(admission.access(data), request));
+        return resultOf(collection, 201, await this.#batch.create(admission.access(data), request));
       }
       case 'update': {
         const { data } = operation;
@@ -47,7 +50,7 @@ export class OperationRunner {
         const access = admission.access(data);
         const target = { id: requireRecordId(collection, operation.id), ifVersion: versionsOf(operation.ifMatch) };
         const written = await this.#batch.update(access, { ...target, data, errors: [], relations: [] });
-        return resultOf(collection, operation, written);
+        return resultOf(collection, 200, written);
       }
       case 'delete': {
         const target = { id: requireRecordId(collection, operation.id), ifVersion: versionsOf(operation.ifMatch) };
@@ -55,6 +58,13 @@ export class OperationRunner {
         return { text: DELETED, outline: DELETED, record: undefined };
       }
     }
+  }
+
+  async #upsert(collection: Collection, { on, data }: Extract<Operation, { op: 'upsert' }>): Promise<OperationResult> {
+    const access = upsertAccessOf(this.#admit, collection);
+    const field = present(uniqueFieldOf(collection, on), 'a unique field');
+    const { isCreated, written } = await this.#batch.upsert(access, { field, data, relations: [] });
+    return resultOf(collection, isCreated ? 201 : 200, written);
   }
 
   #requestedCollection({ collection }: Operation): Collection {
@@ -66,12 +76,12 @@ export class OperationRunner {
 
 const DELETED = '{"status":204}';
 
-function resultOf(collection: Collection, { op }: Operation, written: Written): OperationResult {
+function resultOf(collection: Collection, status: number, written: Written): OperationResult {
   const { id } = written;
   const record = { collection: collection.name, id };
-  return { text: resultText(op, collection, written), outline: resultText(op, collection, { id }), record };
+  return { text: resultText(status, collection, written), outline: resultText(status, collection, { id }), record };
 }
 
 /** Only the id where the caller may not read the result. */
-export const resultText = (op: Operation['op'], collection: Collection, { id, json }: Written): string =>
-  `{"status":${op === 'create' ? 201 : 200},"data":${json ?? `{"id":${keyKindOf(collection).toJson(id)}}`}}`;
+export const resultText = (status: number, collection: Collection, { id, json }: Written): string =>
+  `{"status":${status},"data":${json ?? `{"id":${keyKindOf(collection).toJson(id)}}`}}`;

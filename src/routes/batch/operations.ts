@@ -9,8 +9,9 @@ import { newRecordId } from '../../record-id.ts';
 import { type Data, isObject, type ServerValues } from '../../records/write/input.ts';
 import { keyKindOf } from '../../schema/fields/index.ts';
 import { type Collection, madeBy, madeByDatabase, type Relation, type Schema } from '../../schema/model/model.ts';
+import { expectedFields, uniqueFieldOf } from '../records/upsert-request.ts';
 
-export type Operation = CreateOperation | UpdateOperation | DeleteOperation;
+export type Operation = CreateOperation | UpdateOperation | UpsertOperation | DeleteOperation;
 
 interface NamedRecord {
   /** The name as sent: the collection may not exist. */
@@ -30,6 +31,12 @@ interface UpdateOperation extends NamedRecord {
   readonly data: Data;
   readonly ifMatch: string | undefined;
 }
+interface UpsertOperation extends NamedRecord {
+  readonly op: 'upsert';
+  /** The name of a unique field, of which `data` has the value. */
+  readonly on: string;
+  readonly data: Data;
+}
 interface DeleteOperation extends NamedRecord {
   readonly op: 'delete';
   readonly id: string;
@@ -38,9 +45,16 @@ interface DeleteOperation extends NamedRecord {
 
 const MAX_OPERATIONS = 100;
 const ALIAS_FORMAT = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const OPERATION_KEYS: ReadonlySet<string> = new Set(['op', 'collection', 'id', 'data', 'if_match', 'as']);
+const OPERATION_KEYS: ReadonlySet<string> = new Set(['op', 'collection', 'id', 'on', 'data', 'if_match', 'as']);
 const UNKNOWN_KEY = `unknown key; expected ${[...OPERATION_KEYS].map((key) => `\`${key}\``).join(', ')}`;
-const OPERATION_KINDS: readonly unknown[] = ['create', 'update', 'delete'] satisfies readonly Operation['op'][];
+const OPERATION_KINDS: readonly unknown[] = [
+  'create',
+  'update',
+  'upsert',
+  'delete',
+] satisfies readonly Operation['op'][];
+
+type Writes = NonNullable<Collection['writes']>;
 
 /** Throws `validation_failed`. */
 export function readOperations(body: unknown, schema: Schema, newIds: NewIds): Promise<readonly Operation[]> {
@@ -144,10 +158,18 @@ class OperationReader {
     const { op } = item;
     if (!OPERATION_KINDS.includes(op)) {
       const isMissing = op === undefined;
-      return this.#reportHere('/op', isMissing ? 'required' : 'not_in_enum', 'expected `create`, `update` or `delete`');
+      return this.#reportHere(
+        '/op',
+        isMissing ? 'required' : 'not_in_enum',
+        'expected `create`, `update`, `upsert` or `delete`',
+      );
     }
-    if (this.#schema.collections.get(collection)?.writes?.[op as Operation['op']] === false)
-      this.#reportHere('/op', 'not_taken', `the database takes no ${op} of \`${collection}\``);
+    for (const action of op === 'upsert' ? (['create', 'update'] as const) : [op as keyof Writes]) {
+      if (this.#schema.collections.get(collection)?.writes?.[action] === false)
+        this.#reportHere('/op', 'not_taken', `the database takes no ${action} of \`${collection}\``);
+    }
+    if (op === 'upsert') return this.#upsert(item, collection);
+    this.#refuse(item, 'on', 'only an upsert finds its record by a field');
     if (op === 'create') return this.#create(item, collection);
     this.#refuse(item, 'as', 'only a create takes a name');
     const id = this.#idOf(item, collection);
@@ -169,6 +191,21 @@ class OperationReader {
     const data = this.#dataOf(item, collection);
     const id = this.#aliasOf(item) ?? this.#idOfNew(collection);
     return { op: 'create', collection, ...(id !== undefined && { id }), data };
+  }
+
+  #upsert(item: Data, name: string): UpsertOperation {
+    this.#refuse(item, 'as', 'only a create takes a name');
+    this.#refuse(item, 'id', 'an upsert finds its record by the field that `on` names');
+    this.#refuse(item, 'if_match', 'an upsert takes any version of its record');
+    const data = this.#dataOf(item, name);
+    const collection = this.#schema.collections.get(name);
+    const on =
+      typeof item.on === 'string' ? item.on : this.#noText('/on', item.on, 'expected the name of a unique field');
+    if (collection !== undefined && typeof item.on === 'string' && uniqueFieldOf(collection, on) === undefined)
+      this.#reportHere('/on', 'not_unique', `not a unique field; ${expectedFields(collection)}`);
+    else if (on !== '' && isObject(item.data) && (!Object.hasOwn(data, on) || data[on] === null))
+      this.#reportHere(`/data/${pointerPart(on)}`, 'required', 'the record is found by this value');
+    return { op: 'upsert', collection: name, on, data };
   }
 
   #idOfNew(name: string): string | undefined {

@@ -22,7 +22,7 @@ export function wantedLocksOf(operations: readonly Operation[], ctx: Context, ap
       operation.op === 'delete' ? [] : [{ collection, data: operation.data }],
     ),
     rows: known.flatMap(({ operation, collection }) => {
-      if (operation.op === 'create') return [];
+      if (operation.op === 'create' || operation.op === 'upsert') return [];
       const read = keyKindOf(collection).fromQuery(operation.id);
       const id = read === undefined ? undefined : String(read);
       if (id === undefined || created.has(`${collection.name} ${id}`)) return [];

@@ -7,11 +7,14 @@ import { type Data, isObject } from '../../records/write/input.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { Operation } from '../batch/operations.ts';
 
+/** A write whose outcome one rule of access decides. */
+export type TriedOperation = Exclude<Operation, { readonly op: 'upsert' }>;
+
 const DRY_RUN_KEYS: readonly string[] = ['action', 'id', 'data'];
 const WRITE_ACTIONS: readonly unknown[] = ['create', 'update', 'delete'];
 
 /** Throws `validation_failed` where the question is not well formed. Without `data`, a write names no field. */
-export function readDryRun(body: unknown, collection: Collection): Operation {
+export function readDryRun(body: unknown, collection: Collection): TriedOperation {
   const errors: ErrorDetail[] = [];
   const operation = operationOf(body, collection, (pointer, code, detail) => {
     addError(errors, { pointer, code, detail });
@@ -22,7 +25,7 @@ export function readDryRun(body: unknown, collection: Collection): Operation {
 
 type ReportError = (pointer: string, code: string, detail: string) => void;
 
-function operationOf(body: unknown, collection: Collection, report: ReportError): Operation | undefined {
+function operationOf(body: unknown, collection: Collection, report: ReportError): TriedOperation | undefined {
   if (!isObject(body)) return void report('', 'not_an_object', 'expected an object with the key `action`');
   for (const key of Object.keys(body)) {
     if (!DRY_RUN_KEYS.includes(key))
@@ -50,7 +53,7 @@ function operationOf(body: unknown, collection: Collection, report: ReportError)
 const SHA256_OF_NOTHING = createHash('sha256').digest('hex');
 
 /** A file gets the default name, and no bytes. */
-function dryRunCreate(of: Collection, data: Data): Operation {
+function dryRunCreate(of: Collection, data: Data): TriedOperation {
   const { kind, name: collection } = of;
   if (kind !== 'files') return { op: 'create', collection, data };
   const id = newRecordId();

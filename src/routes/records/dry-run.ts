@@ -11,9 +11,8 @@ import { Refusal } from '../../refusal.ts';
 import { neededTenant } from '../../schema/model/filter-keys.ts';
 import { type Collection, takesWrite } from '../../schema/model/model.ts';
 import { OperationRunner } from '../batch/operation-runner.ts';
-import type { Operation } from '../batch/operations.ts';
 import { route } from '../define-route.ts';
-import { readDryRun } from './dry-run-request.ts';
+import { readDryRun, type TriedOperation } from './dry-run-request.ts';
 import { rereadRecord } from './idempotent.ts';
 import { listRequestOf } from './query-string.ts';
 
@@ -43,7 +42,7 @@ export const dryRunWrite = route({
 
 interface DryRun {
   readonly collection: Collection;
-  readonly operation: Operation;
+  readonly operation: TriedOperation;
 }
 
 /** Undefined where the write would succeed. */

@@ -215,6 +215,23 @@ export const isUniqueMember = ({ unique, uniqueWithin, uniqueKey }: UniqueMember
   unique || uniqueWithin !== undefined || uniqueKey !== undefined;
 export type UniqueMember = Pick<Field, 'unique' | 'uniqueWithin' | 'uniqueKey'>;
 
+/** A member that finds one record. */
+export type UniqueField = Field | BelongsTo;
+
+/** The members by which a record can be found and written. A key with a condition finds only some records. */
+export function uniqueFieldsOf({ fields, relations, kind, managed }: Collection): readonly UniqueField[] {
+  // Registering makes users, and uploads make files.
+  if (kind !== 'plain') return [];
+  const references = [...relations.values()].filter((relation) => relation.kind === 'belongs_to');
+  return [...fields.values(), ...references].filter(
+    (member) =>
+      isUniqueMember(member) &&
+      !member.readOnly &&
+      member.uniqueKey?.where === undefined &&
+      (managed || !('kind' in member)),
+  );
+}
+
 /** The members that a value is unique within. */
 export const withinOf = ({ uniqueWithin, uniqueKey }: UniqueMember): readonly string[] =>
   uniqueKey?.within ?? (uniqueWithin === undefined ? [] : [uniqueWithin]);
@@ -350,6 +367,8 @@ export const RESERVED_NAMES: readonly string[] = [
   'feed',
   ...LIST_WORDS,
 ];
+/** Words of addresses below a collection, which no new record gets as its id. */
+export const RESERVED_IDS: readonly string[] = ['aggregate', 'by', 'can', 'changes', 'delete', 'query', 'update'];
 /** Routes of the service under `/api`. */
 export const RESERVED_COLLECTIONS: readonly string[] = ['auth', 'batch', 'changes', 'keys'];
 export const BUILT_IN: readonly string[] = ['users', 'files'];

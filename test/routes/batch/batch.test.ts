@@ -154,7 +154,7 @@ describeRoutes(
         ['101 operations', { operations: Array.from({ length: 101 }, () => make) }, ['/operations too_many']],
         ['an operation that is none', { operations: [make, null] }, ['/operations/1 not_an_object']],
         ['an empty one', { operations: [{}] }, ['/operations/0/collection required', '/operations/0/op required']],
-        ['another verb', { operations: [{ ...make, op: 'upsert' }] }, ['/operations/0/op not_in_enum']],
+        ['another verb', { operations: [{ ...make, op: 'replace' }] }, ['/operations/0/op not_in_enum']],
         ['an unknown key', { operations: [{ ...make, 'a/b': 1 }] }, ['/operations/0/a~1b unknown_key']],
         [
           'a collection that is not a name',

@@ -1,0 +1,140 @@
+/**
+ * Writes the record that has a unique value: updates it, or creates it. A record that the caller may not read is not
+ * found, so that the create fails as any create of a taken value does.
+ */
+import type { Queryable, Transaction } from '../../database/contract.ts';
+import { invalid, Refusal } from '../../refusal.ts';
+import { type Relation, type UniqueField, withinOf } from '../../schema/model/model.ts';
+import { empty, ident, param, raw, type Sql, sql } from '../../sql.ts';
+import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
+import type { Written } from '../read.ts';
+import { recordKeyOf } from '../record-key.ts';
+import { scopeOf, tenantKeyOf, tenantOfValues, withinTenant } from '../scope.ts';
+import { versionColumn } from '../versions.ts';
+import { create } from './create.ts';
+import { type ColumnValue, type Data, readInput } from './input.ts';
+import { update } from './update.ts';
+
+/** Throws `forbidden` where the rules deny the action to the caller. */
+export interface UpsertAccess {
+  /** Undefined: the caller may read no record. */
+  readonly read: AccessContext | undefined;
+  create(data: Data): AccessContext;
+  update(data: Data): AccessContext;
+}
+
+export interface UpsertRequest {
+  readonly field: UniqueField;
+  /** Has the value of the field. */
+  readonly data: Data;
+  readonly relations: readonly Relation[];
+  /** Default: a transaction of its own. A lost race then ends it with `unique_violation`: the caller runs it again. */
+  readonly tx?: Transaction;
+}
+
+export interface Upserted {
+  readonly isCreated: boolean;
+  readonly written: Written;
+}
+
+const ATTEMPTS = 4;
+
+export async function upsert(store: Store, access: UpsertAccess, request: UpsertRequest): Promise<Upserted> {
+  const { tx } = request;
+  if (tx !== undefined) return upsertIn(store, access, request, tx);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      // The first attempt finds the record by a statement, and writes by another one that notices a change since.
+      if (attempt === 1) return await upsertIn(store, access, request);
+      return await store.transaction((own) => upsertIn(store, access, request, own));
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isLostRace(error)) throw error;
+    }
+  }
+}
+
+/** Another write came between. A hidden record, and a taken value of another field, are refused again. */
+const isLostRace = (error: unknown): boolean =>
+  error instanceof Refusal && ['unique_violation', 'changed', 'not_found'].includes(error.code);
+
+async function upsertIn(
+  store: Store,
+  access: UpsertAccess,
+  request: UpsertRequest,
+  tx?: Transaction,
+): Promise<Upserted> {
+  const { field, data, relations } = request;
+  const found = access.read && (await findRecord({ store, q: tx ?? store.db, access: access.read }, request));
+  if (found === undefined) {
+    const written = await create(store, access.create(data), { data, relations, tx });
+    return { isCreated: true, written };
+  }
+  const held = new Set([field.name, ...withinOf(field), tenantKeyOf(access.read!.collection)?.by]);
+  // The record has the values by which it was found, and no rule is asked about writing them.
+  const changed = Object.fromEntries(Object.entries(data).filter(([name]) => !held.has(name)));
+  const { id, version } = found;
+  const ifVersion = tx === undefined && version !== undefined ? [version] : undefined;
+  const change = { id, data: changed, errors: [], relations, ifVersion, tx };
+  return { isCreated: false, written: await update(store, access.update(changed), change) };
+}
+
+interface FoundRecord {
+  readonly id: string;
+  /** Undefined: its table counts no changes. */
+  readonly version: string | undefined;
+}
+
+/** Locks the record in a transaction. */
+async function findRecord(
+  asked: Reading & { readonly q: Queryable },
+  { field, data }: UpsertRequest,
+): Promise<FoundRecord | undefined> {
+  const { store, access, q } = asked;
+  const { collection } = access;
+  const names = [field.name, ...withinOf(field)];
+  const { values, errors } = readInput(store.schema, access, { mode: 'create', data });
+  const ofKey = errors.filter(({ pointer }) => names.some((name) => pointer === `/data/${name}`));
+  if (ofKey.length > 0) throw invalid(errors);
+  const tenant = tenantOfValues(collection, values);
+  if (tenantKeyOf(collection) !== undefined && tenant === undefined) return undefined;
+  const reading = withinTenant(asked, tenant);
+  const conditions = keyConditions(reading, field, values);
+  if (conditions === undefined) return undefined;
+  const isLocked = 'inTransaction' in q && collection.managed;
+  const scope = scopeOf(reading);
+  const rows = isLocked ? scope.lockable(collection.name, 't') : scope.from(collection.name, 't');
+  const isReadable = [
+    readable(reading.access, collection.name, 't'),
+    ...names.flatMap((name) => reading.access.member(collection.name, name, 'read')?.where('t') ?? []),
+  ];
+  const [row] = await q.rows(sql`
+    SELECT ${recordKeyOf(collection).of('t')}, ${versionColumn(collection, 't')}
+      FROM ${rows.where(...conditions, ...isReadable)}${isLocked ? raw(' FOR NO KEY UPDATE') : empty}`);
+  const [id, count] = row ?? [];
+  if (id == null) return undefined;
+  const versions = await store.versions(q);
+  return { id, version: count == null ? undefined : versions.of({ collection: collection.name, id, count }) };
+}
+
+/** Undefined: a value of the key is null, which no record has. */
+function keyConditions(
+  { access: { collection } }: Reading,
+  field: UniqueField,
+  values: readonly ColumnValue[],
+): readonly Sql[] | undefined {
+  const conditions: Sql[] = [];
+  for (const name of [field.name, ...withinOf(field)]) {
+    const member = collection.fields.get(name) ?? collection.relations.get(name);
+    const given = values.find(({ column }) => member !== undefined && 'column' in member && column === member.column);
+    if (given === undefined || given.value === null) return undefined;
+    const { column, type, value, castTo } = given;
+    const wanted = sql`${param(type, value)}${castTo === undefined ? empty : raw(`::${castTo}`)}`;
+    const isFolded = name === field.name && field.uniqueKey?.ignoresCase === true;
+    conditions.push(sql`${folded(ident('t', column), isFolded)} = ${folded(sql`${wanted}`, isFolded)}`);
+  }
+  return conditions;
+}
+
+/** As the index of the key folds it. */
+const folded = (value: Sql, isFolded: boolean): Sql =>
+  isFolded ? sql`lower(${value} COLLATE "und-x-icu") COLLATE "C"` : value;
