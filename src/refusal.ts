@@ -30,7 +30,10 @@ export class Refusal extends Error {
   }
 }
 
-export const forbidden = (): Refusal => new Refusal('forbidden', 'the policies deny this');
+/** The detail of a denial whose rule has no message. */
+export const DENIED = 'the access rules do not allow this';
+/** @param message of the rule that denied it, where the caller may read the record */
+export const forbidden = (message = DENIED): Refusal => new Refusal('forbidden', message);
 /** Hidden and missing records are indistinguishable. */
 export const notFound = (): Refusal => new Refusal('not_found', 'no such record');
 export const invalid = (errors: readonly ErrorDetail[]): Refusal =>

@@ -92,6 +92,8 @@ export type TriedOutcome =
       readonly allowed: false;
       readonly status: number;
       readonly code: string;
+      /** The message of the rule that denies it. */
+      readonly message?: string;
       readonly errors: readonly ErrorDetail[];
     };
 

@@ -45,10 +45,11 @@ export const rehearsalAnswer: Shape = ({ define }) =>
           allowed: { const: false },
           status: { type: 'integer' },
           code: TEXT,
+          message: { ...TEXT, description: 'Of the rule that denies it, if the rule has one.' },
           errors: { type: 'array', items: ERROR_SCHEMA },
           error_count: { type: 'integer' },
         },
-        ['error_count'],
+        ['message', 'error_count'],
       ),
     ],
   });

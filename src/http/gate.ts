@@ -15,8 +15,11 @@ import type { Action, Policy, PolicyRequest } from '../policy/types.ts';
 import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
 import type { AccessContext, Prospect } from '../records/access-context.ts';
+import { denialMessage } from '../records/denial-message.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../records/write/role-changes.ts';
-import { type Collection, type Schema, takesWrite } from '../schema/model/model.ts';
+import { DENIED, Refusal } from '../refusal.ts';
+import { keyKindOf } from '../schema/fields/index.ts';
+import { type Collection, type MemberAction, type Schema, takesWrite } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 import { clientOf, credentialsOf, policyQueryOf, type QueryPair, queryOf } from './request.ts';
 import type { Door, Route } from './route.ts';
@@ -73,9 +76,49 @@ export async function authorize(exchange: Exchange): Promise<Route> {
     const place = deleted === true ? app.deleted(collection.name) : { schema: app.schema, collection };
     if (place === undefined) throw notFoundProblem();
     const asked = { caller, collection: place.collection, action };
-    ctx.state.admission = new Admission(() => clientOf(ctx), place.schema, asked, policyRequestOf(ctx, caller));
+    const request = policyRequestOf(ctx, caller);
+    const admit = (of: Action) => new Admission(() => clientOf(ctx), place.schema, { ...asked, action: of }, request);
+    try {
+      ctx.state.admission = admit(action);
+    } catch (error) {
+      const isReadable = async () => deleted !== true && isReadableHere(exchange, collection, admit);
+      throw (await toldProblem(asked, request, isReadable)) ?? error;
+    }
   }
   return route;
+}
+
+interface Denied {
+  readonly caller: Caller;
+  readonly collection: Collection;
+  readonly action: Action;
+}
+
+/** The denial with the message of its rule, for a write of a record that the caller may read; undefined: untold. */
+async function toldProblem(
+  { caller: { bounds }, collection: { name, access }, action }: Denied,
+  request: PolicyRequest,
+  isReadable: () => Promise<boolean>,
+): Promise<Problem | undefined> {
+  if ((action !== 'update' && action !== 'delete') || bounds?.allows(name, action) === false) return undefined;
+  const message = denialMessage(access[action], request);
+  return message !== undefined && (await isReadable()) ? forbiddenProblem([], message) : undefined;
+}
+
+async function isReadableHere(
+  { app, match }: Exchange,
+  collection: Collection,
+  admit: (action: Action) => Admission,
+): Promise<boolean> {
+  const id = keyKindOf(collection).fromQuery(match.params.id ?? '');
+  if (id === undefined) return false;
+  try {
+    await app.records.read(admit('read').access(), { id: String(id), relations: [] });
+    return true;
+  } catch (error) {
+    if (error instanceof Problem || error instanceof Refusal) return false;
+    throw error;
+  }
 }
 
 /** Admits one request to an action of a collection, or throws `forbidden`. */
@@ -280,7 +323,7 @@ export class Admission {
     const permit = this.#waitsForBody
       ? decide({ rules: rules.map((rule) => rule.beforeBody ?? rule), request })
       : this.#decided(rules, request);
-    if (permit.verdict === 'deny') throw forbiddenProblem();
+    if (permit.verdict === 'deny') throw forbiddenProblem([], this.#messageWithoutRecord(request));
   }
 
   /** True if every body is allowed. */
@@ -299,7 +342,8 @@ export class Admission {
     const own = this.#decided(this.#rules, this.#waitsForBody ? withData : request);
     const isUserUpdate = kind === 'users' && this.#action === 'update';
     if (isUserUpdate && asksForRoles(data) && !this.#mayAssignRoles) throw forbiddenProblem();
-    if (own.verdict === 'deny' && !(isUserUpdate && asksForRolesAlone(data))) throw forbiddenProblem();
+    if (own.verdict === 'deny' && !(isUserUpdate && asksForRolesAlone(data)))
+      throw forbiddenProblem([], this.#messageWithoutRecord(withData));
     return {
       collection: this.collection,
       auth: this.caller.auth,
@@ -316,12 +360,32 @@ export class Admission {
         const isOwnWrite = name === ownName && action === this.#action;
         return rules && this.#decided(rules, isOwnWrite ? withData : request);
       },
+      denialMessage: (name, action, member) => {
+        const isOwn = name === ownName && action === this.#action;
+        if (member === undefined) return this.#denialMessage(name, action, isOwn ? withData : request);
+        const rules = collections.get(name)?.memberAccess.get(member)?.[action as MemberAction];
+        return rules && denialMessage(rules, isOwn ? withData : request);
+      },
       violation: (name, { violated }, action) => {
         const isOwnWrite = name === ownName && action === this.#action;
         return this.#decided(violated[action], isOwnWrite ? withData : request);
       },
       prospect: (rules) => this.#prospect(rules),
     };
+  }
+
+  /** An action on a record reports a message only once the caller is known to read it. */
+  #messageWithoutRecord(request: PolicyRequest): string | undefined {
+    const { name } = this.collection;
+    const isOfRecord = this.#action !== 'create' && this.#action !== 'list';
+    return isOfRecord ? undefined : this.#denialMessage(name, this.#action, request);
+  }
+
+  #denialMessage(collection: string, action: Action, request: PolicyRequest): string | undefined {
+    const isBeyond = this.caller.bounds?.allows(collection, action) === false;
+    return isBeyond
+      ? undefined
+      : denialMessage(this.#schema.collections.get(collection)?.access[action] ?? [], request);
   }
 
   #prospect(given: readonly Policy[]): Prospect {
@@ -347,6 +411,6 @@ export class Admission {
 
 const NO_RULES: readonly Policy[] = [];
 
-export const forbiddenProblem = (errors: readonly ErrorDetail[] = []): Problem =>
-  new Problem('forbidden', 'the access rules do not allow this', { errors });
+export const forbiddenProblem = (errors: readonly ErrorDetail[] = [], message = DENIED): Problem =>
+  new Problem('forbidden', message, { errors });
 export const notFoundProblem = (): Problem => new Problem('not_found', 'not found, or not visible to you');

@@ -515,6 +515,8 @@ export interface Policy {
   /** The whole rule as one expression. */
   readonly text: string;
   readonly parts: RuleParts;
+  /** The reason for a caller whom the rule denies. */
+  readonly message?: string;
   /** The text that the spans of `checked` point into: it begins with the author's text. */
   readonly source: string;
   readonly checked: Checked;

@@ -34,6 +34,11 @@ export interface AccessContext {
    * decide.
    */
   readonly member: (collection: string, member: string, action: MemberAction) => Permit | undefined;
+  /**
+   * The message for a caller whom the rules of an action deny, or those of a member for a write of it. Default: none.
+   * INVARIANT: reported only to callers who may read the record.
+   */
+  readonly denialMessage?: ((collection: string, action: Action, member?: string) => string | undefined) | undefined;
   /** The records that fail a check of the collection, by its rule. */
   readonly violation: (collection: string, check: Check, action: WriteAction) => Permit;
   /** Bounds on what these update rules can decide for a stored record, before the write is known. */
@@ -94,6 +99,8 @@ class TenantAccess implements AccessContext {
   };
 
   readonly member: AccessContext['member'] = (...asked) => this.outside.member(...asked)?.within(this.tenant);
+
+  readonly denialMessage: AccessContext['denialMessage'] = (...asked) => this.outside.denialMessage?.(...asked);
 
   readonly violation: AccessContext['violation'] = (...asked) => this.outside.violation(...asked).within(this.tenant);
 

@@ -13,9 +13,12 @@ function schemaOf(recipe: string): string {
   return /```yaml bylaw\n([\s\S]*?)```/.exec(page)![1]!;
 }
 
-test.each(['multi-tenant', 'helpdesk', 'sharing'])('bylaw check reports nothing for the schema of %s', (recipe) => {
-  expect(parseSchema(schemaOf(recipe), 'bylaw.yaml').issues).toEqual([]);
-});
+test.each(['multi-tenant', 'helpdesk', 'sharing', 'hiring'])(
+  'bylaw check reports nothing for the schema of %s',
+  (recipe) => {
+    expect(parseSchema(schemaOf(recipe), 'bylaw.yaml').issues).toEqual([]);
+  },
+);
 
 const chapters = [...BOOK_SCHEMAS];
 
@@ -140,4 +143,44 @@ describeOnOne(
     });
   },
   { schema: schemaOf('sharing') },
+);
+
+describeOnOne(
+  'hiring',
+  (service: TestService) => {
+    test('an application takes each stage in turn, and a refusal says why', async () => {
+      const [ann, rec] = await Promise.all([service.user(), service.user('recruiter')]);
+      const early = await ann.client.post('/api/applications', { data: { name: 'Ann', stage: 'offer' } });
+      expect([early.status, early.body.detail]).toEqual([403, 'an application begins with the stage applied']);
+      const id = await create(ann.client, 'applications', { name: 'Ann' });
+      const moved = async (data: object, client = rec.client) => {
+        const { status, body } = await client.patch(`/api/applications/${id}`, { data });
+        return [status, body.code, ...(body.errors ?? []).map(({ detail }: { detail: string }) => detail)];
+      };
+      expect(await moved({ stage: 'offer' })).toEqual([
+        422,
+        'transition_refused',
+        '`stage` is "applied", which changes to "screening", "rejected" only',
+        'an offer needs a salary',
+        'two interviews come before an offer',
+      ]);
+      expect(await moved({ stage: 'rejected' })).toEqual([422, 'validation_failed', 'a rejection needs a reason']);
+      expect(await moved({ stage: 'screening' })).toEqual([200, undefined]);
+      const [starts_at, ends_at] = ['2026-01-01T10:00:00Z', '2026-01-01T11:00:00Z'];
+      const odd = await rec.client.post('/api/interviews', {
+        data: { application: id, starts_at: ends_at, ends_at: starts_at },
+      });
+      expect([odd.status, odd.body.errors[0].check]).toEqual([422, 'in_order']);
+      for (const _ of [1, 2]) await create(rec.client, 'interviews', { application: id, starts_at, ends_at });
+      expect(await moved({ stage: 'offer', salary: 10 })).toEqual([200, undefined]);
+      const late = await rec.client.post('/api/interviews', { data: { application: id, starts_at, ends_at } });
+      expect([late.status, late.body.errors[0].detail]).toEqual([422, 'the application is decided']);
+      const gone = await ann.client.delete(`/api/applications/${id}`);
+      expect([gone.status, gone.body.detail]).toEqual([
+        403,
+        'only an application that nobody has looked at can be withdrawn',
+      ]);
+    });
+  },
+  { schema: schemaOf('hiring') },
 );

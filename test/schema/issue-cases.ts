@@ -119,6 +119,17 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['unindexed'],
     says: 'add `index: [updated_at]` to the collection',
   },
+  // Messages of rules
+  {
+    about: 'a message that nobody is told',
+    text: policy('{ when: true, ⟦message: m }'),
+    codes: ['message_never_told'],
+  },
+  {
+    about: 'a message that is too long',
+    text: inA(`    access:\n      delete: { when: true, message: ⟦'${'m'.repeat(201)}' }\n`),
+    codes: ['out_of_range'],
+  },
   // Checks
   {
     about: 'a check of the stored record alone',

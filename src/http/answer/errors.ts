@@ -64,7 +64,7 @@ export function problemOf({ code, message, errors }: Refusal): Problem {
     case 'not_found':
       return notFoundProblem();
     case 'forbidden':
-      return forbiddenProblem(errors);
+      return forbiddenProblem(errors, message);
     case 'validation_failed':
     case 'transition_refused':
     case 'unique_violation':

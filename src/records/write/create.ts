@@ -155,8 +155,12 @@ const conditionsOf = ({ permit, members, checks }: Creation, { tenant }: Reading
 ];
 
 /** @param holds a value for each of `conditionsOf`; the rules come before the checks */
-function refusalOf({ members, checks }: Creation, [isPermitted, ...holds]: readonly boolean[]): Refusal {
-  if (!isPermitted) return forbidden();
+function refusalOf(
+  { access }: Reading,
+  { members, checks }: Creation,
+  [isPermitted, ...holds]: readonly boolean[],
+): Refusal {
+  if (!isPermitted) return forbidden(access.denialMessage?.(access.collection.name, 'create'));
   const denied = members.filter((_, i) => !holds[i]);
   const failed = checks.filter((_, i) => !holds[members.length + i]);
   return (denied.length === 0 ? failureOf(failed) : undefined) ?? forbiddenMembers(denied);
@@ -174,7 +178,11 @@ async function createInTransaction(reading: Reading, creation: Creation): Promis
   const inserted = judged?.includes(false) ? [] : await q.rows(insert);
   if (inserted.length === 0) {
     const isOneRule = members.length + checks.length === 0;
-    throw refusalOf(creation, judged ?? (isOneRule ? [false] : await judgeInsert(reading, { writing, conditions })));
+    throw refusalOf(
+      reading,
+      creation,
+      judged ?? (isOneRule ? [false] : await judgeInsert(reading, { writing, conditions })),
+    );
   }
   await writeRelated(reading, id, writing);
   return readWritten(reading, id, relations);
@@ -190,7 +198,7 @@ async function writeRelated(reading: Reading, id: string, writing: Writing): Pro
 /** The database decides on the row, so on its id too. */
 async function createOwned(reading: Reading, creation: Creation, asked: OwnedRow): Promise<Written> {
   const { id, holds } = await insertOwned(reading, asked);
-  if (id === undefined || holds.includes(false)) throw refusalOf(creation, holds);
+  if (id === undefined || holds.includes(false)) throw refusalOf(reading, creation, holds);
   await writeRelated(reading, id, asked.writing);
   return readWritten(reading, id, creation.relations);
 }

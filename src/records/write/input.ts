@@ -14,7 +14,7 @@ import {
   pointerPart,
   UNSHOWN_ERROR,
 } from '../../problem.ts';
-import { Refusal } from '../../refusal.ts';
+import { DENIED, Refusal } from '../../refusal.ts';
 import { FIELD_KINDS, keyKindIn } from '../../schema/fields/index.ts';
 import {
   type BelongsTo,
@@ -361,6 +361,8 @@ export interface GuardedMember {
   readonly permit: Permit;
   /** The place of the member in the body. */
   readonly pointer: string;
+  /** The message of the only rule that could have allowed it. */
+  readonly message?: string;
 }
 
 /**
@@ -375,17 +377,22 @@ export function guardedMembers(
   if (access.collection.memberAccess.size === 0) return [];
   const members = Object.keys(data).flatMap((name) => {
     const permit = access.member(access.collection.name, name, action);
-    return permit === undefined ? [] : [{ permit, pointer: `/data/${name}` }];
+    const message = access.denialMessage?.(access.collection.name, action, name);
+    return permit === undefined
+      ? []
+      : [{ permit, pointer: `/data/${name}`, ...(message !== undefined && { message }) }];
   });
   const denied = members.filter(({ permit }) => permit.verdict === 'deny');
-  if (denied.length > 0) throw forbiddenMembers(denied);
+  // An update has not shown yet that the caller may read the record.
+  const reported = action === 'create' ? denied : denied.map(({ permit, pointer }) => ({ permit, pointer }));
+  if (denied.length > 0) throw forbiddenMembers(reported);
   return members.filter(({ permit }) => permit.verdict === 'depends');
 }
 
-type Pointed = Pick<GuardedMember, 'pointer'>;
+type Pointed = Pick<GuardedMember, 'pointer' | 'message'>;
 
 export function forbiddenMembers(members: readonly Pointed[]): Refusal {
-  const detail = 'you may not set this here; leave it out';
-  const errors = members.map(({ pointer }) => ({ pointer, code: 'forbidden', detail }));
-  return new Refusal('forbidden', 'the policies deny this', errors);
+  const standard = 'you may not set this here; leave it out';
+  const errors = members.map(({ pointer, message }) => ({ pointer, code: 'forbidden', detail: message ?? standard }));
+  return new Refusal('forbidden', DENIED, errors);
 }

@@ -128,8 +128,9 @@ async function removeInTransaction(
     strength: 'UPDATE',
     isOpen: false,
   });
-  if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden() : notFound();
-  if (!locked.holds[0]) throw locked.isReadable ? forbidden() : notFound();
+  const message = access.denialMessage?.(name, 'delete');
+  if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden(message) : notFound();
+  if (!locked.holds[0]) throw locked.isReadable ? forbidden(message) : notFound();
   if (ifVersion?.includes(locked.version) === false) throw changedSince();
   if (tenantKeyOf(access.collection) === undefined) await store.prepareForEveryTenant(tx);
   const kept = await collectionsKept(tx, [name, ...cascadingFrom(store.schema, name)]);

@@ -119,11 +119,12 @@ async function updateLocked(reading: Reading, tx: Transaction, change: Change): 
   const { id, input, members, isRolesAlone } = change;
   const { name, kind } = reading.access.collection;
   const locked = await LockedUpdate.lock(reading, { collection: name, id, members });
-  if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden() : notFound();
+  const message = reading.access.denialMessage?.(name, 'update');
+  if (locked === undefined) throw (await isReadableElsewhere(reading, id)) ? forbidden(message) : notFound();
   const { isReadable, version, roles: rolesBefore } = locked.before;
   const refused = (refusedMembers: readonly GuardedMember[] = []) => {
     if (!isReadable) return notFound();
-    return refusedMembers.length > 0 ? forbiddenMembers(refusedMembers) : forbidden();
+    return refusedMembers.length > 0 ? forbiddenMembers(refusedMembers) : forbidden(message);
   };
   if (isRolesAlone ? !isReadable : !locked.isPossible) throw refused();
   if (locked.impossibleMembers.length > 0) throw refused(locked.impossibleMembers);

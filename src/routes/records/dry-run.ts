@@ -7,7 +7,7 @@ import { admitOf, requestedCollection } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import type { Written } from '../../records/read.ts';
 import type { Batch } from '../../records/write/batch.ts';
-import { Refusal } from '../../refusal.ts';
+import { DENIED, Refusal } from '../../refusal.ts';
 import { neededTenant } from '../../schema/model/filter-keys.ts';
 import { type Collection, takesWrite } from '../../schema/model/model.ts';
 import { OperationRunner } from '../batch/operation-runner.ts';
@@ -104,6 +104,14 @@ async function isTakenVisibly(
 
 const parsedRecord = ({ json }: Pick<Written, 'json'>): object => (json === undefined ? {} : JSON.parse(String(json)));
 
-function refusedResult({ status, code, errors, errorCount }: Problem): object {
-  return { allowed: false, status, code, errors, ...(errorCount > errors.length && { error_count: errorCount }) };
+function refusedResult({ status, code, message, errors, errorCount }: Problem): object {
+  const reason = code === 'forbidden' && message !== DENIED ? { message } : {};
+  return {
+    allowed: false,
+    status,
+    code,
+    ...reason,
+    errors,
+    ...(errorCount > errors.length && { error_count: errorCount }),
+  };
 }

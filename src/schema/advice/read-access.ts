@@ -9,7 +9,7 @@ import { UNNEEDED_MARK } from '../../policy/check/warnings/warning-list.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Action, Catalog, Checked, Policy } from '../../policy/types.ts';
 import { allOperandsOf, isOfInstant } from '../../policy/visit.ts';
-import { cutByComment, type Path, pathText } from '../file/issue.ts';
+import { cutByComment, type Finding, type Path, pathText } from '../file/issue.ts';
 import { type CollectionShape, NAME, type RULE_KEYS, type RuleShape, type RulesShape } from '../file/shape.ts';
 import type { SchemaSource } from '../file/source.ts';
 import { valueAt } from '../file/validate.ts';
@@ -127,9 +127,10 @@ function memberRules(
   { catalog }: AccessReading,
 ): MemberAccess {
   // On create, `@record` and `@next` are both the record as it would be stored.
-  const create = update?.map(({ text, source, parts, checked }) =>
-    compileChecked({ text, source, parts, checked, catalog, action: 'create' }),
-  );
+  const create = update?.map(({ text, source, parts, checked, message }) => ({
+    ...compileChecked({ text, source, parts, checked, catalog, action: 'create' }),
+    ...(message !== undefined && { message }),
+  }));
   return { ...(read && { read }), ...(create && { create }), ...(update && { update }) };
 }
 
@@ -279,7 +280,7 @@ export function memberRulePlace({ collection, member, key, index: i }: RuleOfMem
 /** A rule without `roles` or without `when` has no condition of that kind. */
 function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
   const { source, path, catalog } = place;
-  const { roles, when } = rule;
+  const { roles, when, message: reason } = rule;
   if (roles === undefined && when === undefined) {
     return source.report({ code: 'empty_rule', message: 'a rule needs `roles`, `when` or both', path, at: 'key' });
   }
@@ -290,8 +291,22 @@ function readRule(rule: RuleShape, place: RulePlace): Policy | undefined {
   const at = source.conditionPath(path);
   const condition = when === undefined ? undefined : readWhen(String(when), { ...place, path: at, roles: known });
   if (known.length < (roles?.length ?? 0) || (when !== undefined && condition === undefined)) return undefined;
-  return policyOf([...new Set(known)], condition, place);
+  if (reason !== undefined && isNeverTold(place)) source.report(messageNeverTold(path));
+  const policy = policyOf([...new Set(known)], condition, place);
+  return reason === undefined ? policy : { ...policy, message: reason };
 }
+
+/** A record that a rule for `read` denies is a 404, and a value is left out. The rules of a `view` are those of `list`. */
+const isNeverTold = ({ action }: RulePlace): boolean => action === 'read';
+
+const messageNeverTold = (path: Path): Finding => ({
+  code: 'message_never_told',
+  severity: 'warning',
+  message:
+    'a message comes with a 403, and a rule for `read` denies with a 404, or leaves the value out; remove the message',
+  path: [...path, 'message'],
+  at: 'key',
+});
 
 /** The text of `when` and its checked tree. */
 export interface CheckedText {

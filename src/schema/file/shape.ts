@@ -74,6 +74,11 @@ const rule = z.strictObject({
   when: key(z.union([z.string(), z.boolean()]), 'this policy is true', {
     examples: ['@record.owner = @request.auth.id'],
   }),
+  message: key(
+    z.string().min(1).max(200),
+    'the reason, for a caller who may read the record and whom this rule alone could have allowed what it denies (403)',
+    { examples: ['only drafts can be deleted'] },
+  ),
 });
 const rules = z.union([policy, rule, z.array(rule)]).describe('a policy, or a list of rules of which one must hold');
 /** Rules of a field or a belongs_to itself. */
