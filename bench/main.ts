@@ -34,6 +34,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   cluster: () => import('./cluster.ts'),
   workbench: () => import('./workbench.ts'),
   changes: () => import('./changes.ts'),
+  studio: () => import('./studio.ts'),
 };
 
 const { values, positionals } = parseArgs({

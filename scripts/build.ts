@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
-import { bundleStudio } from '../src/routes/studio/studio-bundle.ts';
+import { bundlePage } from '../src/routes/studio/studio-bundle.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -37,7 +37,8 @@ await bundle.write({ dir: dist, format: 'esm', entryFileNames: '[name].js', chun
 await bundle.close();
 
 mkdirSync(join(dist, 'studio'));
-writeFileSync(join(dist, 'studio/studio.json'), JSON.stringify(await bundleStudio(root)));
+for (const name of ['studio', 'playground'] as const)
+  writeFileSync(join(dist, `studio/${name}.json`), JSON.stringify(await bundlePage(root, name)));
 copyFileSync(join(root, 'src/schema/bylaw.schema.json'), join(dist, 'bylaw.schema.json'));
 // Each is read beside the file that its module became a part of.
 for (const folder of ['src/cli/project', 'src/routes/system/docs/static']) {

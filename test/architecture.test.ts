@@ -113,6 +113,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   client: [],
   events: ['client'],
   studio: ['client', 'policy', 'grammar'],
+  playground: ['schema', 'policy', 'grammar'],
   exports: ['service', 'config', 'http', 'schema', 'policy', 'grammar', ...LEAVES],
   main: ['config', 'cli', ...LEAVES],
 };

@@ -4,8 +4,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compile, test as decide, policyCatalog, type Request, where } from '../../src/exports/policy.ts';
-import { Browser, describeInBrowser } from '../support/browser/browser.ts';
+import { Browser } from '../support/browser/browser.ts';
 import { bundleForBrowser } from '../support/browser/bundle.ts';
+import { describeInBrowser } from '../support/browser/describe-in-browser.ts';
 import { describeOnOne } from '../support/service.ts';
 
 const ADA = '0190b0a0-0000-7000-8000-000000000001';

@@ -1,7 +1,8 @@
 // @module-tag long
 /** The studio of a service with long names and without records: empty states, first steps, and the keys alone. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Browser, describeInBrowser } from '../support/browser/browser.ts';
+import { Browser } from '../support/browser/browser.ts';
+import { describeInBrowser } from '../support/browser/describe-in-browser.ts';
 import { describeOnOne, type TestService, type User } from '../support/service.ts';
 import { StudioPage } from './studio-browser.ts';
 

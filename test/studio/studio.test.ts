@@ -3,7 +3,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codeOfApp } from '../auth/authenticator.ts';
-import { Browser, describeInBrowser } from '../support/browser/browser.ts';
+import { Browser } from '../support/browser/browser.ts';
+import { describeInBrowser } from '../support/browser/describe-in-browser.ts';
 import { describeOnOne, type TestService, type User } from '../support/service.ts';
 import { accountCases } from './account-cases.ts';
 import { administrationCases } from './administration-cases.ts';

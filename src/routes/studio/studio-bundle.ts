@@ -1,4 +1,4 @@
-/** Joins the modules of the studio for browsers, or reads the files that the package ships. Not a route. */
+/** Joins the modules of the studio, and of the playground, for browsers, or reads the files that the package ships. Not a route. */
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,25 +12,33 @@ export interface StudioBundle {
   readonly files: Readonly<Record<string, string>>;
 }
 
+export type PageName = 'studio' | 'playground';
+const ENTRIES: Readonly<Record<PageName, string>> = {
+  studio: 'src/studio/app/start-studio.tsx',
+  playground: 'src/playground/start-playground.tsx',
+};
+
 /** The file of the package that holds a bundle, beside the folder of the module that reads it. */
-const PACKED = new URL('../studio/studio.json', import.meta.url);
+const packedFile = (name: PageName): URL => new URL(`../studio/${name}.json`, import.meta.url);
 
 /** Reads the bundle of the package; in a checkout, makes it. */
-export async function loadStudio(): Promise<StudioBundle> {
-  if (existsSync(PACKED)) return JSON.parse(readFileSync(PACKED, 'utf8')) as StudioBundle;
-  return bundleStudio(fileURLToPath(new URL('../../..', import.meta.url)));
+export async function loadBundle(name: PageName): Promise<StudioBundle> {
+  const packed = packedFile(name);
+  if (existsSync(packed)) return JSON.parse(readFileSync(packed, 'utf8')) as StudioBundle;
+  return bundlePage(fileURLToPath(new URL('../../..', import.meta.url)), name);
 }
 
 /** `root`: the folder of a checkout. */
-export async function bundleStudio(root: string): Promise<StudioBundle> {
+export async function bundlePage(root: string, name: PageName): Promise<StudioBundle> {
   // Only a checkout has it.
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
     cwd: root,
-    input: { studio: 'src/studio/app/start-studio.tsx' },
+    input: { [name]: ENTRIES[name] },
     platform: 'browser',
     tsconfig: 'src/studio/tsconfig.json',
     transform: { target: 'es2023' },
+    resolve: { alias: { 'node:crypto': join(root, 'src/playground/node-crypto.ts') } },
   });
   const { output } = await bundle.generate({
     format: 'esm',

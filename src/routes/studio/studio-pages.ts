@@ -1,9 +1,10 @@
-/** `/studio`, its pages, and the files that they load. Not in the OpenAPI document. */
+/** `/studio` and `/playground`, their pages, and the files that they load. Not in the OpenAPI document. */
 import type { Context } from 'koa';
 import { StaticText } from '../../http/answer/static-text.ts';
 import { notFoundProblem } from '../../http/gate.ts';
 import type { Route } from '../../http/route.ts';
-import { loadStudio, type StudioBundle } from './studio-bundle.ts';
+import { pageHtml } from './page-html.ts';
+import { loadBundle, type PageName, type StudioBundle } from './studio-bundle.ts';
 
 /** Only our own files; no script makes markup from text. */
 const STUDIO_POLICY = [
@@ -26,13 +27,14 @@ interface StudioTexts {
 }
 
 /** Bundling takes a second in a checkout: the first request waits for it. A failure is not kept. */
-let loadingTexts: Promise<StudioTexts> | undefined;
-function studioTexts(): Promise<StudioTexts> {
-  loadingTexts ??= loadStudio().then(textsOf);
-  loadingTexts.catch(() => {
-    loadingTexts = undefined;
-  });
-  return loadingTexts;
+const loading = new Map<PageName, Promise<StudioTexts>>();
+function textsOfPage(name: PageName): Promise<StudioTexts> {
+  const known = loading.get(name);
+  if (known !== undefined) return known;
+  const texts = loadBundle(name).then(textsOf);
+  loading.set(name, texts);
+  texts.catch(() => loading.delete(name));
+  return texts;
 }
 
 function textsOf({ script, style, files }: StudioBundle): StudioTexts {
@@ -40,22 +42,22 @@ function textsOf({ script, style, files }: StudioBundle): StudioTexts {
     const type = name.endsWith('.css') ? 'text/css' : 'text/javascript';
     return [name, new StaticText(`${type}; charset=utf-8`, text, 'immutable')] as const;
   });
-  return { page: new StaticText('text/html; charset=utf-8', renderStudioPage(script, style)), assets: new Map(assets) };
+  const html = pageHtml({ script: `/studio/assets/${script}`, style: `/studio/assets/${style}` });
+  return { page: new StaticText('text/html; charset=utf-8', html), assets: new Map(assets) };
 }
 
-const renderStudioPage = (script: string, style: string): string => `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>bylaw studio</title><link rel="icon" href="data:,">
-<link rel="stylesheet" href="/studio/assets/${style}"><script type="module" src="/studio/assets/${script}"></script></head>
-<body><div id="studio"><noscript>The studio needs JavaScript. <a href="/docs">The reference of the API</a> reads without it.</noscript></div></body></html>
-`;
-
-async function sendPage(ctx: Context): Promise<void> {
+async function sendPage(ctx: Context, name: PageName): Promise<void> {
   ctx.set({ 'Content-Security-Policy': STUDIO_POLICY, 'Cross-Origin-Opener-Policy': 'same-origin' });
-  await (await studioTexts()).page.send(ctx);
+  await (await textsOfPage(name)).page.send(ctx);
 }
 
-const pageRoute = (path: string): Route => ({ method: 'GET', path, door: 'public', accepts: 'any', handle: sendPage });
+const pageRoute = (path: string, name: PageName = 'studio'): Route => ({
+  method: 'GET',
+  path,
+  door: 'public',
+  accepts: 'any',
+  handle: (ctx) => sendPage(ctx, name),
+});
 
 const asset: Route = {
   method: 'GET',
@@ -63,7 +65,9 @@ const asset: Route = {
   door: 'public',
   accepts: 'any',
   async handle(ctx) {
-    const found = (await studioTexts()).assets.get(String(ctx.params.file));
+    const file = String(ctx.params.file);
+    const name: PageName = file.startsWith('playground-') ? 'playground' : 'studio';
+    const found = (await textsOfPage(name)).assets.get(file);
     if (found === undefined) throw notFoundProblem();
     await found.send(ctx);
   },
@@ -75,4 +79,5 @@ export const studioRoutes: readonly Route[] = [
   pageRoute('/studio'),
   pageRoute('/studio/:page'),
   pageRoute('/studio/:page/:subject'),
+  pageRoute('/playground', 'playground'),
 ];

@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiDocument } from '../../../src/routes/system/docs/api-document.ts';
 import { renderDocs } from '../../../src/routes/system/docs/docs-page.ts';
-import { Browser, describeInBrowser, type Page } from '../../support/browser/browser.ts';
+import { Browser, type Page } from '../../support/browser/browser.ts';
+import { describeInBrowser } from '../../support/browser/describe-in-browser.ts';
 import { describeOnOne, type TestService } from '../../support/service.ts';
 
 const HTML = { Accept: 'text/html' };

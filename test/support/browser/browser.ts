@@ -3,7 +3,6 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe } from 'vitest';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 const FLAGS = [
@@ -28,13 +27,8 @@ function pathOf(name: string): string | undefined {
   }
 }
 
-/** Without a browser the suite does not run, and says so loudly. */
-export function describeInBrowser(name: string, suite: () => void): void {
-  if (executable === undefined) {
-    process.stderr.write(`\nNOT TESTED: ${name}: there is no Chromium (Debian: apt-get install chromium)\n\n`);
-  }
-  describe.skipIf(executable === undefined)(name, suite);
-}
+/** True if this machine has a browser. */
+export const hasBrowser = executable !== undefined;
 
 type Json = Readonly<Record<string, unknown>>;
 interface Reply extends Json {

@@ -1,0 +1,146 @@
+/** The studio in Chromium: its first page, a grid that scrolls, an editor, and a truth table. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Browser, hasBrowser, type Page } from '../test/support/browser/browser.ts';
+import type { Bench, BenchOptions } from './support/bench.ts';
+import { builtMain } from './support/built.ts';
+import { median, verdict } from './support/measure.ts';
+import { startServer } from './support/server.ts';
+
+const SCHEMA = fileURLToPath(new URL('../bylaw.yaml', import.meta.url));
+const ADMIN = { email: 'admin@example.org', password: 'a password of benches' };
+const [DOCUMENTS, BATCH, CALLERS, RECORDS] = [10_000, 100, 20, 50];
+const DATA = '/studio/data/documents';
+/** As browsers name it: 150 ms there and back, 1.6 Mbit/s. */
+const SLOW_4G = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 94_000 };
+const FULL_SPEED = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 };
+
+/** In the page, with the cookie of its session. */
+const POST = `const post = (path, body) => fetch(path, {
+  method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body),
+}).then(async (answer) => { if (!answer.ok) throw new Error(await answer.text()); return answer.json(); });`;
+
+async function fillDocuments(page: Page): Promise<void> {
+  await page.evaluate(`(async () => { ${POST}
+    for (let from = 0; from < ${DOCUMENTS}; from += ${BATCH}) {
+      const operations = Array.from({ length: ${BATCH} }, (_, i) => ({
+        op: 'create', collection: 'documents',
+        data: { title: 'Document ' + (from + i), score: i, body: 'lorem ipsum '.repeat(12), status: 'published' },
+      }));
+      await post('/api/batch', { operations });
+    }
+  })()`);
+}
+
+/** Milliseconds from the start of the navigation until the expression holds. */
+async function usableAfter(page: Page, url: string, expression: string): Promise<number> {
+  await page.send('Page.navigate', { url: 'about:blank' });
+  await page.until(`location.href === 'about:blank'`);
+  await page.send('Page.navigate', { url });
+  await page.until(
+    `location.href !== 'about:blank' && globalThis.usableAt !== undefined || (${expression}) && (globalThis.usableAt ??= performance.now())`,
+  );
+  return page.evaluate<number>('usableAt');
+}
+
+const WATCH = `addEventListener('DOMContentLoaded', () => {
+  const look = () => {
+    if (document.querySelector('.grid .rows .row') !== null) globalThis.usableAt ??= performance.now();
+    else requestAnimationFrame(look);
+  };
+  look();
+});`;
+
+async function scrolledFrames(page: Page): Promise<readonly number[]> {
+  return page.evaluate(`(async () => {
+    const grid = document.querySelector('.grid');
+    const frames = [];
+    let last = await new Promise(requestAnimationFrame);
+    for (let i = 0; i < 180; i++) {
+      grid.scrollTop += 120;
+      const now = await new Promise(requestAnimationFrame);
+      frames.push(now - last);
+      last = now;
+    }
+    return frames;
+  })()`);
+}
+
+/** Milliseconds from an input to the note of its error. */
+const keystroke = (page: Page, round: number): Promise<number> =>
+  page.evaluate(`(async () => {
+    const field = document.querySelector('.expression textarea');
+    const began = performance.now();
+    field.value = '@record.owner = @request.auth.id and @record.stat${'s'.repeat(1 + (round % 7))} = "draft"';
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    const isShown = () => document.querySelector('.issues .error code')?.textContent === 'stat${'s'.repeat(1 + (round % 7))}';
+    while (!isShown()) await new Promise((done) => setTimeout(done));
+    return performance.now() - began;
+  })()`);
+
+async function tableAfter(page: Page): Promise<number> {
+  return page.evaluate(`(async () => { ${POST}
+    const { data } = await post('/api/documents/query', { limit: ${RECORDS} });
+    const callers = Array.from({ length: ${CALLERS} }, (_, i) => ({ roles: ['member'], id: crypto.randomUUID() }));
+    const body = { collection: 'documents', action: 'update', callers, ids: data.map(({ id }) => id) };
+    const began = performance.now();
+    await post('/api/_matrix', body);
+    return performance.now() - began;
+  })()`);
+}
+
+async function measureAll(page: Page, url: string, rounds: number): Promise<void> {
+  const hasRows = `document.querySelector('.grid .rows .row') !== null`;
+  await page.send('Network.enable');
+  await page.send('Network.setCacheDisabled', { cacheDisabled: true });
+  await page.send('Page.enable');
+  await page.send('Page.addScriptToEvaluateOnNewDocument', { source: WATCH });
+  const repeated = async (measured: (round: number) => Promise<number>): Promise<number> => {
+    const values: number[] = [];
+    for (let i = 0; i < rounds; i++) values.push(await measured(i));
+    return median(values);
+  };
+  const first = await repeated(() => usableAfter(page, url + DATA, hasRows));
+  verdict('first page usable', first, { limit: 1_000, unit: 'ms' });
+  await page.send('Network.emulateNetworkConditions', SLOW_4G);
+  const slow = await repeated(() => usableAfter(page, url + DATA, hasRows));
+  await page.send('Network.emulateNetworkConditions', FULL_SPEED);
+  verdict('first page usable on slow 4G', slow, { limit: 2_500, unit: 'ms' });
+  await usableAfter(page, url + DATA, hasRows);
+  const longest = await repeated(async () => Math.max(...(await scrolledFrames(page))));
+  verdict('longest frame while the grid scrolls', longest, { limit: 50, unit: 'ms' });
+  await page.send('Page.navigate', { url: `${url}/studio/policies/documents?rules=update` });
+  await page.until(`document.querySelector('.expression textarea') !== null`);
+  await keystroke(page, 0);
+  verdict('keystroke to its errors', await repeated((round) => keystroke(page, round + 1)), { limit: 50, unit: 'ms' });
+  const table = await repeated(() => tableAfter(page));
+  verdict(`truth table of ${CALLERS} × ${RECORDS}`, table, { limit: 300, unit: 'ms' });
+}
+
+async function run({ rounds }: BenchOptions): Promise<void> {
+  if (!hasBrowser) {
+    console.log('  not measured: there is no Chromium (Debian: apt-get install chromium)');
+    return;
+  }
+  const data = mkdtempSync(join(tmpdir(), 'bylaw-studio-'));
+  const args = ['serve', '--schema', SCHEMA, '--data', data, '--port', '0'];
+  const env = { BYLAW_RATE_LIMIT: 'off', BYLAW_ADMIN_EMAIL: ADMIN.email, BYLAW_ADMIN_PASSWORD: ADMIN.password };
+  const server = await startServer(builtMain(), args, env);
+  const browser = await Browser.open();
+  try {
+    const page = await browser.page(`${server.url}/studio`);
+    await page.until(`document.querySelector('.sign-in') !== null`);
+    await page.evaluate(`(async () => { ${POST} await post('/api/auth/login', ${JSON.stringify(ADMIN)}); })()`);
+    await fillDocuments(page);
+    await measureAll(page, server.url, rounds);
+  } finally {
+    await browser.close();
+    server.process.kill();
+    rmSync(data, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+const bench: Bench = { name: 'studio', question: 'how quick are the pages of the studio, in Chromium?', run };
+export default bench;

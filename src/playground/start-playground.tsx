@@ -1,0 +1,11 @@
+/** The entry of the bundle. */
+import './page-globals.ts';
+import { render } from 'preact';
+import { Playground } from './playground-page.tsx';
+import { words } from './words.ts';
+
+document.title = words.title;
+
+const root = document.getElementById('studio')!;
+root.replaceChildren();
+render(<Playground />, root);

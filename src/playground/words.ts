@@ -1,0 +1,21 @@
+/** The words of the page. Another language is another file with the same keys. */
+export const words = {
+  title: 'bylaw playground',
+  intro: 'Policies without a server: everything stays in this page and its address.',
+  recipe: 'Begin with',
+  schema: 'Schema (bylaw.yaml)',
+  world: 'Callers and rows',
+  collection: 'Collection',
+  action: 'Action',
+  table: 'Truth table',
+  row: 'Row',
+  outcomes: { allowed: 'allowed', refused: 'refused', hidden: 'hidden' },
+  errors: 'Errors',
+  noRows: 'No row of this collection. Add one under rows.',
+  noCollection: 'The schema has errors, or no collection.',
+  tooLong: 'These texts are too long for an address, so a link to this page does not hold them.',
+  copyLink: 'Copy a link',
+  copied: 'Copied.',
+  project: 'Open as project',
+  line: 'line',
+} as const;
