@@ -20,7 +20,7 @@ interface DocumentedOperation {
   readonly operation: ShownOperation;
 }
 
-const METHODS = ['get', 'head', 'post', 'patch', 'delete'];
+const METHODS = ['get', 'head', 'post', 'put', 'patch', 'delete'];
 
 export function renderDocs(document: ApiDocument): string {
   const { title, version, description } = document.info;
