@@ -1,5 +1,5 @@
 /** The entry of the bundle. */
-import './page-globals.ts';
+import './jitless.ts';
 import { render } from 'preact';
 import { Playground } from './playground-page.tsx';
 import { words } from './words.ts';

@@ -8,7 +8,8 @@ interface PageFiles {
 
 export const pageHtml = ({ script, style, policy }: PageFiles): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-${policy === undefined ? '' : `<meta http-equiv="Content-Security-Policy" content="${policy}">\n`}<meta name="color-scheme" content="light dark"><title>bylaw studio</title><link rel="icon" href="data:,">
+${policy === undefined ? '' : `<meta http-equiv="Content-Security-Policy" content="${policy}">`}
+<meta name="color-scheme" content="light dark"><title>bylaw studio</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="${style}"><script type="module" src="${script}"></script></head>
 <body><div id="studio"><noscript>This page needs JavaScript. <a href="/docs">The reference of the API</a> reads without it.</noscript></div></body></html>
 `;

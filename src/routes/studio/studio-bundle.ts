@@ -38,7 +38,6 @@ export async function bundlePage(root: string, name: PageName): Promise<StudioBu
     platform: 'browser',
     tsconfig: 'src/studio/tsconfig.json',
     transform: { target: 'es2023' },
-    resolve: { alias: { 'node:crypto': join(root, 'src/playground/node-crypto.ts') } },
   });
   const { output } = await bundle.generate({
     format: 'esm',

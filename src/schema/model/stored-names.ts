@@ -1,5 +1,5 @@
 /** Names in the database: columns and constraints that no schema file spells out. */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../sha256.ts';
 import type { LoggedTable } from './logged-tables.ts';
 import type { Schema } from './model.ts';
 
@@ -21,7 +21,7 @@ export const storedTables = ({ collections }: Schema): ReadonlySet<string> =>
 /** The table that keeps the deleted rows of a table. */
 export function deletedTableOf(table: string): string {
   const name = `bylaw_deleted_${table}`;
-  return Buffer.byteLength(name) <= LONGEST_NAME ? name : `bylaw_deleted_${shortDigest(table)}`;
+  return bytesOf(name).length <= LONGEST_NAME ? name : `bylaw_deleted_${shortDigest(table)}`;
 }
 
 /** The tables that other programs own. */
@@ -30,6 +30,7 @@ export const unmanagedTables = ({ collections }: Schema): ReadonlySet<string> =>
 
 /** Bytes of a name in PostgreSQL. */
 const LONGEST_NAME = 63;
+const bytesOf = (name: string): Uint8Array => new TextEncoder().encode(name);
 
 /** At most 63 bytes, as PostgreSQL would cut it, but never equal to another's. */
 export function constraintName(
@@ -39,12 +40,10 @@ export function constraintName(
 ): string {
   // A constraint and an index are in the schema of their table.
   const name = [table.slice(table.indexOf('.') + 1), ...columns, suffix].join('_');
-  if (Buffer.byteLength(name) <= LONGEST_NAME) return name;
-  const hash = createHash('sha256').update(name).digest('hex').slice(0, 10);
-  return `${Buffer.from(name)
-    .subarray(0, 45)
-    .toString('utf8')
-    .replace(/\uFFFD+$/, '')}_${hash}_${suffix}`;
+  const bytes = bytesOf(name);
+  if (bytes.length <= LONGEST_NAME) return name;
+  const beginning = new TextDecoder().decode(bytes.subarray(0, 45)).replace(/\uFFFD+$/, '');
+  return `${beginning}_${sha256(name).slice(0, 10)}_${suffix}`;
 }
 
 /** The name of a unique index that no constraint can be: it ends in a digest of its definition. */
@@ -55,4 +54,4 @@ export const loggedShape = ({ columns }: Pick<LoggedTable, 'columns'>): string =
   shortDigest(JSON.stringify(columns.map(({ name, type }) => [name, type])));
 
 /** 64 bits, as letters that a name may have. */
-export const shortDigest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+export const shortDigest = (text: string): string => sha256(text).slice(0, 16);
