@@ -22,6 +22,8 @@ export {
   Collection,
   type CollectionTypes,
   etagOf,
+  type HistoryEntry,
+  type HistoryPage,
   type Page,
   Pages,
   type Paging,

@@ -117,6 +117,21 @@ export interface Page<T> {
     readonly total?: number;
   };
 }
+/** A change of a record: the members that it changed, as the reader may see them. */
+export interface HistoryEntry<R> {
+  readonly entry: number;
+  readonly at: string;
+  /** The principal who wrote; null: another program. */
+  readonly by: string | null;
+  readonly action: 'create' | 'update' | 'delete';
+  readonly changed: readonly string[];
+  readonly before: Partial<R> | null;
+  readonly after: Partial<R> | null;
+}
+export interface HistoryPage<R> {
+  readonly data: readonly HistoryEntry<R>[];
+  readonly page: { readonly limit: number; readonly next_before: number | null };
+}
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }
@@ -363,6 +378,14 @@ export class Collection<T extends CollectionTypes> {
 
   async delete(id: RecordId, { ifMatch, signal }: Omit<ChangeOptions, 'expand'> = {}): Promise<void> {
     await this.#transport.send(this.#at(id), { method: 'DELETE', headers: { 'if-match': tagOf(ifMatch) }, signal });
+  }
+
+  /** The changes of the record, the newest first. `before`: `next_before` of the page before. */
+  history(
+    id: RecordId,
+    { signal, ...query }: CallOptions & { readonly before?: number; readonly limit?: number } = {},
+  ): Promise<HistoryPage<T['record']>> {
+    return this.#transport.json(`${this.#at(id)}/history`, { query, signal });
   }
 
   /** Brings back a deleted record of a collection with `soft_delete`. */

@@ -143,6 +143,7 @@ function concernsCollection(route: Operation, collection: Collection): boolean {
   if (!takesWrite(collection, route.door.action)) return false;
   if (route.door.feed === true && collection.feed === undefined) return false;
   if (route.door.deleted === true && collection.softDelete === undefined) return false;
+  if (route.door.history === true && collection.history === undefined) return false;
   if (route.door.collection !== undefined) return route.door.collection === name;
   return isGeneral(route) && (route.door.kind === undefined || route.door.kind === kind);
 }

@@ -94,6 +94,7 @@ interface OperationDoor {
   readonly kind?: Collection['kind'];
   readonly feed?: true;
   readonly deleted?: true;
+  readonly history?: true;
 }
 
 /** Every property is required unless it is named in `optional`. */

@@ -79,6 +79,7 @@ export const OTHER_TYPES: readonly string[] = [
   'SignInChallenge',
   'UserSession',
   'AuditEvent',
+  'HistoryEntry',
   'Invitation',
   'DateTime',
   'MemberChange',

@@ -261,6 +261,7 @@ function isOffered({ door }: Route, collection: Collection | undefined): boolean
     return false;
   if (typeof door === 'object' && door.feed === true && collection?.feed === undefined) return false;
   if (typeof door === 'object' && door.deleted === true && collection?.softDelete === undefined) return false;
+  if (typeof door === 'object' && door.history === true && collection?.history === undefined) return false;
   return typeof door !== 'object' || door.kind === undefined || door.kind === (collection?.kind ?? door.kind);
 }
 

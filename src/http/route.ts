@@ -23,6 +23,8 @@ interface ActionDoor {
   readonly kind?: Collection['kind'];
   /** Only collections with a feed of their changes have the route. */
   readonly feed?: true;
+  /** Only collections that keep the changes of their records have the route. */
+  readonly history?: true;
   /** The deleted records of a collection that keeps them, under its rules for `restore`. */
   readonly deleted?: true;
   /** A signed link (`?token=`) for the file `:id` can replace a credential. */

@@ -7,6 +7,7 @@ import { raw, type Sql } from '../sql.ts';
 import { type ActualTable, columnExists, readCatalog, tableExists } from './catalog.ts';
 import { triggerSteps } from './changes/change-triggers.ts';
 import { deletedRowSteps } from './changes/deleted-row-triggers.ts';
+import { historySteps } from './changes/history-triggers.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
 import { extraOf } from './readiness.ts';
@@ -149,7 +150,7 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   const steps = await planSteps({ ...planning, db, wanted, actual, owned, isCluster });
   const replaced = new Set([...wanted.values()].filter((table) => isReplaced(table, actual)).map(({ name }) => name));
   const plan = { db, schema, wanted, replaced };
-  const triggers = [...(await triggerSteps(plan)), ...(await deletedRowSteps(plan))];
+  const triggers = [...(await triggerSteps(plan)), ...(await deletedRowSteps(plan)), ...(await historySteps(plan))];
   return { steps: [...steps, ...triggers.filter(({ isExtra }) => keepsExtra !== true || isExtra !== true)], kept };
 }
 

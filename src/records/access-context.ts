@@ -2,12 +2,16 @@
  * The caller and the collection of a request: every function on records takes them, and none can reach
  * a record around the caller's permits.
  */
+
+import { currentCaller } from '../caller.ts';
 import { SEQUENTIAL_SHARDS } from '../database/citus.ts';
 import type { Database, Queryable, Reader, ReadOptions, Transaction } from '../database/contract.ts';
 import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Action, CallerKind, IsFew, Policy, Row } from '../policy/types.ts';
 import type { Visibility } from '../policy/visibility.ts';
+import { reachesHistory } from '../schema/model/history.ts';
+import { HISTORY_ACTOR } from '../schema/model/history-names.ts';
 import {
   type Check,
   type Collection,
@@ -18,7 +22,7 @@ import {
   type WriteAction,
 } from '../schema/model/model.ts';
 import { storedTables } from '../schema/model/stored-names.ts';
-import { type Place, type Sql, sql, type TenantValue } from '../sql.ts';
+import { type Place, type Sql, sql, type TenantValue, text } from '../sql.ts';
 import { Cursors } from './page/cursor.ts';
 import { PagePlanner } from './page/page-planner.ts';
 import type { ChoosesWay } from './page/page-question.ts';
@@ -194,6 +198,7 @@ export class Store {
   readonly genericPlan: ReadOptions['plan'];
   readonly #shapes = new Map<string, RecordShape>();
   readonly #isDivided: boolean;
+  readonly #hasHistory: boolean;
   #versions: Versions | undefined;
   #cursors: Cursors | undefined;
 
@@ -202,6 +207,7 @@ export class Store {
     this.schema = schema;
     this.hooks = hooks;
     this.#isDivided = hasTenants(schema);
+    this.#hasHistory = [...schema.collections.values()].some(({ history }) => history !== undefined);
     this.isCluster = db.isCluster === true;
     this.genericPlan = this.isCluster ? undefined : 'generic';
     const statistics = new BackgroundStatistics(db, [...storedTables(schema)]);
@@ -243,7 +249,13 @@ export class Store {
 
   /** A transaction of a request, in the time that the schema gives it. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    return this.db.transaction(work, { limitMs: this.schema.limits.writeTime * 1000 });
+    const { writeTime } = this.schema.limits;
+    return this.db.transaction(this.#hasHistory ? actingAsCaller(work) : work, { limitMs: writeTime * 1000 });
+  }
+
+  /** The write of a record of the collection is one of a transaction that names its caller. */
+  reachesHistory(collection: string): boolean {
+    return this.#hasHistory && reachesHistory(this.schema, collection);
   }
 
   /** Call it after the commit. */
@@ -264,6 +276,16 @@ export class Store {
     return this.#versions;
   }
 }
+
+/** The triggers of histories read the principal whose request is at work. */
+const actingAsCaller =
+  <T>(work: (tx: Transaction) => Promise<T>) =>
+  async (tx: Transaction): Promise<T> => {
+    // The caller's name in queues has the address too where many pages share a key.
+    const [principal = ''] = currentCaller().id.split(' ');
+    await tx.rows(sql`SELECT set_config(${text(HISTORY_ACTOR)}, ${text(principal)}, true)`);
+    return work(tx);
+  };
 
 /** A request on its records: `q` is a transaction where it has to run in one. */
 export interface Reading {

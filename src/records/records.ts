@@ -6,6 +6,7 @@ import type { Database, Transaction } from '../database/contract.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
 import { type AccessContext, type Hooks, Store } from './access-context.ts';
 import { type Capabilities, capabilitiesOf } from './capabilities.ts';
+import { type HistoryPage, type HistoryRequest, history } from './history.ts';
 import { keyDefaultsOf, newIdsOf } from './new-ids.ts';
 import { type AggregateRequest, type Aggregates, aggregate } from './page/aggregate.ts';
 import { list, type Pages, type RecordPage } from './page/list.ts';
@@ -33,6 +34,8 @@ export interface Records {
   remove(access: AccessContext, request: RemoveRequest): Promise<void>;
   /** Updates or creates the record that has a unique value. */
   upsert(access: UpsertAccess, request: UpsertRequest, principal: string): Promise<Upserted>;
+  /** The changes of a record that the caller may read. */
+  history(access: AccessContext, request: HistoryRequest): Promise<HistoryPage>;
   /** The capabilities of the caller for a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
   /** Ids that the database makes for new records. */
@@ -64,6 +67,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     upsert: (access, request, principal) => upsert(store, access, request).finally(() => db.noteWrite(principal)),
     remove: (access, request) => noted(access, deleteRecord(store, access, request)),
     newIds: (collection, count) => newIdsOf({ q: store.db, collection, count, defaults: keyDefaultsOf(store) }),
+    history: (access, request) => history(store, access, request),
     can: (access, id) => capabilitiesOf(store, access, id),
     transaction: (work) => store.transaction(work),
     dryRun: (work) => dryRun(store, work),

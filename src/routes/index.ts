@@ -13,6 +13,7 @@ import { readCapabilities } from './records/capabilities.ts';
 import { readCollectionCapabilities } from './records/collection-capabilities.ts';
 import { createRecord } from './records/create.ts';
 import { dryRunWrite } from './records/dry-run.ts';
+import { readHistory } from './records/history.ts';
 import { listRecords } from './records/list.ts';
 import { queryRecords } from './records/query.ts';
 import { readRecord } from './records/read.ts';
@@ -46,6 +47,7 @@ export const routes: readonly DescribedRoute[] = [
   upsertRecord,
   removeRecord,
   restoreRecord,
+  readHistory,
   readCapabilities,
   readCollectionCapabilities,
   dryRunWrite,

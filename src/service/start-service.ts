@@ -32,6 +32,7 @@ import { hasAllOf } from '../migrations/readiness.ts';
 import { schemaServedBy } from '../migrations/unmanaged/served-schema.ts';
 import { Problem } from '../problem.ts';
 import { deletedRecordsOf } from '../records/deleted-records.ts';
+import { pruneHistory } from '../records/history.ts';
 import { KeptAnswers } from '../records/idempotency.ts';
 import { createRecords } from '../records/records.ts';
 import { routes, servedRoutes } from '../routes/index.ts';
@@ -101,7 +102,11 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   app.auth.startSending();
   const warn = (message: string): void => log.logger.warn(message);
   const stopAnnouncements = db.kind === 'postgres' ? await announceIssuer(db, config.baseUrl, warn) : undefined;
-  const sweeping = setInterval(() => void app.kept.sweep(app.schema).catch(() => undefined), SWEEP_ANSWERS_EVERY_MS);
+  const sweep = async (): Promise<void> => {
+    await app.kept.sweep(app.schema);
+    await pruneHistory(db, app.schema);
+  };
+  const sweeping = setInterval(() => void sweep().catch(() => undefined), SWEEP_ANSWERS_EVERY_MS);
   sweeping.unref();
   const stop = async (farewellMs = 0): Promise<void> => {
     clearInterval(sweeping);

@@ -2,11 +2,12 @@
 import { authTables } from '../auth/auth-tables.ts';
 import { fileTables } from '../files/file-tables.ts';
 import type { MigrateOptions } from '../migrations/migration.ts';
+import { historyTables } from '../records/history.ts';
 import type { Sql } from '../sql.ts';
 import { webhookTables } from '../webhooks/webhook-rows.ts';
 import { packageVersion } from './version.ts';
 
-export const systemTables: readonly Sql[] = [...authTables, ...fileTables, ...webhookTables];
+export const systemTables: readonly Sql[] = [...authTables, ...fileTables, ...historyTables, ...webhookTables];
 
 export const migrateOptions = (): Pick<MigrateOptions, 'systemTables' | 'version'> => ({
   systemTables,

@@ -75,6 +75,7 @@ test('every action has a door, and no two routes are one', () => {
     'list',
     'read',
     'read',
+    'read',
     'update',
   ]);
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length);
@@ -129,7 +130,7 @@ describeOnBoth(
   },
   {
     schema:
-      'roles: [admin, member]\nguests: true\ncollections:\n  things: { changes: true, soft_delete: true, fields: { name: string } }\n',
+      'roles: [admin, member]\nguests: true\ncollections:\n  things: { changes: true, soft_delete: true, history: true, fields: { name: string } }\n',
     change: withoutRules,
   },
 );

@@ -64,3 +64,23 @@ describe.each(KINDS)('soft deletion in migrations (%s)', (kind) => {
     await db.run(raw('DELETE FROM notes'));
   });
 });
+
+test.each(KINDS)('a history follows its collection, and a second plan is empty (%s)', async (kind) => {
+  const db = await openKind(kind);
+  const before = collection('history: true, fields: { title: string }');
+  await applyMigration(db, before, migrateOptions());
+  await db.run(raw(`INSERT INTO notes (id, title) VALUES (gen_random_uuid(), 'one')`));
+  expect((await planMigration(db, before, migrateOptions())).statements).toEqual([]);
+  const after = collection('history: true, fields: { title: string, more: int }');
+  await applyMigration(db, after, migrateOptions());
+  await db.run(raw('UPDATE notes SET more = 1'));
+  const rows = await db.rows(raw(`SELECT before ->> 'more', after ->> 'more' FROM bylaw_history ORDER BY seq`));
+  expect(rows).toEqual([
+    [null, null],
+    [null, '1'],
+  ]);
+  await applyMigration(db, collection('fields: { title: string, more: int }'), migrateOptions());
+  await db.run(raw('UPDATE notes SET more = 2'));
+  expect((await db.rows(raw('SELECT 1 FROM bylaw_history'))).length).toBe(2);
+  await db.close();
+});

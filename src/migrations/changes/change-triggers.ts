@@ -12,7 +12,7 @@ import { ident, quotedText, raw, type Sql, sql } from '../../sql.ts';
 import { tableExists } from '../catalog.ts';
 import type { Step } from '../step.ts';
 import type { Table } from '../tables.ts';
-import { type RowTrigger, readFunctions, rowTriggerSteps, type TriggerKind } from './row-triggers.ts';
+import { printedCell, type RowTrigger, readFunctions, rowTriggerSteps, type TriggerKind } from './row-triggers.ts';
 
 /** No program but this one has triggers of this name; other rooms know them by `bylaw_`. */
 const TRIGGER = 'bylaw_changes';
@@ -97,17 +97,11 @@ function triggerOf(logged: LoggedTable, own: string): RowTrigger {
   return { table, name, body: functionBodyOf(logged, own) };
 }
 
-/** The text that a SELECT prints: a cast prints a boolean as a word. */
-function loggedCellOf({ name, type }: LoggedTable['columns'][number], row: string): string {
-  const text = `${row}.${ident(name).text}::text`;
-  return type === 'boolean' ? `left(${text}, 1)` : text;
-}
-
 /** An UPDATE that changes the id is the end of one row and the beginning of another. */
 function functionBodyOf(logged: LoggedTable, own: string): string {
   const { source, columns } = logged;
   const shape = loggedShape(logged);
-  const cells = (row: string): string => `ARRAY[${columns.map((column) => loggedCellOf(column, row)).join(', ')}]`;
+  const cells = (row: string): string => `ARRAY[${columns.map((column) => printedCell(column, row)).join(', ')}]`;
   const id = ident(columns[0]!.name).text;
   const entry = (row: string, before: string, after: string): string =>
     `INSERT INTO ${ident(own, LOG_TABLE).text} (xid, source, id, shape, before, after)

@@ -44,6 +44,17 @@ export async function readFunctions(
   return new Map(rows.map(([name, body, table]) => [name!, { body: body!, table: table ?? null }]));
 }
 
+interface PrintedColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** The text that a SELECT prints: a cast prints a boolean as a word. @param row `OLD` or `NEW` */
+export function printedCell({ name, type }: PrintedColumn, row: string): string {
+  const text = `${row}.${ident(name).text}::text`;
+  return type === 'boolean' ? `left(${text}, 1)` : text;
+}
+
 interface TriggerPlace {
   readonly kind: TriggerKind;
   readonly actual: ActualFunction | undefined;

@@ -37,7 +37,8 @@ export function sendWrite(
   row?: string,
 ): Promise<readonly Cells[]> {
   if ('inTransaction' in q) return q.rows(statement);
-  const { table } = access.collection;
+  const { table, name } = access.collection;
+  if (store.reachesHistory(name)) return store.transaction((tx) => tx.rows(statement));
   const isDivided = tenantKeyOf(access.collection) !== undefined;
   // The write of one record needs no other plan for other values.
   const plan = isDivided ? store.genericPlan : undefined;

@@ -358,6 +358,16 @@ const collection = z.strictObject({
     'opens the feed of its changes, which sends subscribers what their own lists would show',
     { default: false, examples: [true, { retention: '1d' }] },
   ),
+  history: key(
+    z.union([
+      z.boolean(),
+      z.strictObject({
+        keep: key(duration, 'how long an entry stays; without it, for ever', { examples: ['400d'] }),
+      }),
+    ]),
+    'keeps who changed a record, when, and what was before and after',
+    { default: false, examples: [true, { keep: '400d' }] },
+  ),
   soft_delete: key(z.boolean(), 'keeps deleted records, which callers with a rule for `restore` find and bring back', {
     default: false,
     examples: [true],

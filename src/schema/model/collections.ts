@@ -9,6 +9,7 @@ import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.
 import { readKey } from './collection-keys.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { checkColumns, checkTables, tableOf } from './given-names.ts';
+import { historyOf } from './history.ts';
 import { feedOf } from './logged-tables.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Key, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
@@ -82,6 +83,7 @@ export function declareCollections(
         managed: shape.managed ?? true,
         showsErrors: shape.errors === 'shown',
         ...feedOf({ shape, path: draft.path }, report),
+        ...historyOf({ shape, kind, path: draft.path }, report),
         ...softDeleteOf({ shape, kind, path: draft.path, table: tableOf({ name, shape }) }, report),
         ...storedMembers({ shape, ...draft }, drafts),
         was: shape.was,

@@ -137,6 +137,8 @@ export interface Collection extends CatalogCollection {
   /** The collection has a feed of its changes. */
   readonly feed?: ChangeFeed;
   readonly noOverlap?: NoOverlap;
+  /** The changes of its records are kept. */
+  readonly history?: RecordHistory;
   /** Deleted records are kept, and can be brought back. */
   readonly softDelete?: SoftDelete;
   /** The former name. */
@@ -157,6 +159,11 @@ export const PERIOD_RANGES: ReadonlyMap<ScalarType, string> = new Map([
   ['int', 'int8range'],
   ['bigint', 'int8range'],
 ]);
+export interface RecordHistory {
+  /** Seconds; without it, for ever. */
+  readonly keep?: number;
+}
+
 export interface SoftDelete {
   /** The table that keeps the deleted records. */
   readonly table: string;

@@ -1,0 +1,199 @@
+/**
+ * The history of a record: who changed it, when, and what was before and after. Each side of an entry is shown as the
+ * record was then, and as it is now: what the caller may not read of either is left out.
+ */
+import type { Cells, Database } from '../database/contract.ts';
+import type { Permit } from '../policy/access.ts';
+import type { Related, Row } from '../policy/types.ts';
+import { notFound } from '../refusal.ts';
+import { NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../schema/model/history-names.ts';
+import type { Schema } from '../schema/model/model.ts';
+import { ident, join, param, raw, type Sql, seconds, sql, text } from '../sql.ts';
+import { type AccessContext, readable, type Store } from './access-context.ts';
+import { recordKeyOf } from './record-key.ts';
+import type { RecordShape } from './record-shape.ts';
+import { loadRelatedRows } from './relations/related.ts';
+import { everyTenant } from './scope.ts';
+
+export const historyTables: readonly Sql[] = [
+  // `before` and `after`: the columns of the row and their texts; null: the row did not exist.
+  raw(`CREATE TABLE IF NOT EXISTS "${RECORD_HISTORY_TABLE}" (
+  seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  collection text COLLATE "C" NOT NULL,
+  record text COLLATE "C" NOT NULL,
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  by text COLLATE "C",
+  before jsonb,
+  after jsonb
+)`),
+  raw(
+    `CREATE INDEX IF NOT EXISTS "${RECORD_HISTORY_TABLE}_record" ON "${RECORD_HISTORY_TABLE}" (collection, record, seq)`,
+  ),
+  raw(`CREATE INDEX IF NOT EXISTS "${RECORD_HISTORY_TABLE}_at" ON "${RECORD_HISTORY_TABLE}" (collection, at)`),
+];
+
+export interface HistoryRequest {
+  readonly id: string;
+  /** Only entries before the one of this number. */
+  readonly before?: number | undefined;
+  readonly limit: number;
+}
+
+interface Image {
+  readonly cells: Cells;
+  readonly row: Row;
+}
+interface Entry {
+  readonly seq: string;
+  readonly at: string;
+  readonly by: string | null;
+  readonly before: Image | undefined;
+  readonly after: Image | undefined;
+}
+
+export interface HistoryPage {
+  /** The texts of the entries, the newest first. */
+  readonly entries: readonly string[];
+  /** Continues behind the page; undefined: it is the last. */
+  readonly next: number | undefined;
+}
+
+/** Throws `not_found`. */
+export async function history(store: Store, access: AccessContext, request: HistoryRequest): Promise<HistoryPage> {
+  const { name } = access.collection;
+  const shape = store.shape(name);
+  const q = store.readerFor(access);
+  const [cells] = await q.rows(sql`
+    SELECT ${shape.columns('t')}
+      FROM ${everyTenant(store.schema)
+        .from(name, 't')
+        .where(recordKeyOf(access.collection).is('t', request.id), readable(access, name, 't'))}`);
+  if (cells === undefined) throw notFound();
+  const present = { cells, row: shape.row(cells) };
+  const found = await readEntries(store, shape, { ...request, collection: name });
+  const shown = found.slice(0, request.limit);
+  const rows = [present, ...shown.flatMap(({ before, after }) => [before, after])].flatMap((image) =>
+    image === undefined ? [] : [image.row],
+  );
+  const sight = await Sight.of(store, access, rows);
+  const hidden = sight.hiddenOf(present.row);
+  return {
+    entries: shown.flatMap((entry) => printed(entry, { shape, sight, hidden }) ?? []),
+    next: found.length > request.limit ? Number(shown.at(-1)!.seq) : undefined,
+  };
+}
+
+async function readEntries(
+  store: Store,
+  shape: RecordShape,
+  { id, before, limit, collection }: HistoryRequest & { readonly collection: string },
+): Promise<readonly Entry[]> {
+  const columns = [...shape.storedColumns];
+  const image = (side: string): Sql =>
+    join(
+      columns.map((column) => sql`${ident('h', side)} ->> ${text(column)}`),
+      ', ',
+    );
+  const rows = await store.db.rows(sql`
+    SELECT h.seq::text, to_char(h.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), h.by,
+           h.before IS NOT NULL, h.after IS NOT NULL, ${image('before')}, ${image('after')}
+      FROM ${ident(RECORD_HISTORY_TABLE)} h
+     WHERE h.collection = ${text(collection)}
+       AND h.record = ${text(id)}
+       AND h.seq < ${param('int8', before ?? Number.MAX_SAFE_INTEGER)}
+     ORDER BY h.seq DESC
+     LIMIT ${param('int8', limit + 1)}`);
+  return rows.map(([seq, at, by, hasBefore, hasAfter, ...cells]) => {
+    const imageOf = (own: Cells): Image => ({ cells: own, row: shape.row(own) });
+    return {
+      seq: seq!,
+      at: at!,
+      by: by ?? null,
+      before: hasBefore === 't' ? imageOf(cells.slice(0, columns.length)) : undefined,
+      after: hasAfter === 't' ? imageOf(cells.slice(columns.length)) : undefined,
+    };
+  });
+}
+
+interface Mask {
+  readonly name: string;
+  readonly permit: Permit;
+}
+
+/** Decides what the caller may read of a record in any of its states. */
+class Sight {
+  readonly #permit: Permit;
+  readonly #masks: readonly Mask[];
+  readonly #related: Related;
+
+  private constructor(permit: Permit, masks: readonly Mask[], related: Related) {
+    this.#permit = permit;
+    this.#masks = masks;
+    this.#related = related;
+  }
+
+  static async of(store: Store, access: AccessContext, rows: readonly Row[]): Promise<Sight> {
+    const { name, memberAccess } = access.collection;
+    const permit = access.permit(name, 'read');
+    const masks = [...memberAccess.keys()].flatMap((member) => {
+      const own = access.member(name, member, 'read');
+      return own === undefined ? [] : [{ name: member, permit: own }];
+    });
+    const residuals = [permit, ...masks.map((mask) => mask.permit)].flatMap(({ rules }) =>
+      rules.map(({ residual }) => residual),
+    );
+    const needs = residuals.flatMap((residual) => residual.needs.record);
+    const requested = residuals.flatMap((residual) =>
+      residual.needs.requested.map(({ collection, id, needs: own }) => ({ collection, ids: [id], needs: own })),
+    );
+    const source = { store, q: store.db, tenant: undefined };
+    return new Sight(permit, masks, await loadRelatedRows(source, [{ collection: name, rows, needs }], requested));
+  }
+
+  shows(row: Row): boolean {
+    return this.#permit.test(row, this.#related);
+  }
+
+  hiddenOf(row: Row): ReadonlySet<string> {
+    return new Set(this.#masks.flatMap(({ name, permit }) => (permit.test(row, this.#related) ? [] : [name])));
+  }
+}
+
+interface Printing {
+  readonly shape: RecordShape;
+  readonly sight: Sight;
+  /** Members that the caller may not read of the present record. */
+  readonly hidden: ReadonlySet<string>;
+}
+
+/** Undefined: the caller may read neither side. */
+function printed({ seq, at, by, before, after }: Entry, { shape, sight, hidden }: Printing): string | undefined {
+  const stored = shape.names
+    .slice(0, shape.width)
+    .filter((name) => name !== 'id' && !NOT_IN_HISTORY.has(name) && !hidden.has(name));
+  const visible = (image: Image | undefined): ReadonlySet<string> | undefined =>
+    image === undefined || !sight.shows(image.row) ? undefined : new Set(stored).difference(sight.hiddenOf(image.row));
+  const [was, is] = [visible(before), visible(after)];
+  if (was === undefined && is === undefined) return undefined;
+  const differs = (name: string): boolean => before?.cells[shape.place(name)] !== after?.cells[shape.place(name)];
+  const changed = stored.filter((name) => (was?.has(name) === true || is?.has(name) === true) && differs(name));
+  if (changed.length === 0 && before !== undefined && after !== undefined) return undefined;
+  const text = (image: Image | undefined, seen: ReadonlySet<string> | undefined): string =>
+    image === undefined || seen === undefined
+      ? 'null'
+      : `${shape.open(image.cells, 0, new Set(changed).intersection(seen))}}`;
+  const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
+  const head = JSON.stringify({ entry: Number(seq), at, by, action, changed });
+  return `${head.slice(0, -1)},"before":${text(before, was)},"after":${text(after, is)}}`;
+}
+
+/** Deletes what is older than its collection keeps. */
+export async function pruneHistory(db: Database, { collections }: Schema): Promise<void> {
+  for (const { name, history: kept } of collections.values())
+    if (kept?.keep !== undefined)
+      await db.write(sql`
+        DELETE FROM ${ident(RECORD_HISTORY_TABLE)}
+         WHERE collection = ${text(name)}
+           AND at < now() - ${seconds(kept.keep)}
+        RETURNING seq`);
+}

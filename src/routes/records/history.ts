@@ -1,0 +1,101 @@
+import type { Context } from 'koa';
+import { closed, type OperationParameter, object, type Shape, TEXT, TIMESTAMP } from '../../describe/operation.ts';
+import { sendJson } from '../../http/answer/send.ts';
+import { admissionOf } from '../../http/gate.ts';
+import { queryOf } from '../../http/request.ts';
+import { parseInt53 } from '../../policy/values.ts';
+import { echo, problemOfError } from '../../problem.ts';
+import { JsonPieces } from '../../records/json-pieces.ts';
+import { route } from '../define-route.ts';
+import { recordIdOf } from './request.ts';
+
+const [DEFAULT_LIMIT, MAX_LIMIT] = [20, 100];
+
+const parameters: readonly OperationParameter[] = [
+  {
+    name: 'before',
+    in: 'query',
+    description: 'Only entries before the one of this number: `next_before` of the page before.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  {
+    name: 'limit',
+    in: 'query',
+    description: 'The number of entries.',
+    schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+  },
+];
+
+/** Members by name, as the record shows them. */
+const IMAGE = {
+  type: ['object', 'null'],
+  description: 'The changed members; null: the record did not exist, or you may not read it so.',
+};
+
+const historyEntry: Shape = (scope) =>
+  scope.define(
+    'HistoryEntry',
+    object({
+      entry: { type: 'integer' },
+      at: TIMESTAMP,
+      by: { type: ['string', 'null'], description: 'The principal who wrote; null: another program.' },
+      action: { type: 'string', enum: ['create', 'update', 'delete'] },
+      changed: { type: 'array', items: TEXT },
+      before: IMAGE,
+      after: IMAGE,
+    }),
+  );
+
+export const readHistory = route({
+  method: 'GET',
+  path: '/api/:collection/:id/history',
+  door: { action: 'read', history: true },
+  id: 'history',
+  summary: 'Read the history of one record of {collection}',
+  description:
+    'Who changed it, when, and what was before and after, the newest first: of each state what you may read of it, and of the present record.',
+  parameters,
+  answers: {
+    200: {
+      description: 'A page of entries.',
+      shape: (scope) =>
+        object({
+          data: { type: 'array', items: historyEntry(scope) },
+          page: closed({ limit: { type: 'integer' }, next_before: { type: ['integer', 'null'] } }),
+        }),
+    },
+  },
+  problems: ['not_found', 'invalid_parameter'],
+  async handle(ctx, app) {
+    const admission = admissionOf(ctx);
+    const limit = parameterOf(ctx, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT;
+    const before = parameterOf(ctx, 'before', Number.MAX_SAFE_INTEGER);
+    for (const { key } of queryOf(ctx))
+      if (!NAMES.includes(key)) throw wrong(key, `expected one of ${NAMES.join(', ')}`);
+    const id = recordIdOf(ctx, admission.collection);
+    const { entries, next = null } = await app.records.history(admission.access(), { id, before, limit });
+    ctx.set('Cache-Control', 'no-store');
+    const page = JSON.stringify({ limit, next_before: next });
+    await sendJson(ctx, new JsonPieces([`{"data":[${entries.join(',')}],"page":${page}}`]));
+  },
+});
+
+const NAMES = parameters.map(({ name }) => name);
+
+/** Throws `invalid_parameter`. */
+function parameterOf(ctx: Context, name: string, most: number): number | undefined {
+  const given = queryOf(ctx).filter(({ key }) => key === name);
+  if (given.length === 0) return undefined;
+  const [{ value = '' }] = given as [(typeof given)[number]];
+  const number = parseInt53(value);
+  if (given.length > 1) throw wrong(name, 'given twice');
+  if (number === undefined || number < 1 || number > most) throw wrong(name, `expected an int from 1 to ${most}`);
+  return number;
+}
+
+const wrong = (name: string, why: string) =>
+  problemOfError('invalid_parameter', {
+    parameter: echo(name),
+    code: 'invalid_parameter',
+    detail: `\`${echo(name)}\`: ${why}`,
+  });

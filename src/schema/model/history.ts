@@ -1,0 +1,46 @@
+/** `history: true`: each change of a record is kept, with who made it, and what was before and after. */
+import type { Path, Report } from '../file/issue.ts';
+import type { CollectionShape } from '../file/shape.ts';
+import { secondsOf } from '../file/units.ts';
+import type { Collection, RecordHistory, Schema } from './model.ts';
+
+interface HistoryDeclaration {
+  readonly shape: CollectionShape;
+  readonly path: Path;
+  readonly kind: Collection['kind'];
+}
+
+export function historyOf(
+  { shape, path, kind }: HistoryDeclaration,
+  report: Report,
+): { readonly history?: RecordHistory } {
+  const { history = false } = shape;
+  if (history === false) return {};
+  const reason = whyNone(shape, kind);
+  const message = `${reason}; remove \`history\``;
+  if (reason !== undefined) report({ code: 'history', message, path: [...path, 'history'], at: 'key' });
+  const keep = history === true ? undefined : history.keep;
+  return { history: keep === undefined ? {} : { keep: secondsOf(keep) } };
+}
+
+function whyNone({ managed, distribute }: CollectionShape, kind: Collection['kind']): string | undefined {
+  if (kind !== 'plain') return `\`${kind}\` have no history; the audit trail has the events of accounts`;
+  if (managed === false) return 'the table is not managed, so the service adds no trigger that would write its history';
+  if (typeof distribute === 'object')
+    return 'the triggers that write a history do not run where records are distributed by tenant';
+  return undefined;
+}
+
+/** A write of a record of the collection may change one with a history: itself, a partner, or one that refers to it. */
+export function reachesHistory({ collections }: Schema, collection: string): boolean {
+  const reached = new Set([collection]);
+  for (const name of reached) {
+    const { history, relations } = collections.get(name)!;
+    if (history !== undefined) return true;
+    for (const relation of relations.values()) if (relation.kind === 'has_one') reached.add(relation.collection);
+    for (const other of collections.values())
+      for (const relation of other.relations.values())
+        if (relation.kind === 'belongs_to' && relation.collection === name) reached.add(other.name);
+  }
+  return false;
+}

@@ -1,0 +1,184 @@
+/** The history of a record shows who changed it and how, of each state no more than the reader may see of it. */
+import { beforeAll, expect, test } from 'vitest';
+import { pruneHistory } from '../../../src/records/history.ts';
+import { raw, sql, uuid } from '../../../src/sql.ts';
+import { describeOnBoth, type User } from '../../support/service.ts';
+
+const SCHEMA = `
+roles: [member, editor]
+register: { roles: [member] }
+collections:
+  users: { access: { view: true } }
+  folders:
+    fields: { name: string }
+    access: { view: true, create: true, delete: true }
+  notes:
+    history: { keep: 400d }
+    fields:
+      title: { type: string, required: true }
+      score: int
+      price: { type: decimal, precision: 12, scale: 2 }
+      due: datetime
+      done: bool
+      published: { type: bool, default: true }
+      salary: { type: int, access: { read: { roles: [editor] } } }
+      secret: { type: string, access: { read: '@record.owner = @request.auth.id' } }
+    relations:
+      owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
+      folder: { kind: belongs_to, collection: folders, on_delete: set_null }
+      cover: { kind: has_one, collection: covers, via: note }
+    access:
+      view: '@record.owner = @request.auth.id or @record.published = true'
+      create: true
+      update: true
+      delete: true
+  covers:
+    history: true
+    fields: { name: string }
+    relations: { note: { kind: belongs_to, collection: notes, on_delete: cascade } }
+    access: { view: true, create: true, update: true, delete: true }
+`;
+
+describeOnBoth(
+  'histories',
+  (service) => {
+    let ann: User;
+    let bob: User;
+    let ed: User;
+    beforeAll(async () => {
+      [ann, bob, ed] = await Promise.all([service.user(), service.user(), service.user('editor', 'member')]);
+    });
+    const make = async (data: object, user = ann, collection = 'notes'): Promise<string> => {
+      const { body, status, text } = await user.client.post(`/api/${collection}`, { data });
+      if (status !== 201) throw new Error(text);
+      return body.data.id;
+    };
+    const patch = async (id: string, data: object, user = ann): Promise<void> => {
+      const { status, text } = await user.client.patch(`/api/notes/${id}`, { data });
+      if (status !== 200) throw new Error(text);
+    };
+    const past = async (id: string, user = ann, query = '') => {
+      const { body, status, text } = await user.client.get(`/api/notes/${id}/history${query}`);
+      if (status !== 200) throw new Error(text);
+      return body;
+    };
+
+    test('a create and each update are entries, with who, when, and both sides of what changed', async () => {
+      const id = await make({ title: 'one', score: 1, price: '1.50' });
+      await patch(id, { title: 'two', due: '2026-01-02T03:04:05Z', done: true }, bob);
+      const { data, page } = await past(id);
+      expect(page).toEqual({ limit: 20, next_before: null });
+      expect(data).toMatchObject([
+        {
+          by: bob.id,
+          action: 'update',
+          changed: ['title', 'due', 'done'],
+          before: { id, title: 'one', due: null, done: null },
+          after: { id, title: 'two', due: '2026-01-02T03:04:05.000000Z', done: true },
+        },
+        { by: ann.id, action: 'create', before: null, after: { title: 'one', score: 1, price: '1.50', owner: ann.id } },
+      ]);
+      expect(Math.abs(Date.parse(data[0].at) - Date.now())).toBeLessThan(60_000);
+      expect(data[0].entry).toBeGreaterThan(data[1].entry);
+      const { body } = await ann.client.get(`/api/notes/${id}`);
+      expect(data[0].after.due).toBe(body.data.due);
+      expect(data[1].after.price).toBe(body.data.price);
+    });
+
+    test('an update that changes nothing, and one that is refused, are no entries', async () => {
+      const id = await make({ title: 'same' });
+      await patch(id, { title: 'same' });
+      await ann.client.patch(`/api/notes/${id}`, { data: { title: null } });
+      expect((await past(id)).data.length).toBe(1);
+    });
+
+    test('a batch, a set_null and another program are entries', async () => {
+      const folder = await make({ name: 'f' }, ann, 'folders');
+      const id = await make({ title: 'in a folder', folder });
+      const { status } = await bob.client.post('/api/batch', {
+        operations: [{ op: 'update', collection: 'notes', id, data: { score: 5 } }],
+      });
+      expect(status).toBe(200);
+      await ed.client.delete(`/api/folders/${folder}`);
+      await service.app.db.run(sql`UPDATE notes SET score = 6 WHERE id = ${uuid(id)}`);
+      const { data } = await past(id);
+      expect(data.map(({ by, changed }: { by: string; changed: string[] }) => [by, changed])).toEqual([
+        [null, ['score']],
+        [ed.id, ['folder']],
+        [bob.id, ['score']],
+        [ann.id, expect.any(Array)],
+      ]);
+    });
+
+    test('a field that the reader may not read of a state, or of the record now, is in no entry', async () => {
+      const id = await make({ title: 'fields', salary: 100, secret: 'of ann' });
+      await patch(id, { salary: 200, title: 'more' });
+      const mine = JSON.stringify((await past(id)).data);
+      expect(mine).not.toContain('salary');
+      expect(mine).toContain('of ann');
+      const editors = (await past(id, ed)).data;
+      expect(editors[0]).toMatchObject({
+        changed: ['title', 'salary'],
+        before: { salary: 100 },
+        after: { salary: 200 },
+      });
+      expect(JSON.stringify(editors)).not.toContain('of ann');
+      await patch(id, { owner: bob.id, secret: 'of bob' });
+      const { data } = await past(id, bob);
+      expect(JSON.stringify(data)).not.toContain('of ann');
+      expect(data[0].after).toMatchObject({ secret: 'of bob' });
+      expect(JSON.stringify((await past(id)).data)).not.toContain('of ');
+    });
+
+    test('a state in which the reader could not read the record is not shown', async () => {
+      const id = await make({ title: 'a draft', published: false });
+      await patch(id, { title: 'still a draft' });
+      expect((await bob.client.get(`/api/notes/${id}/history`)).status).toBe(404);
+      await patch(id, { title: 'public', published: true });
+      const { data } = await past(id, bob);
+      expect(data).toMatchObject([{ action: 'update', before: null, after: { title: 'public', published: true } }]);
+      expect(JSON.stringify(data)).not.toContain('draft');
+      expect((await past(id)).data.length).toBe(3);
+    });
+
+    test('a record that is hidden, deleted or missing has no history', async () => {
+      const id = await make({ title: 'gone' });
+      await ann.client.delete(`/api/notes/${id}`);
+      for (const each of [id, '01900000-0000-7000-8000-000000000000'])
+        expect((await ann.client.get(`/api/notes/${each}/history`)).status).toBe(404);
+      expect((await ann.client.get('/api/folders/x/history')).status).toBe(404);
+      const rows = await service.app.db.rows(
+        sql`SELECT by, before IS NOT NULL, after IS NULL FROM bylaw_history WHERE record = ${uuid(id)}::text ORDER BY seq DESC LIMIT 1`,
+      );
+      expect(rows[0]).toEqual([ann.id, 't', 't']);
+    });
+
+    test('pages follow each other', async () => {
+      const id = await make({ title: 'pages', score: 0 });
+      for (let i = 1; i < 5; i++) await patch(id, { score: i });
+      const first = await past(id, ann, '?limit=2');
+      expect(first.data.map(({ after }: { after: { score: number } }) => after.score)).toEqual([4, 3]);
+      const second = await past(id, ann, `?limit=2&before=${first.page.next_before}`);
+      expect(second.data.map(({ after }: { after: { score: number } }) => after.score)).toEqual([2, 1]);
+      const last = await past(id, ann, `?limit=2&before=${second.page.next_before}`);
+      expect([last.data.length, last.page.next_before]).toEqual([1, null]);
+    });
+
+    test.each(['limit=0', 'limit=101', 'before=x', 'limit=1&limit=2', 'offset=1'])('%s is 400', async (query) => {
+      const id = await make({ title: 'parameters' });
+      expect((await ann.client.get(`/api/notes/${id}/history?${query}`)).status).toBe(400);
+    });
+
+    test('entries end when the collection keeps them no longer', async () => {
+      const id = await make({ title: 'old' });
+      await service.app.db.run(
+        sql`UPDATE bylaw_history SET at = now() - interval '401 days' WHERE record = ${uuid(id)}::text`,
+      );
+      await pruneHistory(service.app.db, service.app.schema);
+      expect((await past(id)).data).toEqual([]);
+      const [row] = await service.app.db.rows(raw('SELECT count(*) > 0 FROM bylaw_history'));
+      expect(row).toEqual(['t']);
+    });
+  },
+  { schema: SCHEMA },
+);
