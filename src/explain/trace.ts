@@ -103,18 +103,15 @@ export async function traceOf(question: Question): Promise<Trace> {
   const moves = isOwnAllowed && !isFailed && question.isComplete ? subject?.writing : undefined;
   const partners = moves === undefined ? [] : await partnerTraces(question, moves);
   const isDone = isOwnAllowed && !isFailed && partners.every(({ isAllowed }) => isAllowed);
+  const stuck = partners.some(({ isAllowed }) => !isAllowed) ? DENIES_A_PARTNER : undefined;
+  const refused = isOwnAllowed && isFailed ? FAILS_A_CHECK : stuck;
   const decided: Verdict = isDone ? 'allow' : 'deny';
   // No route lets a caller without an account in.
   const verdict = request.auth === null ? 'deny' : subject === undefined ? permit.verdict : decided;
   return {
     question,
     verdict,
-    status: await statusFor(question, {
-      subject,
-      verdict,
-      residual: permit.verdict,
-      isFailed: isOwnAllowed && isFailed,
-    }),
+    status: await statusFor(question, { subject, verdict, residual: permit.verdict, refused }),
     residual: permit.verdict,
     decidedBy,
     rules,
@@ -133,15 +130,17 @@ interface Decided {
   readonly subject: TracedRecord | undefined;
   readonly verdict: Verdict;
   readonly residual: Verdict;
-  /** The rules allow the write, and a check does not. */
-  readonly isFailed: boolean;
+  /** The status where the rules of the record allow the write, and a check, or the rules of a partner, do not. */
+  readonly refused: number | undefined;
 }
 
 async function statusFor(question: Question, decided: Decided): Promise<number | undefined> {
   if (decided.residual === 'deny') return refusedBy(question.request);
-  return decided.isFailed ? FAILS_A_CHECK : statusOf(question, decided.subject, decided.verdict);
+  return decided.refused ?? statusOf(question, decided.subject, decided.verdict);
 }
 const FAILS_A_CHECK = 422;
+/** The caller may update the record, so the denial reveals nothing of it. */
+const DENIES_A_PARTNER = 403;
 
 /** The status if the request alone decides. */
 const refusedBy = ({ auth }: PolicyRequest): number => (auth === null ? 401 : 403);

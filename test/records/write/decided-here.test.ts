@@ -34,7 +34,8 @@ const things = RULES.map(
     relations:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
       cover: { kind: has_one, collection: covers, via: thing${i} }
-    access: { list: true, read: '${RULES[(i + 1) % (RULES.length - 1)]}', create: '${rule}' }`,
+    access: { list: true, read: '${RULES[(i + 1) % (RULES.length - 1)]}', create: '${rule}' }
+    checks: { held: { when: '${RULES[(i + 2) % (RULES.length - 1)]!.replaceAll('@record', '@next')}', message: m } }`,
 );
 const SCHEMA = `
 roles: { member: }
