@@ -3,21 +3,26 @@ import { WARNING_DOCS } from '../../src/policy/check/warnings/warning-list.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import { CONNECTIVES, FUNCTIONS, type LanguageWord, ROOT_DOCS, VARIABLE } from '../../src/policy/words.ts';
 import { markdownTable } from './markdown.ts';
+import { CONNECTIVE_NOTES, FUNCTION_NOTES, OPERATOR_NOTES, type WordNotes } from './word-notes.ts';
 
 const code = (text: string): string => `\`${text}\``;
 const codes = (texts: readonly string[], between: string): string => texts.map(code).join(between);
 
-const rowOf = (form: string, { doc, nullMeaning, examples }: Omit<LanguageWord, 'form'>): readonly string[] => [
+const rowOf = (form: string, doc: string, { nullMeaning, examples }: WordNotes): readonly string[] => [
   code(form),
   doc,
   nullMeaning,
   codes(examples, ' · '),
 ];
 
-const wordsTable = (head: string, words: readonly LanguageWord[]): string =>
+const wordsTable = <Word extends string>(
+  head: string,
+  words: Readonly<Record<Word, LanguageWord>>,
+  notes: Readonly<Record<Word, WordNotes>>,
+): string =>
   markdownTable(
     [head, 'means', 'where something is absent', 'for example'],
-    words.map((word) => rowOf(word.form, word)),
+    Object.keys(words).map((word) => rowOf(words[word as Word].form, words[word as Word].doc, notes[word as Word])),
   );
 
 /** docs/warnings.md */
@@ -42,8 +47,8 @@ export const LANGUAGE_PARTS: Readonly<Record<string, () => string>> = {
   operators: () =>
     markdownTable(
       ['operator', 'true when', 'where something is absent', 'for example'],
-      Object.values(OPERATORS).map((operator) => rowOf(operator.symbol, operator)),
+      Object.values(OPERATORS).map(({ symbol, doc }) => rowOf(symbol, doc, OPERATOR_NOTES[symbol])),
     ),
-  words: () => wordsTable('word', Object.values(CONNECTIVES)),
-  functions: () => wordsTable('function', Object.values(FUNCTIONS)),
+  words: () => wordsTable('word', CONNECTIVES, CONNECTIVE_NOTES),
+  functions: () => wordsTable('function', FUNCTIONS, FUNCTION_NOTES),
 };

@@ -1,7 +1,7 @@
 /**
  * THE table of operators. An entry defines an operator completely: its type rule, its complement,
- * its meaning in JavaScript and in SQL, and its documentation. The stages look an entry up and use
- * it; none of them knows an operator by name.
+ * its meaning in JavaScript and in SQL, and its documentation (examples are in `scripts/docs/word-notes.ts`). The
+ * stages look an entry up and use it; none of them knows an operator by name.
  */
 import type { CompareOp, Span } from '../../grammar/syntax.ts';
 import { invariant } from '../invariant.ts';
@@ -74,12 +74,8 @@ export interface Operator {
   js(left: string, right: string, type: ValueType): string;
   sql(sides: SqlSides): Sql;
   readonly doc: string;
-  /** The result for null. */
-  readonly nullMeaning: string;
-  readonly examples: readonly string[];
 }
 
-const COMPARISON_OF_ABSENT = 'unknown when a side is absent, and so is its negation';
 // Explicit on an ordering: the statement then means the same under every default collation, and an
 // index on a "C" column still serves it.
 const CODE_POINTS = raw(' COLLATE "C"');
@@ -97,7 +93,7 @@ function boolean(sides: SqlSides, wanted: boolean): Sql | undefined {
 
 function ordering(
   symbol: '<' | '<=' | '>' | '>=',
-  rest: Pick<Operator, 'complement' | 'mirror' | 'direction' | 'strict' | 'doc' | 'examples' | 'holds'>,
+  rest: Pick<Operator, 'complement' | 'mirror' | 'direction' | 'strict' | 'doc' | 'holds'>,
 ): Operator {
   return {
     symbol,
@@ -109,7 +105,6 @@ function ordering(
       return isText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`;
     },
     sql: (sides) => (isText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides)),
-    nullMeaning: COMPARISON_OF_ABSENT,
     ...rest,
   };
 }
@@ -146,8 +141,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     js: (left, right) => `${left} === ${right}`,
     sql: (sides) => boolean(sides, true) ?? infix('=', sides),
     doc: 'equal: strings by code point, numbers by value, datetimes to the microsecond, ids in lower case',
-    nullMeaning: COMPARISON_OF_ABSENT,
-    examples: ['@record.owner = @request.auth.id', '@record.status = "published"'],
   },
   '!=': {
     symbol: '!=',
@@ -160,8 +153,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     js: (left, right) => `${left} !== ${right}`,
     sql: (sides) => boolean(sides, false) ?? infix('<>', sides),
     doc: 'both present, and not equal',
-    nullMeaning: COMPARISON_OF_ABSENT,
-    examples: ['@record.status != "draft"'],
   },
   '<': ordering('<', {
     direction: 'down',
@@ -170,7 +161,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     mirror: '>',
     holds: (left, right, type) => rank(left, oneValue(right), type) < 0,
     doc: 'less: strings by code point, numbers by value, dates and times earlier',
-    examples: ['@record.due_at < @now', '@record.score < 10'],
   }),
   '<=': ordering('<=', {
     direction: 'down',
@@ -178,7 +168,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     mirror: '>=',
     holds: (left, right, type) => rank(left, oneValue(right), type) <= 0,
     doc: 'less or equal',
-    examples: ['@record.score <= 10'],
   }),
   '>': ordering('>', {
     direction: 'up',
@@ -187,7 +176,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     mirror: '<',
     holds: (left, right, type) => rank(left, oneValue(right), type) > 0,
     doc: 'greater: strings by code point, numbers by value, dates and times later',
-    examples: ['@record.created_at > @now - 24h'],
   }),
   '>=': ordering('>=', {
     direction: 'up',
@@ -195,7 +183,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     mirror: '<=',
     holds: (left, right, type) => rank(left, oneValue(right), type) >= 0,
     doc: 'greater or equal; over an int a literal is never rounded: `n >= 1.5` is `n >= 2`; over a float it is the nearest double',
-    examples: ['@record.rating >= 4.5'],
   }),
   in: {
     symbol: 'in',
@@ -207,8 +194,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     js: (left, right) => `${right}.includes(${left})`,
     sql: ({ left, right, render }) => sql`${render(left)} = ANY(${render(right)})`,
     doc: 'equal to an element of a literal list, of `@request.auth.roles`, or of a query parameter',
-    nullMeaning: 'unknown when the left side or the list is absent; false over an empty list',
-    examples: ['@record.status in ["draft", "published"]', '@record.status in @request.query.status'],
   },
   'not in': {
     symbol: 'not in',
@@ -220,8 +205,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     js: (left, right) => `!${right}.includes(${left})`,
     sql: ({ left, right, render }) => sql`${render(left)} <> ALL(${render(right)})`,
     doc: 'equal to no element of the list',
-    nullMeaning: 'unknown when the left side, the list or an element is absent; true over an empty list',
-    examples: ['@record.status not in ["archived", "deleted"]'],
   },
   contains: {
     symbol: 'contains',
@@ -236,13 +219,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     // Not LIKE, which would read wildcards in the value.
     sql: (sides) => listContains(sides) ?? strpos(sides),
     doc: 'an element of a list or of a to-many relation, or a part of a string; every string contains the empty string',
-    nullMeaning: 'unknown when a side is absent; false over an empty list',
-    examples: [
-      '@request.auth.roles contains "admin"',
-      '@record.tags contains @request.query.tags_any',
-      '@record.title contains "draft"',
-      '@record.labels contains "urgent"',
-    ],
   },
   'starts with': {
     symbol: 'starts with',
@@ -254,8 +230,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     js: (left, right) => `${left}.startsWith(${right})`,
     sql: startsWith,
     doc: 'the string begins with the other; an index on the field serves it',
-    nullMeaning: COMPARISON_OF_ABSENT,
-    examples: ['@record.title starts with "RFC "'],
   },
   'ends with': {
     symbol: 'ends with',
@@ -266,8 +240,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     sql: ({ left, right, negated, render }) =>
       sql`right(${render(left)}, char_length(${render(right)})) ${raw(negated ? '<>' : '=')} ${render(right)}`,
     doc: 'the string ends with the other',
-    nullMeaning: COMPARISON_OF_ABSENT,
-    examples: ['@request.auth.email_verified and @request.auth.email ends with "@example.com"'],
   },
   matches: {
     symbol: 'matches',
@@ -285,8 +257,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     doc:
       'a field with `search: true` contains the string, whatever the letter case and the accents; every string ' +
       'matches the empty string, and a string of nothing but accents is absent',
-    nullMeaning: COMPARISON_OF_ABSENT,
-    examples: ['@record.title matches "müller"', '@record.title matches @request.query.q'],
   },
 };
 

@@ -9,49 +9,33 @@ export interface LanguageWord {
   /** The way in which authors write it. */
   readonly form: string;
   readonly doc: string;
-  /** The result for null. */
-  readonly nullMeaning: string;
-  readonly examples: readonly string[];
   /** The only action whose rules may use it. */
   readonly action?: 'update';
 }
 
-type Connective = 'is null' | 'is not null' | 'not' | 'and' | 'or';
-type FunctionName = (typeof QUANTIFIERS)[number] | (typeof CHANGE_CALLS)[number] | 'count' | 'ancestors';
-
-const OF_ABSENT_STEP = 'unknown when a step before the relation is absent';
-const NEVER_UNKNOWN = 'true or false, never unknown; null to null is not a change';
+export type Connective = 'is null' | 'is not null' | 'not' | 'and' | 'or';
+export type FunctionName = (typeof QUANTIFIERS)[number] | (typeof CHANGE_CALLS)[number] | 'count' | 'ancestors';
 
 export const CONNECTIVES: Readonly<Record<Connective, LanguageWord>> = {
   'is null': {
     form: '… is null',
     doc: 'a value or a to-one relation is absent',
-    nullMeaning: 'true or false, never unknown; true when any step of the path is absent',
-    examples: ['@record.team is null'],
   },
   'is not null': {
     form: '… is not null',
     doc: 'a value or a to-one relation is there',
-    nullMeaning: 'true or false, never unknown; false when any step of the path is absent',
-    examples: ['@record.due_at is not null'],
   },
   not: {
     form: 'not …',
     doc: 'the contrary',
-    nullMeaning: 'unknown stays unknown, so `not` opens nothing',
-    examples: ['not (@record.pinned and @record.owner = @request.auth.id)'],
   },
   and: {
     form: '… and …',
     doc: 'all are true',
-    nullMeaning: 'false if one is false, else unknown if one is unknown',
-    examples: ['@record.pinned and @record.owner = @request.auth.id'],
   },
   or: {
     form: '… or …',
     doc: 'one is true',
-    nullMeaning: 'true if one is true, else unknown if one is unknown',
-    examples: ['@record.pinned or @record.owner = @request.auth.id'],
   },
 };
 
@@ -59,45 +43,31 @@ export const FUNCTIONS: Readonly<Record<FunctionName, LanguageWord>> = {
   any: {
     form: 'any(path as x, …)',
     doc: 'true for a record of a to-many relation',
-    nullMeaning: `false over none; ${OF_ABSENT_STEP}`,
-    examples: ['any(@record.tags as t, t.label = "ok")'],
   },
   all: {
     form: 'all(path as x, …)',
     doc: 'true for every record of a to-many relation',
-    nullMeaning: `**true over none**; ${OF_ABSENT_STEP}`,
-    examples: ['any(@record.tags as t, true) and all(@record.tags as t, t.label = "ok")'],
   },
   none: {
     form: 'none(path as x, …)',
     doc: 'true for no record of a to-many relation: `not any`',
-    nullMeaning: `true over none; ${OF_ABSENT_STEP}`,
-    examples: ['none(@record.tags as t, t.label = "secret")'],
   },
   count: {
     form: 'count(path)`, `count(path as x, …)',
     doc: 'an int: how many records of a to-many relation there are, or meet the condition definitely',
-    nullMeaning: 'null when a step before the relation is absent',
-    examples: ['count(@record.tags) < 3', 'count(@record.tags as t, t.label starts with "x") in [1, 2]'],
   },
   ancestors: {
     form: 'ancestors(path by belongs_to)',
     doc: 'the record at the path and those above it, for a quantifier or `count`: at most 32, reached by a belongs_to that leads back to its own collection',
-    nullMeaning: 'absent when the path is; what 32 do not settle where the chain goes on is unknown, and a count null',
-    examples: ['any(ancestors(@record.team by parent) as t, t.name = "all")'],
   },
   changed: {
     form: 'changed(@record.f, …)',
     doc: 'at least one of these fields and relations differs between the stored and the resulting record',
-    nullMeaning: NEVER_UNKNOWN,
-    examples: ['not changed(@record.owner) and @record.owner = @request.auth.id'],
     action: 'update',
   },
   changed_only: {
     form: 'changed_only(@record.f, …)',
     doc: 'nothing but these fields and relations differs (`updated_at` aside)',
-    nullMeaning: NEVER_UNKNOWN,
-    examples: ['@record.owner = @request.auth.id and changed_only(@record.title, @record.tags)'],
     action: 'update',
   },
 };

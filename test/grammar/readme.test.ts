@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { FACT_PATHS, PATH_ROOTS } from '../../grammar/read-tokens.ts';
 import { CHANGE_CALLS, COMPARE_OPS, NOW_WORDS, SPELLINGS } from '../../grammar/tokens.ts';
+import { CONNECTIVE_NOTES, FUNCTION_NOTES, OPERATOR_NOTES } from '../../scripts/docs/word-notes.ts';
 import { examine } from '../../src/policy/check/checker.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
 import type { Action } from '../../src/policy/types.ts';
@@ -23,18 +24,18 @@ describe('the reference for authors', () => {
     expect(Object.keys(ROOT_DOCS).sort()).toEqual([...PATH_ROOTS, ...FACT_PATHS, ...NOW_WORDS].sort());
   });
 
-  it.each(Object.values(OPERATORS).flatMap(({ symbol, examples }) => examples.map((example) => [symbol, example])))(
-    'the example of %s compiles: %s',
-    (symbol, example) => {
-      const { checked, issues } = examine(example, context('list'));
-      expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
-      expect(checked).toBeDefined();
-      expect(example).toContain(` ${symbol} `);
-    },
-  );
+  it.each(
+    Object.entries(OPERATOR_NOTES).flatMap(([symbol, { examples }]) => examples.map((example) => [symbol, example])),
+  )('the example of %s compiles: %s', (symbol, example) => {
+    const { checked, issues } = examine(example, context('list'));
+    expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+    expect(checked).toBeDefined();
+    expect(example).toContain(` ${symbol} `);
+  });
 
-  const words = Object.entries({ ...CONNECTIVES, ...FUNCTIONS }).flatMap(([name, { examples, action }]) =>
-    examples.map((example) => ({ name, example, action: action ?? ('list' as const) })),
+  const actionOf = (name: string): Action => FUNCTIONS[name as keyof typeof FUNCTIONS]?.action ?? 'list';
+  const words = Object.entries({ ...CONNECTIVE_NOTES, ...FUNCTION_NOTES }).flatMap(([name, { examples }]) =>
+    examples.map((example) => ({ name, example, action: actionOf(name) })),
   );
   it.each(words)('the example of $name compiles without a warning: $example', ({ name, example, action }) => {
     expect(examine(example, context(action)).issues).toEqual([]);
