@@ -10,6 +10,7 @@ import type {
   CatalogRelation,
   ElementsRelation,
   HasOne,
+  JsonPart,
   ManyToMany,
   ValueType,
 } from './types.ts';
@@ -62,6 +63,8 @@ export interface ColumnRef {
   readonly nullable: boolean;
   /** Makes an `= ANY(ARRAY(…))` worthwhile: an index finds few rows for a value. */
   readonly selective: boolean;
+  /** Given for a part of a json column, which `column` names apart from the other parts. */
+  readonly part?: JsonPart;
   /** It counts only where the caller may read it. Then it is nullable, and not selective. */
   readonly mask?: MaskedMember;
 }

@@ -358,7 +358,7 @@ export class CachedResidual {
   readsAny(columns: ReadonlySet<string>): boolean {
     // A stored row has no column for what other rows hold.
     return this.#ownColumns().some(
-      ({ source: { id }, column }) => columns.has(column) || (id === NEXT.id && isHeld(column)),
+      ({ source: { id }, column, part }) => columns.has(part?.column ?? column) || (id === NEXT.id && isHeld(column)),
     );
   }
 

@@ -192,7 +192,7 @@ const SINGLE_KINDS = define({
   },
 });
 
-/** Its readers say only that there is a value. */
+/** Read for its parts alone: a value is its JSON text. */
 const JSON_VALUE: ScalarKind = {
   label: 'json',
   sqlType: 'jsonb',
@@ -200,7 +200,8 @@ const JSON_VALUE: ScalarKind = {
   sorts: false,
   opaque: true,
   readText: () => undefined,
-  readJson: (value) => (value === null || value === undefined ? undefined : true),
+  readJson: (value) => (value === null ? undefined : JSON.stringify(value)),
+  readStored: (value) => (typeof value === 'string' ? value : undefined),
 };
 
 /** Its readers take whole lists: policies ask about elements, so no literal and no query parameter is a list of this kind. */

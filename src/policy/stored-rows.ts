@@ -1,11 +1,43 @@
 /** The rows of a collection as text that follows FROM. */
 import { memoizedBy } from '../memoized.ts';
-import { empty, ident, join, raw, type Sql, sql, tableIdent } from '../sql.ts';
-import { type BelongsTo, type CatalogCollection, type CatalogField, keyOf, type ReferencedColumn } from './types.ts';
+import { empty, ident, join, quotedText, raw, type Sql, sql, tableIdent } from '../sql.ts';
+import {
+  type BelongsTo,
+  type CatalogCollection,
+  type CatalogField,
+  type JsonPart,
+  keyOf,
+  type PartType,
+  type ReferencedColumn,
+  type ValueType,
+} from './types.ts';
 
 /** The column as rules read it, which has the type of the field. */
 export const readAsField = (column: Sql, { readAs }: Pick<CatalogField, 'readAs'>): Sql =>
   readAs === undefined ? column : sql`${column}${raw(readAs)}`;
+
+/** The part of a column of json, NULL where the path has a value of another type. */
+export function partOfColumn(column: Sql, { keys }: JsonPart, type: ValueType): Sql {
+  const value = sql`(${column} #> ${raw(quotedText(`{${keys.join(',')}}`))})`;
+  const is = (of: string, read: Sql): Sql => sql`CASE WHEN jsonb_typeof(${value}) = '${raw(of)}' THEN ${read} END`;
+  const number = sql`${value}::numeric`;
+  // A guard precedes each cast: no row has a value that PostgreSQL cannot cast.
+  const readers: Readonly<Record<PartType, () => Sql>> = {
+    string: () => is('string', sql`${value} #>> '{}'`),
+    bool: () => is('boolean', sql`${value}::bool`),
+    int: () =>
+      is(
+        'number',
+        sql`CASE WHEN ${number} % 1 = 0 AND abs(${number}) <= ${raw(String(Number.MAX_SAFE_INTEGER))} THEN ${number}::int8 END`,
+      ),
+    float: () =>
+      is(
+        'number',
+        sql`CASE WHEN ${number} = 0 OR abs(${number}) < 1e300 AND abs(${number}) >= 1e-300 THEN ${number}::float8 END`,
+      ),
+  };
+  return sql`(${readers[type as PartType]()})`;
+}
 
 /** The id of the record that the value of a column refers to; NULL if it refers to none. */
 export const idReferredTo = (value: Sql, { references }: Pick<BelongsTo, 'references'>): Sql =>

@@ -96,10 +96,24 @@ export interface CatalogField {
   readonly max?: number | string;
   /** The suffix of a column whose own type is not that of the field: an enum type compares with no string. */
   readonly readAs?: string;
+  /** The typed parts of a json field by their paths. */
+  readonly paths?: ReadonlyMap<string, CatalogField>;
+  /** Given for such a part. */
+  readonly part?: JsonPart;
   /** A decimal: its digits, and those after the point. */
   readonly precision?: number;
   readonly scale?: number;
 }
+/** A part of the values of a json field. */
+export interface JsonPart {
+  /** The name of the field. */
+  readonly member: string;
+  readonly column: string;
+  readonly keys: readonly string[];
+}
+/** The types that a part may have. */
+export const PART_TYPES = ['string', 'int', 'float', 'bool'] as const;
+export type PartType = (typeof PART_TYPES)[number];
 export type CatalogRelation = BelongsTo | HasOne | HasMany | ManyToMany;
 export const isToMany = (relation: CatalogRelation): relation is HasMany | ManyToMany =>
   relation.kind === 'has_many' || relation.kind === 'many_to_many';

@@ -11,7 +11,7 @@ collections:
       team: { kind: belongs_to, collection: teams, required: true }
       user: { kind: belongs_to, collection: users, required: true }
   documents:
-    fields: { status: { type: string, required: true }, score: int, due_at: datetime }
+    fields: { status: { type: string, required: true }, score: int, due_at: datetime, meta: { type: json, paths: { color: string, size.w: int } } }
     relations:
       owner: { kind: belongs_to, collection: users }
       team: { kind: belongs_to, collection: teams }
@@ -34,6 +34,11 @@ export const cases: readonly (readonly [text: string, record: object, request: o
   ['@record.status != "draft"', {}, {}, null],
   ['not (@record.status = "draft")', {}, {}, null],
   ['@request.auth.roles contains "admin"', {}, { auth: { id: ADA, roles: ['admin'] } }, true],
+  ['@record.meta.size.w = 5', { meta: { size: { w: 5 } } }, {}, true],
+  ['@record.meta.size.w = 5', { meta: { size: { w: 5.5 } } }, {}, null],
+  ['@record.meta.color = "red"', { meta: { color: ['red'] } }, {}, null],
+  ['@record.meta.color is null', { meta: 'red' }, {}, true],
+  ['@record.meta is null', { meta: {} }, {}, false],
   ['@record.score > 3 or @record.status = "x"', { score: 4 }, {}, true],
   ['@record.due_at < @now', { due_at: '2026-01-01T01:00:00+01:00' }, { now: '2026-01-01T00:00:01Z' }, true],
   ['@record.status = @request.query.status', { status: 'open' }, { query: { status: 'open' } }, true],

@@ -404,14 +404,43 @@ function walk(start: Place | undefined, steps: readonly ToOneStep[], { related }
   return at;
 }
 
+/** The value of its type at the keys of a JSON text. */
+function partOfJson(text: unknown, keys: readonly string[], type: ValueType): Maybe {
+  if (typeof text !== 'string') return undefined;
+  const sources = new Map<object, string>();
+  let value: unknown = JSON.parse(text, (_, each: unknown, context?: { readonly source?: string }) => {
+    if (typeof each !== 'number') return each;
+    const number = {};
+    sources.set(number, context!.source!);
+    return number;
+  });
+  for (const key of keys) {
+    const isHolder = typeof value === 'object' && value !== null && !Array.isArray(value) && !sources.has(value);
+    value = isHolder ? own(value as Row, key) : undefined;
+  }
+  const decimal = typeof value === 'object' && value !== null ? sources.get(value) : undefined;
+  if (decimal === undefined)
+    return typeof value === (type === 'bool' ? 'boolean' : type) ? (value as Maybe) : undefined;
+  const { numerator, denominator } = fraction({ decimal });
+  const size = numerator < 0n ? -numerator : numerator;
+  if (type === 'int')
+    return size % denominator === 0n && size / denominator <= 2n ** 53n - 1n
+      ? Number(numerator / denominator)
+      : undefined;
+  const isFloat = size === 0n || (size < 10n ** 300n * denominator && size * 10n ** 300n >= denominator);
+  return type === 'float' && isFloat ? Number(decimal) + 0 : undefined;
+}
+
 function columnValue({ scope, steps, column }: ColumnOperand, world: Bound): Maybe {
   const end = walk(placeOf(scope, world), steps, world);
   if (end === undefined) return undefined;
   switch (column.kind) {
     case 'id':
       return own(end.row, 'id') as Maybe;
-    case 'field':
-      return written(own(end.row, column.field.name) as Maybe, column.field.type);
+    case 'field': {
+      const { name, type, part } = column.field;
+      return part ? partOfJson(own(end.row, part.member), part.keys, type) : written(own(end.row, name) as Maybe, type);
+    }
     case 'belongs_to':
       return own(end.row, column.relation.name) as Maybe;
     case 'element':

@@ -417,6 +417,13 @@ class Reader {
       const { fields, relations } = this.#collection(at);
       const field = fields.get(name);
       if (name === 'id') return end({ kind: 'id' }, this.#idOf(at), false);
+      const part = field?.paths?.get(
+        names
+          .slice(i + 1)
+          .map((each) => each.name)
+          .join('.'),
+      );
+      if (part) return end({ kind: 'field', field: part }, part.type, true);
       if (field) return end({ kind: 'field', field }, field.type, !field.required);
       const relation = relations.get(name) ?? ownerOf(relations, name);
       if (relation === undefined) throw new Misfit(`no ${name} in ${at}`);

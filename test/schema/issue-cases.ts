@@ -431,6 +431,12 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     text: field('{ type: list, of: int, default: ⟦1 }'),
     codes: ['invalid_default'],
   },
+  { about: 'paths of a string', text: field('{ type: string, ⟦paths: { a: int } }'), codes: ['not_for_this_type'] },
+  {
+    about: 'a path of other characters',
+    text: field("{ type: json, paths: { ⟦'a-b': int } }"),
+    codes: ['invalid_path'],
+  },
   { about: 'an index of json', text: field('{ type: json, ⟦index: true }'), codes: ['not_for_this_type'] },
   {
     about: 'a managed column of another type',

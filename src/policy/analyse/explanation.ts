@@ -5,6 +5,7 @@
  */
 import type { Span } from '../../../grammar/syntax.ts';
 import { type AncestorRows, ancestorsOf, elementRows } from '../emit/decision.ts';
+import { partOf } from '../emit/json-parts.ts';
 import { isBlankNeedle } from '../fold.ts';
 import { listElements } from '../list-values.ts';
 import { holdsOf, listGiven, literalElements } from '../lower/specialise.ts';
@@ -21,6 +22,7 @@ import {
   ELEMENT_VALUE,
   type Member,
   MOST_ANCESTORS,
+  type PartType,
   type Policy,
   type PolicyRequest,
   type Related,
@@ -311,8 +313,7 @@ class Evaluation {
   #columnValue(operand: ColumnOperand, variables: BoundRows): FoundValue {
     const at = this.#walk(operand, variables);
     if ('absent' in at) return at;
-    const { column } = operand;
-    const value = own(at.row, column.kind === 'id' ? 'id' : memberName(column)) ?? undefined;
+    const value = storedValue(operand, at.row) ?? undefined;
     return value === undefined ? { absent: nullOf(this.#text(operand.span)) } : { value: value as Scalar };
   }
 
@@ -391,6 +392,12 @@ function shownValue({ type }: CheckedOperand, found: FoundValue): unknown {
 const idOfRow = (row: Row): string => String(own(row, 'id'));
 
 const nullOf = (text: string): string => `\`${text}\` is null`;
+function storedValue({ column, type }: ColumnOperand, row: Row): unknown {
+  const part = column.kind === 'field' ? column.field.part : undefined;
+  if (part !== undefined) return partOf(own(row, part.member), part, type as PartType);
+  return own(row, column.kind === 'id' ? 'id' : memberName(column));
+}
+
 const isNullList = ({ row }: BoundRow, { relation }: ToManyPath): boolean =>
   relation.kind === 'elements' && own(row, relation.field.name) == null;
 

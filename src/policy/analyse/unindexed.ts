@@ -94,6 +94,7 @@ function ofColumn({ column, steps }: ColumnOperand): IndexAccess {
   // Behind a relation the record's own key is looked up, which is indexed.
   if (steps.length > 0 || column.kind !== 'field') return 'served';
   const { field } = column;
+  if (field.part !== undefined) return HOPELESS;
   // Also of a bool: an index that goes on with the id gives the first records of the rarer value.
   return field.index || field.unique ? 'served' : [field];
 }

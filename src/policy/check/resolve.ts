@@ -282,7 +282,7 @@ class PathResolver {
     if (collection === undefined) return 'failed';
     const last = index === this.#path.steps.length - 1;
     const field = collection.fields.get(step.name);
-    if (step.name === 'id' || field !== undefined) return last ? this.#scalar(step.name) : this.#scalarWalked(step);
+    if (step.name === 'id' || field !== undefined) return last ? this.#scalar(step.name) : this.#part(step, index);
     const relation = findRelation(collection, step.name);
     if (relation === undefined) {
       reportUnknownName(
@@ -341,8 +341,21 @@ class PathResolver {
     };
   }
 
-  #scalarWalked(step: Name): 'failed' {
-    this.#place.report(valueWalked(step, this.#path));
+  /** The rest of the path leads into the value of a json field. */
+  #part(step: Name, index: number): ColumnOperand | 'failed' {
+    const paths = this.#place.catalog.collections.get(this.#at)?.fields.get(step.name)?.paths;
+    const rest = this.#path.steps.slice(index + 1);
+    const name = rest.map((each) => each.name).join('.');
+    const field = paths?.get(name);
+    if (field !== undefined) return this.#column({ kind: 'field', field }, field.type, true);
+    if (paths === undefined) this.#place.report(valueWalked(step, this.#path));
+    else {
+      const span = { ...this.#path.span, start: rest[0]!.span.start };
+      reportUnknownName(
+        { name: { name, span }, where: `\`${step.name}\``, names: paths.keys(), of: undefined },
+        this.#place,
+      );
+    }
     return 'failed';
   }
 }

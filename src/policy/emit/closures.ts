@@ -13,10 +13,11 @@ import {
 } from '../condition.ts';
 import { isMember, OPERATORS, type Operator } from '../operators.ts';
 import { gridOf, isText } from '../scalar-types.ts';
-import type { Related, Row } from '../types.ts';
+import type { PartType, Related, Row } from '../types.ts';
 import { own, type Scalar } from '../values.ts';
 import { sourcesIn } from '../visit.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
+import { partOf } from './json-parts.ts';
 
 interface RowFrame {
   readonly record: Row;
@@ -76,7 +77,13 @@ function someClosure(items: readonly Closure[]): Closure {
 
 type FrameReader = (frame: RowFrame) => unknown;
 
-function columnReader({ source: { id }, name }: ColumnRef): FrameReader {
+function columnReader({ part, type, ...ref }: ColumnRef): FrameReader {
+  if (part === undefined) return memberReader(ref);
+  const whole = memberReader({ ...ref, name: part.member });
+  return (frame) => partOf(whole(frame), part, type as PartType);
+}
+
+function memberReader({ source: { id }, name }: Pick<ColumnRef, 'source' | 'name'>): FrameReader {
   const inherited = name in Object.prototype;
   switch (id) {
     case RECORD.id:

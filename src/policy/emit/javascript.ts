@@ -19,6 +19,7 @@ import { listElements } from '../list-values.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
 import { own, rankNumerals, type Scalar } from '../values.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
+import { partOf } from './json-parts.ts';
 
 /** Compiled when first called, so that a request which only needs SQL does not pay for it. */
 export function javascript(cond: Condition): Predicate {
@@ -42,9 +43,10 @@ function compileCode(cond: Condition): Predicate {
     'goesOn',
     'fold',
     'listElements',
+    'partOf',
     code,
   ) as (...given: unknown[]) => Predicate;
-  return make(constants, own, rank, rankNumerals, oneOf, manyOf, countedOf, goesOn, fold, listElements);
+  return make(constants, own, rank, rankNumerals, oneOf, manyOf, countedOf, goesOn, fold, listElements, partOf);
 }
 
 /** The text of the code and the constants it names, for `explain` and for tests. */
@@ -111,7 +113,12 @@ class CodeWriter {
     return `${rows}?.reduce((n, ${row}) => (${this.write(exists.condition)} ? n + 1 : n), 0)`;
   }
 
-  #column({ source, name }: ColumnRef): string {
+  #column({ part, type, ...ref }: ColumnRef): string {
+    if (part === undefined) return this.#member(ref);
+    return `partOf(${this.#member({ ...ref, name: part.member })}, ${this.#constant(part)}, ${this.#constant(type)})`;
+  }
+
+  #member({ source, name }: Pick<ColumnRef, 'source' | 'name'>): string {
     const property = JSON.stringify(name);
     const row = rowName(source);
     if (source.id === NEXT.id) this.speaksOfNext = true;

@@ -33,7 +33,7 @@ import {
 import { and, isSameColumn } from '../lower/simplify.ts';
 import { OPERATORS } from '../operators.ts';
 import { areOfOneForm, elementOf, isTo } from '../scalar-types.ts';
-import { rowsOf } from '../stored-rows.ts';
+import { partOfColumn, rowsOf } from '../stored-rows.ts';
 import { type AncestorRelation, type BelongsTo, ELEMENT_VALUE, keyOf, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, conjunctsOf, nodesOf, sourcesIn } from '../visit.ts';
@@ -542,10 +542,11 @@ export class Printer {
   }
 
   /** Masked where the caller may read the column in some rows only. */
-  #column({ source, column, mask }: ColumnRef): Sql {
+  #column({ source, column, mask, part, type }: ColumnRef): Sql {
     const naming = this.#naming.get(source.id);
     invariant(naming !== undefined, 'a row is named before its columns');
     const rule = mask && this.#requiredVisibility().member(mask.collection, mask.member);
-    return maskedBy(rule, this.#aliases.get(source.id)!, naming(column));
+    const read = part === undefined ? naming(column) : partOfColumn(naming(part.column), part, type);
+    return maskedBy(rule, this.#aliases.get(source.id)!, read);
   }
 }

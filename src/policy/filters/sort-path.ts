@@ -24,8 +24,8 @@ export function sortPathOf(text: string, collection: string, catalog: Catalog): 
   const isFolded = text.endsWith(FOLDED);
   const path = toOnePathOf(isFolded ? text.slice(0, -FOLDED.length) : text, collection, catalog);
   if (typeof path === 'string') return path;
-  const { steps, at, last } = path;
-  const field = at.fields.get(last);
+  const { steps, at, last, part } = path;
+  const field = part ?? at.fields.get(last);
   if (field === undefined && last !== 'id') return notScalar(last, at);
   if (isFolded) {
     if (field?.search) return { steps, at: at.name, field, isFolded };
@@ -42,6 +42,8 @@ interface ToOnePath {
   readonly at: CatalogCollection;
   /** The last name, which may be of no member. */
   readonly last: string;
+  /** The path leads into a json field. */
+  readonly part?: CatalogField;
 }
 
 /** A message where a name before the last leads to no record, or to many. */
@@ -50,7 +52,14 @@ export function toOnePathOf(text: string, collection: string, catalog: Catalog):
   if (names.length > LIMITS.names) return `more than ${LIMITS.names} names in a path`;
   const steps: ToOneStep[] = [];
   let at = sortedCollection(catalog, collection);
-  for (const name of names.slice(0, -1)) {
+  for (const [i, name] of names.slice(0, -1).entries()) {
+    const paths = at.fields.get(name)?.paths;
+    if (paths !== undefined) {
+      const rest = names.slice(i + 1).join('.');
+      const part = paths.get(rest);
+      if (part !== undefined) return { steps, at, last: part.name, part };
+      return `\`${name}\` has no path \`${rest.slice(0, 64)}\`${hintOf(nearest(rest, paths.keys()))}`;
+    }
     const step = stepOf(name, at);
     if (typeof step === 'string') return step;
     steps.push(step);

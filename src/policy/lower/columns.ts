@@ -72,8 +72,10 @@ export function heldKey(relation: HasOne | ManyToMany, { catalog, source }: RowO
   return { kind: 'column', source, name, column: heldColumn(relation), type, nullable, selective: true };
 }
 
-export function fieldColumn({ name, column, type, required, unique, index }: CatalogField, source: Source): ColumnRef {
-  return { kind: 'column', source, name, column, type, nullable: !required, selective: unique || index };
+export function fieldColumn(field: CatalogField, source: Source): ColumnRef {
+  const { name, column, type, required, unique, index, part } = field;
+  const own = { name, column, type, nullable: !required, selective: unique || index };
+  return { kind: 'column', source, ...own, ...(part && { part }) };
 }
 
 export function elementColumn(type: ValueType, source: Source): ColumnRef {

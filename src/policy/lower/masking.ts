@@ -42,10 +42,11 @@ export class Masking {
    * may read it nowhere.
    */
   column(from: string, column: ColumnRef): ColumnRef | undefined {
-    const rule = this.#visibility?.member(from, column.name);
+    const member = column.part?.member ?? column.name;
+    const rule = this.#visibility?.member(from, member);
     if (rule === undefined || rule.verdict === 'allow') return column;
     if (rule.verdict === 'deny') return undefined;
-    return { ...column, nullable: true, selective: false, mask: { collection: from, member: column.name } };
+    return { ...column, nullable: true, selective: false, mask: { collection: from, member } };
   }
 
   /** True if there are records behind the step that the caller may not read, or not reach by it. */

@@ -2,11 +2,22 @@
 import { print } from '../../../grammar/printer.ts';
 import { memoizedBy } from '../../memoized.ts';
 import { namedCondition } from '../check/condition-calls.ts';
-import type { Catalog, CatalogCollection, CatalogField, CatalogKey, CatalogRelation, Parameter } from '../types.ts';
+import { partsOf } from '../emit/json-parts.ts';
+import type {
+  Catalog,
+  CatalogCollection,
+  CatalogField,
+  CatalogKey,
+  CatalogRelation,
+  Parameter,
+  PartType,
+} from '../types.ts';
 
 const VERSION = 1;
 
-type DocumentField = Omit<CatalogField, 'column' | 'readAs'>;
+interface DocumentField extends Omit<CatalogField, 'column' | 'readAs' | 'part' | 'paths'> {
+  readonly paths?: Readonly<Record<string, PartType>>;
+}
 interface DocumentRelation {
   readonly kind: CatalogRelation['kind'];
   readonly name: string;
@@ -74,7 +85,21 @@ function writtenCollection(
 }
 
 function writtenField(field: CatalogField): DocumentField {
-  const { name, type, required, unique, uniqueWithin, index, search, enum: values, min, max, precision, scale } = field;
+  const {
+    name,
+    type,
+    required,
+    unique,
+    uniqueWithin,
+    index,
+    search,
+    enum: values,
+    min,
+    max,
+    precision,
+    scale,
+    paths,
+  } = field;
   return {
     name,
     type,
@@ -88,8 +113,12 @@ function writtenField(field: CatalogField): DocumentField {
     ...(max !== undefined && { max }),
     ...(precision !== undefined && { precision }),
     ...(scale !== undefined && { scale }),
+    ...(paths !== undefined && { paths: typesOf(paths) }),
   };
 }
+
+const typesOf = (paths: NonNullable<CatalogField['paths']>): Readonly<Record<string, PartType>> =>
+  Object.fromEntries(Array.from(paths, ([path, { type }]) => [path, type as PartType]));
 
 /** The catalog of a document. Its tables and columns are stand-ins: a page makes no SQL. Throws TypeError. */
 export const catalogFromDocument = memoizedBy((document: PolicyCatalog): Catalog => {
@@ -115,9 +144,14 @@ const readCollection = (name: string, { key, fields, relations }: DocumentCollec
   name,
   table: name,
   key: { kind: key, column: 'id' },
-  fields: new Map(fields.map((field) => [field.name, { ...field, column: field.name }])),
+  fields: new Map(fields.map((field) => [field.name, readField(field)])),
   relations: new Map(relations.map((relation) => [relation.name, readRelation(name, relation)])),
 });
+
+function readField({ paths, ...field }: DocumentField): CatalogField {
+  const { name } = field;
+  return { ...field, column: name, ...(paths && { paths: partsOf({ name, column: name }, paths) }) };
+}
 
 function readRelation(owner: string, relation: DocumentRelation): CatalogRelation {
   const { kind, name, collection, required = false, uniqueWithin, via = '' } = relation;

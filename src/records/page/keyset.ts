@@ -11,7 +11,7 @@ import { foldedColumn } from '../../policy/fold.ts';
 import { ident, join, param, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import type { AccessContext, Store } from '../access-context.ts';
 import type { Position } from './cursor.ts';
-import { byCodePoint, columnOnPath, maskOf, type SeenRow, sqlTypeOf } from './path-column.ts';
+import { byCodePoint, columnOnPath, maskOf, memberOf, type SeenRow, sqlTypeOf } from './path-column.ts';
 
 /** A cell for each key, or a place for it. */
 type BoundValues = readonly unknown[];
@@ -172,7 +172,7 @@ const idKey = (
 function sortKey({ path, descending }: Sorting, row: SeenRow): Key {
   const { steps, field, isFolded } = path;
   const own = steps.length === 0 && field !== undefined;
-  const mask = own ? maskOf(row, row.collection, field.name) : undefined;
+  const mask = own ? maskOf(row, row.collection, memberOf(field)) : undefined;
   const read = isFolded ? { ...path, field: { ...field!, column: foldedColumn(field!.column) } } : path;
   return {
     sql: byCodePoint(columnOnPath(read, row), field),

@@ -1,5 +1,6 @@
 /** A member of the row, or of the readable record that to-one relations lead to, as a column that the caller may read. */
 import { isText, scalarOf } from '../../policy/scalar-types.ts';
+import { partOfColumn } from '../../policy/stored-rows.ts';
 import type { CatalogField, ToOneStep } from '../../policy/types.ts';
 import { maskedBy, type Readable, type Visibility } from '../../policy/visibility.ts';
 import { ident, raw, type Sql, type SqlType, sql } from '../../sql.ts';
@@ -20,7 +21,7 @@ interface PathEnd {
   readonly field: ReadColumn | undefined;
 }
 /** A field, or a belongs_to whose value is the id of a record of `collection`. */
-type ReadColumn = Pick<CatalogField, 'name' | 'column'> &
+type ReadColumn = Pick<CatalogField, 'name' | 'column' | 'part'> &
   (Pick<CatalogField, 'type'> | { readonly collection: string });
 
 export const sqlTypeOf = ({ field, at }: Omit<PathEnd, 'steps'>, { scope }: Pick<SeenRow, 'scope'>): SqlType => {
@@ -35,6 +36,14 @@ export const byCodePoint = (value: Sql, field: ReadColumn | undefined): Sql =>
 /** NULL behind an absent or hidden step. */
 export const columnOnPath = (path: PathEnd, row: SeenRow): Sql => columnFrom(path, row, row);
 
+/** The member whose rules decide who may read the column. */
+export const memberOf = ({ name, part }: Pick<ReadColumn, 'name' | 'part'>): string => part?.member ?? name;
+
+const readColumn = (alias: string, field: ReadColumn): Sql =>
+  field.part === undefined || !('type' in field)
+    ? ident(alias, field.column)
+    : partOfColumn(ident(alias, field.part.column), field.part, field.type);
+
 interface Place {
   readonly collection: string;
   readonly alias: string;
@@ -45,7 +54,7 @@ function columnFrom({ steps, field, at }: PathEnd, row: SeenRow, place: Place): 
   if (step === undefined)
     return field === undefined
       ? row.scope.key(place.collection).of(place.alias)
-      : maskedBy(maskOf(row, place.collection, field.name), place.alias, ident(place.alias, field.column));
+      : maskedBy(maskOf(row, place.collection, memberOf(field)), place.alias, readColumn(place.alias, field));
   const { collection } = step.relation;
   const records = row.visibility.records(collection);
   const link = linkOf(step, row, place);

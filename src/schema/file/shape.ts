@@ -1,7 +1,7 @@
 /** The shape of a schema file. `bylaw.schema.json` and the tables of docs/schema.md are generated from it. */
 import { z } from 'zod';
 import { ELEMENT_TYPES, elementOf, KEYS, type KeyKind } from '../../policy/scalar-types.ts';
-import { ACTIONS } from '../../policy/types.ts';
+import { ACTIONS, PART_TYPES } from '../../policy/types.ts';
 import { UTC } from '../../policy/values.ts';
 import { SCALAR_TYPES, STORED_AS } from '../fields/index.ts';
 import {
@@ -106,6 +106,11 @@ const fieldType = z.enum([...singleType.options, 'list']);
 const fieldObject = z.strictObject({
   type: fieldType.meta({ description: 'the type of the values', examples: ['string'] }),
   of: key(z.enum(ELEMENT_TYPES), 'list: the type of its elements; required', { examples: ['string'] }),
+  paths: key(
+    z.record(z.string(), z.enum(PART_TYPES)),
+    'json: paths into its values and their types, for rules, filters and sorts: `@record.meta.size.w`; a value of another type there is absent',
+    { examples: [{ color: 'string', 'size.w': 'int' }] },
+  ),
   required: key(flag, 'every record has a value', FALSE_BY_DEFAULT),
   unique: key(
     unique,

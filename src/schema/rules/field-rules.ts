@@ -1,6 +1,8 @@
 /** Reads one field of the file into a field of the model. */
+import { LIMITS } from '../../../grammar/limits.ts';
 import { hintOf, nearest } from '../../../grammar/suggest.ts';
 import { NOW_WORDS } from '../../../grammar/tokens.ts';
+import { partsOf } from '../../policy/emit/json-parts.ts';
 import { rank } from '../../policy/operators.ts';
 import type { ScalarType, ValueType } from '../../policy/scalar-types.ts';
 import {
@@ -8,6 +10,7 @@ import {
   elementOf,
   isDay,
   isInstant,
+  isOpaque,
   isText,
   isWhole,
   MOST_ELEMENTS,
@@ -69,6 +72,7 @@ export function readField(written: FieldShape, place: FieldPlace): Field {
     ...(shape.lower && { lower: true }),
     readOnly,
     ...readStoredAs(shape, place),
+    ...readPaths(shape, place),
     ...(column !== undefined && { column }),
   };
   for (const key of ['search', 'lower'] as const)
@@ -94,6 +98,27 @@ function readStoredAs(
   const message = `a ${describeType(type)} is not stored as ${storedAs}; ${expected}`;
   report({ code: 'stored_as_of_type', message, path: [...path, 'stored_as'] });
   return {};
+}
+
+/** A name of the policy language: a path is written behind the name of the field. */
+const PATH = /^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$/;
+/** A path of a policy has the name of the field, and perhaps of relations, before them. */
+const MOST_KEYS = LIMITS.names - 1;
+
+function readPaths({ type, paths, column }: TypedShape, { name, path: at, report }: FieldPlace): Pick<Field, 'paths'> {
+  if (paths === undefined) return {};
+  const path = [...at, 'paths'];
+  if (!isOpaque(type) || elementOf(type)) {
+    const message = `\`paths\` lead into json values, and \`${name}\` is ${describeType(type)}; remove it`;
+    report({ code: 'not_for_this_type', message, path, at: 'key' });
+    return {};
+  }
+  for (const each of Object.keys(paths)) {
+    if (PATH.test(each) && each.split('.').length <= MOST_KEYS) continue;
+    const message = `expected up to ${MOST_KEYS} names apart by dots, each of letters, digits and underscores, found \`${each}\``;
+    report({ code: 'invalid_path', message, path: [...path, each], at: 'key' });
+  }
+  return { paths: partsOf({ name, column: column ?? name }, paths) };
 }
 
 /** Reads the digits of a decimal, which has no others. */

@@ -46,6 +46,7 @@ const FACTS = 'src/policy/column-facts.ts';
 const RESIDUAL = 'src/policy/residual.ts';
 const ROUTING = 'src/policy/analyse/routing.ts';
 const CANONICAL = 'src/policy/analyse/canonical.ts';
+const JSON_PARTS = 'src/policy/emit/json-parts.ts';
 const STORED_ROWS = 'src/policy/stored-rows.ts';
 const SUBSUMES = 'src/policy/analyse/subsumes.ts';
 
@@ -67,6 +68,17 @@ export const FAULTS: readonly Fault[] = [
     'const { table, key: referenced } = references!;',
   ),
   fault(STORED_ROWS, 'records without a reference are lost', /LEFT JOIN/, 'JOIN'),
+  fault(JSON_PARTS, 'numbers of json are rounded', /context\?\.source \?\? String\(value\)/, 'String(value)'),
+  fault(JSON_PARTS, 'a part is the first key alone', /of keys\) \{/, 'of keys.slice(0, 1)) {'),
+  fault(JSON_PARTS, 'a float of json may be Infinity', /\|\\d\{301\}\)/, ')'),
+  fault(STORED_ROWS, 'a string of json may be any value', /is\('string', (sql`[^`]*`)\)/, '$1'),
+  fault(STORED_ROWS, 'an int of json may have a fraction', /\$\{number\} % 1 = 0 AND /, ''),
+  fault(
+    STORED_ROWS,
+    'a part leads to the whole value',
+    /\$\{column\} #> \$\{raw\(quotedText\(`\{\$\{keys\.join\(','\)\}\}`\)\)\}/,
+    '${column}',
+  ),
   fault(LOWER, 'not keeps the polarity', /polarity: !polarity/, 'polarity'),
   fault(LOWER, 'De Morgan is forgotten', /\(node\.kind === 'and'\) === polarity/, "(node.kind === 'and')"),
   fault(

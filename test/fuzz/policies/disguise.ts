@@ -206,8 +206,9 @@ class Disguiser {
       const isToOne = relation?.kind === 'belongs_to' || relation?.kind === 'has_one';
       if (isToOne) cuts.push({ argument, type: idOf(catalog, relation.collection), rest });
       const type = step.name === 'id' ? idOf(catalog, from!.name) : from?.fields.get(step.name)?.type;
-      // No parameter is a list.
-      if (type !== undefined && elementOf(type) === undefined) cuts.push({ argument, type, rest });
+      // No parameter is a list, and none is followed by a path into json.
+      const isValue = type !== undefined && elementOf(type) === undefined && (type !== 'json' || rest.length === 0);
+      if (isValue) cuts.push({ argument, type, rest });
     }
     return cuts.length === 0 ? undefined : this.#random.pick(cuts);
   }

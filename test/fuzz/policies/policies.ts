@@ -971,7 +971,11 @@ export class PolicyMaker {
     const visit = (at: string, names: readonly string[], absent: boolean) => {
       const { fields, relations } = this.#setting.catalog.collections.get(at)!;
       add(`id:${at}`, { names: [...names, 'id'], nullable: absent });
-      for (const { name, type, required, search } of fields.values()) {
+      for (const { name, type, required, search, paths = new Map() } of fields.values()) {
+        for (const [path, part] of paths) {
+          const reach = { names: [...names, name, ...path.split('.')], nullable: true };
+          if (reach.names.length <= MOST_NAMES) add(part.type, reach);
+        }
         const reach = { names: [...names, name], nullable: absent || !required };
         add(type, reach);
         if (search) add('search', reach);

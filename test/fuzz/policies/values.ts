@@ -251,7 +251,18 @@ const JSON_TEXTS: readonly string[] = [
   '[null]',
   '{"a":1,"b":["x",0.5]}',
   '{"a":{"a":{}}}',
+  '{"a":"x","b":{"n":1,"f":1.5,"ok":true,"s":"a"}}',
+  '{"a":"a","b":{"n":9007199254740991,"f":-1.5,"ok":false,"s":""}}',
+  '{"a":"","b":{"n":9007199254740992,"f":9007199254740993,"ok":"true","s":null}}',
+  '{"a":null,"b":{"n":9007199254740991.4,"f":0.1,"ok":1,"s":["a"]}}',
+  `{"b":{"n":-1,"f":${`1${'0'.repeat(300)}`},"ok":null,"s":"😀"}}`,
+  `{"b":{"n":"1","f":${`9${'0'.repeat(299)}`},"ok":true,"s":{"s":"a"}}}`,
+  `{"b":{"n":1.5,"f":${`0.${'0'.repeat(299)}1`},"s":"\uffff"}}`,
+  `{"b":{"n":0,"f":${`-0.${'0'.repeat(300)}1`}}}`,
 ];
+
+/** Paths into them. */
+export const JSON_PATHS = { a: 'string', 'b.s': 'string', 'b.n': 'int', 'b.f': 'float', 'b.ok': 'bool' } as const;
 
 /** A JSON body has a list as an array. */
 export const bodyOf = (type: ScalarType, random: Random): Scalar | readonly Scalar[] =>

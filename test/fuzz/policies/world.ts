@@ -1,4 +1,5 @@
 /** A random schema with its rows, in memory and as tables. */
+import { partsOf } from '../../../src/policy/emit/json-parts.ts';
 import type {
   BelongsTo,
   Catalog,
@@ -12,7 +13,7 @@ import type {
 } from '../../../src/policy/types.ts';
 import { type Data, type Id, relatedOf } from '../../oracle/database.ts';
 import type { Random } from '../random.ts';
-import { INTS, LIST_TYPES, scalarOf, TEXTS } from './values.ts';
+import { INTS, JSON_PATHS, LIST_TYPES, scalarOf, TEXTS } from './values.ts';
 
 export interface World {
   readonly catalog: Catalog;
@@ -212,7 +213,9 @@ function randomCollection(name: string, kinds: readonly KeyKind[], random: Rando
   }
   add(names.pop()!, random.pick(LIST_TYPES), false);
   add(names.pop()!, random.pick(LIST_TYPES), true);
-  add(names.pop()!, 'json', random.chance(0.3));
+  const json = names.pop()!;
+  add(json, 'json', random.chance(0.3));
+  if (random.chance(0.7)) fields.set(json, { ...fields.get(json)!, paths: partsOf(fields.get(json)!, JSON_PATHS) });
   add('created_at', 'datetime', true);
   add('updated_at', 'datetime', true);
   const kind = name === 'users' ? 'uuid' : random.pick(kinds);

@@ -7,6 +7,7 @@ import { present } from '../../../invariant.ts';
 import {
   type Action,
   type Catalog,
+  type CatalogCollection,
   type Checked,
   type CheckedOperand,
   keyOf,
@@ -109,14 +110,17 @@ const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }
   ...conditions.map(({ policy }) => policy),
 ];
 
+const isBeyondSearch = (collection: CatalogCollection): boolean =>
+  keyOf(collection).kind !== 'uuid' || [...collection.fields.values()].some(({ paths }) => paths !== undefined);
+
 /** A world that the one union allows and the other denies. */
 export function findWorld(place: RulesPlace, asking: Asking, options: SolveOptions = {}): Found {
   const { budget = new Budget(DEFAULT_BUDGET), callers = EVERY_CALLER } = options;
   const { allowedBy, deniedBy } = asking;
   const left = allowedBy.filter((rule) => !deniedBy.some((other) => subsumes(other.checked, rule.checked)));
   if (left.length === 0) return { kind: 'none' };
-  // The rows of the search have UUIDs for ids.
-  if ([...place.catalog.collections.values()].some((each) => keyOf(each).kind !== 'uuid')) return { kind: 'unknown' };
+  // The rows of the search have UUIDs for ids, and no parts of json.
+  if ([...place.catalog.collections.values()].some(isBeyondSearch)) return { kind: 'unknown' };
   let isCut = false;
   const nows = instantsOf(
     policiesOf({ ...asking, allowedBy: left }).map(({ checked }) => checked),
