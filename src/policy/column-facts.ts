@@ -27,7 +27,7 @@ export interface ValueTest extends Test {
 export function isValueTest(cond: Condition, source = RECORD.id): cond is ValueTest {
   if (cond.kind !== 'test' || cond.negated || !isMember(OPERATORS[cond.op])) return false;
   const { left, right } = cond;
-  if (left.kind !== 'column' || left.source.id !== source || left.mask !== undefined) return false;
+  if (left.kind !== 'column' || left.source.id !== source || left.mask !== undefined || left.part) return false;
   return (right.kind === 'literal' || right.kind === 'slot') && areOfOneForm(left.type, right.type);
 }
 
@@ -93,7 +93,9 @@ export function inAll<T>(lists: readonly (readonly T[])[], isSame: (a: T, b: T) 
   return first.filter((each) => others.every((list) => list.some((other) => isSame(each, other))));
 }
 
-const isColumnOfRecord = ({ source, mask }: ColumnRef): boolean => source.id === RECORD.id && mask === undefined;
+/** A predicate reads a part of a json field in the whole value, which a fact about the part does not give. */
+const isColumnOfRecord = ({ source, mask, part }: ColumnRef): boolean =>
+  source.id === RECORD.id && mask === undefined && part === undefined;
 
 // ---------------------------------------------------------------- the remainder of a condition under known values
 

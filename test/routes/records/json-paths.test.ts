@@ -26,6 +26,9 @@ collections:
         paths: { rank: int, owner: string }
         access: { read: [{ roles: [editor] }] }
     access: { list: true, read: true, create: true, update: '@record.info.owner = @request.auth.email' }
+  notes:
+    fields: { meta: { type: json, paths: { color: string } } }
+    access: { list: '@record.meta.color is null or @record.meta.color = "open"', read: true, create: true }
 `;
 
 const values = [
@@ -138,6 +141,19 @@ describeOnBoth(
         403,
         'forbidden',
       ]);
+    });
+
+    it('a filter decides no rule about the same path', async () => {
+      const { client } = await service.user();
+      const made: string[] = [];
+      for (const meta of [{ color: 'red' }, { color: 'open' }, {}])
+        made.push((await client.post('/api/notes', { data: { meta } })).body.data.id);
+      const listed = async (filter: string) =>
+        idsOf((await client.post('/api/notes/query', { filter })).body.data).map((id) => made.indexOf(id as string));
+      expect(await listed('meta.color = "red"')).toEqual([]);
+      expect(await listed('meta.color != "x"')).toEqual([1]);
+      expect(await listed('meta.color = "open"')).toEqual([1]);
+      expect(await listed('meta.color is null')).toEqual([2]);
     });
 
     it('an unknown path is an error with the known ones', async () => {
