@@ -80,7 +80,7 @@ export function isPermitted(write: Write, standing: Standing): boolean {
 // ---------------------------------------------------------------- the record
 
 /** Records that a body names must exist and be readable. */
-function isReferable({ collection, values, partners, members }: Write, standing: Standing): boolean {
+export function isReferable({ collection, values, partners, members }: Write, standing: Standing): boolean {
   const { relations } = standing.catalog.collections.get(collection)!;
   const named: (readonly [string, Id])[] = [];
   for (const relation of relations.values()) {
@@ -93,7 +93,7 @@ function isReferable({ collection, values, partners, members }: Write, standing:
   return named.every(([target, id]) => isReadable(target, id, standing));
 }
 
-function isReadable(collection: string, id: Id, standing: Standing): boolean {
+export function isReadable(collection: string, id: Id, standing: Standing): boolean {
   const record = rowOf(standing.data, collection, id);
   return record !== undefined && isMet(standing.rules.of(collection, 'read'), record, standing);
 }

@@ -14,6 +14,8 @@ import { dependsOnOrder, goingWith } from '../../oracle/deletion.ts';
 import {
   answered,
   isPermitted,
+  isReadable,
+  isReferable,
   judge,
   type MemberOperation,
   type Standing,
@@ -98,7 +100,17 @@ class Session {
     const explained = this.#random.chance(EXPLAINED[write.action])
       ? await explainedStatus(this.#stocked, { write, request, rules })
       : undefined;
-    const { error, answer } = await this.#perform(write, request, rules);
+    const { error, detail, answer } = await this.#perform(write, request, rules);
+    const reason = error === 'forbidden' ? reasonOf(write, standing, rules) : undefined;
+    if (reason !== undefined && !reason.includes(detail ?? '')) {
+      return [
+        `DISAGREEMENT: the message of a denial, expected one of ${reason.join(', ')}, found ${detail}`,
+        `  write       ${JSON.stringify(write, (key, value) => (key === 'relation' ? value.name : value))}`,
+        ...rules.lines(),
+        `  request     ${JSON.stringify(request)}`,
+        `  before      ${shown(before)}`,
+      ].join('\n');
+    }
     // A refusal that wrote something is found by one of the next looks.
     const isRead = error === undefined || expected !== undefined || this.#random.chance(0.2);
     const after = isRead ? await readAll(this.#stocked) : before;
@@ -106,7 +118,14 @@ class Session {
     counts.writes++;
     if (expected !== undefined) counts.allowed++;
     const wanted = shown(expected ?? before);
-    if (explained !== undefined && !isExplained(explained, write, { isAllowed: expected !== undefined, error })) {
+    if (
+      explained !== undefined &&
+      !isExplained(explained, write, {
+        isAllowed: expected !== undefined,
+        isReferable: isReferable(write, standing),
+        error,
+      })
+    ) {
       return [
         `DISAGREEMENT: explain, ${explained}, while the store ${error === undefined ? 'allowed' : `refused (${error})`}`,
         `  write       ${JSON.stringify(write, (key, value) => (key === 'relation' ? value.name : value))}`,
@@ -161,9 +180,9 @@ class Session {
           : await records.update(ask, { id: write.id, data, relations: [], errors: [], ifVersion });
       return { answer: json === undefined ? { id } : (JSON.parse(String(json)) as Row) };
     } catch (error) {
-      const { code, errors } = error as { code?: string; errors?: readonly { code: string }[] };
+      const { code, message, errors } = error as Error & { code?: string; errors?: readonly { code: string }[] };
       if (errors === undefined) throw error;
-      return { error: [code, ...errors.map((fault) => fault.code)].join(' ') };
+      return { detail: message, error: [code, ...errors.map((fault) => fault.code)].join(' ') };
     }
   }
 
@@ -204,6 +223,8 @@ class Session {
       collection: schema.collections.get(name)!,
       permit,
       member,
+      denialMessage: (of, action, own) =>
+        own === undefined ? doors.denialMessage(rules.policies(of, action), request) : undefined,
       violation: (of, { transitions, violated }, action) => {
         const random = rules.violated(of, action).map(({ policy }) => policy);
         return doors.decide({ rules: transitions === undefined ? random : violated[action], request });
@@ -502,7 +523,9 @@ class Session {
       const { compiler } = this.#stocked.doors;
       const { meant, generated, closures } = compileForm('it', expr, { setting, compiler, random: this.#random });
       const policy = this.#random.chance(0.5) ? generated : closures;
-      return { policy, meant, namesNext: policy.namesNext };
+      const isSilent = this.#random.chance(0.3);
+      const told = isSilent ? policy : { ...policy, message: `message ${this.#random.below(1_000_000)}` };
+      return { policy: told, meant, namesNext: policy.namesNext };
     } catch (error) {
       if (!(error instanceof Rejected)) throw error;
       return undefined;
@@ -542,8 +565,24 @@ function isVersionTold(write: Write, standing: Standing, error: string | undefin
   return error === 'changed' ? isPermitted(write, standing) : !isOtherwiseAllowed;
 }
 
+/**
+ * The details that a denial may have. A caller who may not read the record gets no message; a write that its own rules allow is
+ * denied for a partner.
+ */
+function reasonOf(write: Write, standing: Standing, rules: RandomRules): readonly string[] {
+  const { action, collection, id } = write;
+  if (isPermitted(write, standing)) return [STANDARD];
+  if (action !== 'create' && !isReadable(collection, id, standing)) return [STANDARD];
+  const all = rules.policies(collection, action);
+  const open = all.filter((policy) => policy.specialise(standing.request).verdict !== 'deny');
+  const [only, other] = open.length > 0 ? open : all;
+  return [(other === undefined && only?.message) || STANDARD];
+}
+const STANDARD = 'the access rules do not allow this';
+
 interface Performed {
   readonly error?: string;
+  readonly detail?: string;
   readonly answer?: Row;
 }
 

@@ -63,11 +63,19 @@ function ruledBy(rules: RulesOfStore, collection: Collection): Collection {
   return { ...collection, access: access as Collection['access'], memberAccess, checks };
 }
 
+interface Outcome {
+  /** The write is allowed by the judge. */
+  readonly isAllowed: boolean;
+  /** The caller may read all records that the write refers to. */
+  readonly isReferable: boolean;
+  readonly error: string | undefined;
+}
+
 /** A write that the rules allow can still fail by its references, versions and constraints. */
 export function isExplained(
   explained: string,
   { partners }: Write,
-  { isAllowed, error }: { readonly isAllowed: boolean; readonly error: string | undefined },
+  { isAllowed, isReferable, error }: Outcome,
 ): boolean {
   const hasPartners = partners.length > 0;
   if (isAllowed) return explained === 'allowed';
@@ -75,6 +83,8 @@ export function isExplained(
   if (/check_failed|transition_refused/.test(error ?? ''))
     return explained === 'refused 422' || (hasPartners && explained === 'allowed');
   if (error === 'forbidden') return explained === 'refused 403';
+  // A reference that the caller may not read is an error, which is hidden with its record; the explanation reads none.
+  if (error === 'not_found' && !isReferable) return true;
   if (error === 'not_found') return explained === 'refused 404' || explained === 'refused 403';
   return true;
 }

@@ -8,6 +8,7 @@ type MigrateModule = typeof import('../../../src/migrations/apply-migration.ts')
 type RecordsModule = typeof import('../../../src/records/records.ts');
 type ContextModule = typeof import('../../../src/records/access-context.ts');
 type SystemModule = typeof import('../../../src/records/system.ts');
+type MessageModule = typeof import('../../../src/records/denial-message.ts');
 type TraceModule = typeof import('../../../src/explain/trace.ts');
 
 /** A store under test: this tree's, or a copy of it with a fault put in. */
@@ -20,6 +21,7 @@ export interface Doors {
   readonly createRecords: RecordsModule['createRecords'];
   readonly Store: ContextModule['Store'];
   readonly system: SystemModule;
+  readonly denialMessage: MessageModule['denialMessage'];
   readonly traceOf: TraceModule['traceOf'];
 }
 
@@ -32,7 +34,9 @@ export async function loadDoors(root: URL = ROOT): Promise<Doors> {
   const { createRecords } = await load<RecordsModule>('src/records/records.ts');
   const { Store } = await load<ContextModule>('src/records/access-context.ts');
   const system = await load<SystemModule>('src/records/system.ts');
+  const { denialMessage } = await load<MessageModule>('src/records/denial-message.ts');
   const { traceOf } = await load<TraceModule>('src/explain/trace.ts');
   const compiler = await loadCompiler(root);
-  return { compiler, decide, parseSchema, openDatabase, applyMigration, createRecords, Store, system, traceOf };
+  const records = { createRecords, Store, system, denialMessage };
+  return { compiler, decide, parseSchema, openDatabase, applyMigration, ...records, traceOf };
 }

@@ -20,6 +20,7 @@ const LOCKED_ROW = 'src/records/write/locked-row.ts';
 const CREATE = 'src/records/write/create.ts';
 const UPDATE = 'src/records/write/update.ts';
 const CHECKS = 'src/records/write/checks.ts';
+const DENIAL_MESSAGE = 'src/records/denial-message.ts';
 const WRITE_PLAN = 'src/records/write/write-plan.ts';
 const REMOVE = 'src/records/write/remove.ts';
 const CASCADES = 'src/records/relations/cascades.ts';
@@ -859,6 +860,12 @@ export const FAULTS: readonly Fault[] = [
     'a create in a transaction is held to no check',
     /\.\.\.checks\.map\(\(\{ violation \}\) => passesCreate\(violation\.within\(tenant\)\)\),/,
     '',
+  ),
+  fault(
+    DENIAL_MESSAGE,
+    'a denial has the message of the first rule of several',
+    /return other === undefined \? only\?\.message : undefined;/,
+    'return only?.message;',
   ),
   fault(CHECKS, 'transitions hold only for other fields', /column\) === false\) return \[\];/, 'column)) return [];'),
   fault(CHECKS, 'what is unknown fails a check', /IS NOT TRUE/, 'IS FALSE'),
