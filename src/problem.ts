@@ -67,6 +67,8 @@ export interface ErrorDetail {
   readonly detail: string;
   /** The name of the check that failed. */
   readonly check?: string;
+  /** The id of a record that a write by filter may not change. */
+  readonly record?: string | number;
   /** The values that can follow the stored one, where the caller may read it. */
   readonly possible?: readonly (string | number)[];
   /** In a text: where the error begins and how long it is, in UTF-16 units. */

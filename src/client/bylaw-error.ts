@@ -7,6 +7,8 @@ export interface ErrorDetail {
   readonly detail: string;
   /** The check of the schema that failed, if `code` is `check_failed`. */
   readonly check?: string;
+  /** The id of a record that a write by filter may not change. */
+  readonly record?: string | number;
   /** The values that can follow the stored one, if `code` is `transition_refused` and the caller may read it. */
   readonly possible?: readonly (string | number)[];
 }

@@ -224,6 +224,19 @@ export interface QueryPage<T> {
   };
 }
 
+/** The body of a write by filter. */
+export interface Matching extends Pick<Query, 'filter' | 'params'> {
+  readonly filter: string;
+  /** The most records to write, up to 1,000; default: 100. */
+  readonly limit?: number;
+  /** Leaves out the records that the rules refuse, where one of them would refuse all. */
+  readonly skip_refused?: boolean;
+}
+export interface MatchingOutcome {
+  readonly matched: number;
+  readonly changed: number;
+}
+
 /** The body of `POST /api/{collection}/aggregate`. */
 export interface Aggregate<T extends CollectionTypes = AnyTypes> extends Pick<Query, 'filter' | 'params' | 'limit'> {
   /** Up to three fields or belongs_to names, also through relations to one record, or periods of dates, such as `month(f)`. */
@@ -374,6 +387,22 @@ export class Collection<T extends CollectionTypes> {
     const path = `${this.#path}/by/${encodeURIComponent(field)}/${encodeURIComponent(value)}`;
     const call = { method: 'PUT', query: { expand }, body: { data }, repeatable: true, signal } as const;
     return recordOf(await this.#transport.send(path, call));
+  }
+
+  /** Updates the records that match a filter: all of them, or none. */
+  updateMatching(matching: Matching, data: T['update'], { signal }: CallOptions = {}): Promise<MatchingOutcome> {
+    return this.#writeMatching('update', { ...matching, data }, signal);
+  }
+
+  /** Deletes the records that match a filter: all of them, or none. */
+  deleteMatching(matching: Matching, { signal }: CallOptions = {}): Promise<MatchingOutcome> {
+    return this.#writeMatching('delete', matching, signal);
+  }
+
+  async #writeMatching(verb: string, body: object, signal?: AbortSignal): Promise<MatchingOutcome> {
+    const headers = { 'idempotency-key': crypto.randomUUID() };
+    const call = { method: 'POST', body, headers, repeatable: true, signal } as const;
+    return (await this.#transport.json<{ readonly data: MatchingOutcome }>(`${this.#path}/${verb}`, call)).data;
   }
 
   async delete(id: RecordId, { ifMatch, signal }: Omit<ChangeOptions, 'expand'> = {}): Promise<void> {

@@ -80,6 +80,10 @@ export const ERROR_SCHEMA: Json = {
     code: { type: 'string' },
     detail: { type: 'string' },
     check: { type: 'string', description: 'Of `check_failed`: the name of the check.' },
+    record: {
+      type: ['string', 'number'],
+      description: 'Of a write by filter: the id of a refused record that you may read.',
+    },
     possible: {
       type: 'array',
       items: { type: ['string', 'number'] },

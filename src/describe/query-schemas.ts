@@ -9,6 +9,7 @@ import {
   PAGE_LIMIT,
   PAGE_OFFSET,
   PERIODS,
+  WRITE_LIMIT,
 } from '../schema/model/list-parameters.ts';
 import type { Relation } from '../schema/model/model.ts';
 import { DELETED_AT } from '../schema/model/soft-delete.ts';
@@ -74,6 +75,28 @@ export const queryBody: Shape = (scope) => {
     ...(softDelete === undefined ? {} : { deleted: DELETED }),
   };
   return closed(properties, { examples: [{ sort: ['-id'], limit: PAGE_LIMIT.default }] });
+};
+
+const SKIP_REFUSED: Json = {
+  type: 'boolean',
+  description: 'Leaves out the records that the rules refuse, where one of them would refuse all.',
+};
+/** The body of a write by filter. */
+export const matchingBody =
+  (data?: Shape): Shape =>
+  (scope) => {
+    const { filter, params } = FILTERED;
+    const own = data === undefined ? {} : { data: data(scope) };
+    return object({ filter, params, limit: intSchema(WRITE_LIMIT), skip_refused: SKIP_REFUSED, ...own }, [
+      'params',
+      'limit',
+      'skip_refused',
+    ]);
+  };
+export const matchingAnswer: Shape = () => {
+  const count = (description: string): Json => ({ type: 'integer', minimum: 0, description });
+  const matched = count('The records that you may list and that match, up to `limit`.');
+  return object({ data: object({ matched, changed: count('The records that were written.') }) });
 };
 
 const DELETED: Json = {

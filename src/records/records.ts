@@ -15,6 +15,7 @@ import { type Answer, type ReadRequest, read, type Written } from './read.ts';
 import { ShapeMemory } from './shape-memory.ts';
 import { type Batch, batch, dryRun, type WantedLocks } from './write/batch.ts';
 import { type CreateRequest, create } from './write/create.ts';
+import { type MatchingOutcome, type MatchingWrite, writeMatching } from './write/matching.ts';
 import { deleteRecord, type RemoveRequest } from './write/remove.ts';
 import { type UpdateRequest, update } from './write/update.ts';
 import { type UpsertAccess, type Upserted, type UpsertRequest, upsert } from './write/upsert.ts';
@@ -36,6 +37,11 @@ export interface Records {
   upsert(access: UpsertAccess, request: UpsertRequest, principal: string): Promise<Upserted>;
   /** The changes of a record that the caller may read. */
   history(access: AccessContext, request: HistoryRequest): Promise<HistoryPage>;
+  /**
+   * Updates or deletes the records that match a filter.
+   * @param end the last statements of the transaction; it throws to undo all writes
+   */
+  matching<T>(write: MatchingWrite, end: (outcome: MatchingOutcome, batch: Batch) => Promise<T>): Promise<T>;
   /** The capabilities of the caller for a record that it may read. */
   can(access: AccessContext, id: string): Promise<Capabilities>;
   /** Ids that the database makes for new records. */
@@ -66,6 +72,7 @@ export function createRecords(db: Database, schema: Schema, hooks: Hooks = {}): 
     update: (access, request) => noted(access, update(store, access, request)),
     upsert: (access, request, principal) => upsert(store, access, request).finally(() => db.noteWrite(principal)),
     remove: (access, request) => noted(access, deleteRecord(store, access, request)),
+    matching: (write, end) => noted(write.access, writeMatching(pages, write, end)),
     newIds: (collection, count) => newIdsOf({ q: store.db, collection, count, defaults: keyDefaultsOf(store) }),
     history: (access, request) => history(store, access, request),
     can: (access, id) => capabilitiesOf(store, access, id),

@@ -12,6 +12,7 @@ import { aggregateRecords } from './records/aggregate.ts';
 import { readCapabilities } from './records/capabilities.ts';
 import { readCollectionCapabilities } from './records/collection-capabilities.ts';
 import { createRecord } from './records/create.ts';
+import { deleteMatching } from './records/delete-matching.ts';
 import { dryRunWrite } from './records/dry-run.ts';
 import { readHistory } from './records/history.ts';
 import { listRecords } from './records/list.ts';
@@ -20,6 +21,7 @@ import { readRecord } from './records/read.ts';
 import { removeRecord } from './records/remove.ts';
 import { restoreRecord } from './records/restore.ts';
 import { updateRecord } from './records/update.ts';
+import { updateMatching } from './records/update-matching.ts';
 import { upsertRecord } from './records/upsert.ts';
 import { studioRoutes } from './studio/studio-pages.ts';
 import { docs, docsScript, docsStyle } from './system/docs/docs.ts';
@@ -45,6 +47,8 @@ export const routes: readonly DescribedRoute[] = [
   readRecord,
   updateRecord,
   upsertRecord,
+  updateMatching,
+  deleteMatching,
   removeRecord,
   restoreRecord,
   readHistory,

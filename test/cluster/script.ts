@@ -288,6 +288,10 @@ async function query({ ann, eve, root }: People, { red, blue, tags }: Teams, all
 
 async function change({ ann, bob, eve, root }: People, { blue, tags }: Teams, all: Written): Promise<void> {
   for (const title of ['Made', 'Changed']) await ann.client.put('/api/documents/by/slug/upserted', { data: { title } });
+  const matching = { filter: 'slug = "upserted"' };
+  await ann.client.post('/api/documents/update', { ...matching, data: { title: 'Changed again' } });
+  await eve.client.post('/api/documents/delete', matching);
+  await ann.client.post('/api/documents/delete', { ...matching, skip_refused: true });
   await eve.client.put('/api/documents/by/slug/plan', { data: { title: 'Of another team' } });
   const { plan, notes, draft, other, cover, first, answer, taker, more } = all;
   const patch = ({ client }: Person, id: string, data: object, headers = {}): Promise<Answer> =>

@@ -2,7 +2,7 @@
  * A page of a collection: the records that match the filters and that the caller may list, in any order.
  * GET lists and POST queries ask for the same page; filters, policy and order are one statement.
  */
-import type { Cells, ReadOptions } from '../../database/contract.ts';
+import type { Cells, ReadOptions, Transaction } from '../../database/contract.ts';
 import type { Sql } from '../../sql.ts';
 import { type AccessContext, lookingUpIn, type Store } from '../access-context.ts';
 import type { CapabilityColumns } from '../capabilities.ts';
@@ -88,6 +88,25 @@ export async function list({ store, plans }: Pages, caller: AccessContext, reque
     const nextCursor = hasMore ? cursors?.write(plan.keyset.positionOf(shown.at(-1)!)) : undefined;
     return { json: arrayOf(texts), hasMore, ...(nextCursor === undefined ? {} : { nextCursor }), ...counted };
   });
+}
+
+/** The ids of a page by the same statement, as a transaction sees it. */
+export async function idsOnPage(
+  { store, plans }: Pages,
+  tx: Transaction,
+  access: AccessContext,
+  request: ListRequest,
+): Promise<readonly string[]> {
+  const bound = boundList(store, access, request);
+  if (bound.permit.verdict === 'deny') return [];
+  const page = askedPage(store, access, { ...bound, position: undefined, endsEarly: true });
+  const shape = pageShape(access.collection, page);
+  const { plan, answers } = plans.planOf(shape, access, (placed) => new PagePlan(store, placed, page));
+  const rows = await tx.rows(plan.statement.fill({ page, answers }));
+  const { from, view } = plan;
+  return rows
+    .slice(0, request.limit)
+    .map((cells) => String((JSON.parse(String(view.json(cells, from))) as { readonly id: string | number }).id));
 }
 
 /** Throws `invalid_cursor`. */

@@ -16,6 +16,8 @@ export const EXPAND_LIMIT: IntRange = { min: 1, max: 100, default: 100 };
 /** The number of related records, beside them. */
 export const countName = (relation: string): string => `${relation}_count`;
 export const AGGREGATE_LIMIT: IntRange = { min: 1, max: 1_000, default: 100 };
+/** Records that an update or a delete by filter writes. */
+export const WRITE_LIMIT: IntRange = { min: 1, max: 1_000, default: 100 };
 export const MOST_SORTS = 4;
 export const MOST_GROUPS = 3;
 export const MOST_MEASURES = 20;
