@@ -3,6 +3,7 @@ import type { ScalarType } from '../../policy/scalar-types.ts';
 import { MOST_DIGITS } from '../../policy/values.ts';
 import { digitsOf } from '../../schema/fields/decimal.ts';
 import { FIELD_KINDS, SCALAR_TYPES } from '../../schema/fields/index.ts';
+import { withoutLength } from '../../schema/fields/kind.ts';
 import { alterColumn, retypedAsText, withTimeZone } from './draft-table.ts';
 import type { ExistingColumn } from './existing-tables.ts';
 
@@ -57,7 +58,7 @@ export function typeOfColumn(table: string, column: ExistingColumn): ColumnType 
 /** The name under which a field of the kind has the column as it is. */
 function storedAsOf(kind: ScalarType, type: string): string | undefined {
   const { storedAs = {} } = FIELD_KINDS[kind].adoption;
-  return Object.entries(storedAs).find(([, { column }]) => column === type.replace(/\(\d+\)$/, ''))?.[0];
+  return Object.entries(storedAs).find(([, { column }]) => column === withoutLength(type))?.[0];
 }
 
 function textOf(collation: ExistingColumn['collation'], alter: string): ColumnType {

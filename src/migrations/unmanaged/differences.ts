@@ -5,7 +5,7 @@
 import { elementOf } from '../../policy/scalar-types.ts';
 import { keyOf } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
-import type { StoredAs } from '../../schema/fields/kind.ts';
+import { type StoredAs, withoutLength } from '../../schema/fields/kind.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
@@ -88,7 +88,7 @@ class OwnersDifferences {
         : `name another column by \`column\`, or: ${add}`;
       this.errors.push(`${name} does not exist; ${remedy}`);
     } else if (actual.labels !== undefined) this.#compareLabels(name, wanted, actual.labels);
-    else if (!accepted.includes(withoutLength(actual.type)))
+    else if (!accepted.includes(comparedType(actual.type)))
       this.errors.push(
         `${name} is ${actual.type}; expected ${accepted.join(' or ')}${storedAsHint(wanted, actual.type)}`,
       );
@@ -193,8 +193,8 @@ const NO_TABLE: OwnersTable = {
 
 const isLacked = ({ required, hasDefault, isWritable }: OwnersColumn): boolean => required && !hasDefault && isWritable;
 
-/** `character varying(80)` → `character varying`; the digits of a decimal count. */
-const withoutLength = (type: string): string => (type.startsWith('numeric') ? type : type.replace(/\(\d+\)$/, ''));
+/** The digits of a decimal count. */
+const comparedType = (type: string): string => (type.startsWith('numeric') ? type : withoutLength(type));
 
 const KEY_COLUMNS = {
   uuid: ['uuid'],
@@ -249,7 +249,7 @@ function wantedColumn(field: Field): WantedColumn {
 
 /** The key that lets the field have the column as it is. */
 function storedAsHint({ others }: WantedColumn, type: string): string {
-  const name = Object.entries(others ?? {}).find(([, { column }]) => column === withoutLength(type))?.[0];
+  const name = Object.entries(others ?? {}).find(([, { column }]) => column === comparedType(type))?.[0];
   return name === undefined ? '' : `; or write \`stored_as: ${name}\``;
 }
 

@@ -1,5 +1,6 @@
 /** The schema as the database lets it be served: what it lets this connection write, and values that its columns hold. */
 import type { Queryable } from '../../database/contract.ts';
+import { withoutLength } from '../../schema/fields/kind.ts';
 import type { Collection, Field, Schema } from '../../schema/model/model.ts';
 import { unmanagedTables } from '../../schema/model/stored-names.ts';
 import { type OwnersColumn, type OwnersTable, readOwnersTables } from './owners-tables.ts';
@@ -35,7 +36,9 @@ const MOST: Readonly<Record<string, number>> = {
 function servedField(field: Field, { type, labels, isWritable }: OwnersColumn): Field {
   if (!isWritable) return { ...field, readOnly: true, needed: false };
   if (labels !== undefined) return { ...field, castTo: type };
-  const cast = field.storedAs === undefined ? {} : { castTo: type };
+  // A cast to strings of a length cuts them off, where an assignment reports an error.
+  const castTo = type.endsWith('[]') ? withoutLength(type) : type;
+  const cast = field.storedAs === undefined ? {} : { castTo };
   const length = Number(/^character(?: varying)?\((\d+)\)$/.exec(type)?.[1] ?? Number.POSITIVE_INFINITY);
   const most = MOST[type] ?? length;
   if (most === Number.POSITIVE_INFINITY) return { ...field, ...cast };

@@ -52,6 +52,9 @@ export interface StoredAs {
   readonly readAs?: string;
 }
 
+/** The type without the length of its strings: `character varying(80)` → `character varying`. */
+export const withoutLength = (type: string): string => type.replace(/\(\d+\)(?=(?:\[\])?$)/, '');
+
 /** Given if a column of text becomes one of this type, and back, where nothing is lost. */
 export interface TextForm {
   /** The value as the text that `fromJson` reads back. */

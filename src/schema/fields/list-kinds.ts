@@ -50,7 +50,20 @@ function fromText(text: string): unknown {
 }
 
 const STORED_AS_ARRAYS: Readonly<Partial<Record<ElementOfList, Pick<FieldKind['adoption'], 'storedAs'>>>> = {
-  string: { storedAs: { 'varchar[]': { column: 'character varying[]', readAs: '::text[]' } } },
+  string: {
+    storedAs: {
+      'varchar[]': { column: 'character varying[]', readAs: '::text[]' },
+      'uuid[]': { column: 'uuid[]', readAs: '::text[]' },
+    },
+  },
+  int: {
+    storedAs: {
+      'integer[]': { column: 'integer[]', readAs: '::int8[]' },
+      'smallint[]': { column: 'smallint[]', readAs: '::int8[]' },
+    },
+  },
+  // The shortest text of a real is its value.
+  float: { storedAs: { 'real[]': { column: 'real[]', readAs: '::text[]::float8[]' } } },
 };
 
 function listField(element: ElementOfList): FieldKind {
