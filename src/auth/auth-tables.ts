@@ -145,6 +145,16 @@ const EMAIL_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_email_tokens" (
   expires_at timestamptz NOT NULL
 )`;
 
+/** The live code of an account, and the token of the link beside it; a use of either deletes the row. */
+const OTP = `CREATE TABLE IF NOT EXISTS "_auth_otp" (
+  user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
+  email text NOT NULL,
+  code_hmac text NOT NULL,
+  token_hash text NOT NULL UNIQUE,
+  tries int8 NOT NULL,
+  expires_at timestamptz NOT NULL
+)`;
+
 /**
  * An invitation, an address at a time. `data`: a JSON object of values of the user. `hash`: of the token in the mail
  * that was sent last.
@@ -239,6 +249,7 @@ export const authTables: readonly Sql[] = [
   IDENTITIES,
   FLOWS,
   EMAIL_TOKENS,
+  OTP,
   INVITES,
   OUTBOX,
   AUDIT,

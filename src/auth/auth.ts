@@ -5,6 +5,7 @@ import { sql } from '../sql.ts';
 import { type AccountParts, Accounts } from './accounts/accounts.ts';
 import { Administration } from './accounts/administration.ts';
 import { Invitations } from './accounts/invitations.ts';
+import { LoginCodes } from './accounts/login-codes.ts';
 import { PasswordCheck } from './accounts/password-check.ts';
 import { createPasswordPool, type PasswordPool } from './accounts/passwords.ts';
 import { Recovery } from './accounts/recovery.ts';
@@ -101,6 +102,7 @@ interface AuthMembers extends AccountParts {
   readonly baseUrl: () => string;
   readonly recovery: Recovery;
   readonly invitations: Invitations;
+  readonly loginCodes: LoginCodes;
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
@@ -114,6 +116,7 @@ export class Auth {
   readonly accounts: Accounts;
   readonly recovery: Recovery;
   readonly invitations: Invitations;
+  readonly loginCodes: LoginCodes;
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
@@ -133,6 +136,7 @@ export class Auth {
     this.tokens = members.tokens;
     this.accounts = members.accounts;
     this.recovery = members.recovery;
+    this.loginCodes = members.loginCodes;
     this.invitations = members.invitations;
     this.oauth = members.oauth;
     this.admin = members.admin;
@@ -182,7 +186,8 @@ export class Auth {
     };
     const accounts = new Accounts(made);
     const invitations = new Invitations({ ...made, accounts });
-    const composers = accountMails({ ...made, invitations });
+    const loginCodes = new LoginCodes({ ...made, accounts, keySecret: config.keySecret });
+    const composers = accountMails({ ...made, invitations, loginCodes });
     const sender = new MailSender({ outbox, mailer, composers, observer: parts.mails, warn });
     const secondFactors = new SecondFactors(made);
     return new Auth({
@@ -191,6 +196,7 @@ export class Auth {
       mailer,
       sender,
       invitations,
+      loginCodes,
       recovery: new Recovery(made),
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration({ ...made, secondFactors, setup: parts.setup }),
@@ -245,6 +251,7 @@ export class Auth {
     await db.run(sql`DELETE FROM "_auth_challenges" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_flows" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_email_tokens" WHERE expires_at < now()`);
+    await db.run(sql`DELETE FROM "_auth_otp" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_invites" WHERE expires_at < now()`);
   }
 }

@@ -101,6 +101,11 @@ export class Account {
     return this.#post('invite/confirm', { token, password });
   }
 
+  /** Mails a code and a link that sign in, if an account has this address; `loginByMail` takes them. */
+  requestCode(email: string): Promise<void> {
+    return this.#post('otp/request', { email });
+  }
+
   async sessions(): Promise<readonly OwnSession[]> {
     return (await this.#transport.json<{ readonly data: readonly OwnSession[] }>('/api/auth/sessions')).data;
   }

@@ -66,6 +66,9 @@ export function createClient<C extends CollectionsLike<C> = AnyCollections>(
   return new Client<C>(new Transport(baseUrl, options));
 }
 
+/** The code of a mail, with the address; or the token of its link. */
+export type MailedSecrets = { readonly email: string; readonly code: string } | { readonly token: string };
+
 export class Client<C extends CollectionsLike<C> = AnyCollections> {
   /** The account of the user who is logged in. */
   readonly account: Account;
@@ -92,6 +95,11 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
    */
   async login(credentials: Credentials): Promise<RecordOf<C, 'users'>> {
     return this.#signIn('/api/auth/login', credentials);
+  }
+
+  /** As `login`, with a code of a mail that `account.requestCode` asked for, or with the token of its link. */
+  async loginByMail(secrets: MailedSecrets): Promise<RecordOf<C, 'users'>> {
+    return this.#signIn('/api/auth/otp/confirm', secrets);
   }
 
   /** Finishes a sign-in. `challenge`: of SecondFactorNeeded, or of the fragment after a sign-in at a provider. */

@@ -18,6 +18,8 @@ const OPEN: readonly string[] = [
   'POST /api/auth/email/verify/confirm',
   'POST /api/auth/setup',
   'POST /api/auth/invite/confirm',
+  'POST /api/auth/otp/request',
+  'POST /api/auth/otp/confirm',
   'GET /api/auth/oauth/:provider/start',
   'GET /api/auth/oauth/:provider/callback',
   'GET /api/files/:id/content',

@@ -206,7 +206,8 @@ export class Accounts {
    * `also` is part of the transaction. Throws `email_unverified`.
    */
   async signIn(start: SignInStart, also?: (tx: Transaction) => Promise<void>): Promise<SignedIn> {
-    if (start.userId !== undefined) await this.#verified.check(start.userId, start.client);
+    // A code by mail verifies the address.
+    if (start.userId !== undefined && start.method !== 'code') await this.#verified.check(start.userId, start.client);
     const outcome = await this.#parts.db.transaction(async (tx) => {
       await also?.(tx);
       return (await this.#challenge(tx, start)) ?? this.#begin(tx, start);
@@ -228,7 +229,7 @@ export class Accounts {
     const started = await this.#parts.sessions.start(tx, start);
     const { principal: userId, sessionId } = started;
     const event = SIGN_IN_EVENTS[start.method];
-    await recordAudit(tx, { event, userId, sessionId, client: start.client, detail: guestDetail(guest) });
+    await recordAudit(tx, { event, userId, sessionId, client: start.client, detail: signInDetail(start, guest) });
     return started;
   }
 
@@ -280,6 +281,9 @@ interface SignInStart extends SessionStart {
   readonly guest?: string | undefined;
 }
 
-const SIGN_IN_EVENTS = { password: 'login', oauth: 'oauth_login', guest: 'guest_started' } as const;
+const SIGN_IN_EVENTS = { password: 'login', code: 'login', oauth: 'oauth_login', guest: 'guest_started' } as const;
+
+const signInDetail = ({ method }: SessionStart, guest: string | undefined) =>
+  method === 'code' ? { method, ...guestDetail(guest) } : guestDetail(guest);
 
 const guestDetail = (guest: string | undefined) => (guest === undefined ? undefined : { guest });

@@ -2,38 +2,49 @@
 import type { Database } from '../../database/contract.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import type { Invitations } from '../accounts/invitations.ts';
+import type { LoginCodes } from '../accounts/login-codes.ts';
 import type { Users } from '../accounts/users.ts';
 import { recordAudit } from '../audit-trail.ts';
 import { issueProof, type Purpose } from './email-tokens.ts';
 import type { Composer } from './mail-sender.ts';
-import { factorNotice, tokenMail } from './mail-text.ts';
-import type { ClaimedMail, MailKind, TokenMailKind } from './outbox.ts';
+import { factorNotice, type MailSecrets, secretMail } from './mail-text.ts';
+import type { ClaimedMail, MailKind } from './outbox.ts';
 
 export interface AccountMailParts {
   readonly db: Database;
   readonly schema: Schema;
   readonly users: Users;
   readonly invitations: Invitations;
+  readonly loginCodes: LoginCodes;
   readonly baseUrl: () => string;
 }
 
-/** Makes the token of a mail; undefined: the address gets none. */
-type TokenMaker = (request: ClaimedMail) => Promise<string | undefined>;
+/** Makes the secrets of a mail; undefined: the address gets none. */
+type SecretMaker = (request: ClaimedMail) => Promise<MailSecrets | undefined>;
 
 export function accountMails(parts: AccountMailParts): Readonly<Record<MailKind, Composer>> {
-  const { schema, invitations, baseUrl } = parts;
-  const withToken =
-    (kind: TokenMailKind, makeToken: TokenMaker): Composer =>
+  const { schema, invitations, loginCodes, baseUrl } = parts;
+  const withSecrets =
+    (kind: Exclude<MailKind, 'second_factor_changed'>, make: SecretMaker): Composer =>
     async (request) => {
-      const token = await makeToken(request);
+      const secrets = await make(request);
       const { address } = request;
-      return token === undefined ? undefined : tokenMail({ kind, to: address, token }, schema.mail, baseUrl());
+      return secrets && secretMail({ kind, to: address, ...secrets }, schema.mail, baseUrl());
     };
+  const withToken = (
+    kind: Exclude<MailKind, 'second_factor_changed'>,
+    make: (request: ClaimedMail) => Promise<string | undefined>,
+  ): Composer =>
+    withSecrets(kind, async (request) => {
+      const token = await make(request);
+      return token === undefined ? undefined : { token };
+    });
   return {
     verify: withToken('verify', (request) => proofToken(parts, request, 'verify_email')),
     reset: withToken('reset', (request) => proofToken(parts, request, 'reset_password')),
     invite: withToken('invite', (request) => invitations.issueToken(request)),
     second_factor_changed: async ({ address }) => factorNotice(address, schema.mail, baseUrl()),
+    login: withSecrets('login', (request) => loginCodes.issue(request)),
   };
 }
 

@@ -1,12 +1,18 @@
-/** The words of mails. */
+/** The words of mails with a token. */
 import type { MailOptions } from '../../schema/model/model.ts';
 import type { Mail } from './mail.ts';
-import type { TokenMailKind } from './outbox.ts';
+import type { MailKind } from './outbox.ts';
 
-export interface TokenMail {
-  readonly kind: TokenMailKind;
-  readonly to: string;
+export interface MailSecrets {
+  /** The token of a link. */
   readonly token: string;
+  /** To type, in place of the link. */
+  readonly code?: string;
+}
+
+export interface SecretMail extends MailSecrets {
+  readonly kind: Exclude<MailKind, 'second_factor_changed'>;
+  readonly to: string;
 }
 
 interface MailWords {
@@ -19,7 +25,7 @@ interface MailWords {
   readonly ending: string;
 }
 
-const WORDS: Readonly<Record<TokenMailKind, MailWords>> = {
+const WORDS: Readonly<Record<Exclude<MailKind, 'second_factor_changed'>, MailWords>> = {
   verify: {
     subject: 'Confirm your email address',
     asked: ', most likely you, asked to confirm that this address belongs to an account',
@@ -41,18 +47,27 @@ const WORDS: Readonly<Record<TokenMailKind, MailWords>> = {
     within: 'seven days',
     ending: '',
   },
+  login: {
+    subject: 'Your code to sign in',
+    asked: ', most likely you, asked to sign in with this address',
+    purpose: 'sign in',
+    within: 'ten minutes',
+    ending: '; without the code, the account stays shut',
+  },
 };
 
 /** `site`: the base URL. */
-export function tokenMail({ kind, to, token }: TokenMail, { appName, urls }: MailOptions, site: string): Mail {
+export function secretMail(mail: SecretMail, { appName, urls }: MailOptions, site: string): Mail {
+  const { kind, to, token, code } = mail;
   const { subject, asked, purpose, within, ending } = WORDS[kind];
   const link = urls[`${kind}_url`]?.replace('{token}', token);
-  const way = link === undefined ? `use this code within ${within}` : `open this address within ${within}`;
+  const ways = [
+    ...(code === undefined && link !== undefined ? [] : [`use this code within ${within}:\n\n${code ?? token}`]),
+    ...(link === undefined ? [] : [`open this address within ${within}:\n\n${link}`]),
+  ];
   const text = `Someone${asked} at ${appName ?? site}.
 
-To ${purpose}, ${way}:
-
-${link ?? token}
+To ${purpose}, ${ways.join('\n\nor ')}
 
 If this was not you, ignore this mail${ending}.
 `;

@@ -9,8 +9,7 @@ import type { Cells, Database, Queryable } from '../../database/contract.ts';
 import { empty, param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
 
-export type TokenMailKind = 'verify' | 'reset' | 'invite';
-export type MailKind = TokenMailKind | 'second_factor_changed';
+export type MailKind = 'verify' | 'reset' | 'invite' | 'login' | 'second_factor_changed';
 
 export interface MailRequest {
   readonly kind: MailKind;

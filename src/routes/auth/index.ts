@@ -13,6 +13,7 @@ import { listSessions } from './list-sessions.ts';
 import { login } from './login.ts';
 import { logout } from './logout.ts';
 import { me } from './me.ts';
+import { codeRoutes } from './otp/index.ts';
 import { refresh } from './refresh.ts';
 import { register } from './register.ts';
 import { requestReset } from './request-reset.ts';
@@ -36,6 +37,7 @@ export const authRoutes: readonly DescribedRoute[] = [
   confirmReset,
   requestVerification,
   confirmVerification,
+  ...codeRoutes,
   ...keyRoutes,
   jwks,
 ];

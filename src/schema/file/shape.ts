@@ -454,6 +454,8 @@ const mail = z.strictObject({
   verify_url: mailUrl('the link of a mail that verifies an address', 'verify'),
   reset_url: mailUrl('the link of a mail that sets a password', 'reset'),
   invite_url: mailUrl('the link of an invitation', 'invite'),
+  login_url: mailUrl('the link of a mail that signs in', 'login'),
+  otp: key(z.boolean(), 'codes and links that sign in are mailed on request', { default: false, examples: [true] }),
 });
 
 const audit = z.strictObject({

@@ -3,7 +3,7 @@ import type { Report } from '../file/issue.ts';
 import type { SchemaFile } from '../file/shape.ts';
 import type { MailOptions, MailUrl } from './model.ts';
 
-const MAIL_URLS = ['verify_url', 'reset_url', 'invite_url'] as const satisfies readonly MailUrl[];
+const MAIL_URLS = ['verify_url', 'reset_url', 'invite_url', 'login_url'] as const satisfies readonly MailUrl[];
 
 const TOKEN = '{token}';
 /** Matches an address, or a name and an address in `<>`. */
@@ -23,7 +23,7 @@ export function readMail({ mail = {} }: SchemaFile, report: Report): MailOptions
     report({ code: 'invalid_mail', message, path: ['mail', key] });
   }
   const urls = Object.fromEntries(MAIL_URLS.map((key) => [key, mail[key]])) as MailOptions['urls'];
-  return { from: mail.from, appName: mail.app_name, replyTo: mail.reply_to, urls };
+  return { from: mail.from, appName: mail.app_name, replyTo: mail.reply_to, otp: mail.otp ?? false, urls };
 }
 
 /** A link of the web, or of an app that claims its scheme. */

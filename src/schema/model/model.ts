@@ -71,11 +71,13 @@ export interface MailOptions {
   /** The name of the application in mails. Undefined: the host of the base URL. */
   readonly appName: string | undefined;
   readonly replyTo: string | undefined;
+  /** Codes and links that sign in are mailed on request. */
+  readonly otp: boolean;
   /** With `{token}` in the place of the token. */
   readonly urls: Readonly<Record<MailUrl, string | undefined>>;
 }
 
-export type MailUrl = 'verify_url' | 'reset_url' | 'invite_url';
+export type MailUrl = 'verify_url' | 'reset_url' | 'invite_url' | 'login_url';
 
 interface Register {
   readonly roles: readonly string[];
