@@ -145,6 +145,9 @@ const EMAIL_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_email_tokens" (
   expires_at timestamptz NOT NULL
 )`;
 
+/** The address that a change of address gives. The version before changed none. */
+const NEW_EMAILS = 'ALTER TABLE "_auth_email_tokens" ADD COLUMN IF NOT EXISTS new_email text';
+
 /** The live code of an account, and the token of the link beside it; a use of either deletes the row. */
 const OTP = `CREATE TABLE IF NOT EXISTS "_auth_otp" (
   user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
@@ -249,6 +252,7 @@ export const authTables: readonly Sql[] = [
   IDENTITIES,
   FLOWS,
   EMAIL_TOKENS,
+  NEW_EMAILS,
   OTP,
   INVITES,
   OUTBOX,

@@ -4,6 +4,7 @@ import type { Schema } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
 import { type AccountParts, Accounts } from './accounts/accounts.ts';
 import { Administration } from './accounts/administration.ts';
+import { EmailChange } from './accounts/email-change.ts';
 import { Invitations } from './accounts/invitations.ts';
 import { LoginCodes } from './accounts/login-codes.ts';
 import { PasswordCheck } from './accounts/password-check.ts';
@@ -103,6 +104,7 @@ interface AuthMembers extends AccountParts {
   readonly recovery: Recovery;
   readonly invitations: Invitations;
   readonly loginCodes: LoginCodes;
+  readonly emailChange: EmailChange;
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
@@ -117,6 +119,7 @@ export class Auth {
   readonly recovery: Recovery;
   readonly invitations: Invitations;
   readonly loginCodes: LoginCodes;
+  readonly emailChange: EmailChange;
   readonly oauth: OAuth;
   readonly admin: Administration;
   readonly apiKeys: ApiKeys;
@@ -137,6 +140,7 @@ export class Auth {
     this.accounts = members.accounts;
     this.recovery = members.recovery;
     this.loginCodes = members.loginCodes;
+    this.emailChange = members.emailChange;
     this.invitations = members.invitations;
     this.oauth = members.oauth;
     this.admin = members.admin;
@@ -187,7 +191,8 @@ export class Auth {
     const accounts = new Accounts(made);
     const invitations = new Invitations({ ...made, accounts });
     const loginCodes = new LoginCodes({ ...made, accounts, keySecret: config.keySecret });
-    const composers = accountMails({ ...made, invitations, loginCodes });
+    const emailChange = new EmailChange({ ...made, loginCodes });
+    const composers = accountMails({ ...made, invitations, loginCodes, emailChange });
     const sender = new MailSender({ outbox, mailer, composers, observer: parts.mails, warn });
     const secondFactors = new SecondFactors(made);
     return new Auth({
@@ -197,6 +202,7 @@ export class Auth {
       sender,
       invitations,
       loginCodes,
+      emailChange,
       recovery: new Recovery(made),
       oauth: new OAuth({ ...made, accounts, identities: new Identities(db, schema, users) }),
       admin: new Administration({ ...made, secondFactors, setup: parts.setup }),

@@ -101,6 +101,19 @@ export class Account {
     return this.#post('invite/confirm', { token, password });
   }
 
+  /**
+   * Mails a token to the new address, and a notice to the present one. `proof`: the password, or a code of a mail to the
+   * present address.
+   */
+  requestEmailChange(email: string, proof: { readonly password: string } | { readonly code: string }): Promise<void> {
+    return this.#post('email/change/request', { email, ...proof });
+  }
+
+  /** `token`: of the mail to the new address. All other sessions of the user end. */
+  confirmEmailChange(token: string): Promise<void> {
+    return this.#post('email/change/confirm', { token });
+  }
+
   /** Mails a code and a link that sign in, if an account has this address; `loginByMail` takes them. */
   requestCode(email: string): Promise<void> {
     return this.#post('otp/request', { email });

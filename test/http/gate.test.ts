@@ -18,6 +18,7 @@ const OPEN: readonly string[] = [
   'POST /api/auth/email/verify/confirm',
   'POST /api/auth/setup',
   'POST /api/auth/invite/confirm',
+  'POST /api/auth/email/change/confirm',
   'POST /api/auth/otp/request',
   'POST /api/auth/otp/confirm',
   'GET /api/auth/oauth/:provider/start',

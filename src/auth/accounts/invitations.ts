@@ -18,6 +18,7 @@ import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { AccountParts, Accounts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
+import { emailTaken } from './users.ts';
 
 export interface InviteRequest {
   readonly email: string;
@@ -75,7 +76,7 @@ export class Invitations {
     if (errors.length > 0) throw new Problem('validation_failed', 'the invitation is not valid', { errors });
     const foreign = roles.find((name) => !mayAssign(schema, caller.auth, name));
     if (foreign !== undefined) throw forbiddenInvite(`none of your roles assigns \`${foreign}\``);
-    if ((await users.byEmail(db, email)) !== undefined) throw taken();
+    if ((await users.byEmail(db, email)) !== undefined) throw emailTaken();
   }
 
   /** Inserts the user of an invitation, in a transaction that is undone. Returns its id. */
@@ -235,11 +236,6 @@ function listedInvite(cells: Cells): ListedInvite {
 
 const forbiddenInvite = (reason: string): Problem =>
   new Problem('forbidden', `you may invite with roles that your own roles assign; ${reason}`);
-
-function taken(): Problem {
-  const detail = 'an account with this email exists';
-  return problemOfError('email_taken', { pointer: '/email', code: 'email_taken', detail });
-}
 
 function badInvite(): Problem {
   const detail = 'the token is not valid, has expired, or was used before; ask for another invitation';

@@ -83,16 +83,20 @@ export class LoginCodes {
 
   /** Throws `invalid_credentials` for every wrong input; `not_found`, `rate_limited`. */
   async confirmCode({ email, code }: CodeClaim, { client, guest }: LoginRequest): Promise<SignedIn> {
-    const { limiter } = this.#parts;
+    const userId = await this.spend({ email, code }, client);
+    if (userId === undefined) throw wrongCode();
+    return this.#signIn(userId, { client, guest });
+  }
+
+  /** Returns the user whose code it was, which works no more; undefined: it is wrong. Throws `not_found`, `rate_limited`. */
+  spend(claim: CodeClaim, client: RequestClient): Promise<string | undefined> {
     this.#requireOtp();
-    const userId = await limiter.passwordAttempt(email, client, async (attempt) => {
-      const found = await this.#spendCode({ email, code }, client);
+    return this.#parts.limiter.passwordAttempt(claim.email, client, async (attempt) => {
+      const found = await this.#spendCode(claim, client);
       if (found === undefined) await attempt.failed();
       else await attempt.succeeded();
       return found;
     });
-    if (userId === undefined) throw wrongCode();
-    return this.#signIn(userId, { client, guest });
   }
 
   /** Throws `invalid_credentials`, `not_found`, `rate_limited`. */

@@ -25,6 +25,9 @@ export interface ResetConfirmation {
 
 type RecoveryParts = Omit<AccountParts, 'schema' | 'tokens'>;
 
+/** The tokens that end with a password. */
+const PASSWORD_PROOFS = ['reset_password', 'change_email'] as const;
+
 export class Recovery {
   readonly #parts: RecoveryParts;
 
@@ -47,7 +50,7 @@ export class Recovery {
     const hash = await passwords.hash(newPassword);
     const ended = await db.transaction(async (tx) => {
       await users.storePassword(tx, account.id, hash);
-      await dropProofs(tx, 'reset_password', account.id);
+      for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, account.id);
       await recordAudit(tx, { event: 'password_changed', userId: account.id, sessionId, client });
       return sessions.endAll(tx, account.id, sessionId);
     });
@@ -88,7 +91,7 @@ export class Recovery {
       if (await users.proveEmail(tx, userId)) {
         await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
       }
-      await dropProofs(tx, 'reset_password', userId);
+      for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, userId);
       await sessions.endAll(tx, userId);
       await recordAudit(tx, { event: 'password_reset', userId, client });
     });

@@ -173,6 +173,16 @@ export class Users {
     return changed > 0;
   }
 
+  /** The new address is proved. Throws StoreError (`unique`) if another account has it. */
+  async changeEmail(tx: Transaction, id: string, email: string): Promise<void> {
+    await tx.run(sql`
+      UPDATE "users"
+         SET email = ${text(email)},
+             email_verified = true,
+             ${touchedAccount(datetimeOf(new Date()))}
+       WHERE id = ${uuid(id)}`);
+  }
+
   async insertIn(tx: Transaction, user: NewUser): Promise<string> {
     const { emailVerified, roles, passwordHash } = user;
     const own = { id: v7(), email: normalEmail(user.email), email_verified: emailVerified, roles };
@@ -192,7 +202,7 @@ export class Users {
   }
 }
 
-function emailTaken(cause: unknown): Problem {
+export function emailTaken(cause?: unknown): Problem {
   const detail = 'an account with this email exists';
   return problemOfError('email_taken', { pointer: '/email', code: 'email_taken', detail }, cause);
 }

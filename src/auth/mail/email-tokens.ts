@@ -7,7 +7,7 @@ import type { Queryable } from '../../database/contract.ts';
 import { seconds, sql, text, uuid } from '../../sql.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 
-export type Purpose = 'verify_email' | 'reset_password';
+export type Purpose = 'verify_email' | 'reset_password' | 'change_email';
 
 export interface Proof {
   readonly userId: string;
@@ -17,17 +17,23 @@ export interface Proof {
 /** Seconds. */
 export const PROOF_LIFETIME = 3600;
 
-export async function issueProof(db: Queryable, purpose: Purpose, { userId, email }: Proof): Promise<string> {
+/** `newEmail`: the address that a change gives. */
+export async function issueProof(
+  db: Queryable,
+  purpose: Purpose,
+  { userId, email }: Proof,
+  newEmail: string | null = null,
+): Promise<string> {
   const token = newSecret();
   await db.run(sql`
-    INSERT INTO "_auth_email_tokens" (hash, user_id, purpose, email, expires_at)
+    INSERT INTO "_auth_email_tokens" (hash, user_id, purpose, email, new_email, expires_at)
     VALUES (${text(hashSecret(token))}, ${uuid(userId)}, ${text(purpose)}, ${text(email)},
-            now() + ${seconds(PROOF_LIFETIME)})`);
+            ${text(newEmail)}, now() + ${seconds(PROOF_LIFETIME)})`);
   return token;
 }
 
 /** Tests the rows `t` and `u`. */
-const isValid = (purpose: Purpose, token: string) => sql`
+export const isValidProof = (purpose: Purpose, token: string) => sql`
           t.hash = ${text(hashSecret(token))}
       AND t.purpose = ${text(purpose)}
       AND t.expires_at > now()
@@ -41,7 +47,7 @@ export async function findProof(db: Queryable, purpose: Purpose, token: string):
   const [cells] = await db.rows(sql`
     SELECT u.id, u.email
       FROM "_auth_email_tokens" t, "users" u
-     WHERE ${isValid(purpose, token)}`);
+     WHERE ${isValidProof(purpose, token)}`);
   return cells && namedCells(cells, 'userId', 'email');
 }
 
@@ -51,7 +57,7 @@ export async function useProof(db: Queryable, purpose: Purpose, token: string): 
   const [cells] = await db.rows(sql`
     DELETE FROM "_auth_email_tokens" t
      USING "users" u
-     WHERE ${isValid(purpose, token)}
+     WHERE ${isValidProof(purpose, token)}
  RETURNING u.id, u.email`);
   return cells && namedCells(cells, 'userId', 'email');
 }

@@ -1,7 +1,7 @@
 /** The words of mails with a token. */
 import type { MailOptions } from '../../schema/model/model.ts';
 import type { Mail } from './mail.ts';
-import type { MailKind } from './outbox.ts';
+import type { ClaimedMail, MailKind } from './outbox.ts';
 
 export interface MailSecrets {
   /** The token of a link. */
@@ -11,7 +11,7 @@ export interface MailSecrets {
 }
 
 export interface SecretMail extends MailSecrets {
-  readonly kind: Exclude<MailKind, 'second_factor_changed'>;
+  readonly kind: SecretKind;
   readonly to: string;
 }
 
@@ -25,7 +25,10 @@ interface MailWords {
   readonly ending: string;
 }
 
-const WORDS: Readonly<Record<Exclude<MailKind, 'second_factor_changed'>, MailWords>> = {
+/** Mails with a secret. */
+export type SecretKind = Exclude<MailKind, 'email_changed' | 'second_factor_changed'>;
+
+const WORDS: Readonly<Record<SecretKind, MailWords>> = {
   verify: {
     subject: 'Confirm your email address',
     asked: ', most likely you, asked to confirm that this address belongs to an account',
@@ -46,6 +49,13 @@ const WORDS: Readonly<Record<Exclude<MailKind, 'second_factor_changed'>, MailWor
     purpose: 'accept and choose a password',
     within: 'seven days',
     ending: '',
+  },
+  email_change: {
+    subject: 'Confirm your new email address',
+    asked: ', most likely you, asked to give an account this address',
+    purpose: 'confirm it',
+    within: 'an hour',
+    ending: ': the account keeps its address',
   },
   login: {
     subject: 'Your code to sign in',
@@ -72,6 +82,23 @@ To ${purpose}, ${ways.join('\n\nor ')}
 If this was not you, ignore this mail${ending}.
 `;
   return { to, subject, text };
+}
+
+/** Informs the owner of the old address. */
+export function noticeMail({ address, detail }: ClaimedMail, { appName }: MailOptions, site: string): Mail {
+  const { newEmail = '', isDone = false } = detail;
+  const happened = isDone
+    ? 'The address of your account was changed'
+    : 'Somebody asked to change the address of your account';
+  const text = `${happened} at ${appName ?? site}, to ${newEmail}.
+
+If this was not you, set a new password${isDone ? ' and ask an administrator for help' : ', which also ends the request'}.
+`;
+  return {
+    to: address,
+    subject: isDone ? 'Your email address was changed' : 'A new email address was asked for',
+    text,
+  };
 }
 
 /** A notice without a token. `site`: the base URL. */

@@ -9,7 +9,14 @@ import type { Cells, Database, Queryable } from '../../database/contract.ts';
 import { empty, param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
 
-export type MailKind = 'verify' | 'reset' | 'invite' | 'login' | 'second_factor_changed';
+export type MailKind =
+  | 'verify'
+  | 'reset'
+  | 'invite'
+  | 'login'
+  | 'email_change'
+  | 'email_changed'
+  | 'second_factor_changed';
 
 export interface MailRequest {
   readonly kind: MailKind;
@@ -25,6 +32,11 @@ interface MailDetail {
   /** The user who caused it, if not the recipient. */
   readonly actorId?: string | undefined;
   readonly sessionId?: string | undefined;
+  /** The user whose address changes. */
+  readonly userId?: string | undefined;
+  /** The address that a notice is about, and whether it is that of the account now. */
+  readonly newEmail?: string | undefined;
+  readonly isDone?: boolean | undefined;
 }
 
 /** A request that a sender holds. */

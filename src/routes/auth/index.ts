@@ -3,6 +3,7 @@ import type { DescribedRoute } from '../define-route.ts';
 import { changePassword } from './change-password.ts';
 import { confirmReset } from './confirm-reset.ts';
 import { confirmVerification } from './confirm-verification.ts';
+import { emailRoutes } from './email/index.ts';
 import { endSession } from './end-session.ts';
 import { factorRoutes } from './factors/index.ts';
 import { finishOAuth } from './finish-oauth.ts';
@@ -37,6 +38,7 @@ export const authRoutes: readonly DescribedRoute[] = [
   confirmReset,
   requestVerification,
   confirmVerification,
+  ...emailRoutes,
   ...codeRoutes,
   ...keyRoutes,
   jwks,

@@ -455,6 +455,7 @@ const mail = z.strictObject({
   reset_url: mailUrl('the link of a mail that sets a password', 'reset'),
   invite_url: mailUrl('the link of an invitation', 'invite'),
   login_url: mailUrl('the link of a mail that signs in', 'login'),
+  email_change_url: mailUrl('the link of a mail that changes the address', 'email'),
   otp: key(z.boolean(), 'codes and links that sign in are mailed on request', { default: false, examples: [true] }),
 });
 

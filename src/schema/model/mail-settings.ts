@@ -3,7 +3,13 @@ import type { Report } from '../file/issue.ts';
 import type { SchemaFile } from '../file/shape.ts';
 import type { MailOptions, MailUrl } from './model.ts';
 
-const MAIL_URLS = ['verify_url', 'reset_url', 'invite_url', 'login_url'] as const satisfies readonly MailUrl[];
+const MAIL_URLS = [
+  'verify_url',
+  'reset_url',
+  'invite_url',
+  'login_url',
+  'email_change_url',
+] as const satisfies readonly MailUrl[];
 
 const TOKEN = '{token}';
 /** Matches an address, or a name and an address in `<>`. */

@@ -77,7 +77,7 @@ export interface MailOptions {
   readonly urls: Readonly<Record<MailUrl, string | undefined>>;
 }
 
-export type MailUrl = 'verify_url' | 'reset_url' | 'invite_url' | 'login_url';
+export type MailUrl = 'verify_url' | 'reset_url' | 'invite_url' | 'login_url' | 'email_change_url';
 
 interface Register {
   readonly roles: readonly string[];

@@ -1,0 +1,142 @@
+/** Changes the address of an account: the new mailbox proves itself by a token, and the old one is informed. */
+import { namedCells } from '../../database/cells.ts';
+import { StoreError, type Transaction } from '../../database/contract.ts';
+import { Problem, problemOfError } from '../../problem.ts';
+import { normalEmail } from '../../schema/model/normal-email.ts';
+import { sql } from '../../sql.ts';
+import { type RequestClient, recordAudit } from '../audit-trail.ts';
+import type { Caller } from '../caller.ts';
+import { dropProofs, issueProof, isValidProof } from '../mail/email-tokens.ts';
+import type { ClaimedMail } from '../mail/outbox.ts';
+import { isSecret } from '../sessions/secrets.ts';
+import type { AccountParts } from './accounts.ts';
+import type { LoginCodes } from './login-codes.ts';
+import { emailTaken, type User } from './users.ts';
+
+export interface EmailChangeRequest {
+  readonly email: string;
+  /** Proves that the owner of the account asks: the password, or a code of a mail to the present address. */
+  readonly proof: { readonly password: string } | { readonly code: string };
+  readonly client: RequestClient;
+}
+
+interface EmailChangeParts extends Omit<AccountParts, 'schema' | 'tokens'> {
+  readonly loginCodes: LoginCodes;
+}
+
+const PURPOSE = 'change_email';
+
+export class EmailChange {
+  readonly #parts: EmailChangeParts;
+
+  constructor(parts: EmailChangeParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Hides whether the new address belongs to an account: then the mail is left out. Throws `invalid_credentials`,
+   * `validation_failed`, `rate_limited`.
+   */
+  async request({ principal, sessionId }: Caller, { email, proof, client }: EmailChangeRequest): Promise<void> {
+    const { db, users, limiter, outbox } = this.#parts;
+    const user = await users.byId(db, principal);
+    if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
+    await this.#checkOwner(user, proof, { client, sessionId });
+    const address = normalEmail(email);
+    if (address === user.email) throw invalidEmail('this is the address of your account already');
+    await limiter.mail(client, address);
+    const detail = { client, sessionId, userId: user.id };
+    await db.transaction(async (tx) => {
+      await outbox.insert(tx, { kind: 'email_change', address, detail });
+      await outbox.insert(tx, {
+        kind: 'email_changed',
+        address: user.email,
+        detail: { newEmail: address, isDone: false },
+      });
+      await recordAudit(tx, { event: 'email_change_requested', userId: user.id, sessionId, client });
+    });
+    outbox.wake();
+  }
+
+  /** Makes the token of a mail, in the place of an earlier one; undefined: the address is taken, or the account is over. */
+  async issueToken({ address, detail }: ClaimedMail): Promise<string | undefined> {
+    const { db, users } = this.#parts;
+    const user = detail.userId === undefined ? undefined : await users.byId(db, detail.userId);
+    if (user === undefined || (await users.byEmail(db, address)) !== undefined) return undefined;
+    return db.transaction(async (tx) => {
+      await dropProofs(tx, PURPOSE, user.id);
+      return issueProof(tx, PURPOSE, { userId: user.id, email: user.email }, address);
+    });
+  }
+
+  /** Ends all sessions but `caller`'s, if it is the user's. Throws `validation_failed`, `email_taken`, `rate_limited`. */
+  async confirm(token: string, caller: Caller | undefined, client: RequestClient): Promise<void> {
+    const { db, authenticator, limiter, outbox } = this.#parts;
+    await limiter.redeem(client);
+    try {
+      const userId = await db.transaction((tx) => this.#change(tx, token, { caller, client }));
+      outbox.wake();
+      await authenticator.userChanged(userId);
+    } catch (error) {
+      throw error instanceof StoreError && error.kind === 'unique' ? emailTaken(error) : error;
+    }
+  }
+
+  async #change(tx: Transaction, token: string, { caller, client }: Confirmation): Promise<string> {
+    const { users, sessions, outbox } = this.#parts;
+    const used = isSecret(token) ? await useChange(tx, token) : undefined;
+    if (used === undefined) throw badChange();
+    const { userId, from, to } = used;
+    await users.changeEmail(tx, userId, to);
+    for (const purpose of ['verify_email', 'reset_password', PURPOSE] as const) await dropProofs(tx, purpose, userId);
+    await sessions.endAll(tx, userId, caller?.principal === userId ? caller.sessionId : undefined);
+    await outbox.insert(tx, { kind: 'email_changed', address: from, detail: { newEmail: to, isDone: true } });
+    await recordAudit(tx, { event: 'email_changed', userId, client, detail: { from, to } });
+    return userId;
+  }
+
+  async #checkOwner(
+    { email, id }: User,
+    proof: EmailChangeRequest['proof'],
+    { client, sessionId }: { readonly client: RequestClient; readonly sessionId: string },
+  ): Promise<void> {
+    const { passwordCheck, loginCodes } = this.#parts;
+    if ('code' in proof) {
+      if ((await loginCodes.spend({ email, code: proof.code }, client)) !== id) throw wrongProof('/code');
+      return;
+    }
+    const claim = { email, password: proof.password, client };
+    const { account } = await passwordCheck.run(claim, { event: 'email_change_failed', sessionId });
+    if (account === undefined) throw wrongProof('/password');
+  }
+}
+
+interface Confirmation {
+  readonly caller: Caller | undefined;
+  readonly client: RequestClient;
+}
+
+async function useChange(tx: Transaction, token: string) {
+  const [cells] = await tx.rows(sql`
+    DELETE FROM "_auth_email_tokens" t
+     USING "users" u
+     WHERE ${isValidProof(PURPOSE, token)}
+       AND t.new_email IS NOT NULL
+ RETURNING u.id, u.email, t.new_email`);
+  return cells && namedCells(cells, 'userId', 'from', 'to');
+}
+
+function invalidEmail(detail: string): Problem {
+  return problemOfError('validation_failed', { pointer: '/email', code: 'invalid_value', detail });
+}
+
+function wrongProof(pointer: '/password' | '/code'): Problem {
+  const detail =
+    pointer === '/password' ? 'the password is wrong' : 'the code is wrong, has expired, or was used before';
+  return problemOfError('invalid_credentials', { pointer, code: 'invalid_credentials', detail });
+}
+
+function badChange(): Problem {
+  const detail = 'the token is not valid, has expired, or was used before; ask for the change again';
+  return problemOfError('validation_failed', { pointer: '/token', code: 'invalid_token', detail });
+}
