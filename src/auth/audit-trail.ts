@@ -58,6 +58,8 @@ export interface RequestClient {
   readonly ip?: string;
   readonly userAgent?: string;
   readonly requestId?: string;
+  /** Accept-Language, for mails; not kept. */
+  readonly language?: string;
 }
 
 export interface AuditEntry {

@@ -26,6 +26,7 @@ import { createLimiter } from './limits/limiter.ts';
 import { accountMails } from './mail/account-mails.ts';
 import { type Mail, Mailer, mailErrorOf } from './mail/mail.ts';
 import { type MailObserver, MailSender } from './mail/mail-sender.ts';
+import { MailWriter } from './mail/mail-writer.ts';
 import { Outbox } from './mail/outbox.ts';
 import { OAuth } from './oauth/oauth.ts';
 import { Identities } from './oauth/oauth-identity.ts';
@@ -165,10 +166,12 @@ export class Auth {
     const authenticator = await Authenticator.open({ db, schema, users, tokens, sessions });
     const limiter = createLimiter(db, config.rateLimit === false ? 'off' : schema.limits);
     const { smtpUrl, data: dataDir = './data' } = config;
-    const { from, replyTo } = schema.mail;
+    const { from, replyTo, notices } = schema.mail;
+    const sendsNotices = notices && smtpUrl !== undefined;
     const mailFrom = config.mailFrom ?? from;
     const mailer = new Mailer({ smtpUrl, mailFrom, replyTo, dataDir, baseUrl, warn, onMail });
-    const outbox = new Outbox(db);
+    const outbox = new Outbox(db, schema.mail.languages);
+    const writer = new MailWriter(schema, baseUrl);
     const passwordCheck = new PasswordCheck({ db, users, passwords, limiter });
     const factorKey = new FactorKey(db, config.keySecret);
     if (await factorKey.secure()) warn(FACTOR_KEY_IN_PLAIN);
@@ -186,13 +189,14 @@ export class Auth {
       factorKey,
       codes,
       outbox,
+      sendsNotices,
       baseUrl,
     };
     const accounts = new Accounts(made);
     const invitations = new Invitations({ ...made, accounts });
     const loginCodes = new LoginCodes({ ...made, accounts, keySecret: config.keySecret });
     const emailChange = new EmailChange({ ...made, loginCodes });
-    const composers = accountMails({ ...made, invitations, loginCodes, emailChange });
+    const composers = accountMails({ ...made, writer, invitations, loginCodes, emailChange });
     const sender = new MailSender({ outbox, mailer, composers, observer: parts.mails, warn });
     const secondFactors = new SecondFactors(made);
     return new Auth({

@@ -83,7 +83,10 @@ export const clientOf = (ctx: Context): RequestClient => ({
   ip: ctx.state.address,
   userAgent: ctx.get('User-Agent'),
   requestId: ctx.state.requestId,
+  language: ctx.get('Accept-Language').slice(0, MOST_LANGUAGE_LENGTH),
 });
+
+const MOST_LANGUAGE_LENGTH = 200;
 
 // ---------------------------------------------------------------- credentials
 

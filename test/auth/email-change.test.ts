@@ -114,7 +114,7 @@ describeOnBoth(
       expect((await person.client.get('/api/auth/me')).body.user.email).toBe(person.email);
     });
 
-    test('of two changes to one address, and of ten uses of a token, one succeeds', async () => {
+    test('two changes to one address, and ten uses of a token, have one success', async () => {
       const people = [await newPerson(service.anonymous), await newPerson(service.anonymous)];
       const email = newEmail('wanted');
       const tokens = [(await asked(people[0]!, email)).token, (await asked(people[1]!, email)).token];

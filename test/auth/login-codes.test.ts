@@ -58,7 +58,7 @@ describeOnBoth(
       expect(codeOf(await post('confirm', { token: two.token }))).toBe('401 invalid_credentials');
     });
 
-    test.each(['code', 'token'] as const)('of ten concurrent uses of a %s, one succeeds', async (kind) => {
+    test.each(['code', 'token'] as const)('ten concurrent uses of a %s have one success', async (kind) => {
       const email = await verified();
       const { code, token } = await mailed(email);
       const body = kind === 'code' ? { email, code } : { token };

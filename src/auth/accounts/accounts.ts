@@ -16,6 +16,7 @@ import type { Outbox } from '../mail/outbox.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
 import type { SessionRow, SessionSecrets, SessionStart, Sessions } from '../sessions/sessions.ts';
+import { isNewPlace } from './new-sign-ins.ts';
 import type { PasswordCheck, PasswordClaim } from './password-check.ts';
 import { checkNewPassword, type PasswordPool } from './passwords.ts';
 import { requireOpenRegistration } from './registration.ts';
@@ -68,6 +69,8 @@ export interface AccountParts {
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
   readonly outbox: Outbox;
+  /** A mail server is set, and the schema allows notices. */
+  readonly sendsNotices: boolean;
   readonly codes: CodeCheck;
 }
 
@@ -125,6 +128,7 @@ export class Accounts {
       if (!(await closeChallenge(tx, challenge))) throw wrongCode();
       return this.#begin(tx, { userId, method: first.method, guest, client, secondFactor: true });
     });
+    this.#parts.outbox.wake();
     await this.guestEnded(guest);
     return this.issue(secrets);
   }
@@ -213,6 +217,7 @@ export class Accounts {
       return (await this.#challenge(tx, start)) ?? this.#begin(tx, start);
     });
     if ('challenge' in outcome) return outcome;
+    this.#parts.outbox.wake();
     await this.guestEnded(start.guest);
     return this.issue(outcome);
   }
@@ -226,11 +231,20 @@ export class Accounts {
 
   async #begin(tx: Transaction, { guest, ...start }: SignInStart): Promise<SessionSecrets> {
     await this.endGuest(tx, guest);
+    if (start.userId !== undefined) await this.#notify(tx, start.userId, start.client);
     const started = await this.#parts.sessions.start(tx, start);
     const { principal: userId, sessionId } = started;
     const event = SIGN_IN_EVENTS[start.method];
     await recordAudit(tx, { event, userId, sessionId, client: start.client, detail: signInDetail(start, guest) });
     return started;
+  }
+
+  /** Informs the user of a sign-in from a new place. The caller wakes the outbox after the commit. */
+  async #notify(tx: Transaction, userId: string, client: RequestClient): Promise<void> {
+    const { users, outbox, sendsNotices } = this.#parts;
+    if (!sendsNotices || !(await isNewPlace(tx, userId, client))) return;
+    const { email } = await users.known(tx, userId);
+    await outbox.insert(tx, { kind: 'new_sign_in', address: email, detail: { client } });
   }
 
   /** Ends the session of a guest that another one follows. Announce it by `guestEnded` after the commit. */

@@ -1,24 +1,25 @@
 /** Writes the mail of each request, from what the accounts are when it is sent. */
 import type { Database } from '../../database/contract.ts';
-import type { Schema } from '../../schema/model/model.ts';
 import type { EmailChange } from '../accounts/email-change.ts';
 import type { Invitations } from '../accounts/invitations.ts';
 import type { LoginCodes } from '../accounts/login-codes.ts';
 import type { Users } from '../accounts/users.ts';
 import { recordAudit } from '../audit-trail.ts';
 import { issueProof } from './email-tokens.ts';
+import type { Mail } from './mail.ts';
+import { NO_EVENT } from './mail-data.ts';
 import type { Composer } from './mail-sender.ts';
-import { factorNotice, type MailSecrets, noticeMail, type SecretKind, secretMail } from './mail-text.ts';
+import type { SecretKind } from './mail-words.ts';
+import type { MailSecrets, MailWriter } from './mail-writer.ts';
 import type { ClaimedMail, MailKind } from './outbox.ts';
 
 export interface AccountMailParts {
   readonly db: Database;
-  readonly schema: Schema;
   readonly users: Users;
   readonly invitations: Invitations;
   readonly loginCodes: LoginCodes;
   readonly emailChange: EmailChange;
-  readonly baseUrl: () => string;
+  readonly writer: MailWriter;
 }
 
 /** Makes the secrets of a mail; undefined: the address gets none. */
@@ -26,26 +27,41 @@ type SecretMaker = (request: ClaimedMail) => Promise<MailSecrets | undefined>;
 type TokenMaker = (request: ClaimedMail) => Promise<string | undefined>;
 
 export function accountMails(parts: AccountMailParts): Readonly<Record<MailKind, Composer>> {
-  const { schema, invitations, loginCodes, emailChange, baseUrl } = parts;
+  const { users, db, invitations, loginCodes, emailChange, writer } = parts;
+  const recipientOf = async ({ address, language }: ClaimedMail) => ({
+    address,
+    user: await users.byEmail(db, address),
+    language,
+  });
   const withSecrets =
     (kind: SecretKind, make: SecretMaker): Composer =>
     async (request) => {
+      const recipient = await recipientOf(request);
       const secrets = await make(request);
-      return secrets && secretMail({ kind, to: request.address, ...secrets }, schema.mail, baseUrl());
+      return secrets && writer.secret(kind, recipient, secrets);
     };
   const withToken = (kind: SecretKind, make: TokenMaker): Composer =>
     withSecrets(kind, async (request) => {
       const token = await make(request);
       return token === undefined ? undefined : { token };
     });
+  const notice =
+    (kind: Exclude<MailKind, SecretKind>): Composer =>
+    async (request): Promise<Mail> => {
+      const { newEmail = null, isDone = false, client } = request.detail;
+      const { ip = null, userAgent: device = null } = client ?? {};
+      const event = { ...NO_EVENT, new_email: newEmail, is_done: isDone, ip, device, at: request.createdAt };
+      return writer.notice(kind, await recipientOf(request), event);
+    };
   return {
     verify: withToken('verify', (request) => proofToken(parts, request, 'verify_email')),
     reset: withToken('reset', (request) => proofToken(parts, request, 'reset_password')),
     invite: withToken('invite', (request) => invitations.issueToken(request)),
     email_change: withToken('email_change', (request) => emailChange.issueToken(request)),
-    email_changed: async (request) => noticeMail(request, schema.mail, baseUrl()),
-    second_factor_changed: async ({ address }) => factorNotice(address, schema.mail, baseUrl()),
     login: withSecrets('login', (request) => loginCodes.issue(request)),
+    email_changed: notice('email_changed'),
+    new_sign_in: notice('new_sign_in'),
+    second_factor_changed: notice('second_factor_changed'),
   };
 }
 

@@ -9,6 +9,7 @@ export interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
+  readonly html?: string;
 }
 
 export interface MailSettings {
@@ -51,12 +52,13 @@ export function mailErrorOf(error: unknown): string {
 }
 
 /** The form of nodemailer, which would parse a plain string, and could find several addresses in it. */
-const mailMessage = ({ mailFrom, replyTo, baseUrl }: MailSettings, { to, subject, text }: Mail) => ({
+const mailMessage = ({ mailFrom, replyTo, baseUrl }: MailSettings, { to, subject, text, html }: Mail) => ({
   from: mailFrom ?? `no-reply@${new URL(baseUrl()).hostname.replace(/^\[|\]$/g, '')}`,
   to: { name: '', address: to },
   ...(replyTo !== undefined && { replyTo }),
   subject,
   text,
+  ...(html !== undefined && { html }),
   disableFileAccess: true,
   disableUrlAccess: true,
 });

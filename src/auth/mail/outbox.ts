@@ -8,21 +8,24 @@ import { namedCells } from '../../database/cells.ts';
 import type { Cells, Database, Queryable } from '../../database/contract.ts';
 import { empty, param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
+import { preferredLanguage } from './languages.ts';
 
-export type MailKind =
-  | 'verify'
-  | 'reset'
-  | 'invite'
-  | 'login'
-  | 'email_change'
-  | 'email_changed'
-  | 'second_factor_changed';
+export const MAIL_KINDS = [
+  'verify',
+  'reset',
+  'invite',
+  'login',
+  'email_change',
+  'email_changed',
+  'new_sign_in',
+  'second_factor_changed',
+] as const;
+export type MailKind = (typeof MAIL_KINDS)[number];
 
 export interface MailRequest {
   readonly kind: MailKind;
   /** The recipient, normalized. */
   readonly address: string;
-  readonly language?: string | undefined;
   /** Facts for the mail and the audit trail. Never a secret. */
   readonly detail: MailDetail;
 }
@@ -44,6 +47,9 @@ export interface ClaimedMail extends MailRequest {
   readonly id: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
+  readonly createdAt: string;
+  /** That of the client, if the mails have it. */
+  readonly language: string | undefined;
 }
 
 export interface QueuedMail {
@@ -67,10 +73,13 @@ const MOST_LISTED = 1_000;
 
 export class Outbox {
   readonly #db: Database;
+  readonly #languages: readonly string[];
   #onAdded: () => void = () => undefined;
 
-  constructor(db: Database) {
+  /** `languages`: of the mails. */
+  constructor(db: Database, languages: readonly string[]) {
     this.#db = db;
+    this.#languages = languages;
   }
 
   /** `onAdded` is called after each request of this process. */
@@ -84,11 +93,14 @@ export class Outbox {
   }
 
   /** `where`: adds nothing if it is false. In a transaction, `wake` follows its end. */
-  async insert(db: Queryable, { kind, address, language, detail }: MailRequest, where: Sql = empty): Promise<void> {
+  async insert(db: Queryable, { kind, address, detail }: MailRequest, where: Sql = empty): Promise<void> {
+    const { language: header, ...client } = detail.client ?? {};
+    const language = preferredLanguage(this.#languages, header);
+    const facts = { ...detail, ...(detail.client !== undefined && { client }) };
     await db.run(sql`
       INSERT INTO "_auth_outbox" (id, kind, address, language, detail, created_at, due_at, attempts)
       SELECT ${uuid(v7())}, ${text(kind)}, ${text(address)}, ${text(language ?? null)},
-             ${text(JSON.stringify(detail))}, now(), now(), 0 ${where}`);
+             ${text(JSON.stringify(facts))}, now(), now(), 0 ${where}`);
   }
 
   wake(): void {
@@ -110,7 +122,8 @@ export class Outbox {
                 ORDER BY due_at
                 LIMIT ${param('int8', most)}
                   FOR UPDATE SKIP LOCKED)
-     RETURNING id, kind, address, detail, attempts, language`),
+     RETURNING id, kind, address, detail, attempts,
+               to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), language`),
     );
     return rows.map(claimedMail);
   }
@@ -172,13 +185,20 @@ export class Outbox {
 }
 
 function claimedMail(cells: Cells): ClaimedMail {
-  const { id, kind, address, detail, attempt } = namedCells(cells, 'id', 'kind', 'address', 'detail', 'attempt');
+  const { kind, detail, attempt, ...row } = namedCells(
+    cells,
+    'id',
+    'kind',
+    'address',
+    'detail',
+    'attempt',
+    'createdAt',
+  );
   return {
-    id,
+    ...row,
     kind: kind as MailKind,
-    address,
     detail: JSON.parse(detail) as MailDetail,
     attempt: Number(attempt),
-    language: cells[5] ?? undefined,
+    language: cells[6] ?? undefined,
   };
 }

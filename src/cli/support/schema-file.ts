@@ -1,6 +1,7 @@
 /** Reads the schema file for commands: issues name the file as the user typed it. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { MailTemplates, type TemplateIssue } from '../../auth/mail/mail-templates.ts';
 import { schemaFileOf } from '../../config.ts';
 import { growthNotes } from '../../schema/advice/growth-notes.ts';
 import { type SchemaIssue, underlineIssue } from '../../schema/file/issue.ts';
@@ -40,7 +41,17 @@ export function readSchemaFile(
   const issues = loaded.issues.map((issue) => ({ ...issue, file }));
   const schema = loaded.schema && { ...loaded.schema, file };
   const shown = issues.filter((issue) => issue.severity === 'error' || isShown(issue));
-  return { schema, issues, report: underlineIssues(path, shown) };
+  const report = underlineIssues(path, shown);
+  const failing = schema === undefined ? [] : MailTemplates.load(schema, cwd).issues.map(templateIssue);
+  if (failing.length === 0) return { schema, issues, report };
+  const lines = failing.map((issue) => `${issue.file}: error: ${issue.message}\n`).join('');
+  return { issues: [...issues, ...failing], report: report === '' ? lines : `${report}\n${lines}` };
+}
+
+/** An error of a template, which has no place in the schema file. */
+function templateIssue({ file, message }: TemplateIssue): SchemaIssue {
+  const place = { line: 1, column: 1, end_line: 1, end_column: 1 };
+  return { code: 'mail_template', severity: 'error', message, file, path: 'mail.templates', ...place };
 }
 
 function underlineIssues(path: string, issues: readonly SchemaIssue[]): string {

@@ -451,6 +451,19 @@ const mail = z.strictObject({
   app_name: key(z.string(), 'the name of the application in mails; without it, the host of the service', {
     examples: ['App'],
   }),
+  languages: key(names, 'the languages of mails; the first is the default', {
+    default: ['en'],
+    examples: [['en', 'de']],
+  }),
+  templates: key(z.string().min(1), 'the folder of templates, relative to this file', { examples: ['mail/'] }),
+  notices: key(
+    z.boolean(),
+    'a sign-in from an unknown address and device is mailed to its user, where SMTP_URL is set',
+    {
+      default: true,
+      examples: [false],
+    },
+  ),
   verify_url: mailUrl('the link of a mail that verifies an address', 'verify'),
   reset_url: mailUrl('the link of a mail that sets a password', 'reset'),
   invite_url: mailUrl('the link of an invitation', 'invite'),

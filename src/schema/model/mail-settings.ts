@@ -29,7 +29,22 @@ export function readMail({ mail = {} }: SchemaFile, report: Report): MailOptions
     report({ code: 'invalid_mail', message, path: ['mail', key] });
   }
   const urls = Object.fromEntries(MAIL_URLS.map((key) => [key, mail[key]])) as MailOptions['urls'];
-  return { from: mail.from, appName: mail.app_name, replyTo: mail.reply_to, otp: mail.otp ?? false, urls };
+  const languages = mail.languages ?? ['en'];
+  languages.forEach((language, i) => {
+    if (/^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/.test(language) && languages.indexOf(language) === i) return;
+    const message = `\`${language}\` is not a language, or is given twice; expected a tag such as \`de\` or \`pt-BR\``;
+    report({ code: 'invalid_mail', message, path: ['mail', 'languages', i] });
+  });
+  return {
+    from: mail.from,
+    appName: mail.app_name,
+    replyTo: mail.reply_to,
+    languages,
+    templates: mail.templates,
+    notices: mail.notices ?? true,
+    otp: mail.otp ?? false,
+    urls,
+  };
 }
 
 /** A link of the web, or of an app that claims its scheme. */

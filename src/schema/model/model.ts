@@ -71,6 +71,12 @@ export interface MailOptions {
   /** The name of the application in mails. Undefined: the host of the base URL. */
   readonly appName: string | undefined;
   readonly replyTo: string | undefined;
+  /** Languages of mails; the first is the default. */
+  readonly languages: readonly string[];
+  /** The folder of templates, relative to the file. */
+  readonly templates: string | undefined;
+  /** A sign-in from an unknown address and device is mailed to its user. */
+  readonly notices: boolean;
   /** Codes and links that sign in are mailed on request. */
   readonly otp: boolean;
   /** With `{token}` in the place of the token. */

@@ -1,0 +1,18 @@
+/** Recognizes a sign-in from a place that the user never came from. */
+import type { Transaction } from '../../database/contract.ts';
+import { sql, text, uuid } from '../../sql.ts';
+import { clip, type RequestClient } from '../audit-trail.ts';
+
+/**
+ * Returns true if the user has signed in before, but neither from this address nor from this device. Ask before the
+ * sign-in is recorded.
+ */
+export async function isNewPlace(tx: Transaction, userId: string, client: RequestClient): Promise<boolean> {
+  const [cells] = await tx.rows(sql`
+    SELECT count(*) > 0,
+           coalesce(bool_or(ip = ${text(clip(client.ip))} OR user_agent = ${text(clip(client.userAgent))}), false)
+      FROM "_auth_audit"
+     WHERE user_id = ${uuid(userId)}
+       AND event IN ('login', 'oauth_login')`);
+  return cells?.[0] === 't' && cells[1] !== 't';
+}
