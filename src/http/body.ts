@@ -111,7 +111,7 @@ export function askForBody({ req, res }: Context): void {
  * A small body arrives with the head, and is there before the request counts as complete. Collecting
  * it through streams would cost more than checking the rules of a write.
  */
-function arrivedBody(request: IncomingMessage): Buffer | undefined {
+export function arrivedBody(request: IncomingMessage): Buffer | undefined {
   const { complete, headers, readableLength, readableEnded } = request;
   if (readableEnded) return Buffer.alloc(0);
   const isWhole = complete || headers['content-length'] === String(readableLength);

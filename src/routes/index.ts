@@ -8,6 +8,7 @@ import type { DescribedRoute } from './define-route.ts';
 import { decideMatrix } from './explain/decide-matrix.ts';
 import { explainDecision } from './explain/explain-decision.ts';
 import { fileRoutes } from './files/index.ts';
+import { pageRoutes } from './pages/page-routes.ts';
 import { aggregateRecords } from './records/aggregate.ts';
 import { readCapabilities } from './records/capabilities.ts';
 import { readCollectionCapabilities } from './records/collection-capabilities.ts';
@@ -80,9 +81,10 @@ interface Served {
   readonly publicFolder?: string;
 }
 
-/** The routes, the studio, and the front end after them. */
+/** The routes, the pages of accounts, the studio, and the front end after them. */
 export const servedRoutes = ({ studio, publicFolder }: Served): readonly Route[] => [
   ...routes,
+  ...pageRoutes,
   ...(studio ? studioRoutes : []),
   ...(publicFolder === undefined ? [] : [publicFile]),
 ];

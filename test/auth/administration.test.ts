@@ -153,7 +153,10 @@ describeOnBoth(
         const files = await readdir(folder).catch(() => []);
         const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
         const mail = texts.find((text) => text.includes(person.email));
-        token = mail === undefined ? undefined : /^[A-Za-z0-9_-]{43}$/m.exec(mail.replaceAll('=\n', ''))?.[0];
+        token =
+          mail === undefined
+            ? undefined
+            : /(?<=^|=)[A-Za-z0-9_-]{43}$/m.exec(mail.replaceAll('=\n', '').replaceAll('=3D', '='))?.[0];
         return token !== undefined;
       });
       const confirm = () =>

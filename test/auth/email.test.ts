@@ -21,7 +21,7 @@ const mails = async (to: string): Promise<readonly string[]> => {
 async function tokenFor(to: string, nth = 1): Promise<string> {
   await until(`mail ${nth} to ${to}`, async () => (await mails(to)).length >= nth);
   const text = (await mails(to))[nth - 1]!.replace(/=\n/g, '').replace(/=3D/g, '=');
-  return /^([\w-]{43})$/m.exec(text)![1]!;
+  return /(?:^|=)([\w-]{43})$/m.exec(text)![1]!;
 }
 
 describeOnBoth(

@@ -34,12 +34,13 @@ const LIFETIMES: Readonly<Record<SecretKind, number>> = {
   invite: 604_800,
 };
 
-const URLS: Readonly<Record<SecretKind, MailUrl>> = {
-  verify: 'verify_url',
-  reset: 'reset_url',
-  invite: 'invite_url',
-  login: 'login_url',
-  email_change: 'email_change_url',
+/** The pages that links lead to: those of the application, or those of the service under `/auth/`. */
+const LINKS: Readonly<Record<SecretKind, { readonly url: MailUrl; readonly page: string }>> = {
+  verify: { url: 'verify_url', page: 'verify' },
+  reset: { url: 'reset_url', page: 'reset' },
+  invite: { url: 'invite_url', page: 'invite' },
+  login: { url: 'login_url', page: 'login' },
+  email_change: { url: 'email_change_url', page: 'email' },
 };
 
 /** The HTML of the service's own words. */
@@ -73,7 +74,9 @@ export class MailWriter {
   }
 
   secret(kind: SecretKind, recipient: MailRecipient, { token, code = token }: MailSecrets): Mail {
-    const link = this.#schema.mail.urls[URLS[kind]]?.replace('{token}', token) ?? null;
+    const { url, page } = LINKS[kind];
+    const address = this.#schema.mail.urls[url] ?? `${this.#baseUrl()}/auth/${page}?token={token}`;
+    const link = address.replace('{token}', token);
     const expires = datetimeOf(new Date(Date.now() + LIFETIMES[kind] * 1_000));
     return this.#write(kind, recipient, { link, code, expires, event: null });
   }

@@ -442,7 +442,7 @@ const sessions = z.strictObject({
 });
 
 const mailUrl = (of: string, path: string) =>
-  key(z.string(), `where ${of} leads, with \`{token}\` in it; without it, the mail has a code`, {
+  key(z.string(), `where ${of} leads, with \`{token}\` in it; without it, to a page of the service`, {
     examples: [`https://app.example.com/${path}?token={token}`],
   });
 const mail = z.strictObject({
@@ -450,6 +450,9 @@ const mail = z.strictObject({
   reply_to: key(z.string(), 'the address for replies', { examples: ['help@example.com'] }),
   app_name: key(z.string(), 'the name of the application in mails; without it, the host of the service', {
     examples: ['App'],
+  }),
+  logo: key(z.string(), 'the picture on the pages of accounts: a path, or an https address', {
+    examples: ['/logo.svg'],
   }),
   languages: key(names, 'the languages of mails; the first is the default', {
     default: ['en'],

@@ -29,6 +29,10 @@ export function readMail({ mail = {} }: SchemaFile, report: Report): MailOptions
     report({ code: 'invalid_mail', message, path: ['mail', key] });
   }
   const urls = Object.fromEntries(MAIL_URLS.map((key) => [key, mail[key]])) as MailOptions['urls'];
+  if (mail.logo !== undefined && !isPicture(mail.logo)) {
+    const message = 'expected a path such as `/logo.svg`, or an https address';
+    report({ code: 'invalid_mail', message, path: ['mail', 'logo'] });
+  }
   const languages = mail.languages ?? ['en'];
   languages.forEach((language, i) => {
     if (/^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/.test(language) && languages.indexOf(language) === i) return;
@@ -39,12 +43,18 @@ export function readMail({ mail = {} }: SchemaFile, report: Report): MailOptions
     from: mail.from,
     appName: mail.app_name,
     replyTo: mail.reply_to,
+    logo: mail.logo,
     languages,
     templates: mail.templates,
     notices: mail.notices ?? true,
     otp: mail.otp ?? false,
     urls,
   };
+}
+
+function isPicture(text: string): boolean {
+  if (/^\/(?![/\\])/.test(text)) return true;
+  return URL.canParse(text) && new URL(text).protocol === 'https:';
 }
 
 /** A link of the web, or of an app that claims its scheme. */

@@ -71,6 +71,8 @@ export interface MailOptions {
   /** The name of the application in mails. Undefined: the host of the base URL. */
   readonly appName: string | undefined;
   readonly replyTo: string | undefined;
+  /** A path, or an https address: the picture on the pages of accounts. */
+  readonly logo: string | undefined;
   /** Languages of mails; the first is the default. */
   readonly languages: readonly string[];
   /** The folder of templates, relative to the file. */

@@ -91,7 +91,7 @@ describeOnOne(
       await client.get('/api/shelves');
       const caller = await service.app.auth.authenticator.authenticate({ authorization: client.headers.Authorization });
       expect(caller).toMatchObject({ kind: 'guest', principal: id, isShared: true, auth: { roles: ['guest'] } });
-      expect(Object.keys(caller.auth)).toEqual(['roles']);
+      expect(Object.keys(caller.auth)).toEqual(['roles', 'second_factor']);
     });
 
     test('no secret is in the log, the metrics, the audit trail, an error or a table', async () => {

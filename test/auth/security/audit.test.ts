@@ -1,6 +1,7 @@
 /** S10: what the audit trail did not have. */
 import { expect, test } from 'vitest';
 import { describeOnBoth } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD } from '../people.ts';
 
 const SCHEMA = `
@@ -91,7 +92,9 @@ describeOnBoth(
     test('the trail records a requested verification, and a link to a file', async () => {
       const person = await newPerson(service.anonymous);
       expect((await person.client.post('/api/auth/email/verify/request')).status).toBe(202);
-      expect(await events(person.email)).toEqual(['register', 'login', 'email_verification_requested']);
+      const expected = ['register', 'login', 'email_verification_requested'];
+      await until('the mail is made', async () => (await events(person.email)).length === expected.length);
+      expect(await events(person.email)).toEqual(expected);
       const body = new FormData();
       body.set('file', new Blob(['text']), 'a.txt');
       const headers = { Authorization: `Bearer ${person.access}` };

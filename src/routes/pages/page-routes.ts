@@ -1,0 +1,117 @@
+/** The pages of accounts. They are not in the OpenAPI document. */
+import type { Context } from 'koa';
+import type { SignedIn } from '../../auth/auth.ts';
+import { checkRedirectTo } from '../../auth/oauth/redirect-to.ts';
+import type { App } from '../../http/app.ts';
+import { readForm } from '../../http/form-body.ts';
+import { notFoundProblem } from '../../http/gate.ts';
+import { queryOf } from '../../http/request.ts';
+import type { Route } from '../../http/route.ts';
+import { Problem } from '../../problem.ts';
+import { redirect, setSessionCookie } from '../auth/tokens-answer.ts';
+import type { AccountPage, Submitted } from './account-page.ts';
+import { drawPage, pagePolicy, type ShownPage } from './form-page.ts';
+import { emailPage, forgotPage, invitePage, resetPage, verifyPage } from './mail-pages.ts';
+import { challengePage, codePage, loginPage, setupPage, signInPage } from './sign-in-pages.ts';
+
+const PAGES: readonly AccountPage[] = [
+  signInPage,
+  challengePage,
+  forgotPage,
+  resetPage,
+  verifyPage,
+  invitePage,
+  loginPage,
+  codePage,
+  emailPage,
+  setupPage,
+];
+
+export const pageRoutes: readonly Route[] = PAGES.flatMap((page) => {
+  const path = `/auth/${page.name}`;
+  return [
+    { method: 'GET', path, door: 'public', accepts: 'any', handle: (ctx, app) => showForm(ctx, app, page) },
+    {
+      method: 'POST',
+      path,
+      door: page.knowsCaller ? 'optional' : 'public',
+      ownSite: true,
+      accepts: 'any',
+      isKept: true,
+      handle: (ctx, app) => submitForm(ctx, app, page),
+    },
+  ] satisfies readonly Route[];
+});
+
+/** Changes nothing: scanners of mail open links. */
+function showForm(ctx: Context, app: App, page: AccountPage): void {
+  requireOffered(app, page);
+  const given = queryOf(ctx).flatMap(({ key, value }) => (value === undefined ? [] : [[key, value] as const]));
+  sendPage(ctx, app, formOf(app, page, new Map(given)));
+}
+
+async function submitForm(ctx: Context, app: App, page: AccountPage): Promise<void> {
+  requireOffered(app, page);
+  const given = await readForm(ctx);
+  const values = { get: (name: string) => given.get(name) ?? '' };
+  try {
+    const redirectTo = given.get('redirect_to') || undefined;
+    const target = redirectTo === undefined ? undefined : checkRedirectTo(redirectTo, app.schema.origins);
+    answerSubmitted(ctx, app, await page.submit({ ctx, app, values }), target);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    ctx.status = error.status;
+    ctx.set(error.headers);
+    const hidden = page.name === 'code' && values.get('code') !== '';
+    const shown = hidden ? { ...formOf(app, page, given), text: 'Ask for another code.' } : formOf(app, page, given);
+    sendPage(ctx, app, { ...shown, error: error.message });
+  }
+}
+
+function answerSubmitted(ctx: Context, app: App, submitted: Submitted, target: string | undefined): void {
+  if ('show' in submitted) sendPage(ctx, app, submitted.show);
+  else answerSignedIn(ctx, app, submitted.signedIn, target);
+}
+
+function answerSignedIn(ctx: Context, app: App, signedIn: SignedIn, target: string | undefined): void {
+  if ('challenge' in signedIn) {
+    const values = new Map([
+      ['challenge', signedIn.challenge],
+      ['redirect_to', target ?? ''],
+    ]);
+    sendPage(ctx, app, formOf(app, challengePage, values));
+    return;
+  }
+  setSessionCookie(ctx, app, signedIn);
+  if (target === undefined) sendPage(ctx, app, { title: 'Signed in', text: 'You are signed in.' });
+  else {
+    ctx.set('Cache-Control', 'no-store');
+    redirect(ctx, target);
+    ctx.status = 303;
+  }
+}
+
+function formOf(app: App, page: AccountPage, values: ReadonlyMap<string, string>): ShownPage {
+  const { name, title, text, fields, button, links } = page;
+  return {
+    title,
+    ...(text !== undefined && { text }),
+    form: { page: name, fields, button },
+    values,
+    ...(links !== undefined && { links: links(app) }),
+  };
+}
+
+function sendPage(ctx: Context, { schema, config }: App, page: ShownPage): void {
+  const { appName, logo } = schema.mail;
+  ctx.set('Content-Security-Policy', pagePolicy(schema));
+  // The origin of a form: without a referrer, a browser would send `null`.
+  ctx.set('Referrer-Policy', 'same-origin');
+  ctx.set('Cache-Control', 'no-store');
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = drawPage(page, { app: appName ?? new URL(config.baseUrl).host, logo });
+}
+
+function requireOffered(app: App, { isOffered }: AccountPage): void {
+  if (isOffered !== undefined && !isOffered(app)) throw notFoundProblem();
+}

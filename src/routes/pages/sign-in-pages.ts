@@ -1,0 +1,114 @@
+/** The pages that sign in: by a password, a code, a link, a second factor; and the first administrator. Not a route. */
+import { guestAt } from '../../http/gate.ts';
+import { clientOf } from '../../http/request.ts';
+import {
+  type AccountPage,
+  CODE_FIELD,
+  done,
+  EMAIL_FIELD,
+  type FormValues,
+  NEW_PASSWORD_FIELD,
+  PASSWORD_FIELD,
+  REDIRECT_FIELD,
+  SIGN_IN_LINK,
+  TOKEN_FIELD,
+  type Visit,
+} from './account-page.ts';
+import { readEmail } from './mail-pages.ts';
+
+export const signInPage: AccountPage = {
+  name: 'sign-in',
+  title: 'Sign in',
+  fields: [EMAIL_FIELD, PASSWORD_FIELD, REDIRECT_FIELD],
+  button: 'Sign in',
+  links: ({ schema }) => [
+    { to: '/auth/forgot', text: 'Forgot your password?' },
+    ...(schema.mail.otp ? [{ to: '/auth/code', text: 'Sign in with a code by mail' }] : []),
+  ],
+  async submit({ ctx, app, values }) {
+    const claim = { email: values.get('email').trim(), password: values.get('password'), client: clientOf(ctx) };
+    return { signedIn: await app.auth.accounts.login(claim, await guestAt(ctx, app)) };
+  },
+};
+
+export const loginPage: AccountPage = {
+  name: 'login',
+  title: 'Sign in',
+  text: 'Sign in with the link of your mail.',
+  fields: [TOKEN_FIELD, REDIRECT_FIELD],
+  button: 'Sign in',
+  isOffered: ({ schema }) => schema.mail.otp,
+  async submit(visit) {
+    return {
+      signedIn: await visit.app.auth.loginCodes.confirmToken(visit.values.get('token'), await requestOf(visit)),
+    };
+  },
+};
+
+/** Asks for the address, and then for the code. */
+export const codePage: AccountPage = {
+  name: 'code',
+  title: 'Sign in with a code',
+  text: 'A mail with a code signs you in.',
+  fields: [EMAIL_FIELD, REDIRECT_FIELD],
+  button: 'Send the code',
+  isOffered: ({ schema }) => schema.mail.otp,
+  async submit(visit) {
+    const { ctx, app, values } = visit;
+    const email = readEmail(values.get('email'));
+    const code = values.get('code').trim();
+    if (code !== '')
+      return { signedIn: await app.auth.loginCodes.confirmCode({ email, code }, await requestOf(visit)) };
+    await app.auth.loginCodes.request(email, clientOf(ctx));
+    return { show: codeForm(values) };
+  },
+};
+
+const codeForm = (values: FormValues) => ({
+  title: 'Sign in with a code',
+  text: 'If an account has this address, a mail with a code of six digits is on its way.',
+  form: {
+    page: 'code',
+    fields: [{ ...EMAIL_FIELD, type: 'hidden' as const }, CODE_FIELD, REDIRECT_FIELD],
+    button: 'Sign in',
+  },
+  values: new Map([
+    ['email', values.get('email')],
+    ['redirect_to', values.get('redirect_to')],
+  ]),
+});
+
+const CHALLENGE_FIELD = { name: 'challenge', label: '', type: 'hidden' } as const;
+
+export const challengePage: AccountPage = {
+  name: 'challenge',
+  title: 'Second factor',
+  text: 'Enter the code of your authenticator app, or a recovery code.',
+  fields: [CHALLENGE_FIELD, CODE_FIELD, REDIRECT_FIELD],
+  button: 'Sign in',
+  async submit({ ctx, app, values }) {
+    const code = values.get('code').trim();
+    const method = /^\d{6}$/.test(code) ? 'totp' : 'recovery';
+    const answer = { challenge: values.get('challenge'), method, code, client: clientOf(ctx) } as const;
+    return { signedIn: await app.auth.accounts.answerChallenge(answer) };
+  },
+};
+
+export const setupPage: AccountPage = {
+  name: 'setup',
+  title: 'The first administrator',
+  text: 'The token is at the end of the address that the service printed, after `#token=`.',
+  fields: [{ ...TOKEN_FIELD, type: 'text', autocomplete: 'off' }, EMAIL_FIELD, NEW_PASSWORD_FIELD],
+  button: 'Make the administrator',
+  async submit({ ctx, app, values }) {
+    const token = values
+      .get('token')
+      .trim()
+      .replace(/^.*#token=/, '');
+    const email = readEmail(values.get('email'));
+    await app.auth.admin.setUp({ token, email, password: values.get('password'), client: clientOf(ctx) });
+    return done('Done', 'The administrator is made.', SIGN_IN_LINK);
+  },
+};
+
+const requestOf = async ({ ctx, app }: Visit) => ({ client: clientOf(ctx), guest: await guestAt(ctx, app) });
