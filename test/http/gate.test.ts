@@ -58,6 +58,7 @@ const OPEN: readonly string[] = [
   'GET /studio',
   'GET /studio/:page',
   'GET /studio/:page/:subject',
+  'GET /playground',
   'GET /*path',
 ];
 

@@ -210,6 +210,7 @@ describe.each([
       import { compile, policyCatalog, test, where } from 'bylaw/policy';
       import * as page from 'bylaw/policy/browser';
       import { createClient, BylawError } from 'bylaw/client';
+      import { events } from 'bylaw/events';
       import { createService } from 'bylaw';
       const schema = { collections: { notes: { fields: { text: 'string' }, access: { list: true, read: true, create: true } } } };
       const policy = compile('@record.text = "x"', { schema, collection: 'notes', action: 'list' });
@@ -221,15 +222,17 @@ describe.each([
       await client.collection('notes').create({ text: 'x' });
       const { data } = await client.collection('notes').list();
       const refused = await client.collection('nothing').list().then(() => 'listed', (error) => error instanceof BylawError && error.code);
+      const worker = events({ url: service.url, key: 'bylaw_wrong', collection: 'notes', position: './notes.position' });
+      const ended = await worker.next().then(() => 'began', (error) => error.status);
       await service.stop();
       const inPage = page.compile('@record.text = "x"', { catalog: policyCatalog(schema), collection: 'notes', action: 'list' });
       const decisions = [test(policy, { record: data[0] }), page.test(inPage, { record: data[0] })];
-      console.log(JSON.stringify([decisions, where(policy).sql, refused]));
+      console.log(JSON.stringify([decisions, where(policy).sql, refused, ended]));
     `;
     writeFileSync(join(stranger.home, 'script.mjs'), script);
     await fillDataFolder(join(stranger.home, 'embedded'));
     const { stdout } = await stranger.run('node', ['script.mjs']);
-    expect(JSON.parse(stdout)).toEqual([[true, true], `"t"."text" = 'x'::text`, 'not_found']);
+    expect(JSON.parse(stdout)).toEqual([[true, true], `"t"."text" = 'x'::text`, 'not_found', 401]);
   });
 });
 
