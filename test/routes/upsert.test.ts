@@ -41,7 +41,12 @@ collections:
 const TAKEN = (name: string) => [409, 'unique_violation', `/data/${name} unique_violation`];
 
 describeRoutes('upserts', (service) => suite(service), { schema: SCHEMA });
-describeOnBoth('upserts that race', (service) => races(service), { schema: SCHEMA });
+const CODES = `  codes:
+    id: { type: string, made_by: caller }
+    fields: { name: { type: string, unique: true } }
+    access: { view: true, create: true, update: true }
+`;
+describeOnBoth('upserts that race', (service) => races(service), { schema: `${SCHEMA}${CODES}` });
 
 const put = ({ client }: User, path: string, data: object) => client.put(`/api/${path}`, { data });
 
@@ -250,6 +255,17 @@ function races(service: TestService): void {
       const rows = await service.app.db.rows(raw(`SELECT count(*) FROM pages WHERE slug = '${slug}'`));
       expect(rows).toEqual([['1']]);
     }
+  });
+
+  test('a new record has the id of its creator, but no word of an address', async () => {
+    const [ann] = people as [User];
+    for (const id of ['by', 'update', 'delete'])
+      expect(outcomeOf(await put(ann, 'codes/by/name/x', { id }))).toEqual([
+        422,
+        'validation_failed',
+        '/data/id reserved',
+      ]);
+    expect((await put(ann, 'codes/by/name/x', { id: 'bye' })).body.data).toMatchObject({ id: 'bye', name: 'x' });
   });
 
   test('a record that is deleted again and again is made again', async () => {

@@ -11,7 +11,7 @@ export const confirmSignIn = route({
   id: 'confirm_sign_in',
   summary: 'Confirm that you are present',
   description:
-    'Renews `@request.auth.signed_in_at` of this session, so that a rule may require a recent sign-in. A code makes it one with a second factor.',
+    'Renews the time of the sign-in of this session, so that a rule may require a recent sign-in. A code makes it one with a second factor.',
   body: proofBody,
   answers: {
     200: {
