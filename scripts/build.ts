@@ -25,8 +25,6 @@ const bundle = await rolldown({
     service: 'src/exports/service.ts',
     policy: 'src/exports/policy.ts',
     'policy-browser': 'src/exports/policy-browser.ts',
-    client: 'src/client/client.ts',
-    events: 'src/events/events.ts',
     // The thread's file lies next to the part that starts it.
     'parts/engine-thread-main': 'src/database/embedded/engine-thread-main.ts',
   },
@@ -35,6 +33,30 @@ const bundle = await rolldown({
 });
 await bundle.write({ dir: dist, format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'parts/[name].js' });
 await bundle.close();
+
+/** Single modules, which a page loads as they are; the events load the client beside them. */
+for (const [name, file] of [
+  ['client', 'src/client/client.ts'],
+  ['events', 'src/events/events.ts'],
+] as const) {
+  const module = await rolldown({
+    cwd: root,
+    input: { [name]: file },
+    platform: 'node',
+    external: /^[^./]/,
+    plugins: [
+      {
+        name: 'client-beside',
+        resolveId: (id, importer) =>
+          importer !== undefined && id.endsWith('/client/client.ts')
+            ? { id: './client.js', external: true }
+            : undefined,
+      },
+    ],
+  });
+  await module.write({ dir: dist, format: 'esm', entryFileNames: '[name].js' });
+  await module.close();
+}
 
 mkdirSync(join(dist, 'studio'));
 for (const name of ['studio', 'playground'] as const)
