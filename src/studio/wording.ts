@@ -10,6 +10,8 @@ export const wording = {
   email: 'Email',
   secondFactor: 'Code of your authenticator app, or a recovery code',
   password: 'Password',
+  noAdminYet:
+    'No account yet? While no user is an administrator, the terminal of the service prints an address that makes the first one.',
   signInFirst: 'Sign in to see what your rules allow.',
   sessionEnded: 'Your session has ended. Sign in again: nothing on this page is lost.',
   theme: 'Theme',

@@ -120,7 +120,7 @@ async function describeFor(ctx: Context, app: App) {
       ...describeCollection(each, names, isAdmin ? servedTextOf(app.schema) : undefined),
       can: { list: isEverAllowed(admit, each, 'list'), create: isEverAllowed(admit, each, 'create') },
     })),
-    me: await app.auth.accounts.me(caller),
+    me: (await app.auth.accounts.me(caller)).user,
     ...(isAdmin && describeFile(app)),
   };
 }

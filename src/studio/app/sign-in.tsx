@@ -5,6 +5,7 @@ import { type ShownProblem, shownProblemOf } from '../data/problem-words.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { ProblemNote } from '../parts/problem-note.tsx';
 import { wording } from '../wording.ts';
+import { isOwnMachine } from './preferences.ts';
 import { finishSignIn, hasEnded, signIn } from './session-state.ts';
 
 function SignInForm(): JSX.Element {
@@ -59,6 +60,7 @@ export function SignInPage(): JSX.Element {
       <h1>{wording.studio}</h1>
       <p>{wording.signInFirst}</p>
       <SignInForm />
+      {isOwnMachine && <p class="hint">{wording.noAdminYet}</p>}
     </main>
   );
 }
