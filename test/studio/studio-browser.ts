@@ -27,7 +27,9 @@ export class StudioPage {
     const page = await browser.page('about:blank?start');
     await page.send('Page.enable');
     await page.send('Page.addScriptToEvaluateOnNewDocument', { source: WATCH });
-    return new StudioPage(page, url);
+    const studio = new StudioPage(page, url);
+    await studio.theme('light');
+    return studio;
   }
 
   /** Waits until the selector finds an element. */
@@ -104,7 +106,9 @@ export class StudioPage {
   }
 
   async theme(value: 'light' | 'dark'): Promise<void> {
-    await this.page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value }] });
+    // A colour that is on its way to another breaks the rules of contrast.
+    const still = { name: 'prefers-reduced-motion', value: 'reduce' };
+    await this.page.send('Emulation.setEmulatedMedia', { features: [still, { name: 'prefers-color-scheme', value }] });
   }
 
   /** The rules of WCAG 2.2 AA that the page breaks, with the elements; and the faults of its scripts. */
