@@ -38,6 +38,7 @@ export const PROBLEMS = {
   still_referenced: { status: 409, title: 'The record is still referenced' },
   account_exists: { status: 409, title: 'An account with this email exists' },
   too_many: { status: 409, title: 'There are too many' },
+  last_credential: { status: 409, title: 'No way to sign in would be left' },
   last_admin: { status: 409, title: 'No admin would be left' },
   changed: { status: 412, title: 'The record has changed' },
   too_large: { status: 413, title: 'The body is too large' },

@@ -161,6 +161,7 @@ export const SCHEMA_PARTS: Readonly<Record<string, () => string>> = {
   prove: () => keysTable(mappingAt('prove').items ?? {}),
   register: section('register'),
   second_factor: section('second_factor'),
+  passkeys: section('passkeys'),
   sessions: section('sessions'),
   mail: section('mail'),
   audit: section('audit'),

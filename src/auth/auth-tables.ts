@@ -77,6 +77,25 @@ const CHALLENGES = `CREATE TABLE IF NOT EXISTS "_auth_challenges" (
   expires_at timestamptz NOT NULL
 )`;
 
+/** `credential_id` and `public_key` in base64url. */
+const PASSKEYS = `CREATE TABLE IF NOT EXISTS "_auth_passkeys" (
+  id uuid PRIMARY KEY,
+  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  name text NOT NULL,
+  credential_id text NOT NULL UNIQUE,
+  public_key text NOT NULL,
+  counter int8 NOT NULL,
+  created_at timestamptz NOT NULL,
+  last_used_at timestamptz
+)`;
+
+/** Deleted by its use. Without a user, it is one of a login. */
+const PASSKEY_CHALLENGES = `CREATE TABLE IF NOT EXISTS "_auth_passkey_challenges" (
+  hash text PRIMARY KEY,
+  user_id uuid REFERENCES "users" (id) ON DELETE CASCADE,
+  expires_at timestamptz NOT NULL
+)`;
+
 /** Spent tokens are kept until their session is deleted, so that their reuse is recognised. */
 const REFRESH_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_refresh_tokens" (
   hash text PRIMARY KEY,
@@ -223,6 +242,9 @@ const AUTH_INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_refresh_tokens_session" ON "_auth_refresh_tokens" (session_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_api_keys_maker" ON "_auth_api_keys" (created_by)',
   'CREATE INDEX IF NOT EXISTS "_auth_identities_user" ON "_auth_identities" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_passkeys_user" ON "_auth_passkeys" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_passkey_challenges_user" ON "_auth_passkey_challenges" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_passkey_challenges_expiry" ON "_auth_passkey_challenges" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_challenges_user" ON "_auth_challenges" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_challenges_expiry" ON "_auth_challenges" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_flows_expiry" ON "_auth_flows" (expires_at)',
@@ -246,6 +268,8 @@ export const authTables: readonly Sql[] = [
   TOTP,
   RECOVERY_CODES,
   CHALLENGES,
+  PASSKEYS,
+  PASSKEY_CHALLENGES,
   REFRESH_TOKENS,
   SIGNING_KEYS,
   API_KEYS,

@@ -19,6 +19,7 @@ import { pruneAudit, type RequestClient, recordAudit } from './audit-trail.ts';
 import type { Caller } from './caller.ts';
 import { CodeCheck } from './factors/code-check.ts';
 import { FactorKey } from './factors/factor-key.ts';
+import { Passkeys } from './factors/passkeys.ts';
 import { SecondFactors } from './factors/second-factors.ts';
 import { StepUp } from './factors/step-up.ts';
 import { SigningKeys } from './keys/signing-keys.ts';
@@ -43,6 +44,7 @@ export type { ApiKeys, IssuedKey, KeyActor } from './api-keys/api-keys.ts';
 export type { KeyRequest } from './api-keys/key-requests.ts';
 export type { AuditRow, RequestClient } from './audit-trail.ts';
 export type { Caller } from './caller.ts';
+export type { AuthenticationResponse, RegistrationResponse } from './factors/passkey-ceremony.ts';
 export type { Proof } from './factors/second-factors.ts';
 export type { Mail } from './mail/mail.ts';
 export type { MailObserver } from './mail/mail-sender.ts';
@@ -111,6 +113,7 @@ interface AuthMembers extends AccountParts {
   readonly apiKeys: ApiKeys;
   readonly secondFactors: SecondFactors;
   readonly stepUp: StepUp;
+  readonly passkeys: Passkeys;
 }
 
 export class Auth {
@@ -127,6 +130,7 @@ export class Auth {
   readonly outbox: Outbox;
   readonly secondFactors: SecondFactors;
   readonly stepUp: StepUp;
+  readonly passkeys: Passkeys;
   /** The destination of mails: `SMTP`, or the folder that they are written into. */
   readonly mailTo: string;
   /** The hooks that the records room calls when records of `users` change. */
@@ -149,6 +153,7 @@ export class Auth {
     this.outbox = members.outbox;
     this.secondFactors = members.secondFactors;
     this.stepUp = members.stepUp;
+    this.passkeys = members.passkeys;
     this.mailTo = members.mailer.to;
     this.userHooks = userHooks(members.schema, members.authenticator);
     this.#pruning = setInterval(() => void this.#prune().catch(() => undefined), PRUNE_EVERY_MS);
@@ -213,6 +218,7 @@ export class Auth {
       apiKeys: new ApiKeys(made),
       secondFactors,
       stepUp: new StepUp({ ...made, secondFactors }),
+      passkeys: new Passkeys({ ...made, accounts }),
     });
   }
 
@@ -258,6 +264,7 @@ export class Auth {
     await sessions.prune(db);
     await limiter.prune();
     await pruneApiKeys(db);
+    await db.run(sql`DELETE FROM "_auth_passkey_challenges" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_challenges" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_flows" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_email_tokens" WHERE expires_at < now()`);

@@ -1,4 +1,4 @@
-import type { Transport } from './transport.ts';
+import type { ClientCall, Transport } from './transport.ts';
 
 /** A session of the caller. */
 export interface OwnSession {
@@ -15,6 +15,14 @@ export type FactorState = 'none' | 'enrolled' | 'required' | 'used';
 
 /** A proof that the user is present. */
 export type Proof = { readonly password: string } | { readonly code: string };
+
+/** A passkey of the caller. */
+export interface Passkey {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+}
 
 /** A secret for an authenticator app. */
 export interface Enrolment {
@@ -71,6 +79,29 @@ export class Account {
     await this.#transport.send('/api/auth/totp', { method: 'DELETE', body: proof });
   }
 
+  /** The options of `navigator.credentials.create`, in JSON. */
+  passkeyOptions(): Promise<Readonly<Record<string, unknown>>> {
+    return this.#transport.json('/api/auth/passkeys/options', { method: 'POST' });
+  }
+
+  /** `response`: the credential's `toJSON()`. */
+  addPasskey(name: string, response: object): Promise<Passkey> {
+    return this.#passkey('', { method: 'POST', body: { name, response } });
+  }
+
+  async passkeys(): Promise<readonly Passkey[]> {
+    return (await this.#transport.json<{ readonly data: readonly Passkey[] }>('/api/auth/passkeys')).data;
+  }
+
+  renamePasskey(id: string, name: string): Promise<Passkey> {
+    return this.#passkey(`/${encodeURIComponent(id)}`, { method: 'PATCH', body: { name } });
+  }
+
+  /** The last way to sign in cannot be removed. */
+  async removePasskey(id: string): Promise<void> {
+    await this.#transport.send(`/api/auth/passkeys/${encodeURIComponent(id)}`, { method: 'DELETE' });
+  }
+
   /** Mails a token, if an account has this address; nothing in the answer says whether. */
   requestPasswordReset(email: string): Promise<void> {
     return this.#post('password/reset/request', { email });
@@ -125,6 +156,10 @@ export class Account {
 
   async endSession(id: string): Promise<void> {
     await this.#transport.send(`/api/auth/sessions/${encodeURIComponent(id)}`, { method: 'DELETE' });
+  }
+
+  async #passkey(path: string, call: ClientCall): Promise<Passkey> {
+    return (await this.#transport.json<{ readonly data: Passkey }>(`/api/auth/passkeys${path}`, call)).data;
   }
 
   async #recoveryCodes(path: string, code: string): Promise<readonly string[]> {

@@ -11,7 +11,7 @@ import { type ChallengeAnswer, SecondFactorNeeded, type SignInChallenge } from '
 import type { Tokens } from './session.ts';
 import { type ClientOptions, Transport } from './transport.ts';
 
-export type { Enrolment, FactorState, OwnSession, Proof } from './account.ts';
+export type { Enrolment, FactorState, OwnSession, Passkey, Proof } from './account.ts';
 export type { Operation, OperationResult, Ref } from './batch.ts';
 export { BylawError, type ErrorDetail, isBylawError, type ProblemDocument } from './bylaw-error.ts';
 export type { Change, FeedOptions, FeedQuery, LiveQuery, LiveRecords } from './changes.ts';
@@ -105,6 +105,16 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
   /** Finishes a sign-in. `challenge`: of SecondFactorNeeded, or of the fragment after a sign-in at a provider. */
   async finishLogin(answer: ChallengeAnswer): Promise<RecordOf<C, 'users'>> {
     return this.#signIn('/api/auth/challenge', answer);
+  }
+
+  /** The options of `navigator.credentials.get`, in JSON. */
+  passkeyOptions(): Promise<Readonly<Record<string, unknown>>> {
+    return this.#transport.json('/api/auth/passkeys/login/options', { method: 'POST', anonymous: true });
+  }
+
+  /** Starts a session by a passkey. `response`: the credential's `toJSON()`. → the user. */
+  async loginWithPasskey(response: object): Promise<RecordOf<C, 'users'>> {
+    return this.#signIn('/api/auth/passkeys/login', { response });
   }
 
   async #signIn(path: string, body: object): Promise<RecordOf<C, 'users'>> {

@@ -77,6 +77,7 @@ export const OTHER_TYPES: readonly string[] = [
   'ApiKey',
   'GuestTokens',
   'SignInChallenge',
+  'Passkey',
   'UserSession',
   'AuditEvent',
   'HistoryEntry',

@@ -12,6 +12,8 @@ const OPEN: readonly string[] = [
   'POST /api/auth/login',
   'POST /api/auth/guest',
   'POST /api/auth/challenge',
+  'POST /api/auth/passkeys/login/options',
+  'POST /api/auth/passkeys/login',
   'POST /api/auth/token/refresh',
   'POST /api/auth/password/reset/request',
   'POST /api/auth/password/reset/confirm',

@@ -222,8 +222,9 @@ export class Accounts {
     return this.issue(outcome);
   }
 
-  async #challenge(tx: Transaction, { userId, method, guest, client }: SignInStart): Promise<Challenged | undefined> {
-    if (userId === undefined) return undefined;
+  async #challenge(tx: Transaction, start: SignInStart): Promise<Challenged | undefined> {
+    const { userId, method, secondFactor, guest, client } = start;
+    if (userId === undefined || secondFactor === true) return undefined;
     const opened = await openChallenge(tx, { userId, method, guest });
     if (opened !== undefined) await recordAudit(tx, { event: 'second_factor_asked', userId, client });
     return opened;
@@ -295,7 +296,13 @@ interface SignInStart extends SessionStart {
   readonly guest?: string | undefined;
 }
 
-const SIGN_IN_EVENTS = { password: 'login', code: 'login', oauth: 'oauth_login', guest: 'guest_started' } as const;
+const SIGN_IN_EVENTS = {
+  password: 'login',
+  code: 'login',
+  oauth: 'oauth_login',
+  passkey: 'passkey_login',
+  guest: 'guest_started',
+} as const;
 
 const signInDetail = ({ method }: SessionStart, guest: string | undefined) =>
   method === 'code' ? { method, ...guestDetail(guest) } : guestDetail(guest);

@@ -91,13 +91,17 @@ export async function factorMethods(db: Queryable, userId: string): Promise<read
   return cells[0] === 't' ? ['totp', 'recovery'] : ['totp'];
 }
 
-/** Returns false if there was none. No session of the user keeps the mark of a second factor. */
+/** Returns false if there was none. Only sessions by passkeys keep the mark of a second factor. */
 export async function deleteFactors(tx: Transaction, userId: string): Promise<boolean> {
   const deleted = await tx.run(
     sql`DELETE FROM "_auth_totp" WHERE user_id = ${uuid(userId)} AND confirmed_at IS NOT NULL`,
   );
   await tx.run(sql`DELETE FROM "_auth_recovery_codes" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_challenges" WHERE user_id = ${uuid(userId)}`);
-  await tx.run(sql`UPDATE "_auth_sessions" SET second_factor = false WHERE user_id = ${uuid(userId)}`);
+  await tx.run(sql`
+    UPDATE "_auth_sessions"
+       SET second_factor = false
+     WHERE user_id = ${uuid(userId)}
+       AND method <> 'passkey'`);
   return deleted > 0;
 }

@@ -39,7 +39,7 @@ type SessionKind = 'user' | 'guest';
 export interface SessionStart {
   /** Undefined: a guest. */
   readonly userId: string | undefined;
-  readonly method: 'password' | 'oauth' | 'code' | 'guest';
+  readonly method: 'password' | 'oauth' | 'code' | 'passkey' | 'guest';
   /** Default: false. */
   readonly secondFactor?: boolean;
   readonly client: RequestClient;

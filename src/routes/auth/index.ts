@@ -15,6 +15,7 @@ import { login } from './login.ts';
 import { logout } from './logout.ts';
 import { me } from './me.ts';
 import { codeRoutes } from './otp/index.ts';
+import { passkeyRoutes } from './passkeys/index.ts';
 import { refresh } from './refresh.ts';
 import { register } from './register.ts';
 import { requestReset } from './request-reset.ts';
@@ -33,6 +34,7 @@ export const authRoutes: readonly DescribedRoute[] = [
   listSessions,
   endSession,
   ...factorRoutes,
+  ...passkeyRoutes,
   changePassword,
   requestReset,
   confirmReset,

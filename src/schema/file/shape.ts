@@ -596,6 +596,20 @@ export const schemaShape = z.strictObject({
     }),
     'who needs a second factor',
   ),
+  passkeys: key(
+    z.strictObject({
+      rp_id: key(z.string().min(1), 'the domain of the passkeys; default: that of the base URL', {
+        examples: ['example.com'],
+      }),
+      rp_name: key(z.string().min(1), 'the name that authenticators show; default: the host of the base URL', {
+        examples: ['Example'],
+      }),
+      origins: key(names.min(1), 'the pages that use them; default: that of the base URL', {
+        examples: [['https://app.example.com']],
+      }),
+    }),
+    'the site that passkeys belong to',
+  ),
   conditions: key(z.record(z.string(), policy), 'named conditions, by their name and typed parameters', {
     examples: [{ 'is_member(team: teams)': 'any(team.memberships as m, m.user = @request.auth.id)' }],
   }),

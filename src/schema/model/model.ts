@@ -16,6 +16,13 @@ import type {
 } from '../../policy/types.ts';
 import { LIST_WORDS } from './list-parameters.ts';
 
+/** `id`: a domain. */
+interface PasskeyOptions {
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly origins: readonly string[] | undefined;
+}
+
 export interface Schema {
   /** The path as given, for messages. */
   readonly file: string;
@@ -27,6 +34,8 @@ export interface Schema {
   readonly guests: boolean;
   /** The roles that a session has only with a second factor: those of the file, and each that includes one of them. */
   readonly secondFactorRoles: ReadonlySet<string>;
+  /** The site of passkeys; members that are left out follow from the base URL. */
+  readonly passkeys: PasskeyOptions;
   /** The collections are in the order of the file, and always include `users` and `files`. */
   readonly collections: ReadonlyMap<string, Collection>;
   readonly oauth: ReadonlyMap<string, OAuthProvider>;

@@ -123,6 +123,18 @@ export function readSecondFactorRoles(
   return new Set([...roles.values()].filter(needs).map(({ name }) => name));
 }
 
+export function readPasskeys({ passkeys: given = {} }: SchemaFile, { report }: Settings): Schema['passkeys'] {
+  const { rp_id: id, rp_name: name, origins } = given;
+  for (const [i, origin] of (origins ?? []).entries()) {
+    const url = URL.canParse(origin) ? new URL(origin) : undefined;
+    const isOfSite = id === undefined || url?.hostname === id || url?.hostname.endsWith(`.${id}`) === true;
+    if (url?.origin === origin && isOfSite) continue;
+    const message = `\`${origin}\` is not an origin of ${id ?? 'a site'}; expected one such as \`https://app.example.com\``;
+    report({ code: 'invalid_origin', message, path: ['passkeys', 'origins', i] });
+  }
+  return { id, name, origins };
+}
+
 export function readTimezone({ timezone = UTC }: SchemaFile, report: Report): string {
   if (isZone(timezone)) return timezone;
   const near = nearest(timezone, Intl.supportedValuesOf('timeZone'));

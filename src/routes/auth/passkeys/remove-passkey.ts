@@ -1,0 +1,19 @@
+import { callerOf } from '../../../http/gate.ts';
+import { clientOf } from '../../../http/request.ts';
+import { route } from '../../define-route.ts';
+import { idOf } from '../../records/request.ts';
+
+export const removePasskey = route({
+  method: 'DELETE',
+  path: '/api/auth/passkeys/:id',
+  door: 'user',
+  id: 'remove_passkey',
+  summary: 'Remove a passkey',
+  description: 'The last way of a user to sign in stays.',
+  answers: { 204: { description: 'Removed.' } },
+  problems: ['last_credential', 'not_found'],
+  async handle(ctx, app) {
+    await app.auth.passkeys.remove(callerOf(ctx), idOf(ctx), clientOf(ctx));
+    ctx.status = 204;
+  },
+});
