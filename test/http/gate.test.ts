@@ -94,6 +94,7 @@ test('every action has a door, and no two routes are one', () => {
   expect(general.map(({ door }) => (door as { action: string }).action).toSorted()).toEqual([
     'create',
     'delete',
+    'delete',
     'list',
     'list',
     'list',
@@ -103,6 +104,7 @@ test('every action has a door, and no two routes are one', () => {
     'read',
     'read',
     'read',
+    'update',
     'update',
   ]);
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length);
