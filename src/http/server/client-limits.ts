@@ -52,6 +52,12 @@ export class InFlight {
 /** The share of all places that connections without a request may take from idle ones. */
 const NEW_SHARE = 1 / 8;
 
+interface ServedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly socket: Socket;
+}
+
 /**
  * The open connections of a server, up to a limit. At the limit, a new connection takes the
  * place of the connection that has waited longest for its first request, so silent clients and
@@ -100,14 +106,14 @@ export class Connections {
     const isFirst = this.#idle.delete(socket) || this.#new.delete(socket);
     if (!isFirst && this.#open.has(socket)) this.#several.set(socket, (this.#several.get(socket) ?? 1) + 1);
     this.#latest.set(socket, response);
-    response.on('close', () => this.#end(request, response));
+    // A request that was destroyed has lost its socket by then.
+    response.on('close', () => this.#end({ request, response, socket }));
   }
 
-  #end(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
+  #end({ request, response, socket }: ServedRequest): void {
     // An idle connection would otherwise keep all of its last request in memory.
     if (this.#latest.get(socket) === response) this.#latest.delete(socket);
-    if (!request.complete && !socket.destroyed) this.#linger(request);
+    if (!request.complete && !socket.destroyed) this.#linger(request, socket);
     if (!this.#open.has(socket)) return;
     const count = this.#several.get(socket);
     if (count === undefined) this.#idle.add(socket);
@@ -116,8 +122,8 @@ export class Connections {
   }
 
   /** Closes the connection if the rest of the body does not arrive soon: a client that stalls holds little. */
-  #linger(request: IncomingMessage): void {
-    const late = setTimeout(() => request.socket.destroy(), this.#lingerMs);
+  #linger(request: IncomingMessage, socket: Socket): void {
+    const late = setTimeout(() => socket.destroy(), this.#lingerMs);
     for (const event of ['end', 'close'] as const) request.once(event, () => clearTimeout(late));
   }
 
