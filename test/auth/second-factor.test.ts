@@ -1,5 +1,6 @@
 /** A second factor: enrolment, sign-ins in two steps, recovery codes, removal. */
 import { expect, test } from 'vitest';
+import { issueProof } from '../../src/auth/mail/email-tokens.ts';
 import { raw, sql, text, uuid } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { describeOnBoth } from '../support/service.ts';
@@ -294,6 +295,26 @@ describeOnBoth(
           '401 unauthenticated',
         );
       }
+    });
+
+    test('the first proof of an address takes the factors of a stranger who held the account', async () => {
+      const person = await newEnrolled(service.anonymous);
+      await service.app.db.run(sql`
+        INSERT INTO "_auth_passkeys" (id, user_id, name, credential_id, public_key, counter, created_at)
+        VALUES (gen_random_uuid(), ${uuid(person.id)}, 'x', ${text(person.id)}, '', 0, now())`);
+      const proof = { userId: person.id, email: person.email };
+      const reset = async (password: string) => {
+        const token = await service.app.db.transaction((tx) => issueProof(tx, 'reset_password', proof));
+        return (await service.anonymous.post('/api/auth/password/reset/confirm', { token, password })).status;
+      };
+      expect(await reset('the phrase of the owner')).toBe(204);
+      const owner = await login(service.anonymous, person.email, 'the phrase of the owner');
+      expect((await owner.client.get('/api/auth/passkeys')).body.data).toEqual([]);
+      // From then on, a reset leaves them as they are.
+      const { secret } = (await owner.client.post('/api/auth/totp/enrol')).body;
+      await owner.client.post('/api/auth/totp/confirm', { code: codeOfApp(secret) });
+      expect(await reset('another phrase of the owner')).toBe(204);
+      expect((await firstStep(person.email, 'another phrase of the owner')).body.methods).toEqual(['totp', 'recovery']);
     });
 
     test('a page of another site cannot finish a sign-in', async () => {

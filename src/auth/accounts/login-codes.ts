@@ -2,6 +2,7 @@
  * Signs users in by a code or a link from a mail. An account has one live code, kept as HMAC: a hash of six
  * digits could be inverted. The first proof of an address takes every way in from a stranger who made the account.
  */
+
 import { createHmac, randomInt, timingSafeEqual } from 'node:crypto';
 import { namedCells } from '../../database/cells.ts';
 import type { Transaction } from '../../database/contract.ts';
@@ -11,7 +12,7 @@ import { readVersionKey } from '../../records/versions.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, seconds, sql, text, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
-import { deleteFactors } from '../factors/factor-rows.ts';
+import { deleteFactors, dropFactorsOfStrangers } from '../factors/factor-rows.ts';
 import type { ClaimedMail } from '../mail/outbox.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { AccountParts, Accounts, SignedIn } from './accounts.ts';
@@ -153,6 +154,7 @@ export class LoginCodes {
     const { users, sessions } = this.#parts;
     if (!(await users.proveEmail(tx, userId))) return false;
     await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
+    await dropFactorsOfStrangers(tx, userId);
     await tx.run(sql`
       UPDATE "_auth_accounts"
          SET password_hash = NULL

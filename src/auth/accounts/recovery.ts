@@ -1,11 +1,13 @@
 /**
  * Changes passwords, verifies email addresses, and resets passwords by a token from a mail.
  */
+
 import { Problem, problemOfError } from '../../problem.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
+import { dropFactorsOfStrangers } from '../factors/factor-rows.ts';
 import { dropProofs, findProof, useProof } from '../mail/email-tokens.ts';
 import type { AccountParts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
@@ -90,6 +92,7 @@ export class Recovery {
       // loses every way in.
       if (await users.proveEmail(tx, userId)) {
         await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
+        await dropFactorsOfStrangers(tx, userId);
       }
       for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, userId);
       await sessions.endAll(tx, userId);
