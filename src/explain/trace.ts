@@ -7,6 +7,7 @@ import { type Explanation, explain, type Situation } from '../policy/analyse/exp
 import { policyNeedsOf } from '../policy/analyse/policy-needs.ts';
 import type { Action, Policy, PolicyRequest, Row, RuleParts, Verdict } from '../policy/types.ts';
 import { type ErrorDetail, Problem } from '../problem.ts';
+import { accessIn } from '../records/access-context.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { heldBy, loadRelated } from '../records/relations/related.ts';
 import { scopeOf, tenantOf } from '../records/scope.ts';
@@ -284,11 +285,12 @@ async function statementTrace(
 function tracedStatement(question: Question, permit: Permit, subject: TracedRecord | undefined): Sql {
   const { store, collection, action, data = {} } = question;
   if (action !== 'create' && action !== 'update') return selectOf(question, permit);
-  const access = accessOf(question);
+  const tenant = subject && tenantOf(collection, subject.record);
+  const access = accessIn(accessOf(question), tenant);
   const members = Object.keys(data).flatMap((name) => access.member(collection.name, name, action) ?? []);
-  const permits = [permit, ...members];
+  const permits = [tenant === undefined ? permit : permit.within(tenant), ...members];
   const violations = checksOn(access, collection, action).map(({ violation }) => violation);
-  const reading = { store, access, tenant: subject && tenantOf(collection, subject.record) };
+  const reading = { store, access, tenant };
   // Without data, the create has its defaults only.
   if (action === 'create')
     return plannedInsertion(reading, {

@@ -138,6 +138,25 @@ const ROWS: Readonly<Record<string, Check>> = {
     expect([twice.status, await isReady(old)]).toEqual([409, true]);
     await serves(await deployment.start(OLD), { name: 'another' });
   },
+  '`unique` with `where` or `ignore_case`': async (deployment, old) => {
+    await deployment.start(
+      versionOf({ fields: FIELDS.replace('name: string', 'name: { type: string, unique: { ignore_case: true } }') }),
+    );
+    expect((await create(old, { name: 'once' })).status).toBe(201);
+    const twice = await create(old, { name: 'ONCE' });
+    expect([twice.status, await isReady(old)]).toEqual([409, true]);
+    await serves(await deployment.start(OLD), { name: 'another' });
+  },
+  '`no_overlap`': async (deployment) => {
+    const fields = `${FIELDS}, starts: int, ends: int`;
+    const before = versionOf({ fields });
+    const old = await deployment.start(before);
+    await deployment.start(versionOf({ fields, more: 'no_overlap: { on: [name], from: starts, to: ends }, ' }));
+    const book = async (starts: number, ends: number) =>
+      (await create(old, { name: 'room', starts, ends })).status;
+    expect([await book(1, 5), await book(2, 3), await book(5, 6)]).toEqual([201, 409, 201]);
+    await serves(await deployment.start(before), { name: 'another' });
+  },
   '`unique: true` made `unique: within_<relation>`': async (deployment) => {
     const relations = RELATIONS.replace('people', 'people, required: true');
     const before = versionOf({ relations });

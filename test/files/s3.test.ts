@@ -120,7 +120,8 @@ describe('a bucket', () => {
       'text/plain',
       'attachment; filename="a"',
     ]);
-    expect((await fetch(address.replace(/X-Amz-Signature=../, 'X-Amz-Signature=00'))).status).toBe(403);
+    const forged = address.replace(/X-Amz-Signature=(.)/, (_, first) => `X-Amz-Signature=${first === '0' ? '1' : '0'}`);
+    expect((await fetch(forged)).status).toBe(403);
   });
 
   describe('its credentials, without those of the environment', () => {

@@ -95,6 +95,16 @@ const CONSTRUCTIONS: readonly (Pick<Construction, 'file' | 'text'> & { readonly 
     reason: 'reads a statement of bylaw.yaml',
   },
   {
+    file: 'src/auth/factors/recovery-codes.ts',
+    text: 'new RegExp(`^[${ALPHABET}]{${LENGTH}}$`)',
+    reason: 'ten characters of an alphabet',
+  },
+  {
+    file: 'src/routes/system/read-status.ts',
+    text: "new RegExp(`^${name} (\\\\S+)$`, 'm')",
+    reason: 'reads a line of the metrics, by a fixed name',
+  },
+  {
     file: 'src/records/transfer/date-format.ts',
     text: "new RegExp(`${Object.keys(PARTS).join('|')}|.`, 'gsu')",
     reason: 'nine fixed words, none of which repeats anything',

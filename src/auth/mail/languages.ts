@@ -10,7 +10,8 @@ export function languageAmong(languages: readonly string[], tag: string): string
 /** The first language of the header that the application has (RFC 9110, 12.5.4). */
 export function preferredLanguage(languages: readonly string[], header: string | undefined): string | undefined {
   const ranges = (header ?? '').split(',', 20).map((part) => {
-    const [tag = '', weight = ''] = part.trim().split(/\s*;\s*q=/);
+    const [tag = '', ...parameters] = part.split(';').map((each) => each.trim());
+    const weight = parameters.find((each) => each.startsWith('q='))?.slice('q='.length) ?? '';
     return { tag, weight: weight === '' ? 1 : Number(weight) || 0 };
   });
   const wanted = ranges.filter(({ weight }) => weight > 0).toSorted((one, other) => other.weight - one.weight);

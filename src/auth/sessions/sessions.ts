@@ -165,12 +165,17 @@ export class Sessions {
 
   /** Renews the time of the sign-in, which it returns; undefined: the session has ended. */
   async confirm(db: Queryable, id: string, secondFactor: boolean): Promise<string | undefined> {
-    const [cells] = await db.rows(sql`
+    const renewed = await db.run(sql`
       UPDATE "_auth_sessions" s
          SET signed_in_at = now(),
              second_factor = s.second_factor OR ${param('bool', secondFactor)}
-       WHERE s.id = ${uuid(id)}
-   RETURNING ${timestamp(sql`s.signed_in_at`)}`);
+       WHERE s.id = ${uuid(id)}`);
+    if (renewed === 0) return undefined;
+    // Citus prints no time in RETURNING.
+    const [cells] = await db.rows(sql`
+      SELECT ${timestamp(sql`s.signed_in_at`)}
+        FROM "_auth_sessions" s
+       WHERE s.id = ${uuid(id)}`);
     return cells?.[0] ?? undefined;
   }
 

@@ -1,7 +1,7 @@
 /** Rates and latencies of routes over the last minute, as differences of the histogram that Prometheus reads: of all workers. */
 
 const METRIC = /^bylaw_http_request_duration_seconds_bucket\{(?<labels>[^}]*)\} (?<value>\d+)/gm;
-const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
+const LABEL = /(?<!\w)(\w+)="((?:[^"\\]|\\.)*)"/g;
 const WINDOW_MS = 60_000;
 const LONGEST_MS = 75_000;
 /** Calls nearer to each other share a snapshot. */

@@ -13,7 +13,7 @@ const FOLDING = raw('"und-x-icu"');
 
 const keyOf = (columns: readonly Sql[], ignoresCase: boolean): readonly Sql[] =>
   columns.map((column, i) =>
-    ignoresCase && i === columns.length - 1 ? sql`lower(${column} COLLATE ${FOLDING}) COLLATE "C"` : column,
+    ignoresCase && i === columns.length - 1 ? sql`(lower(${column} COLLATE ${FOLDING}) COLLATE "C")` : column,
   );
 
 function createUniqueIndex(table: string, index: UniqueIndex, isOnline = false): Sql {
@@ -21,10 +21,8 @@ function createUniqueIndex(table: string, index: UniqueIndex, isOnline = false):
     index.columns.map((column) => ident(column)),
     index.ignoresCase,
   );
-  const elements = join(
-    key.map((element) => sql`(${element})`),
-    ', ',
-  );
+  // Citus takes a column in parentheses for an expression, and finds no tenant in the key.
+  const elements = join(key, ', ');
   const how = raw(isOnline ? 'CREATE UNIQUE INDEX CONCURRENTLY' : 'CREATE UNIQUE INDEX');
   const where = index.where === undefined ? empty : sql` WHERE ${index.where}`;
   return sql`${how} ${ident(index.name)} ON ${tableIdent(table)} (${elements})${where}`;

@@ -2,6 +2,7 @@
 import type { Expr } from '../../../grammar/syntax.ts';
 import type {
   Catalog,
+  CatalogCollection,
   Checked,
   NamedCondition,
   Need,
@@ -98,16 +99,22 @@ export function arenaOf(world: World, setting: Setting): Arena {
 
 export const writtenTable = (collection: string, action: 'create' | 'update'): string => `${collection}_${action}`;
 
+/** The stored rows with their bits as `r`, whose references are ids. */
+export function storedRows(own: CatalogCollection, { rowsOf }: Pick<Compiler, 'rowsOf'>): string {
+  const key = own.key?.column ?? 'id';
+  const read = rowsOf(own).text;
+  return read.startsWith('(')
+    ? `(SELECT y.*, s._bit FROM ${read} AS y JOIN "${own.table}" AS s ON s."${key}" = y."${key}") AS r`
+    : `${read} AS r`;
+}
+
 /** An update is asked twice, of the stored and of the resulting record, unless its policy names both. */
-export function viewsOf({ world, setting }: Arena, namesNext: boolean, { rowsOf }: Compiler): readonly View[] {
+export function viewsOf({ world, setting }: Arena, namesNext: boolean, compiler: Compiler): readonly View[] {
   const { collection, action, catalog } = setting;
   const rows = world.data.rows.get(collection)!;
   const own = catalog.collections.get(collection)!;
   const key = own.key?.column ?? 'id';
-  const read = rowsOf(own).text;
-  const table = read.startsWith('(')
-    ? `(SELECT y.*, s._bit FROM ${read} AS y JOIN "${own.table}" AS s ON s."${key}" = y."${key}") AS r`
-    : `${read} AS r`;
+  const table = storedRows(own, compiler);
   const stored: View = { name: 'stored', rows, isWritten: false, from: table };
   const written = (rows: readonly Row[], of: 'create' | 'update'): View => {
     return { name: 'written', rows, isWritten: true, from: `"${writtenTable(collection, of)}" AS r` };

@@ -91,12 +91,15 @@ export const MANY_ROWS = 1200;
 /** `most`: rows of a collection. */
 const KEY_KINDS: readonly KeyKind[] = ['uuid', 'int', 'string'];
 
-export function randomWorld(random: Random, most = FEW_ROWS, kinds = KEY_KINDS): World {
+/** The share of references by another unique column than the key. */
+const BY_CODE = 0.2;
+
+export function randomWorld(random: Random, most = FEW_ROWS, kinds = KEY_KINDS, byCode = BY_CODE): World {
   const collections = new Map<string, Mutable>();
   const names = COLLECTIONS.slice(0, 2 + random.below(3));
   for (const name of names) collections.set(name, randomCollection(name, kinds, random));
   const counts = new Map(names.map((name) => [name, countOf(most, random)]));
-  for (const name of names) addRelations(collections, { from: name, counts, random });
+  for (const name of names) addRelations(collections, { from: name, counts, random, byCode });
   const catalog: Catalog = {
     collections,
     roles: new Map(ROLES.map((role) => [role, {}])),
@@ -227,9 +230,10 @@ interface Adding {
   readonly from: string;
   readonly counts: ReadonlyMap<string, number>;
   readonly random: Random;
+  readonly byCode: number;
 }
 
-function addRelations(collections: Map<string, Mutable>, { from, counts, random }: Adding): void {
+function addRelations(collections: Map<string, Mutable>, { from, counts, random, byCode }: Adding): void {
   const names = [...collections.keys()];
   const own = collections.get(from)!;
   for (const relation of random.shuffled(['owner', 'parent', 'team']).slice(0, 1 + random.below(3))) {
@@ -237,7 +241,7 @@ function addRelations(collections: Map<string, Mutable>, { from, counts, random 
     const other = collections.get(target)!;
     const inverse = random.below(4);
     const isOne = inverse === 0;
-    const isByCode = random.chance(0.2);
+    const isByCode = random.chance(byCode);
     // Tables of other owners have no folded copies.
     if (isByCode) for (const [name, field] of own.fields) own.fields.set(name, { ...field, search: false });
     const canBeRequired = !isOne || counts.get(target)! >= counts.get(from)!;

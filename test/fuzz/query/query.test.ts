@@ -71,7 +71,7 @@ describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (k
     it('equal the sorted list and the groups of what is left when all that is hidden has been taken out', async () => {
       const counts = noPageCounts();
       const doors = await loadQueryDoors(copy.root);
-      const run = { doors, seed: 20260103, counts, callers: 3, isOver: () => false };
+      const run = { doors, seed: 20260104, counts, callers: 3, isOver: () => false };
       expect(await inDatabase((db) => runPages(0, db, run))).toBeUndefined();
       // Walks of one page, without records, or where nothing is hidden compare nothing.
       const { walks, pages, records, hidden, aggregates, groups, tainted, expanded, capable, estimates } = counts;

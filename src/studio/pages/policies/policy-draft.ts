@@ -80,6 +80,8 @@ export function draftedText(served: ServedSchema): string | undefined {
 /** A string of YAML on one line. */
 const quotedScalar = (text: string): string =>
   `'${text
-    .trim()
-    .replaceAll(/\s*\n\s*/g, ' ')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ')
     .replaceAll("'", "''")}'`;
