@@ -18,7 +18,10 @@ export async function hashOf(state: PageState): Promise<string | undefined> {
   const bytes = new TextEncoder().encode(JSON.stringify(state));
   const packed = new Uint8Array(await piped(bytes, new CompressionStream('deflate-raw')));
   const text = btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join(''));
-  const hash = text.replaceAll('+', '-').replaceAll('/', '_').replace(/={1,2}$/, '');
+  const hash = text
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/={1,2}$/, '');
   return hash.length <= MOST_LENGTH ? hash : undefined;
 }
 

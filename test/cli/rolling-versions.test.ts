@@ -152,8 +152,7 @@ const ROWS: Readonly<Record<string, Check>> = {
     const before = versionOf({ fields });
     const old = await deployment.start(before);
     await deployment.start(versionOf({ fields, more: 'no_overlap: { on: [name], from: starts, to: ends }, ' }));
-    const book = async (starts: number, ends: number) =>
-      (await create(old, { name: 'room', starts, ends })).status;
+    const book = async (starts: number, ends: number) => (await create(old, { name: 'room', starts, ends })).status;
     expect([await book(1, 5), await book(2, 3), await book(5, 6)]).toEqual([201, 409, 201]);
     await serves(await deployment.start(before), { name: 'another' });
   },
