@@ -258,6 +258,10 @@ export const plannedParam = (type: SqlType, value: unknown): Param => new Param(
 export const uuid = (value: string | Place<never> | null): Param => param('uuid', value);
 export const text = (value: string | null): Param => param('text', value);
 /** An interval. */
+/** A column of type timestamptz, printed as answers have it. */
+export const apiTime = (column: Sql): Sql =>
+  sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
 export const seconds = (value: number): Sql => sql`${param('float8', value)} * interval '1 second'`;
 
 /** A value that is part of the text, so that every plan knows it: the program, the schema or a policy states it. */

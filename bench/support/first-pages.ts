@@ -11,7 +11,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { compileFilter } from '../../src/policy/filters/filter.ts';
 import { sortPathOf } from '../../src/policy/filters/sort-path.ts';
 import { createRecords, type Records } from '../../src/records/records.ts';
-import { listRequestOf } from '../../src/routes/records/query-string.ts';
+import { listRequestOf } from '../../src/routes/records/query/query-string.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import type { Sql } from '../../src/sql.ts';

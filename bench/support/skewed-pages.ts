@@ -15,7 +15,7 @@ import { compileFilter } from '../../src/policy/filters/filter.ts';
 import { sortPathOf } from '../../src/policy/filters/sort-path.ts';
 import { BackgroundStatistics } from '../../src/records/page/table-statistics.ts';
 import { createRecords, type Records } from '../../src/records/records.ts';
-import { listRequestOf } from '../../src/routes/records/query-string.ts';
+import { listRequestOf } from '../../src/routes/records/query/query-string.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { storedTables } from '../../src/schema/model/stored-names.ts';

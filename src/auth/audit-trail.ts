@@ -5,7 +5,7 @@
 import { v7 } from 'uuid';
 import type { Cells, Database, Queryable } from '../database/contract.ts';
 import { normalEmail } from '../schema/model/normal-email.ts';
-import { empty, join, param, sql, text, typedLiteral, uuid } from '../sql.ts';
+import { apiTime, empty, join, param, sql, text, typedLiteral, uuid } from '../sql.ts';
 
 type AuditEvent =
   | 'register'
@@ -165,7 +165,7 @@ export async function readAudit(
   ];
   const where = conditions.length === 0 ? empty : sql`WHERE ${join(conditions, ' AND ')}`;
   const rows = await db.rows(sql`
-    SELECT a.id, to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    SELECT a.id, ${apiTime(sql`a.at`)},
            a.event, a.user_id, u.email, a.actor_id, a.session_id, a.ip, a.user_agent, a.request_id, a.detail
       FROM "_auth_audit" a
       LEFT JOIN "users" u ON u.id = a.user_id

@@ -57,7 +57,7 @@ async function retry(args: Arguments, io: Io): Promise<number> {
     const choice: EventChoice = { webhook: webhookArgument(args, schema), isGivenUp: true };
     const count = await retryEvents(db, choice, id);
     if (count === 0 && id !== undefined) {
-      io.stderr.write('bylaw events retry: no event has this id; `bylaw events list` prints those that wait\n');
+      io.stderr.write('bylaw events retry: no event has this id; `bylaw events list` prints the waiting ones\n');
       return 1;
     }
     io.stdout.write(`${count} ${count === 1 ? 'event is' : 'events are'} sent again\n`);

@@ -1,4 +1,6 @@
 /** JSON Schemas of queries: what a body takes, and the page that answers it. */
+
+import { DELETED_AT } from '../schema/model/kept/soft-delete.ts';
 import {
   AGGREGATE_LIMIT,
   EXPAND_LIMIT,
@@ -12,7 +14,6 @@ import {
   WRITE_LIMIT,
 } from '../schema/model/list-parameters.ts';
 import type { Relation } from '../schema/model/model.ts';
-import { DELETED_AT } from '../schema/model/soft-delete.ts';
 import { RECORD_CAPABILITIES } from './capability-schemas.ts';
 import { collectionIn, record, ref, selectionName, selectionSchema } from './collection-schemas.ts';
 import {

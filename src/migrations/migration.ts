@@ -5,9 +5,10 @@ import { hasTenants, type Schema } from '../schema/model/model.ts';
 import { storedTables, unmanagedTables } from '../schema/model/stored-names.ts';
 import { raw, type Sql } from '../sql.ts';
 import { type ActualTable, columnExists, readCatalog, tableExists } from './catalog.ts';
-import { triggerSteps } from './changes/change-triggers.ts';
-import { deletedRowSteps } from './changes/deleted-row-triggers.ts';
-import { historySteps } from './changes/history-triggers.ts';
+import { CHANGE_TRIGGERS, changeLogSteps } from './changes/change-triggers.ts';
+import { DELETED_ROW_TRIGGERS, deletedRowSteps } from './changes/deleted-row-triggers.ts';
+import { HISTORY_TRIGGERS, historySteps } from './changes/history-triggers.ts';
+import { KnownTriggers } from './changes/row-triggers.ts';
 import { planSteps } from './diff.ts';
 import { HISTORY_TABLE } from './history.ts';
 import { extraOf } from './readiness.ts';
@@ -149,8 +150,9 @@ export async function readPlan(db: Queryable, planning: Planning): Promise<Migra
   if (isCluster && hasTenants(schema)) await assertCitusFits(db);
   const steps = await planSteps({ ...planning, db, wanted, actual, owned, isCluster });
   const replaced = new Set([...wanted.values()].filter((table) => isReplaced(table, actual)).map(({ name }) => name));
-  const plan = { db, schema, wanted, replaced };
-  const triggers = [...(await triggerSteps(plan)), ...(await deletedRowSteps(plan)), ...(await historySteps(plan))];
+  const known = await KnownTriggers.read(db, [CHANGE_TRIGGERS, DELETED_ROW_TRIGGERS, HISTORY_TRIGGERS], replaced);
+  const plan = { db, schema, wanted, known };
+  const triggers = [...(await changeLogSteps(plan)), ...deletedRowSteps(plan), ...historySteps(plan)];
   return { steps: [...steps, ...triggers.filter(({ isExtra }) => keepsExtra !== true || isExtra !== true)], kept };
 }
 

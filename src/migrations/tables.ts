@@ -16,6 +16,7 @@ import {
   uniqueColumns,
   uniqueIndexes,
 } from '../schema/model/indexes.ts';
+import { DELETED_AT } from '../schema/model/kept/soft-delete.ts';
 import {
   type BelongsTo,
   type Collection,
@@ -28,7 +29,6 @@ import {
   type Schema,
 } from '../schema/model/model.ts';
 import { linkTableOf } from '../schema/model/names.ts';
-import { DELETED_AT } from '../schema/model/soft-delete.ts';
 import {
   constraintName,
   deletedTableOf,

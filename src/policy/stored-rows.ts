@@ -71,7 +71,7 @@ export const rowsOf: (collection: CatalogCollection) => Sql = memoizedBy((collec
   });
 });
 
-/** The same rows for a statement that locks them: it must not lock those that they refer to. */
+/** The same rows for a statement that locks them, but not the rows they refer to. */
 export const lockableRowsOf: (collection: CatalogCollection) => Sql = memoizedBy((collection) =>
   rowsWith(collection, empty, (relation) => idReferredTo(ident('s', relation.column), relation)),
 );

@@ -10,8 +10,8 @@ import { invariant } from '../invariant.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Action, CallerKind, IsFew, Policy, Row } from '../policy/types.ts';
 import type { Visibility } from '../policy/visibility.ts';
-import { reachesHistory } from '../schema/model/history.ts';
-import { HISTORY_ACTOR } from '../schema/model/history-names.ts';
+import { reachesHistory } from '../schema/model/kept/history.ts';
+import { HISTORY_ACTOR } from '../schema/model/kept/history-names.ts';
 import {
   type Check,
   type Collection,
@@ -199,6 +199,7 @@ export class Store {
   readonly #shapes = new Map<string, RecordShape>();
   readonly #isDivided: boolean;
   readonly #hasHistory: boolean;
+  readonly #reachesHistory = new Map<string, boolean>();
   #versions: Versions | undefined;
   #cursors: Cursors | undefined;
 
@@ -255,7 +256,10 @@ export class Store {
 
   /** The write of a record of the collection is one of a transaction that names its caller. */
   reachesHistory(collection: string): boolean {
-    return this.#hasHistory && reachesHistory(this.schema, collection);
+    if (!this.#hasHistory) return false;
+    const known = this.#reachesHistory.get(collection) ?? reachesHistory(this.schema, collection);
+    this.#reachesHistory.set(collection, known);
+    return known;
   }
 
   /** Call it after the commit. */

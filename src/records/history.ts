@@ -6,9 +6,9 @@ import type { Cells, Database } from '../database/contract.ts';
 import type { Permit } from '../policy/access.ts';
 import type { Related, Row } from '../policy/types.ts';
 import { notFound } from '../refusal.ts';
-import { NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../schema/model/history-names.ts';
+import { NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../schema/model/kept/history-names.ts';
 import type { Schema } from '../schema/model/model.ts';
-import { ident, join, param, raw, type Sql, seconds, sql, text } from '../sql.ts';
+import { apiTime, ident, join, param, raw, type Sql, seconds, sql, text } from '../sql.ts';
 import { type AccessContext, readable, type Store } from './access-context.ts';
 import { recordKeyOf } from './record-key.ts';
 import type { RecordShape } from './record-shape.ts';
@@ -95,7 +95,7 @@ async function readEntries(
       ', ',
     );
   const rows = await store.db.rows(sql`
-    SELECT h.seq::text, to_char(h.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), h.by,
+    SELECT h.seq::text, ${apiTime(sql`h.at`)}, h.by,
            h.before IS NOT NULL, h.after IS NOT NULL, ${image('before')}, ${image('after')}
       FROM ${ident(RECORD_HISTORY_TABLE)} h
      WHERE h.collection = ${text(collection)}

@@ -17,8 +17,8 @@ import { readShape } from './file/validate.ts';
 import { type Bare, declareCollections } from './model/collections.ts';
 import { rolesOfPolicies } from './model/guest-access.ts';
 import { checkFeeds } from './model/logged-tables.ts';
-import { readMail } from './model/mail-settings.ts';
 import type { Schema } from './model/model.ts';
+import { readMail } from './model/settings/mail-settings.ts';
 import {
   readAuditSettings,
   readLimits,
@@ -32,7 +32,7 @@ import {
   readSessions,
   readTimezone,
   readUploads,
-} from './model/settings.ts';
+} from './model/settings/settings.ts';
 import { readTenantLayouts } from './model/tenant-layouts.ts';
 import { readChecks } from './rules/checks.ts';
 import { readConditions } from './rules/conditions.ts';

@@ -1,7 +1,7 @@
 /** The tables of the webhooks: how far each has read the log, and the events that wait or were given up. */
 import { namedCells } from '../database/cells.ts';
 import type { Cells, Database, Queryable, Transaction } from '../database/contract.ts';
-import { param, raw, type Sql, seconds, sql, text, uuid } from '../sql.ts';
+import { apiTime, param, raw, type Sql, seconds, sql, text, uuid } from '../sql.ts';
 
 /** Seconds. */
 const GIVEN_UP_KEPT = 30 * 86_400;
@@ -228,7 +228,7 @@ const chosen = ({ webhook, isGivenUp }: EventChoice): Sql =>
 /** The oldest first. */
 export async function listEvents(db: Queryable, choice: EventChoice): Promise<readonly ListedEvent[]> {
   const rows = await db.rows(sql`
-    SELECT id, webhook, type, record, ${iso('filed_at')}, attempts, given_up_at IS NOT NULL, ${iso('due_at')}, error
+    SELECT id, webhook, type, record, ${apiTime(sql`filed_at`)}, attempts, given_up_at IS NOT NULL, ${apiTime(sql`due_at`)}, error
       FROM "bylaw_webhook_events"
      WHERE ${chosen(choice)}
      ORDER BY seq
@@ -251,8 +251,6 @@ function listedEventOf(row: Cells): ListedEvent {
     error: error ?? null,
   };
 }
-
-const iso = (column: string): Sql => raw(`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`);
 
 /** Makes events due at once, with another 24 hours. → the number of them. @param id undefined: all of the choice */
 export async function retryEvents(db: Database, choice: EventChoice, id?: string): Promise<number> {

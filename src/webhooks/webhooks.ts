@@ -120,7 +120,7 @@ export class Webhooks {
     }
   }
 
-  /** Holds the webhooks on when a third of the time has passed, and takes those that are free. */
+  /** Renews the lease after a third of its time, and takes free webhooks. */
   async #hold(): Promise<void> {
     const { db, schema } = this.#parts;
     const isComplete = this.#held.size === schema.webhooks.size;

@@ -121,7 +121,7 @@ describeOnBoth(
       await next.close();
     });
 
-    test('metrics count mails by their kind and result, and those that wait', async () => {
+    test('metrics count mails by kind and result, and waiting mails', async () => {
       const { email } = await register(service.anonymous);
       const sent = async () =>
         Number(await metric(service.anonymous, /^bylaw_mail_total\{kind="reset",result="sent"\} (\d+)$/m));

@@ -99,7 +99,7 @@ describeOnBoth(
 describeOnOne(
   'a service without an offer',
   (service) => {
-    test('nobody makes an admin', async () => {
+    test('no request makes an admin', async () => {
       const body = { token: newSecret(), email: newEmail(), password: PASSWORD };
       expect(codeOf(await service.anonymous.post('/api/auth/setup', body))).toBe('404 not_found');
     });

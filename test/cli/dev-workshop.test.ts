@@ -42,7 +42,7 @@ const put = (text: string, version: string) =>
   client.send('PUT', '/api/_schema', { json: { text, if_match: version } });
 const TWO = schema('\'@record.title = "two"\'');
 
-test('a save writes the file, and serves it, if nobody has changed the file meanwhile', async () => {
+test('a save writes and serves a file that has not changed meanwhile', async () => {
   for (const title of ['one', 'two']) await client.post('/api/posts', { data: { title } });
   const { text, version, can_save: canSave } = await served();
   expect([text, canSave]).toEqual([schema(), true]);

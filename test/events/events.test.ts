@@ -65,7 +65,7 @@ describeOnOne(
       await first;
     };
 
-    test('a worker receives what came while it did not run, and what its key may list', async () => {
+    test('a worker receives the events that it missed, of records that its key may list', async () => {
       await begun('one');
       await apply('ann');
       await apply('a draft', { draft: true });

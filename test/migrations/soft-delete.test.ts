@@ -51,7 +51,7 @@ describe.each(KINDS)('soft deletion in migrations (%s)', (kind) => {
     expect((await db.rows(raw('SELECT title FROM bylaw_deleted_papers'))).length).toBe(2);
   });
 
-  test('a collection without soft deletion keeps those that it has until the operator consents', async () => {
+  test('a collection without soft deletion keeps its deleted records until the operator consents', async () => {
     const after = collection('fields: { title: string, n: int }');
     const { destructive } = await planMigration(db, after, migrateOptions());
     expect(destructive.map(({ sql }) => sql)).toEqual([expect.stringContaining('bylaw_deleted_notes')]);

@@ -218,7 +218,7 @@ describeRoutes(
         }
       });
 
-      test('a caller whom the rules deny the write is told nothing of checks', async () => {
+      test('a caller whom the rules deny the write learns nothing of checks', async () => {
         const id = await booking({ starts_at: LATE });
         expect(outcomeOf(await patch(id, { ends_at: EARLY }, bob))).toEqual([403, 'forbidden']);
         expect(outcomeOf(await book({ owner: bob.id, starts_at: LATE, ends_at: EARLY }))).toEqual([403, 'forbidden']);

@@ -71,7 +71,7 @@ describeRoutes(
       expect(outcome(made)).toEqual([403, 'a post begins as a draft']);
     });
 
-    test('where several rules could have allowed it, none says why', async () => {
+    test('several open rules give a 403 without a reason', async () => {
       expect(outcome(await patch(await post({ status: 'published' }), { title: 'a' }, author))).toEqual([
         403,
         STANDARD,

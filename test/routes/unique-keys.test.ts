@@ -41,7 +41,7 @@ function suite(service: TestService): void {
     [shelf = '', other = ''] = (await Promise.all(shelves)).map(({ body }) => body.data.id);
   });
 
-  test('a value is taken whatever its letter case, beyond ASCII too', async () => {
+  test('a value is taken in any letter case, beyond ASCII too', async () => {
     await made({ title: 'Ärger mit Ölen' });
     expect(outcomeOf(await create({ title: 'ÄRGER MIT ölen' }))).toEqual(TAKEN('title'));
     expect(outcomeOf(await create({ title: 'Arger mit Olen' }))).toEqual([201, undefined]);

@@ -59,7 +59,7 @@ test('the rule of a violation holds where the condition is false, and not where 
   expect(fails({})).toBe(false);
 });
 
-test('of an update, the rule sees the record before and after', () => {
+test('the rule of an update sees the record before and after', () => {
   const residual = checks[1]!.violated.update[0]!.specialise(REQUEST);
   const before = { from: null, to: null, people: 3 };
   expect(residual.test(before, NONE, { ...before, people: 2 })).toBe(true);

@@ -121,7 +121,7 @@ export const ISSUE_CASES: readonly IssueCase[] = [
   },
   // Messages of rules
   {
-    about: 'a message that nobody is told',
+    about: 'a message that reaches no caller',
     text: policy('{ when: true, ⟦message: m }'),
     codes: ['message_never_told'],
   },

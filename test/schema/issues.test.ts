@@ -37,7 +37,7 @@ describe('a faulty schema file', () => {
     expect(outcomes.filter(([, failed]) => !failed).map(([about]) => about)).toEqual([
       'a key with a condition that an index can have',
       'a rule that compares a field that every record has',
-      'a message that nobody is told',
+      'a message that reaches no caller',
       'a check that always fails',
       'a check that reads a hidden value',
       'nothing but a comment',

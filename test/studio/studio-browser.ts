@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import type { Browser, Page } from '../support/browser/browser.ts';
 import type { User } from '../support/service.ts';
 
@@ -13,6 +14,12 @@ const WATCH = `
   addEventListener('error', (event) => faults.push(String(event.message)));
   addEventListener('unhandledrejection', (event) => faults.push(String(event.reason)));
 `;
+
+const WIDTHS = [
+  [360, 'dark'],
+  [768, 'light'],
+  [1440, 'dark'],
+] as const;
 
 export class StudioPage {
   readonly page: Page;
@@ -118,6 +125,21 @@ export class StudioPage {
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'],
     }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | ')))`);
     return [...broken, ...(await this.page.evaluate<readonly string[]>('faults'))];
+  }
+
+  /** The page at the path fits into three widths, in both themes; the narrow one meets WCAG. @param ready a selector */
+  async expectFits(path: string, ready: string): Promise<void> {
+    const name = path.split(/[/?]/, 3).at(-1);
+    for (const [width, theme] of WIDTHS) {
+      await this.size(width);
+      await this.theme(theme);
+      await this.visit(path, ready);
+      await this.shot(`${name}-${width}-${theme}`);
+      expect([path, width, await this.overflow()]).toEqual([path, width, 0]);
+      if (width === 360) expect(await this.faults()).toEqual([]);
+    }
+    await this.size(1440);
+    await this.theme('light');
   }
 
   /** Keeps a picture of the page in the folder of `STUDIO_SHOTS`, for people to look at. */

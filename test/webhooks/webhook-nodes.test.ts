@@ -26,7 +26,7 @@ collections:
   notes: { changes: { retention: 1h }, fields: { title: string }, access: { list: '${rule}' } }
 webhooks:
   notes: { url: '${receiver.url}/notes', as: any, secret_env: SECRET }
-  down: { url: 'http://127.0.0.1:1/nobody', collection: notes, as: any, secret_env: SECRET }
+  down: { url: 'http://127.0.0.1:1/closed', collection: notes, as: any, secret_env: SECRET }
 `,
     { SECRET },
   );

@@ -11,7 +11,7 @@ import type { SystemValues } from '../../records/system.ts';
 import { isAdministrator, mayAssign, mayAssignSome } from '../../records/write/role-changes.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
-import { empty, param, seconds, sql, text, uuid } from '../../sql.ts';
+import { apiTime, empty, param, seconds, sql, text, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { ClaimedMail } from '../mail/outbox.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
@@ -130,7 +130,7 @@ export class Invitations {
   /** Lists the caller's own invitations, and those of all for an admin; newest first. */
   async list({ caller }: Administrator): Promise<readonly ListedInvite[]> {
     const rows = await this.#parts.db.rows(sql`
-      SELECT id, email, roles, data, ${timestamp('created_at')}, ${timestamp('expires_at')}, created_by
+      SELECT id, email, roles, data, ${apiTime(sql`created_at`)}, ${apiTime(sql`expires_at`)}, created_by
         FROM "_auth_invites"
        WHERE expires_at > now() ${ownOnly(caller)}
        ORDER BY id DESC
@@ -214,11 +214,6 @@ export class Invitations {
 /** Continues a WHERE. */
 const ownOnly = ({ auth, principal }: Administrator['caller']) =>
   isAdministrator(auth) ? empty : sql`AND created_by = ${uuid(principal)}`;
-
-const timestamp = (column: 'created_at' | 'expires_at') =>
-  column === 'created_at'
-    ? sql`to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-    : sql`to_char(expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 function listedInvite(cells: Cells): ListedInvite {
   const { roles, data, ...row } = namedCells(

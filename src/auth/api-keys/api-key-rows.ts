@@ -1,8 +1,7 @@
 /** The rows of API keys. */
 import { namedCells, readTextArray } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
-import { param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
-import { timestamp } from '../sessions/sessions.ts';
+import { apiTime, param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { BoundsInput, KeyLimit } from './key-bounds.ts';
 import { KEY_PREFIX } from './key-token.ts';
 
@@ -188,8 +187,8 @@ function keyStateOf(cells: Cells, createdBy: string | undefined): ApiKeyState {
 
 async function shownKeys(q: Queryable, where: Sql): Promise<readonly ApiKey[]> {
   const rows = await q.rows(sql`
-    SELECT k.id, k.name, k.roles, k.publishable, k.bounds, ${timestamp(sql`k.created_at`)},
-           ${timestamp(sql`k.expires_at`)}, ${timestamp(sql`k.last_used_at`)}, k.created_by
+    SELECT k.id, k.name, k.roles, k.publishable, k.bounds, ${apiTime(sql`k.created_at`)},
+           ${apiTime(sql`k.expires_at`)}, ${apiTime(sql`k.last_used_at`)}, k.created_by
       FROM "_auth_api_keys" k
      WHERE ${where}
      ORDER BY k.id DESC

@@ -2,9 +2,8 @@
 import { v7 } from 'uuid';
 import { namedCells } from '../../database/cells.ts';
 import type { Database, Queryable, Transaction } from '../../database/contract.ts';
-import { param, raw, seconds, sql, text, uuid } from '../../sql.ts';
+import { apiTime, param, raw, seconds, sql, text, uuid } from '../../sql.ts';
 import { hashSecret } from '../sessions/secrets.ts';
-import { timestamp } from '../sessions/sessions.ts';
 import type { NewCredential, StoredCredential } from './passkey-ceremony.ts';
 
 /** A passkey as routes show it. */
@@ -22,7 +21,7 @@ export interface KnownCredential extends StoredCredential {
 
 const CHALLENGE_SECONDS = 300;
 
-const SHOWN = sql`p.id, p.name, ${timestamp(raw('p.created_at'))}, ${timestamp(raw('p.last_used_at'))}`;
+const SHOWN = sql`p.id, p.name, ${apiTime(raw('p.created_at'))}, ${apiTime(raw('p.last_used_at'))}`;
 
 const readPasskey = (cells: readonly (string | null)[]): Passkey => ({
   ...namedCells(cells, 'id', 'name', 'created_at'),

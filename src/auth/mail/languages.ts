@@ -1,4 +1,4 @@
-/** Chooses the language of a mail among those that the application has. */
+/** Chooses the language of a mail among the languages of the application. */
 
 /** `tag`: such as `de-CH`. */
 export function languageAmong(languages: readonly string[], tag: string): string | undefined {

@@ -6,7 +6,7 @@
 import { v7 } from 'uuid';
 import { namedCells } from '../../database/cells.ts';
 import type { Cells, Database, Queryable } from '../../database/contract.ts';
-import { empty, param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
+import { apiTime, empty, param, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { RequestClient } from '../audit-trail.ts';
 import { preferredLanguage } from './languages.ts';
 
@@ -123,7 +123,7 @@ export class Outbox {
                 LIMIT ${param('int8', most)}
                   FOR UPDATE SKIP LOCKED)
      RETURNING id, kind, address, detail, attempts,
-               to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), language`),
+               ${apiTime(sql`created_at`)}, language`),
     );
     return rows.map(claimedMail);
   }
@@ -161,8 +161,8 @@ export class Outbox {
   /** Lists requests, oldest first. */
   async list(): Promise<readonly QueuedMail[]> {
     const rows = await this.#db.rows(sql`
-      SELECT id, kind, address, to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-             to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), attempts, error
+      SELECT id, kind, address, ${apiTime(sql`created_at`)},
+             ${apiTime(sql`due_at`)}, attempts, error
         FROM "_auth_outbox"
        ORDER BY id
        LIMIT ${param('int8', MOST_LISTED)}`);

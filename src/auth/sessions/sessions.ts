@@ -10,7 +10,7 @@ import { namedCells } from '../../database/cells.ts';
 import type { Cells, Queryable, Transaction } from '../../database/contract.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
+import { apiTime, param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { SessionFacts, User, Users } from '../accounts/users.ts';
 import { clip, type RequestClient } from '../audit-trail.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
@@ -173,7 +173,7 @@ export class Sessions {
     if (renewed === 0) return undefined;
     // Citus prints no time in RETURNING.
     const [cells] = await db.rows(sql`
-      SELECT ${timestamp(sql`s.signed_in_at`)}
+      SELECT ${apiTime(sql`s.signed_in_at`)}
         FROM "_auth_sessions" s
        WHERE s.id = ${uuid(id)}`);
     return cells?.[0] ?? undefined;
@@ -181,7 +181,7 @@ export class Sessions {
 
   async list(db: Queryable, userId: string): Promise<readonly SessionRow[]> {
     const rows = await db.rows(sql`
-      SELECT s.id, ${timestamp(sql`s.created_at`)}, ${timestamp(sql`s.last_used_at`)}, s.user_agent, s.ip
+      SELECT s.id, ${apiTime(sql`s.created_at`)}, ${apiTime(sql`s.last_used_at`)}, s.user_agent, s.ip
         FROM "_auth_sessions" s
        WHERE s.user_id = ${uuid(userId)}
          AND ${this.#isAlive()}
@@ -243,12 +243,8 @@ export class Sessions {
 /** Tests the row `u`, which guests do not have. */
 const NOT_DISABLED = raw('u.disabled IS NOT TRUE');
 
-/** The text of a time in the API. */
-export const timestamp = (column: Sql): Sql =>
-  sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
-
 /** Reads the row `s`. Sessions of the version before have no time of their own. */
-const SIGNED_IN_AT = timestamp(raw('coalesce(s.signed_in_at, s.created_at)'));
+const SIGNED_IN_AT = apiTime(raw('coalesce(s.signed_in_at, s.created_at)'));
 
 function readRefresh(cells: Cells) {
   const { secondFactor, signedInAt, ...row } = namedCells(

@@ -4,15 +4,14 @@
  */
 import { isCitus } from '../../database/citus.ts';
 import type { Queryable } from '../../database/contract.ts';
-import { present } from '../../invariant.ts';
 import { type LoggedTable, loggedTablesOf } from '../../schema/model/logged-tables.ts';
 import type { Schema } from '../../schema/model/model.ts';
 import { loggedShape, shortDigest } from '../../schema/model/stored-names.ts';
-import { ident, quotedText, raw, type Sql, sql } from '../../sql.ts';
+import { ident, quotedText, raw, type Sql } from '../../sql.ts';
 import { tableExists } from '../catalog.ts';
 import type { Step } from '../step.ts';
 import type { Table } from '../tables.ts';
-import { printedCell, type RowTrigger, readFunctions, rowTriggerSteps, type TriggerKind } from './row-triggers.ts';
+import { type KnownTriggers, printedCell, type RowTrigger, type TriggerKind } from './row-triggers.ts';
 
 /** No program but this one has triggers of this name; other rooms know them by `bylaw_`. */
 const TRIGGER = 'bylaw_changes';
@@ -20,7 +19,7 @@ const TRUNCATION_TRIGGER = 'bylaw_changes_truncate';
 const LOG_TABLE = 'bylaw_changes';
 const LOG_STATE_TABLE = 'bylaw_change_log';
 const FUNCTION_PREFIX = 'bylaw_log_';
-const KIND: TriggerKind = {
+export const CHANGE_TRIGGERS: TriggerKind = {
   functions: FUNCTION_PREFIX,
   triggers: [
     { name: TRIGGER, when: 'AFTER INSERT OR UPDATE OR DELETE', each: 'ROW' },
@@ -60,33 +59,19 @@ export interface TriggerPlan {
   readonly db: Queryable;
   readonly schema: Schema;
   readonly wanted: ReadonlyMap<string, Table>;
-  /** Tables that the migration replaces, with their triggers. */
-  readonly replaced: ReadonlySet<string>;
+  readonly known: KnownTriggers;
 }
 
 /** The steps come after those of the tables. Throws for a feed that a cluster cannot have. */
-export async function triggerSteps(plan: TriggerPlan): Promise<readonly Step[]> {
-  const { db, schema, wanted, replaced } = plan;
+export async function changeLogSteps({ db, schema, wanted, known }: TriggerPlan): Promise<readonly Step[]> {
   const logged = [...loggedTablesOf(schema).values()].filter(({ table }) => wanted.has(table));
-  const functions = await readFunctions(db, KIND);
-  if (logged.length === 0 && functions.size === 0 && !(await tableExists(db, LOG_TABLE))) return [];
-  await assertNoShards(db, logged, wanted);
-  const [row] = await db.rows(raw('SELECT current_schema()'));
-  const own = present(row?.[0], 'the current schema');
-  const triggers = logged.map((each) => triggerOf(each, own));
-  const kept = new Set(triggers.map(({ name }) => name));
-  const lost = [...functions.keys()].filter((name) => !kept.has(name));
   const isLogged = await tableExists(db, LOG_STATE_TABLE);
+  if (logged.length === 0 && !isLogged && !known.has(CHANGE_TRIGGERS)) return [];
+  await assertNoShards(db, logged, wanted);
+  const triggers = logged.map((each) => triggerOf(each, known.own));
   return [
     ...(logged.length > 0 && !isLogged ? CREATE_LOG.map((statement) => ({ sql: statement })) : []),
-    ...triggers.flatMap((trigger) =>
-      rowTriggerSteps(trigger, {
-        kind: KIND,
-        actual: replaced.has(trigger.table) ? undefined : functions.get(trigger.name),
-        own,
-      }),
-    ),
-    ...lost.map((name) => ({ sql: sql`DROP FUNCTION IF EXISTS ${ident(name)}() CASCADE`, isExtra: true })),
+    ...known.stepsTo(CHANGE_TRIGGERS, triggers),
     ...(logged.length === 0 && isLogged ? [{ sql: DROP_LOG, isExtra: true }] : []),
   ];
 }

@@ -1,16 +1,14 @@
 /** The triggers that write the history of records: for every program, and by the statement that writes. */
-import type { Queryable } from '../../database/contract.ts';
-import { present } from '../../invariant.ts';
-import { HISTORY_ACTOR, NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../../schema/model/history-names.ts';
+import { HISTORY_ACTOR, NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../../schema/model/kept/history-names.ts';
 import { ReachedTables } from '../../schema/model/logged-tables.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { shortDigest } from '../../schema/model/stored-names.ts';
-import { ident, quotedText, raw, sql } from '../../sql.ts';
+import { ident, quotedText } from '../../sql.ts';
 import type { Step } from '../step.ts';
 import type { TriggerPlan } from './change-triggers.ts';
-import { printedCell, type RowTrigger, readFunctions, rowTriggerSteps, type TriggerKind } from './row-triggers.ts';
+import { printedCell, type RowTrigger, type TriggerKind } from './row-triggers.ts';
 
-const KIND: TriggerKind = {
+export const HISTORY_TRIGGERS: TriggerKind = {
   functions: 'bylaw_past_',
   triggers: [{ name: 'bylaw_history', when: 'AFTER INSERT OR UPDATE OR DELETE', each: 'ROW' }],
 };
@@ -18,26 +16,12 @@ const KIND: TriggerKind = {
 const COLUMNS_OF_A_CALL = 40;
 
 /** The steps come after those of the tables. */
-export async function historySteps({ db, schema, replaced }: TriggerPlan): Promise<readonly Step[]> {
+export function historySteps({ schema, known }: TriggerPlan): readonly Step[] {
   const kept = [...schema.collections.values()].filter(({ history }) => history !== undefined);
-  const functions = await readFunctions(db, KIND);
-  if (kept.length === 0 && functions.size === 0) return [];
-  const own = await currentSchema(db);
-  const triggers = kept.map((collection) => triggerOf(collection, schema, own));
-  const names = new Set(triggers.map(({ name }) => name));
-  const lost = [...functions.keys()].filter((name) => !names.has(name));
-  return [
-    ...triggers.flatMap((trigger) => {
-      const actual = replaced.has(trigger.table) ? undefined : functions.get(trigger.name);
-      return rowTriggerSteps(trigger, { kind: KIND, actual, own });
-    }),
-    ...lost.map((name) => ({ sql: sql`DROP FUNCTION IF EXISTS ${ident(name)}() CASCADE`, isExtra: true })),
-  ];
-}
-
-async function currentSchema(db: Queryable): Promise<string> {
-  const [row] = await db.rows(raw('SELECT current_schema()'));
-  return present(row?.[0], 'the current schema');
+  return known.stepsTo(
+    HISTORY_TRIGGERS,
+    kept.map((collection) => triggerOf(collection, schema, known.own)),
+  );
 }
 
 function triggerOf({ name, table, fields }: Collection, schema: Schema, own: string): RowTrigger {
@@ -69,7 +53,7 @@ BEGIN
           nullif(current_setting('${HISTORY_ACTOR}', true), ''), was, is_now);
   RETURN NULL;
 END`;
-  return { table, name: `${KIND.functions}${shortDigest(table)}`, body };
+  return { table, name: `${HISTORY_TRIGGERS.functions}${shortDigest(table)}`, body };
 }
 
 function chunksOf<T>(all: readonly T[]): readonly (readonly T[])[] {

@@ -1,12 +1,13 @@
 /** Triggers of the service: each table has a function of its own, whose text is compared, so that an unchanged one takes no lock. */
 import type { Queryable } from '../../database/contract.ts';
-import { ident, quotedText, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { present } from '../../invariant.ts';
+import { ident, param, raw, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { Step } from '../step.ts';
 
 export interface TriggerKind {
   /** The beginning of the names of its functions. */
   readonly functions: string;
-  /** The table of the first one is that which calls a function. */
+  /** The first one identifies the table that calls a function. */
   readonly triggers: readonly {
     readonly name: string;
     readonly when: string;
@@ -21,27 +22,81 @@ export interface RowTrigger {
   readonly body: string;
 }
 
-export interface ActualFunction {
+interface ActualFunction {
   readonly body: string;
   /** The quoted name of the table that calls it. */
   readonly table: string | null;
 }
 
-export async function readFunctions(
-  db: Queryable,
-  { functions, triggers }: TriggerKind,
-): Promise<ReadonlyMap<string, ActualFunction>> {
-  const rows = await db.rows(sql`
-    SELECT p.proname::text, p.prosrc,
-           (SELECT format('%I.%I', n.nspname, c.relname)
-              FROM pg_trigger g
-              JOIN pg_class c ON c.oid = g.tgrelid
-              JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE g.tgfoid = p.oid AND g.tgparentid = 0 AND g.tgenabled <> 'D' AND g.tgname = ${raw(quotedText(triggers[0]!.name))})
-      FROM pg_proc p
-     WHERE p.pronamespace = current_schema()::regnamespace
-       AND p.proname LIKE ${raw(quotedText(`${functions.replaceAll('_', '\\_')}%`))}`);
-  return new Map(rows.map(([name, body, table]) => [name!, { body: body!, table: table ?? null }]));
+/** The trigger functions that the database has, and the steps from them to those of a schema. */
+export class KnownTriggers {
+  /** The schema of the database. */
+  readonly own: string;
+  readonly #functions: ReadonlyMap<string, ActualFunction>;
+  readonly #replaced: ReadonlySet<string>;
+
+  private constructor(own: string, functions: ReadonlyMap<string, ActualFunction>, replaced: ReadonlySet<string>) {
+    this.own = own;
+    this.#functions = functions;
+    this.#replaced = replaced;
+  }
+
+  /** @param replaced tables that the migration replaces, with their triggers */
+  static async read(
+    db: Queryable,
+    kinds: readonly TriggerKind[],
+    replaced: ReadonlySet<string>,
+  ): Promise<KnownTriggers> {
+    const prefixes = kinds.map(({ functions }) => `${functions.replaceAll('_', '\\_')}%`);
+    const rows = await db.rows(sql`
+      SELECT s.own::text, p.proname::text, p.prosrc,
+             (SELECT format('%I.%I', n.nspname, c.relname)
+                FROM pg_trigger g
+                JOIN pg_class c ON c.oid = g.tgrelid
+                JOIN pg_namespace n ON n.oid = c.relnamespace
+               WHERE g.tgfoid = p.oid
+                 AND g.tgparentid = 0
+                 AND g.tgenabled <> 'D'
+                 AND g.tgname = ANY(${param(
+                   'text[]',
+                   kinds.map(({ triggers }) => triggers[0]!.name),
+                 )}))
+        FROM (SELECT current_schema() AS own) s
+        LEFT JOIN pg_proc p
+          ON p.pronamespace = s.own::regnamespace
+         AND p.proname LIKE ANY(${param('text[]', prefixes)})`);
+    const functions = rows.flatMap(([, name, body, table]) =>
+      name == null ? [] : [[name, { body: body!, table: table ?? null }] as const],
+    );
+    return new KnownTriggers(present(rows[0]?.[0], 'the current schema'), new Map(functions), replaced);
+  }
+
+  has(kind: TriggerKind): boolean {
+    return this.#namesOf(kind).length > 0;
+  }
+
+  /** Makes the triggers that are missing or differ, and drops the others of their kind. */
+  stepsTo(kind: TriggerKind, triggers: readonly RowTrigger[]): readonly Step[] {
+    const kept = new Set(triggers.map(({ name }) => name));
+    const lost = this.#namesOf(kind).filter((name) => !kept.has(name));
+    return [
+      ...triggers.flatMap((trigger) => this.#stepsOf(kind, trigger)),
+      ...lost.map((name) => ({ sql: sql`DROP FUNCTION IF EXISTS ${ident(name)}() CASCADE`, isExtra: true })),
+    ];
+  }
+
+  #namesOf({ functions }: TriggerKind): readonly string[] {
+    return [...this.#functions.keys()].filter((name) => name.startsWith(functions));
+  }
+
+  #stepsOf(kind: TriggerKind, { table, name, body }: RowTrigger): readonly Step[] {
+    const actual = this.#replaced.has(table) ? undefined : this.#functions.get(name);
+    const quoted = table.includes('.') ? tableIdent(table).text : ident(this.own, table).text;
+    const isCalled = typeof actual?.table === 'string' && sameName(actual.table, quoted);
+    const made = actual?.body === body ? [] : [createFunction(name, body, this.own)];
+    const called = isCalled ? [] : createTriggers(kind, tableIdent(table), name);
+    return [...made, ...called].map((statement) => ({ sql: statement }));
+  }
 }
 
 interface PrintedColumn {
@@ -53,24 +108,6 @@ interface PrintedColumn {
 export function printedCell({ name, type }: PrintedColumn, row: string): string {
   const text = `${row}.${ident(name).text}::text`;
   return type === 'boolean' ? `left(${text}, 1)` : text;
-}
-
-interface TriggerPlace {
-  readonly kind: TriggerKind;
-  readonly actual: ActualFunction | undefined;
-  /** The schema of the database. */
-  readonly own: string;
-}
-
-export function rowTriggerSteps(
-  { table, name, body }: RowTrigger,
-  { kind, actual, own }: TriggerPlace,
-): readonly Step[] {
-  const quoted = table.includes('.') ? tableIdent(table).text : ident(own, table).text;
-  const isCalled = typeof actual?.table === 'string' && sameName(actual.table, quoted);
-  const made = actual?.body === body ? [] : [createFunction(name, body, own)];
-  const called = isCalled ? [] : createTriggers(kind, tableIdent(table), name);
-  return [...made, ...called].map((statement) => ({ sql: statement }));
 }
 
 /** `format('%I')` quotes a name only where it has to. */

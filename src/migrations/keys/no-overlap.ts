@@ -53,7 +53,7 @@ export function addExclusion(table: string, key: ExclusionKey): Sql {
   return sql`ALTER TABLE ${tableIdent(table)} ADD CONSTRAINT ${ident(key.name)} EXCLUDE USING gist (${list}) WHERE (${where})`;
 }
 
-/** The step that adds the missing constraint, then those that drop the constraints of former definitions. */
+/** The step that adds the missing constraint, then the steps that drop the constraints of former definitions. */
 export async function exclusionSteps(db: Queryable, t: TableDiff): Promise<readonly Step[]> {
   const { exclusion, name } = t.table;
   const existing = await readExclusions(db, t.actual.name);

@@ -28,7 +28,7 @@ function createUniqueIndex(table: string, index: UniqueIndex, isOnline = false):
   return sql`${how} ${ident(index.name)} ON ${tableIdent(table)} (${elements})${where}`;
 }
 
-/** The steps that make the missing indexes, then those that drop the indexes of former definitions. */
+/** The steps that make the missing indexes, then the steps that drop the indexes of former definitions. */
 export async function uniqueIndexSteps(t: TableDiff): Promise<readonly Step[]> {
   const steps: Step[] = [];
   for (const index of t.table.uniqueIndexes) steps.push(...(await addSteps(t, index)));

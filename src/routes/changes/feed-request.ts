@@ -8,9 +8,9 @@ import type { ExactFilter } from '../../records/page/page-plan.ts';
 import type { Members } from '../../records/record-shape.ts';
 import { isObject } from '../../records/write/input.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
-import { QueryBody } from '../records/query-body.ts';
-import { QueryErrors } from '../records/query-errors.ts';
-import { feedFiltersOf } from '../records/query-string.ts';
+import { QueryBody } from '../records/query/query-body.ts';
+import { QueryErrors } from '../records/query/query-errors.ts';
+import { feedFiltersOf } from '../records/query/query-string.ts';
 
 /** A feed that a request asks for. */
 export interface AskedFeed {

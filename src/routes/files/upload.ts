@@ -23,7 +23,7 @@ import { Refusal } from '../../refusal.ts';
 import type { Relation } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
 import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from '../records/idempotent.ts';
-import { expandOf } from '../records/query-string.ts';
+import { expandOf } from '../records/query/query-string.ts';
 import { answerCreated, sendAnswer } from '../records/request.ts';
 import { drain } from './drain.ts';
 

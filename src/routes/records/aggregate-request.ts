@@ -23,9 +23,9 @@ import {
   PERIODS,
 } from '../../schema/model/list-parameters.ts';
 import type { Collection, Field, Schema } from '../../schema/model/model.ts';
-import { isZone } from '../../schema/model/settings.ts';
-import { QueryBody } from './query-body.ts';
-import { QueryErrors } from './query-errors.ts';
+import { isZone } from '../../schema/model/settings/settings.ts';
+import { QueryBody } from './query/query-body.ts';
+import { QueryErrors } from './query/query-errors.ts';
 
 const AGGREGATE_KEYS = ['filter', 'params', 'group_by', 'zone', 'measures', 'having', 'sort', 'limit'];
 const PERIOD = /^([a-z]+)\(([A-Za-z0-9_.]+)\)$/;

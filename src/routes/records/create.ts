@@ -10,7 +10,7 @@ import { admissionOf } from '../../http/gate.ts';
 import { Problem } from '../../problem.ts';
 import { route } from '../define-route.ts';
 import { createUnderKey, idempotencyKeyOf, idempotencyParameter } from './idempotent.ts';
-import { expandOf } from './query-string.ts';
+import { expandOf } from './query/query-string.ts';
 import { answerCreated, recordBody, sendAnswer } from './request.ts';
 
 export const createRecord = route({

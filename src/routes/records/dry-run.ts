@@ -14,7 +14,7 @@ import { OperationRunner } from '../batch/operation-runner.ts';
 import { route } from '../define-route.ts';
 import { readDryRun, type TriedOperation } from './dry-run-request.ts';
 import { rereadRecord } from './idempotent.ts';
-import { listRequestOf } from './query-string.ts';
+import { listRequestOf } from './query/query-string.ts';
 
 export const dryRunWrite = route({
   method: 'POST',
@@ -79,7 +79,7 @@ async function isTakenVisibly(
   const member = collection.fields.get(name) ?? collection.relations.get(name);
   if (member === undefined || !('column' in member) || operation.op === 'delete') return true;
   const { data } = operation;
-  // Another record of the same value, which the caller may read, need not be among those that the key holds apart.
+  // Another record of the same value, which the caller may read, need not be one that the key holds apart.
   if (member.uniqueKey !== undefined) return collection.memberAccess.get(name)?.read === undefined;
   // A default is not a value that the caller has tried.
   if (collection.memberAccess.get(name)?.read === undefined || !Object.hasOwn(data, name)) return true;

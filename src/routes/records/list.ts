@@ -5,7 +5,7 @@ import { admissionOf } from '../../http/gate.ts';
 import { queryOf } from '../../http/request.ts';
 import { JsonPieces } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
-import { listRequestOf, rangeParameters } from './query-string.ts';
+import { listRequestOf, rangeParameters } from './query/query-string.ts';
 
 export const listRecords = route({
   method: 'GET',

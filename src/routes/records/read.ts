@@ -3,7 +3,7 @@ import { entityTagOf, isUnchanged, sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { JsonPieces } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
-import { expandOf } from './query-string.ts';
+import { expandOf } from './query/query-string.ts';
 import { headerOf, ifNoneMatchParameter, recordIdOf } from './request.ts';
 
 export const readRecord = route({

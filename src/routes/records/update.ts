@@ -10,7 +10,7 @@ import {
 import { versionsOf } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
 import { route } from '../define-route.ts';
-import { expandOf } from './query-string.ts';
+import { expandOf } from './query/query-string.ts';
 import {
   answerWritten,
   headerOf,

@@ -10,7 +10,7 @@ import { type ErrorDetail, Problem } from '../../problem.ts';
 import type { Data } from '../../records/write/input.ts';
 import { type Collection, takesWrite, uniqueFieldsOf } from '../../schema/model/model.ts';
 import { route } from '../define-route.ts';
-import { expandOf } from './query-string.ts';
+import { expandOf } from './query/query-string.ts';
 import { answerCreated, answerWritten, recordBody, sendAnswer } from './request.ts';
 import { expectedFields, uniqueFieldOf, upsertAccessOf, valueInPath } from './upsert-request.ts';
 

@@ -17,11 +17,11 @@ import { builtInAccess } from '../model/built-in.ts';
 import type { Bare } from '../model/collections.ts';
 import { filterKeysOf } from '../model/filter-keys.ts';
 import { missingIndexes } from '../model/indexes.ts';
+import { deletedCatalogOf } from '../model/kept/soft-delete.ts';
 import { LIST_WORDS } from '../model/list-parameters.ts';
 import type { Collection, MemberAccess } from '../model/model.ts';
 import { adviceFor, type WordAdvice } from '../model/policy-words.ts';
-import { knownRole } from '../model/settings.ts';
-import { deletedCatalogOf } from '../model/soft-delete.ts';
+import { knownRole } from '../model/settings/settings.ts';
 
 export interface AccessReading {
   readonly source: SchemaSource;

@@ -4,6 +4,7 @@ import { ELEMENT_TYPES, elementOf, KEYS, type KeyKind } from '../../policy/scala
 import { ACTIONS, PART_TYPES } from '../../policy/types.ts';
 import { UTC } from '../../policy/values.ts';
 import { SCALAR_TYPES, STORED_AS } from '../fields/index.ts';
+import { WEBHOOK_EVENTS } from '../model/model.ts';
 import {
   DEFAULT_CLIENT_AUTH,
   DEFAULT_FEED_STREAMS,
@@ -13,8 +14,7 @@ import {
   DEFAULT_SESSIONS,
   DEFAULT_UPLOADS,
   MOST_BODY,
-} from '../model/defaults.ts';
-import { WEBHOOK_EVENTS } from '../model/model.ts';
+} from '../model/settings/defaults.ts';
 import { DURATION, RATE, SIZE } from './units.ts';
 
 /** The pattern of names of collections, fields, relations, roles and OAuth providers. */

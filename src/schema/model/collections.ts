@@ -9,12 +9,12 @@ import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.
 import { readKey } from './collection-keys.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { checkColumns, checkTables, tableOf } from './given-names.ts';
-import { historyOf } from './history.ts';
+import { historyOf } from './kept/history.ts';
+import { softDeleteOf } from './kept/soft-delete.ts';
 import { feedOf } from './logged-tables.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Key, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
 import { referencedColumn } from './referenced-columns.ts';
-import { softDeleteOf } from './soft-delete.ts';
 import { checkUnmanaged, storedMembers } from './unmanaged.ts';
 
 /** A collection whose rules are not read yet. */

@@ -5,8 +5,8 @@ import { columnTypeOfField, keyKindIn, keyKindOf } from '../fields/index.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
 import { secondsOf } from '../file/units.ts';
-import { DEFAULT_RETENTION } from './defaults.ts';
 import type { ChangeFeed, Collection, Schema } from './model.ts';
+import { DEFAULT_RETENTION } from './settings/defaults.ts';
 
 const LONGEST_RETENTION = '30d';
 

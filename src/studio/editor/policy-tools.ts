@@ -37,7 +37,7 @@ export function formatted(text: string): string | undefined {
   return expr && print(expr);
 }
 
-/** `roles`: those that the caller has, with what they include. Empty: a guest. */
+/** `roles`: the caller's roles and their included ones. Empty: a guest. */
 export function verdictOf(text: string, roles: readonly string[], place: PolicyPlace): RoleVerdict {
   const { catalog, action } = placeOf(place);
   const { checked } = examine(text, { ...place, catalog });

@@ -20,7 +20,7 @@ export async function loadQueryCompiler(root: URL = ROOT): Promise<QueryCompiler
   return { ...(await loadCompiler(root)), compileFilter, examine, decide };
 }
 
-type QueryModule = typeof import('../../../src/routes/records/query-request.ts');
+type QueryModule = typeof import('../../../src/routes/records/query/query-request.ts');
 type ServiceModule = typeof import('../../../src/service/start-service.ts');
 type ConfigModule = typeof import('../../../src/config.ts');
 type LogModule = typeof import('../../../src/http/observe/log.ts');
@@ -41,7 +41,7 @@ export interface QueryDoors extends Omit<Doors, 'compiler'> {
 
 export async function loadQueryDoors(root: URL = ROOT): Promise<QueryDoors> {
   const load = loaderOf(root);
-  const { queryRequestOf } = await load<QueryModule>('src/routes/records/query-request.ts');
+  const { queryRequestOf } = await load<QueryModule>('src/routes/records/query/query-request.ts');
   const { aggregateRequestOf } = await load<AggregateModule>('src/routes/records/aggregate-request.ts');
   const { updateBoundsOf } = await load<UpdateBoundsModule>('src/policy/analyse/update-bounds.ts');
   const compiler = await loadQueryCompiler(root);

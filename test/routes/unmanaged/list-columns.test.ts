@@ -46,7 +46,7 @@ collections:
       afterAll(() => world.run(`DROP SCHEMA IF EXISTS ${shop} CASCADE`).catch(() => undefined));
       const KEY = '0190b0a0-0000-7000-8000-00000000000a';
 
-      it('are read, filtered, judged and written', async () => {
+      it('array columns are read, filtered, judged and written', async () => {
         const { client } = await service.user();
         const data = { sizes: [1, -2], small: [3], weights: [0.1, 2], keys: [KEY.toUpperCase()], codes: ['a,b', ''] };
         const made = await client.post('/api/things', { data });

@@ -203,7 +203,7 @@ collections:
         await expect(imported([{ number: 33, customer: 99 }])).rejects.toThrow(ImportRejected);
       });
 
-      it('a delete of several operations locks the rows, and not those that they refer to', async () => {
+      it('a delete of several operations locks the rows, and not the rows they refer to', async () => {
         const { client } = await user();
         const made = async () => (await client.post('/api/orders', { data: { customer: 1 } })).body.data.id as number;
         const ids = [await made(), await made()];

@@ -10,7 +10,7 @@ import { showToast } from '../../app/toasts.tsx';
 import { service } from '../../data/api-service.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
 import type { ServedCollection, ServedRelation } from '../../data/schema-answer.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { RecordForm } from './form/record-form.tsx';
@@ -192,21 +192,18 @@ function DeleteButton({ collection, open, isAllowed, onDeleted }: DeleteButtonPr
         {wording.delete}
       </button>
       {isAsking && (
-        <Dialog title={wording.deleteTitle} onClose={() => setAsking(false)}>
+        <ConfirmDialog
+          title={wording.deleteTitle}
+          action={wording.delete}
+          onConfirm={() => void remove()}
+          onClose={() => setAsking(false)}
+        >
           <p>
             <bdi>{headingOf(collection, record)}</bdi>
           </p>
           <p>{wording.deleteHint}</p>
           {problem !== undefined && <ProblemNote problem={problem} />}
-          <div class="actions">
-            <button type="button" class="danger" onClick={() => void remove()}>
-              {wording.delete}
-            </button>
-            <button type="button" onClick={() => setAsking(false)}>
-              {wording.cancel}
-            </button>
-          </div>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </>
   );

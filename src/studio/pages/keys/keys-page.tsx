@@ -5,7 +5,7 @@ import { isEditingOn } from '../../app/preferences.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import type { ShownProblem } from '../../data/problem-words.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
@@ -51,7 +51,14 @@ export function KeysPage(): JSX.Element {
       {keys !== undefined && keys.length > 0 && <KeyTable keys={keys} onAsk={setAsked} />}
       <NewKeyForm onIssued={show} />
       {asked !== undefined && (
-        <AskDialog asked={asked} onClose={() => setAsked(undefined)} onSure={() => void run(asked)} />
+        <ConfirmDialog
+          title={`${wording[asked.what]}: ${asked.key.name}`}
+          action={wording[asked.what]}
+          onConfirm={() => void run(asked)}
+          onClose={() => setAsked(undefined)}
+        >
+          <p>{asked.what === 'rotate' ? wording.rotateHint : wording.revokeHint}</p>
+        </ConfirmDialog>
       )}
       {issued !== undefined && <SecretDialog issued={issued} onClose={() => setIssued(undefined)} />}
     </main>
@@ -106,27 +113,5 @@ function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
         </tbody>
       </table>
     </div>
-  );
-}
-
-interface AskDialogProps {
-  readonly asked: Asked;
-  readonly onClose: () => void;
-  readonly onSure: () => void;
-}
-
-function AskDialog({ asked: { key, what }, onClose, onSure }: AskDialogProps): JSX.Element {
-  return (
-    <Dialog title={`${wording[what]}: ${key.name}`} onClose={onClose}>
-      <p>{what === 'rotate' ? wording.rotateHint : wording.revokeHint}</p>
-      <div class="actions">
-        <button type="button" class="danger" onClick={onSure}>
-          {wording[what]}
-        </button>
-        <button type="button" onClick={onClose}>
-          {wording.cancel}
-        </button>
-      </div>
-    </Dialog>
   );
 }

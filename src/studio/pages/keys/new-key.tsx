@@ -1,12 +1,9 @@
 /** The form of a key, and its secret, which is shown once. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
-import { isEditingOn } from '../../app/preferences.ts';
-import { noteProblem, schema } from '../../app/session-state.ts';
+import { schema } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
-import type { ShownProblem } from '../../data/problem-words.ts';
+import { CreateForm } from '../../parts/create-form.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
 import { RoleChoice } from '../users/role-choice.tsx';
 import { createKey, type IssuedKey } from './key-requests.ts';
@@ -20,86 +17,60 @@ const roleNames = (given: FormData): readonly string[] =>
     .filter(Boolean);
 
 export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) => void }): JSX.Element {
-  const [problem, setProblem] = useState<ShownProblem>();
-  const make = async (form: HTMLFormElement): Promise<void> => {
-    const given = new FormData(form);
+  const create = async (given: FormData): Promise<void> => {
     const actions = given.getAll('actions').map(String);
     const collection = String(given.get('collection'));
     const end = String(given.get('expires_at'));
-    setProblem(undefined);
-    try {
-      const issued = await createKey({
-        name: String(given.get('name')).trim(),
-        roles: roleNames(given),
-        limit: actions.length === ACTIONS.length && collection === '*' ? null : { [collection]: actions },
-        expires_at: end === '' ? null : new Date(end).toISOString(),
-      });
-      form.reset();
-      onIssued(issued);
-    } catch (error) {
-      setProblem(noteProblem(error));
-    }
+    const issued = await createKey({
+      name: String(given.get('name')).trim(),
+      roles: roleNames(given),
+      limit: actions.length === ACTIONS.length && collection === '*' ? null : { [collection]: actions },
+      expires_at: end === '' ? null : new Date(end).toISOString(),
+    });
+    onIssued(issued);
   };
   return (
-    <section aria-label={wording.newKey}>
-      <h2>{wording.newKey}</h2>
-      <form
-        class="account-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void make(event.currentTarget);
-        }}
-      >
+    <CreateForm title={wording.newKey} action={wording.addKey} onCreate={create}>
+      <label>
+        {wording.name}
+        <input name="name" required maxLength={100} autocomplete="off" />
+      </label>
+      {schema.value?.roles === undefined ? (
         <label>
-          {wording.name}
-          <input name="name" required maxLength={100} autocomplete="off" />
+          {wording.roles}
+          <input name="roles" defaultValue={schema.value?.me.roles.join(', ')} />
         </label>
-        {schema.value?.roles === undefined ? (
-          <label>
-            {wording.roles}
-            <input name="roles" defaultValue={schema.value?.me.roles.join(', ')} />
-          </label>
-        ) : (
-          <RoleChoice chosen={[]} />
-        )}
-        <label>
-          {wording.limitedTo}
-          <select name="collection">
-            <option value="*">{wording.everyCollection}</option>
-            {(schema.value?.collections ?? []).map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <fieldset class="choices">
-          <legend>{wording.actions}</legend>
-          {ACTIONS.map((action) => (
-            <label key={action} class="check">
-              <input
-                name="actions"
-                type="checkbox"
-                value={action}
-                defaultChecked={action === 'list' || action === 'read'}
-              />{' '}
-              {action}
-            </label>
+      ) : (
+        <RoleChoice chosen={[]} />
+      )}
+      <label>
+        {wording.limitedTo}
+        <select name="collection">
+          <option value="*">{wording.everyCollection}</option>
+          {(schema.value?.collections ?? []).map(({ name }) => (
+            <option key={name}>{name}</option>
           ))}
-        </fieldset>
-        <label>
-          {wording.expires}
-          <input name="expires_at" type="datetime-local" />
-        </label>
-        {problem !== undefined && <ProblemNote problem={problem} />}
-        <button
-          type="submit"
-          class="primary"
-          disabled={!isEditingOn.value}
-          title={isEditingOn.value ? undefined : wording.readOnly}
-        >
-          {wording.addKey}
-        </button>
-      </form>
-    </section>
+        </select>
+      </label>
+      <fieldset class="choices">
+        <legend>{wording.actions}</legend>
+        {ACTIONS.map((action) => (
+          <label key={action} class="check">
+            <input
+              name="actions"
+              type="checkbox"
+              value={action}
+              defaultChecked={action === 'list' || action === 'read'}
+            />{' '}
+            {action}
+          </label>
+        ))}
+      </fieldset>
+      <label>
+        {wording.expires}
+        <input name="expires_at" type="datetime-local" />
+      </label>
+    </CreateForm>
   );
 }
 

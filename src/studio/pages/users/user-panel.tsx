@@ -6,7 +6,7 @@ import { isEditingOn } from '../../app/preferences.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import type { ShownProblem } from '../../data/problem-words.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { ConfirmDialog } from '../../parts/confirm-dialog.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
@@ -73,17 +73,14 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
         </button>
       </div>
       {isAsking && (
-        <Dialog title={wording.disableTitle} onClose={() => setAsking(false)}>
+        <ConfirmDialog
+          title={wording.disableTitle}
+          action={wording.disable}
+          onConfirm={() => void run(actOn(id, 'disable'), wording.disabledNow)}
+          onClose={() => setAsking(false)}
+        >
           <p>{wording.disableHint}</p>
-          <div class="actions">
-            <button type="button" class="danger" onClick={() => void run(actOn(id, 'disable'), wording.disabledNow)}>
-              {wording.disable}
-            </button>
-            <button type="button" onClick={() => setAsking(false)}>
-              {wording.cancel}
-            </button>
-          </div>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </section>
   );

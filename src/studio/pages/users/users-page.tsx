@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
-import { isEditingOn } from '../../app/preferences.ts';
 import { noteProblem } from '../../app/session-state.ts';
 import { showToast } from '../../app/toasts.tsx';
 import type { ShownProblem } from '../../data/problem-words.ts';
+import { CreateForm } from '../../parts/create-form.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
@@ -95,48 +95,22 @@ function AccountTable({ accounts, chosen }: AccountTableProps): JSX.Element {
 
 /** Without a password: the user sets one by the mail. */
 function NewAccount({ onMade }: { readonly onMade: () => void }): JSX.Element {
-  const [problem, setProblem] = useState<ShownProblem>();
-  const make = async (form: HTMLFormElement): Promise<void> => {
-    const given = new FormData(form);
-    setProblem(undefined);
-    try {
-      const made = await addAccount(String(given.get('email')).trim(), given.getAll('roles').map(String));
-      if (given.get('invite') !== null) await actOn(made.id, 'password-reset');
-      form.reset();
-      showToast(wording.created);
-      onMade();
-    } catch (error) {
-      setProblem(noteProblem(error));
-    }
+  const create = async (given: FormData): Promise<void> => {
+    const made = await addAccount(String(given.get('email')).trim(), given.getAll('roles').map(String));
+    if (given.get('invite') !== null) await actOn(made.id, 'password-reset');
+    showToast(wording.created);
+    onMade();
   };
   return (
-    <section aria-label={wording.newUser}>
-      <h2>{wording.newUser}</h2>
-      <form
-        class="account-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void make(event.currentTarget);
-        }}
-      >
-        <label>
-          {wording.email}
-          <input name="email" type="email" required autocomplete="off" />
-        </label>
-        <RoleChoice chosen={[]} />
-        <label class="check">
-          <input name="invite" type="checkbox" defaultChecked /> {wording.invite}
-        </label>
-        {problem !== undefined && <ProblemNote problem={problem} />}
-        <button
-          type="submit"
-          class="primary"
-          disabled={!isEditingOn.value}
-          title={isEditingOn.value ? undefined : wording.readOnly}
-        >
-          {wording.addUser}
-        </button>
-      </form>
-    </section>
+    <CreateForm title={wording.newUser} action={wording.addUser} onCreate={create}>
+      <label>
+        {wording.email}
+        <input name="email" type="email" required autocomplete="off" />
+      </label>
+      <RoleChoice chosen={[]} />
+      <label class="check">
+        <input name="invite" type="checkbox" defaultChecked /> {wording.invite}
+      </label>
+    </CreateForm>
   );
 }

@@ -4,9 +4,9 @@
  * request. Not a route.
  */
 import type { Context } from 'koa';
-import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import type { OperationParameter } from '../../describe/operation.ts';
-import { type QueryPair, queryOf } from '../../http/request.ts';
+import { hintOf, nearest } from '../../../../grammar/suggest.ts';
+import type { OperationParameter } from '../../../describe/operation.ts';
+import { type QueryPair, queryOf } from '../../../http/request.ts';
 import {
   type ErrorDetail,
   echo,
@@ -15,12 +15,18 @@ import {
   Problem,
   type ProblemCode,
   UNSHOWN_ERROR,
-} from '../../problem.ts';
-import type { ExactFilter, ListRequest } from '../../records/page/page-plan.ts';
-import { FIELD_KINDS, type FieldKind, keyKindIn, keyKindOf } from '../../schema/fields/index.ts';
-import { type FilterKey, filterKeysOf, neededTenant } from '../../schema/model/filter-keys.ts';
-import { type IntRange, LIST_WORDS, PAGE_LIMIT, PAGE_OFFSET, QUERY_WORDS } from '../../schema/model/list-parameters.ts';
-import type { Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
+} from '../../../problem.ts';
+import type { ExactFilter, ListRequest } from '../../../records/page/page-plan.ts';
+import { FIELD_KINDS, type FieldKind, keyKindIn, keyKindOf } from '../../../schema/fields/index.ts';
+import { type FilterKey, filterKeysOf, neededTenant } from '../../../schema/model/filter-keys.ts';
+import {
+  type IntRange,
+  LIST_WORDS,
+  PAGE_LIMIT,
+  PAGE_OFFSET,
+  QUERY_WORDS,
+} from '../../../schema/model/list-parameters.ts';
+import type { Collection, Field, Relation, Schema } from '../../../schema/model/model.ts';
 import { noRelation } from './query-errors.ts';
 import { isQueryWord, queryOfWords } from './query-words.ts';
 

@@ -1,13 +1,13 @@
 import type { Context } from 'koa';
-import { tenantProblems } from '../../describe/collection-schemas.ts';
-import { queryBody, queryPage } from '../../describe/query-schemas.ts';
-import { sendJson } from '../../http/answer/send.ts';
-import type { App } from '../../http/app.ts';
-import { admissionOf, admitOf } from '../../http/gate.ts';
-import { Problem } from '../../problem.ts';
-import { JsonPieces } from '../../records/json-pieces.ts';
-import { isObject } from '../../records/write/input.ts';
-import { route } from '../define-route.ts';
+import { tenantProblems } from '../../../describe/collection-schemas.ts';
+import { queryBody, queryPage } from '../../../describe/query-schemas.ts';
+import { sendJson } from '../../../http/answer/send.ts';
+import type { App } from '../../../http/app.ts';
+import { admissionOf, admitOf } from '../../../http/gate.ts';
+import { Problem } from '../../../problem.ts';
+import { JsonPieces } from '../../../records/json-pieces.ts';
+import { isObject } from '../../../records/write/input.ts';
+import { route } from '../../define-route.ts';
 import { queryRequestOf } from './query-request.ts';
 
 export const queryRecords = route({
@@ -38,7 +38,7 @@ export const queryRecords = route({
   },
 });
 
-/** Living records, or with `deleted` those that were deleted, under the rules for `restore`. */
+/** Living records, or with `deleted` the deleted ones, under the rules for `restore`. */
 function placeOf(ctx: Context, app: App, body: unknown) {
   const admission = admissionOf(ctx);
   if (!isObject(body) || body.deleted !== true) return { admission, schema: app.schema, records: app.records };

@@ -1,7 +1,7 @@
 /** The part of the file about mails: their sender, and the addresses that their links lead to. */
-import type { Report } from '../file/issue.ts';
-import type { SchemaFile } from '../file/shape.ts';
-import type { MailOptions, MailUrl } from './model.ts';
+import type { Report } from '../../file/issue.ts';
+import type { SchemaFile } from '../../file/shape.ts';
+import type { MailOptions, MailUrl } from '../model.ts';
 
 const MAIL_URLS = [
   'verify_url',

@@ -1,8 +1,8 @@
 /** `history: true`: each change of a record is kept, with who made it, and what was before and after. */
-import type { Path, Report } from '../file/issue.ts';
-import type { CollectionShape } from '../file/shape.ts';
-import { secondsOf } from '../file/units.ts';
-import type { Collection, RecordHistory, Schema } from './model.ts';
+import type { Path, Report } from '../../file/issue.ts';
+import type { CollectionShape } from '../../file/shape.ts';
+import { secondsOf } from '../../file/units.ts';
+import type { Collection, RecordHistory, Schema } from '../model.ts';
 
 interface HistoryDeclaration {
   readonly shape: CollectionShape;

@@ -1,18 +1,18 @@
 /** Writes by filter: their bodies, and their answers. Not a route. */
 import type { Context } from 'koa';
-import type { App } from '../../http/app.ts';
-import { admissionOf, admitOf } from '../../http/gate.ts';
-import { addError, type ErrorDetail, Problem } from '../../problem.ts';
-import type { AnswerToKeep } from '../../records/idempotency.ts';
-import { type Data, isObject } from '../../records/write/input.ts';
-import type { MatchingOutcome, MatchingWrite } from '../../records/write/matching.ts';
-import { keyKindOf } from '../../schema/fields/index.ts';
-import { WRITE_LIMIT } from '../../schema/model/list-parameters.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
-import { idempotencyKeyOf, onceUnderKey } from './idempotent.ts';
-import { QueryBody } from './query-body.ts';
-import { QueryErrors } from './query-errors.ts';
-import { type Answer, requireChange, sendAnswer } from './request.ts';
+import type { App } from '../../../http/app.ts';
+import { admissionOf, admitOf } from '../../../http/gate.ts';
+import { addError, type ErrorDetail, Problem } from '../../../problem.ts';
+import type { AnswerToKeep } from '../../../records/idempotency.ts';
+import { type Data, isObject } from '../../../records/write/input.ts';
+import type { MatchingOutcome, MatchingWrite } from '../../../records/write/matching.ts';
+import { keyKindOf } from '../../../schema/fields/index.ts';
+import { WRITE_LIMIT } from '../../../schema/model/list-parameters.ts';
+import type { Collection, Schema } from '../../../schema/model/model.ts';
+import { idempotencyKeyOf, onceUnderKey } from '../idempotent.ts';
+import { QueryBody } from '../query/query-body.ts';
+import { QueryErrors } from '../query/query-errors.ts';
+import { type Answer, requireChange, sendAnswer } from '../request.ts';
 
 type MatchingRequest = Pick<MatchingWrite, 'filter' | 'limit' | 'data' | 'skipsRefused'>;
 

@@ -1,5 +1,5 @@
 /** The tables of links that hold the ids of a collection's records, on either side of a many_to_many. */
-import type { Collection, ManyToMany, Schema } from './model.ts';
+import type { Collection, ManyToMany, Schema } from '../model.ts';
 
 export interface LinkSide {
   /** Different for each side of each table. */

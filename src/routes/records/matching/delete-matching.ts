@@ -1,7 +1,7 @@
-import { tenantProblems, triggerProblems } from '../../describe/collection-schemas.ts';
-import { matchingAnswer, matchingBody } from '../../describe/query-schemas.ts';
-import { route } from '../define-route.ts';
-import { idempotencyParameter } from './idempotent.ts';
+import { tenantProblems, triggerProblems } from '../../../describe/collection-schemas.ts';
+import { matchingAnswer, matchingBody } from '../../../describe/query-schemas.ts';
+import { route } from '../../define-route.ts';
+import { idempotencyParameter } from '../idempotent.ts';
 import { writeMatching } from './matching-request.ts';
 
 export const deleteMatching = route({

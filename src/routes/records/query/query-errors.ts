@@ -1,8 +1,8 @@
 /** Errors in the body of a query: errors of filters are of one kind, all others of another. Not a route. */
-import { hintOf, nearest } from '../../../grammar/suggest.ts';
-import type { CompiledFilter } from '../../policy/filters/filter.ts';
-import { addError, type ErrorDetail, echo, MAX_SUGGESTIONS, Problem, pointerPart } from '../../problem.ts';
-import type { Collection } from '../../schema/model/model.ts';
+import { hintOf, nearest } from '../../../../grammar/suggest.ts';
+import type { CompiledFilter } from '../../../policy/filters/filter.ts';
+import { addError, type ErrorDetail, echo, MAX_SUGGESTIONS, Problem, pointerPart } from '../../../problem.ts';
+import type { Collection } from '../../../schema/model/model.ts';
 
 type Issues = CompiledFilter['issues'];
 export type Pointer = readonly (string | number)[];

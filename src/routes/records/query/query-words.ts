@@ -2,12 +2,12 @@
  * The words of a query in the query string of a list: `filter`, `sort`, `fields`, `cursor`, `count`, and `param.<name>` for the params
  * of the filter. They mean what the same keys in the body of a query mean. Not a route.
  */
-import type { QueryPair } from '../../http/request.ts';
-import { addError, type ErrorDetail, Problem } from '../../problem.ts';
-import type { ListRequest } from '../../records/page/page-plan.ts';
-import type { Data } from '../../records/write/input.ts';
-import { LIST_WORDS, PARAM_PREFIX, QUERY_WORDS } from '../../schema/model/list-parameters.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import type { QueryPair } from '../../../http/request.ts';
+import { addError, type ErrorDetail, Problem } from '../../../problem.ts';
+import type { ListRequest } from '../../../records/page/page-plan.ts';
+import type { Data } from '../../../records/write/input.ts';
+import { LIST_WORDS, PARAM_PREFIX, QUERY_WORDS } from '../../../schema/model/list-parameters.ts';
+import type { Collection, Schema } from '../../../schema/model/model.ts';
 import { pathKey, QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 

@@ -1,8 +1,8 @@
 /** `bylaw user add | roles | disable | enable | second-factor`. */
 import { text } from 'node:stream/consumers';
-import type { Administration, User } from '../auth/auth.ts';
-import { ConfigError } from '../config.ts';
-import { Problem } from '../problem.ts';
+import type { Administration, User } from '../../auth/auth.ts';
+import { ConfigError } from '../../config.ts';
+import { Problem } from '../../problem.ts';
 import {
   type Arguments,
   type Command,
@@ -10,8 +10,8 @@ import {
   DATABASE_SETTINGS,
   type Flags,
   type Io,
-} from './support/command.ts';
-import { openWorkspace } from './support/workspace.ts';
+} from '../support/command.ts';
+import { openWorkspace } from '../support/workspace.ts';
 
 type ChangeOfUser = (admin: Administration, args: Arguments, io: Io) => Promise<User>;
 

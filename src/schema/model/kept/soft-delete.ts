@@ -1,10 +1,10 @@
 /** `soft_delete: true`: a table beside that of a collection keeps its deleted records, as they were. */
-import type { Catalog, Policy } from '../../policy/types.ts';
-import type { Path, Report } from '../file/issue.ts';
-import type { CollectionShape } from '../file/shape.ts';
-import { fieldOf } from './built-in.ts';
-import type { Collection, Field, Schema, SoftDelete } from './model.ts';
-import { deletedTableOf } from './stored-names.ts';
+import type { Catalog, Policy } from '../../../policy/types.ts';
+import type { Path, Report } from '../../file/issue.ts';
+import type { CollectionShape } from '../../file/shape.ts';
+import { fieldOf } from '../built-in.ts';
+import type { Collection, Field, Schema, SoftDelete } from '../model.ts';
+import { deletedTableOf } from '../stored-names.ts';
 
 /** The time of the deletion, as deleted records have it. */
 export const DELETED_AT = 'deleted_at';

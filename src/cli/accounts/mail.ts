@@ -3,17 +3,17 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkEmail } from '../auth/accounts/email-address.ts';
-import type { Auth } from '../auth/auth.ts';
-import { sampleData } from '../auth/mail/mail-samples.ts';
-import { MailTemplates } from '../auth/mail/mail-templates.ts';
-import { MailWriter } from '../auth/mail/mail-writer.ts';
-import { MAIL_KINDS } from '../auth/mail/outbox.ts';
-import { ConfigError, schemaFileOf } from '../config.ts';
-import { Problem } from '../problem.ts';
-import { reasonOf } from '../thrown.ts';
-import { type Arguments, type Command, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
-import { openWorkspace, requireSchema } from './support/workspace.ts';
+import { checkEmail } from '../../auth/accounts/email-address.ts';
+import type { Auth } from '../../auth/auth.ts';
+import { sampleData } from '../../auth/mail/mail-samples.ts';
+import { MailTemplates } from '../../auth/mail/mail-templates.ts';
+import { MailWriter } from '../../auth/mail/mail-writer.ts';
+import { MAIL_KINDS } from '../../auth/mail/outbox.ts';
+import { ConfigError, schemaFileOf } from '../../config.ts';
+import { Problem } from '../../problem.ts';
+import { reasonOf } from '../../thrown.ts';
+import { type Arguments, type Command, type CommandGroup, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { openWorkspace, requireSchema } from '../support/workspace.ts';
 
 interface MailCommand extends Pick<Command, 'summary' | 'positionals'> {
   readonly verb: string;

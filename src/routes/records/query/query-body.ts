@@ -2,18 +2,18 @@
  * The body of a query, read key by key: every error is found, and what is read is checked against
  * the schema. Not a route.
  */
-import { hintOf } from '../../../grammar/suggest.ts';
-import { compileFilter, type Filter, MAX_PARAMS } from '../../policy/filters/filter.ts';
-import { sortPathOf } from '../../policy/filters/sort-path.ts';
-import type { Catalog, Params } from '../../policy/types.ts';
-import { InexactNumeral } from '../../policy/values.ts';
-import { echo } from '../../problem.ts';
-import type { Sorting } from '../../records/page/keyset.ts';
-import type { Members } from '../../records/record-shape.ts';
-import { type Data, isObject } from '../../records/write/input.ts';
-import { neededTenant } from '../../schema/model/filter-keys.ts';
-import { type IntRange, MOST_SORTS } from '../../schema/model/list-parameters.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import { hintOf } from '../../../../grammar/suggest.ts';
+import { compileFilter, type Filter, MAX_PARAMS } from '../../../policy/filters/filter.ts';
+import { sortPathOf } from '../../../policy/filters/sort-path.ts';
+import type { Catalog, Params } from '../../../policy/types.ts';
+import { InexactNumeral } from '../../../policy/values.ts';
+import { echo } from '../../../problem.ts';
+import type { Sorting } from '../../../records/page/keyset.ts';
+import type { Members } from '../../../records/record-shape.ts';
+import { type Data, isObject } from '../../../records/write/input.ts';
+import { neededTenant } from '../../../schema/model/filter-keys.ts';
+import { type IntRange, MOST_SORTS } from '../../../schema/model/list-parameters.ts';
+import type { Collection, Schema } from '../../../schema/model/model.ts';
 import type { Pointer, QueryErrors } from './query-errors.ts';
 
 export interface Keyed {

@@ -1,9 +1,9 @@
 /** `bylaw api-key create | list | rotate | revoke`: keys of the operator, which end with no user. */
-import type { ApiKeys, KeyRequest } from '../auth/auth.ts';
-import { ConfigError } from '../config.ts';
-import { datetimeOf, parseUuid } from '../policy/values.ts';
-import { type ErrorDetail, Problem } from '../problem.ts';
-import { DURATION, secondsOf } from '../schema/file/units.ts';
+import type { ApiKeys, KeyRequest } from '../../auth/auth.ts';
+import { ConfigError } from '../../config.ts';
+import { datetimeOf, parseUuid } from '../../policy/values.ts';
+import { type ErrorDetail, Problem } from '../../problem.ts';
+import { DURATION, secondsOf } from '../../schema/file/units.ts';
 import {
   type Arguments,
   type Command,
@@ -11,8 +11,8 @@ import {
   DATABASE_SETTINGS,
   type Flags,
   type Io,
-} from './support/command.ts';
-import { openWorkspace } from './support/workspace.ts';
+} from '../support/command.ts';
+import { openWorkspace } from '../support/workspace.ts';
 
 /** Returns the objects to print, a line each. */
 type KeyWork = (keys: ApiKeys, args: Arguments) => Promise<readonly object[]>;

@@ -2,10 +2,10 @@
  * `expand` of a query: relations within relations, each to-many with a filter, an order and a limit
  * of its own. Not a route.
  */
-import { isToMany } from '../../policy/types.ts';
-import type { Expand } from '../../records/expand.ts';
-import { isObject } from '../../records/write/input.ts';
-import { countName, EXPAND_LIMIT } from '../../schema/model/list-parameters.ts';
+import { isToMany } from '../../../policy/types.ts';
+import type { Expand } from '../../../records/expand.ts';
+import { isObject } from '../../../records/write/input.ts';
+import { countName, EXPAND_LIMIT } from '../../../schema/model/list-parameters.ts';
 import { QueryBody, type QueryPlace } from './query-body.ts';
 import { noRelation, type Pointer } from './query-errors.ts';
 

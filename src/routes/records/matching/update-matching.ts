@@ -4,10 +4,10 @@ import {
   tenantProblems,
   uniqueProblems,
   updateData,
-} from '../../describe/collection-schemas.ts';
-import { matchingAnswer, matchingBody } from '../../describe/query-schemas.ts';
-import { route } from '../define-route.ts';
-import { idempotencyParameter } from './idempotent.ts';
+} from '../../../describe/collection-schemas.ts';
+import { matchingAnswer, matchingBody } from '../../../describe/query-schemas.ts';
+import { route } from '../../define-route.ts';
+import { idempotencyParameter } from '../idempotent.ts';
 import { writeMatching } from './matching-request.ts';
 
 export const updateMatching = route({

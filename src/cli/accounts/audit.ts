@@ -2,10 +2,10 @@
  * `bylaw audit`: logins with their addresses, failures, changes of roles and keys. The newest event is
  * last, as in a log.
  */
-import type { AuditRow } from '../auth/auth.ts';
-import { ConfigError } from '../config.ts';
-import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from './support/command.ts';
-import { openWorkspace } from './support/workspace.ts';
+import type { AuditRow } from '../../auth/auth.ts';
+import { ConfigError } from '../../config.ts';
+import { type Arguments, type Command, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { openWorkspace } from '../support/workspace.ts';
 
 const DEFAULT_LIMIT = '100';
 

@@ -1,10 +1,12 @@
 /** All of the file except its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
 import { z } from 'zod';
-import { nearest } from '../../../grammar/suggest.ts';
-import { UTC } from '../../policy/values.ts';
-import type { Path, Report } from '../file/issue.ts';
-import type { SchemaFile } from '../file/shape.ts';
-import { bytesOf, rateOf, secondsOf } from '../file/units.ts';
+import { nearest } from '../../../../grammar/suggest.ts';
+import { UTC } from '../../../policy/values.ts';
+import type { Path, Report } from '../../file/issue.ts';
+import type { SchemaFile } from '../../file/shape.ts';
+import { bytesOf, rateOf, secondsOf } from '../../file/units.ts';
+import type { Limits, OAuthProvider, Role, Schema, Uploads } from '../model.ts';
+import { nameIssue } from '../names.ts';
 import {
   DEFAULT_CLIENT_AUTH,
   DEFAULT_FEED_STREAMS,
@@ -14,8 +16,6 @@ import {
   DEFAULT_UPLOADS,
   MOST_BODY,
 } from './defaults.ts';
-import type { Limits, OAuthProvider, Role, Schema, Uploads } from './model.ts';
-import { nameIssue } from './names.ts';
 
 export interface Settings {
   readonly report: Report;

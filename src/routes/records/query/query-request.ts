@@ -1,8 +1,8 @@
 /** The request of a query: its body, checked against the schema. Not a route. */
-import type { ListRequest } from '../../records/page/page-plan.ts';
-import { type Data, isObject } from '../../records/write/input.ts';
-import { PAGE_LIMIT, PAGE_OFFSET } from '../../schema/model/list-parameters.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import type { ListRequest } from '../../../records/page/page-plan.ts';
+import { type Data, isObject } from '../../../records/write/input.ts';
+import { PAGE_LIMIT, PAGE_OFFSET } from '../../../schema/model/list-parameters.ts';
+import type { Collection, Schema } from '../../../schema/model/model.ts';
 import { pathKey, QueryBody } from './query-body.ts';
 import { QueryErrors } from './query-errors.ts';
 import { ExpandReader } from './query-expand.ts';

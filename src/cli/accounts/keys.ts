@@ -1,8 +1,8 @@
 /** `bylaw keys rotate`: servers use the new key without a restart. */
-import { rotateKeys } from '../auth/keys/key-rotation.ts';
-import { HEAD_START } from '../auth/keys/signing-keys.ts';
-import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from './support/command.ts';
-import { openMigratedDatabase } from './support/workspace.ts';
+import { rotateKeys } from '../../auth/keys/key-rotation.ts';
+import { HEAD_START } from '../../auth/keys/signing-keys.ts';
+import { type Arguments, type CommandGroup, DATABASE_SETTINGS, type Io } from '../support/command.ts';
+import { openMigratedDatabase } from '../support/workspace.ts';
 
 export const command: CommandGroup = {
   name: 'keys',

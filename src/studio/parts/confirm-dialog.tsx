@@ -1,0 +1,29 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { wording } from '../wording.ts';
+import { Dialog } from './dialog.tsx';
+
+interface ConfirmDialogProps {
+  readonly title: string;
+  /** The word on the button that confirms. */
+  readonly action: string;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** Asks before an action that cannot be undone. */
+export function ConfirmDialog({ title, action, onConfirm, onClose, children }: ConfirmDialogProps): JSX.Element {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {children}
+      <div class="actions">
+        <button type="button" class="danger" onClick={onConfirm}>
+          {action}
+        </button>
+        <button type="button" onClick={onClose}>
+          {wording.cancel}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,53 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { isEditingOn } from '../app/preferences.ts';
+import { noteProblem } from '../app/session-state.ts';
+import type { ShownProblem } from '../data/problem-words.ts';
+import { wording } from '../wording.ts';
+import { ProblemNote } from './problem-note.tsx';
+
+interface CreateFormProps {
+  readonly title: string;
+  /** The word on the button that creates. */
+  readonly action: string;
+  /** Creates what the form describes, which is emptied then. */
+  readonly onCreate: (given: FormData) => Promise<void>;
+  readonly children: ComponentChildren;
+}
+
+/** A form that creates one thing, below the list of them. */
+export function CreateForm({ title, action, onCreate, children }: CreateFormProps): JSX.Element {
+  const [problem, setProblem] = useState<ShownProblem>();
+  const create = async (form: HTMLFormElement): Promise<void> => {
+    setProblem(undefined);
+    try {
+      await onCreate(new FormData(form));
+      form.reset();
+    } catch (error) {
+      setProblem(noteProblem(error));
+    }
+  };
+  return (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <form
+        class="account-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void create(event.currentTarget);
+        }}
+      >
+        {children}
+        {problem !== undefined && <ProblemNote problem={problem} />}
+        <button
+          type="submit"
+          class="primary"
+          disabled={!isEditingOn.value}
+          title={isEditingOn.value ? undefined : wording.readOnly}
+        >
+          {action}
+        </button>
+      </form>
+    </section>
+  );
+}
