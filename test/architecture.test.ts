@@ -21,7 +21,6 @@ const LEAVES = [
   'record-id',
   'refusal',
   'unread-answers',
-  'sha256',
 ];
 /** Suggests the nearest known name in a message; every room may import it. */
 const OPEN_TO_ALL = 'grammar/suggest.ts';
@@ -42,7 +41,6 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'with-deadline': [],
   'optional-package': [],
   'record-id': [],
-  sha256: [],
   refusal: ['problem'],
   'unread-answers': ['caller'],
   policy: ['grammar', 'sql', 'invariant', 'bounded-map', 'memoized'],

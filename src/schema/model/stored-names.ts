@@ -1,5 +1,6 @@
 /** Names in the database: columns and constraints that no schema file spells out. */
-import { sha256 } from '../../sha256.ts';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex } from '@noble/hashes/utils.js';
 import type { LoggedTable } from './logged-tables.ts';
 import type { Schema } from './model.ts';
 
@@ -31,6 +32,8 @@ export const unmanagedTables = ({ collections }: Schema): ReadonlySet<string> =>
 /** Bytes of a name in PostgreSQL. */
 const LONGEST_NAME = 63;
 const bytesOf = (name: string): Uint8Array => new TextEncoder().encode(name);
+/** Browsers read schemas too, and their own digests are asynchronous. */
+const digestOf = (text: string): string => bytesToHex(sha256(bytesOf(text)));
 
 /** At most 63 bytes, as PostgreSQL would cut it, but never equal to another's. */
 export function constraintName(
@@ -43,7 +46,7 @@ export function constraintName(
   const bytes = bytesOf(name);
   if (bytes.length <= LONGEST_NAME) return name;
   const beginning = new TextDecoder().decode(bytes.subarray(0, 45)).replace(/\uFFFD+$/, '');
-  return `${beginning}_${sha256(name).slice(0, 10)}_${suffix}`;
+  return `${beginning}_${digestOf(name).slice(0, 10)}_${suffix}`;
 }
 
 /** The name of a unique index that no constraint can be: it ends in a digest of its definition. */
@@ -54,4 +57,4 @@ export const loggedShape = ({ columns }: Pick<LoggedTable, 'columns'>): string =
   shortDigest(JSON.stringify(columns.map(({ name, type }) => [name, type])));
 
 /** 64 bits, as letters that a name may have. */
-export const shortDigest = (text: string): string => sha256(text).slice(0, 16);
+export const shortDigest = (text: string): string => digestOf(text).slice(0, 16);
