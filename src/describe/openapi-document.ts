@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document: every route of the table, for the collections of a schema. */
 import { present } from '../invariant.ts';
-import { type Collection, type Schema, takesWrite, uniqueFieldsOf } from '../schema/model/model.ts';
+import { type Collection, offers, type Schema, uniqueFieldsOf } from '../schema/model/model.ts';
 import { commonSchemas, schemasOf } from './collection-schemas.ts';
 import {
   HEADERS,
@@ -137,15 +137,11 @@ const isOfNoCollection = (route: Operation): boolean =>
   !isGeneral(route) && !(typeof route.door === 'object' && route.door.collection !== undefined);
 
 function concernsCollection(route: Operation, collection: Collection): boolean {
-  const { name, kind } = collection;
+  const { door } = route;
   if (route.concerns?.(collection) === false) return false;
-  if (typeof route.door !== 'object') return isGeneral(route);
-  if (!takesWrite(collection, route.door.action)) return false;
-  if (route.door.feed === true && collection.feed === undefined) return false;
-  if (route.door.deleted === true && collection.softDelete === undefined) return false;
-  if (route.door.history === true && collection.history === undefined) return false;
-  if (route.door.collection !== undefined) return route.door.collection === name;
-  return isGeneral(route) && (route.door.kind === undefined || route.door.kind === kind);
+  if (typeof door !== 'object') return isGeneral(route);
+  if (!offers(collection, door)) return false;
+  return door.collection === undefined ? isGeneral(route) : door.collection === collection.name;
 }
 
 function operationTag({ path }: Operation, { collection }: OperationScope): string {

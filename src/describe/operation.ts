@@ -3,7 +3,7 @@
 import type { Action } from '../policy/types.ts';
 import type { ProblemCode } from '../problem.ts';
 import { keyKindIn } from '../schema/fields/index.ts';
-import type { Collection, Schema } from '../schema/model/model.ts';
+import type { Collection, Feature, Schema } from '../schema/model/model.ts';
 
 export type Json = { readonly [key: string]: unknown };
 
@@ -92,9 +92,7 @@ interface OperationDoor {
   readonly action: Action;
   readonly collection?: string;
   readonly kind?: Collection['kind'];
-  readonly feed?: true;
-  readonly deleted?: true;
-  readonly history?: true;
+  readonly needs?: Feature;
 }
 
 /** Every property is required unless it is named in `optional`. */

@@ -19,7 +19,7 @@ import { denialMessage } from '../records/denial-message.ts';
 import { asksForRoles, asksForRolesAlone, mayAssignSome } from '../records/write/role-changes.ts';
 import { DENIED, Refusal } from '../refusal.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
-import { type Collection, type MemberAction, type Schema, takesWrite } from '../schema/model/model.ts';
+import { type Collection, type MemberAction, offers, type Schema } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 import { clientOf, credentialsOf, policyQueryOf, type QueryPair, queryOf } from './request.ts';
 import type { Door, Route } from './route.ts';
@@ -255,15 +255,9 @@ function noRouteProblem(collection: Collection | undefined, { candidates }: Matc
   });
 }
 
-/** Some routes serve collections of one kind only, and some views take no writes. */
-function isOffered({ door }: Route, collection: Collection | undefined): boolean {
-  if (typeof door === 'object' && collection?.writes !== undefined && !takesWrite(collection, door.action))
-    return false;
-  if (typeof door === 'object' && door.feed === true && collection?.feed === undefined) return false;
-  if (typeof door === 'object' && door.deleted === true && collection?.softDelete === undefined) return false;
-  if (typeof door === 'object' && door.history === true && collection?.history === undefined) return false;
-  return typeof door !== 'object' || door.kind === undefined || door.kind === (collection?.kind ?? door.kind);
-}
+/** Some routes serve collections of one kind or feature only, and some views take no writes. */
+const isOffered = ({ door }: Route, collection: Collection | undefined): boolean =>
+  typeof door !== 'object' || (collection === undefined ? door.needs === undefined : offers(collection, door));
 
 const policyRequestOf = (ctx: Context, { auth, kind }: Caller, method = ctx.req.method): PolicyRequest => ({
   auth,

@@ -4,7 +4,7 @@
  */
 import type { Context } from 'koa';
 import type { Action } from '../policy/types.ts';
-import type { Collection } from '../schema/model/model.ts';
+import type { Collection, Feature } from '../schema/model/model.ts';
 import type { App } from './app.ts';
 
 /**
@@ -21,11 +21,9 @@ interface ActionDoor {
   readonly collection?: string;
   /** Only collections of this kind have the route. */
   readonly kind?: Collection['kind'];
-  /** Only collections with a feed of their changes have the route. */
-  readonly feed?: true;
-  /** Only collections that keep the changes of their records have the route. */
-  readonly history?: true;
-  /** The deleted records of a collection that keeps them, under its rules for `restore`. */
+  /** Only collections with this feature have the route. */
+  readonly needs?: Feature;
+  /** The caller is admitted to the deleted records, under the rules for `restore`. */
   readonly deleted?: true;
   /** A signed link (`?token=`) for the file `:id` can replace a credential. */
   readonly link?: true;

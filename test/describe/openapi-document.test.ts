@@ -31,15 +31,11 @@ test('the document holds exactly the routes and methods', () => {
   const expected = routes.flatMap(({ method, path, door, head, concerns }) => {
     const collections = path.includes(':collection') ? [...SCHEMA.collections.values()] : [undefined];
     const kind = typeof door === 'object' ? door.kind : undefined;
-    const isOfHistory = typeof door === 'object' && door.history === true;
-    const isOfDeleted = typeof door === 'object' && door.deleted === true;
-    const isOfFeed = typeof door === 'object' && door.feed === true;
+    const needs = typeof door === 'object' ? door.needs : undefined;
     return collections
       .filter((collection) => kind === undefined || collection?.kind === kind)
+      .filter((collection) => needs === undefined || collection?.[needs] !== undefined)
       .filter((collection) => collection === undefined || concerns?.(collection) !== false)
-      .filter((collection) => !isOfFeed || collection?.feed !== undefined)
-      .filter((collection) => !isOfHistory || collection?.history !== undefined)
-      .filter((collection) => !isOfDeleted || collection?.softDelete !== undefined)
       .map((collection) => path.replace(':collection', collection?.name ?? '').replaceAll(/:(\w+)/g, '{$1}'))
       .flatMap((at) => [`${method.toLowerCase()} ${at}`, ...(head === undefined ? [] : [`head ${at}`])]);
   });

@@ -8,7 +8,7 @@ import { openStream } from './open-stream.ts';
 export const subscribeToRecords = route({
   method: 'POST',
   path: '/api/:collection/changes',
-  door: { action: 'list', feed: true },
+  door: { action: 'list', needs: 'feed' },
   accepts: 'any',
   isStream: true,
   id: 'subscribe',

@@ -9,7 +9,7 @@ import { openStream } from './open-stream.ts';
 export const watchRecords = route({
   method: 'GET',
   path: '/api/:collection/changes',
-  door: { action: 'list', feed: true },
+  door: { action: 'list', needs: 'feed' },
   accepts: 'any',
   isStream: true,
   id: 'watch',

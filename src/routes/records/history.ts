@@ -49,7 +49,7 @@ const historyEntry: Shape = (scope) =>
 export const readHistory = route({
   method: 'GET',
   path: '/api/:collection/:id/history',
-  door: { action: 'read', history: true },
+  door: { action: 'read', needs: 'history' },
   id: 'history',
   summary: 'Read the history of one record of {collection}',
   description:

@@ -11,7 +11,7 @@ import { answerWritten, recordIdOf, sendAnswer } from './request.ts';
 export const restoreRecord = route({
   method: 'POST',
   path: '/api/:collection/:id/restore',
-  door: { action: 'list', deleted: true },
+  door: { action: 'list', needs: 'softDelete', deleted: true },
   id: 'restore',
   summary: 'Bring back one deleted record of {collection}',
   description:

@@ -199,6 +199,19 @@ export interface ChangeFeed {
 export const takesWrite = ({ writes }: Pick<Collection, 'writes'>, action: Action): boolean =>
   writes === undefined || action === 'list' || action === 'read' || writes[action];
 
+/** Keys of a collection that some routes need. */
+export type Feature = 'feed' | 'history' | 'softDelete';
+interface Offer {
+  readonly action: Action;
+  readonly kind?: Collection['kind'];
+  readonly needs?: Feature;
+}
+/** The collection has the routes with such a door. */
+export const offers = (collection: Collection, { action, kind, needs }: Offer): boolean =>
+  takesWrite(collection, action) &&
+  (kind === undefined || kind === collection.kind) &&
+  (needs === undefined || collection[needs] !== undefined);
+
 /** The maker of the ids of new records: the service (uuids alone), the database, or the caller who creates a record. */
 export type KeyMaker = 'service' | 'database' | 'caller';
 export interface Key extends CatalogKey {
