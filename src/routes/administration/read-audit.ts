@@ -1,10 +1,8 @@
-import type { Context } from 'koa';
 import type { OperationParameter } from '../../describe/operation.ts';
 import { ID_SCHEMA, object, type Shape, TEXT, TIMESTAMP } from '../../describe/operation.ts';
-import { queryOf } from '../../http/request.ts';
-import { parseInt53, parseString, parseUuid } from '../../policy/values.ts';
-import { echo, problemOfError } from '../../problem.ts';
+import { parseString, parseUuid } from '../../policy/values.ts';
 import { route } from '../define-route.ts';
+import { intParameter, parametersOf } from '../query-parameters.ts';
 
 const [DEFAULT_LIMIT, MAX_LIMIT] = [20, 100];
 
@@ -56,46 +54,16 @@ export const readAuditTrail = route({
   },
   problems: ['invalid_parameter'],
   async handle(ctx, app) {
-    const given = auditParametersOf(ctx);
-    const data = await app.auth.admin.audit({
-      userId: given.get('user') as string | undefined,
-      event: given.get('event') as string | undefined,
-      before: given.get('before') as string | undefined,
-      limit: (given.get('limit') as number | undefined) ?? DEFAULT_LIMIT,
-    });
+    const { user: userId, limit = DEFAULT_LIMIT, ...choice } = parametersOf(ctx, READERS);
+    const data = await app.auth.admin.audit({ userId, limit, ...choice });
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { data };
   },
 });
 
-type ParameterReader = (text: string) => string | number | undefined;
-
-function readLimit(text: string): number | undefined {
-  const limit = parseInt53(text);
-  return limit !== undefined && limit >= 1 && limit <= MAX_LIMIT ? limit : undefined;
-}
-
-const PARAMETER_READERS: ReadonlyMap<string, readonly [read: ParameterReader, expected: string]> = new Map([
-  ['user', [parseUuid, 'the id of a user']],
-  ['event', [parseString, 'the name of an event']],
-  ['before', [parseUuid, 'the id of an event']],
-  ['limit', [readLimit, `an int from 1 to ${MAX_LIMIT}`]],
-]);
-
-/** Throws `invalid_parameter` for one that is unknown, repeated or unreadable. */
-function auditParametersOf(ctx: Context): ReadonlyMap<string, string | number> {
-  const found = new Map<string, string | number>();
-  for (const { key, value } of queryOf(ctx)) {
-    const [read, expected] = PARAMETER_READERS.get(key) ?? [
-      () => undefined,
-      `one of ${[...PARAMETER_READERS.keys()].join(', ')}`,
-    ];
-    const parsed = value === undefined || found.has(key) ? undefined : read(value);
-    if (parsed === undefined) {
-      const detail = found.has(key) ? `\`${key}\` is given twice` : `\`${echo(key)}\`: expected ${expected}`;
-      throw problemOfError('invalid_parameter', { parameter: echo(key), code: 'invalid_parameter', detail });
-    }
-    found.set(key, parsed);
-  }
-  return found;
-}
+const READERS = {
+  user: { read: parseUuid, expected: 'the id of a user' },
+  event: { read: parseString, expected: 'the name of an event' },
+  before: { read: parseUuid, expected: 'the id of an event' },
+  limit: intParameter(MAX_LIMIT),
+};

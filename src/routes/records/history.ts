@@ -1,12 +1,9 @@
-import type { Context } from 'koa';
 import { closed, type OperationParameter, object, type Shape, TEXT, TIMESTAMP } from '../../describe/operation.ts';
 import { sendJson } from '../../http/answer/send.ts';
 import { admissionOf } from '../../http/gate.ts';
-import { queryOf } from '../../http/request.ts';
-import { parseInt53 } from '../../policy/values.ts';
-import { echo, problemOfError } from '../../problem.ts';
 import { JsonPieces } from '../../records/json-pieces.ts';
 import { route } from '../define-route.ts';
+import { intParameter, parametersOf } from '../query-parameters.ts';
 import { recordIdOf } from './request.ts';
 
 const [DEFAULT_LIMIT, MAX_LIMIT] = [20, 100];
@@ -68,10 +65,7 @@ export const readHistory = route({
   problems: ['not_found', 'invalid_parameter'],
   async handle(ctx, app) {
     const admission = admissionOf(ctx);
-    const limit = parameterOf(ctx, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT;
-    const before = parameterOf(ctx, 'before', Number.MAX_SAFE_INTEGER);
-    for (const { key } of queryOf(ctx))
-      if (!NAMES.includes(key)) throw wrong(key, `expected one of ${NAMES.join(', ')}`);
+    const { before, limit = DEFAULT_LIMIT } = parametersOf(ctx, READERS);
     const id = recordIdOf(ctx, admission.collection);
     const { entries, next = null } = await app.records.history(admission.access(), { id, before, limit });
     ctx.set('Cache-Control', 'no-store');
@@ -80,22 +74,4 @@ export const readHistory = route({
   },
 });
 
-const NAMES = parameters.map(({ name }) => name);
-
-/** Throws `invalid_parameter`. */
-function parameterOf(ctx: Context, name: string, most: number): number | undefined {
-  const given = queryOf(ctx).filter(({ key }) => key === name);
-  if (given.length === 0) return undefined;
-  const [{ value = '' }] = given as [(typeof given)[number]];
-  const number = parseInt53(value);
-  if (given.length > 1) throw wrong(name, 'given twice');
-  if (number === undefined || number < 1 || number > most) throw wrong(name, `expected an int from 1 to ${most}`);
-  return number;
-}
-
-const wrong = (name: string, why: string) =>
-  problemOfError('invalid_parameter', {
-    parameter: echo(name),
-    code: 'invalid_parameter',
-    detail: `\`${echo(name)}\`: ${why}`,
-  });
+const READERS = { before: intParameter(Number.MAX_SAFE_INTEGER), limit: intParameter(MAX_LIMIT) };
