@@ -10,6 +10,7 @@ import { gridOf } from '../policy/scalar-types.ts';
 import type { Need, Policy, Related, Residual, Row } from '../policy/types.ts';
 import { allOperandsOf, isOfInstant } from '../policy/visit.ts';
 import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
+import { type MemberMask, memberMasksOf, recordNeeds, requestedNeeds } from '../records/member-masks.ts';
 import type { Members, RecordShape } from '../records/record-shape.ts';
 import type { RequestedRecords } from '../records/relations/related.ts';
 import { ReachedTables } from '../schema/model/logged-tables.ts';
@@ -20,11 +21,6 @@ export interface Watched {
   readonly filter?: Filter | undefined;
   /** Undefined: all. */
   readonly members?: Members | undefined;
-}
-
-interface MemberMask {
-  readonly name: string;
-  readonly permit: Permit;
 }
 
 interface ShownPartner {
@@ -156,26 +152,11 @@ function pinAmong(tests: readonly ColumnValues[], shape: RecordShape): Pin | und
   return undefined;
 }
 
-function memberMasksOf(access: AccessContext): readonly MemberMask[] {
-  const { name: collection, memberAccess } = access.collection;
-  return [...memberAccess.keys()].flatMap((name) => {
-    const permit = access.member(collection, name, 'read');
-    return permit === undefined || permit.verdict === 'allow' ? [] : [{ name, permit }];
-  });
-}
-
 /** The same as `readableReference`, for rows in memory. */
 function partnerPermits(access: AccessContext, { collection, via }: HasOne): readonly Permit[] {
   const reference = access.member(collection, via, 'read');
   return [access.permit(collection, 'read'), ...(reference === undefined ? [] : [reference])];
 }
-
-const recordNeeds = ({ rules }: Permit): readonly Need[] => rules.flatMap(({ residual }) => residual.needs.record);
-
-const requestedNeeds = ({ rules }: Permit): readonly RequestedRecords[] =>
-  rules.flatMap(({ residual }) =>
-    residual.needs.requested.map(({ collection, id, needs }) => ({ collection, ids: [id], needs })),
-  );
 
 /** A rule that decides who sees what. */
 interface DecidingRule {

@@ -10,6 +10,7 @@ import { NOT_IN_HISTORY, RECORD_HISTORY_TABLE } from '../schema/model/kept/histo
 import type { Schema } from '../schema/model/model.ts';
 import { apiTime, ident, join, param, raw, type Sql, seconds, sql, text } from '../sql.ts';
 import { type AccessContext, readable, type Store } from './access-context.ts';
+import { type MemberMask, memberMasksOf, recordNeeds, requestedNeeds } from './member-masks.ts';
 import { recordKeyOf } from './record-key.ts';
 import type { RecordShape } from './record-shape.ts';
 import { loadRelatedRows } from './relations/related.ts';
@@ -115,37 +116,25 @@ async function readEntries(
   });
 }
 
-interface Mask {
-  readonly name: string;
-  readonly permit: Permit;
-}
-
 /** Decides what the caller may read of a record in any of its states. */
 class Sight {
   readonly #permit: Permit;
-  readonly #masks: readonly Mask[];
+  readonly #masks: readonly MemberMask[];
   readonly #related: Related;
 
-  private constructor(permit: Permit, masks: readonly Mask[], related: Related) {
+  private constructor(permit: Permit, masks: readonly MemberMask[], related: Related) {
     this.#permit = permit;
     this.#masks = masks;
     this.#related = related;
   }
 
   static async of(store: Store, access: AccessContext, rows: readonly Row[]): Promise<Sight> {
-    const { name, memberAccess } = access.collection;
+    const { name } = access.collection;
     const permit = access.permit(name, 'read');
-    const masks = [...memberAccess.keys()].flatMap((member) => {
-      const own = access.member(name, member, 'read');
-      return own === undefined ? [] : [{ name: member, permit: own }];
-    });
-    const residuals = [permit, ...masks.map((mask) => mask.permit)].flatMap(({ rules }) =>
-      rules.map(({ residual }) => residual),
-    );
-    const needs = residuals.flatMap((residual) => residual.needs.record);
-    const requested = residuals.flatMap((residual) =>
-      residual.needs.requested.map(({ collection, id, needs: own }) => ({ collection, ids: [id], needs: own })),
-    );
+    const masks = memberMasksOf(access);
+    const deciding = [permit, ...masks.map((mask) => mask.permit)];
+    const needs = deciding.flatMap(recordNeeds);
+    const requested = deciding.flatMap(requestedNeeds);
     const source = { store, q: store.db, tenant: undefined };
     return new Sight(permit, masks, await loadRelatedRows(source, [{ collection: name, rows, needs }], requested));
   }

@@ -11,8 +11,8 @@ const AT_ONCE = 10;
 /** Milliseconds. Finds what the command line made due. */
 const LOOK_EVERY = 5_000;
 const CLOSE_PATIENCE = 5_000;
-/** Seconds between attempts; the last one goes on. */
-const PAUSES = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400];
+/** Seconds between attempts, then the longest. */
+const PAUSES = [5, 30, 120, 600, 1_800, 3_600, 7_200];
 const LONGEST_PAUSE = 14_400;
 /** Seconds after which an event is given up, at its next failure. */
 const TRIED_FOR = 86_400;

@@ -52,8 +52,8 @@ export class Poster {
       request.on('response', (response) => {
         // Its content says nothing that is needed, and may be endless.
         response.on('error', () => undefined);
-        response.resume().once('end', () => undefined);
-        setTimeout(() => response.destroy(), DRAIN_MS).unref();
+        const late = setTimeout(() => response.destroy(), DRAIN_MS);
+        response.resume().once('close', () => clearTimeout(late));
         resolve(resultOf(response));
       });
       request.on('error', (error) => resolve({ error: signal.aborted ? NO_ANSWER : reasonOfFailure(error) }));

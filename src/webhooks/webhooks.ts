@@ -55,7 +55,7 @@ export class Webhooks {
   readonly #store: Store;
   readonly #poster: Poster;
   readonly #held = new Map<string, Held>();
-  readonly #unseen = new Set<string>();
+  readonly #warned = new Set<string>();
   readonly #access = new Map<string, { readonly at: number; readonly access: AccessContext | undefined }>();
   readonly #timers: NodeJS.Timeout[];
   readonly #heldFor: number;
@@ -156,7 +156,7 @@ export class Webhooks {
     const { webhook, filing, sending } = held;
     const access = await this.#accessOf(webhook);
     if (access === undefined) return this.#warnOfKey(webhook);
-    this.#unseen.delete(webhook.name);
+    this.#warned.delete(webhook.name);
     const filed = await filing.next(held.reached, access);
     const isKept = held.reached !== undefined && filed.events.length === 0;
     if (isKept) held.reached = filed.reached;
@@ -191,8 +191,8 @@ export class Webhooks {
   }
 
   #warnOfKey({ name, as, collection }: Webhook): void {
-    if (this.#unseen.has(name)) return;
-    this.#unseen.add(name);
+    if (this.#warned.has(name)) return;
+    this.#warned.add(name);
     this.#parts.warn(
       `webhook ${name}: no API key \`${as}\` in force may list \`${collection}\`, so nothing is sent; make one, ` +
         `such as by \`bylaw api-key create ${as}\``,
