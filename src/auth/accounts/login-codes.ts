@@ -12,10 +12,10 @@ import { readVersionKey } from '../../records/versions.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
 import { param, seconds, sql, text, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
-import { deleteFactors, dropFactorsOfStrangers } from '../factors/factor-rows.ts';
 import type { ClaimedMail } from '../mail/outbox.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
 import type { AccountParts, Accounts, SignedIn } from './accounts.ts';
+import { dropWaysIn } from './ways-in.ts';
 
 export interface CodeClaim {
   readonly email: string;
@@ -153,14 +153,11 @@ export class LoginCodes {
   async #prove(tx: Transaction, userId: string): Promise<boolean> {
     const { users, sessions } = this.#parts;
     if (!(await users.proveEmail(tx, userId))) return false;
-    await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
-    await dropFactorsOfStrangers(tx, userId);
+    await dropWaysIn(tx, userId);
     await tx.run(sql`
       UPDATE "_auth_accounts"
          SET password_hash = NULL
        WHERE user_id = ${uuid(userId)}`);
-    await tx.run(sql`DELETE FROM "_auth_api_keys" WHERE created_by = ${uuid(userId)}`);
-    await deleteFactors(tx, userId);
     await sessions.endAll(tx, userId);
     return true;
   }

@@ -4,14 +4,13 @@
 
 import { Problem, problemOfError } from '../../problem.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
-import { sql, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
-import { dropFactorsOfStrangers } from '../factors/factor-rows.ts';
 import { dropProofs, findProof, useProof } from '../mail/email-tokens.ts';
 import type { AccountParts } from './accounts.ts';
 import type { Administrator } from './administration.ts';
 import { checkNewPassword } from './passwords.ts';
+import { dropWaysIn } from './ways-in.ts';
 
 export interface PasswordChange {
   readonly password: string;
@@ -90,10 +89,7 @@ export class Recovery {
       await users.storePassword(tx, userId, hash);
       // Only the owner of the address reads its mail. A stranger who held the account before that proof
       // loses every way in.
-      if (await users.proveEmail(tx, userId)) {
-        await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
-        await dropFactorsOfStrangers(tx, userId);
-      }
+      if (await users.proveEmail(tx, userId)) await dropWaysIn(tx, userId);
       for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, userId);
       await sessions.endAll(tx, userId);
       await recordAudit(tx, { event: 'password_reset', userId, client });

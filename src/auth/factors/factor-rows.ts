@@ -91,13 +91,6 @@ export async function factorMethods(db: Queryable, userId: string): Promise<read
   return cells[0] === 't' ? ['totp', 'recovery'] : ['totp'];
 }
 
-/** For the first proof of an address: a stranger who held the account before it keeps no passkey and no second factor. */
-export async function dropFactorsOfStrangers(tx: Transaction, userId: string): Promise<void> {
-  await deleteFactors(tx, userId);
-  await tx.run(sql`DELETE FROM "_auth_totp" WHERE user_id = ${uuid(userId)}`);
-  await tx.run(sql`DELETE FROM "_auth_passkeys" WHERE user_id = ${uuid(userId)}`);
-}
-
 /** Returns false if there was none. Only sessions by passkeys keep the mark of a second factor. */
 export async function deleteFactors(tx: Transaction, userId: string): Promise<boolean> {
   const deleted = await tx.run(
