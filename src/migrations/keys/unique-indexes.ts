@@ -1,20 +1,16 @@
 /** The steps to the unique indexes that no constraint can be: partial ones, and those of folded values. */
 import type { Queryable } from '../../database/contract.ts';
+import { FOLDING_COLLATION, foldedKey } from '../../schema/model/indexes.ts';
 import { isDefinedByName } from '../../schema/model/stored-names.ts';
-import { empty, ident, identBeside, join, raw, type Sql, sql, tableIdent } from '../../sql.ts';
+import { empty, ident, identBeside, join, raw, type Sql, sql, tableIdent, text } from '../../sql.ts';
 import type { ActualIndex } from '../catalog.ts';
 import { dropIndex } from '../online-ddl.ts';
 import type { Step } from '../step.ts';
 import type { TableDiff } from '../table-diff.ts';
 import type { Table, UniqueIndex } from '../tables.ts';
 
-/** Letters fold by Unicode in each database, under each collation of it; the folded texts compare by code point. */
-const FOLDING = raw('"und-x-icu"');
-
 const keyOf = (columns: readonly Sql[], ignoresCase: boolean): readonly Sql[] =>
-  columns.map((column, i) =>
-    ignoresCase && i === columns.length - 1 ? sql`(lower(${column} COLLATE ${FOLDING}) COLLATE "C")` : column,
-  );
+  columns.map((column, i) => (ignoresCase && i === columns.length - 1 ? sql`(${foldedKey(column)})` : column));
 
 function createUniqueIndex(table: string, index: UniqueIndex, isOnline = false): Sql {
   const key = keyOf(
@@ -85,7 +81,9 @@ export const createUniqueIndexes = ({ name, uniqueIndexes }: Table): readonly St
 export async function foldingError(db: Queryable, tables: Iterable<Table>): Promise<Step | undefined> {
   const folded = [...tables].find(({ uniqueIndexes }) => uniqueIndexes.some(({ ignoresCase }) => ignoresCase));
   if (folded === undefined) return undefined;
-  const [row] = await db.rows(raw(`SELECT EXISTS (SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu')`));
+  const [row] = await db.rows(
+    sql`SELECT EXISTS (SELECT 1 FROM pg_collation WHERE collname = ${text(FOLDING_COLLATION)})`,
+  );
   if (row?.[0] === 't') return undefined;
   const index = folded.uniqueIndexes.find(({ ignoresCase }) => ignoresCase)!;
   const destructive =

@@ -4,6 +4,7 @@
  */
 import type { Queryable, Transaction } from '../../database/contract.ts';
 import { invalid, Refusal } from '../../refusal.ts';
+import { foldedKey } from '../../schema/model/indexes.ts';
 import { type Relation, type UniqueField, withinOf } from '../../schema/model/model.ts';
 import { empty, ident, param, raw, type Sql, sql } from '../../sql.ts';
 import { type AccessContext, type Reading, readable, type Store } from '../access-context.ts';
@@ -130,11 +131,8 @@ function keyConditions(
     const { column, type, value, castTo } = given;
     const wanted = sql`${param(type, value)}${castTo === undefined ? empty : raw(`::${castTo}`)}`;
     const isFolded = name === field.name && field.uniqueKey?.ignoresCase === true;
-    conditions.push(sql`${folded(ident('t', column), isFolded)} = ${folded(sql`${wanted}`, isFolded)}`);
+    const asKept = isFolded ? foldedKey : (value: Sql): Sql => value;
+    conditions.push(sql`${asKept(ident('t', column))} = ${asKept(wanted)}`);
   }
   return conditions;
 }
-
-/** As the index of the key folds it. */
-const folded = (value: Sql, isFolded: boolean): Sql =>
-  isFolded ? sql`lower(${value} COLLATE "und-x-icu") COLLATE "C"` : value;

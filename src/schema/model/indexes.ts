@@ -1,8 +1,10 @@
 /** The indexes of a collection, and those that its policies lack. */
+
 import { present } from '../../invariant.ts';
 import { unindexed } from '../../policy/analyse/unindexed.ts';
 import { elementOf } from '../../policy/scalar-types.ts';
 import { type Catalog, type Checked, type CheckedOperand, keyOf, type Policy } from '../../policy/types.ts';
+import { ident, type Sql, sql } from '../../sql.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
 import { INDEXABLE_LENGTH } from '../rules/field-rules.ts';
 import { type BelongsTo, type Collection, type Field, isTenant, isUniqueMember, withinOf } from './model.ts';
@@ -171,3 +173,8 @@ const ownColumn = (operand: CheckedOperand): readonly string[] =>
   operand.kind === 'column' && operand.steps.length === 0 && operand.column.kind === 'field'
     ? [operand.column.field.column]
     : [];
+
+/** Letters fold by Unicode in each database, under each collation of it. */
+export const FOLDING_COLLATION = 'und-x-icu';
+/** A value as a unique index with `ignore_case` holds it; the folded texts compare by code point. */
+export const foldedKey = (value: Sql): Sql => sql`lower(${value} COLLATE ${ident(FOLDING_COLLATION)}) COLLATE "C"`;
