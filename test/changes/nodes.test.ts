@@ -1,4 +1,5 @@
 /** Several nodes on one PostgreSQL: each reads the log for itself, wakes the others, and prunes what nobody needs. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ChangeFeeds } from '../../src/changes/change-feeds.ts';
 import { ChangeLog } from '../../src/changes/change-log.ts';
@@ -9,6 +10,7 @@ import { decide } from '../../src/policy/access.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
+import { ignore, noFeedObserver as observer } from '../support/feed-observer.ts';
 import { hasPostgres, postgresUrl, schemaOf } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
 
@@ -17,15 +19,6 @@ collections:
   notes: { changes: { retention: 1h }, fields: { title: string }, access: { list: true } }
 `);
 const caller = new FeedCaller(schema, { id: '00000001-0000-4000-8000-000000000000', roles: [] }, decide);
-const ignore = (): void => undefined;
-const observer = {
-  onStreams: ignore,
-  onEvent: ignore,
-  onReset: ignore,
-  onClosed: ignore,
-  onLag: ignore,
-  onEntries: ignore,
-};
 
 describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
   const databases: Database[] = [];

@@ -1,4 +1,5 @@
 /** Several processes with one database: one of them files and sends, and another goes on where it ended. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ChangeFeeds } from '../../src/changes/change-feeds.ts';
 import type { Database } from '../../src/database/contract.ts';
@@ -10,6 +11,7 @@ import { raw, sql, text } from '../../src/sql.ts';
 import { listEvents, retryEvents } from '../../src/webhooks/webhook-rows.ts';
 import { Webhooks } from '../../src/webhooks/webhooks.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
+import { ignore, noFeedObserver as observer } from '../support/feed-observer.ts';
 import { schemaFrom } from '../support/service.ts';
 import { KINDS, openKind } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
@@ -31,19 +33,10 @@ webhooks:
     { SECRET },
   );
 const schema = schemaWith('@record.title is not null');
-const ignore = (): void => undefined;
 
 describe.each(KINDS)('the webhooks of several processes (%s)', (kind) => {
   let db: Database;
   let feeds: ChangeFeeds;
-  const observer = {
-    onStreams: ignore,
-    onEvent: ignore,
-    onReset: ignore,
-    onClosed: ignore,
-    onLag: ignore,
-    onEntries: ignore,
-  };
   beforeAll(async () => {
     db = await openKind(kind);
     await applyMigration(db, schema, startOptions());

@@ -2,12 +2,14 @@
  * `npm run fuzz -- changes --seconds 60 --seed 1`: random commits under many list rules. After each quiet moment, the copy that a subscriber keeps
  * by events equals its list, and no event holds a record or a field that the list does not show.
  */
+
 import { parseArgs } from 'node:util';
 import type { ChangeFeeds } from '../../../src/changes/change-feeds.ts';
 import type { Database, Queryable } from '../../../src/database/contract.ts';
 import type { Records } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import { raw } from '../../../src/sql.ts';
+import { noFeedObserver } from '../../support/feed-observer.ts';
 import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
 import { printShortfalls } from '../floor.ts';
 import { Random } from '../random.ts';
@@ -69,20 +71,12 @@ export class FeedFuzz {
       callers.push(new FeedCaller(schema, auth, decide));
     }
     const failures: string[] = [];
-    const ignore = (): void => undefined;
     const feeds = await ChangeFeeds.open({
       db,
       schema,
       most: 1_000,
       place: 'test',
-      observer: {
-        onStreams: ignore,
-        onEvent: ignore,
-        onReset: ignore,
-        onClosed: ignore,
-        onLag: ignore,
-        onEntries: ignore,
-      },
+      observer: noFeedObserver,
       onError: (what, error) => failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`),
     });
     const world = { db, schema, records: createRecords(db, schema), compileFilter };
