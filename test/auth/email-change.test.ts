@@ -150,6 +150,30 @@ describeOnBoth(
       }
     });
 
+    test('the first proof of an address ends a change that a stranger asked for, also one that is being mailed', async () => {
+      const { db, auth } = service.app;
+      const stranger = await newPerson(service.anonymous);
+      const change = await asked(stranger);
+      const [cells] = await db.rows(raw('SELECT now()::text'));
+      await service.anonymous.post('/api/auth/otp/request', { email: stranger.email });
+      await settled();
+      const code = /^(\d{6})$/m.exec(smtp.to(stranger.email).at(-1)!.source)![1]!;
+      const owner = await service.anonymous.post('/api/auth/otp/confirm', { email: stranger.email, code });
+      expect(owner.status).toBe(200);
+      expect(codeOf(await confirm(change.token))).toBe('422 validation_failed');
+      const waiting = {
+        id: '',
+        kind: 'email_change',
+        attempt: 1,
+        language: undefined,
+        address: newEmail('next'),
+      } as const;
+      const issue = (createdAt: string) =>
+        auth.emailChange.issueToken({ ...waiting, createdAt, detail: { userId: stranger.id } });
+      expect(await issue(cells![0]!)).toBe(undefined);
+      expect(await issue('2999-01-01T00:00:00Z')).toMatch(/^[\w-]{43}$/);
+    });
+
     test('tokens for the old address end with it', async () => {
       const person = await newPerson(service.anonymous);
       await service.anonymous.post('/api/auth/password/reset/request', { email: person.email });

@@ -2,6 +2,7 @@
 /** Limits on attempts; and that they cannot be used to lock others out. */
 import { expect, test } from 'vitest';
 import type { PasswordPool } from '../../src/auth/accounts/passwords.ts';
+import { issueProof, type Purpose } from '../../src/auth/mail/email-tokens.ts';
 import { raw } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
 import { cheapPasswords, describeOnBoth, type TestService } from '../support/service.ts';
@@ -153,6 +154,40 @@ describeOnBoth(
       const email = await person(service);
       expect(await times(6, () => ask(somewhere(), email))).toEqual([...Array(5).fill('202 undefined'), LIMIT]);
       expect(await times(6, () => ask(somewhere(), newEmail('nobody')))).toEqual(Array(6).fill('202 undefined'));
+    });
+
+    test('colleagues in one office verify their addresses, and wrong tokens of another hold none of them up', async () => {
+      const office = from(service, somewhere());
+      const colleagues = await Promise.all(
+        Array.from({ length: 7 }, async () => {
+          const email = newEmail();
+          const user = { email, password: PASSWORD, roles: ['member'], isVerified: false };
+          const { id } = await service.app.auth.admin.addUser(user);
+          return { userId: id, email, client: (await login(office, email)).client };
+        }),
+      );
+      const ask = (i: number) => colleagues[i]!.client.post('/api/auth/email/verify/request');
+      expect(await times(7, ask)).toEqual(Array(7).fill('202 undefined'));
+      const token = (i: number, purpose: Purpose) => issueProof(service.app.db, purpose, colleagues[i]!);
+      const verify = (text: string) => office.post('/api/auth/email/verify/confirm', { token: text });
+      const wrongs = await times(6, () => verify('A'.repeat(43)));
+      expect(wrongs).toEqual([...Array(5).fill('422 validation_failed'), LIMIT]);
+      const rights = await times(7, async (i) => verify(await token(i, 'verify_email')));
+      expect(rights).toEqual(Array(7).fill('204 undefined'));
+      const reset = { token: await token(0, 'reset_password'), password: 'an even longer phrase' };
+      expect((await office.post('/api/auth/password/reset/confirm', reset)).status).toBe(204);
+      expect((await office.post('/api/auth/password/reset/request', { email: newEmail() })).status).toBe(202);
+    });
+
+    test('an account has a limit of mails that verify its address, wherever they are asked for', async () => {
+      const email = newEmail();
+      await service.app.auth.admin.addUser({ email, password: PASSWORD, roles: ['member'], isVerified: false });
+      const { access } = await login(from(service, somewhere()), email);
+      const ask = () =>
+        from(service, somewhere())
+          .with({ Authorization: `Bearer ${access}` })
+          .post('/api/auth/email/verify/request');
+      expect(await times(6, ask)).toEqual([...Array(5).fill('202 undefined'), LIMIT]);
     });
 
     test('the limiter trusts the addresses of configured proxies only', async () => {

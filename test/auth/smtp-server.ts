@@ -43,7 +43,7 @@ export class SmtpServer {
     const said = (line: string): void => void (socket.destroyed || socket.write(`${line}\r\n`));
     const take = async (): Promise<void> => {
       await this.hold;
-      this.mails.push({ to, source: source.replaceAll('=\n', '').replaceAll('=3D', '=') });
+      this.mails.push({ to, source: decoded(source) });
       said('250 kept');
     };
     const read = (line: string): void => {
@@ -71,6 +71,17 @@ export class SmtpServer {
     });
   }
 }
+
+/** Decodes quoted-printable parts only: a token in a plain part may begin with `3D`. */
+const decoded = (source: string): string =>
+  source
+    .split(/^(?=Content-Transfer-Encoding: )/m)
+    .map((part) =>
+      part.startsWith('Content-Transfer-Encoding: quoted-printable')
+        ? part.replaceAll('=\n', '').replaceAll('=3D', '=')
+        : part,
+    )
+    .join('');
 
 /** The token of a mail. */
 export const tokenIn = ({ source }: ReceivedMail): string => /(?:^|[=/])([\w-]{43})$/m.exec(source)![1]!;

@@ -91,9 +91,11 @@ export class Administration {
    */
   async setUp({ token, email, password, client }: Setup): Promise<User> {
     const { db, users, limiter } = this.#parts;
-    await limiter.redeem(client);
     const made = await this.#parts.setup?.use(token, () => this.#firstAdmin({ email, password, client }));
-    if (made === undefined) throw noSetup();
+    if (made === undefined) {
+      await limiter.wrongToken(client);
+      throw noSetup();
+    }
     return users.shown(db, made);
   }
 

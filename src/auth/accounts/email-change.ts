@@ -3,7 +3,7 @@ import { namedCells } from '../../database/cells.ts';
 import { StoreError, type Transaction } from '../../database/contract.ts';
 import { Problem, problemOfError } from '../../problem.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
-import { sql } from '../../sql.ts';
+import { sql, text, uuid } from '../../sql.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
 import type { Caller } from '../caller.ts';
 import { dropProofs, issueProof, isValidProof } from '../mail/email-tokens.ts';
@@ -58,12 +58,16 @@ export class EmailChange {
     outbox.wake();
   }
 
-  /** Makes the token of a mail, in the place of an earlier one; undefined: the address is taken, or the account is over. */
-  async issueToken({ address, detail }: ClaimedMail): Promise<string | undefined> {
+  /**
+   * Makes the token of a mail, in the place of an earlier one; undefined: the address is taken, the account is over, or
+   * its password was changed after the request.
+   */
+  async issueToken({ address, detail, createdAt }: ClaimedMail): Promise<string | undefined> {
     const { db, users } = this.#parts;
     const user = detail.userId === undefined ? undefined : await users.byId(db, detail.userId);
     if (user === undefined || (await users.byEmail(db, address)) !== undefined) return undefined;
     return db.transaction(async (tx) => {
+      if (!(await hasPasswordOf(tx, user.id, createdAt))) return undefined;
       await dropProofs(tx, PURPOSE, user.id);
       return issueProof(tx, PURPOSE, { userId: user.id, email: user.email }, address);
     });
@@ -72,9 +76,12 @@ export class EmailChange {
   /** Ends all sessions but `caller`'s, if it is the user's. Throws `validation_failed`, `email_taken`, `rate_limited`. */
   async confirm(token: string, caller: Caller | undefined, client: RequestClient): Promise<void> {
     const { db, authenticator, limiter, outbox } = this.#parts;
-    await limiter.redeem(client);
     try {
       const userId = await db.transaction((tx) => this.#change(tx, token, { caller, client }));
+      if (userId === undefined) {
+        await limiter.wrongToken(client);
+        throw badChange();
+      }
       outbox.wake();
       await authenticator.userChanged(userId);
     } catch (error) {
@@ -82,10 +89,10 @@ export class EmailChange {
     }
   }
 
-  async #change(tx: Transaction, token: string, { caller, client }: Confirmation): Promise<string> {
+  async #change(tx: Transaction, token: string, { caller, client }: Confirmation): Promise<string | undefined> {
     const { users, sessions, outbox } = this.#parts;
     const used = isSecret(token) ? await useChange(tx, token) : undefined;
-    if (used === undefined) throw badChange();
+    if (used === undefined) return undefined;
     const { userId, from, to } = used;
     await users.changeEmail(tx, userId, to);
     for (const purpose of ['verify_email', 'reset_password', PURPOSE] as const) await dropProofs(tx, purpose, userId);
@@ -114,6 +121,17 @@ export class EmailChange {
 interface Confirmation {
   readonly caller: Caller | undefined;
   readonly client: RequestClient;
+}
+
+/** Locks the account, so that a change of its password drops the token that follows. */
+async function hasPasswordOf(tx: Transaction, userId: string, at: string): Promise<boolean> {
+  const rows = await tx.rows(sql`
+    SELECT 1
+      FROM "_auth_accounts"
+     WHERE user_id = ${uuid(userId)}
+       AND (password_changed_at IS NULL OR password_changed_at <= ${text(at)}::timestamptz)
+       FOR UPDATE`);
+  return rows.length > 0;
 }
 
 async function useChange(tx: Transaction, token: string) {

@@ -154,9 +154,11 @@ export class Invitations {
   /** Makes the account, with a verified address. Throws `validation_failed`, `email_taken`, `rate_limited`. */
   async confirm({ token, password, client }: InviteConfirmation, guest?: string): Promise<void> {
     const { db, users, passwords, limiter, accounts } = this.#parts;
-    await limiter.redeem(client);
     const found = isSecret(token) ? await this.#find(db, token) : undefined;
-    if (found === undefined) throw badInvite();
+    if (found === undefined) {
+      await limiter.wrongToken(client);
+      throw badInvite();
+    }
     checkNewPassword(password, found.email, '/password');
     const passwordHash = await passwords.hash(password);
     const user = { ...found, emailVerified: true, passwordHash };

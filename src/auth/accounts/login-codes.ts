@@ -104,7 +104,6 @@ export class LoginCodes {
   async confirmToken(token: string, { client, guest }: LoginRequest): Promise<SignedIn> {
     const { db, limiter } = this.#parts;
     this.#requireOtp();
-    await limiter.redeem(client);
     const [cells] = isSecret(token)
       ? await db.write(sql`
           DELETE FROM "_auth_otp" o
@@ -113,7 +112,10 @@ export class LoginCodes {
              AND ${IS_LIVE}
        RETURNING u.id`)
       : [];
-    if (cells === undefined) throw wrongCode();
+    if (cells === undefined) {
+      await limiter.wrongToken(client);
+      throw wrongCode();
+    }
     return this.#signIn(namedCells(cells, 'id').id, { client, guest });
   }
 
@@ -153,11 +155,13 @@ export class LoginCodes {
   async #prove(tx: Transaction, userId: string): Promise<boolean> {
     const { users, sessions } = this.#parts;
     if (!(await users.proveEmail(tx, userId))) return false;
-    await dropWaysIn(tx, userId);
+    // First, so that a change of address that is being mailed ends, too.
     await tx.run(sql`
       UPDATE "_auth_accounts"
-         SET password_hash = NULL
+         SET password_hash = NULL,
+             password_changed_at = now()
        WHERE user_id = ${uuid(userId)}`);
+    await dropWaysIn(tx, userId);
     await sessions.endAll(tx, userId);
     return true;
   }

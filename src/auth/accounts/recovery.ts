@@ -76,15 +76,14 @@ export class Recovery {
 
   /** Ends all sessions. Throws `validation_failed`, `rate_limited`. */
   async confirmReset({ token, password, client }: ResetConfirmation): Promise<void> {
-    const { db, users, sessions, passwords, authenticator, limiter } = this.#parts;
-    await limiter.redeem(client);
+    const { db, users, sessions, passwords, authenticator } = this.#parts;
     const proof = await findProof(db, 'reset_password', token);
-    if (proof === undefined) throw badProof();
+    if (proof === undefined) throw await this.#badProof(client);
     checkNewPassword(password, proof.email, '/password');
     const hash = await passwords.hash(password);
-    await db.transaction(async (tx) => {
+    const isReset = await db.transaction(async (tx) => {
       const used = await useProof(tx, 'reset_password', token);
-      if (used === undefined) throw badProof();
+      if (used === undefined) return false;
       const { userId } = used;
       await users.storePassword(tx, userId, hash);
       // Only the owner of the address reads its mail. A stranger who held the account before that proof
@@ -93,7 +92,10 @@ export class Recovery {
       for (const purpose of PASSWORD_PROOFS) await dropProofs(tx, purpose, userId);
       await sessions.endAll(tx, userId);
       await recordAudit(tx, { event: 'password_reset', userId, client });
+      return true;
     });
+    // A concurrent use of the token was faster.
+    if (!isReset) throw await this.#badProof(client);
     await authenticator.userChanged(proof.userId);
   }
 
@@ -102,23 +104,29 @@ export class Recovery {
     const { db, users, limiter, outbox } = this.#parts;
     const user = await users.byId(db, caller.principal);
     if (user === undefined || user.email_verified) return;
-    await limiter.mail(client, user.email);
+    await limiter.verification(user.id);
     await outbox.add({ kind: 'verify', address: user.email, detail: { client, sessionId: caller.sessionId } });
   }
 
   /** Throws `validation_failed`, `rate_limited`. */
   async confirmVerification(token: string, client: RequestClient): Promise<void> {
-    const { db, users, authenticator, limiter } = this.#parts;
-    await limiter.redeem(client);
-    const { userId } = await db.transaction(async (tx) => {
+    const { db, users, authenticator } = this.#parts;
+    const proof = await db.transaction(async (tx) => {
       const used = await useProof(tx, 'verify_email', token);
-      if (used === undefined) throw badProof();
+      if (used === undefined) return undefined;
       await users.proveEmail(tx, used.userId);
       await dropProofs(tx, 'verify_email', used.userId);
       await recordAudit(tx, { event: 'email_verified', userId: used.userId, client });
       return used;
     });
-    await authenticator.userChanged(userId);
+    if (proof === undefined) throw await this.#badProof(client);
+    await authenticator.userChanged(proof.userId);
+  }
+
+  /** Throws `rate_limited`. */
+  async #badProof(client: RequestClient): Promise<Problem> {
+    await this.#parts.limiter.wrongToken(client);
+    return badProof();
   }
 }
 

@@ -46,9 +46,9 @@ export class VerifiedLogins {
   async #mail({ id, email }: User, client: RequestClient): Promise<void> {
     const { db, limiter, outbox } = this.#parts;
     try {
-      await limiter.mail(client, email);
+      await limiter.verification(id);
     } catch (error) {
-      // The mailbox has enough mails; the answer stays the same.
+      // The account has enough mails; the answer stays the same.
       if (error instanceof Problem && error.code === 'rate_limited') return;
       throw error;
     }

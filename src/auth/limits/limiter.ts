@@ -34,10 +34,12 @@ export interface Limiter {
   register(client: RequestClient, email: string): Promise<void>;
   refresh(client: RequestClient): Promise<void>;
   guest(client: RequestClient): Promise<void>;
-  /** Counts the use of a token from a mail. */
-  redeem(client: RequestClient): Promise<void>;
+  /** Counts a wrong token of a mail. Right ones cost nothing: colleagues share an address. */
+  wrongToken(client: RequestClient): Promise<void>;
   /** Counts a request for a mail to `email`. */
   mail(client: RequestClient, email: string): Promise<void>;
+  /** Counts a mail that verifies the address of a user who has signed in, or gave the right password. */
+  verification(userId: string): Promise<void>;
   /** Counts an invitation of `principal` to `email`. */
   invite(principal: string, email: string): Promise<void>;
   /** Counts a question about a decision. */
@@ -65,8 +67,9 @@ const UNLIMITED: Limiter = {
   register: async () => {},
   refresh: async () => {},
   guest: async () => {},
-  redeem: async () => {},
+  wrongToken: async () => {},
   mail: async () => {},
+  verification: async () => {},
   invite: async () => {},
   question: async () => {},
   prune: async () => {},
@@ -88,6 +91,8 @@ const COUNTERS = {
   reset: 'reset',
   'reset-account': 'reset',
   'reset-pair': 'reset',
+  verify: 'reset',
+  token: 'reset',
 } as const satisfies Readonly<Record<string, keyof Limits>>;
 type CounterName = keyof typeof COUNTERS;
 
@@ -158,8 +163,12 @@ class DatabaseLimiter implements Limiter {
     await this.#counters.guest.spend(networkOf(client.ip));
   }
 
-  async redeem(client: RequestClient): Promise<void> {
-    await this.#counters.reset.spend(networkOf(client.ip));
+  async wrongToken(client: RequestClient): Promise<void> {
+    await this.#counters.token.spend(networkOf(client.ip));
+  }
+
+  async verification(userId: string): Promise<void> {
+    await this.#counters.verify.spend(userId);
   }
 
   /**

@@ -23,7 +23,7 @@ const SECRETS: Readonly<Record<SecretKind, SecretWords>> = {
     asked: ', most likely you, asked to confirm that this address belongs to an account',
     purpose: 'confirm it',
     within: 'an hour',
-    ending: '',
+    ending: ': otherwise the account of somebody else would keep your address',
   },
   reset: {
     subject: 'Set a new password',

@@ -8,7 +8,7 @@ import { type AccountPage, done, EMAIL_FIELD, NEW_PASSWORD_FIELD, SIGN_IN_LINK, 
 export const verifyPage: AccountPage = {
   name: 'verify',
   title: 'Confirm your email address',
-  text: 'Confirm that this address is yours.',
+  text: 'Confirm that this address is yours, if you made the account. Otherwise close this page: the account would keep your address.',
   fields: [TOKEN_FIELD],
   button: 'Confirm',
   async submit({ ctx, app, values }) {

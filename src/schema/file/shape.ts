@@ -486,7 +486,10 @@ const limits = z.strictObject({
   login_address: attempts('login_address', 'failed logins from one address'),
   register: attempts('register', 'registrations from one address, and for one email address'),
   refresh: attempts('refresh', 'refreshes from one address'),
-  reset: attempts('reset', 'requests for a password reset, from one address and for one account'),
+  reset: attempts(
+    'reset',
+    'mails that are asked for, from one address and for one account; and wrong tokens of mails from one address',
+  ),
   guest: attempts('guest', 'sessions of guests from one address'),
   body: key(size, `the size of a JSON body, at most ${MOST_BODY}`, {
     default: DEFAULT_LIMITS.body,
