@@ -5,7 +5,6 @@ const REFERENCE: Json = {
   ...object({ $ref: TEXT }),
   description: 'The id of the record that an earlier create of the batch names by `as`.',
 };
-const COLLECTION: Json = { type: 'string', description: 'The name of a collection.' };
 const DATA: Json = { type: 'object', description: 'The fields; a relation takes `{ "$ref": … }` in place of an id.' };
 const IF_MATCH: Json = { type: 'string', description: '`*`, or the ETags that the record may have.' };
 const ALIAS: Json = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$', description: 'A name for `$ref`.' };
@@ -13,14 +12,13 @@ const ALIAS: Json = { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$', descr
 const only = (op: string): Json => ({ type: 'string', const: op });
 
 export const batchBody: Shape = ({ schema, define }) => {
+  const collection: Json = { type: 'string', enum: [...schema.collections.keys()] };
   const id: Json = { oneOf: [idSchemaOf(schema), REFERENCE] };
-  const create = object({ op: only('create'), collection: COLLECTION, data: DATA, as: ALIAS }, ['as']);
-  const update = object({ op: only('update'), collection: COLLECTION, id, data: DATA, if_match: IF_MATCH }, [
-    'if_match',
-  ]);
+  const create = object({ op: only('create'), collection, data: DATA, as: ALIAS }, ['as']);
+  const update = object({ op: only('update'), collection, id, data: DATA, if_match: IF_MATCH }, ['if_match']);
   const on: Json = { type: 'string', description: 'A unique field; `data` has its value.' };
-  const upsert = object({ op: only('upsert'), collection: COLLECTION, on, data: DATA });
-  const remove = object({ op: only('delete'), collection: COLLECTION, id, if_match: IF_MATCH }, ['if_match']);
+  const upsert = object({ op: only('upsert'), collection, on, data: DATA });
+  const remove = object({ op: only('delete'), collection, id, if_match: IF_MATCH }, ['if_match']);
   const operation = define('BatchOperation', { oneOf: [create, update, upsert, remove] });
   return object({ operations: { type: 'array', items: operation, minItems: 1, maxItems: 100 } });
 };

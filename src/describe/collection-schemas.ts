@@ -315,8 +315,10 @@ function writableSchema(writable: Writable, schema: Schema): Json {
   switch (writable.kind) {
     case 'field':
       return fieldSchema(writable.field, writable.field.needed);
-    case 'reference':
-      return nullIf(writable.nullable, idSchemaIn(schema, writable.relation.collection));
+    case 'reference': {
+      const { nullable, relation } = writable;
+      return { ...nullIf(nullable, idSchemaIn(schema, relation.collection)), 'x-collection': relation.collection };
+    }
     case 'members': {
       const id = idSchemaIn(schema, writable.relation.collection);
       return isUuidSchema(id) ? ref('MemberChange') : memberChange(id);

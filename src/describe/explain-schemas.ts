@@ -1,6 +1,6 @@
 /** JSON Schemas of a question about a decision, and of its answer. */
 import { ACTIONS } from '../policy/types.ts';
-import { closed, type Json, object, type Shape, TEXT } from './operation.ts';
+import { closed, type Json, type OperationScope, object, type Shape, TEXT } from './operation.ts';
 
 const ACTION: Json = { type: 'string', enum: ACTIONS };
 const BOOL_OR_NULL: Json = { type: ['boolean', 'null'] };
@@ -10,8 +10,13 @@ const TEXT_LIST: Json = { type: 'array', items: TEXT };
 const VALUE: Json = { enum: ['true', 'false', 'unknown', null], description: 'null: no record was asked about.' };
 const RESIDUAL: Json = { enum: ['allow', 'deny', 'depends'], description: 'By the request alone.' };
 
+/** The accounts are last: fewer callers may ask about them. */
+const firstOf = ({ collections }: OperationScope['schema']): string | undefined =>
+  [...collections.values()].toSorted((a, b) => Number(a.kind !== 'plain') - Number(b.kind !== 'plain'))[0]?.name;
+
 export const explainRequest: Shape = ({ define, schema }) =>
   define('ExplainRequest', {
+    examples: [{ collection: firstOf(schema), action: 'list' }],
     ...object(
       {
         collection: { type: 'string', enum: [...schema.collections.keys()] },

@@ -22,7 +22,11 @@ export function openapiOf(schema: Schema, routes: readonly Operation[], version:
   const { paths, schemas, responses } = new Document(schema, typeName).write(routes);
   return {
     openapi: '3.1.0',
-    info: { title: 'bylaw', version, description: 'Collections of records, where policies decide every access.' },
+    info: {
+      title: schema.mail.appName ?? 'bylaw',
+      version,
+      description: 'Collections of records, where policies decide every access.',
+    },
     servers: [{ url: '/' }],
     tags: [
       ...collections.map(({ name }) => ({ name, description: TAGS[name] ?? `The records of \`${name}\`.` })),

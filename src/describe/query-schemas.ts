@@ -80,19 +80,21 @@ export const queryBody: Shape = (scope) => {
 
 const SKIP_REFUSED: Json = {
   type: 'boolean',
+  examples: [false],
   description: 'Leaves out the records that the rules refuse, where one of them would refuse all.',
+};
+/** The example of a write by filter changes nothing: whoever presses Send in the console may not have read it. */
+const NO_RECORD: Json = {
+  filter: { ...(QUERY_FILTER.filter as Json), examples: ['id in $ids'] },
+  params: { ...(QUERY_FILTER.params as Json), examples: [{ ids: [] }] },
 };
 /** The body of a write by filter. */
 export const matchingBody =
   (data?: Shape): Shape =>
   (scope) => {
-    const { filter, params } = FILTERED;
     const own = data === undefined ? {} : { data: data(scope) };
-    return object({ filter, params, limit: intSchema(WRITE_LIMIT), skip_refused: SKIP_REFUSED, ...own }, [
-      'params',
-      'limit',
-      'skip_refused',
-    ]);
+    const limit = { ...intSchema(WRITE_LIMIT), examples: [WRITE_LIMIT.default] };
+    return object({ ...NO_RECORD, limit, skip_refused: SKIP_REFUSED, ...own }, ['params', 'limit', 'skip_refused']);
   };
 export const matchingAnswer: Shape = () => {
   const count = (description: string): Json => ({ type: 'integer', minimum: 0, description });

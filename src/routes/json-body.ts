@@ -1,6 +1,6 @@
 /** Reads small JSON bodies of a fixed shape before the handler runs. Not a route. */
 import { z } from 'zod';
-import type { Json } from '../describe/operation.ts';
+import type { Json, Shape } from '../describe/operation.ts';
 import { AUTH_BODY_LIMIT } from '../http/body.ts';
 import { type ErrorDetail, Problem, pointerPart } from '../problem.ts';
 import type { Body } from './define-route.ts';
@@ -22,6 +22,15 @@ export function jsonBody<T extends z.ZodRawShape>(shape: T, limit = AUTH_BODY_LI
     },
   };
 }
+
+/** The body with a value that the documentation shows and its console sends. */
+export const withExample = <T>(body: Body<T>, example: Json | Shape): Body<T> => ({
+  ...body,
+  shape: (scope) => ({
+    ...body.shape(scope),
+    examples: [typeof example === 'function' ? example(scope) : example],
+  }),
+});
 
 function issueErrors(issue: z.core.$ZodIssue, body: unknown): readonly ErrorDetail[] {
   const pointer = issue.path.map((part) => `/${pointerPart(String(part))}`).join('');

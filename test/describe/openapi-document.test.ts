@@ -201,7 +201,7 @@ describe('bodies and answers', () => {
         title: { type: 'string', minLength: 1, maxLength: 80 },
         state: { type: 'string', enum: ['draft', 'live'], description: 'Default: "draft".' },
         score: { type: ['integer', 'null'], minimum: 0, maximum: 9007199254740991 },
-        owner: id,
+        owner: { ...id, 'x-collection': 'users' },
         tags: { $ref: '#/components/schemas/MemberChange' },
       },
     }));

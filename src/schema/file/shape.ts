@@ -448,9 +448,13 @@ const mailUrl = (of: string, path: string) =>
 const mail = z.strictObject({
   from: key(z.string(), 'the sender of mails; MAIL_FROM counts before it', { examples: ['App <hello@example.com>'] }),
   reply_to: key(z.string(), 'the address for replies', { examples: ['help@example.com'] }),
-  app_name: key(z.string(), 'the name of the application in mails; without it, the host of the service', {
-    examples: ['App'],
-  }),
+  app_name: key(
+    z.string(),
+    'the name of the application in mails, on its pages and in its API document; without it, mails name the host',
+    {
+      examples: ['App'],
+    },
+  ),
   logo: key(z.string(), 'the picture on the pages of accounts: a path, or an https address', {
     examples: ['/logo.svg'],
   }),

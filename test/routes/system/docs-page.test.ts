@@ -1,8 +1,9 @@
 // @module-tag long
 /** `/docs`: the page without script, its script in a browser, and that nothing of a schema becomes markup. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ApiDocument } from '../../../src/routes/system/docs/api-document.ts';
+import type { ApiDocument, ShownOperation } from '../../../src/routes/system/docs/api-document.ts';
 import { renderDocs } from '../../../src/routes/system/docs/docs-page.ts';
+import { exampleValue } from '../../../src/routes/system/docs/example-value.ts';
 import { Browser, type Page } from '../../support/browser/browser.ts';
 import { describeInBrowser } from '../../support/browser/describe-in-browser.ts';
 import { describeOnOne, type TestService } from '../../support/service.ts';
@@ -45,8 +46,46 @@ describeOnOne('the page', (service) => {
     }
   });
 
+  test('every filled-in body of the records of a schema succeeds as it is', async () => {
+    const { client } = await service.user('admin');
+    const document = (await service.anonymous.get('/openapi.json')).body as ApiDocument;
+    const refused: string[] = [];
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(item)) {
+        const { requestBody } = operation as ShownOperation;
+        const schema = requestBody?.content?.['application/json']?.schema;
+        const isOfRecords = /^\/api\/(?:documents|teams|batch|_explain)\b/.test(path) && !path.includes('{');
+        if (schema === undefined || !isOfRecords) continue;
+        const body = exampleValue(schema, document, 'request');
+        const { status, body: answer } = await client.send(method.toUpperCase(), path, { json: body });
+        if (status >= 300 && status !== 409) refused.push(`${method} ${path}: ${JSON.stringify(answer.errors)}`);
+      }
+    }
+    expect(refused).toEqual([]);
+  });
+
   inBrowser(service);
 });
+
+describeOnOne(
+  'the page of a service with a name',
+  (service) => {
+    test('the page, the document and the start page have the name of the service, as text', async () => {
+      const { text } = await service.anonymous.get('/docs', HTML);
+      expect(text).toContain('<title>Ada &amp; Sons &lt;b&gt;</title>');
+      expect((await service.anonymous.get('/openapi.json')).body.info.title).toBe('Ada & Sons <b>');
+      const start = await service.anonymous.get('/', HTML);
+      expect(start.text).toContain('<h1>Ada &amp; Sons &lt;b&gt;</h1>');
+      expect(start.text).not.toContain('<b>');
+      expect(start.text).toMatch(
+        /Begin here[\s\S]*\/auth\/setup[\s\S]*"\/auth\/sign-in\?redirect_to=\/docs"[\s\S]*"\/docs"/,
+      );
+    });
+  },
+  {
+    schema: `mail: { app_name: 'Ada & Sons <b>' }\ncollections: { notes: { fields: { text: string }, access: { read: true } } }`,
+  },
+);
 
 function inBrowser(service: TestService): void {
   describeInBrowser('in Chromium, /docs', () => {
@@ -80,6 +119,28 @@ function inBrowser(service: TestService): void {
     };
     const shown = (id: string, selector: string): Promise<string> =>
       page.evaluate(`document.querySelector('#op-${id} ${selector}').textContent`);
+
+    test('the page signs in, and a filled-in body then succeeds at the first press', async () => {
+      const { email, password, client } = await service.user();
+      await client.post('/api/teams', { data: { name: `Engines of ${email}` } });
+      await page.evaluate(`(() => {
+        const form = document.getElementById('sign-in');
+        form.querySelector('[type=email]').value = ${JSON.stringify(email)};
+        form.querySelector('[type=password]').value = ${JSON.stringify(password)};
+        form.requestSubmit();
+      })()`);
+      expect(await page.until(`document.querySelector('#sign-in p')?.textContent`)).toBe(`Signed in as ${email}`);
+      expect(await send('create_documents', {})).toMatch(/^201 /);
+      expect(await shown('create_documents', '.curl')).toContain('-H "Authorization: Bearer $TOKEN"');
+      // A comment needs a document: the page fills in the id of one.
+      const documentId = JSON.parse(await shown('create_documents', '.answer .content')).data.id;
+      await open('create_comments');
+      await page.until(`document.querySelector('#op-create_comments textarea').value.includes('${documentId}')`);
+      expect(await send('create_comments', {})).toMatch(/^201 /);
+      await page.evaluate(`document.querySelector('#sign-in button').click()`);
+      await page.until(`document.querySelector('#sign-in [type=email]') !== null`);
+      expect(await send('create_documents', {})).toMatch(/^401 /);
+    });
 
     test('the page sends requests with the token of a login, and shows the curl line', async () => {
       const { email, password } = await service.user();

@@ -3,7 +3,7 @@ import { callerOf } from '../../../http/gate.ts';
 import { clientOf } from '../../../http/request.ts';
 import { problemOfError } from '../../../problem.ts';
 import { route } from '../../define-route.ts';
-import { jsonBody } from '../../json-body.ts';
+import { jsonBody, withExample } from '../../json-body.ts';
 import { email, password } from '../fields.ts';
 
 export const requestEmailChange = route({
@@ -14,11 +14,14 @@ export const requestEmailChange = route({
   summary: 'Mail a token that changes your email address',
   description:
     'Needs the password, or a code of a mail to the present address. The new address gets the token, and the present one a notice.',
-  body: jsonBody({
-    email,
-    password: password.optional(),
-    code: z.string('expected string').max(64, 'expected a code').optional(),
-  }),
+  body: withExample(
+    jsonBody({
+      email,
+      password: password.optional(),
+      code: z.string('expected string').max(64, 'expected a code').optional(),
+    }),
+    { email: 'countess@example.com', password: 'lovelace and babbage' },
+  ),
   answers: { 202: { description: 'Accepted, whether or not the new address has an account.' } },
   problems: ['invalid_credentials', 'not_found', 'rate_limited'],
   async handle(ctx, app, { email: newEmail, password: given, code }) {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Proof } from '../../../auth/auth.ts';
 import { Problem } from '../../../problem.ts';
-import { jsonBody } from '../../json-body.ts';
+import { jsonBody, withExample } from '../../json-body.ts';
 import { password } from '../fields.ts';
 
 export const code = z
@@ -11,7 +11,9 @@ export const code = z
   .max(64, 'expected a code')
   .meta({ description: 'Six digits of the authenticator, or a recovery code.' });
 
-export const proofBody = jsonBody({ code: code.optional(), password: password.optional() });
+export const proofBody = withExample(jsonBody({ code: code.optional(), password: password.optional() }), {
+  password: 'lovelace and babbage',
+});
 
 /** Throws `validation_failed` unless exactly one is given. */
 export function proofOf(body: { readonly code?: string | undefined; readonly password?: string | undefined }): Proof {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../../define-route.ts';
-import { jsonBody } from '../../json-body.ts';
+import { jsonBody, withExample } from '../../json-body.ts';
 import {
   actorOf,
   addresses,
@@ -21,15 +21,22 @@ export const createKey = route({
   summary: 'Create an API key',
   description:
     'For programs: the key is a bearer token with roles of its own, and ends with its maker. For each role, you need one that assigns it.',
-  body: jsonBody({
-    name: keyName,
-    roles: keyRoles,
-    publishable: z.boolean('expected bool').optional(),
-    limit: keyLimit,
-    addresses,
-    origins: pageOrigins,
-    expires_at: expiresAt,
-  }),
+  body: withExample(
+    jsonBody({
+      name: keyName,
+      roles: keyRoles,
+      publishable: z.boolean('expected bool').optional(),
+      limit: keyLimit,
+      addresses,
+      origins: pageOrigins,
+      expires_at: expiresAt,
+    }),
+    ({ schema }) => ({
+      name: 'nightly export',
+      roles: [[...schema.roles.keys()][0]],
+      limit: { '*': ['list', 'read'] },
+    }),
+  ),
   answers: { 201: issuedKey('The key, and its secret.') },
   problems: ['too_many'],
   async handle(ctx, app, body) {

@@ -3,7 +3,7 @@ import { guestAt } from '../../../http/gate.ts';
 import { clientOf } from '../../../http/request.ts';
 import { problemOfError } from '../../../problem.ts';
 import { route } from '../../define-route.ts';
-import { jsonBody } from '../../json-body.ts';
+import { jsonBody, withExample } from '../../json-body.ts';
 import { token } from '../fields.ts';
 import { answerSignIn, signInAnswer } from '../tokens-answer.ts';
 
@@ -17,11 +17,14 @@ export const confirmCode = route({
   summary: 'Log in with a code or a token from a mail',
   description:
     'The body has `email` and `code`, or `token` alone. A code has five tries within ten minutes, and works once. It verifies the address.',
-  body: jsonBody({
-    email: z.string('expected string').optional(),
-    code: z.string('expected string').max(64, 'expected a code').optional(),
-    token: token.optional(),
-  }),
+  body: withExample(
+    jsonBody({
+      email: z.string('expected string').optional(),
+      code: z.string('expected string').max(64, 'expected a code').optional(),
+      token: token.optional(),
+    }),
+    { email: 'ada@example.com', code: '123456' },
+  ),
   answers: { 200: signInAnswer },
   problems: ['invalid_credentials', 'not_found', 'rate_limited'],
   async handle(ctx, app, { email, code, token: given }) {

@@ -6,6 +6,7 @@ export interface ShownSchema {
   readonly format?: string;
   readonly description?: string;
   readonly enum?: readonly unknown[];
+  readonly const?: unknown;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
   readonly oneOf?: readonly ShownSchema[];
@@ -20,6 +21,8 @@ export interface ShownSchema {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly maxItems?: number;
+  /** The collection of the record whose id it is. */
+  readonly 'x-collection'?: string;
 }
 export type Content = Readonly<Record<string, { readonly schema?: ShownSchema }>>;
 export interface Response {
@@ -57,6 +60,23 @@ export interface ApiDocument {
 
 /** `#/components/schemas/Post` → `Post` */
 export const nameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1);
+
+/** The body of a create in a collection. */
+export function createBodyOf(collection: string, { paths }: ApiDocument): ShownSchema | undefined {
+  const create = paths[`/api/${collection}`]?.post as ShownOperation | undefined;
+  return create?.requestBody?.content?.['application/json']?.schema;
+}
+
+/** The collections of the records that a body of a create must reference, by the name of the relation. */
+export function neededReferences(body: ShownSchema, document: ApiDocument): Readonly<Record<string, string>> {
+  const { properties = {}, required = [] } = resolved(body.properties?.data ?? {}, document);
+  return Object.fromEntries(
+    required.flatMap((name) => {
+      const collection = properties[name]?.['x-collection'];
+      return collection === undefined ? [] : [[name, collection]];
+    }),
+  );
+}
 
 /** Follows a reference to a schema of the document. */
 export function resolved(schema: ShownSchema, { components }: ApiDocument): ShownSchema {

@@ -6,9 +6,12 @@ import {
   type ApiDocument,
   type Content,
   nameOfRef,
+  neededReferences,
   type Response,
+  resolved,
   type ShownOperation,
   type ShownParameter,
+  type ShownSchema,
 } from './api-document.ts';
 import { exampleValue } from './example-value.ts';
 import { attribute, code, html, prose } from './html-text.ts';
@@ -94,7 +97,9 @@ function renderEntry(entry: DocumentedOperation, document: ApiDocument): string 
 
 function parameter({ name, in: place, required, description = '', schema = {} }: ShownParameter): string {
   const head = `<th scope="row">${code(name)}${required ? REQUIRED : ''}<br><small>${html(place)}</small></th>`;
-  const data = `data-name="${html(name)}" data-in="${html(place)}"`;
+  const first = place === 'path' ? schema.enum?.[0] : undefined;
+  const filled = first === undefined ? '' : ` data-value="${html(String(first))}"`;
+  const data = `data-name="${html(name)}" data-in="${html(place)}"${filled}`;
   return `<tr ${data}>${head}<td>${typeWords(schema)}${description === '' ? '' : `<br>${prose(description)}`}</td></tr>`;
 }
 
@@ -106,10 +111,16 @@ function body(content: Content = {}, document: ApiDocument): string {
       const fields = `${fieldRows(schema, document)}${data === undefined ? '' : `<h4>${code('data')}</h4>${fieldRows(data, document)}`}`;
       return [
         `<h3>Body <small>${html(type)}</small></h3>${fields}<h4>Example</h4>`,
-        `<pre class="example" tabindex="0" data-type="${html(type)}">${html(example)}</pre>`,
+        `<pre class="example" tabindex="0" data-type="${html(type)}"${references(schema, document)}>${html(example)}</pre>`,
       ].join('');
     })
     .join('');
+}
+
+/** For the console, which puts the ids of records in their place. */
+function references(schema: ShownSchema, document: ApiDocument): string {
+  const needed = neededReferences(resolved(schema, document), document);
+  return Object.keys(needed).length === 0 ? '' : ` data-references="${html(JSON.stringify(needed))}"`;
 }
 
 /** The successes, each with an example; then every error code. */

@@ -1,5 +1,5 @@
 /** Makes a value that fits a JSON Schema, to show and to start from. */
-import { type ApiDocument, resolved, type ShownSchema } from './api-document.ts';
+import { type ApiDocument, createBodyOf, neededReferences, resolved, type ShownSchema } from './api-document.ts';
 
 /** Examples of a request leave out the ids of records, which a caller would have to know. */
 type Use = 'request' | 'answer';
@@ -19,14 +19,32 @@ export function exampleValue(given: ShownSchema, document: ApiDocument, use: Use
   const { oneOf, allOf, items, properties, required = [] } = schema;
   if (schema.examples !== undefined) return schema.examples[0];
   if (schema.default !== undefined) return schema.default;
+  if (schema.const !== undefined) return schema.const;
   if (schema.enum !== undefined) return schema.enum[0];
   if (oneOf !== undefined) return of(oneOf[0]!);
   if (allOf !== undefined) return Object.assign({}, ...allOf.map((part) => of(part)));
   if (items !== undefined) return depth < MAX_EXAMPLE_DEPTH ? [of(items, depth + 1)] : [];
-  if (properties === undefined) return scalarExample(schema, name);
+  if (properties === undefined) return name === 'roles' ? roleOf(document) : scalarExample(schema, name);
   const members = depth < MAX_EXAMPLE_DEPTH ? Object.entries(properties) : [];
+  const { op, collection, data } = properties;
+  if (op?.const === 'create' && collection?.enum !== undefined && data !== undefined)
+    return createExample(collection.enum.map(String), document);
   const shown = members.filter(([key, each]) => required.includes(key) || isShown(key, each, document, use));
   return Object.fromEntries(shown.map(([key, each]) => [key, exampleValue(each, document, use, key, depth + 1)]));
+}
+
+/** An operation of a batch: in a collection whose records need no other one, if there is one. */
+function createExample(collections: readonly string[], document: ApiDocument): unknown {
+  const bodies = collections.flatMap((name) => {
+    const body = createBodyOf(name, document);
+    return body === undefined ? [] : [{ name, body }];
+  });
+  const isFree = ({ body }: { readonly body: ShownSchema }): boolean =>
+    Object.keys(neededReferences(body, document)).length === 0;
+  const chosen = bodies.find(isFree) ?? bodies[0];
+  const { data = {} } =
+    chosen === undefined ? {} : (exampleValue(chosen.body, document, 'request') as { data?: unknown });
+  return { op: 'create', collection: chosen?.name ?? collections[0], data };
 }
 
 function isShown(name: string, given: ShownSchema, document: ApiDocument, use: Use): boolean {
@@ -40,6 +58,10 @@ const TEXTS: Readonly<Record<string, string>> = {
   password: 'lovelace and babbage',
   access_token: 'eyJhbGciOi…',
 };
+
+function roleOf({ components }: ApiDocument): unknown {
+  return components?.schemas?.Role?.enum?.[0] ?? 'role';
+}
 
 function scalarExample({ type, format, minLength = 0, maxLength, ...schema }: ShownSchema, name: string): unknown {
   const types = typeof type === 'string' ? [type] : (type ?? []);

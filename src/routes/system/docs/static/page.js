@@ -70,8 +70,87 @@ document.addEventListener('keydown', (event) => {
 
 const tools = document.getElementById('tools');
 const hint = element('small', {}, 'Kept in this tab only. Without one, requests go with the session cookie.');
-tools.append(labelled('Search (press /)', search, found), labelled('Bearer token', token, hint));
+
+// ---------------------------------------------------------------- sign-in
+
+/** Signs in by the session cookie, so that requests of this page, and of the studio, have a caller. */
+class SignIn {
+  constructor() {
+    this.email = element('input', { type: 'email', autocomplete: 'username', required: true });
+    this.password = element('input', { type: 'password', autocomplete: 'current-password', required: true });
+    this.code = element('input', { autocomplete: 'one-time-code', required: true });
+    this.state = element('output', {});
+    this.form = element('form', { id: 'sign-in' });
+    this.form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.submit();
+    });
+    this.user = undefined;
+    this.showForm();
+  }
+
+  showForm(challenge) {
+    this.challenge = challenge;
+    const fields =
+      challenge === undefined
+        ? [labelled('Email', this.email), labelled('Password', this.password)]
+        : [labelled('Code of the authenticator app, or a recovery code', this.code)];
+    this.form.replaceChildren(...fields, element('button', { type: 'submit' }, 'Sign in'), this.state);
+  }
+
+  showUser(user) {
+    this.user = user;
+    const button = element('button', { type: 'button' }, 'Sign out');
+    button.addEventListener('click', () => this.signOut());
+    this.form.replaceChildren(element('p', {}, `Signed in as ${user.email}`), button, this.state);
+    this.state.value = '';
+    this.password.value = '';
+    this.code.value = '';
+    tools.dispatchEvent(new Event('signed-in'));
+  }
+
+  async submit() {
+    const code = this.code.value.trim();
+    const body =
+      this.challenge === undefined
+        ? { email: this.email.value, password: this.password.value }
+        : { challenge: this.challenge, method: /^\d{6}$/.test(code) ? 'totp' : 'recovery', code };
+    const path = this.challenge === undefined ? '/api/auth/login' : '/api/auth/challenge';
+    const { ok, answer } = await this.ask(path, { method: 'POST', body: JSON.stringify(body) });
+    if (!ok) this.state.value = answer.detail ?? 'The sign-in failed.';
+    else if (answer.challenge !== undefined) this.showForm(answer.challenge);
+    else this.showUser(answer.user);
+  }
+
+  /** A session of before, such as that of the studio. */
+  async resume() {
+    const { ok, answer } = await this.ask('/api/auth/me', { method: 'GET' });
+    if (ok && this.user === undefined) this.showUser(answer.user);
+  }
+
+  async signOut() {
+    await this.ask('/api/auth/logout', { method: 'POST' });
+    this.user = undefined;
+    this.showForm();
+    tools.dispatchEvent(new Event('signed-in'));
+  }
+
+  async ask(path, init) {
+    const headers = init.body === undefined ? {} : { 'Content-Type': 'application/json' };
+    try {
+      const response = await fetch(path, { ...init, headers, credentials: 'same-origin' });
+      const text = await response.text();
+      return { ok: response.ok, answer: text === '' ? {} : JSON.parse(text) };
+    } catch (error) {
+      return { ok: false, answer: { detail: `The request was not answered: ${error.message}` } };
+    }
+  }
+}
+const signIn = new SignIn();
+
+tools.append(labelled('Search (press /)', search, found), labelled('Bearer token', token, hint), signIn.form);
 tools.hidden = false;
+signIn.resume();
 
 // ---------------------------------------------------------------- links
 
@@ -98,11 +177,11 @@ class Console {
     const example = operation.querySelector('.example');
     this.type = example?.dataset.type;
     this.inputs = [...operation.querySelectorAll('.parameters tr')].map((row) => {
-      const { name, in: place } = row.dataset;
+      const { name, in: place, value = '' } = row.dataset;
       return {
         name,
         place,
-        input: element('input', { required: place === 'path', autocomplete: 'off', spellcheck: false }),
+        input: element('input', { value, required: place === 'path', autocomplete: 'off', spellcheck: false }),
       };
     });
     this.isForm = this.type === 'multipart/form-data';
@@ -115,8 +194,39 @@ class Console {
     this.answer = element('div', { className: 'answer', 'aria-live': 'polite' });
     this.form = this.makeForm();
     this.curl.after(this.form, this.answer);
+    this.references = JSON.parse(example?.dataset.references ?? '{}');
+    this.example = this.body?.value;
     this.show();
+    this.fillReferences();
     token.addEventListener('input', () => this.show());
+    tools.addEventListener('signed-in', () => {
+      this.show();
+      this.fillReferences();
+    });
+  }
+
+  get credentials() {
+    return token.value === ''
+      ? { headers: {}, credentials: 'same-origin' }
+      : { headers: { Authorization: `Bearer ${token.value.trim()}` }, credentials: 'omit' };
+  }
+
+  /** Puts ids of records that the caller sees in the place of made-up ones, until the body is edited. */
+  async fillReferences() {
+    if (token.value === '' && signIn.user === undefined) return;
+    for (const [name, collection] of Object.entries(this.references)) {
+      const found = await fetch(`/api/${encodeURIComponent(collection)}?limit=1`, this.credentials).catch(
+        () => undefined,
+      );
+      if (found?.ok !== true || this.body.value !== this.example) continue;
+      const { data } = await found.json();
+      if (data.length === 0 || this.body.value !== this.example) continue;
+      const body = JSON.parse(this.example);
+      body.data[name] = data[0].id;
+      this.example = JSON.stringify(body, null, 2);
+      this.body.value = this.example;
+      this.show();
+    }
   }
 
   makeForm() {
@@ -152,7 +262,7 @@ class Console {
   show() {
     const verb = { GET: '', HEAD: ' -I' }[this.method] ?? ` -X ${this.method}`;
     const lines = [`curl${verb} ${quoted(this.url)}`];
-    if (token.value !== '') lines.push('-H "Authorization: Bearer $TOKEN"');
+    if (token.value !== '' || signIn.user !== undefined) lines.push('-H "Authorization: Bearer $TOKEN"');
     for (const [name, value] of Object.entries(this.headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
     if (this.isForm) {
       lines.push(`-F ${quoted(`file=@${this.file.files[0]?.name ?? 'photo.png'}`)}`);
@@ -176,14 +286,12 @@ class Console {
     button.disabled = true;
     this.answer.replaceChildren('Sending…');
     try {
-      const headers = new Headers(this.headers);
-      if (token.value !== '') headers.set('Authorization', `Bearer ${token.value.trim()}`);
       const started = performance.now();
       const response = await fetch(this.url, {
+        ...this.credentials,
         method: this.method,
-        headers,
+        headers: { ...this.headers, ...this.credentials.headers },
         body: this.content,
-        credentials: token.value === '' ? 'same-origin' : 'omit',
       });
       await this.showAnswer(response, performance.now() - started);
     } catch (error) {
