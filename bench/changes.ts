@@ -115,6 +115,7 @@ async function hear(url: string, rule: Rule, { seconds, subscribers }: { seconds
         collection: world.schema.collections.get('notes')!,
         access: () => caller.ask('notes'),
         recheck: () => 'same',
+        filters: [],
         query: '',
         share: caller.id,
       },

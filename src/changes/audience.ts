@@ -7,18 +7,20 @@ import type { Permit } from '../policy/access.ts';
 import type { ColumnValues } from '../policy/branch.ts';
 import type { AskedFilter, Filter } from '../policy/filters/filter.ts';
 import { gridOf } from '../policy/scalar-types.ts';
-import type { Need, Policy, Related, Residual, Row } from '../policy/types.ts';
+import type { Need, Related, Residual, Row } from '../policy/types.ts';
 import { allOperandsOf, isOfInstant } from '../policy/visit.ts';
 import { type AccessContext, type Store, visibilityOf } from '../records/access-context.ts';
-import { type MemberMask, memberMasksOf, recordNeeds, requestedNeeds } from '../records/member-masks.ts';
+import { type MemberMask, maskedRow, memberMasksOf, recordNeeds, requestedNeeds } from '../records/member-masks.ts';
 import type { Members, RecordShape } from '../records/record-shape.ts';
 import type { RequestedRecords } from '../records/relations/related.ts';
-import { ReachedTables } from '../schema/model/logged-tables.ts';
-import type { Collection, HasOne } from '../schema/model/model.ts';
+import { ReachedTables, rulesBehind, rulesBehindFilter } from '../schema/model/logged-tables.ts';
+import type { Collection, HasOne, Schema } from '../schema/model/model.ts';
+import { FilterSight } from './filter-sight.ts';
 
 /** The records and fields that a subscriber asks for. */
 export interface Watched {
-  readonly filter?: Filter | undefined;
+  /** All of them must match. */
+  readonly filters: readonly Filter[];
   /** Undefined: all. */
   readonly members?: Members | undefined;
 }
@@ -54,49 +56,52 @@ export class Audience {
   readonly #shape: RecordShape;
   readonly #permit: Permit;
   readonly #deciding: readonly DecidingRule[];
-  readonly #filter: AskedFilter | undefined;
+  readonly #filters: readonly AskedFilter[];
+  readonly #sight: FilterSight;
   readonly #masks: readonly MemberMask[];
   readonly #partners: readonly ShownPartner[];
   /** Undefined: all. */
   readonly #members: Members | undefined;
 
-  constructor(store: Store, access: AccessContext, { filter, members }: Watched) {
+  constructor(store: Store, access: AccessContext, { filters, members }: Watched) {
     const { collection } = access;
     this.collection = collection;
     this.#shape = store.shape(collection.name);
     this.#permit = access.permit(collection.name, 'list');
-    this.#filter = filter?.asked(access, visibilityOf(access));
+    this.#filters = filters.map((filter) => filter.asked(access, visibilityOf(access)));
+    this.#sight = new FilterSight(store, access, this.#filters);
     this.#masks = memberMasksOf(access);
     this.#partners = this.#shape.hasOnes.map((relation) => ({ relation, permits: partnerPermits(access, relation) }));
     this.#members = members;
     const deciding = [this.#permit, ...this.#masks.map(({ permit }) => permit)];
     this.needs = [
       ...deciding.flatMap(recordNeeds),
+      ...this.#sight.needs,
       ...this.#partners.map(({ relation, permits }) => ({
         relation: relation.name,
         needs: permits.flatMap(recordNeeds),
       })),
     ];
     const all = [...deciding, ...this.#partners.flatMap(({ permits }) => permits)];
-    this.requested = all.flatMap(requestedNeeds);
-    this.#deciding = deciding.flatMap(({ rules }) =>
-      rules.map(({ residual }) => ({ residual, sources: sourcesOf(residual, collection, store) })),
-    );
+    this.requested = [...all.flatMap(requestedNeeds), ...this.#sight.requested];
+    const { name } = collection;
+    const owned = [...deciding.map((permit) => ({ permit, owner: name })), ...this.#sight.permits];
+    const rules = owned.flatMap(({ permit, owner }) => permit.rules.map(({ residual }) => ({ rule: residual, owner })));
+    const asked = this.#filters.map((rule) => ({ rule, owner: name }));
+    this.#deciding = [...rules, ...asked].map(({ rule, owner }) => ({ rule, sources: sourcesOf(rule, owner, store) }));
     this.related = new Set(this.#deciding.flatMap(({ sources }) => [...sources]));
-    this.pins = pinsOf(this.#permit, this.#filter, this.#shape);
+    this.pins = pinsOf(this.#permit, this.#filters, this.#shape);
     this.key = JSON.stringify([
-      all.map(permitSpelling),
-      this.#masks.map(({ name }) => name),
-      this.#filter === undefined ? null : [this.#filter.shape, this.#filter.values],
+      [...all, ...this.#sight.permits.map(({ permit }) => permit)].map(permitSpelling),
+      this.#masks.map((mask) => mask.name),
+      this.#filters.map(({ shape, values }) => [shape, values]),
       members === undefined ? null : [...members].toSorted(),
     ]);
   }
 
   /** A decision may depend on one of these rows of the collection. */
   dependsOn(collection: string, rows: readonly Row[]): boolean {
-    return this.#deciding.some(
-      ({ residual, sources }) => sources.has(collection) && residual.dependsOn(collection, rows),
-    );
+    return this.#deciding.some(({ rule, sources }) => sources.has(collection) && rule.dependsOn(collection, rows));
   }
 
   get verdict(): Permit['verdict'] {
@@ -106,7 +111,9 @@ export class Audience {
   /** The record is one of the subscriber's list. */
   lists({ row }: SeenRow, related: Related): boolean {
     if (!this.#permit.test(row, related)) return false;
-    return this.#filter === undefined || this.#filter.matches(this.#visible(row, related));
+    if (this.#filters.length === 0) return true;
+    const [visible, seen] = [maskedRow(row, this.#masks, related), this.#sight.over(related)];
+    return this.#filters.every((filter) => filter.matches(visible, seen));
   }
 
   /** The text of the record. `newest`: the record as it is now, which hides what it hides from older states too. */
@@ -120,11 +127,6 @@ export class Audience {
     return `${this.#shape.open([...cells, ...partners], 0, shown)}}`;
   }
 
-  #visible(row: Row, related: Related): Row {
-    const hidden = this.#masks.filter(({ permit }) => !permit.test(row, related));
-    return hidden.length === 0 ? row : { ...row, ...Object.fromEntries(hidden.map(({ name }) => [name, null])) };
-  }
-
   #partnerId({ relation, permits }: ShownPartner, { id }: Row, related: Related): string | null {
     const [partner] = related.many(this.collection.name, relation.name, String(id));
     if (partner === undefined || !permits.every((permit) => permit.test(partner, related))) return null;
@@ -133,10 +135,13 @@ export class Audience {
 }
 
 /** A conjunct of the filter, or else one of each branch of the rules. */
-function pinsOf(permit: Permit, filter: AskedFilter | undefined, shape: RecordShape): readonly Pin[] | undefined {
-  const asked = pinAmong(filter?.tests ?? [], shape);
+function pinsOf(permit: Permit, filters: readonly AskedFilter[], shape: RecordShape): readonly Pin[] | undefined {
+  const asked = pinAmong(
+    filters.flatMap(({ tests }) => tests),
+    shape,
+  );
   if (asked !== undefined) return [asked];
-  const pins = permit.branches('t', shape.storedColumns)?.map(({ tests }) => pinAmong(tests, shape));
+  const pins = permit.branches('t', shape.storedColumns)?.map((branch) => pinAmong(branch.tests, shape));
   return pins?.every((pin) => pin !== undefined) ? pins : undefined;
 }
 
@@ -158,16 +163,18 @@ function partnerPermits(access: AccessContext, { collection, via }: HasOne): rea
   return [access.permit(collection, 'read'), ...(reference === undefined ? [] : [reference])];
 }
 
-/** A rule that decides who sees what. */
+type Deciding = Pick<Residual, 'needs' | 'dependsOn'>;
+
+/** A rule or filter that decides who sees what. */
 interface DecidingRule {
-  readonly residual: Residual;
+  readonly rule: Deciding;
   /** The sources of the other rows that it reads. */
   readonly sources: ReadonlySet<string>;
 }
 
-function sourcesOf({ needs }: Residual, { name }: Collection, { schema }: Store): ReadonlySet<string> {
+function sourcesOf({ needs }: Deciding, owner: string, { schema }: Store): ReadonlySet<string> {
   const reached = new ReachedTables(schema);
-  reached.addNeeds(needs.record, name);
+  reached.addNeeds(needs.record, owner);
   for (const { collection, needs: own } of needs.requested) {
     reached.addRecords(collection);
     reached.addNeeds(own, collection);
@@ -178,9 +185,14 @@ function sourcesOf({ needs }: Residual, { name }: Collection, { schema }: Store)
 const permitSpelling = ({ verdict, rules }: Permit): unknown =>
   verdict === 'depends' ? rules.map(({ residual: { shape, values } }) => [shape, values]) : verdict;
 
-/** A decision depends on the time if a rule or the filter names it. */
-export function namesNow(collection: Collection, filter: Filter | undefined): boolean {
-  const isTimed = ({ checked }: Pick<Policy, 'checked'>): boolean => allOperandsOf(checked).some(isOfInstant);
-  const members = [...collection.memberAccess.values()].flatMap(({ read = [] }) => read);
-  return [...collection.access.list, ...members].some(isTimed) || (filter !== undefined && isTimed(filter));
+/** A decision depends on the time if a rule or a filter names it. */
+export function namesNow(
+  collection: Collection,
+  filters: readonly Filter[],
+  schema: Pick<Schema, 'collections'>,
+): boolean {
+  const ofFilters = filters.flatMap((filter) => rulesBehindFilter(filter, collection.name, schema));
+  return [...rulesBehind(collection, schema), ...ofFilters].some(({ rule }) =>
+    allOperandsOf(rule.checked).some(isOfInstant),
+  );
 }

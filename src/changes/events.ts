@@ -6,7 +6,7 @@ import { recordKeyOf } from '../records/record-key.ts';
 import { loadRelatedRows, type RequestedRecords } from '../records/relations/related.ts';
 import { everyTenant } from '../records/scope.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
-import type { Collection, HasOne } from '../schema/model/model.ts';
+import type { Collection, HasOne, ManyToMany } from '../schema/model/model.ts';
 import { sql } from '../sql.ts';
 import type { Audience, SeenRow } from './audience.ts';
 import type { ChangeBatch, RecordChange } from './commits.ts';
@@ -150,7 +150,7 @@ export class CollectionChanges {
   }
 }
 
-/** A has_one that moves changes the records that show it, though not their rows. */
+/** A has_one that moves, and a member that joins or leaves, change their records, though not the rows of these. */
 async function holderChanges(
   store: Store,
   batch: ChangeBatch,
@@ -158,9 +158,13 @@ async function holderChanges(
   own: readonly RecordChange[],
 ): Promise<readonly RecordChange[]> {
   const shape = store.shape(collection.name);
-  const moves = shape.hasOnes.flatMap((relation) => movesOf(store, batch, relation));
+  const moves = [...collection.relations.values()].flatMap((relation) => {
+    if (relation.kind === 'has_one') return movesOf(store, batch, relation);
+    return relation.kind === 'many_to_many' ? linkMovesOf(batch, relation) : [];
+  });
   // The record's own change shows the partner too.
-  const left = moves.filter(({ holder, xid }) => !own.some((change) => change.id === holder && change.xid === xid));
+  const changed = new Set(own.map(({ id, xid }) => `${xid} ${id}`));
+  const left = moves.filter(({ holder, xid }) => !changed.has(`${xid} ${holder}`));
   if (left.length === 0) return [];
   const ids = [...new Set(left.map(({ holder }) => holder))];
   const rows = await store.db.rows(sql`
@@ -177,6 +181,7 @@ async function holderChanges(
   return [...changes.values()];
 }
 
+/** A record that another one has joined or left, as a partner or as a member. */
 interface PartnerMove {
   readonly holder: string;
   readonly seq: number;
@@ -191,6 +196,12 @@ function movesOf(store: Store, batch: ChangeBatch, { collection, via }: HasOne):
     return [from, to].flatMap((holder) => (holder === null ? [] : [{ holder, seq, xid }]));
   });
 }
+
+/** The first cell of a link is the id of the record that has the member. */
+const linkMovesOf = ({ changes }: ChangeBatch, { linkTable }: ManyToMany): readonly PartnerMove[] =>
+  (changes.get(linkTable) ?? []).flatMap(({ before, after, seq, xid }) =>
+    [before, after].flatMap((link) => (link === null ? [] : [{ holder: link[0]!, seq, xid }])),
+  );
 
 function distinct<T>(all: readonly T[]): readonly T[] {
   return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];

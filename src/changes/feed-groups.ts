@@ -20,8 +20,8 @@ export class FeedGroups {
   add(subscriber: Subscriber): void {
     this.remove(subscriber);
     const audience = this.audienceOf(subscriber);
-    const { collection, filter } = subscriber.request;
-    const isTimed = namesNow(collection, filter);
+    const { collection, filters } = subscriber.request;
+    const isTimed = namesNow(collection, filters, this.#store.schema);
     const key = isTimed ? `at its time ${++this.#timed}` : audience.key;
     const groups = this.#collections.get(collection.name) ?? new CollectionGroups();
     this.#collections.set(collection.name, groups);

@@ -58,7 +58,7 @@ export class EventFiling {
     const place = { catalog: store.schema, collection: collection.name, params: {} };
     const filter = text === undefined ? undefined : compileFilter(text, place).filter;
     if (text !== undefined && filter === undefined) throw new Error('the filter of the webhook does not compile');
-    const audience = new Audience(store, access, { filter });
+    const audience = new Audience(store, access, { filters: filter === undefined ? [] : [filter] });
     const changes = await CollectionChanges.of(store, batch, collection, () => [audience]);
     const reason = changes.resetOf(audience);
     // A related change opens or closes other records; those of the batch are known.

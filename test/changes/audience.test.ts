@@ -29,7 +29,7 @@ collections:
     access: { list: '${list}' }
 `);
   const caller = new FeedCaller(schema, { id: ME, roles: [], team: TEAM }, decide);
-  return new Audience(new Store({} as never, schema), caller.ask('notes'), {});
+  return new Audience(new Store({} as never, schema), caller.ask('notes'), { filters: [] });
 }
 
 describe('the pins of an audience', () => {

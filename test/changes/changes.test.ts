@@ -29,11 +29,16 @@ collections:
     relations:
       owner: { kind: belongs_to, collection: users, default: '@request.auth.id' }
       cover: { kind: has_one, collection: covers, via: note }
+      tags: { kind: many_to_many, collection: tags }
     access:
       view: '@record.owner = @request.auth.id or @record.open = true'
       create: true
       update: '@record.owner = @request.auth.id'
       delete: '@record.owner = @request.auth.id'
+  tags:
+    changes: true
+    fields: { name: string, hidden: { type: bool, default: false }, mark: { type: string, access: { read: '@record.name = "open"' } } }
+    access: { view: '@record.hidden = false', create: true, update: true }
   covers:
     fields: { hidden: bool }
     relations: { note: { kind: belongs_to, collection: notes, on_delete: cascade } }
@@ -139,6 +144,40 @@ describeOnBoth(
       const byQuery = await ready(ann, `/api/notes/changes?title=y`);
       await patch(ann, `notes/${id}`, { title: 'z' });
       expect(await byQuery.until('leave')).toEqual([['leave', { id }]]);
+    });
+
+    test('a filter walks to logged records, as their reader sees them', async () => {
+      const tag = await make(ann, 'tags', { name: 'a', mark: 'm' });
+      const named = await ready(ann, '/api/notes/changes', { body: { filter: 'any(tags as t, t.mark = "m")' } });
+      const linked = await ready(ann, `/api/notes/changes?tags_any=${tag}`);
+      const id = await make(ann, 'notes', { title: 'tagged', tags: { set: [tag] } });
+      // A link is a record that decides.
+      for (const feed of [named, linked]) expect(await feed.until('reset')).toEqual([['reset', { reason: 'related' }]]);
+      await patch(ann, `notes/${id}`, { title: 'a' });
+      expect(await linked.until('change')).toMatchObject([['change', { record: { id } }]]);
+      // The mark is hidden.
+      expect(await named.rest()).toEqual([]);
+      await patch(ann, `tags/${tag}`, { name: 'open' });
+      expect(await named.until('reset')).toEqual([['reset', { reason: 'related' }]]);
+      await patch(ann, `notes/${id}`, { title: 'b' });
+      expect(await named.until('change')).toMatchObject([['change', { record: { id, title: 'b' } }]]);
+      await linked.until('change');
+      await patch(ann, `tags/${tag}`, { hidden: true });
+      expect((await named.until('reset')).at(-1)).toEqual(['reset', { reason: 'related' }]);
+      await linked.until('reset');
+      await patch(ann, `notes/${id}`, { title: 'c' });
+      expect([await named.rest(), await linked.rest()]).toEqual([[], []]);
+    });
+
+    test('a member that joins or leaves changes its record', async () => {
+      const [tag, feed] = [await make(ann, 'tags', { name: 'a' }), await ready(ann)];
+      const id = await make(ann, 'notes', { title: 'a' });
+      await feed.until('enter');
+      for (const tags of [{ add: [tag] }, { remove: [tag] }]) {
+        expect((await patch(ann, `notes/${id}`, { tags })).status).toBe(200);
+        expect(await feed.until('change')).toMatchObject([['change', { record: { id } }]]);
+      }
+      expect(await feed.rest()).toEqual([]);
     });
 
     test('a position resumes a stream, and that of another feed starts it anew', async () => {
@@ -266,9 +305,17 @@ describeOnBoth(
       expect(await refused(ann, '/api/notes/changes?limit=1')).toEqual([400, 'invalid_parameter']);
       expect(await refused(ann, '/api/notes/changes?nothing=1')).toEqual([400, 'filter_unknown_key']);
       expect(await refused(ann, '/api/notes/changes', { sort: ['id'] })).toEqual([422, 'validation_failed']);
-      expect(await refused(ann, '/api/notes/changes', { filter: 'owner.email = "a"' })).toEqual([
+      const unlogged = await ann.client.post('/api/notes/changes', {
+        filter: 'cover.hidden = true and owner.email = "a"',
+      });
+      expect([unlogged.status, unlogged.body]).toEqual([
         400,
-        'filter_invalid',
+        expect.objectContaining({
+          code: 'filter_invalid',
+          errors: [
+            { pointer: '/filter', code: 'not_logged', detail: expect.stringMatching(/`users`.*`changes: true`/) },
+          ],
+        }),
       ]);
       const several = (feeds: object) => refused(ann, '/api/changes', { feeds });
       expect(await several({ a: { collection: 'notes' }, b: { collection: 'drafts' } })).toEqual([403, 'forbidden']);

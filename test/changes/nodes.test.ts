@@ -45,6 +45,7 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
         collection: schema.collections.get('notes')!,
         access: () => caller.ask('notes'),
         recheck: () => 'same',
+        filters: [],
         query: '',
         share: '',
         since,

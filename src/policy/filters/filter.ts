@@ -10,6 +10,7 @@ import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { firstNames, nearest } from '../../../grammar/suggest.ts';
 import { memoizedBy } from '../../memoized.ts';
 import { type Sql, sql } from '../../sql.ts';
+import { isTouchedBy } from '../analyse/touched-rows.ts';
 import type { ColumnValues, LookUp } from '../branch.ts';
 import { examine } from '../check/checker.ts';
 import { typeGiven } from '../check/params.ts';
@@ -19,6 +20,7 @@ import { columnTested, valuesOfTest } from '../column-facts.ts';
 import { type ColumnRef, type Condition, RECORD, type Test } from '../condition.ts';
 import { closures } from '../emit/closures.ts';
 import type { Decision } from '../emit/decision.ts';
+import { shapeNeedsOf } from '../emit/shape-needs.ts';
 import type { Values } from '../emit/value-places.ts';
 import { lookUpsIn } from '../hoisting.ts';
 import { bind } from '../lower/specialise.ts';
@@ -30,8 +32,9 @@ import {
   type Checked,
   type ColumnOperand,
   idOf,
-  NO_RELATED,
+  type Needs,
   type Params,
+  type Related,
   type RequestOperand,
   type Row,
   type ValueType,
@@ -325,13 +328,28 @@ export class AskedFilter {
   }
 
   /**
-   * Decides in the process, for a filter that reads the record alone.
+   * Decides in the process.
    *
    * @param record without the members that the caller may not read
+   * @param related the rows that the caller may read, each without such members
    */
-  matches(record: Row): boolean {
+  matches(record: Row, related: Related): boolean {
     this.#decision ??= closures(this.#lowered.cond)(this.values);
-    return this.#decision(record, NO_RELATED);
+    return this.#decision(record, related);
+  }
+
+  /** The related rows that `matches` reads. */
+  get needs(): Needs {
+    const { requested, ...needs } = shapeNeedsOf(this.#lowered.cond);
+    return {
+      ...needs,
+      requested: requested.map(({ slot, ...need }) => ({ ...need, id: this.values[slot] as string })),
+    };
+  }
+
+  /** The same as that of a residual. */
+  dependsOn(collection: string, rows: readonly Row[]): boolean {
+    return isTouchedBy(this.#lowered.cond, this.values, collection, rows);
   }
 
   /** It compares the column with one value. */

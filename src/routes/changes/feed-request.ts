@@ -1,12 +1,13 @@
 /** The request of a feed: what its query or its body asks for, checked against the schema. Not a route. */
 
 import type { QueryPair } from '../../http/request.ts';
-import { walksRelations } from '../../policy/analyse/policy-needs.ts';
-import { equalityFilter, type Filter, type MemberValue } from '../../policy/filters/filter.ts';
+import { invariant } from '../../invariant.ts';
+import { compileFilter, equalityFilter, type Filter, type MemberValue } from '../../policy/filters/filter.ts';
 import { type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
-import type { ExactFilter } from '../../records/page/page-plan.ts';
+import type { RelatedFilter } from '../../records/page/related-filters.ts';
 import type { Members } from '../../records/record-shape.ts';
 import { isObject } from '../../records/write/input.ts';
+import { unloggedBehindFilter } from '../../schema/model/logged-tables.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { QueryBody } from '../records/query/query-body.ts';
 import { QueryErrors } from '../records/query/query-errors.ts';
@@ -15,31 +16,43 @@ import { feedFiltersOf } from '../records/query/query-string.ts';
 /** A feed that a request asks for. */
 export interface AskedFeed {
   readonly collection: Collection;
-  readonly filter: Filter | undefined;
+  readonly filters: readonly Filter[];
   readonly members: Members | undefined;
   /** Equal for requests of the same records and fields. */
   readonly query: string;
   readonly since: string | undefined;
 }
 
+interface FeedPlace {
+  readonly collection: Collection;
+  readonly schema: Schema;
+}
+
 const FEED_KEYS = ['filter', 'params', 'fields', 'since'];
 
 /** Throws `invalid_parameter`, `filter_invalid`, `filter_required` and the errors of filters. */
 export function queriedFeed(pairs: readonly QueryPair[], collection: Collection, schema: Schema): AskedFeed {
-  const exact = feedFiltersOf(pairs, collection, schema);
-  const own = exact.map((each) => ownMemberOfFilter(each));
-  const filter = own.length === 0 ? undefined : equalityFilter(own, { catalog: schema, collection: collection.name });
+  const own: MemberValue[] = [];
+  const filters: Filter[] = [];
+  for (const exact of feedFiltersOf(pairs, collection, schema)) {
+    if (exact.kind === 'has_one' || exact.kind === 'any') filters.push(relatedFilter(exact, { collection, schema }));
+    else own.push(exact);
+  }
+  if (own.length > 0) filters.push(equalityFilter(own, { catalog: schema, collection: collection.name }));
   const since = pairs.filter(({ key }) => key === 'since');
   if (since.length > 1) throw repeatedSince();
   const query = JSON.stringify(pairs.filter(({ key }) => key !== 'since').map(({ key, value }) => [key, value]));
-  return { collection, filter, members: undefined, query, since: since[0]?.value };
+  return { collection, filters, members: undefined, query, since: since[0]?.value };
 }
 
-function ownMemberOfFilter(filter: ExactFilter): MemberValue {
-  if (filter.kind !== 'has_one' && filter.kind !== 'any') return filter;
-  const { name } = filter.relation;
-  const detail = `a stream of changes follows no relation; \`${name}\` is held by other records`;
-  throw new Problem('filter_invalid', detail, { errors: [{ parameter: name, code: 'not_logged', detail }] });
+/** A has_one is the record of this id, or a to-many has it. */
+function relatedFilter({ kind, relation: { name }, id }: RelatedFilter, { collection, schema }: FeedPlace): Filter {
+  const text = kind === 'has_one' ? `${name} = $id` : `${name} contains $id`;
+  const { filter } = compileFilter(text, { catalog: schema, collection: collection.name, params: { id } });
+  invariant(filter !== undefined, `the filter \`${text}\` compiles`);
+  const unlogged = unloggedBehindFilter(filter, collection.name, schema);
+  if (unlogged !== undefined) throw notLogged({ parameter: name }, unlogged);
+  return filter.ofTexts();
 }
 
 function repeatedSince(): Problem {
@@ -74,21 +87,19 @@ export function describedFeed(
   if (since !== undefined && typeof since !== 'string')
     errors.add([...path, 'since'], 'wrong_type', 'expected a string');
   errors.throwAny();
-  if (filter !== undefined) refuseWalks(filter, path);
+  const unlogged = filter && unloggedBehindFilter(filter, collection.name, schema);
+  if (unlogged !== undefined)
+    throw notLogged({ pointer: [...path, 'filter'].map((part) => `/${pointerPart(part)}`).join('') }, unlogged);
   const { filter: text = null, params = null, fields = null } = body;
   const query = JSON.stringify([text, params, fields]);
-  return { collection, filter, members, query, since: since as string | undefined };
+  const filters = filter === undefined ? [] : [filter];
+  return { collection, filters, members, query, since: since as string | undefined };
 }
 
-/** No log holds the records that a filter walks to. */
-function refuseWalks({ checked }: Filter, path: readonly string[]): void {
-  if (!walksRelations(checked)) return;
+/** The filter depends on records whose changes no log holds. */
+function notLogged(place: Pick<ErrorDetail, 'pointer' | 'parameter'>, unlogged: string): Problem {
   const detail =
-    'the filter of a stream of changes compares members of the record itself; remove what follows relations';
-  const error: ErrorDetail = {
-    pointer: [...path, 'filter'].map((part) => `/${pointerPart(part)}`).join(''),
-    code: 'not_logged',
-    detail,
-  };
-  throw new Problem('filter_invalid', detail, { errors: [error] });
+    `the filter reads \`${unlogged}\`, whose changes are not logged; declare \`changes: true\` on \`${unlogged}\`, ` +
+    'or remove what leads there';
+  return new Problem('filter_invalid', detail, { errors: [{ ...place, code: 'not_logged', detail }] });
 }

@@ -1,6 +1,7 @@
 /** The feeds of changes: which collections have one, and the tables whose changes the log holds for them. */
+import { memoizedBy } from '../../memoized.ts';
 import { policyNeedsOf } from '../../policy/analyse/policy-needs.ts';
-import { keyOf, type Need, type Policy } from '../../policy/types.ts';
+import { keyOf, type ManyToMany, type Need, type Policy } from '../../policy/types.ts';
 import { columnTypeOfField, keyKindIn, keyKindOf } from '../fields/index.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape } from '../file/shape.ts';
@@ -37,6 +38,8 @@ export interface LoggedTable {
   readonly table: string;
   /** The name of the collection; of a table of links, its own. */
   readonly source: string;
+  /** The collection, or the one that has the links. */
+  readonly owner: string;
   /** The first one identifies the row. */
   readonly columns: readonly LoggedColumn[];
 }
@@ -65,29 +68,66 @@ function recordColumns({ key, kind, fields, relations }: Collection, schema: Fee
  *
  * @returns by the names of the tables
  */
-export function loggedTablesOf(schema: FeedSchema): ReadonlyMap<string, LoggedTable> {
+export const loggedTablesOf = memoizedBy((schema: FeedSchema): ReadonlyMap<string, LoggedTable> => {
   const tables = new Map<string, LoggedTable>();
   for (const collection of schema.collections.values())
     if (collection.feed !== undefined)
       for (const each of tablesBehind(collection, schema)) tables.set(each.table, each);
   return tables;
-}
+});
 
 /** The tables whose changes can change what a list of the collection shows. */
 function tablesBehind(collection: Collection, schema: FeedSchema): readonly LoggedTable[] {
   const reached = new ReachedTables(schema);
   reached.addRecords(collection.name);
-  for (const rule of collection.access.list) reached.addRule(rule, collection.name);
-  for (const { read = [] } of collection.memberAccess.values())
-    for (const rule of read) reached.addRule(rule, collection.name);
   for (const relation of collection.relations.values()) {
-    if (relation.kind !== 'has_one') continue;
-    const partner = schema.collections.get(relation.collection)!;
-    reached.addRecords(partner.name);
-    const { read = [] } = partner.memberAccess.get(relation.via) ?? {};
-    for (const rule of [...partner.access.read, ...read]) reached.addRule(rule, partner.name);
+    if (relation.kind === 'has_one') reached.addRecords(relation.collection);
+    if (relation.kind === 'many_to_many') reached.addLinks(relation, collection.name);
   }
+  for (const { rule, owner } of rulesBehind(collection, schema)) reached.addRule(rule, owner);
   return reached.tables;
+}
+
+type CheckedRule = Pick<Policy, 'checked'>;
+
+/** A rule about the records of `owner`. */
+interface OwnedRule {
+  readonly rule: CheckedRule;
+  readonly owner: string;
+}
+
+const ownedBy = (owner: string, rules: readonly CheckedRule[]): readonly OwnedRule[] =>
+  rules.map((rule) => ({ rule, owner }));
+
+const readRulesOfMembers = ({ memberAccess }: Collection): readonly CheckedRule[] =>
+  [...memberAccess.values()].flatMap(({ read = [] }) => read);
+
+/** The rules that decide what a list of the collection shows. */
+export function rulesBehind(collection: Collection, { collections }: FeedSchema): readonly OwnedRule[] {
+  const { name, access, relations } = collection;
+  const hasOnes = [...relations.values()].filter((relation) => relation.kind === 'has_one');
+  const partners = hasOnes.flatMap(({ collection: partner, via }) => {
+    const { access: own, memberAccess } = collections.get(partner)!;
+    return ownedBy(partner, [...own.read, ...(memberAccess.get(via)?.read ?? [])]);
+  });
+  return [...ownedBy(name, [...access.list, ...readRulesOfMembers(collection)]), ...partners];
+}
+
+/** The filter, and the rules that decide which related records and members it sees. */
+export function rulesBehindFilter(filter: CheckedRule, collection: string, schema: FeedSchema): readonly OwnedRule[] {
+  const walked = new ReachedTables(schema);
+  walked.addRule(filter, collection);
+  const collections = walked.tables.flatMap(({ source }) => schema.collections.get(source) ?? []);
+  const rules = collections.flatMap((each) => ownedBy(each.name, [...each.access.read, ...readRulesOfMembers(each)]));
+  return [{ rule: filter, owner: collection }, ...rules];
+}
+
+/** A collection that the filter depends on, and whose changes the log does not hold. */
+export function unloggedBehindFilter(filter: CheckedRule, collection: string, schema: FeedSchema): string | undefined {
+  const reached = new ReachedTables(schema);
+  for (const { rule, owner } of rulesBehindFilter(filter, collection, schema)) reached.addRule(rule, owner);
+  const logged = loggedTablesOf(schema);
+  return reached.tables.find(({ table }) => !logged.has(table))?.owner;
 }
 
 export class ReachedTables {
@@ -105,10 +145,18 @@ export class ReachedTables {
   addRecords(name: string): void {
     const collection = this.#schema.collections.get(name)!;
     const { table } = collection;
-    this.#tables.set(table, { table, source: name, columns: recordColumns(collection, this.#schema) });
+    this.#tables.set(table, { table, source: name, owner: name, columns: recordColumns(collection, this.#schema) });
   }
 
-  addRule({ checked }: Policy, collection: string): void {
+  addLinks({ linkTable: table, sourceColumn, targetColumn, collection }: ManyToMany, owner: string): void {
+    const columns = [
+      { name: sourceColumn, type: keyKindIn(this.#schema, owner).column },
+      { name: targetColumn, type: keyKindIn(this.#schema, collection).column },
+    ];
+    this.#tables.set(table, { table, source: table, owner, columns });
+  }
+
+  addRule({ checked }: CheckedRule, collection: string): void {
     const { record, requested } = policyNeedsOf(checked);
     this.addNeeds(record, collection);
     for (const { operand, needs } of requested) {
@@ -121,14 +169,7 @@ export class ReachedTables {
   addNeeds(needs: readonly Need[], owner: string): void {
     for (const { relation: name, needs: inner } of needs) {
       const relation = this.#schema.collections.get(owner)!.relations.get(name)!;
-      if (relation.kind === 'many_to_many') {
-        const { linkTable: table, sourceColumn, targetColumn } = relation;
-        const columns = [
-          { name: sourceColumn, type: keyKindIn(this.#schema, owner).column },
-          { name: targetColumn, type: keyKindIn(this.#schema, relation.collection).column },
-        ];
-        this.#tables.set(table, { table, source: table, columns });
-      }
+      if (relation.kind === 'many_to_many') this.addLinks(relation, owner);
       this.addRecords(relation.collection);
       this.addNeeds(inner, relation.collection);
     }

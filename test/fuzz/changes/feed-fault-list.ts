@@ -7,6 +7,7 @@ const EVENTS = 'src/changes/events.ts';
 const FEEDS = 'src/changes/change-feeds.ts';
 const GROUPS = 'src/changes/feed-groups.ts';
 const LOG = 'src/changes/change-log.ts';
+const SIGHT = 'src/changes/filter-sight.ts';
 const TOUCHED = 'src/policy/analyse/touched-rows.ts';
 
 const fault = (file: string, name: string, find: RegExp, put: string): Fault => ({ file, name, find, put });
@@ -35,8 +36,8 @@ export const FEED_FAULTS: readonly Fault[] = [
   fault(EVENTS, 'an earlier state is shown that is hidden now', /\(after === newest \|\| [^)]*\)\)/, 'true'),
   fault(EVENTS, 'a related change resets nobody', /return 'related'/, 'return undefined'),
   fault(EVENTS, 'a has_one moves unseen', /if \(left\.length === 0\) return \[\];/, 'if (left.length >= 0) return [];'),
-  fault(AUDIENCE, 'the groups of two callers are one', /all\.map\(permitSpelling\)/, 'all.map(({ shape }) => shape)'),
-  fault(AUDIENCE, 'the groups of two filters are one', /\[this\.#filter\.shape, this\.#filter\.values\]/, 'null'),
+  fault(AUDIENCE, 'the groups of two callers are one', /\.map\(permitSpelling\)/, '.map(({ shape }) => shape)'),
+  fault(AUDIENCE, 'the groups of two filters are one', /\[shape, values\]\),\n {6}members/, 'null),\n      members'),
   fault(AUDIENCE, 'the groups of two choices of fields are one', /\[\.\.\.members\]\.toSorted\(\)/, 'null'),
   fault(AUDIENCE, 'a mask hides nothing', /\? \[\] : \[name\]/, '? [] : []'),
   fault(
@@ -45,12 +46,16 @@ export const FEED_FAULTS: readonly Fault[] = [
     /permit\.test\(row, related\) && permit\.test\(newest\.row/,
     'permit.test(newest.row',
   ),
+  fault(AUDIENCE, 'a filter sees what is hidden', /filter\.matches\(visible, seen\)/, 'filter.matches(row, seen)'),
   fault(
-    AUDIENCE,
-    'a filter sees what is hidden',
-    /this\.#filter\.matches\(this\.#visible\(row, related\)\)/,
-    'this.#filter.matches(row)',
+    SIGHT,
+    'a filter sees hidden related records',
+    /if \(this\.#walked\.size === 0\)/,
+    'if (this.#walked.size >= 0)',
   ),
+  fault(SIGHT, 'a filter sees hidden members of related records', /maskedRow\(row, masks, related\)/, 'row'),
+  fault(AUDIENCE, 'a related change that a filter reads resets nobody', /\[\.\.\.rules, \.\.\.asked\]/, 'rules'),
+  fault(AUDIENCE, 'the rules on which a filter depends reset nobody', /, \.\.\.this\.#sight\.permits\];/, '];'),
   fault(AUDIENCE, 'a hidden partner is shown', /!permits\.every\(/, '![].every('),
   fault(GROUPS, 'a group is found by the first of its pins', /pins\.flatMap\(/, 'pins.slice(0, 1).flatMap('),
   fault(GROUPS, 'the groups without pins are left out', /new Set\(this\.#open\)/, 'new Set<FeedGroup>()'),

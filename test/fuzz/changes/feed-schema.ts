@@ -31,16 +31,22 @@ conditions:
   'in_open(team: teams)': 'team.open = true'
   'is_in(team: teams, kind: string)': 'any(team.memberships as m, m.user = @request.auth.id and m.kind = kind)'
 collections:
-  users: { relations: { team: { kind: belongs_to, collection: teams } } }
+  users:
+    changes: true
+    relations: { team: { kind: belongs_to, collection: teams } }
   teams:
-    fields: { open: bool }
+    changes: true
+    fields: { open: { type: bool, access: { read: 'any(@record.memberships as m, m.user = @request.auth.id)' } } }
     relations: { memberships: { kind: has_many, collection: memberships, via: team } }
+    access: { read: true }
   memberships:
+    changes: true
     fields: { kind: string }
     relations:
       team: { kind: belongs_to, collection: teams, required: true, on_delete: cascade }
       user: { kind: belongs_to, collection: users, required: true }
-  tags: { fields: { name: string } }
+    access: { read: '@record.kind = "full" or @record.team.open = true' }
+  tags: { changes: true, fields: { name: string }, access: { read: '@record.name != "c"' } }
 ${FEED_POLICIES.map((policy, i) => collectionsOf(policy, i)).join('')}`;
 
 function collectionsOf(policy: string, i: number): string {

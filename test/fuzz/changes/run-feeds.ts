@@ -22,7 +22,20 @@ const USERS = 3;
 const MOMENTS = 12;
 /** The team of some callers. */
 const TEAM = '7e000000-0000-4000-8000-00000000000a';
-const FILTERS = [undefined, undefined, 'n > 2', 'secret = "s1"', 'secret is null'];
+const FILTERS = [
+  undefined,
+  undefined,
+  'n > 2',
+  'secret = "s1"',
+  'secret is null',
+  'team.open = true',
+  'parent.secret = "s1" or parent is null',
+  'any(tags as t, t.name in ["a", "b"])',
+  'count(tags) != 1 and n < 5',
+  'cover.shown = true or parent.cover is null',
+  'none(team.memberships as m, m.user = owner)',
+  'any(ancestors(parent by parent) as a, a.secret is not null)',
+];
 
 interface FeedWorld {
   readonly db: Database;

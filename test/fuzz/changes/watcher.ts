@@ -66,7 +66,7 @@ export class Watcher {
         collection: this.#grounds.schema.collections.get(collection)!,
         access,
         recheck: () => 'same',
-        filter: this.#filter,
+        filters: this.#filter === undefined ? [] : [this.#filter],
         members: this.#members,
         query: JSON.stringify([filter, fields]),
         share: '',
