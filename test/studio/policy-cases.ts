@@ -22,14 +22,6 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
       studio.page.evaluate(`[...document.querySelectorAll('.matrix tbody tr')]
         .find((each) => each.querySelector('th').textContent === ${JSON.stringify(row)})
         .querySelectorAll('td').values().map(({ textContent }) => textContent).toArray()`);
-    const type = (text: string): Promise<unknown> =>
-      studio.page.evaluate(`(() => {
-        const field = [...document.querySelectorAll('.expression textarea')].at(-1);
-        field.value = ${JSON.stringify(text)};
-        field.setSelectionRange(field.value.length, field.value.length);
-        field.dispatchEvent(new Event('input', { bubbles: true }));
-      })()`);
-
     test('the table has the outcome of each caller and record, and a cell opens its explanation', async () => {
       await studio.visit(`${table}${ann!.id}&records=${id}`, '.matrix tbody td');
       expect((await cells(ann!.email))[0]).toBe('allowed');
@@ -45,18 +37,17 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
 
     test('an edit has its errors and completions at once, the cells that change, and whom it lets in', async () => {
       await studio.visit(`${table}${ann!.id}&records=${id}`, '.matrix tbody td');
-      const before = (await studio.page.evaluate(
-        `[...document.querySelectorAll('.expression textarea')].at(-1).value`,
-      )) as string;
-      expect(before).toContain('@record.status = "draft"');
-      await type('@record.owner = @request.auth.id and @record.stats = "draft"');
+      expect(await studio.written()).toContain('@record.status = "draft"');
+      expect(await studio.texts('.code-string')).toContain('"draft"');
+      await studio.write('@record.owner = @request.auth.id and @record.stats = "draft"');
       await studio.until('.issues .error');
+      expect(await studio.texts('.cm-lintRange-error')).toEqual(['stats']);
       expect((await studio.texts('.issues .error'))[0]).toContain('did you mean');
       expect(await studio.faults()).toEqual([]);
       await studio.click('.issues button', 'Fix');
       await studio.page.until(`document.querySelector('.issues .error') === null`);
       await studio.page.until(`document.querySelector('.draft-actions .primary').disabled`);
-      await type('@record.owner = @request.auth.id and @record.status != "draft"');
+      await studio.write('@record.owner = @request.auth.id and @record.status != "draft"');
       await studio.until('.changed');
       expect((await cells(ann!.email))[0]).toBe('allowed refused');
       await studio.click('.draft-actions button', 'Show what changes');
@@ -70,8 +61,9 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
       await studio.until('.changed');
       await studio.click('.draft-actions button', 'Discard the edits');
       await studio.page.until(`document.querySelector('.changed') === null`);
-      await type('@record.');
+      await studio.write('@record.');
       await studio.page.until(`document.querySelectorAll('.expression [role=option]').length > 3`);
+      expect(await studio.faults()).toEqual([]);
       await studio.press('Escape');
       await studio.click('.draft-actions button', 'Discard the edits');
     });

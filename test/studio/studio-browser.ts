@@ -15,8 +15,11 @@ const WATCH = `
   addEventListener('unhandledrejection', (event) => faults.push(String(event.reason)));
 `;
 
+/** A folder, for people who look at the pages. */
+const SHOTS = process.env.STUDIO_SHOTS;
+const NARROW = 360;
 const WIDTHS = [
-  [360, 'dark'],
+  [NARROW, 'dark'],
   [768, 'light'],
   [1440, 'dark'],
 ] as const;
@@ -79,6 +82,19 @@ export class StudioPage {
     await this.page.evaluate(`(${element}).click()`);
   }
 
+  /** Replaces the text of the last editor of the page, as a person does who selects all of it first. */
+  async write(text: string): Promise<void> {
+    await this.until('.cm-content');
+    await this.page.evaluate(`[...document.querySelectorAll('.cm-content')].at(-1).focus()`);
+    await this.press('a', 2);
+    await this.page.send('Input.insertText', { text });
+  }
+
+  /** The text of the last editor of the page. */
+  written(): Promise<string> {
+    return this.page.until<string>(`[...document.querySelectorAll('.cm-content')].at(-1)?.innerText`);
+  }
+
   texts(selector: string): Promise<readonly string[]> {
     return this.page.evaluate(
       `[...document.querySelectorAll(${JSON.stringify(selector)})].map(({ textContent }) => textContent)`,
@@ -128,15 +144,15 @@ export class StudioPage {
   }
 
   /** The page at the path fits into three widths, in both themes; the narrow one meets WCAG. @param ready a selector */
-  async expectFits(path: string, ready: string): Promise<void> {
-    const name = path.split(/[/?]/, 3).at(-1);
+  async expectFits(path: string, ready: string, name = path.split(/[/?]/, 3).at(-1)): Promise<void> {
     for (const [width, theme] of WIDTHS) {
       await this.size(width);
       await this.theme(theme);
-      await this.visit(path, ready);
+      // A picture shows what a window of this width begins with.
+      if (width === NARROW || SHOTS !== undefined) await this.visit(path, ready);
       await this.shot(`${name}-${width}-${theme}`);
       expect([path, width, await this.overflow()]).toEqual([path, width, 0]);
-      if (width === 360) expect(await this.faults()).toEqual([]);
+      if (width === NARROW) expect([path, await this.faults()]).toEqual([path, []]);
     }
     await this.size(1440);
     await this.theme('light');
@@ -144,10 +160,9 @@ export class StudioPage {
 
   /** Keeps a picture of the page in the folder of `STUDIO_SHOTS`, for people to look at. */
   async shot(name: string): Promise<void> {
-    const folder = process.env.STUDIO_SHOTS;
-    if (folder === undefined) return;
+    if (SHOTS === undefined) return;
     const { data } = await this.page.send('Page.captureScreenshot', { format: 'png' });
-    writeFileSync(join(folder, `${name}.png`), Buffer.from(String(data), 'base64'));
+    writeFileSync(join(SHOTS, `${name}.png`), Buffer.from(String(data), 'base64'));
   }
 
   /** Pixels by which the document, or the part of it that scrolls, is wider than the window. */

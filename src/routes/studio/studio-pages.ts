@@ -1,4 +1,5 @@
 /** `/studio` and `/playground`, their pages, and the files that they load. Not in the OpenAPI document. */
+import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
 import { StaticText } from '../../http/answer/static-text.ts';
 import { notFoundProblem } from '../../http/gate.ts';
@@ -6,23 +7,24 @@ import type { Route } from '../../http/route.ts';
 import { pageHtml } from './page-html.ts';
 import { loadBundle, type PageName, type StudioBundle } from './studio-bundle.ts';
 
-/** Only our own files; no script makes markup from text. */
-const STUDIO_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' blob: data:",
-  "connect-src 'self'",
-  "font-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ');
+/** Only our own files, and the style that the editor writes into a page with this nonce; no script makes markup from text. */
+const policyOf = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' blob: data:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
 
 interface StudioTexts {
-  readonly page: StaticText;
+  readonly pageWith: (nonce: string) => string;
   readonly assets: ReadonlyMap<string, StaticText>;
 }
 
@@ -42,13 +44,21 @@ function textsOf({ script, style, files }: StudioBundle): StudioTexts {
     const type = name.endsWith('.css') ? 'text/css' : 'text/javascript';
     return [name, new StaticText(`${type}; charset=utf-8`, text, 'immutable')] as const;
   });
-  const html = pageHtml({ script: `/studio/assets/${script}`, style: `/studio/assets/${style}` });
-  return { page: new StaticText('text/html; charset=utf-8', html), assets: new Map(assets) };
+  const addresses = { script: `/studio/assets/${script}`, style: `/studio/assets/${style}` };
+  return { pageWith: (nonce) => pageHtml({ ...addresses, nonce }), assets: new Map(assets) };
 }
 
 async function sendPage(ctx: Context, name: PageName): Promise<void> {
-  ctx.set({ 'Content-Security-Policy': STUDIO_POLICY, 'Cross-Origin-Opener-Policy': 'same-origin' });
-  await (await textsOfPage(name)).page.send(ctx);
+  const { pageWith } = await textsOfPage(name);
+  const nonce = randomBytes(16).toString('base64');
+  ctx.set({
+    'Content-Security-Policy': policyOf(nonce),
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    // Without an ETag: a stored page would have the nonce of another answer.
+    'Cache-Control': 'no-cache',
+  });
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = pageWith(nonce);
 }
 
 const pageRoute = (path: string, name: PageName = 'studio'): Route => ({

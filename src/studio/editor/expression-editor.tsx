@@ -1,10 +1,10 @@
-/** A text area for one expression: errors as a person types, completion by Ctrl+Space, and the canonical form. */
+/** A field for one expression: errors as a person types, completion, and the canonical form. */
 import type { JSX } from 'preact';
-import { useId, useMemo, useRef, useState } from 'preact/hooks';
-import { OptionList } from '../parts/option-list.tsx';
+import { useEffect, useId, useMemo, useRef } from 'preact/hooks';
 import { wording } from '../wording.ts';
-import { usePolicyTools } from './load-tools.ts';
-import type { Completion, PolicyIssue, PolicyPlace } from './policy-tools.ts';
+import type { CodeField } from './code-field.ts';
+import { type PolicyTools, useCodeField, usePolicyTools } from './load-editor.ts';
+import type { PolicyIssue, PolicyPlace } from './policy-tools.ts';
 
 interface ExpressionEditorProps {
   readonly label: string;
@@ -13,85 +13,19 @@ interface ExpressionEditorProps {
   readonly onText: (text: string) => void;
 }
 
-const MOST_OPTIONS = 12;
-
-export function ExpressionEditor({ label, text, place, onText }: ExpressionEditorProps): JSX.Element {
+export function ExpressionEditor(props: ExpressionEditorProps): JSX.Element {
+  const { label, text, place, onText } = props;
   const tools = usePolicyTools();
-  const area = useRef<HTMLTextAreaElement>(null);
-  const [options, setOptions] = useState<readonly Completion[]>([]);
-  const [at, setAt] = useState(0);
   const id = useId();
   const issues = useMemo(() => tools?.issuesOf(text, place) ?? [], [tools, text, place.collection, place.action]);
-  const suggest = (): void => {
-    const field = area.current;
-    if (tools === undefined || field === null) return;
-    const offset = field.selectionStart;
-    const all = tools.completionsAt(field.value, offset, place);
-    setOptions(all.filter((each) => startsAt(each, field.value, offset)).slice(0, MOST_OPTIONS));
-    setAt(0);
-  };
-  const accept = (option: Completion | undefined): void => {
-    const field = area.current;
-    setOptions([]);
-    if (option === undefined || field === null) return;
-    field.setRangeText(option.text, option.span.start, Math.max(option.span.end, field.selectionStart), 'end');
-    onText(field.value);
-    field.focus();
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === ' ' && event.ctrlKey) suggest();
-    else if (options.length === 0) return;
-    else if (event.key === 'ArrowDown') setAt(Math.min(at + 1, options.length - 1));
-    else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
-    else if (event.key === 'Enter' || event.key === 'Tab') accept(options[at]);
-    else if (event.key === 'Escape') setOptions([]);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  };
+  const canonical = useMemo(() => tools?.formatted(text), [tools, text]);
   return (
-    <div class="expression">
-      <div class="reference-box">
-        <textarea
-          ref={area}
-          rows={Math.min(8, Math.max(2, Math.ceil(text.length / 70)))}
-          aria-label={label}
-          aria-describedby={`${id}-issues`}
-          aria-invalid={issues.some(({ severity }) => severity === 'error')}
-          aria-autocomplete="list"
-          aria-controls={id}
-          aria-activedescendant={options.length > 0 ? `${id}-${at}` : undefined}
-          spellcheck={false}
-          value={text}
-          onInput={(event) => {
-            onText(event.currentTarget.value);
-            if (
-              options.length > 0 ||
-              /[.@]$/.test(event.currentTarget.value.slice(0, event.currentTarget.selectionStart))
-            )
-              suggest();
-          }}
-          onKeyDown={onKeyDown}
-          onBlur={() => setOptions([])}
-        />
-        <OptionList
-          id={id}
-          label={wording.completions}
-          options={options.map((option) => ({ key: `${option.kind} ${option.text}`, text: describeOption(option) }))}
-          at={at}
-          isHidden={options.length === 0}
-          onChoose={(i) => accept(options[i])}
-        />
-      </div>
-      <IssueList id={`${id}-issues`} text={text} issues={issues} onText={onText} />
+    <div class="expression" role="group" aria-label={label}>
+      <ExpressionField {...props} tools={tools} issues={issues} issueList={id} />
+      <IssueList id={id} text={text} issues={issues} onText={onText} />
       <p class="hint">
         {wording.editorHint}{' '}
-        <button
-          type="button"
-          class="link"
-          disabled={tools?.formatted(text) === undefined}
-          onClick={() => onText(tools?.formatted(text) ?? text)}
-        >
+        <button type="button" class="link" disabled={canonical === undefined} onClick={() => onText(canonical ?? text)}>
           {wording.format}
         </button>
       </p>
@@ -99,10 +33,46 @@ export function ExpressionEditor({ label, text, place, onText }: ExpressionEdito
   );
 }
 
-const startsAt = ({ text, span }: Completion, written: string, offset: number): boolean =>
-  text.toLowerCase().startsWith(written.slice(span.start, offset).toLowerCase());
+interface ExpressionFieldProps extends ExpressionEditorProps {
+  readonly tools: PolicyTools | undefined;
+  readonly issues: readonly PolicyIssue[];
+  readonly issueList: string;
+}
 
-const describeOption = ({ text, type }: Completion): string => (type === undefined ? text : `${text} – ${type}`);
+/** The text alone until the editor has loaded. */
+function ExpressionField({ tools, issues, issueList, ...shown }: ExpressionFieldProps): JSX.Element {
+  const module = useCodeField();
+  const box = useRef<HTMLDivElement>(null);
+  const field = useRef<CodeField>(undefined);
+  // The field keeps its functions; they read the props of the last render.
+  const current = useRef(shown);
+  current.current = shown;
+  useEffect(() => {
+    if (module === undefined || tools === undefined) return;
+    const made = new module.CodeField(box.current!, {
+      label: shown.label,
+      text: shown.text,
+      issueList,
+      fixWord: wording.applyFix,
+      coloursOf: tools.colouredSpans,
+      completionsAt: (text, offset) => tools.completionsAt(text, offset, current.current.place),
+      onText: (text) => current.current.onText(text),
+    });
+    field.current = made;
+    return () => made.remove();
+  }, [module, tools]);
+  const isLoaded = module !== undefined && tools !== undefined;
+  useEffect(() => {
+    if (field.current === undefined) return;
+    field.current.text = shown.text;
+    field.current.issues = issues;
+  }, [shown.text, issues, isLoaded]);
+  return (
+    <div ref={box} class="code-field">
+      {!isLoaded && <pre tabIndex={0}>{shown.text}</pre>}
+    </div>
+  );
+}
 
 interface IssueListProps {
   readonly id: string;

@@ -1,4 +1,4 @@
-/** The compiler in the page. A chunk of its own: only `load-tools.ts` imports it. */
+/** The compiler in the page. A chunk of its own: only `load-editor.ts` imports it. */
 import { parse } from '../../../grammar/parser.ts';
 import type { PolicyIssue } from '../../../grammar/policy-error.ts';
 import { print } from '../../../grammar/printer.ts';
@@ -16,6 +16,7 @@ export interface PolicyPlace {
   readonly collection: string;
   readonly action: Action;
 }
+export { type ColouredSpan, colouredSpans } from './token-colours.ts';
 export type { Completion, PolicyIssue };
 /** The verdict of the caller alone; `depends`: the record decides. */
 export type RoleVerdict = 'allow' | 'deny' | 'depends';

@@ -41,7 +41,7 @@ function useTableRecords(collection: ServedCollection): readonly StudioRecord[] 
     const listed = collection.can.list
       ? service
           .collection(collection.name)
-          .query({ limit: FIRST_RECORDS })
+          .query({ limit: FIRST_RECORDS, sort: ['-id'] })
           .then(({ data }) => data as readonly StudioRecord[])
           .catch(() => [])
       : Promise.resolve([]);

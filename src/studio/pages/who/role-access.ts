@@ -1,6 +1,6 @@
 /** The access of a role by its rules alone. */
 import type { ServedCollection, ServedRule, ServedSchema } from '../../data/schema-answer.ts';
-import type { PolicyTools } from '../../editor/load-tools.ts';
+import type { PolicyTools } from '../../editor/load-editor.ts';
 import type { RoleVerdict } from '../../editor/policy-tools.ts';
 import type { RuleAction } from '../policies/rule-sets.ts';
 

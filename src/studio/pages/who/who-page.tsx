@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { address, changeQuery, pathTo } from '../../app/page-address.ts';
 import { schema } from '../../app/session-state.ts';
 import type { ServedCollection, ServedSchema } from '../../data/schema-answer.ts';
-import { type PolicyTools, usePolicyTools } from '../../editor/load-tools.ts';
+import { type PolicyTools, usePolicyTools } from '../../editor/load-editor.ts';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
 import { RULE_ACTIONS, type RuleAction } from '../policies/rule-sets.ts';

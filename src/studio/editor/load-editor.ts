@@ -1,0 +1,22 @@
+/** The compiler and the text field load once, at the first use. */
+import { useEffect, useState } from 'preact/hooks';
+
+export type PolicyTools = typeof import('./policy-tools.ts');
+
+/** A hook that gives the module, and undefined until it has loaded. A failure is not kept. */
+function loadedOnce<Module>(load: () => Promise<Module>): () => Module | undefined {
+  let loading: Promise<Module> | undefined;
+  return () => {
+    const [module, setModule] = useState<Module>();
+    useEffect(() => {
+      loading ??= load();
+      loading.then(setModule, () => {
+        loading = undefined;
+      });
+    }, []);
+    return module;
+  };
+}
+
+export const usePolicyTools = loadedOnce(() => import('./policy-tools.ts'));
+export const useCodeField = loadedOnce(() => import('./code-field.ts'));
