@@ -92,13 +92,15 @@ export async function testPolicies(args: Arguments, io: Io, db: Database): Promi
   const mutants = args.has('mutate')
     ? await mutantsOf({ store: tools.store, schema, rules: mutatedRules(rules, args, io), worlds })
     : undefined;
-  const report: PolicyReport = { files, coverage, mutants };
+  const report: PolicyReport = { files, texts: worlds.map(({ text }) => text), coverage, mutants };
   writeReport(report, args, io);
   return exitCodeOf(report, leastCoverage(args));
 }
 
 interface PolicyReport {
   readonly files: readonly FileResults[];
+  /** The texts of the files. */
+  readonly texts: readonly string[];
   readonly coverage: CoverageDocument | undefined;
   readonly mutants: readonly Mutant[] | undefined;
 }
@@ -111,7 +113,7 @@ const countingBy = (counter: CoverageCounter | undefined): Pick<RunOptions, 'onV
         onRules: (traces) => counter.countRules(traces),
       };
 
-function writeReport({ files, coverage, mutants }: PolicyReport, args: Arguments, io: Io): void {
+function writeReport({ files, texts, coverage, mutants }: PolicyReport, args: Arguments, io: Io): void {
   const junit = args.get('junit');
   if (junit !== undefined) writeFileSync(resolve(io.cwd, junit), junitOf(files));
   const page = args.get('coverage') ?? '';
@@ -123,7 +125,7 @@ function writeReport({ files, coverage, mutants }: PolicyReport, args: Arguments
   }
   io.stdout.write(printResults(files));
   if (coverage !== undefined) io.stdout.write(printCoverage(coverage));
-  if (mutants !== undefined) io.stdout.write(printMutants(mutants));
+  if (mutants !== undefined) io.stdout.write(printMutants(mutants, texts));
 }
 
 function exitCodeOf({ files, coverage, mutants = [] }: PolicyReport, least: number): number {
@@ -155,8 +157,8 @@ function mutatedRules(rules: readonly PlacedRule[], args: Arguments, io: Io): re
   return rules.filter((rule) => !known.has(keyOfRule(rule)));
 }
 
-const keyOfRule = ({ collection, action, member, rule }: PlacedRule): string =>
-  JSON.stringify([collection, action, member, rule.text]);
+const keyOfRule = ({ collection, action, member, rule, check }: PlacedRule): string =>
+  JSON.stringify([collection, action, member, rule.text, check !== undefined]);
 
 function fileAtRevision(revision: string, file: string, { cwd }: Io): string {
   const path = resolve(cwd, file);

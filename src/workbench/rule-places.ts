@@ -1,23 +1,31 @@
-/** The place of every rule of a schema, and of the parts of its text in the file. */
+/** The place of every rule and check of a schema, and of the parts of its text in the file. */
 import type { Action, Checked, Policy } from '../policy/types.ts';
 import { ACTIONS } from '../policy/types.ts';
 import { memberRulePlace, rulePlace } from '../schema/advice/read-access.ts';
 import { type Path, pathText, type Region } from '../schema/file/issue.ts';
 import type { SchemaFile } from '../schema/file/shape.ts';
 import { SchemaSource } from '../schema/file/source.ts';
-import type { Schema } from '../schema/model/model.ts';
+import type { Check, Schema } from '../schema/model/model.ts';
+import { pathOfCheck } from '../schema/rules/checks.ts';
 
 export interface PlacedRule {
   readonly collection: string;
   readonly action: Action;
   /** Given for the rule of a field or belongs_to. */
   readonly member: string | undefined;
+  /** For a check, the rule that holds for its violations by updates. */
   readonly rule: Policy;
+  /** Given for a check, and for the transitions of a field. */
+  readonly check?: Check;
   /** Such as `collections.documents.access.list[1]`. */
   readonly path: string;
   /** The place of a part of the rule; that of the rule where the part is not in its own text. */
   placeOf(node: Pick<Checked, 'span'>): Region;
 }
+
+/** Every policy that is compiled from the text: of a check, its violations by creates and by updates. */
+export const policiesOf = ({ rule, check }: PlacedRule): readonly Policy[] =>
+  check === undefined ? [rule] : [...check.violated.create, ...check.violated.update];
 
 /** Rules of the file, each once: those of a `view` are the rules of `list`. Built-in rules have no place and are left out. */
 export function placedRules(schema: Schema, text: string): readonly PlacedRule[] {
@@ -30,7 +38,7 @@ export function placedRules(schema: Schema, text: string): readonly PlacedRule[]
     known.add(rule);
     placed.push({ ...about, rule, path: pathText(path), placeOf: (node) => regionOf(source, { rule, path }, node) });
   };
-  for (const { name, access, memberAccess } of schema.collections.values()) {
+  for (const { name, access, memberAccess, checks } of schema.collections.values()) {
     if (shapes[name] === undefined) continue;
     for (const action of ACTIONS) {
       if (shapes[name].access === undefined) continue;
@@ -52,8 +60,29 @@ export function placedRules(schema: Schema, text: string): readonly PlacedRule[]
           });
       }
     }
+    for (const check of checks) placed.push(placedCheck(check, name, source));
   }
   return placed;
+}
+
+function placedCheck(check: Check, collection: string, source: SchemaSource): PlacedRule {
+  const path = pathOfCheck(collection, check);
+  const rule = check.violated.update[0]!;
+  const { transitions, when } = check;
+  const placeOf: PlacedRule['placeOf'] = (node) =>
+    transitions === undefined
+      ? regionOf(source, { rule, path }, node)
+      : source.placeOf([...path, ...replacedValue(when, node)], 'key');
+  return { collection, action: 'update', member: undefined, rule, check, path: pathText(path), placeOf };
+}
+
+const REPLACED_VALUE = /@record\.\w+ = ("(?:[^"\\]|\\.)*"|-?\d+)/g;
+
+/** The value whose successors a part of the text of transitions is about; empty: all of them. */
+function replacedValue(text: string, { span }: Pick<Checked, 'span'>): readonly string[] {
+  if (span.end === text.length && span.start === 0) return [];
+  const last = [...text.slice(0, span.end).matchAll(REPLACED_VALUE)].at(-1)?.[1];
+  return last === undefined ? [] : [String(JSON.parse(last))];
 }
 
 function regionOf(
@@ -68,7 +97,7 @@ function regionOf(
 }
 
 /** The text of a part, which for the body of a named condition is in that body. */
-export function textOfPart({ source, text }: Policy, { span }: Pick<Checked, 'span'>): string {
+export function textOfPart({ source, text }: Pick<Policy, 'source' | 'text'>, { span }: Pick<Checked, 'span'>): string {
   const { start, end, source: body } = span;
   if (body !== undefined) return body.slice(start, end);
   return start === 0 && end === source.length ? text : source.slice(start, end);

@@ -8,8 +8,10 @@ import { readTests } from './test/read-tests.ts';
 export interface WorldQuestion {
   /** Given for the rule of a field. */
   readonly member?: string | undefined;
-  readonly isAllowed: boolean;
+  readonly expected: WorldAnswer;
 }
+/** `422`: the record fails a check. */
+export type WorldAnswer = 'yes' | 'no' | 422;
 
 const FILE_OF_WORLD = 'world.policy.yaml';
 
@@ -101,9 +103,8 @@ class WorldFile {
 
   // -------------------------------------------------------------- the test
 
-  #test({ member, isAllowed }: WorldQuestion): readonly string[] {
+  #test({ member, expected: word }: WorldQuestion): readonly string[] {
     const { action, record, request } = this.#world;
-    const word = isAllowed ? 'yes' : 'no';
     const query = [...linesOf('query', request.query), ...linesOf('request', this.#session())];
     if (action === 'create') {
       const data = JSON.stringify(this.#data(undefined));

@@ -85,9 +85,9 @@ describe('bylaw test', () => {
     return { code: await testPolicies(args, io, db), ...printed };
   }
   /** Runs the tests beside the schema. */
-  function given(tests: string, schema = SCHEMA): void {
+  function given(tests: string, schema = SCHEMA, rows = ROWS): void {
     writeFileSync(join(folder, 'bylaw.yaml'), schema);
-    writeFileSync(join(folder, 'a.policy.yaml'), `${ROWS}tests:\n${tests}`);
+    writeFileSync(join(folder, 'a.policy.yaml'), `${rows}tests:\n${tests}`);
   }
   const document = async (...argv: readonly string[]) => {
     const { code, out } = await run(['--json', ...argv]);
@@ -254,6 +254,87 @@ FAIL a.policy.yaml:16:29  posts, list as ada: expected [shown], found [mine, sho
     );
   });
 
+  test('checks and transitions have coverage, and mutants that the tests of the file or the solver tell apart', async () => {
+    given(
+      `
+  - { jobs: one, as: ada, update: { pay: 2 }, expect: 422 }
+  - { jobs: one, as: ada, update: { pay: 4 }, expect: yes }
+  - { jobs: one, as: eve, update: { pay: 2 }, expect: no }
+  - { jobs: two, as: ada, update: { stage: hired }, expect: 422 }
+`,
+      `
+collections:
+  jobs:
+    fields:
+      stage: { type: string, required: true, enum: [new, seen, hired], transitions: { new: [seen], seen: [hired] } }
+      pay: { type: int, min: 0 }
+    relations: { owner: { kind: belongs_to, collection: users } }
+    access:
+      update: '@record.owner = @request.auth.id'
+    checks:
+      hired_is_paid: { when: '@next.stage != "hired" or @next.pay is not null', message: nobody works for nothing }
+      grows: { when: '@next.pay >= @record.pay', message: never less }
+`,
+      'as: { ada: {}, eve: {} }\nrows: { jobs: { one: { owner: ada, stage: seen, pay: 3 }, two: { owner: ada } } }\n',
+    );
+    const { coverage, mutants } = await document('--coverage', '--mutate');
+    const counts = coverage.policies.map(({ path, action, decided_alone, leaves }: Json) => [
+      path,
+      action,
+      decided_alone,
+      ...leaves.map((leaf: Json) => [`${leaf.line}:${leaf.column}`, leaf.text, leaf.true, leaf.false, leaf.unknown]),
+    ]);
+    expect(counts).toEqual([
+      ['collections.jobs.access.update', 'update', 3, ['9:16', '@record.owner = @request.auth.id', 6, 2, 0]],
+      [
+        'collections.jobs.fields.stage.transitions',
+        'check',
+        0,
+        ['5:72', 'changed(@record.stage)', 1, 2, null],
+        ['5:72', '@record.stage is null', null, 3, null],
+        ['5:72', '@next.stage is not null', 3, null, null],
+        ['5:87', '@record.stage = "new"', 1, 2, null],
+        ['5:87', '@next.stage in ["seen"]', 2, 1, null],
+        ['5:100', '@record.stage = "seen"', 2, 1, null],
+        ['5:100', '@next.stage in ["hired"]', 1, 2, null],
+      ],
+      [
+        'collections.jobs.checks.hired_is_paid.when',
+        'check',
+        0,
+        ['11:31', '@next.stage != "hired"', 2, 1, null],
+        ['11:57', '@next.pay is not null', 2, 1, null],
+      ],
+      ['collections.jobs.checks.grows.when', 'check', 1, ['12:23', '@next.pay >= @record.pay', 1, 1, 1]],
+    ]);
+    const of = (wanted: string) => mutants.filter(({ verdict }: Json) => verdict === wanted);
+    expect(of('unknown')).toEqual([]);
+    const changes = mutants.map(({ path, from, to }: Json) => [path.split('.').at(-1), from, to]);
+    const ofTransitions = changes.filter(([last]: string[]) => last === 'transitions');
+    expect(ofTransitions).toEqual([
+      ['transitions', 'the transitions of stage', 'no transitions'],
+      ['transitions', 'new: [seen]', 'new: []'],
+      ['transitions', 'new: [seen]', 'new: [seen, hired]'],
+      ['transitions', 'seen: [hired]', 'seen: []'],
+      ['transitions', 'seen: [hired]', 'seen: [hired, new]'],
+      ['transitions', 'hired: []', 'hired: [new]'],
+    ]);
+    expect(changes).toContainEqual(['when', '@next.pay >= @record.pay', 'no check']);
+    const killed = of('killed').map(({ to }: Json) => to);
+    expect(killed).toContain('@next.pay < @record.pay');
+    // Each survivor comes with a test that notices it.
+    const ofChecks = of('survived').filter(({ path }: Json) => !path.includes('access'));
+    expect(ofChecks.length).toBeGreaterThan(8);
+    for (const { test: text, path, to } of [ofChecks[0], ofChecks.at(-1)]) {
+      writeFileSync(join(folder, 'a.policy.yaml'), text);
+      const again = await document('--mutate');
+      expect([again.failed, again.mutants.find((each: Json) => each.path === path && each.to === to).verdict]).toEqual([
+        0,
+        'killed',
+      ]);
+    }
+  });
+
   test('unknown names, and rows that the schema rejects, are errors at their place', async () => {
     given(`
   - { posts: mien, as: ada, update: {}, expect: yes }
@@ -394,12 +475,13 @@ tests: [{ posts: low, ada: { read: yes, delete: no } }, { posts: high, ada: { de
   });
 
   test('a mutant that survives comes with a test that tells the difference', async () => {
-    given('\n  - posts: mine\n    ada: { read: yes }\n    guest: { read: no }\n');
+    const [withoutChecks = ''] = SCHEMA.split('    checks:');
+    given('\n  - posts: mine\n    ada: { read: yes }\n    guest: { read: no }\n', withoutChecks);
     const { code, mutants } = await document('--mutate');
     expect(code).toBe(1);
     const survived = mutants.filter(({ verdict }: Json) => verdict === 'survived');
     expect(survived.length).toBeGreaterThan(5);
-    for (const { test: text, path, from, to } of survived.slice(0, 4)) {
+    for (const { test: text, path, from, to } of survived.slice(0, 2)) {
       writeFileSync(join(folder, 'a.policy.yaml'), text);
       const again = await document('--mutate');
       expect(again.failed).toBe(0);

@@ -85,9 +85,10 @@ function violationOf(
   { catalog }: Pick<AccessReading, 'catalog'>,
   action: WriteAction,
 ): Policy {
-  const not: Checked = { kind: 'not', item: checked, span: checked.span };
-  return compileChecked({ checked: not, text, catalog, action });
+  return compileChecked({ checked: negatedCheck(checked), text, catalog, action });
 }
+
+export const negatedCheck = (checked: Checked): Checked => ({ kind: 'not', item: checked, span: checked.span });
 
 function isMember(
   name: string,
@@ -147,7 +148,7 @@ function readTransitions(name: string, place: FieldOfCollection): Check | undefi
 }
 
 /** A first value may be any. INVARIANT: false, and not unknown, where a value is replaced by null. */
-function transitionsText(
+export function transitionsText(
   name: string,
   possible: Transitions['possible'],
   values: readonly (string | number)[],

@@ -1,7 +1,7 @@
 /** Counts how often tests made each leaf of each rule true, false and unknown, and which rules decided alone. */
 import type { Catalog, Checked, Policy } from '../../policy/types.ts';
 import { partsOf } from '../../policy/visit.ts';
-import { type PlacedRule, textOfPart } from '../rule-places.ts';
+import { type PlacedRule, policiesOf, textOfPart } from '../rule-places.ts';
 import type { RuleJudgement } from '../test/predicate.ts';
 import { type CoveredValue, isPossible, type LeafPlace, valuesByType } from './possible-values.ts';
 
@@ -21,7 +21,7 @@ export interface PolicyCoverage {
   readonly collection: string;
   readonly action: string;
   readonly path: string;
-  /** Decisions in which this rule held and no other one did. */
+  /** Decisions in which this rule held, or this check failed, and no other one did. */
   readonly decided_alone: number;
   readonly leaves: readonly LeafCoverage[];
 }
@@ -59,12 +59,14 @@ export class CoverageCounter {
 
   report(rules: readonly PlacedRule[], { file, catalog }: CoveredFile): CoverageDocument {
     const policies = rules.map((placed): PolicyCoverage => {
-      const { collection, action, path, rule } = placed;
+      const { collection, path, rule } = placed;
+      const action = placed.check === undefined ? placed.action : 'check';
       const leaves = leavesOf(rule.checked).map((leaf): LeafCoverage => {
         const { line, column } = placed.placeOf(leaf);
         return { text: textOfPart(rule, leaf), file, line, column, ...this.#valuesOf(leaf, { placed, catalog }) };
       });
-      return { collection, action, path, decided_alone: this.#alone.get(rule) ?? 0, leaves };
+      const alone = policiesOf(placed).map((each) => this.#alone.get(each) ?? 0);
+      return { collection, action, path, decided_alone: alone.reduce((a, b) => a + b), leaves };
     });
     return { policies };
   }

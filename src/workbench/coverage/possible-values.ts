@@ -2,7 +2,7 @@
 import { Budget } from '../../policy/analyse/solve/search.ts';
 import { DEFAULT_BUDGET, findWorld, type WorldCondition } from '../../policy/analyse/solve/solve.ts';
 import { compile, compileChecked } from '../../policy/compile.ts';
-import type { Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
+import type { Action, Catalog, Checked, CheckedOperand } from '../../policy/types.ts';
 import { operandsOf, partsOf, scopesOf } from '../../policy/visit.ts';
 import type { PlacedRule } from '../rule-places.ts';
 
@@ -22,10 +22,16 @@ const canBeAbsent = (operand: CheckedOperand): boolean =>
   !(operand.kind === 'request' && operand.source === 'auth' && operand.name === 'roles');
 
 /** False only if no caller, request and record give the value. */
-export function isPossible(leaf: Checked, value: CoveredValue, { placed, catalog }: LeafPlace): boolean {
+export function isPossible(leaf: Checked, value: CoveredValue, place: LeafPlace): boolean {
   // An element of a quantifier is not a record that a world can be asked about.
   if (hasVariable(leaf)) return true;
-  const { collection, action } = placed;
+  const { action, check } = place.placed;
+  const actions = check?.violated.create.length ? (['create', 'update'] as const) : [action];
+  return actions.some((each) => isPossibleOn(each, leaf, value, place));
+}
+
+function isPossibleOn(action: Action, leaf: Checked, value: CoveredValue, { placed, catalog }: LeafPlace): boolean {
+  const { collection } = placed;
   const everything = compile('true', { catalog, collection, action });
   const conditionOf = (checked: Checked, isTrue: boolean): WorldCondition => ({
     policy: compileChecked({ checked, text: 'leaf', catalog, action }, { codegen: false }),

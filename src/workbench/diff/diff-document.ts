@@ -41,7 +41,7 @@ interface ExampleOptions {
  */
 function exampleDocument(world: World, { action }: Pick<RuleChange, 'action'>, { changed, isAllowed }: ExampleOptions) {
   const isOfField = action.includes(' ');
-  const test = isOfField ? undefined : testOfWorld(world, changed, { isAllowed });
+  const test = isOfField ? undefined : testOfWorld(world, changed, { expected: isAllowed ? 'yes' : 'no' });
   return { ...worldDocument(world), test: test ?? null };
 }
 

@@ -18,7 +18,7 @@ export interface Mutation {
   readonly node: Checked;
   readonly from: string;
   readonly to: string;
-  /** Undefined: the whole rule is dropped. */
+  /** Undefined: the whole rule, or the whole check, is dropped. */
   readonly checked: Checked | undefined;
 }
 type MutationOperator =
@@ -30,10 +30,11 @@ type MutationOperator =
   | 'logic'
   | 'quantifier'
   | 'negation'
-  | 'record';
+  | 'record'
+  | 'transition';
 
 /** Mutations of a rule that are tried. */
-const MOST_MUTATIONS = 200;
+export const MOST_MUTATIONS = 200;
 
 interface PartChange extends Pick<Mutation, 'operator' | 'to'> {
   readonly made: Checked;
@@ -41,22 +42,20 @@ interface PartChange extends Pick<Mutation, 'operator' | 'to'> {
 /** Puts a changed part into the whole rule. */
 type Rebuild = (part: Checked) => Checked;
 
-export function mutationsOf(rule: Policy, catalog: Catalog): readonly Mutation[] {
-  const whole: Mutation = {
-    operator: 'dropped rule',
-    node: rule.checked,
-    from: rule.text,
-    to: 'no rule',
-    checked: undefined,
-  };
-  return [whole, ...new Mutator(rule, catalog).all(rule.checked, (part) => part)].slice(0, MOST_MUTATIONS);
+export function mutationsOf(rule: MutatedText, catalog: Catalog): readonly Mutation[] {
+  const { checked: node, text: from, dropped: to = 'no rule' } = rule;
+  const whole: Mutation = { operator: 'dropped rule', node, from, to, checked: undefined };
+  return [whole, ...new Mutator(rule, catalog).all(node, (part) => part)].slice(0, MOST_MUTATIONS);
 }
 
+/** `dropped`: the words for it being left out. */
+export type MutatedText = Pick<Policy, 'checked' | 'text' | 'source'> & { readonly dropped?: string };
+
 class Mutator {
-  readonly #rule: Policy;
+  readonly #rule: MutatedText;
   readonly #catalog: Catalog;
 
-  constructor(rule: Policy, catalog: Catalog) {
+  constructor(rule: MutatedText, catalog: Catalog) {
     this.#rule = rule;
     this.#catalog = catalog;
   }

@@ -21,7 +21,7 @@ export const proofDocument = (results: readonly StatementResult[], file: string,
 /** `test`: a file that holds the decision of the rules where one test can say it. */
 function counterexampleDocument({ kind, member, implied }: Statement, world: World, schema: Schema): object {
   const isOneDecision = member === undefined && implied === undefined;
-  const test = isOneDecision ? testOfWorld(world, schema, { isAllowed: kind === 'never' }) : undefined;
+  const test = isOneDecision ? testOfWorld(world, schema, { expected: kind === 'never' ? 'yes' : 'no' }) : undefined;
   return { action: world.action, ...worldDocument(world), test: test ?? null };
 }
 

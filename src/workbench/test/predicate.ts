@@ -23,7 +23,7 @@ export interface Judgement {
   readonly rules: readonly RuleJudgement[];
   /** The rules of the field that is read, or of the members that the write sets. */
   readonly members: readonly (readonly RuleJudgement[])[];
-  /** The checks that the written record fails, in the order of the schema. */
+  /** The checks that a write fails which the rules allow, in the order of the schema. */
   readonly failed: readonly CheckJudgement[];
 }
 export interface CheckJudgement {
@@ -39,7 +39,7 @@ export interface JudgePlace {
   readonly now: string;
   /** Sees the value of every part of every rule. */
   readonly onValue?: OnValue | undefined;
-  /** Sees which rules of an action held. */
+  /** Sees which rules of an action held, or which checks of a write failed. */
   readonly onRules?: ((rules: readonly RuleJudgement[]) => void) | undefined;
   /** Rules in place of others; undefined: the rule is left out. Traces then have no clauses. */
   readonly substitutes?: ReadonlyMap<Policy, Policy | undefined>;
@@ -79,7 +79,9 @@ export class PredicateJudge {
       return policies === undefined ? [] : [this.#rules(policies, request, records)];
     });
     const isAllowed = [rules, ...members].every((each) => each.some((rule) => rule.isAllowed));
-    return { isAllowed, rules, members, failed: this.#failed(expectation, request, records) };
+    // A record that the rules deny is not held to checks.
+    const failed = isAllowed ? this.#failed(expectation, request, records) : [];
+    return { isAllowed, rules, members, failed };
   }
 
   #failed(
@@ -88,10 +90,11 @@ export class PredicateJudge {
     records: AskedRecords,
   ): readonly CheckJudgement[] {
     if (action !== 'create' && action !== 'update') return [];
-    return collection.checks.flatMap(({ name, violated }) => {
-      const violations = violated[action].map((rule) => this.#rule(rule, request, records));
-      return violations.flatMap((violation) => (violation.isAllowed ? [{ name, violation }] : []));
-    });
+    const judged = collection.checks.flatMap(({ name, violated }) =>
+      this.#judged(violated[action], request, records).map((violation) => ({ name, violation })),
+    );
+    this.#seen(judged.map(({ violation }) => violation));
+    return judged.filter(({ violation }) => violation.isAllowed);
   }
 
   /** The rows of the collection that the list shows, by their names. */
@@ -100,14 +103,20 @@ export class PredicateJudge {
   }
 
   #rules(policies: readonly Policy[], request: PolicyRequest, records: AskedRecords): readonly RuleJudgement[] {
-    const { onRules, substitutes } = this.#place;
-    if (substitutes !== undefined) {
-      const others = policies.flatMap((rule) => (substitutes.has(rule) ? (substitutes.get(rule) ?? []) : [rule]));
-      return others.map((rule) => ({ rule, isAllowed: this.#holds(rule, request, records), clauses: [] }));
-    }
-    const traces = policies.map((rule) => this.#rule(rule, request, records));
-    onRules?.(traces);
-    return traces;
+    const judged = this.#judged(policies, request, records);
+    this.#seen(judged);
+    return judged;
+  }
+
+  #seen(judged: readonly RuleJudgement[]): void {
+    if (this.#place.substitutes === undefined) this.#place.onRules?.(judged);
+  }
+
+  #judged(policies: readonly Policy[], request: PolicyRequest, records: AskedRecords): readonly RuleJudgement[] {
+    const { substitutes } = this.#place;
+    if (substitutes === undefined) return policies.map((rule) => this.#rule(rule, request, records));
+    const others = policies.flatMap((rule) => (substitutes.has(rule) ? (substitutes.get(rule) ?? []) : [rule]));
+    return others.map((rule) => ({ rule, isAllowed: this.#holds(rule, request, records), clauses: [] }));
   }
 
   #rule(rule: Policy, request: PolicyRequest, records: AskedRecords): RuleJudgement {

@@ -64,8 +64,7 @@ function judgementLines({ rules, members, failed, isAllowed }: Judgement): reado
       ? ['  the field has no rule, so it is denied']
       : all.flatMap((rule, i) => judgedRuleLines(rule, i)),
   );
-  // A record that the rules deny is not held to checks.
-  return isAllowed ? [...ofRules, ...failed.flatMap(failedCheckLines)] : ofRules;
+  return [...ofRules, ...failed.flatMap(failedCheckLines)];
 }
 
 const failedCheckLines = ({ name, violation: { rule, clauses } }: CheckJudgement): readonly string[] => [

@@ -60,7 +60,7 @@ function testDocument(result: TestResult, file: string, names: RowNames): TestDo
     actual: actualValue(actual),
     ok: isOk,
     ...(isDisagreement && { disagreement: true as const }),
-    ...(judgement?.isAllowed &&
+    ...(judgement !== undefined &&
       judgement.failed.length > 0 && { failed_checks: judgement.failed.map((check) => check.name) }),
     trace: judgement === undefined ? [] : (JSON.parse(names.readable(JSON.stringify(traceOfRules(judgement)))) as []),
   };

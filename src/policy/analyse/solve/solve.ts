@@ -71,7 +71,7 @@ export function compareRules(
   };
 }
 
-function relationOf(wider: Found['kind'], narrower: Found['kind']): RuleRelation {
+export function relationOf(wider: Found['kind'], narrower: Found['kind']): RuleRelation {
   if (wider === 'world' && narrower === 'world') return 'both';
   if (wider === 'unknown' || narrower === 'unknown') return 'unknown';
   if (wider === 'world') return 'wider';

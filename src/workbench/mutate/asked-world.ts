@@ -1,0 +1,114 @@
+/** The expectations of one test file that a rule or check may decide, and what each becomes under a mutant. */
+import type { Action, Policy } from '../../policy/types.ts';
+import type { Store } from '../../records/access-context.ts';
+import type { PlacedRule } from '../rule-places.ts';
+import type { Expectation, Expected } from '../test/expectation.ts';
+import { type Judgement, PredicateJudge } from '../test/predicate.ts';
+import type { WorldAnswer } from '../world-test.ts';
+import { type TestedWorld, testOf } from './telling-test.ts';
+
+/** Policies in place of others; undefined: one that is dropped. */
+export type Substitutes = ReadonlyMap<Policy, Policy | undefined>;
+
+/** The names of a list, or the answer to one request. */
+type Decision = string | 422 | undefined;
+
+const NO_SUBSTITUTES: Substitutes = new Map();
+
+export class AskedWorld {
+  readonly #tested: TestedWorld;
+  readonly #store: Store;
+  readonly #placed: PlacedRule;
+  /** The decisions of the rules as they are. */
+  readonly #decided: readonly (readonly [Expectation, Decision])[];
+
+  constructor(tested: TestedWorld, store: Store, placed: PlacedRule) {
+    this.#tested = tested;
+    this.#store = store;
+    this.#placed = placed;
+    const judge = this.#judgeWith(NO_SUBSTITUTES);
+    const own = tested.tests.expectations.filter((each) => isAskedBy(each, placed));
+    this.#decided = own.map((each) => [each, this.#decisionOf(each, judge)] as const);
+  }
+
+  /** The decision of the rules, if every expectation has the same one. */
+  get onlyAnswer(): WorldAnswer | undefined {
+    const [first, ...others] = new Set(this.#decided.map(([, decision]) => decision));
+    return others.length === 0 && (first === 'yes' || first === 'no' || first === 422) ? first : undefined;
+  }
+
+  notices(substitutes: Substitutes): boolean {
+    const judge = this.#judgeWith(substitutes);
+    return this.#decided.some(([expectation, decision]) => this.#decisionOf(expectation, judge) !== decision);
+  }
+
+  /** A test of another caller or row of the file, which notices the mutant. */
+  tellingTest(substitutes: Substitutes): string | undefined {
+    const before = this.#judgeWith(NO_SUBSTITUTES);
+    const after = this.#judgeWith(substitutes);
+    for (const expectation of this.#candidates()) {
+      const found = answerOf(before.judge(expectation));
+      if (found === undefined || answerOf(after.judge(expectation)) === found) continue;
+      const expected: Expected = found === 422 ? { kind: 'status', status: found } : { kind: found };
+      return testOf({ ...expectation, expected }, this.#tested);
+    }
+    return undefined;
+  }
+
+  #judgeWith(substitutes: Substitutes): PredicateJudge {
+    const { world, tests } = this.#tested;
+    return new PredicateJudge({ store: this.#store, world, now: tests.now, substitutes });
+  }
+
+  #decisionOf(expectation: Expectation, judge: PredicateJudge): Decision {
+    if (expectation.action !== 'list' || expectation.record !== undefined) return answerOf(judge.judge(expectation));
+    return judge.listed(expectation, this.#tested.tests.names.of(expectation.collection.name)).join();
+  }
+
+  /** Every caller with every row; writes with the data of the tests. */
+  *#candidates(): Generator<Expectation> {
+    for (const action of actionsOf(this.#placed)) yield* this.#candidatesOf(action);
+  }
+
+  *#candidatesOf(action: Action): Generator<Expectation> {
+    const { collection, member } = this.#placed;
+    const { names, expectations } = this.#tested.tests;
+    const [first] = expectations;
+    if (first === undefined) return;
+    const model = this.#store.schema.collections.get(collection)!;
+    const known = this.#decided.map(([expectation]) => expectation).filter((each) => each.action === action);
+    const blank: Expectation = { ...first, collection: model, action, field: undefined, data: undefined, query: {} };
+    const datas = [...new Set([...(action === 'update' ? [undefined] : []), ...known.map(({ data }) => data)])];
+    for (const as of ['guest', ...names.of('users')]) {
+      if (action === 'create') {
+        for (const data of datas) if (data !== undefined) yield { ...blank, as, data, record: undefined };
+        continue;
+      }
+      for (const record of names.of(collection))
+        for (const data of action === 'update' ? datas : [undefined])
+          yield { ...blank, as, record, data, field: action === 'read' ? member : undefined };
+    }
+  }
+}
+
+/** Undefined: the data are not valid. */
+function answerOf({ isAllowed, failed }: Judgement): WorldAnswer | undefined {
+  if (isAllowed === undefined) return undefined;
+  return isAllowed ? (failed.length > 0 ? 422 : 'yes') : 'no';
+}
+
+/** A check is about creates too, unless it is of transitions. */
+function actionsOf({ action, check }: PlacedRule): readonly Action[] {
+  return check !== undefined && check.violated.create.length > 0 ? ['create', 'update'] : [action];
+}
+
+/** Lists and reads share the rules of a `view`. */
+function isAskedBy({ collection, action, field, data = {} }: Expectation, placed: PlacedRule): boolean {
+  const { collection: name, member, rule, check } = placed;
+  if (collection.name !== name) return false;
+  if (check !== undefined) return actionsOf(placed).includes(action);
+  if (member === undefined) return collection.access[action].includes(rule);
+  if (action === 'list' || action === 'delete') return false;
+  const isAbout = action === 'read' ? field === member : Object.hasOwn(data, member);
+  return isAbout && collection.memberAccess.get(member)?.[action]?.includes(rule) === true;
+}
