@@ -1,5 +1,6 @@
 /** Sends the mails of the outbox: ten at once on this node, each one at least once. */
 import { asCaller, SERVICE } from '../../caller.ts';
+import { inRounds } from '../../in-rounds.ts';
 import { withDeadline } from '../../with-deadline.ts';
 import { type Mail, type Mailer, mailErrorOf } from './mail.ts';
 import type { ClaimedMail, MailKind, Outbox } from './outbox.ts';
@@ -34,9 +35,9 @@ export class MailSender {
   readonly #parts: MailSenderParts;
   readonly #sending = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
-  #isFilling = false;
-  #isAsked = false;
   #isStopped = false;
+  /** The work belongs to no request, whichever it begins in. */
+  readonly #fill = inRounds(() => asCaller(SERVICE, () => this.#fillNow()));
 
   constructor(parts: MailSenderParts) {
     this.#parts = parts;
@@ -59,26 +60,18 @@ export class MailSender {
   }
 
   #look(): void {
-    if (this.#isStopped) return;
-    this.#isAsked = true;
-    // The work belongs to no request, whichever it begins in.
-    if (!this.#isFilling) void asCaller(SERVICE, () => this.#fill());
+    if (!this.#isStopped) void this.#fill();
   }
 
-  async #fill(): Promise<void> {
-    this.#isFilling = true;
+  async #fillNow(): Promise<void> {
     clearTimeout(this.#timer);
     let pause = LOOK_EVERY_MS;
     try {
-      while (this.#isAsked && !this.#isStopped) {
-        this.#isAsked = false;
-        await this.#take();
-      }
+      await this.#take();
       if (this.#sending.size < AT_ONCE) pause = Math.min(pause, await this.#nextInMs());
     } catch {
       // The database is away. Requests cannot have arrived either.
     }
-    this.#isFilling = false;
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => this.#look(), pause);
     this.#timer.unref();
@@ -86,7 +79,7 @@ export class MailSender {
 
   async #take(): Promise<void> {
     const free = AT_ONCE - this.#sending.size;
-    if (free === 0) return;
+    if (free === 0 || this.#isStopped) return;
     const claimed = await this.#parts.outbox.claim(free);
     for (const request of claimed) {
       const work = this.#send(request).finally(() => {
