@@ -5,7 +5,7 @@ import type { PasswordPool } from '../../src/auth/accounts/passwords.ts';
 import { issueProof, type Purpose } from '../../src/auth/mail/email-tokens.ts';
 import { raw } from '../../src/sql.ts';
 import type { Answer } from '../support/client.ts';
-import { cheapPasswords, describeOnBoth, type TestService } from '../support/service.ts';
+import { cheapPasswords, describeOnOne, type TestService } from '../support/service.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, refresh, register, SCHEMA } from './people.ts';
 
 const LIMITED = `${SCHEMA.replace(/roles:/, 'proxies: [127.0.0.1]\nroles:')}
@@ -42,7 +42,7 @@ const person = async (service: TestService) => {
   return email;
 };
 
-describeOnBoth(
+describeOnOne(
   'limits',
   (service) => {
     test('the eleventh failed login of an account gets the time to wait, and so does the right password', async () => {
@@ -214,7 +214,7 @@ describeOnBoth(
   OPTIONS,
 );
 
-describeOnBoth(
+describeOnOne(
   'changing a password',
   (service) => {
     test('a password change has the limit of a login: a stolen session cannot guess', async () => {

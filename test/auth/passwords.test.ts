@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createPasswordPool } from '../../src/auth/accounts/passwords.ts';
 import { Problem } from '../../src/problem.ts';
 import { param, sql } from '../../src/sql.ts';
-import { describeOnBoth, type TestService } from '../support/service.ts';
+import { describeOnOne, type TestService } from '../support/service.ts';
 import { codeOf, login, newEmail, newPerson, PASSWORD, register, SCHEMA } from './people.ts';
 
 const tryPassword = async (service: TestService, password: string, email = newEmail()) => {
@@ -31,7 +31,7 @@ const quartile = (costs: readonly Cost[], of: keyof Cost): number => {
   return values.sort((a, b) => a - b)[Math.floor(values.length / 4)]!;
 };
 
-describeOnBoth(
+describeOnOne(
   'passwords',
   (service) => {
     test.each([

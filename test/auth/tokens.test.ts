@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { rotateKeys } from '../../src/auth/keys/key-rotation.ts';
 import { raw } from '../../src/sql.ts';
-import { describeOnBoth, type TestService } from '../support/service.ts';
+import { describeOnOne, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { es256, hs256, type Parts, partsOf, servicesKey, strangersKey, unsigned } from './forge.ts';
 import { codeOf, login, newPerson, SCHEMA } from './people.ts';
@@ -80,7 +80,7 @@ const ATTACKS: readonly (readonly [string, Forge])[] = [
   ['a subject that is a list', signed(({ payload }) => ({ payload: { sub: [payload.sub] } }))],
 ];
 
-describeOnBoth(
+describeOnOne(
   'access tokens',
   (service) => {
     test('a token made by hand with the right key and claims passes: the attacks fail for their claims', async () => {

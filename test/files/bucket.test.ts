@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
 import { CREDENTIALS, ProtocolServer } from '../support/s3/protocol-server.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { describeDownloads } from './downloads.ts';
 import { expectHidden } from './hidden.ts';
 import { bytesOf, upload } from './sending.ts';
@@ -44,7 +44,7 @@ const asked = async (work: () => Promise<unknown>): Promise<readonly string[]> =
   return operations.filter((operation) => !SWEEPING.includes(operation));
 };
 
-describeOnBoth(
+describeOnOne(
   'files in a bucket',
   (service) => {
     let ann: User;

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { describeDownloads } from './downloads.ts';
 import { expectHidden } from './hidden.ts';
 import { bytesOf, temporaryFolder, upload } from './sending.ts';
@@ -30,7 +30,7 @@ collections:
 const BYTES = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256));
 const FOLDER = temporaryFolder();
 
-describeOnBoth(
+describeOnOne(
   'content',
   (service) => {
     let ann: User;

@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const SCHEMA = `
@@ -26,7 +26,7 @@ collections:
 `;
 const KIB = 1_024;
 
-describeOnBoth(
+describeOnOne(
   'a long answer',
   (service) => {
     let ann: User;

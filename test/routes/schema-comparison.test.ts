@@ -1,7 +1,7 @@
 /** The served schema compared with a text: the document of `bylaw diff`, and errors at their characters. */
 import { beforeAll, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type User } from '../support/service.ts';
+import { describeOnOne, type User } from '../support/service.ts';
 
 const SCHEMA = `
 roles: [admin, member]
@@ -16,7 +16,7 @@ collections:
 `;
 const OAUTH = "oauth: { example: { issuer: 'https://id.example', client_id: a, client_secret_env: SECRET } }\n";
 
-describeOnBoth(
+describeOnOne(
   'a comparison with the served schema',
   (service) => {
     let root: User;
