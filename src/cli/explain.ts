@@ -2,6 +2,7 @@
  * `bylaw explain`: what the rules of an action become for a caller, as a condition and, given a
  * record or a write, clause by clause.
  */
+import { keyFinder } from '../auth/api-keys/asked-key.ts';
 import { ConfigError } from '../config.ts';
 import { readAsked } from '../explain/asked.ts';
 import { printTrace } from '../explain/print-trace.ts';
@@ -23,7 +24,8 @@ export const command: Command = {
   flags: {
     as: {
       value: 'CALLER',
-      about: 'an email, an id, `guest`, or a made-up caller such as \'{"roles":["editor"]}\'',
+      about:
+        'an email, an id, `guest`, an API key as \'{"key":"ID"}\', or a made-up caller such as \'{"roles":["editor"]}\'',
       default: 'nobody, whom every route answers with 401',
     },
     record: {
@@ -55,7 +57,9 @@ async function traced(args: Arguments, { db, schema }: OpenDatabase): Promise<Tr
   const store = new Store(db, schema);
   try {
     const asked = readAsked(bodyOf(args), schema);
-    return await inTimeOf(store, async (q) => traceOf(await questionOf(asked, { store, q, asker: null })));
+    return await inTimeOf(store, async (q) =>
+      traceOf(await questionOf(asked, { store, q, asker: null, findKey: keyFinder(db, schema) })),
+    );
   } catch (error) {
     if (error instanceof Problem || error instanceof Refusal) throw new ConfigError(issuesOf(error));
     throw error;

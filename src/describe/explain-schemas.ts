@@ -96,6 +96,10 @@ export const explainAnswer: Shape = ({ define }) => {
       status: { ...INT_OR_NULL, description: 'Of the response; null: it depends on the record.' },
       decided_by: { ...INT_OR_NULL, description: 'The index of the rule that allows.' },
       residual: RESIDUAL,
+      beyond_limit: {
+        type: 'boolean',
+        description: 'The limit of the key leaves the action out, so no rule is asked.',
+      },
       rules: { type: 'array', items: rule },
       members: { type: 'array', items: member },
       checks: { type: 'array', items: check, description: 'Of a create or an update, after the rules.' },

@@ -45,7 +45,7 @@ export async function matrixOf(question: MatrixQuestion, place: MatrixPlace): Pr
   if (unreadable >= 0) throw unknownRecord(question, unreadable);
   const rows: MatrixRow[] = [];
   for (const [i, caller] of question.callers.entries()) {
-    const { auth, kind } = await principalOf(place.store, caller, `/callers/${i}`);
+    const { auth, kind } = await principalOf(place.store, caller, { pointer: `/callers/${i}` });
     const request = { auth, kind, facts: place.facts, query: {}, now: datetimeOf(new Date()) };
     const { collection, action, draft } = question;
     const { access } = collection;

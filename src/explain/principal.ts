@@ -1,8 +1,8 @@
-/** The caller that a question is about: a user, a guest, or one who is made up. */
+/** The caller that a question is about: a user, an API key, a guest, or one who is made up. */
 import { hintOf, nearest } from '../../grammar/suggest.ts';
 import { GUEST, GUEST_ROW } from '../policy/check/guests.ts';
 import { type ScalarType, scalarOf } from '../policy/scalar-types.ts';
-import { type PolicyRequest, type Row, SESSION_FACTS } from '../policy/types.ts';
+import { type Action, type PolicyRequest, type Row, SESSION_FACTS } from '../policy/types.ts';
 import { datetimeOf, parseUuid } from '../policy/values.ts';
 import { echo, Problem, pointerPart } from '../problem.ts';
 import type { Store } from '../records/access-context.ts';
@@ -80,26 +80,47 @@ function typeOfMember(users: Collection, name: string) {
   return users.fields.get(name)?.type;
 }
 
-type AskingCaller = Pick<PolicyRequest, 'auth' | 'kind'>;
+export interface AskingCaller extends Pick<PolicyRequest, 'auth' | 'kind'> {
+  /** The limit of a key. Default: every action. */
+  readonly allows?: (collection: string, action: Action) => boolean;
+}
+/** Finds an API key in force. */
+export type FindKey = (id: string) => Promise<AskingCaller | undefined>;
+
+interface CallerPlace {
+  /** Default: no key is known. */
+  readonly findKey?: FindKey | undefined;
+  /** The place of the caller in the body. */
+  readonly pointer?: string;
+}
 
 const isGuest = ({ roles }: Row): boolean => Array.isArray(roles) && roles.includes(GUEST);
 
 /** Throws `not_found`. */
-export async function principalOf(store: Store, subject: AskedCaller, pointer = '/as'): Promise<AskingCaller> {
+export async function principalOf(
+  store: Store,
+  subject: AskedCaller,
+  { findKey, pointer = '/as' }: CallerPlace = {},
+): Promise<AskingCaller> {
   if (subject.kind === 'row') return { auth: subject.row, kind: isGuest(subject.row) ? 'guest' : 'user' };
-  if (subject.kind === 'key') throw unknownCaller(`no key has the id \`${echo(subject.id)}\``, pointer);
+  if (subject.kind === 'key') {
+    const id = parseUuid(subject.id);
+    const key = id === undefined ? undefined : await findKey?.(id);
+    return key ?? unknownCaller(`no key in force has the id \`${echo(subject.id)}\``, pointer);
+  }
   const { name } = subject;
   const id = parseUuid(name);
   const where = id === undefined ? sql`t.email = ${text(normalEmail(name))}` : sql`t.id = ${uuid(id)}`;
   const isStorable = !name.includes('\0');
   const [found] = isStorable ? await findSystem(store, store.db, { collection: 'users', where }) : [];
   if (found === undefined)
-    throw unknownCaller(`no user has the ${id === undefined ? 'email' : 'id'} \`${echo(name)}\``, pointer);
+    return unknownCaller(`no user has the ${id === undefined ? 'email' : 'id'} \`${echo(name)}\``, pointer);
   const roles = rolesOfSession(store.schema, found.roles as readonly string[], false);
   // A user who signs in now, without a second factor.
   const session = { second_factor: false, signed_in_at: datetimeOf(new Date()) };
   return { auth: { ...found, roles, ...session }, kind: 'user' };
 }
 
-const unknownCaller = (detail: string, pointer: string): Problem =>
-  new Problem('not_found', detail, { errors: [{ pointer, code: 'not_found', detail }] });
+function unknownCaller(detail: string, pointer: string): never {
+  throw new Problem('not_found', detail, { errors: [{ pointer, code: 'not_found', detail }] });
+}

@@ -1,6 +1,7 @@
 /** A trace as lines of text: the verdict, then its reasons, then the statement. */
 import type { Clause } from '../policy/analyse/explanation.ts';
 import type { Action, PolicyRequest } from '../policy/types.ts';
+import { isBeyondLimit } from './question.ts';
 import type { CheckTrace, MemberTrace, RuleTrace, Trace } from './trace.ts';
 
 export function printTrace(trace: Trace): readonly string[] {
@@ -33,6 +34,7 @@ const BY_REQUEST = {
 
 function verdictText({ verdict, rules, members, checks, partners, decidedBy, question, filter }: Trace): string {
   if (question.request.auth === null) return 'denied: no caller is signed in; name one with --as EMAIL';
+  if (isBeyondLimit(question)) return 'denied: the limit of the key leaves the action out';
   if (rules.length === 0) return 'denied: the action has no rule';
   const isAboutRecord = question.record !== undefined || question.data !== undefined;
   if (!isAboutRecord) return BY_REQUEST[verdict];
@@ -75,9 +77,10 @@ function statusText({ status, verdict, residual, question, missing, filter }: Tr
   return status === 403 && !isAboutRecord && residual === 'deny' ? '403 for every record' : String(status);
 }
 
-function callerText({ auth }: PolicyRequest): string {
+function callerText({ auth, kind }: PolicyRequest): string {
   if (auth === null) return 'nobody';
-  return `${auth.email ?? auth.id ?? 'a caller without an account'} (roles: ${(auth.roles as string[]).join(', ') || 'none'})`;
+  const named = kind === 'key' ? `the key ${auth.id}` : undefined;
+  return `${named ?? auth.email ?? auth.id ?? 'a caller without an account'} (roles: ${(auth.roles as string[]).join(', ') || 'none'})`;
 }
 
 const LEFT = { depends: 'a condition on the record', allow: 'true', deny: 'false or unknown' };

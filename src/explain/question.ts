@@ -2,7 +2,7 @@
 import type { Queryable } from '../database/contract.ts';
 import { decide } from '../policy/access.ts';
 import { compileFilter, type Filter } from '../policy/filters/filter.ts';
-import type { Action, PolicyRequest, RequestFacts, Row } from '../policy/types.ts';
+import type { Action, Policy, PolicyRequest, RequestFacts, Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { type ErrorDetail, echo, Problem } from '../problem.ts';
 import type { AccessContext, Store } from '../records/access-context.ts';
@@ -13,7 +13,7 @@ import type { Data } from '../records/write/input.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
 import type { Collection } from '../schema/model/model.ts';
 import type { AskedQuestion } from './asked.ts';
-import { principalOf } from './principal.ts';
+import { type FindKey, principalOf } from './principal.ts';
 
 export interface Question {
   readonly store: Store;
@@ -22,6 +22,8 @@ export interface Question {
   readonly collection: Collection;
   readonly action: Action;
   readonly request: PolicyRequest;
+  /** The limit of the key that the question is about. */
+  readonly allows?: ((collection: string, action: Action) => boolean) | undefined;
   readonly record: Row | undefined;
   /** The data of a create or an update. */
   readonly data: Data | undefined;
@@ -48,22 +50,27 @@ interface QuestionPlace {
   readonly asker: Row | null;
   /** The facts of the asker's own request. */
   readonly facts?: RequestFacts;
+  readonly findKey?: FindKey;
 }
 
 /** Throws `not_found` and `validation_failed`. */
-export async function questionOf(asked: AskedQuestion, { store, q, asker, facts }: QuestionPlace): Promise<Question> {
+export async function questionOf(asked: AskedQuestion, place: QuestionPlace): Promise<Question> {
+  const { store, q, asker, facts, findKey } = place;
   const { collection, action, id, query } = asked;
   const isNew = id === null;
   const data = asked.data ?? (isNew ? {} : undefined);
+  const { allows, ...caller } =
+    asked.as === undefined ? { auth: asker, facts } : await principalOf(store, asked.as, { findKey });
   const request: PolicyRequest = {
-    ...(asked.as === undefined ? { auth: asker, facts } : await principalOf(store, asked.as)),
+    ...caller,
     query,
     ...(data && { data }),
     now: datetimeOf(new Date()),
   };
   const filter = filterOf(asked, store);
   const record = typeof id === 'string' ? await askedRecord({ store, q }, collection, id) : undefined;
-  return { store, q, collection, action, request, record, data, isComplete: asked.data !== undefined, filter };
+  const isComplete = asked.data !== undefined;
+  return { store, q, collection, action, request, allows, record, data, isComplete, filter };
 }
 
 /** Throws `validation_failed`. */
@@ -97,20 +104,26 @@ async function askedRecord(
   throw new Problem('not_found', detail, { errors: [{ pointer: '/id', code: 'not_found', detail }] });
 }
 
+type Asking = Pick<Question, 'store' | 'collection' | 'request' | 'allows' | 'action'>;
+
+/** The rules of an action; none where the limit of the key leaves it out. */
+export const rulesOf = ({ store, allows }: Pick<Asking, 'store' | 'allows'>, name: string, by: Action) =>
+  allows?.(name, by) === false ? NO_RULES : (store.schema.collections.get(name)?.access[by] ?? NO_RULES);
+const NO_RULES: readonly Policy[] = [];
+
+export const isBeyondLimit = ({ allows, collection, action }: Question): boolean =>
+  allows?.(collection.name, action) === false;
+
 /** The access of the question's request. */
-export function accessOf({
-  store,
-  collection,
-  request,
-  action,
-}: Pick<Question, 'store' | 'collection' | 'request' | 'action'>): AccessContext {
+export function accessOf(asking: Asking): AccessContext {
+  const { store, collection, request, action } = asking;
   const { data, ...others } = request;
   const { collections } = store.schema;
   const requestFor = (of: string, by: Action): PolicyRequest =>
     of === collection.name && by === action ? request : others;
   return {
     collection,
-    permit: (of, by) => decide({ rules: collections.get(of)?.access[by] ?? [], request: requestFor(of, by) }),
+    permit: (of, by) => decide({ rules: rulesOf(asking, of, by), request: requestFor(of, by) }),
     member: (of, member, by) => {
       const rules = collections.get(of)?.memberAccess.get(member)?.[by];
       return rules && decide({ rules, request: requestFor(of, by) });

@@ -1,6 +1,7 @@
 /** A trace as the document that `POST /api/_explain` sends and `bylaw explain --json` prints. */
 import type { Clause } from '../policy/analyse/explanation.ts';
 import type { FilterTrace } from './filter-trace.ts';
+import { isBeyondLimit } from './question.ts';
 import type { CheckTrace, RuleTrace, Trace } from './trace.ts';
 
 type ThreeValued = boolean | null;
@@ -16,6 +17,8 @@ export interface TraceDocument {
     /** The index of the rule that allows; null: none does, or it depends on the record. */
     readonly decided_by: number | null;
     readonly residual: 'allow' | 'deny' | 'depends';
+    /** The limit of the key leaves the action out, so no rule is asked. */
+    readonly beyond_limit: boolean;
     readonly rules: readonly RuleDocument[];
     readonly members: readonly MemberDocument[];
     /** The checks of a create or an update. */
@@ -103,6 +106,7 @@ export function traceDocument(trace: Trace, isWithheld?: IsWithheld): TraceDocum
       status: trace.status ?? null,
       decided_by: isPart ? null : (trace.decidedBy ?? null),
       residual: trace.residual,
+      beyond_limit: isBeyondLimit(trace.question),
       rules: trace.rules.map((rule) => ruleDocument(rule, hides(rule))),
       members: trace.members.map((member) => ({
         name: member.name,

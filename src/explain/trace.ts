@@ -18,7 +18,7 @@ import type { Check, MemberAction } from '../schema/model/model.ts';
 import { type Sql, sql } from '../sql.ts';
 import { type FilterTrace, filterTraceOf } from './filter-trace.ts';
 import { type PartnerTrace, partnerTraces } from './partner-traces.ts';
-import { accessOf, type Question } from './question.ts';
+import { accessOf, type Question, rulesOf } from './question.ts';
 import { requestedIn } from './requested-records.ts';
 
 export interface Trace {
@@ -91,7 +91,7 @@ interface TracedRecord {
 export async function traceOf(question: Question): Promise<Trace> {
   const { collection, action, request } = question;
   const subject = await subjectOf(question);
-  const access = collection.access[action];
+  const access = rulesOf(question, collection.name, action);
   const permit = decide({ rules: access, request });
   const rules = await Promise.all(access.map((rule) => ruleTrace(question, rule, subject)));
   const allowing = rules.findIndex(({ allowed, residual }) => allowed ?? residual === 'allow');
@@ -158,7 +158,7 @@ async function statusOf(
   if (verdict === 'depends' || subject === undefined) return undefined;
   if (action === 'create') return 403;
   const stored: TracedRecord = { record: subject.record };
-  const readRules = action === 'read' ? [] : collection.access.read;
+  const readRules = action === 'read' ? [] : rulesOf(question, collection.name, 'read');
   const reads = await Promise.all(readRules.map((rule) => ruleTrace(question, rule, stored)));
   return reads.some(({ allowed }) => allowed === true) ? 403 : 404;
 }

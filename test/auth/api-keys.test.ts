@@ -215,6 +215,49 @@ describeOnBoth(
         expect(codeOf(await client.get('/api/files'))).toBe('403 forbidden');
       });
 
+      test('an explanation about a key equals the decision of the routes, and is no use of the key', async () => {
+        const limit = { books: ['list', 'read'], wishes: ['create', 'list'] };
+        const { id, client } = await newApiKey(service, admin.client, { roles: ['writer'], limit });
+        const ask = (question: object) => admin.client.post('/api/_explain', { as: { key: id }, ...question });
+        const asked = async (question: object) => {
+          const { status, body, text } = await ask(question);
+          if (status !== 200) throw new Error(text);
+          return body.data;
+        };
+        const before = (await admin.client.get(`/api/auth/keys/${id}`)).body.data.last_used_at;
+        const explained = [
+          await asked({ collection: 'books', action: 'read', id: book }),
+          await asked({ collection: 'books', action: 'update', id: book }),
+          await asked({ collection: 'books', action: 'delete', id: book }),
+          await asked({ collection: 'shelves', action: 'read', id: shelf }),
+          await asked({ collection: 'wishes', action: 'create', data: { text: 'of a key' } }),
+        ];
+        expect((await admin.client.get(`/api/auth/keys/${id}`)).body.data.last_used_at).toBe(before);
+        const answers = [
+          await client.get(`/api/books/${book}`),
+          await client.patch(`/api/books/${book}`, { data: {} }),
+          await client.delete(`/api/books/${book}`),
+          await client.get(`/api/shelves/${shelf}`),
+          await client.post('/api/wishes', { data: { text: 'of a key' } }),
+        ];
+        expect(explained.map(({ status, beyond_limit }) => [status, beyond_limit])).toEqual([
+          [200, false],
+          [403, true],
+          [403, true],
+          [403, true],
+          [201, false],
+        ]);
+        expect(answers.map(({ status }) => status)).toEqual(explained.map(({ status }) => status));
+        const [event] = await service.app.auth.admin.audit({ event: 'explained', limit: 1 });
+        expect(event).toMatchObject({ user_id: null, detail: { callers: [id], collection: 'wishes' } });
+        expect(
+          codeOf(await lead.client.post('/api/_explain', { as: { key: id }, collection: 'books', action: 'list' })),
+        ).toBe('403 forbidden');
+        await admin.client.delete(`/api/auth/keys/${id}`);
+        for (const key of [id, 'no-id'])
+          expect(codeOf(await ask({ as: { key }, collection: 'books', action: 'list' }))).toBe('404 not_found');
+      });
+
       test('a limit of every collection makes a key that only reads', async () => {
         const { client } = await newApiKey(service, admin.client, {
           roles: ['writer'],

@@ -138,6 +138,16 @@ const STATE_CELLS = ['id', 'roles', 'publishable', 'bounds', 'hash', 'formerHash
 
 /** Records the use. Undefined: the key is unknown or has expired, or its maker is disabled. */
 export async function apiKeyStateOf(db: Queryable, id: string): Promise<ApiKeyState | undefined> {
+  const found = await seenKey(db, id);
+  if (found?.isUseRecorded === false) await recordUse(db, id);
+  return found?.state;
+}
+
+/** Reads a key in force without a use of it. */
+export const unusedKeyState = async (db: Queryable, id: string): Promise<ApiKeyState | undefined> =>
+  (await seenKey(db, id))?.state;
+
+async function seenKey(db: Queryable, id: string) {
   const [cells] = await db.rows(sql`
     SELECT k.id, k.roles, k.publishable, k.bounds, k.secret_hash, coalesce(k.former_hash, ''),
            ${millisecondsOf(sql`k.former_until`, '0')}, ${millisecondsOf(sql`k.expires_at`, 'Infinity')},
@@ -149,8 +159,7 @@ export async function apiKeyStateOf(db: Queryable, id: string): Promise<ApiKeySt
        AND (k.created_by IS NULL OR NOT u.disabled)`);
   if (cells === undefined) return undefined;
   const [createdBy, isRecorded] = cells.slice(STATE_CELLS.length);
-  if (isRecorded !== 't') await recordUse(db, id);
-  return keyStateOf(cells, createdBy ?? undefined);
+  return { state: keyStateOf(cells, createdBy ?? undefined), isUseRecorded: isRecorded === 't' };
 }
 
 /** Tests the row `k`. Citus allows no `now()` in COALESCE. */

@@ -92,20 +92,22 @@ export class KeyCallers {
     const at = performance.now();
     const changes = this.#changes;
     const state = await apiKeyStateOf(inLane(this.#parts.db, 'urgent'), id);
-    // Without guests, the publishable keys of a former schema open nothing.
-    if (state === undefined || (state.isPublishable && !this.#parts.schema.guests)) return undefined;
-    const known = { at, state, caller: this.#callerOf(state) };
+    const caller = state && callerOfState(state, this.#parts.schema);
+    if (state === undefined || caller === undefined) return undefined;
+    const known = { at, state, caller };
     if (changes === this.#changes) this.#known.set(id, known);
     return known;
   }
+}
 
-  #callerOf(state: ApiKeyState): Caller {
-    const { id, isPublishable } = state;
-    const shared = { principal: id, sessionId: id, by: 'key', bounds: new KeyBounds(state) } as const;
-    if (isPublishable) return Object.freeze({ ...shared, kind: 'guest', isShared: true, auth: GUEST_ROW });
-    const roles = Object.freeze(effectiveRoles(this.#parts.schema, state.roles));
-    return Object.freeze({ ...shared, kind: 'key', auth: Object.freeze({ id, roles, second_factor: false }) });
-  }
+/** Without guests, the publishable keys of a former schema open nothing. */
+export function callerOfState(state: ApiKeyState, schema: Schema): Caller | undefined {
+  const { id, isPublishable } = state;
+  const shared = { principal: id, sessionId: id, by: 'key', bounds: new KeyBounds(state) } as const;
+  if (isPublishable)
+    return schema.guests ? Object.freeze({ ...shared, kind: 'guest', isShared: true, auth: GUEST_ROW }) : undefined;
+  const roles = Object.freeze(effectiveRoles(schema, state.roles));
+  return Object.freeze({ ...shared, kind: 'key', auth: Object.freeze({ id, roles, second_factor: false }) });
 }
 
 /** Throws `invalid_token`. */

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { keyFinder } from '../../auth/api-keys/asked-key.ts';
 import type { Caller } from '../../auth/caller.ts';
 import { inData } from '../../describe/collection-schemas.ts';
 import { explainAnswer, explainRequest } from '../../describe/explain-schemas.ts';
@@ -48,7 +49,9 @@ export const explainDecision = route({
     const store = new Store(app.db, app.schema);
     const document = await inTimeOf(store, async (q) => {
       const asking = isOfAsker ? { ...asked, as: undefined } : asked;
-      const found = await questionOf(asking, { store, q, asker: asker.auth, facts: factsOfAsker(ctx, asked) });
+      const facts = factsOfAsker(ctx, asked);
+      const findKey = keyFinder(app.db, app.schema);
+      const found = await questionOf(asking, { store, q, asker: asker.auth, facts, findKey });
       const trace = await traceOf(found);
       await app.auth.explained(asker, {
         subject: auditedUser(asked, found.request.auth?.id),
@@ -56,6 +59,7 @@ export const explainDecision = route({
         collection: found.collection.name,
         action: found.action,
         record: asked.id ?? undefined,
+        ...(asked.as?.kind === 'key' && { callers: [asked.as.id] }),
       });
       return traceDocument(trace, isAdmin ? undefined : withheldFor(found));
     });
@@ -78,9 +82,9 @@ function isAbout({ principal, auth }: Caller, { as }: AskedQuestion): boolean {
   return as.kind === 'user' && (as.name.toLowerCase() === principal || normalEmail(as.name) === auth.email);
 }
 
-/** The id of a made-up caller names no user. */
+/** The ids of a made-up caller and of a key name no user. */
 const auditedUser = ({ as }: AskedQuestion, id: unknown): string | undefined =>
-  as?.kind === 'row' || typeof id !== 'string' ? undefined : id;
+  as?.kind === 'row' || as?.kind === 'key' || typeof id !== 'string' ? undefined : id;
 
 /** The record can be read by its own route. Throws `forbidden` and `not_found` as that route does. */
 async function requireOwnRecord(ctx: Context, app: App, asked: AskedQuestion | undefined): Promise<void> {
