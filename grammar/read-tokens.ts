@@ -263,8 +263,10 @@ function unknownRoot(names: readonly Name[], report: TokenReport): undefined {
     const message = `unknown path \`${found}\`; expected ${expected}`;
     return reportIssue(report, { code: 'path_unknown', message, span });
   }
-  const message = `unknown path \`${found}\`; did you mean \`${near}\`?`;
-  return reportIssue(report, { code: 'path_unknown', message, span, ...replacing(span, near) });
+  // Other systems compare the caller itself.
+  const right = names.length < 2 && near === '@request.auth' ? CALLER_ID : near;
+  const message = `unknown path \`${found}\`; did you mean \`${right}\`?`;
+  return reportIssue(report, { code: 'path_unknown', message, span, ...replacing(span, right) });
 }
 
 /**

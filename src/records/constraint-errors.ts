@@ -199,4 +199,9 @@ function constraintsOf(collection: Collection, member: Field | Relation, suffix:
   return member.kind === 'many_to_many' ? [constraintName(member.linkTable, [member.targetColumn], suffix)] : [];
 }
 
-export const stillReferenced = (): Refusal => new Refusal('still_referenced', 'other records still reference this one');
+/** @param references in words: those that the caller may read */
+export const stillReferenced = (references: readonly string[] = []): Refusal =>
+  new Refusal(
+    'still_referenced',
+    references.length === 0 ? 'other records still reference this one' : references.join('; '),
+  );

@@ -122,6 +122,10 @@ async function fill(bylaw: ReturnType<typeof bylawAt>): Promise<void> {
     `${JSON.stringify({ id: id(91), label: 'x' })}\n${JSON.stringify({ id: id(92) })}\n`,
   );
   expect(await bylaw('import', 'tags', tags)).toMatchObject({ code: 0, stdout: '2 created, 0 updated\n' });
+  const nothing = { code: 0, stdout: '0 created, 0 updated: the file has no records\n' };
+  expect(await bylaw('import', 'tags', file('nothing.csv', 'id,label\n'))).toMatchObject(nothing);
+  const stderr = 'bylaw: book.xlsx is a spreadsheet, which is not read; save it as CSV, and import that\n';
+  expect(await bylaw('import', 'tags', 'book.xlsx')).toMatchObject({ code: 2, stderr });
 }
 
 describe('export and import (embedded)', () => {

@@ -54,7 +54,7 @@ export const command: Command = {
 async function run(args: Arguments, io: Io): Promise<number> {
   const [name = '', given = ''] = args.positionals;
   const file = resolve(io.cwd, given);
-  const format = requireFormat(args.get('format') ?? formatOfFile(file));
+  const format = requireFormat(args.get('format') ?? formatOfFile(file), given);
   const options = formatOptionsOf(args, format);
   const encoding = args.get('encoding');
   if (encoding !== undefined && !isEncoding(encoding))
@@ -93,7 +93,9 @@ async function run(args: Arguments, io: Io): Promise<number> {
   }
 }
 
-function requireFormat(name: string | undefined): Format {
+function requireFormat(name: string | undefined, file: string): Format {
+  if (name === undefined && /\.(?:xlsx?|ods|numbers)$/i.test(file))
+    throw new ConfigError([`${file} is a spreadsheet, which is not read; save it as CSV, and import that`]);
   if (name === undefined) throw new ConfigError([`expected --format, one of ${FORMAT_NAMES.join(', ')}`]);
   const format = FORMATS.get(name);
   if (format === undefined) throw new ConfigError([unknownName('format', name, FORMAT_NAMES)]);
@@ -140,7 +142,8 @@ class ProgressLine {
 
 function summaryOf({ created, updated, skipped }: Imported, isDryRun: boolean): string {
   const parts = [`${created} created`, `${updated} updated`, ...(skipped > 0 ? [`${skipped} of an earlier run`] : [])];
-  return isDryRun ? `dry run, nothing was stored: ${parts.join(', ')}\n` : `${parts.join(', ')}\n`;
+  const counts = created + updated + skipped === 0 ? `${parts.join(', ')}: the file has no records` : parts.join(', ');
+  return isDryRun ? `dry run, nothing was stored: ${counts}\n` : `${counts}\n`;
 }
 
 function reportOf(rejected: ImportRejected, file: string, isResumable: boolean): string {

@@ -103,7 +103,7 @@ function reachedFrom(schema: Schema, collection: string): readonly string[] {
 export const isShownAsNone = (relation: Relation): boolean =>
   relation.kind === 'many_to_many' || (relation.kind === 'belongs_to' && relation.onDelete === 'set_null');
 
-function cascadesTo(schema: Schema, target: string): readonly CascadingReference[] {
+export function cascadesTo(schema: Schema, target: string): readonly CascadingReference[] {
   return [...schema.collections.values()].flatMap((collection) =>
     cascadesOf(collection)
       .filter((relation) => relation.collection === target)

@@ -9,6 +9,7 @@ import { type AccessContext, actorOf, type Reading, type Store } from '../access
 import { ownersRefusal, stillReferenced } from '../constraint-errors.ts';
 import { collectionsKept, forgetContents, keptIdIn, keptIdOf, keptNowhere } from '../idempotency.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
+import { blockingReferences } from '../relations/blocking-references.ts';
 import {
   cascadingFrom,
   type GoingRecords,
@@ -62,18 +63,24 @@ export async function removeIn(
   request: RemoveRequest,
   tx?: Transaction,
 ): Promise<RecordsByCollection> {
+  let writer = statementWriter(store, access, tx);
   try {
-    const writer = await inTenantOf(statementWriter(store, access, tx), request.id, 'delete');
+    writer = await inTenantOf(writer, request.id, 'delete');
     if (await removeInOneStatement(writer, request)) return NOTHING_ELSE;
+    const { access: permitted, tenant } = writer;
     const inTransaction = (own: Transaction) =>
-      removeInTransaction({ store, q: own, access: writer.access, tenant: writer.tenant }, own, request);
+      removeInTransaction({ store, q: own, access: permitted, tenant }, own, request);
     return tx ? await inTransaction(tx) : await store.transaction(inTransaction);
   } catch (error) {
-    throw error instanceof StoreError && error.kind === 'foreign_key'
-      ? stillReferenced()
-      : ownersRefusal(error, access.collection);
+    if (!(error instanceof StoreError && error.kind === 'foreign_key')) throw ownersRefusal(error, access.collection);
+    // The transaction of several writes takes no statement any more.
+    throw stillReferenced(tx === undefined ? await explained(writer, request.id) : []);
   }
 }
+
+/** The refusal stands, also where its reasons cannot be read in time. */
+const explained = (writer: StatementWriter, id: string): Promise<readonly string[]> =>
+  blockingReferences(writer, id).catch(() => []);
 
 const NOTHING_ELSE: RecordsByCollection = new Map();
 

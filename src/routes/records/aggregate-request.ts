@@ -38,7 +38,9 @@ export function aggregateRequestOf(given: unknown, schema: Schema, collection: C
   if (!isObject(given)) errors.add([], 'not_an_object', 'expected an object');
   const body = new QueryBody({ body: isObject(given) ? given : {}, path: [] }, { schema, collection, errors });
   body.allow(AGGREGATE_KEYS);
-  const filter = body.withTenant(body.condition(['filter'], body.value('filter')));
+  const asked = body.value('measures');
+  const misplaced = { names: isObject(asked) ? Object.keys(asked) : [], key: 'having' };
+  const filter = body.withTenant(body.condition(['filter'], body.value('filter'), { misplaced }));
   const reader = new AggregateReader(body, { schema, collection, errors });
   const groups = reader.groups();
   const measures = reader.measures(groups);

@@ -188,6 +188,14 @@ describeRoutes(
       ]);
     });
 
+    test('a measure in the filter is an error that names having', async () => {
+      const { body: answer } = await aggregate({ measures: { n: 'count' }, group_by: ['status'], filter: 'n > 1' });
+      expect([answer.code, answer.detail]).toEqual([
+        'filter_invalid',
+        '`n` is a measure, and a filter is over records; expected it in `having`',
+      ]);
+    });
+
     test('having keeps the groups whose measures meet it', async () => {
       const asked = {
         group_by: ['status'],

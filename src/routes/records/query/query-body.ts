@@ -3,7 +3,7 @@
  * the schema. Not a route.
  */
 import { hintOf } from '../../../../grammar/suggest.ts';
-import { compileFilter, type Filter, MAX_PARAMS } from '../../../policy/filters/filter.ts';
+import { type CompiledFilter, compileFilter, type Filter, MAX_PARAMS } from '../../../policy/filters/filter.ts';
 import { sortPathOf } from '../../../policy/filters/sort-path.ts';
 import type { Catalog, Params } from '../../../policy/types.ts';
 import { InexactNumeral } from '../../../policy/values.ts';
@@ -25,6 +25,8 @@ interface ConditionOptions {
   readonly over?: { readonly catalog: Catalog; readonly collection: string };
   /** Gives the params of the filter their types. */
   readonly typed?: (filter: Filter) => Filter;
+  /** Names that belong to another key of the body, and the key. */
+  readonly misplaced?: { readonly names: readonly string[]; readonly key: string };
 }
 
 /** Reads the keys of one object of the body, about the records of one collection. */
@@ -96,7 +98,7 @@ export class QueryBody {
   }
 
   /** A filter at a place of the body; several of them share the params. */
-  condition(path: Pointer, text: unknown, { over, typed }: ConditionOptions = {}): Filter | undefined {
+  condition(path: Pointer, text: unknown, { over, typed, misplaced }: ConditionOptions = {}): Filter | undefined {
     const params = this.#params();
     if (text === undefined) return undefined;
     if (typeof text !== 'string') return this.#report(path, 'wrong_type', 'expected a string');
@@ -104,7 +106,10 @@ export class QueryBody {
     if (params === undefined) return undefined;
     const { catalog, collection } = over ?? { catalog: this.#schema, collection: this.#collection.name };
     const { filter: compiled, issues } = compileFilter(text, { catalog, collection, params });
-    if (issues.length > 0) return this.#errors.addFilter([...this.#path, ...path], issues);
+    if (issues.length > 0) {
+      const told = issues.map((issue) => toldPlace(issue, text, misplaced));
+      return this.#errors.addFilter([...this.#path, ...path], told);
+    }
     const filter = compiled && (typed?.(compiled) ?? compiled);
     for (const { name, message } of filter?.misfits ?? []) this.#param(name, message);
     return filter;
@@ -249,4 +254,17 @@ function selectableMembers({ kind, fields, relations }: Collection): readonly st
     (relation) => relation.kind === 'belongs_to' || relation.kind === 'has_one',
   );
   return ['id', ...fields.keys(), ...(kind === 'users' ? ['roles'] : []), ...toOne.map(({ name }) => name)];
+}
+
+type Issue = CompiledFilter['issues'][number];
+
+/** A name that is unknown here and known under another key: the error says where it belongs. */
+function toldPlace(issue: Issue, text: string, misplaced: ConditionOptions['misplaced']): Issue {
+  const name = text.slice(issue.span.start, issue.span.end);
+  if (issue.code !== 'text_unquoted' || misplaced?.names.includes(name) !== true) return issue;
+  const { fix: _, ...others } = issue;
+  return {
+    ...others,
+    message: `\`${name}\` is a measure, and a filter is over records; expected it in \`${misplaced.key}\``,
+  };
 }

@@ -204,8 +204,20 @@ function expectedOf(filterKey: FilterKey, of: FilteredCollection): string {
     : `one of ${allowed.map((value) => `\`${value}\``).join(', ')}`;
 }
 
+/** The words that lists of other systems read. */
+const FOREIGN_WORDS: ReadonlyMap<string, string> = new Map([
+  ...['page', 'skip', 'start', 'from'].map((word) => [word, 'offset'] as const),
+  ...['perpage', 'pagesize', 'size', 'take', 'top', 'first', 'max'].map((word) => [word, 'limit'] as const),
+  ...['order', 'orderby', 'sortby', 'ordering'].map((word) => [word, 'sort'] as const),
+  ...['q', 'where', 'search', 'query'].map((word) => [word, 'filter'] as const),
+  ...['include', 'populate', 'with', 'embed'].map((word) => [word, 'expand'] as const),
+  ['select', 'fields'],
+  ['after', 'cursor'],
+]);
+
 function unknownFilter(key: string, collection: Collection, suggest: boolean): ErrorDetail {
-  const near = suggest ? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()]) : undefined;
+  const foreign = FOREIGN_WORDS.get(key.toLowerCase().replaceAll(/[_-]/g, ''));
+  const near = suggest ? (foreign ?? nearest(key, [...LIST_WORDS, ...filterKeysOf(collection).keys()])) : undefined;
   const detail = `\`${collection.name}\` has no filter \`${echo(key)}\`${hintOf(near)}`;
   return { parameter: key, code: 'filter_unknown_key', detail };
 }
