@@ -78,13 +78,15 @@ export const lockableRowsOf: (collection: CatalogCollection) => Sql = memoizedBy
 
 function rowsWith(collection: CatalogCollection, joins: Sql, idOf: (relation: BelongsTo) => Sql): Sql {
   const { table, fields } = collection;
+  const { column: key, made } = keyOf(collection);
   const belongsTos = belongsTosOf(collection);
   const isStored =
+    made === undefined &&
     ![...fields.values()].some(({ readAs }) => readAs !== undefined) &&
     !belongsTos.some(({ references }) => references !== undefined);
   if (isStored) return tableIdent(table);
   const columns = [
-    ident('s', keyOf(collection).column),
+    made === undefined ? ident('s', key) : sql`${made} AS ${ident(key)}`,
     ...Array.from(
       fields.values(),
       (field) => sql`${readAsField(ident('s', field.column), field)} AS ${ident(field.column)}`,

@@ -57,6 +57,8 @@ export interface CatalogCollection {
 export interface CatalogKey {
   readonly kind: KeyKind;
   readonly column: string;
+  /** A key of several columns has this value, of the stored row named `s`; no table has its `column`. */
+  readonly made?: Sql;
 }
 const UUID_KEY: CatalogKey = { kind: 'uuid', column: 'id' };
 /** INVARIANT: all that depends on the key of a collection asks this function, or `idOf`. */

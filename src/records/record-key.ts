@@ -3,8 +3,15 @@ import { memoizedBy } from '../memoized.ts';
 import { type KeyKind, keyOf } from '../policy/types.ts';
 import type { Scalar } from '../policy/values.ts';
 import { type FieldKind, keyKindOf } from '../schema/fields/index.ts';
-import type { Collection, Schema } from '../schema/model/model.ts';
-import { ident, type Param, param, type Sql, type SqlType, sql } from '../sql.ts';
+import { valuesOfKey } from '../schema/model/composite-key.ts';
+import type { Collection, KeyPart, Schema } from '../schema/model/model.ts';
+import { ident, join, type Param, Place, param, type Sql, type SqlType, sql } from '../sql.ts';
+
+interface OrderedColumn {
+  readonly column: string;
+  /** The type of a parameter that it is compared with. */
+  readonly type: SqlType;
+}
 
 const UNUSED: Readonly<Record<KeyKind, string>> = {
   uuid: '00000000-0000-0000-0000-000000000000',
@@ -18,9 +25,12 @@ export class RecordKey {
   readonly type: SqlType;
   readonly #kind: KeyKind;
   readonly #form: FieldKind;
+  /** Given for a key of several columns. */
+  readonly #parts: readonly KeyPart[] | undefined;
 
   constructor(collection: Pick<Collection, 'key'>) {
     const { kind, column } = keyOf(collection);
+    this.#parts = collection.key?.parts;
     this.#form = keyKindOf(collection);
     this.column = column;
     this.type = this.#form.sqlType;
@@ -34,11 +44,23 @@ export class RecordKey {
 
   /** The condition that the row has the id, which may be a place for one. */
   is(alias: string, id: unknown): Sql {
-    return sql`${this.of(alias)} = ${this.param(id)}`;
+    const parts = this.#parts;
+    if (parts === undefined) return sql`${this.of(alias)} = ${this.param(id)}`;
+    const valueAt = (i: number) => (given: unknown) => valuesOfKey(parts, String(given))?.[i] ?? null;
+    const tests = parts.map(({ column, kind }, i) => {
+      const value = id instanceof Place ? new Place((request) => valueAt(i)(id.read(request))) : valueAt(i)(id);
+      return sql`${ident(alias, column)} = ${param(kind.sqlType, value)}`;
+    });
+    return sql`(${join(tests, ' AND ')})`;
   }
 
   isAmong(alias: string, ids: readonly unknown[]): Sql {
     return sql`${this.of(alias)} = ANY(${this.list(ids)})`;
+  }
+
+  /** The columns in whose order the ids are. */
+  get ordered(): readonly OrderedColumn[] {
+    return this.#parts?.map(({ column, kind }) => ({ column, type: kind.sqlType })) ?? [this];
   }
 
   param(id: unknown): Param {

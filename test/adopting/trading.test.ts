@@ -10,6 +10,7 @@ const EDITS = {
   employees: ALL,
   products: ALL,
   categories: ALL,
+  order_details: { access: { view: '@record.order.customer.country = "DE"' } },
   orders: { access: { view: '@record.employee.reports_to.last_name = "Davolio"' } },
   order_totals: ALL,
   samples: {
@@ -30,12 +31,12 @@ describe.skipIf(inject('postgresUrl') === '')('a trading company', () => {
   const ids = async (path: string) => (await ann.client.get(path)).body.data?.map(({ id }: { id: unknown }) => id);
 
   test('the draft names what it leaves out', () => {
-    expect(database.counts).toBe('10 collections; left out: 2 tables, 1 view, 1 column, 1 foreign key');
+    expect(database.counts).toBe('11 collections; left out: 1 table, 1 view, 1 column, 1 foreign key');
     const named = [
       'table trading.audit_lines: it has no primary key, and no unique column that is never null',
       'view trading.headcount: PostgreSQL knows no key of it',
       'column trading.orders.legacy: no field type holds money',
-      'foreign key trading.deliveries (order_id, product_id): it references trading.order_details, which is not in the draft',
+      'foreign key trading.deliveries (order_id, product_id): it references trading.order_details (order_id, product_id), and a belongs_to has one column',
     ];
     expect(database.draft).toContain('references: sku }');
     expect(named.filter((text) => !database.draft.includes(text))).toEqual([]);
@@ -54,6 +55,20 @@ describe.skipIf(inject('postgresUrl') === '')('a trading company', () => {
     expect((await make({ id: 'NEWCO', company_name: 'Again' })).status).toBe(409);
     expect((await make({ company_name: 'Without' })).status).toBe(422);
     expect((await make({ id: 'TOOLONG', company_name: 'x' })).status).toBe(422);
+  });
+
+  test('records of a composite key are read, filtered and related, beside their owner', async () => {
+    expect(database.draft).toContain('id: [ order, product ]');
+    expect(await ids('/api/order_details')).toEqual(['10248~1', '10248~2']);
+    const read = await ann.client.get('/api/order_details/10248~2?expand=order,product');
+    expect(read.body.data).toMatchObject({ id: '10248~2', quantity: 10, order: 10248, product: 2 });
+    expect(read.body.data.expand.product).toMatchObject({ product_name: 'Konbu' });
+    expect((await ann.client.get('/api/order_details/10249~1')).status).toBe(404);
+    const order = await ann.client.get('/api/orders/10248?expand=order_details');
+    expect(order.body.data.expand.order_details.map(({ id }: { id: string }) => id)).toEqual(['10248~1', '10248~2']);
+    await database.own('UPDATE trading.order_details SET quantity = 11 WHERE order_id = 10248 AND product_id = 2');
+    expect((await ann.client.get('/api/order_details?product=2')).body.data[0].quantity).toBe(11);
+    await database.own('UPDATE trading.order_details SET quantity = 10 WHERE order_id = 10248 AND product_id = 2');
   });
 
   test('columns of other types are read and written as the values of fields', async () => {

@@ -73,6 +73,24 @@ ${more}`;
     ]);
   });
 
+  it('a key of two columns is unique, and never null', async () => {
+    const key = `
+  loose:
+    table: own.loose
+    managed: false
+    timestamps: none
+    id: [mark, single]
+    fields: { mark: { type: uuid, column: id }, single: { type: uuid, column: one } }
+`;
+    const errors = await refused(orders('n: int', key));
+    const alter = 'its owner may run: ALTER TABLE "own"."loose"';
+    expect(errors.filter((line) => line.includes('loose'))).toEqual([
+      `- "own.loose"."id", "one" (\`loose\`) is not unique; ${alter} ADD UNIQUE ("id", "one")`,
+      `- "own.loose"."id" (\`loose\`) is in the key and may be null; ${alter} ALTER COLUMN "id" SET NOT NULL`,
+      `- "own.loose"."one" (\`loose\`) is in the key and may be null; ${alter} ALTER COLUMN "one" SET NOT NULL`,
+    ]);
+  });
+
   it('other differences are notes with the SQL that the owner may run, which mends them', async () => {
     const text = orders(
       'code: { type: string, unique: true, required: true }, n: { type: int, index: true }',

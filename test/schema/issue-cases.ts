@@ -17,6 +17,9 @@ const relation = (text: string): string => `collections:\n  b: {}\n  a:\n    rel
 const ofOwner = (text: string): string =>
   'collections:\n  b:\n    fields: { name: string, code: { type: string, unique: true } }\n' +
   `  a:\n    managed: false\n    timestamps: none\n    relations:\n      r: ${text}\n`;
+/** A key of the members `n` (an int) and `f` (a float). */
+const composite = (id: string, more = '', managed = 'false'): string =>
+  `collections:\n  a:\n    managed: ${managed}\n    timestamps: none\n    ${id}\n    fields: { n: int, m: int, f: float }\n${more}`;
 const policy = (text: string): string => inA(`    access:\n      read: ${text}\n`);
 
 const check = (when: string, more = ''): string => inA(`    checks:\n      c: { when: ${when}, message: m${more} }\n`);
@@ -539,6 +542,49 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     text: 'collections:\n  a:\n    id: { type: int, made_by: ⟦service }\n',
     codes: ['invalid_key'],
     says: 'the service makes UUIDs alone',
+  },
+  { about: 'a key of one member in a list', text: composite('⟦id: [n]'), codes: ['out_of_range'] },
+  {
+    about: 'a managed table with a key of two columns',
+    text: composite('⟦id: [n, m]', '', 'true'),
+    codes: ['invalid_key'],
+    says: 'only a table of another program',
+  },
+  {
+    about: 'a key of an unknown member',
+    text: composite('id: [n, ⟦mm]'),
+    codes: ['invalid_key'],
+    says: 'found `mm`',
+  },
+  { about: 'a member twice in a key', text: composite('id: [n, ⟦n]'), codes: ['invalid_key'] },
+  {
+    about: 'a float in a key',
+    text: composite('id: [n, ⟦f]'),
+    codes: ['invalid_key'],
+    says: 'expected a belongs_to, or string, bool, int, bigint, datetime, date, time, uuid',
+  },
+  {
+    about: 'a hidden member in a key',
+    text: composite('id: [n, ⟦h]').replace('f: float', 'h: { type: int, access: { read: false } }'),
+    codes: ['invalid_key'],
+    says: 'every id would show its value',
+  },
+  {
+    about: 'a write of records with a key of two columns',
+    text: composite('id: [n, m]', '    access: { view: true, update: ⟦true }\n'),
+    codes: ['invalid_key'],
+    says: 'are read, and not written',
+  },
+  {
+    about: 'a belongs_to to a key of two columns',
+    text: composite('id: [n, m]', '  b:\n    relations: { a: { kind: ⟦belongs_to, collection: a } }\n'),
+    codes: ['invalid_key'],
+    says: '`a` has a key of several columns',
+  },
+  {
+    about: 'links of a key of two columns',
+    text: composite('id: [n, m]', '    relations: { l: { kind: ⟦many_to_many, collection: users } }\n'),
+    codes: ['invalid_key'],
   },
   {
     about: 'a key of the users',

@@ -106,7 +106,7 @@ function draftTable(table: ExistingTable, references: References, names: DraftNa
   return {
     name,
     existing: table,
-    declared: declaredOf(table, name),
+    declared: declaredOf(table, name, members),
     fields: all.filter((field) => 'declared' in field),
     relations: columns.flatMap((column) => {
       const key = taken.get(column.name);
@@ -119,8 +119,9 @@ function draftTable(table: ExistingTable, references: References, names: DraftNa
 }
 
 /** The keys of a collection that bylaw does not own. */
-function declaredOf(table: ExistingTable, name: string): Declaration {
-  const id = draftKey(table)?.declared;
+function declaredOf(table: ExistingTable, name: string, members: ReadonlyMap<string, string>): Declaration {
+  const { columns = [], declared } = draftKey(table) ?? {};
+  const id = columns.length > 1 ? columns.map((column) => members.get(column)) : declared;
   const stamps = stampsOfTable(table).map((column) => [column, column] as const);
   return {
     ...(table.table !== name && { table: table.table }),
@@ -147,7 +148,7 @@ function referencingKeys(draft: DraftTable, { taken }: References, { members }: 
     from: draft.name,
     member: members.get(existing.table)!.get(column)!,
     to: key.table!,
-    unique: isUniqueColumn(existing, column),
+    unique: isUniqueColumn(existing, column) && draftKey(existing)?.columns.length === 1,
   }));
 }
 

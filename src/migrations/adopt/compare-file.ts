@@ -1,5 +1,6 @@
 /** Compares a schema file with an existing database: what either of them lacks, and what differs. */
 import { keyOf } from '../../policy/types.ts';
+import { keyColumnsOf } from '../../schema/model/composite-key.ts';
 import type { Collection, Schema } from '../../schema/model/model.ts';
 import { storedTables, VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { isOfService, undecidedDrafts } from './adopt.ts';
@@ -79,12 +80,23 @@ function compareTable({ file, collection, table: existing, draft }: TablePair): 
 }
 
 function compareKey({ name, key }: Collection, table: ExistingTable): readonly Difference[] {
-  const { column, kind } = keyOf({ key });
+  const { column, kind, made } = keyOf({ key });
+  if (made !== undefined) return compareColumnsOfKey({ name, key }, table);
   const place = { table: table.table, column, name };
   const existing = table.columns.find((each) => each.name === column);
   if (existing === undefined) return [{ kind: 'database_lacks', ...place }];
   const type = keyTypeOf(table.table, existing);
   return type === kind ? [] : [{ kind: 'differs', ...place, key: 'id', file: kind, database: existing.type }];
+}
+
+/** The members of a key of several columns are compared as such. */
+function compareColumnsOfKey(
+  { name, key }: Pick<Collection, 'name' | 'key'>,
+  table: ExistingTable,
+): readonly Difference[] {
+  const [file, database] = [keyColumnsOf({ key }), primaryKeyOf(table)];
+  if (table.kind !== 'table' || file.toSorted().join('\0') === database.toSorted().join('\0')) return [];
+  return [{ kind: 'differs', table: table.table, name, key: 'id', file, database }];
 }
 
 const comparedMembers = ({ fields, relations }: Collection): readonly ComparedMember[] => [

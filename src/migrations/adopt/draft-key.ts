@@ -1,13 +1,14 @@
 /** The key of a collection: the columns that identify a row of an existing table. */
 import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { typeOfColumn } from './column-types.ts';
+import { draftField } from './draft-field.ts';
 import type { Declaration } from './draft-table.ts';
 import { KEY_SUFFIX } from './drafted-names.ts';
 import { type ExistingColumn, type ExistingTable, isUniqueColumn, primaryKeyOf } from './existing-tables.ts';
 
 export interface DraftKey {
   readonly columns: readonly string[];
-  /** `id` of the collection; undefined: a uuid in the column `id`, which the service makes. */
+  /** `id` of the collection, of one column; undefined: a uuid in the column `id`, which the service makes. */
   readonly declared?: Declaration;
   readonly note?: string;
 }
@@ -19,12 +20,20 @@ const MAKER = { uuid: 'service', int: 'database', string: 'caller' } as const;
 /** Undefined: there is none, or it has a type of no key. */
 export function draftKey(table: ExistingTable): DraftKey | undefined {
   const columns = primaryColumns(table);
-  if (columns.length !== 1) return undefined;
+  if (columns.length > 1) return columns.every((name) => isInKey(table, name)) ? { columns } : undefined;
+  if (columns.length === 0) return undefined;
   const column = table.columns.find(({ name }) => name === columns[0])!;
   const type = keyTypeOf(table.table, column);
   if (type === undefined) return undefined;
   const declared = declaredKey(table, column, type);
   return { columns, ...(declared && { declared }), ...noteOf(table, column) };
+}
+
+/** The draft has the column, of a type that a key of several columns may have. */
+function isInKey(table: ExistingTable, name: string): boolean {
+  const column = table.columns.find((each) => each.name === name)!;
+  const kind = typeOfColumn(table.table, column)?.type;
+  return kind !== undefined && FIELD_KINDS[kind].inKey !== undefined && 'declared' in draftField(table, column, name);
 }
 
 /** Undefined: no key has the type of the column. */

@@ -62,6 +62,8 @@ function leftOutReason(table: ExistingTable, key: ExistingConstraint, known: Dra
     return `it is the key itself: its id is that of a record of ${key.table}`;
   if (columnNameIssue(column) !== undefined) return columnNameIssue(column);
   const [foreign = ''] = key.foreignColumns ?? [];
+  if (primary.length > 1 && primary.includes(column) && !isKey(target, foreign))
+    return `it is in the key, and references ${there}, which is not the key there`;
   return isKey(target, foreign) || isUniqueField(target, foreign)
     ? undefined
     : `it references ${there}, which is neither its key nor a unique field`;

@@ -11,7 +11,6 @@ export function whyLeftOut(table: ExistingTable): string | undefined {
   if (`${schema}${name}`.includes('.')) return 'a schema file cannot name it, because a dot separates schema and table';
   if (draftKey(table) !== undefined) return undefined;
   const primary = primaryKeyOf(table);
-  if (primary.length > 1) return `its primary key has several columns (${primary.join(', ')})`;
   if (primary.length > 0) return `no key has the type of its primary key (${primary.join(', ')})`;
   if (kind === 'table') return 'it has no primary key, and no unique column that is never null';
   return 'PostgreSQL knows no key of it; declare a collection whose `id` has the column that differs in all rows';

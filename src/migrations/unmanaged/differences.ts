@@ -6,6 +6,7 @@ import { elementOf } from '../../policy/scalar-types.ts';
 import { keyOf } from '../../policy/types.ts';
 import { columnTypeOfField, FIELD_KINDS } from '../../schema/fields/index.ts';
 import { type StoredAs, withoutLength } from '../../schema/fields/kind.ts';
+import { keyColumnsOf } from '../../schema/model/composite-key.ts';
 import { indexesOf, uniqueColumns } from '../../schema/model/indexes.ts';
 import type { BelongsTo, Collection, Field, Relation, Schema } from '../../schema/model/model.ts';
 import { ident, raw, type Sql, sql, tableIdent } from '../../sql.ts';
@@ -110,10 +111,7 @@ class OwnersDifferences {
 
   #compareKeys(schema: Schema): void {
     const { name, table } = this.#collection;
-    if (!this.#isUnique([keyOf(this.#collection).column]) && !this.#table.isView)
-      this.errors.push(
-        `"${table}"."id" (\`${name}\`) is not unique; its owner may run: ${this.#alter} ADD UNIQUE ("id")`,
-      );
+    if (!this.#table.isView) this.#compareKey(keyColumnsOf(this.#collection));
     for (const columns of uniqueColumns(this.#collection)) {
       if (this.#isUnique(columns)) continue;
       const column = columns.at(-1)!;
@@ -126,6 +124,19 @@ class OwnersDifferences {
           ...(!this.#table.isView && { sql: `${this.#alter} ADD UNIQUE (${columnList(columns).text})` }),
         });
     }
+  }
+
+  #compareKey(key: readonly string[]): void {
+    const { name, table } = this.#collection;
+    const wrong = (columns: readonly string[], what: string, remedy: string): void => {
+      const place = `"${table}"."${columns.join('", "')}" (\`${name}\`)`;
+      this.errors.push(`${place} ${what}; its owner may run: ${this.#alter} ${remedy}`);
+    };
+    if (!this.#isUnique(key)) wrong(key, 'is not unique', `ADD UNIQUE (${columnList(key).text})`);
+    if (key.length === 1) return;
+    for (const column of key)
+      if (this.#table.columns.get(column)?.required === false)
+        wrong([column], 'is in the key and may be null', `ALTER COLUMN ${ident(column).text} SET NOT NULL`);
   }
 
   #isUnique(columns: readonly string[]): boolean {
@@ -216,7 +227,9 @@ function columnsOf(collection: Collection, { collections }: Schema): readonly Wa
     const field = references && of.fields.get(references.field);
     return field === undefined ? idOf(of) : wantedColumn(field);
   };
-  const id: WantedColumn = { member: 'id', column: keyOf(collection).column, ...idOf(collection), needed: false };
+  const { column, made } = keyOf(collection);
+  const id: readonly WantedColumn[] =
+    made === undefined ? [{ member: 'id', column, ...idOf(collection), needed: false }] : [];
   const references = [...relations.values()].flatMap((relation) =>
     relation.kind === 'belongs_to'
       ? [
@@ -229,7 +242,7 @@ function columnsOf(collection: Collection, { collections }: Schema): readonly Wa
         ]
       : [],
   );
-  return [id, ...[...fields.values()].map(wantedColumn), ...references];
+  return [...id, ...[...fields.values()].map(wantedColumn), ...references];
 }
 
 function wantedColumn(field: Field): WantedColumn {

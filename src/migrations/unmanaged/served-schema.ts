@@ -23,7 +23,14 @@ function servedCollection(collection: Collection, { columns, writes, hasRowLocks
     const isReadOnly = relation.kind === 'belongs_to' && columns.get(relation.column)?.isWritable === false;
     return [name, isReadOnly ? { ...relation, readOnly: true, needed: false } : relation] as const;
   });
-  return { ...collection, writes, hasNoRowLocks: !hasRowLocks, fields: new Map(fields), relations: new Map(relations) };
+  const taken = collection.key?.parts === undefined ? writes : collection.writes!;
+  return {
+    ...collection,
+    writes: taken,
+    hasNoRowLocks: !hasRowLocks,
+    fields: new Map(fields),
+    relations: new Map(relations),
+  };
 }
 
 /** The largest values of the narrow numbers. */

@@ -37,7 +37,7 @@ interface Halves {
   readonly absent: Keyset;
 }
 
-/** INVARIANT: the last key is an id, which no two rows share and no row lacks. */
+/** INVARIANT: the last keys are those of an id, which no two rows share and no row lacks. */
 export class Keyset {
   readonly #keys: readonly Key[];
   /** The keys before it are equal in all rows. */
@@ -145,7 +145,7 @@ export interface Sorting {
 export function keysetOf(sorts: readonly Sorting[], row: SeenRow, settled = 0): Keyset {
   const at = sorts.findIndex(isById);
   const keys = (at < 0 ? sorts : sorts.slice(0, at)).map((sorting) => sortKey(sorting, row));
-  return new Keyset([...keys, idKey(row, at >= 0 && sorts[at]!.descending)], settled);
+  return new Keyset([...keys, ...idKeys(row, at >= 0 && sorts[at]!.descending)], settled);
 }
 
 /** The first sorts that order nothing, because all rows have the values of the facts. */
@@ -158,16 +158,17 @@ export function settledSorts(sorts: readonly Sorting[], facts: Facts): number {
 
 export const isById = ({ path }: Sorting): boolean => path.steps.length === 0 && path.field === undefined;
 
-const idKey = (
+const idKeys = (
   { alias, scope, collection }: Pick<SeenRow, 'alias' | 'scope' | 'collection'>,
   descending: boolean,
-): Key => ({
-  sql: scope.key(collection).of(alias),
-  type: scope.key(collection).type,
-  nullable: false,
-  descending,
-  isIndexed: true,
-});
+): readonly Key[] =>
+  scope.key(collection).ordered.map(({ column, type }) => ({
+    sql: ident(alias, column),
+    type,
+    nullable: false,
+    descending,
+    isIndexed: true,
+  }));
 
 function sortKey({ path, descending }: Sorting, row: SeenRow): Key {
   const { steps, field, isFolded } = path;

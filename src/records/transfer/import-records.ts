@@ -84,7 +84,11 @@ class DryRunEnded extends Error {
 
 /** Throws ImportRejected; RangeError for an `upsert` that is not unique, and for a collection that a cluster divides. */
 export async function importRecords(db: Database, request: ImportRequest): Promise<Imported> {
-  const { name } = request.collection;
+  const { name, key } = request.collection;
+  if (key?.parts !== undefined)
+    throw new RangeError(
+      `\`${name}\` has a key of several columns, and records of such are not written; import it with a tool of its owner`,
+    );
   if (db.isCluster && tenantKeyOf(request.collection) !== undefined) {
     throw new RangeError(
       `\`${name}\` is distributed over a cluster, which joins no file with it; import it before it is distributed, or one ` +

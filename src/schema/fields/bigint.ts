@@ -1,6 +1,6 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { sql } from '../../sql.ts';
-import { asInPolicies, asText, type FieldKind, readerOf } from './kind.ts';
+import { asInPolicies, asText, cast, type FieldKind, readerOf } from './kind.ts';
 
 const EXPECTED = 'a whole number from -9223372036854775808 to 9223372036854775807 as a string, such as "42"';
 
@@ -19,6 +19,7 @@ export const bigint: FieldKind = {
   jsonSchema: () => ({ type: 'string', format: 'int64' }),
   typescript: () => 'string',
   adoption: { narrower: [], defaultOf: () => undefined },
+  inKey: cast,
   text: asText(
     (text) => sql`CASE
       WHEN ${text} ~ '^(0|-?[1-9][0-9]{0,18})$' THEN ${text}::numeric BETWEEN -9223372036854775808 AND 9223372036854775807

@@ -1,5 +1,5 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
-import { asInPolicies, type FieldKind, reject } from './kind.ts';
+import { asInPolicies, cast, type FieldKind, reject } from './kind.ts';
 
 export const bool: FieldKind = {
   name: 'bool',
@@ -14,5 +14,6 @@ export const bool: FieldKind = {
   fromCell: (cell) => cell === 't',
   jsonSchema: () => ({ type: 'boolean' }),
   typescript: () => 'boolean',
+  inKey: cast,
   adoption: { narrower: [], defaultOf: (expression) => (/^(?:true|false)$/.test(expression) ? expression : undefined) },
 };

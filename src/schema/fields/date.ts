@@ -1,6 +1,6 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { type Sql, sql } from '../../sql.ts';
-import { asInPolicies, asText, type FieldKind, readerOf } from './kind.ts';
+import { asInPolicies, asText, cast, type FieldKind, readerOf } from './kind.ts';
 
 /** Texts are read in the order of a CASE, so that no cast meets a text that is not of the form. */
 const isDate = (text: Sql): Sql => sql`CASE
@@ -33,5 +33,6 @@ export const date: FieldKind = {
       return /^('\d{4}-\d\d-\d\d')::date$/.exec(expression)?.[1];
     },
   },
+  inKey: cast,
   text: asText(isDate),
 };

@@ -1,5 +1,6 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { parseDatetime } from '../../policy/values.ts';
+import { sql } from '../../sql.ts';
 import { asInPolicies, type Constraints, type FieldKind, outsideBounds, type Read, reject } from './kind.ts';
 
 const EXPECTED =
@@ -43,6 +44,7 @@ export const datetime: FieldKind = {
   fromCell: canonicalOfCell,
   jsonSchema: () => ({ type: 'string', format: 'date-time' }),
   typescript: () => 'DateTime',
+  inKey: (column) => sql`to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
   adoption: {
     narrower: [],
     storedAs: { timestamp: { column: 'timestamp without time zone', readAs: " AT TIME ZONE 'UTC'" } },

@@ -1,10 +1,13 @@
 import { KEYS, type KeyKind } from '../../policy/scalar-types.ts';
-import { type Catalog, type CatalogCollection, keyOf } from '../../policy/types.ts';
+import { type CatalogCollection, keyOf } from '../../policy/types.ts';
 import { int } from './int.ts';
-import { asInPolicies, type FieldKind, reject } from './kind.ts';
+import { asInPolicies, cast, type FieldKind, reject } from './kind.ts';
 import { string } from './string.ts';
 
-type OwnPart = Pick<FieldKind, 'doc' | 'column' | 'toJson' | 'unquotedJson' | 'fromCell' | 'jsonSchema' | 'typescript'>;
+type OwnPart = Pick<
+  FieldKind,
+  'doc' | 'column' | 'toJson' | 'unquotedJson' | 'fromCell' | 'jsonSchema' | 'typescript' | 'inKey'
+>;
 
 function keyKind(kind: KeyKind, own: OwnPart): FieldKind {
   const { readJson } = KEYS[kind];
@@ -32,6 +35,7 @@ const uuid = keyKind('uuid', {
   fromCell: String,
   jsonSchema: () => ({ type: 'string', format: 'uuid' }),
   typescript: () => 'string',
+  inKey: cast,
 });
 
 /** The ids of records, and references to them, by the kind of their collection's key. */
@@ -45,7 +49,10 @@ const KEY_KINDS: Readonly<Record<KeyKind, FieldKind>> = {
   }),
 };
 
-export const keyKindOf = (collection: Pick<CatalogCollection, 'key'>): FieldKind => KEY_KINDS[keyOf(collection).kind];
+type Keyed = Pick<CatalogCollection, 'key'>;
+export const keyKindOf = (collection: Keyed): FieldKind => KEY_KINDS[keyOf(collection).kind];
 /** The same of a collection that the catalog has. */
-export const keyKindIn = ({ collections }: Pick<Catalog, 'collections'>, name: string): FieldKind =>
-  keyKindOf(collections.get(name)!);
+export const keyKindIn = (
+  { collections }: { readonly collections: ReadonlyMap<string, Keyed> },
+  name: string,
+): FieldKind => keyKindOf(collections.get(name)!);

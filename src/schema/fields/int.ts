@@ -1,4 +1,5 @@
 import { sql } from '../../sql.ts';
+import { cast } from './kind.ts';
 import { numberKind } from './number.ts';
 
 export const int = numberKind({
@@ -7,6 +8,7 @@ export const int = numberKind({
   column: 'bigint',
   isBeyond: (column) => sql`${column} NOT BETWEEN -9007199254740991 AND 9007199254740991`,
   expected: 'a whole number within ±9007199254740991',
+  inKey: cast,
   adoption: {
     narrower: ['integer', 'smallint'],
     asItIs: ['integer', 'smallint'],

@@ -107,6 +107,8 @@ export interface FieldKind {
   /** The way in which columns of existing tables are adopted. */
   readonly adoption: Adoption;
   readonly text?: TextForm;
+  /** Given if a key of several columns may have it: the value as text, which `fromQuery` reads. */
+  inKey?(column: Sql): Sql;
 }
 
 /** The parts of a kind that policies decide, and those that most kinds share. */
@@ -120,9 +122,12 @@ export const asInPolicies = ({
   hasColumnDefault: true,
 });
 
+/** The text of a value that PostgreSQL prints canonically. */
+export const cast = (value: Sql): Sql => sql`${value}::text`;
+
 /** A type whose canonical text is the one that PostgreSQL prints and reads. */
 export const asText = (isPrinted: TextForm['isPrinted']): TextForm => ({
-  print: (value) => sql`${value}::text`,
+  print: cast,
   isPrinted,
   parse: (text, columnType) => sql`${text}::${raw(columnType)}`,
 });

@@ -15,7 +15,7 @@ import {
   reject,
 } from './kind.ts';
 
-export interface NumberType extends Pick<FieldKind, 'doc' | 'column' | 'expected' | 'isBeyond'> {
+export interface NumberType extends Pick<FieldKind, 'doc' | 'column' | 'expected' | 'isBeyond' | 'inKey'> {
   readonly adoption: Omit<FieldKind['adoption'], 'defaultOf'>;
   readonly name: 'int' | 'float';
   /** The JSON Schema of the type, without its enum. */

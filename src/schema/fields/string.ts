@@ -1,6 +1,6 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { parseString } from '../../policy/values.ts';
-import { unquotedText } from '../../sql.ts';
+import { sql, unquotedText } from '../../sql.ts';
 import {
   asInPolicies,
   type Constraints,
@@ -55,6 +55,8 @@ export const string: FieldKind = {
     ...enumSchema({ enum: allowed }),
   }),
   typescript: (constraints) => enumType(constraints, 'string'),
+  // `~` is between the values of a key.
+  inKey: (column) => sql`replace(replace(${column}, '!', '!!'), '~', '!~')`,
   adoption: {
     narrower: [],
     asItIs: ['character varying'],

@@ -1,6 +1,6 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { sql } from '../../sql.ts';
-import { asInPolicies, asText, type FieldKind, readerOf } from './kind.ts';
+import { asInPolicies, asText, cast, type FieldKind, readerOf } from './kind.ts';
 
 const EXPECTED = 'a time of the day from 00:00:00 to 23:59:59.999999, such as "09:30:00"';
 const COLUMN = 'time without time zone';
@@ -24,5 +24,6 @@ export const time: FieldKind = {
     narrower: [],
     defaultOf: (expression) => /^('[0-9:.]+')::time without time zone$/.exec(expression)?.[1],
   },
+  inKey: cast,
   text: asText((text) => sql`${text} ~ '^([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]{0,5}[1-9])?$'`),
 };

@@ -1,6 +1,6 @@
 import { SCALARS } from '../../policy/scalar-types.ts';
 import { sql } from '../../sql.ts';
-import { asInPolicies, asText, type FieldKind, readerOf } from './kind.ts';
+import { asInPolicies, asText, cast, type FieldKind, readerOf } from './kind.ts';
 
 const EXPECTED = 'a UUID with dashes, such as "01900000-0000-7000-8000-000000000000"';
 
@@ -22,5 +22,6 @@ export const uuid: FieldKind = {
     narrower: [],
     defaultOf: (expression) => /^('[0-9a-f-]{36}')::uuid$/.exec(expression)?.[1],
   },
+  inKey: cast,
   text: asText((text) => sql`${text} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`),
 };

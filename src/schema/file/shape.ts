@@ -299,9 +299,12 @@ const noOverlap = z.strictObject({
 });
 
 const collection = z.strictObject({
-  id: key(keyShape, 'the ids of its records; default: UUIDs that the service makes', {
-    examples: [{ type: 'int', column: 'order_no', made_by: 'database' }],
-  }),
+  id: key(
+    z.union([keyShape, names.min(2)]),
+    'the ids of its records; default: UUIDs that the service makes. A table with `managed: false` may have a key of several ' +
+      'members: an id is their values, such as `8812~3`',
+    { examples: [{ type: 'int', column: 'order_no', made_by: 'database' }, ['order', 'line_no']] },
+  ),
   fields: key(z.record(z.string(), field), 'values of its records, by name'),
   relations: key(z.record(z.string(), relation), 'references between records, by name'),
   index: key(names.min(1), 'fields that it has by itself and that get an index, as `index: true` does for others', {

@@ -2,9 +2,13 @@
 import type { KeyKind } from '../../policy/types.ts';
 import type { Path, Report } from '../file/issue.ts';
 import type { CollectionShape, SchemaFile } from '../file/shape.ts';
+import { COMPOSITE_KEY_COLUMN } from './composite-key.ts';
 import type { Collection, Key, KeyMaker } from './model.ts';
 
 const USUAL_MAKERS: Readonly<Record<KeyKind, KeyMaker>> = { uuid: 'service', int: 'database', string: 'caller' };
+
+const COMPOSITE = { type: 'string', column: COMPOSITE_KEY_COLUMN, made_by: 'database' } as const;
+const declaredKey = ({ id = {} }: CollectionShape) => (Array.isArray(id) ? COMPOSITE : id);
 
 interface KeyedCollection extends Pick<Collection, 'name' | 'kind'> {
   readonly shape: CollectionShape;
@@ -12,7 +16,7 @@ interface KeyedCollection extends Pick<Collection, 'name' | 'kind'> {
 }
 
 export function readKey({ name, kind, shape, path }: KeyedCollection, file: SchemaFile, report: Report): Key {
-  const { type = 'uuid', column = 'id', made_by: made } = shape.id ?? {};
+  const { type = 'uuid', column = 'id', made_by: made } = declaredKey(shape);
   const madeBy = made ?? USUAL_MAKERS[type];
   const own = [...path, 'id'];
   const invalid = (message: string, at: Path): void => report({ code: 'invalid_key', message, path: at });

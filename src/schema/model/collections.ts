@@ -7,6 +7,7 @@ import type { BelongsToShape, CollectionShape, FieldShape, RelationShape, Schema
 import { type AuthTypes, readAuthDefault, readField, readFieldDefault, readUnique } from '../rules/field-rules.ts';
 import { builtInFields, builtInRelations, kindOf, takenNames } from './built-in.ts';
 import { readKey } from './collection-keys.ts';
+import { withKeyParts } from './composite-key.ts';
 import { checkFormerCollections, checkFormerNames } from './former-names.ts';
 import { checkColumns, checkTables, tableOf } from './given-names.ts';
 import { historyOf } from './kept/history.ts';
@@ -73,22 +74,25 @@ export function declareCollections(
   checkRegistration(drafts.get('users')!, context);
   checkLinkTables(context);
   return new Map(
-    [...drafts].map(([name, { kind, key, shape, ...draft }]) => [
-      name,
-      {
+    [...drafts].map(([name, { kind, key, shape, ...draft }]) => {
+      const managed = shape.managed ?? true;
+      const members = storedMembers({ shape, ...draft }, drafts);
+      const keyed = { name, key, shape, managed, path: draft.path, ...members };
+      const collection = {
         name,
         kind,
-        key,
         table: tableOf({ name, shape }),
-        managed: shape.managed ?? true,
+        managed,
         showsErrors: shape.errors === 'shown',
         ...feedOf({ shape, path: draft.path }, report),
         ...historyOf({ shape, kind, path: draft.path }, report),
         ...softDeleteOf({ shape, kind, path: draft.path, table: tableOf({ name, shape }) }, report),
-        ...storedMembers({ shape, ...draft }, drafts),
+        ...members,
+        ...withKeyParts(keyed, { catalog: { collections: drafts }, report }),
         was: shape.was,
-      },
-    ]),
+      };
+      return [name, collection];
+    }),
   );
 }
 

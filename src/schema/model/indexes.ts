@@ -3,10 +3,11 @@
 import { present } from '../../invariant.ts';
 import { unindexed } from '../../policy/analyse/unindexed.ts';
 import { elementOf } from '../../policy/scalar-types.ts';
-import { type Catalog, type Checked, type CheckedOperand, keyOf, type Policy } from '../../policy/types.ts';
+import type { Catalog, Checked, CheckedOperand, Policy } from '../../policy/types.ts';
 import { ident, type Sql, sql } from '../../sql.ts';
 import { FIELD_KINDS } from '../fields/index.ts';
 import { INDEXABLE_LENGTH } from '../rules/field-rules.ts';
+import { keyColumnsOf } from './composite-key.ts';
 import { type BelongsTo, type Collection, type Field, isTenant, isUniqueMember, withinOf } from './model.ts';
 import { constraintName, shortDigest } from './stored-names.ts';
 
@@ -35,7 +36,7 @@ export function indexesOf(collection: Collection, catalog: Catalog): readonly In
   }
   const add = (serves: string, because: Reason): void => {
     if (definitions.some((made) => made.serves === serves)) return;
-    const columns = isListColumn(collection, serves) ? [serves] : [...tenant, serves, keyOf(collection).column];
+    const columns = isListColumn(collection, serves) ? [serves] : [...tenant, serves, ...keyColumnsOf(collection)];
     definitions.push({ columns: [...new Set(columns)], serves, unique: false, because });
   };
   for (const { column, index } of collection.fields.values()) if (index) add(column, 'declared');

@@ -14,6 +14,7 @@ import type {
   Policy,
   ScalarType,
 } from '../../policy/types.ts';
+import type { FieldKind } from '../fields/kind.ts';
 import { LIST_WORDS } from './list-parameters.ts';
 
 /** `id`: a domain. */
@@ -216,6 +217,12 @@ export const offers = (collection: Collection, { action, kind, needs }: Offer): 
 export type KeyMaker = 'service' | 'database' | 'caller';
 export interface Key extends CatalogKey {
   readonly madeBy: KeyMaker;
+  /** Given for a key of several columns, in their order. */
+  readonly parts?: readonly KeyPart[];
+}
+export interface KeyPart {
+  readonly column: string;
+  readonly kind: FieldKind;
 }
 export const madeBy = ({ key }: Pick<Collection, 'key'>): KeyMaker => key?.madeBy ?? 'service';
 export const madeByDatabase = (collection: Pick<Collection, 'key'>): boolean => madeBy(collection) === 'database';

@@ -1,7 +1,7 @@
 /** The indexes that a schema lacks: for its list rules, and for the filters and sorts of lists. */
-import { keyOf } from '../../policy/types.ts';
 import { unindexedFields } from '../../schema/advice/growth-notes.ts';
 import { builtInFields } from '../../schema/model/built-in.ts';
+import { keyColumnsOf } from '../../schema/model/composite-key.ts';
 import { indexesOf, missingIndexes } from '../../schema/model/indexes.ts';
 import type { Collection, Field, Schema } from '../../schema/model/model.ts';
 import { constraintName } from '../../schema/model/stored-names.ts';
@@ -58,7 +58,7 @@ function wantedByRules(collection: Collection, schema: Schema): ReadonlyMap<stri
 function missingIndex(collection: Collection, field: Field, rules: readonly number[]): MissingIndex {
   const { name, table, managed, tenantLayout } = collection;
   const tenant = tenantLayout?.kind === 'by' ? [tenantLayout.column] : [];
-  const columns = [...new Set([...tenant, field.column, keyOf(collection).column])];
+  const columns = [...new Set([...tenant, field.column, ...keyColumnsOf(collection)])];
   const path = `collections.${name}`;
   const line = isBuiltIn(collection, field)
     ? `${path}.index: [${field.name}]`

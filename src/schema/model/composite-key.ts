@@ -1,0 +1,137 @@
+/**
+ * A key of several columns as one value: their texts apart by `~`, such as `8812~3`. In a string, `!` comes before each `~`
+ * and each `!` of its own, so that no two keys have one text.
+ */
+import { hintOf, nearest } from '../../../grammar/suggest.ts';
+import { readAsField } from '../../policy/stored-rows.ts';
+import { keyOf } from '../../policy/types.ts';
+import type { Scalar } from '../../policy/values.ts';
+import { ident, join } from '../../sql.ts';
+import { FIELD_KINDS, keyKindIn } from '../fields/index.ts';
+import type { Path, Report } from '../file/issue.ts';
+import type { CollectionShape } from '../file/shape.ts';
+import type { BelongsTo, Collection, Field, Key, KeyPart, Relation } from './model.ts';
+
+/** Names the key where it is read. */
+export const COMPOSITE_KEY_COLUMN = '~id';
+
+const SEPARATOR = '~';
+const VALUES = /(?:[^!~]|![!~])*/gy;
+const escaped = (text: string): string => text.replaceAll(/[!~]/g, '!$&');
+const unescaped = (text: string): string => text.replaceAll(/!([!~])/g, '$1');
+
+/** The value of each column; undefined: no record has the id. */
+export function valuesOfKey(parts: readonly KeyPart[], id: string): readonly Scalar[] | undefined {
+  const texts = textsOf(id);
+  if (texts.length !== parts.length) return undefined;
+  const values = parts.map(({ kind }, i) => kind.fromQuery(unescaped(texts[i]!)));
+  // The database compares values, and everything else the text: an id has one text.
+  const isCanonical = values.map((value) => escaped(String(value))).join(SEPARATOR) === id;
+  return isCanonical && !values.includes(undefined) ? (values as readonly Scalar[]) : undefined;
+}
+
+function textsOf(id: string): readonly string[] {
+  const texts: string[] = [];
+  for (let at = 0; at <= id.length; ) {
+    VALUES.lastIndex = at;
+    const [text = ''] = VALUES.exec(id) ?? [];
+    texts.push(text);
+    at += text.length;
+    if (at < id.length && id[at] !== SEPARATOR) return [];
+    at++;
+  }
+  return texts;
+}
+
+/** The columns of the table that tell its rows apart. */
+export const keyColumnsOf = ({ key }: Pick<Collection, 'key'>): readonly string[] =>
+  key?.parts?.map(({ column }) => column) ?? [keyOf({ key }).column];
+
+interface Keyed extends Pick<Collection, 'name' | 'fields' | 'relations' | 'managed'> {
+  readonly key: Key;
+  readonly shape: CollectionShape;
+  readonly path: Path;
+}
+interface Declaring {
+  readonly catalog: { readonly collections: ReadonlyMap<string, Pick<Collection, 'key'>> };
+  readonly report: Report;
+}
+
+/** The key with its columns, where it has several. Its records are read, not written. */
+export function withKeyParts(keyed: Keyed, declaring: Declaring): Pick<Collection, 'key' | 'writes' | 'relations'> {
+  const { key, shape, relations } = keyed;
+  reportReferences(keyed, declaring);
+  if (!Array.isArray(shape.id)) return { key, relations };
+  const members = shape.id.flatMap((name, i) => keyMember(keyed, declaring, { name, i }) ?? []);
+  reportWrites(keyed, declaring);
+  const parts = members.map((member) => ({ column: member.column, kind: kindOf(member, declaring)! }));
+  const texts = members.map((member, i) => {
+    const column = ident('s', member.column);
+    return parts[i]!.kind.inKey!('type' in member ? readAsField(column, member) : column);
+  });
+  const isPart = (relation: Relation): boolean => members.some((member) => member === relation);
+  return {
+    key: { ...key, parts, made: join(texts, ` || '${SEPARATOR}' || `) },
+    writes: { create: false, update: false, delete: false },
+    // A column of a key is never null.
+    relations: new Map([...relations].map(([name, each]) => [name, isPart(each) ? restricting(each) : each])),
+  };
+}
+
+const restricting = (relation: Relation): Relation =>
+  relation.kind === 'belongs_to' && relation.onDelete === 'set_null' ? { ...relation, onDelete: 'restrict' } : relation;
+
+const kindOf = (member: Field | BelongsTo, { catalog }: Declaring) =>
+  'type' in member ? FIELD_KINDS[member.type] : keyKindIn(catalog, member.collection);
+
+interface NamedPart {
+  readonly name: string;
+  readonly i: number;
+}
+
+function keyMember(keyed: Keyed, declaring: Declaring, { name, i }: NamedPart): Field | BelongsTo | undefined {
+  const { fields, relations, shape, path } = keyed;
+  const invalid = (message: string, replacement?: string): undefined =>
+    declaring.report({ code: 'invalid_key', message, path: [...path, 'id', i], replacement });
+  const found = fields.get(name) ?? relations.get(name);
+  if (found === undefined || !('column' in found)) {
+    const stored = [...fields.values(), ...relations.values()].filter((member) => 'column' in member);
+    const near = nearest(
+      name,
+      stored.map((member) => member.name),
+    );
+    return invalid(`expected a field or a belongs_to of \`${keyed.name}\`, found \`${name}\`${hintOf(near)}`, near);
+  }
+  if ((shape.id as readonly string[]).indexOf(name) < i) return invalid(`\`${name}\` is in the key already`);
+  if (kindOf(found, declaring).inKey === undefined) {
+    const able = Object.values(FIELD_KINDS).flatMap((kind) => (kind.inKey === undefined ? [] : [kind.name]));
+    return invalid(`\`${name}\` has a type that no key has; expected a belongs_to, or ${able.join(', ')}`);
+  }
+  if ('references' in found && found.references !== undefined)
+    return invalid(`\`${name}\` has values of another field; name the column as a field instead`);
+  const declared = shape.fields?.[name] ?? shape.relations?.[name];
+  const rules = typeof declared === 'object' && 'access' in declared ? declared.access : undefined;
+  if (rules?.read !== undefined)
+    return invalid(`\`${name}\` has rules for reading, and every id would show its value; remove them`);
+  return found;
+}
+
+function reportWrites({ managed, shape: { access = {} }, path }: Keyed, { report }: Declaring): void {
+  const invalid = (message: string, at: Path): void => report({ code: 'invalid_key', message, path: [...path, ...at] });
+  if (managed) invalid('only a table of another program, with `managed: false`, has a key of several columns', ['id']);
+  for (const action of ['create', 'update', 'delete'] as const)
+    if (access[action] !== undefined)
+      invalid('records with a key of several columns are read, and not written; remove the rules', ['access', action]);
+}
+
+/** A reference has one column, and so have both sides of a link. */
+function reportReferences({ key, relations, path }: Keyed, { catalog, report }: Declaring): void {
+  const isComposite = (of: Pick<Collection, 'key'>): boolean => of.key?.column === COMPOSITE_KEY_COLUMN;
+  for (const { name, kind, collection } of relations.values()) {
+    const target = catalog.collections.get(collection);
+    const isTarget = kind !== 'has_many' && target !== undefined && isComposite(target);
+    if (!isTarget && !(kind === 'many_to_many' && isComposite({ key }))) continue;
+    const message = `\`${isTarget ? collection : 'the collection'}\` has a key of several columns, and a ${kind} has one`;
+    report({ code: 'invalid_key', message, path: [...path, 'relations', name, 'kind'] });
+  }
+}

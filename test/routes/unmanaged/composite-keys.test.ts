@@ -1,0 +1,202 @@
+/** Tables of other programs whose keys have several columns: their records are read, filtered and related. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { keysetOf } from '../../../src/records/page/keyset.ts';
+import { everyTenant } from '../../../src/records/scope.ts';
+import { exportRecords } from '../../../src/records/transfer/export-records.ts';
+import { importRecords } from '../../../src/records/transfer/import-records.ts';
+import { idsOf, outcomeOf } from '../../support/records.ts';
+import { describeOnBoth } from '../../support/service.ts';
+import { ownersWorld, ownSchema } from './owners-table.ts';
+
+describe('keys of several columns', () => {
+  const shop = ownSchema();
+  const world = ownersWorld(
+    `
+CREATE SCHEMA ${shop};;
+CREATE TABLE ${shop}.orders (order_no int PRIMARY KEY, buyer text);;
+CREATE TABLE ${shop}.lines (
+  order_no int NOT NULL REFERENCES ${shop}.orders, line_no int NOT NULL, product text, pieces int, hidden boolean NOT NULL DEFAULT false,
+  PRIMARY KEY (order_no, line_no));;
+CREATE TYPE ${shop}.kind AS ENUM ('big', 'small');;
+CREATE TABLE ${shop}.marks (
+  id text NOT NULL, kind ${shop}.kind NOT NULL, at timestamptz NOT NULL, day date NOT NULL, tag uuid NOT NULL, text text,
+  PRIMARY KEY (id, kind, at, day, tag));;
+INSERT INTO ${shop}.orders VALUES (9, 'ann'), (88, 'bob'), (100, 'cy');;
+INSERT INTO ${shop}.lines (order_no, line_no, product, pieces, hidden) VALUES
+  (9, 2, 'tea', 4, false), (9, 10, 'oil', 1, false), (88, 3, 'tea', 7, false), (100, 1, 'tea', 2, true), (100, 2, 'rye', 5, false);;
+INSERT INTO ${shop}.marks VALUES
+  ('a~b!c', 'big', '2026-01-31T09:30:00.5Z', '2026-02-01', '0190b0a0-0000-7000-8000-00000000000a', 'x'),
+  ('a', 'small', '2026-01-31T09:30:00Z', '2026-02-01', '0190b0a0-0000-7000-8000-00000000000a', 'y'),
+  ('', 'small', '2026-01-31T09:30:00Z', '2026-02-01', '0190b0a0-0000-7000-8000-00000000000a', 'z');;
+`,
+    `
+roles: [member]
+register: { roles: [member] }
+collections:
+  orders:
+    table: ${shop}.orders
+    managed: false
+    timestamps: none
+    id: { type: int, column: order_no, made_by: caller }
+    fields: { buyer: string }
+    relations: { lines: { kind: has_many, collection: order_lines, via: order } }
+    access: { view: true, delete: true, create: true }
+  order_lines:
+    table: ${shop}.lines
+    managed: false
+    timestamps: none
+    id: [order, line_no]
+    fields: { line_no: int, product: string, pieces: int, hidden: bool }
+    relations: { order: { kind: belongs_to, collection: orders, column: order_no } }
+    access: { view: '@record.hidden = false and @record.id != "88~3" or @record.order.buyer = "bob"' }
+  marks:
+    table: ${shop}.marks
+    managed: false
+    timestamps: none
+    id: [name, kind, at, day, tag]
+    fields:
+      name: { type: string, column: id }
+      kind: { type: string, enum: [big, small] }
+      at: datetime
+      day: date
+      tag: uuid
+      text: string
+    access: { view: true }
+`,
+  );
+
+  describeOnBoth(
+    'served under one id',
+    (service) => {
+      afterAll(() => world.run(`DROP SCHEMA IF EXISTS ${shop} CASCADE`).catch(() => undefined));
+      const user = () => service.user();
+
+      it('records are listed in the order of the key, and read by their ids', async () => {
+        const { client } = await user();
+        const { body } = await client.get('/api/order_lines');
+        expect(body.data[0]).toEqual({ id: '9~2', line_no: 2, product: 'tea', pieces: 4, hidden: false, order: 9 });
+        expect(idsOf(body.data)).toEqual(['9~2', '9~10', '88~3', '100~2']);
+        const read = await client.get('/api/order_lines/88~3');
+        expect([read.status, read.body.data.pieces]).toEqual([200, 7]);
+        const tag = read.headers.get('etag')!;
+        expect((await client.get('/api/order_lines/88~3', { 'If-None-Match': tag })).status).toBe(304);
+        await world.run(`UPDATE ${shop}.lines SET pieces = 8 WHERE order_no = 88`);
+        expect((await client.get('/api/order_lines/88~3', { 'If-None-Match': tag })).status).toBe(200);
+      });
+
+      it.each([
+        '100~1',
+        '77~7',
+        '088~3',
+        '88~3~',
+        '88',
+        '88~',
+        '~',
+        '88~x',
+        '88~3!',
+        "88~3'",
+        '99999999999999999999~3',
+      ])('the id %s finds nothing', async (id) => {
+        const { client } = await user();
+        expect((await client.get(`/api/order_lines/${encodeURIComponent(id)}`)).status).toBe(404);
+        expect((await client.get(`/api/order_lines?id=${encodeURIComponent(id)}`)).body.data).toEqual([]);
+      });
+
+      it('each value has one id, and it finds the record', async () => {
+        const { client } = await user();
+        const { body } = await client.get('/api/marks?sort=text');
+        expect(idsOf(body.data)).toEqual([
+          'a!~b!!c~big~2026-01-31T09:30:00.500000Z~2026-02-01~0190b0a0-0000-7000-8000-00000000000a',
+          'a~small~2026-01-31T09:30:00.000000Z~2026-02-01~0190b0a0-0000-7000-8000-00000000000a',
+          '~small~2026-01-31T09:30:00.000000Z~2026-02-01~0190b0a0-0000-7000-8000-00000000000a',
+        ]);
+        for (const record of body.data) {
+          const read = await client.get(`/api/marks/${encodeURIComponent(record.id)}`);
+          expect(read.body.data, read.text).toEqual(record);
+        }
+      });
+
+      it('pages follow each other in every order', async () => {
+        const { client } = await user();
+        const walked = async (query: string) => {
+          const found: unknown[] = [];
+          let cursor = '&cursor=';
+          for (let i = 0; i < 6; i++) {
+            const { body } = await client.get(`/api/order_lines?limit=1&${query}${cursor}`);
+            found.push(...idsOf(body.data));
+            if (body.page.next_cursor == null) break;
+            cursor = `&cursor=${encodeURIComponent(body.page.next_cursor)}`;
+          }
+          return found;
+        };
+        expect(await walked('')).toEqual(['9~2', '9~10', '88~3', '100~2']);
+        expect(await walked('sort=-id')).toEqual(['100~2', '88~3', '9~10', '9~2']);
+        expect(await walked('sort=-product')).toEqual(['9~2', '88~3', '100~2', '9~10']);
+        expect(await walked('order=9')).toEqual(['9~2', '9~10']);
+      });
+
+      it('filters, expansions and aggregates know them', async () => {
+        const { client } = await user();
+        const asked = async (path: string) => idsOf((await client.get(path)).body.data);
+        expect(await asked('/api/order_lines?id=9~10')).toEqual(['9~10']);
+        expect(await asked('/api/orders?lines_any=9~2')).toEqual([9]);
+        expect(await asked('/api/orders?lines_any=100~1')).toEqual([]);
+        expect(await asked('/api/orders?lines_any=x')).toEqual([]);
+        const queried = await client.post('/api/order_lines/query', {
+          filter: 'id in ["9~2", "100~2"] or order.buyer = $b',
+          params: { b: 'bob' },
+          sort: ['-pieces'],
+          expand: { order: {} },
+        });
+        expect(idsOf(queried.body.data), queried.text).toEqual(['88~3', '100~2', '9~2']);
+        expect(queried.body.data[0].expand.order).toEqual({ id: 88, buyer: 'bob' });
+        const order = await client.get('/api/orders/9?expand=lines');
+        expect(idsOf(order.body.data.expand.lines)).toEqual(['9~2', '9~10']);
+        const groups = await client.post('/api/order_lines/aggregate', {
+          group_by: ['order'],
+          measures: { n: 'count' },
+        });
+        expect(groups.body.data).toEqual([
+          { order: 9, n: 2 },
+          { order: 88, n: 1 },
+          { order: 100, n: 1 },
+        ]);
+      });
+
+      it('statements compare the columns of the key, whose index serves them', () => {
+        const { schema } = service.app;
+        const scope = everyTenant(schema);
+        const { text, values } = scope.key('order_lines').is('t', '9~2');
+        expect([text, values]).toEqual(['("t"."order_no" = $1::int8 AND "t"."line_no" = $2::int8)', [9, 2]]);
+        const row = { scope, visibility: { verdict: 'allow' } as never, collection: 'order_lines', alias: 't' };
+        const keyset = keysetOf([], row);
+        expect(keyset.after(['9', '2']).text).toBe('("t"."order_no", "t"."line_no") > ($1::int8, $2::int8)');
+      });
+
+      it('records are not written, and rows of the owner go with their order', async () => {
+        const { client } = await user();
+        const data = { order: 9, line_no: 3 };
+        expect((await client.post('/api/order_lines', { data })).status).toBe(405);
+        expect((await client.patch('/api/order_lines/9~2', { data })).status).toBe(405);
+        expect((await client.delete('/api/order_lines/9~2')).status).toBe(405);
+        expect(outcomeOf(await client.delete('/api/orders/9'))[0]).toBe(409);
+      });
+
+      it('an export has them, and an import is an error', async () => {
+        const { schema } = service.app;
+        const collection = schema.collections.get('order_lines')!;
+        const ids: unknown[] = [];
+        for await (const line of exportRecords({ q: world.db(), schema }, collection)) ids.push(JSON.parse(line).id);
+        expect(ids.toSorted()).toEqual(['100~1', '100~2', '88~3', '9~10', '9~2']);
+        const importing = importRecords(world.db(), {
+          schema,
+          collection,
+          now: '2026-01-02T03:04:05.000000Z',
+          records: async function* () {},
+        });
+        await expect(importing).rejects.toThrow('key of several columns');
+      });
+    },
+    world.options,
+  );
+});
