@@ -13,6 +13,7 @@ import type { Schema } from '../src/schema/model/model.ts';
 import { raw } from '../src/sql.ts';
 import { FeedCaller } from '../test/fuzz/changes/feed-caller.ts';
 import { Random } from '../test/fuzz/random.ts';
+import { manyPlaces, noFeedObserver } from '../test/support/feed-observer.ts';
 import { isolatedUrl, startPostgres } from '../test/support/postgres.ts';
 import type { Bench, BenchOptions } from './support/bench.ts';
 import { record } from './support/figures.ts';
@@ -88,16 +89,9 @@ async function hear(url: string, rule: Rule, { seconds, subscribers }: { seconds
   const feeds = (await ChangeFeeds.open({
     db: world.db,
     schema: world.schema,
-    most: subscribers,
+    places: manyPlaces,
     place: 'bench',
-    observer: {
-      onStreams: ignore,
-      onEntries: ignore,
-      onEvent: ignore,
-      onReset: ignore,
-      onLag: ignore,
-      onClosed: ignore,
-    },
+    observer: noFeedObserver,
     onError: (what, error) => console.error(what, error),
   }))!;
   const heard = { lags: [] as number[], resets: 0, bytes: 0 };
@@ -117,7 +111,6 @@ async function hear(url: string, rule: Rule, { seconds, subscribers }: { seconds
         recheck: () => 'same',
         filters: [],
         query: '',
-        share: caller.id,
       },
       { send, beat: ignore, drained: () => Promise.resolve(), end: ignore },
     );

@@ -90,6 +90,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     ...LEAVES,
   ],
   cli: [
+    'changes',
     'config',
     'service',
     'routes',

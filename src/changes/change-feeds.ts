@@ -23,7 +23,7 @@ import { FeedGroups } from './feed-groups.ts';
 import { feedRulesDigest, loggedShapesOf } from './logged-schema.ts';
 import { type FeedPosition, Positions } from './position.ts';
 import { Snapshot } from './snapshot.ts';
-import { StreamLimits } from './stream-limits.ts';
+import type { ExceededBound, StreamPlaces } from './stream-places.ts';
 import { type EventSink, type FeedGroup, type FeedRequest, Subscriber } from './subscriber.ts';
 
 const CHANNEL = 'bylaw_changes';
@@ -36,6 +36,7 @@ const RECHECK_MS = 300;
 /** A comment keeps proxies from closing a silent stream. */
 const STREAM_BEAT_MS = 15_000;
 const PRUNE_MS = 60_000;
+const RETRY_AFTER = { 'Retry-After': '10' };
 
 /** Counts for the metrics. */
 export interface FeedObserver {
@@ -53,8 +54,7 @@ interface FeedParts {
   readonly schema: Schema;
   /** The place of the database, which its copies do not share. */
   readonly place: string;
-  /** Streams of this process. */
-  readonly most: number;
+  readonly places: StreamPlaces;
   readonly observer: FeedObserver;
   readonly onError: (what: string, error: unknown) => void;
 }
@@ -68,7 +68,7 @@ export class ChangeFeeds {
   readonly #store: Store;
   readonly #groups: FeedGroups;
   readonly #subscribers = new Set<Subscriber>();
-  readonly #limits: StreamLimits;
+  readonly #places: StreamPlaces;
   readonly #shapes: ReadonlyMap<string, string>;
   readonly #rules: string;
   readonly #retention: number;
@@ -88,9 +88,9 @@ export class ChangeFeeds {
   readonly look = inRounds(() => this.#readOn());
   readonly #recheck = inRounds(() => this.#recheckAll());
 
-  private constructor({ db, schema, most, observer, onError }: FeedParts) {
+  private constructor({ db, schema, places, observer, onError }: FeedParts) {
     this.#db = db;
-    this.#limits = new StreamLimits(schema.limits.feeds.user, most);
+    this.#places = places;
     this.#schema = schema;
     this.#observer = observer;
     this.#onError = onError;
@@ -137,20 +137,29 @@ export class ChangeFeeds {
     setTimeout(() => void this.#db.notify(CHANNEL, '').catch(() => undefined), GATHER_WRITES_MS);
   }
 
-  /** Throws `rate_limited` where the caller, or this process, has no place for so many streams more. */
-  async admit(share: string, count: number): Promise<void> {
+  /**
+   * Takes the places of a response. Throws `rate_limited` where the caller, or this node, has no place for so many streams
+   * more. → call it when the response has ended
+   */
+  async admit(share: string, count: number): Promise<() => void> {
     if (this.#isStopping) throw new Problem('unavailable', 'the service is stopping; try again');
-    this.#limits.check(share, count);
-    await this.#open();
+    const exceeded = await this.#places.take(share, count);
+    if (exceeded !== undefined) throw new Problem('rate_limited', this.#refusal(exceeded), { headers: RETRY_AFTER });
+    return () => this.#places.leave(share, count);
+  }
+
+  #refusal(exceeded: ExceededBound): string {
+    return exceeded === 'user'
+      ? `more than ${this.#places.bounds.user} streams of changes at a time; close some before you open more`
+      : 'the service has no place for another stream of changes';
   }
 
   /** Begins a stream: `ready`, behind the replay of what came since the position. */
   async subscribe(request: FeedRequest, sink: EventSink): Promise<Subscriber> {
     const subscriber = new Subscriber(request, sink);
-    this.#limits.add(request.share, 1);
-    this.#observer.onStreams(this.#limits.all);
     while (this.#tail === undefined) await this.#open();
     this.#subscribers.add(subscriber);
+    this.#observer.onStreams(this.#subscribers.size);
     this.#groups.add(subscriber);
     subscriber.floor = this.#tail.moment;
     void this.#begin(subscriber).catch((error: unknown) => {
@@ -163,8 +172,7 @@ export class ChangeFeeds {
   leave(subscriber: Subscriber, reason: string): void {
     if (!this.#subscribers.delete(subscriber)) return;
     this.#groups.remove(subscriber);
-    this.#limits.add(subscriber.request.share, -1);
-    this.#observer.onStreams(this.#limits.all);
+    this.#observer.onStreams(this.#subscribers.size);
     this.#observer.onClosed(reason);
     subscriber.end(reason);
     if (this.#subscribers.size === 0) this.#tail = undefined;

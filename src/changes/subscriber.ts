@@ -28,8 +28,6 @@ export interface FeedRequest extends Watched {
   readonly recheck: () => CallerState | Promise<CallerState>;
   /** The filter, its params and the fields in one spelling. */
   readonly query: string;
-  /** The caller's name in limits. */
-  readonly share: string;
   /** A position. */
   readonly since?: string | undefined;
 }

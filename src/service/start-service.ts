@@ -9,6 +9,7 @@ import type { SetupOffer } from '../auth/accounts/setup-offer.ts';
 import { Auth, type Mail, type PasswordPool } from '../auth/auth.ts';
 import { announceIssuer } from '../auth/issuer-announcements.ts';
 import { ChangeFeeds } from '../changes/change-feeds.ts';
+import { ownStreamPlaces, type StreamBounds, type StreamPlaces } from '../changes/stream-places.ts';
 import type { Config } from '../config.ts';
 import { type Database, inLane } from '../database/contract.ts';
 import { openapiOf } from '../describe/openapi-document.ts';
@@ -38,11 +39,10 @@ import { createRecords } from '../records/records.ts';
 import { routes, servedRoutes } from '../routes/index.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';
+import { streamBoundsOf } from './stream-bounds.ts';
 import { startOptions } from './system-tables.ts';
 import { packageVersion } from './version.ts';
 
-/** The share of the connections that streams may hold. */
-const STREAM_SHARE = 0.75;
 const DRAIN_MS = 10_000;
 const SWEEP_ANSWERS_EVERY_MS = 600_000;
 /** How long a migration waits for running requests. */
@@ -56,6 +56,8 @@ export interface ServiceParts {
   readonly log: Log;
   /** The metrics of all workers, if there are several. */
   readonly readMetrics?: () => Promise<string>;
+  /** Default: this process serves alone. */
+  readonly streamPlacesOf?: (bounds: StreamBounds) => StreamPlaces;
   /** Default: 30 s for a JSON body. */
   readonly arrival?: ArrivalLimits;
   /** Default: argon2id at its full cost. */
@@ -233,18 +235,12 @@ class Apps {
   }
 
   async #openFeeds(schema: Schema, { feeds: observer }: Metrics): Promise<ChangeFeeds | undefined> {
-    const { db, log } = this.#parts;
-    const most = schema.limits.feeds.node ?? Math.ceil(this.#config.maxConnections * STREAM_SHARE);
-    if (most > this.#config.maxConnections) {
-      const bound = `BYLAW_MAX_CONNECTIONS is ${this.#config.maxConnections}`;
-      throw new Error(
-        `limits.feeds.node: ${most} streams need as many connections, and ${bound}; raise it or lower the limit`,
-      );
-    }
+    const { db, log, streamPlacesOf = ownStreamPlaces } = this.#parts;
     // A restored folder is another one, whether or not its files are in it.
     const place = await placeOfDatabase(db, { ...this.#config, files: this.#config.files ?? this.#config.data });
+    const places = streamPlacesOf(streamBoundsOf(schema, this.#config));
     const onError = (what: string, error: unknown): void => log.logger.error({ error: String(error) }, what);
-    const feeds = await ChangeFeeds.open({ db, schema, place, most, observer, onError });
+    const feeds = await ChangeFeeds.open({ db, schema, place, places, observer, onError });
     this.#wake = feeds && (() => feeds.wake());
     if (feeds !== undefined && !this.#isWaking) this.#wakeAfterWrites();
     return feeds;

@@ -10,7 +10,7 @@ import { decide } from '../../src/policy/access.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
-import { ignore, noFeedObserver as observer } from '../support/feed-observer.ts';
+import { ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
 import { hasPostgres, postgresUrl, schemaOf } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
 
@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
       const db = await openDatabase({ url, poolSize: 2, pipelines: 1 });
       if (i === 0) await applyMigration(db, schema);
       databases.push(db);
-      nodes.push((await ChangeFeeds.open({ db, schema, place: 'here', most: 10, observer, onError: ignore }))!);
+      nodes.push((await ChangeFeeds.open({ db, schema, place: 'here', places, observer, onError: ignore }))!);
     }
   });
   afterAll(async () => {
@@ -47,7 +47,6 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
         recheck: () => 'same',
         filters: [],
         query: '',
-        share: '',
         since,
       },
       {

@@ -11,6 +11,7 @@ import { getHeapStatistics } from 'node:v8';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { raw } from '../../src/sql.ts';
+import { FeedClient } from '../changes/feed-client.ts';
 import { Client } from '../support/client.ts';
 import { fillDataFolder } from '../support/embedded.ts';
 import { isolatedUrl } from '../support/postgres.ts';
@@ -278,8 +279,9 @@ test.skipIf(inject('postgresUrl') === '')(
   },
 );
 
-const serveByTwo = async () =>
-  serve(['--schema', SCHEMA, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))], ADMIN);
+const MOST_STREAMS = 4;
+const serveByTwo = async (schema = SCHEMA) =>
+  serve(['--schema', schema, '--workers', '2', '--database-url', await isolatedUrl(inject('postgresUrl'))], ADMIN);
 
 test.skipIf(inject('postgresUrl') === '').each(['1', '2'])(
   'the token of a start with %s workers makes an admin, once',
@@ -306,7 +308,10 @@ test.skipIf(inject('postgresUrl') === '').each(['1', '2'])(
 );
 
 test.skipIf(inject('postgresUrl') === '')('several workers behind one port', async () => {
-  const server = await serveByTwo();
+  const schema = join(folder, 'feeds.yaml');
+  const text = readFileSync(SCHEMA, 'utf8').replace('  counters:\n', '  counters:\n    changes: true\n');
+  await writeFile(schema, `${text}\nlimits: { feeds: { user: ${MOST_STREAMS} } }\n`);
+  const server = await serveByTwo(schema);
   try {
     expect(server.line).toContain('2 workers');
     const clients = await Promise.all(Array.from({ length: 4 }, () => clientAt(server.url)));
@@ -318,6 +323,18 @@ test.skipIf(inject('postgresUrl') === '')('several workers behind one port', asy
     expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
     const { text } = await clients[0]!.get('/metrics');
     expect(text).toMatch(/route="\/api\/:collection",status="201"\} 40/);
+
+    // The streams of a user are counted over both.
+    const open = async (): Promise<string> => {
+      const { headers } = new FeedClient(clients[0]!, '/api/counters/changes');
+      return (await headers)['content-type']!;
+    };
+    const stream = 'text/event-stream';
+    const opened = [];
+    for (let i = 0; i <= MOST_STREAMS; i++) opened.push(await open());
+    expect(opened).toEqual([...Array(MOST_STREAMS).fill(stream), 'application/problem+json']);
+    process.kill(childrenOf(server.pid)[0]!, 'SIGKILL');
+    await until('the places of the killed worker are free', async () => (await open()) === stream);
   } finally {
     expect(await server.stop()).toBe(0);
   }

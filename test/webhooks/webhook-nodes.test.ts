@@ -11,7 +11,7 @@ import { raw, sql, text } from '../../src/sql.ts';
 import { listEvents, retryEvents } from '../../src/webhooks/webhook-rows.ts';
 import { Webhooks } from '../../src/webhooks/webhooks.ts';
 import { FeedCaller } from '../fuzz/changes/feed-caller.ts';
-import { ignore, noFeedObserver as observer } from '../support/feed-observer.ts';
+import { ignore, noFeedObserver as observer, manyPlaces as places } from '../support/feed-observer.ts';
 import { schemaFrom } from '../support/service.ts';
 import { KINDS, openKind } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
@@ -40,7 +40,7 @@ describe.each(KINDS)('the webhooks of several processes (%s)', (kind) => {
   beforeAll(async () => {
     db = await openKind(kind);
     await applyMigration(db, schema, startOptions());
-    feeds = (await ChangeFeeds.open({ db, schema, place: 'here', most: 10, observer, onError: ignore }))!;
+    feeds = (await ChangeFeeds.open({ db, schema, place: 'here', places, observer, onError: ignore }))!;
   });
   afterAll(async () => {
     await feeds.close();

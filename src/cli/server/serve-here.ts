@@ -23,7 +23,7 @@ import { requireSchema } from '../support/workspace.ts';
 import { listenForCommands } from './admin-socket.ts';
 import { remoteRunner } from './remote-command.ts';
 import { readyLine, setupLine, stopSignal } from './server-process.ts';
-import { notifyReady, readMetricsOfAll, stopMessage } from './workers/worker.ts';
+import { notifyReady, readMetricsOfAll, sharedStreamPlaces, stopMessage } from './workers/worker.ts';
 
 interface StartContext {
   readonly config: Config;
@@ -70,8 +70,8 @@ async function serve(config: Config, schema: Schema, io: Io): Promise<number> {
     isTerminal(io.stderr) ? void io.stderr.write(`bylaw: ${message}\n`) : log.logger.info(message);
   announceFirstStart(config, io, say);
   const db = await openDatabaseWhenUp(config, io.cwd, say);
-  const readMetrics = isWorker ? readMetricsOfAll : undefined;
-  const service = await orClose(db, startService({ config, schema, db, log, readMetrics, setup }));
+  const ofAll = isWorker ? { readMetrics: readMetricsOfAll, streamPlacesOf: sharedStreamPlaces } : {};
+  const service = await orClose(db, startService({ config, schema, db, log, setup, ...ofAll }));
   const closeSocket = db.kind === 'embedded' ? await openSocket(resolve(io.cwd, config.data), service, io) : undefined;
   const needsAdmin = !(await service.app.auth.admin.hasAdmin());
   // INVARIANT: a signal that follows the line below stops the service in order.

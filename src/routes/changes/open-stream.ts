@@ -13,10 +13,11 @@ import type { AskedFeed } from './feed-request.ts';
 export async function openStream(ctx: Context, app: App, feeds: ReadonlyMap<string, AskedFeed>): Promise<void> {
   const service = app.feeds;
   if (service === undefined) throw notFoundProblem();
-  const share: string = ctx.state.share ?? '';
-  await service.admit(share, feeds.size);
+  const leave = await service.admit(ctx.state.share ?? '', feeds.size);
+  if (ctx.res.destroyed) return leave();
+  ctx.res.once('close', leave);
   const streams = new CallerStreams(ctx, app, service);
-  for (const [name, feed] of feeds) streams.add(name, feed, share);
+  for (const [name, feed] of feeds) streams.add(name, feed);
   await streams.open();
 }
 
@@ -38,7 +39,7 @@ class CallerStreams {
     this.#caller = callerOf(ctx);
   }
 
-  add(name: string, { collection, ...asked }: AskedFeed, share: string): void {
+  add(name: string, { collection, ...asked }: AskedFeed): void {
     // A caller per feed: each feed learns of a change by itself.
     let known = this.#caller;
     const recheck = async (): Promise<CallerState> => {
@@ -55,7 +56,7 @@ class CallerStreams {
       return 'changed';
     };
     const access = () => this.#renew(known, collection).access();
-    this.#requests.set(name, { ...asked, collection, share, access, recheck });
+    this.#requests.set(name, { ...asked, collection, access, recheck });
   }
 
   async open(): Promise<void> {

@@ -512,13 +512,17 @@ const limits = z.strictObject({
   }),
   feeds: key(
     z.strictObject({
-      user: key(z.int().min(1), 'of one user, key or guest session', {
+      user: key(z.int().min(1), 'of one user, key or guest session, over all workers of a node', {
         default: DEFAULT_FEED_STREAMS,
         examples: [50],
       }),
-      node: key(z.int().min(1), 'of a process; default: three quarters of `BYLAW_MAX_CONNECTIONS`', {
-        examples: [10_000],
-      }),
+      node: key(
+        z.int().min(1),
+        'of all workers of a node; default, and at most: three quarters of `BYLAW_MAX_CONNECTIONS`',
+        {
+          examples: [1000],
+        },
+      ),
     }),
     'the open streams of changes, each feed of a stream counted',
   ),

@@ -9,7 +9,7 @@ import type { Database, Queryable } from '../../../src/database/contract.ts';
 import type { Records } from '../../../src/records/records.ts';
 import type { Schema } from '../../../src/schema/model/model.ts';
 import { raw } from '../../../src/sql.ts';
-import { noFeedObserver } from '../../support/feed-observer.ts';
+import { manyPlaces, noFeedObserver } from '../../support/feed-observer.ts';
 import { isolatedUrl, startPostgres } from '../../support/postgres.ts';
 import { printShortfalls } from '../floor.ts';
 import { Random } from '../random.ts';
@@ -87,7 +87,7 @@ export class FeedFuzz {
     const feeds = await ChangeFeeds.open({
       db,
       schema,
-      most: 1_000,
+      places: manyPlaces,
       place: 'test',
       observer: noFeedObserver,
       onError: (what, error) => failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`),
@@ -103,13 +103,16 @@ export class FeedFuzz {
     const { db, records, schema, compileFilter } = this.#world;
     const pools = await this.#fill(random);
     const grounds = { feeds: this.#feeds, records, schema, compileFilter };
-    const watchers = this.#callers.map((caller) => {
-      const fields = random.chance(0.2) ? ['n', 'secret', 'cover'] : undefined;
+    const shared = random.pick(FILTERS);
+    const [first] = this.#callers;
+    // Subscribers who see the same share a group, and those who nearly do must not.
+    const watchers = [...this.#callers, first!].map((caller) => {
+      const fields = random.chance(0.3) ? ['n', 'secret', 'cover'] : undefined;
       const collection = COLLECTIONS[i]!;
       return new Watcher(grounds, {
         collection,
         access: () => caller.ask(collection),
-        filter: random.pick(FILTERS),
+        filter: random.chance(0.6) ? shared : random.pick(FILTERS),
         fields,
       });
     });

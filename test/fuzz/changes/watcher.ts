@@ -69,7 +69,6 @@ export class Watcher {
         filters: this.#filter === undefined ? [] : [this.#filter],
         members: this.#members,
         query: JSON.stringify([filter, fields]),
-        share: '',
         since: this.#position,
       },
       {

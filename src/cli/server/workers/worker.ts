@@ -1,5 +1,6 @@
 /** The messages between a worker and the primary. */
 import type { SetupOffer } from '../../../auth/accounts/setup-offer.ts';
+import type { ExceededBound, StreamBounds, StreamPlaces } from '../../../changes/stream-places.ts';
 
 export interface WorkerMessage {
   readonly type: string;
@@ -10,12 +11,19 @@ export interface WorkerMessage {
   readonly needsAdmin?: boolean;
   /** With `SETUP`: when the token was made, in milliseconds since the epoch. */
   readonly startedAt?: number;
+  /** With `STREAMS`: places of a caller, negative if they become free. With an `id` they are asked for. */
+  readonly share?: string;
+  readonly count?: number;
+  readonly bounds?: StreamBounds;
+  /** The answer of the primary. */
+  readonly exceeded?: ExceededBound | undefined;
 }
 /** The worker receives messages from now on; earlier ones are lost. */
 export const LISTENING = 'bylaw:listening';
 export const READY = 'bylaw:ready';
 export const METRICS = 'bylaw:metrics';
 export const STOP = 'bylaw:stop';
+export const STREAMS = 'bylaw:streams';
 /** Carries the token that makes the first administrator; the same for all workers. */
 export const SETUP = 'bylaw:setup';
 
@@ -40,17 +48,32 @@ export function notifyReady(url: string, needsAdmin: boolean): void {
 
 /** Requests of this process to the primary are numbered. */
 let lastRequest = 0;
+const waiting = new Map<number, (answer: WorkerMessage) => void>();
 
-/** The metrics of all workers, collected by the primary. */
-export function readMetricsOfAll(): Promise<string> {
+function onAnswer({ id, ...answer }: WorkerMessage): void {
+  if (id === undefined) return;
+  waiting.get(id)?.(answer);
+  waiting.delete(id);
+}
+
+function askPrimary(message: WorkerMessage): Promise<WorkerMessage> {
   const id = ++lastRequest;
+  if (id === 1) process.on('message', onAnswer);
   return new Promise((resolve) => {
-    const onMessage = (message: WorkerMessage): void => {
-      if (message.type !== METRICS || message.id !== id) return;
-      process.off('message', onMessage);
-      resolve(message.text ?? '');
-    };
-    process.on('message', onMessage);
-    process.send?.({ type: METRICS, id } satisfies WorkerMessage);
+    waiting.set(id, resolve);
+    process.send?.({ ...message, id } satisfies WorkerMessage);
   });
 }
+
+/** The metrics of all workers, collected by the primary. */
+export async function readMetricsOfAll(): Promise<string> {
+  const { text } = await askPrimary({ type: METRICS });
+  return text ?? '';
+}
+
+/** The places of streams in all workers, which the primary counts. */
+export const sharedStreamPlaces = (bounds: StreamBounds): StreamPlaces => ({
+  bounds,
+  take: async (share, count) => (await askPrimary({ type: STREAMS, share, count, bounds })).exceeded,
+  leave: (share, count) => void process.send?.({ type: STREAMS, share, count: -count } satisfies WorkerMessage),
+});

@@ -8,11 +8,12 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { AggregatorRegistry, RegistryContentType } from 'prom-client';
 import { newSecret } from '../../../auth/sessions/secrets.ts';
+import { StreamCounts } from '../../../changes/stream-places.ts';
 import type { Config } from '../../../config.ts';
 import type { Io } from '../../support/command.ts';
 import { readyLine, setupLine, stopSignal } from '../server-process.ts';
 import { returnHandovers } from './handovers.ts';
-import { LISTENING, METRICS, READY, SETUP, STOP, type WorkerMessage } from './worker.ts';
+import { LISTENING, METRICS, READY, SETUP, STOP, STREAMS, type WorkerMessage } from './worker.ts';
 
 /** Milliseconds. A worker that lived this long is replaced immediately. */
 const HEALTHY_MS = 5_000;
@@ -36,6 +37,8 @@ class Primary {
   #isStopping = false;
   /** A worker that replaces another gets the same. */
   readonly #setup = { text: newSecret(), startedAt: Date.now() };
+  /** The streams of all workers. */
+  readonly #streams = new StreamCounts();
   #pause = FIRST_RESTART_PAUSE_MS;
 
   constructor(config: Config, io: Io) {
@@ -53,8 +56,10 @@ class Primary {
     const worker = cluster.fork();
     if (worker.process.pid !== undefined) returnHandovers(worker, () => !this.#isStopping && this.#ready.size > 0);
     const began = performance.now();
+    const own = new StreamCounts();
     worker.on('message', (message: WorkerMessage) => {
       if (message.type === METRICS) void this.#sendMetrics(worker, message.id ?? 0);
+      if (message.type === STREAMS) this.#countStreams(worker, own, message);
       if (message.type === READY) this.#onReady(worker, message);
       if (message.type === LISTENING) this.#onListening(worker);
     });
@@ -67,6 +72,7 @@ class Primary {
     });
     worker.once('exit', (code, signal) => {
       this.#ready.delete(worker.id);
+      this.#streams.subtract(own);
       if (this.#isStopping) return;
       this.#onExit(code, signal, performance.now() - began);
     });
@@ -75,6 +81,14 @@ class Primary {
   #onListening(worker: Worker): void {
     if (this.#isStopping) stop(worker);
     else send(worker, { type: SETUP, ...this.#setup });
+  }
+
+  /** @param own the streams of the worker */
+  #countStreams(worker: Worker, own: StreamCounts, { id, share = '', count = 0, bounds }: WorkerMessage): void {
+    const exceeded = bounds === undefined ? undefined : this.#streams.take(share, count, bounds);
+    if (bounds === undefined) this.#streams.add(share, count);
+    if (exceeded === undefined) own.add(share, count);
+    if (id !== undefined) send(worker, { type: STREAMS, id, exceeded });
   }
 
   #onReady(worker: Worker, { url, needsAdmin }: WorkerMessage): void {
