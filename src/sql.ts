@@ -15,7 +15,8 @@ export type ElementType =
   | 'time'
   | 'timestamptz'
   | 'jsonb'
-  | 'bytea';
+  | 'bytea'
+  | 'point';
 export type SqlType = ElementType | `${ElementType}[]`;
 
 export class Param {

@@ -21,6 +21,7 @@ import {
   readDecimal,
   readFloat,
   readInt53,
+  readPoint,
   type Scalar,
 } from './values.ts';
 
@@ -204,6 +205,15 @@ const JSON_VALUE: ScalarKind = {
   readStored: (value) => (typeof value === 'string' ? value : undefined),
 };
 
+/** A place on the Earth: its value is the text of PostgreSQL, `(4.3,52.1)`, with the longitude first. */
+const POINT: ScalarKind = {
+  ...JSON_VALUE,
+  label: 'point',
+  sqlType: 'point',
+  readJson: readPoint,
+  readStored: (value) => (typeof value === 'string' ? value : readPoint(value)),
+};
+
 /** Its readers take whole lists: policies ask about elements, so no literal and no query parameter is a list of this kind. */
 function listScalar(element: ElementOfList): ScalarKind {
   const { label, sqlType, readJson } = SINGLE_KINDS[element];
@@ -228,6 +238,7 @@ function listScalar(element: ElementOfList): ScalarKind {
 export const SCALARS = define({
   ...SINGLE_KINDS,
   json: JSON_VALUE,
+  point: POINT,
   'string[]': listScalar('string'),
   'int[]': listScalar('int'),
   'float[]': listScalar('float'),

@@ -326,3 +326,10 @@ export function readFloat(value: unknown): number | undefined {
   const number = value instanceof InexactNumeral ? Number(value.text) : value;
   return typeof number === 'number' && Number.isFinite(number) ? withoutNegativeZero(number) : undefined;
 }
+
+/** `{ lat, lng }` in degrees → `(lng,lat)`. */
+export function readPoint(value: unknown): string | undefined {
+  const { lat, lng, ...others } = Object(value) as Readonly<Record<string, unknown>>;
+  const isPlace = [lat, lng].every((each, i) => typeof each === 'number' && Math.abs(each) <= 90 * (i + 1));
+  return isPlace && Object.keys(others).length === 0 ? `(${lng},${lat})` : undefined;
+}

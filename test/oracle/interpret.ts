@@ -527,10 +527,21 @@ function fromRecord(value: unknown, type: ValueType): Maybe {
 
 const isIntKey = (type: ValueType): boolean => typeof type === 'object' && type.key === 'int';
 
+/** The rows have the text of PostgreSQL. */
+function isPlace(value: unknown): boolean {
+  if (typeof value === 'string') return /^\([^,]+,[^,]+\)$/.test(value);
+  if (typeof value !== 'object' || value === null) return false;
+  const { lat, lng } = value as { lat?: unknown; lng?: unknown };
+  const isIn = (degrees: unknown, most: number): boolean =>
+    typeof degrees === 'number' && degrees >= -most && degrees <= most;
+  return isIn(lat, 90) && isIn(lng, 180) && Object.keys(value).sort().join() === 'lat,lng';
+}
+
 /** A value of JSON already has its type: `"5"` is not a number. */
 function fromJson(value: unknown, type: ValueType): Maybe {
   // Nothing but its presence is asked for.
   if (type === 'json') return value === undefined || value === null ? undefined : true;
+  if (type === 'point') return isPlace(value) ? true : undefined;
   if (typeof value === 'boolean') return type === 'bool' ? value : undefined;
   if (typeof value === 'number') {
     if (type === 'decimal') return fromNumeral(String(value));
@@ -559,6 +570,7 @@ export function fromText(text: string, type: ValueType): Maybe {
     case 'string':
       return text.includes('\0') || /\p{Surrogate}/u.test(text) ? undefined : text;
     case 'json':
+    case 'point':
     case 'string[]':
     case 'int[]':
     case 'float[]':

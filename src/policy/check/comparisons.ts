@@ -327,12 +327,14 @@ function holderExpected({ span }: ScalarSide, type: ValueType | undefined): Chec
 
 // ---------------------------------------------------------------- json and list fields
 
-const isJson = (side: Side): boolean =>
+type OpaqueSide = Extract<Side, { kind: 'fixed' }>;
+const isJson = (side: Side): side is OpaqueSide =>
   side.kind === 'fixed' && isOpaque(side.operand.type) && elementOf(side.operand.type) === undefined;
 
-function comparedJson({ at }: Pair, { span }: Side): CheckIssue {
+function comparedJson({ at }: Pair, { span, operand: { type } }: OpaqueSide): CheckIssue {
   const text = textAt(at, span);
-  const message = `\`${text}\` is json, which is not compared as a whole; expected \`${text} is null\`, or a field for the part that rules ask about`;
+  const advice = `expected \`${text} is null\`, or a field for the part that rules ask about`;
+  const message = `\`${text}\` is ${describeType(type)}, which is not compared as a whole; ${advice}`;
   return { code: 'json_compared', message, span };
 }
 

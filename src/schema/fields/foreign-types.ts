@@ -27,6 +27,7 @@ const ADVICE_BY_TYPE: ReadonlyMap<string, Advice> = new Map([
     (name) => [name, RELATION] as const,
   ),
   ...['bytea', 'binary', 'blob', 'varbinary'].map((name) => [name, same('bytes')] as const),
+  ...['geometry', 'geography', 'geopoint', 'location', 'latlng'].map((name) => [name, same('point')] as const),
   ...['array', 'tags'].map((name) => [name, LIST] as const),
   ...['file', 'image'].map((name) => [name, FILE] as const),
   ...['enum', 'select'].map((name) => [name, ENUM] as const),

@@ -11,6 +11,7 @@ import { int } from './int.ts';
 import { json } from './json-value.ts';
 import type { Constraints, FieldKind } from './kind.ts';
 import { LIST_KINDS } from './list-kinds.ts';
+import { point } from './point.ts';
 import { string } from './string.ts';
 import { time } from './time.ts';
 import { uuid } from './uuid.ts';
@@ -28,6 +29,7 @@ export const FIELD_KINDS: Readonly<Record<ScalarType, FieldKind>> = {
   uuid,
   bytes,
   json,
+  point,
   ...LIST_KINDS,
 };
 /** The type of the column of a field. */

@@ -38,7 +38,7 @@ export const SPAN: Span = { start: 0, end: 0 };
 const name = (text: string) => ({ name: text, span: SPAN });
 
 /** Values of these are not compared. */
-type WholeType = ListType | 'json';
+type WholeType = ListType | 'json' | 'point';
 
 /** A scalar's type, `id:<collection>`, or `search`: a string that `matches` looks in. */
 export type Type = ScalarType | 'search' | `id:${string}`;

@@ -22,6 +22,7 @@ const COLUMN_TYPES: Readonly<Record<ScalarType, string>> = {
   bigint: 'bigint',
   time: 'time',
   json: 'jsonb',
+  point: 'point',
   'string[]': 'text[]',
   'int[]': 'bigint[]',
   'float[]': 'float8[]',

@@ -264,17 +264,39 @@ const JSON_TEXTS: readonly string[] = [
 /** Paths into them. */
 export const JSON_PATHS = { a: 'string', 'b.s': 'string', 'b.n': 'int', 'b.f': 'float', 'b.ok': 'bool' } as const;
 
+/** Places at the poles, at both sides of the line of dates, close together, and at the ends of the range. */
+const POINTS: readonly { readonly lat: number; readonly lng: number }[] = [
+  { lat: 0, lng: 0 },
+  { lat: 0, lng: 1e-7 },
+  { lat: 52.1, lng: 4.3 },
+  { lat: 52.100001, lng: 4.3 },
+  { lat: 52.12, lng: 4.35 },
+  { lat: -52.1, lng: -175.7 },
+  { lat: 0, lng: 180 },
+  { lat: 0, lng: -180 },
+  { lat: 10, lng: 179.99 },
+  { lat: 10, lng: -179.99 },
+  { lat: 90, lng: 0 },
+  { lat: 89.99, lng: 170 },
+  { lat: -90, lng: -180 },
+  { lat: 48.85661400000001, lng: 2.3522219 },
+];
+const pointText = ({ lat, lng }: (typeof POINTS)[number]): string => `(${lng},${lat})`;
+
 /** A JSON body has a list as an array. */
 export const bodyOf = (type: ScalarType, random: Random): Scalar | readonly Scalar[] =>
   type === 'json'
     ? JSON.parse(random.pick(JSON_TEXTS))
-    : isListType(type)
-      ? listOf(type, random)
-      : scalarOf(type, random);
+    : type === 'point'
+      ? (random.pick(POINTS) as never)
+      : isListType(type)
+        ? listOf(type, random)
+        : scalarOf(type, random);
 
 export function scalarOf(type: ScalarType, random: Random): Scalar {
   if (isListType(type)) return listText(listOf(type, random));
   if (type === 'json') return random.pick(JSON_TEXTS);
+  if (type === 'point') return pointText(random.pick(POINTS));
   switch (type) {
     case 'string':
       return random.pick(TEXTS);

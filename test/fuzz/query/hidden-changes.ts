@@ -165,6 +165,7 @@ export class HiddenChanges {
 
 const TYPES = {
   json: 'jsonb',
+  point: 'point',
   'string[]': 'text[]',
   'int[]': 'int8[]',
   'float[]': 'float8[]',
