@@ -83,7 +83,7 @@ const SKIP_REFUSED: Json = {
   examples: [false],
   description: 'Leaves out the records that the rules refuse, where one of them would refuse all.',
 };
-/** The example of a write by filter changes nothing: whoever presses Send in the console may not have read it. */
+/** The example of a write by filter changes nothing: a person who presses Send in the console may not have read it. */
 const NO_RECORD: Json = {
   filter: { ...(QUERY_FILTER.filter as Json), examples: ['id in $ids'] },
   params: { ...(QUERY_FILTER.params as Json), examples: [{ ids: [] }] },

@@ -43,7 +43,7 @@ export class BackgroundStatistics {
   /** The names of the tables, and the same in quotes. */
   readonly #tables: Sql;
   /** The bytes of tables at their last ANALYZE, which the database may refuse. */
-  readonly #told = new Map<string, number>();
+  readonly #analysedSizes = new Map<string, number>();
   #known: ReadonlyMap<string, TableStatistics> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
@@ -109,13 +109,15 @@ export class BackgroundStatistics {
     // Tables are analysed one after the other: requests have their turn between them.
     for (const [table, bytes] of grown) {
       const size = Number(bytes);
-      if (!isEmbedded && size <= GROWTH * (this.#told.get(table!) ?? -1)) continue;
-      this.#told.set(table!, size);
+      if (!isEmbedded && size <= GROWTH * (this.#analysedSizes.get(table!) ?? -1)) continue;
+      this.#analysedSizes.set(table!, size);
       const analyse = sql`${raw('ANALYZE')} ${tableIdent(table!)}`;
       if (isEmbedded) await this.#db.run(analyse);
       // The statistics of other tables are read all the same.
       else
-        await this.#db.transaction((tx) => tx.run(analyse), { unlimited: true }).catch(() => this.#told.delete(table!));
+        await this.#db
+          .transaction((tx) => tx.run(analyse), { unlimited: true })
+          .catch(() => this.#analysedSizes.delete(table!));
     }
   }
 }

@@ -78,7 +78,7 @@ export async function removeIn(
   }
 }
 
-/** The refusal stands, also where its reasons cannot be read in time. */
+/** The refusal holds, also where its reasons cannot be read in time. */
 const explained = (writer: StatementWriter, id: string): Promise<readonly string[]> =>
   blockingReferences(writer, id).catch(() => []);
 

@@ -1,6 +1,6 @@
 /** The text of a file: in UTF-8, in the encoding that its first bytes mark, or in another one by its name. */
 
-/** The first bytes of a file that is in this encoding, whatever it is said to be in. */
+/** The first bytes of a file in this encoding; they win over a given encoding. */
 const BYTE_ORDER_MARKS: readonly (readonly [encoding: string, bytes: readonly number[]])[] = [
   ['utf-8', [0xef, 0xbb, 0xbf]],
   ['utf-16le', [0xff, 0xfe]],

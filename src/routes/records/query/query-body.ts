@@ -107,8 +107,8 @@ export class QueryBody {
     const { catalog, collection } = over ?? { catalog: this.#schema, collection: this.#collection.name };
     const { filter: compiled, issues } = compileFilter(text, { catalog, collection, params });
     if (issues.length > 0) {
-      const told = issues.map((issue) => toldPlace(issue, text, misplaced));
-      return this.#errors.addFilter([...this.#path, ...path], told);
+      const placed = issues.map((issue) => toldPlace(issue, text, misplaced));
+      return this.#errors.addFilter([...this.#path, ...path], placed);
     }
     const filter = compiled && (typed?.(compiled) ?? compiled);
     for (const { name, message } of filter?.misfits ?? []) this.#param(name, message);
