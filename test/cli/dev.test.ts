@@ -1,6 +1,7 @@
 // @module-tag long
 /** `bylaw dev` as a developer runs it: a real process, a real folder, edits as editors make them. */
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -198,6 +199,38 @@ test('all names of this machine are one site, and no other is', async () => {
   expect(await send('http://localhost.evil.example')).toEqual([403, null, undefined]);
   expect(await send('https://evil.example')).toEqual([403, null, undefined]);
 });
+
+test('a browser that keeps no cookie of another site is noticed, and one behind a forwarding server is not', async () => {
+  const warnings = () => entries().filter(({ msg }) => msg.startsWith('the browser did not keep'));
+  const page = new Client(server.url, { Origin: 'http://localhost:5173' });
+  await page.post('/api/auth/login', ADMIN);
+  expect((await page.get('/api/auth/me')).status).toBe(401);
+  await until('the warning is shown', async () => warnings().length === 1);
+  expect(warnings()[0]).toMatchObject({
+    level: 'warn',
+    origin: 'http://localhost:5173',
+    service: new URL(server.url).host,
+  });
+  // A guest of the page, without a sign-in before.
+  expect((await page.get('/api/auth/me')).status).toBe(401);
+  // The forwarding server of docs/development.md leaves the Host of the page.
+  const forwarded = await loginFrom('localhost:5173');
+  expect([forwarded.status, forwarded.cookie]).toEqual([200, expect.stringMatching(/; SameSite=Lax$/)]);
+  await page.with({ Cookie: forwarded.cookie.split(';')[0]! }).get('/api/auth/me');
+  expect(warnings()).toHaveLength(1);
+});
+
+/** `fetch` sets no Host. */
+const loginFrom = (host: string): Promise<{ readonly status: number | undefined; readonly cookie: string }> =>
+  new Promise((resolve, reject) => {
+    const headers = { Host: host, Origin: `http://${host}`, 'Content-Type': 'application/json' };
+    const sent = request(`${server.url}/api/auth/login`, { method: 'POST', headers }, (response) => {
+      response.resume();
+      resolve({ status: response.statusCode, cookie: response.headers['set-cookie']?.[0] ?? '' });
+    });
+    sent.on('error', reject);
+    sent.end(JSON.stringify(ADMIN));
+  });
 
 test('`bylaw dev` refuses several workers, and suggests `bylaw init` in an empty folder', async () => {
   const workers = await runInChild({

@@ -124,7 +124,7 @@ async function fill(bylaw: ReturnType<typeof bylawAt>): Promise<void> {
   expect(await bylaw('import', 'tags', tags)).toMatchObject({ code: 0, stdout: '2 created, 0 updated\n' });
   const nothing = { code: 0, stdout: '0 created, 0 updated: the file has no records\n' };
   expect(await bylaw('import', 'tags', file('nothing.csv', 'id,label\n'))).toMatchObject(nothing);
-  const stderr = 'bylaw: book.xlsx is a spreadsheet, which is not read; save it as CSV, and import that\n';
+  const stderr = 'bylaw import: book.xlsx is a spreadsheet, which is not read; save it as CSV, and import that\n';
   expect(await bylaw('import', 'tags', 'book.xlsx')).toMatchObject({ code: 2, stderr });
 }
 

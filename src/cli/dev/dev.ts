@@ -105,4 +105,11 @@ async function start({ config, schema, hasSeed, io }: Development, db: Database,
 }
 
 const addressLines = (url: string): string =>
-  [`  ${url}/`, `  ${url}/docs`, `  ${url}/openapi.json`].map((line) => `${line}\n`).join('');
+  [`  ${url}/`, `  ${url}/docs`, `  ${url}/openapi.json`, ...sameSiteLines(url)].map((line) => `${line}\n`).join('');
+
+/** A browser takes `localhost` and `127.0.0.1` for two sites. */
+function sameSiteLines(url: string): readonly string[] {
+  const { hostname, port } = new URL(url);
+  if (hostname !== '127.0.0.1') return [];
+  return [`  http://localhost:${port} for pages at http://localhost:…, so that browsers keep the session cookie`];
+}

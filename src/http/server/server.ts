@@ -19,6 +19,7 @@ import type { Route } from '../route.ts';
 import { RouteTable } from '../route-table.ts';
 import { answerOrigin, setProtectiveHeaders } from './browser-security.ts';
 import { ARRIVAL_LIMITS, type ArrivalLimits, Connections, MAX_REQUEST_MS } from './client-limits.ts';
+import { LostCookies } from './lost-cookies.ts';
 import { answerMalformedRequests } from './malformed-requests.ts';
 
 /** An import would load all of `node:http`, its client of WebSockets too: 20 ms of the startup. */
@@ -28,6 +29,7 @@ const { createServer } = process.getBuiltinModule('node:http');
 class Generation {
   /** Resolves after the answer; the error door has answered every error before. */
   readonly serve: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  readonly #lostCookies = new LostCookies();
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
@@ -64,7 +66,7 @@ class Generation {
   }
 
   /** Logs and counts the request when its response is closed. */
-  #watch(ctx: Context, { addressOf, log, metrics }: App): void {
+  #watch(ctx: Context, { addressOf, config, log, metrics }: App): void {
     const start = performance.now();
     this.#running++;
     // Read at the arrival: a closed socket no longer knows its peer.
@@ -72,6 +74,7 @@ class Generation {
     ctx.res.on('close', () => {
       const ms = performance.now() - start;
       logRequest(log, ctx, ms);
+      if (config.isDevelopment) this.#lostCookies.see(ctx, log);
       if (ctx.state.route?.isStream !== true) metrics.durations.observe(ctx, ms / 1000);
       this.#running--;
       if (this.#running === 0) for (const resolve of this.#waiting.splice(0)) resolve();
