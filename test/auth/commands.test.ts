@@ -58,6 +58,31 @@ describe.each(['embedded', 'postgres'] as const)('commands (%s)', (kind) => {
     await login(client, email);
   });
 
+  test.skipIf(skip)('user email changes the address, and ends the sessions', async () => {
+    const [{ email }, other, to] = [await register(client), await register(client), newEmail('moved')];
+    const person = await login(client, email);
+    const moved = await bylaw(['user', 'email', email, '--to', to.toUpperCase()]);
+    expect([moved.code, JSON.parse(moved.stdout)]).toMatchObject([0, { email: to, email_verified: true }]);
+    await until('the session is over', async () => (await person.client.get('/api/auth/me')).status === 401);
+    await login(client, to);
+    const { stdout } = await bylaw(['audit', '--event', 'email_changed', '--json']);
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.find(({ event }) => event === 'email_changed')).toMatchObject({ detail: { from: email, to } });
+    for (const [args, code, said] of [
+      [['user', 'email', to], 2, 'expected --to ADDRESS'],
+      [['user', 'email', to, '--to', 'nobody'], 1, 'email'],
+      [['user', 'email', to, '--to', other.email], 1, 'email'],
+      [['user', 'email', email, '--to', newEmail('other')], 1, 'no user has the email'],
+    ] as const) {
+      const ended = await bylaw(args);
+      expect([ended.code, ended.stdout]).toEqual([code, '']);
+      expect(ended.stderr).toContain(said);
+    }
+  });
+
   test.skipIf(skip)('user second-factor resets that of a user who has lost it', async () => {
     const person = await newEnrolled(client);
     const first = await client.post('/api/auth/login', { email: person.email, password: PASSWORD });

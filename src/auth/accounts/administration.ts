@@ -1,5 +1,6 @@
 /** Administers accounts for the command line and the start of the service, without asking any permission. */
 
+import { StoreError } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import { datetimeOf } from '../../policy/values.ts';
 import { Problem } from '../../problem.ts';
@@ -14,12 +15,13 @@ import type { SecondFactors } from '../factors/second-factors.ts';
 import type { SessionRow } from '../sessions/sessions.ts';
 import type { AccountParts } from './accounts.ts';
 import { checkEmail } from './email-address.ts';
+import { moveAccount } from './email-change.ts';
 import type { PasswordClaim } from './password-check.ts';
 import { checkNewPassword } from './passwords.ts';
 import { recordRoles } from './role-history.ts';
 import type { SetupOffer } from './setup-offer.ts';
 import { hasAdmin, hasOtherAdmin, requireOtherAdmin } from './user-hooks.ts';
-import type { User } from './users.ts';
+import { emailTaken, type User } from './users.ts';
 
 export interface AddedUser {
   readonly email: string;
@@ -139,6 +141,25 @@ export class Administration {
     });
     await authenticator.userChanged(id);
     return changed;
+  }
+
+  /** Ends all sessions; the new address counts as proved. Throws `not_found`, `validation_failed`, `email_taken`. */
+  async changeEmail(email: string, to: string): Promise<User> {
+    const { db, users, authenticator } = this.#parts;
+    checkEmail(to);
+    const { id, email: from } = await this.#mustFind(email);
+    const address = normalEmail(to);
+    if (address === from) throw new Problem('validation_failed', 'this is the address of the account already');
+    const moved = await db
+      .transaction(async (tx) => {
+        await moveAccount(tx, this.#parts, { userId: id, from, to: address });
+        return users.known(tx, id);
+      })
+      .catch((error: unknown) => {
+        throw error instanceof StoreError && error.kind === 'unique' ? emailTaken(error) : error;
+      });
+    await authenticator.userChanged(id);
+    return moved;
   }
 
   /** Disabling ends all sessions. Throws `not_found`. */

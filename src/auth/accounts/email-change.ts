@@ -90,15 +90,11 @@ export class EmailChange {
   }
 
   async #change(tx: Transaction, token: string, { caller, client }: Confirmation): Promise<string | undefined> {
-    const { users, sessions, outbox } = this.#parts;
     const used = isSecret(token) ? await useChange(tx, token) : undefined;
     if (used === undefined) return undefined;
-    const { userId, from, to } = used;
-    await users.changeEmail(tx, userId, to);
-    for (const purpose of ['verify_email', 'reset_password', PURPOSE] as const) await dropProofs(tx, purpose, userId);
-    await sessions.endAll(tx, userId, caller?.principal === userId ? caller.sessionId : undefined);
-    await outbox.insert(tx, { kind: 'email_changed', address: from, detail: { newEmail: to, isDone: true } });
-    await recordAudit(tx, { event: 'email_changed', userId, client, detail: { from, to } });
+    const { userId } = used;
+    const kept = caller?.principal === userId ? caller.sessionId : undefined;
+    await moveAccount(tx, this.#parts, { ...used, kept, client });
     return userId;
   }
 
@@ -116,6 +112,29 @@ export class EmailChange {
     const { account } = await passwordCheck.run(claim, { event: 'email_change_failed', sessionId });
     if (account === undefined) throw wrongProof('/password');
   }
+}
+
+interface AddressChange {
+  readonly userId: string;
+  readonly from: string;
+  readonly to: string;
+  /** The session that goes on. */
+  readonly kept?: string | undefined;
+  /** Undefined: the operator, at the command line. */
+  readonly client?: RequestClient;
+}
+
+/** Changes the address, ends the sessions and the tokens of mails, and informs the old address. */
+export async function moveAccount(
+  tx: Transaction,
+  { users, sessions, outbox }: Pick<AccountParts, 'users' | 'sessions' | 'outbox'>,
+  { userId, from, to, kept, client }: AddressChange,
+): Promise<void> {
+  await users.changeEmail(tx, userId, to);
+  for (const purpose of ['verify_email', 'reset_password', PURPOSE] as const) await dropProofs(tx, purpose, userId);
+  await sessions.endAll(tx, userId, kept);
+  await outbox.insert(tx, { kind: 'email_changed', address: from, detail: { newEmail: to, isDone: true } });
+  await recordAudit(tx, { event: 'email_changed', userId, client, detail: { from, to } });
 }
 
 interface Confirmation {

@@ -3,18 +3,12 @@
  * Parameters: OWASP Password Storage Cheat Sheet (19 MiB, 2 passes, 1 lane).
  */
 import { availableParallelism } from 'node:os';
-import { hash as argonHash, verify as argonVerify, parseOptions } from '@node-rs/argon2';
 import { FairQueue, type Refused } from '../../fair-queue.ts';
 import { type ErrorDetail, Problem, problemOfError } from '../../problem.ts';
 import type { QueueSize } from '../../queue-per-key.ts';
+import { type Argon2, type HashCost, installedArgon2, parseHash } from './argon2.ts';
 import { isCommon } from './common-passwords.ts';
 
-/** Memory in KiB. */
-export interface HashCost {
-  readonly memoryCost: number;
-  readonly timeCost: number;
-  readonly parallelism: number;
-}
 const COST: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const MIN = 8;
 const MAX = 256;
@@ -31,13 +25,14 @@ export interface PasswordPool {
   verify(password: string, stored: string | undefined): Promise<{ readonly ok: boolean; readonly rehash: boolean }>;
 }
 
-/** No setting reaches `cost`: only tests give another. */
+/** No setting reaches `cost`: only tests give another. Throws MissingPackage. */
 export function createPasswordPool(size: QueueSize = DEFAULT_SIZE, cost: HashCost = COST): PasswordPool {
   return new ArgonPool(size, cost);
 }
 
 /** Throws `unavailable` at once when the queue is full. */
 class ArgonPool implements PasswordPool {
+  readonly #argon: Argon2 = installedArgon2();
   readonly #cost: HashCost;
   readonly #queue: FairQueue;
   /** The hash that is verified for an unknown account. */
@@ -46,18 +41,18 @@ class ArgonPool implements PasswordPool {
   constructor(size: QueueSize, cost: HashCost) {
     this.#cost = cost;
     this.#queue = new FairQueue({ places: size.running, mostWaiting: size.waiting, refuse: queueIsFull });
-    this.#dummy = this.#queue.serve(() => argonHash('no account has this password', cost));
+    this.#dummy = this.#queue.serve(() => this.#argon.hash('no account has this password', cost));
     this.#dummy.catch(() => undefined);
   }
 
   hash(password: string): Promise<string> {
-    return this.#queue.serve(() => argonHash(normal(password), this.#cost));
+    return this.#queue.serve(() => this.#argon.hash(normal(password), this.#cost));
   }
 
   async verify(password: string, stored: string | undefined) {
     const isReadable = password.length <= MAX_RAW && password.isWellFormed();
     const target = stored ?? (await this.#dummy);
-    const matches = await this.#queue.serve(() => argonVerify(target, isReadable ? normal(password) : ''));
+    const matches = await this.#queue.serve(() => this.#argon.verify(target, isReadable ? normal(password) : ''));
     const ok = matches && isReadable && stored !== undefined;
     return { ok, rehash: ok && isWeaker(target, this.#cost) };
   }
@@ -72,8 +67,8 @@ const queueIsFull = ({ reason }: Refused): Problem =>
 const normal = (password: string): string => password.normalize('NFKC');
 
 function isWeaker(stored: string, { memoryCost, timeCost }: HashCost): boolean {
-  const options = parseOptions(stored);
-  return options.algorithm !== 2 || options.memoryCost < memoryCost || options.timeCost < timeCost;
+  const found = parseHash(stored)?.cost;
+  return found === undefined || found.memoryCost < memoryCost || found.timeCost < timeCost;
 }
 
 /** Checks a new password of the account `email`, sent at `pointer`. Throws `validation_failed`. */

@@ -1,4 +1,4 @@
-/** `bylaw user add | roles | disable | enable | second-factor`. */
+/** `bylaw user add | roles | email | disable | enable | second-factor`. */
 import { text } from 'node:stream/consumers';
 import type { Administration, User } from '../../auth/auth.ts';
 import { ConfigError } from '../../config.ts';
@@ -26,7 +26,7 @@ interface UserCommand {
 
 export const command: CommandGroup = {
   name: 'user',
-  summary: 'adds users, changes their roles, disables and enables them, resets second factors',
+  summary: 'adds users, changes their roles and addresses, disables and enables them, resets second factors',
   commands: [
     userCommand({
       verb: 'add',
@@ -48,6 +48,13 @@ export const command: CommandGroup = {
       validate: requireRoleChange,
       change: (admin, args) =>
         admin.changeRoles(emailArgument(args), { add: args.all('add'), remove: args.all('remove') }),
+    }),
+    userCommand({
+      verb: 'email',
+      summary: 'changes the email address of a user, ends all sessions, and informs the old address',
+      flags: { to: { value: 'ADDRESS', about: 'the new address, which counts as verified (required)' } },
+      validate: requireAddress,
+      change: (admin, args) => admin.changeEmail(emailArgument(args), args.get('to')!),
     }),
     userCommand({
       verb: 'disable',
@@ -106,6 +113,10 @@ function requirePasswordFlag(args: Arguments): void {
   throw new ConfigError([
     'expected --password-stdin: the password is read from standard input, as other users of the machine could read it from the command line',
   ]);
+}
+
+function requireAddress(args: Arguments): void {
+  if (!args.has('to')) throw new ConfigError(['expected --to ADDRESS, the new address']);
 }
 
 function requireReset(args: Arguments): void {
