@@ -32,7 +32,8 @@ export function requireArgon2(ofPackage: Argon2 | undefined, ofNode: typeof node
 const ofPackage: Argon2 | undefined = await import('@node-rs/argon2').catch(() => undefined);
 
 /** Throws MissingPackage. */
-export const installedArgon2 = (): Argon2 => requireArgon2(ofPackage, nodeCrypto.argon2 as typeof nodeCrypto.argon2 | undefined);
+export const installedArgon2 = (): Argon2 =>
+  requireArgon2(ofPackage, nodeCrypto.argon2 as typeof nodeCrypto.argon2 | undefined);
 
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
