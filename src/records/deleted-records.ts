@@ -19,6 +19,7 @@ import type { ListRequest } from './page/page-plan.ts';
 import { recordKeyOf } from './record-key.ts';
 import { everyTenant } from './scope.ts';
 import { ShapeMemory } from './shape-memory.ts';
+import { checksOn, failureOfStored } from './write/checks.ts';
 
 class DeletedRecords {
   /** Its collection of the name has the deleted records. */
@@ -27,6 +28,7 @@ class DeletedRecords {
   readonly #living: Collection;
   readonly #livingSchema: Schema;
   readonly #store: Store;
+  readonly #livingStore: Store;
   readonly #pages: Pages;
 
   constructor(db: Database, schema: Schema, name: string) {
@@ -35,6 +37,7 @@ class DeletedRecords {
     this.#living = schema.collections.get(name)!;
     this.#livingSchema = schema;
     this.#store = new Store(db, this.schema);
+    this.#livingStore = new Store(db, schema);
     this.#pages = { store: this.#store, plans: new ShapeMemory((plan) => plan.text) };
   }
 
@@ -74,6 +77,9 @@ class DeletedRecords {
       )}
         FROM ${deleted.from(name, 't').where(key.is('t', id))}`);
     for (const links of this.#links(id)) await tx.run(links);
+    const asked = checksOn(access, this.#living, 'create');
+    const failure = await failureOfStored({ store: this.#livingStore, q: tx }, { collection: name, id }, asked);
+    if (failure !== undefined) throw failure;
     await tx.run(sql`DELETE FROM ${deleted.stored(name, 't').where(key.is('t', id))}`);
   }
 

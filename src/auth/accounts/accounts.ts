@@ -90,7 +90,7 @@ export class Accounts {
     await limiter.register(client, email);
     checkNewPassword(password, email, '/password');
     const passwordHash = await passwords.hash(password);
-    const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash };
+    const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash, isOfVisitor: true };
     const made = await users.insert(user, async (tx, userId) => {
       await this.endGuest(tx, guest);
       await recordAudit(tx, { event: 'register', userId, client, detail: guestDetail(guest) });

@@ -161,7 +161,7 @@ export class Invitations {
     }
     checkNewPassword(password, found.email, '/password');
     const passwordHash = await passwords.hash(password);
-    const user = { ...found, emailVerified: true, passwordHash };
+    const user = { ...found, emailVerified: true, passwordHash, isOfVisitor: true };
     try {
       await users.insert(user, async (tx, userId) => {
         if (!(await this.#use(tx, token))) throw badInvite();

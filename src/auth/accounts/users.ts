@@ -4,12 +4,14 @@ import { namedCells } from '../../database/cells.ts';
 import { type Cells, type Database, type Queryable, StoreError, type Transaction } from '../../database/contract.ts';
 import { present } from '../../invariant.ts';
 import { decide } from '../../policy/access.ts';
+import { GUEST_ROW } from '../../policy/check/guests.ts';
 import { datetimeOf, parseString } from '../../policy/values.ts';
-import { type Problem, problemOfError } from '../../problem.ts';
+import { Problem, problemOfError } from '../../problem.ts';
 import { Store } from '../../records/access-context.ts';
 import type { RecordShape } from '../../records/record-shape.ts';
 import { scopeOf } from '../../records/scope.ts';
 import { insertSystem, type SystemValues } from '../../records/system.ts';
+import { checksFor, failureOfStored } from '../../records/write/checks.ts';
 import { touchedAccount } from '../../records/write/written-row.ts';
 import { rolesOfSession } from '../../schema/model/effective-roles.ts';
 import type { Schema } from '../../schema/model/model.ts';
@@ -43,6 +45,8 @@ export interface NewUser {
   readonly passwordHash: string | undefined;
   /** Values of fields and belongs_to that the schema adds. */
   readonly values?: SystemValues;
+  /** The user makes the account, and the checks of the schema hold. */
+  readonly isOfVisitor?: boolean;
 }
 
 /** The facts about a user that a login needs. */
@@ -128,7 +132,7 @@ export class Users {
     };
   }
 
-  /** Throws `email_taken`. `also` is part of the transaction. */
+  /** Throws `email_taken`, `validation_failed`. `also` is part of the transaction. */
   async insert(user: NewUser, also: (tx: Transaction, id: string) => Promise<void>): Promise<User> {
     try {
       const { db } = this.#store;
@@ -136,6 +140,7 @@ export class Users {
         const id = await this.insertIn(tx, user);
         await beginRoleHistory(tx, id);
         await also(tx, id);
+        if (user.isOfVisitor === true) await this.#requireChecks(tx, id);
         return this.known(tx, id);
       });
       await db.noteWrite(made.id);
@@ -143,6 +148,21 @@ export class Users {
     } catch (error) {
       throw error instanceof StoreError && error.kind === 'unique' ? emailTaken(error) : error;
     }
+  }
+
+  /** A visitor who makes an account is a caller without a session. */
+  async #requireChecks(tx: Transaction, id: string): Promise<void> {
+    const { collection } = this.#store.shape('users');
+    const visitor = { auth: GUEST_ROW, kind: 'guest', now: datetimeOf(new Date()) } as const;
+    const failure = await failureOfStored(
+      { store: this.#store, q: tx },
+      { collection: 'users', id },
+      checksFor(collection, visitor),
+    );
+    if (failure === undefined) return;
+    // The body of a registration has none of the fields.
+    const errors = failure.errors.map((error) => ({ ...error, pointer: '' }));
+    throw new Problem('validation_failed', [...new Set(errors.map(({ detail }) => detail))].join('; '), { errors });
   }
 
   async setRoles(db: Queryable, id: string, roles: readonly string[]): Promise<void> {

@@ -82,7 +82,7 @@ export class Identities {
     this.#users = users;
   }
 
-  /** Returns the user's id. Throws `account_exists`, `oauth_denied`, `oauth_failed`. */
+  /** Returns the user's id. Throws `account_exists`, `oauth_denied`, `oauth_failed`, `validation_failed`. */
   async signIn(signIn: SignIn): Promise<string> {
     return (await this.#linkedUser(signIn.identity)) ?? (await this.#newLink(signIn));
   }
@@ -107,7 +107,8 @@ export class Identities {
   async #register(email: string, { identity, client }: SignIn): Promise<string> {
     requireOpenRegistration(this.#schema);
     const { issuer, isEmailVerified: emailVerified } = identity;
-    const user = { email, emailVerified, roles: this.#schema.register.roles, passwordHash: undefined };
+    const { roles } = this.#schema.register;
+    const user = { email, emailVerified, roles, passwordHash: undefined, isOfVisitor: true };
     const { id } = await this.#users.insert(user, async (tx, userId) => {
       await linkIdentity(tx, identity, userId);
       await recordAudit(tx, { event: 'register', userId, client, detail: { issuer } });

@@ -8,6 +8,7 @@ import { param, raw, sql, text } from '../../sql.ts';
 import { toRefusal } from '../constraint-errors.ts';
 import { newIdsOf, passGivenIds } from '../new-ids.ts';
 import { tenantKeyOf } from '../scope.ts';
+import { checksFor } from '../write/checks.ts';
 import type { DateFormat } from './date-format.ts';
 import { ImportStaging } from './import-staging.ts';
 import { storedMembersOf } from './members.ts';
@@ -36,6 +37,8 @@ export interface ImportRequest {
   /** Unique fields by relation: the file names the records of a relation by this field. */
   readonly references?: ReadonlyMap<string, string>;
   readonly dateFormat?: DateFormat | undefined;
+  /** Holds the records to the `checks` of the collection. Default: true. */
+  readonly isChecked?: boolean;
   /** Checks everything and writes nothing. */
   readonly dryRun?: boolean;
   /** Commits in chunks under this name, and goes on where an earlier import of this name stopped. */
@@ -253,11 +256,20 @@ class Run {
     if (errors.length > 0) throw new ImportRejected(errors, errors.length + this.#dropped);
     try {
       const written = await this.#staging.write(this.#request.now);
+      await this.#requireChecks();
       if (this.#request.dryRun !== true) await passGivenIds(this.#tx, this.#request.schema, this.#request.collection);
       return written;
     } catch (error) {
       throw rejectionOf(error, this.#request.collection);
     }
+  }
+
+  /** The checks of the collection ask the records that were written: as new ones, and of no caller. */
+  async #requireChecks(): Promise<void> {
+    const { collection, now, isChecked = true } = this.#request;
+    if (!isChecked) return;
+    const errors = await this.#staging.failed(checksFor(collection, { auth: null, now }));
+    if (errors.length > 0) throw new ImportRejected(errors, errors.length);
   }
 }
 

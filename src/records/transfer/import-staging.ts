@@ -11,6 +11,7 @@ import { VERSION_COLUMN } from '../../schema/model/stored-names.ts';
 import { ident, join, param, raw, regclassOf, type Sql, sql, text } from '../../sql.ts';
 import { type RecordKey, recordKeyIn, recordKeyOf } from '../record-key.ts';
 import { everyTenant, Scope, type ScopedRows, tenantKeyOf } from '../scope.ts';
+import { type AskedCheck, failsStored } from '../write/checks.ts';
 import { logAsBulk } from './bulk-changes.ts';
 import { KeyedReferences, stagedType } from './keyed-references.ts';
 import { manyToManyOf, type StoredMember } from './members.ts';
@@ -296,6 +297,18 @@ export class ImportStaging {
     await swapped.clear();
     for (const relation of manyToManyOf(this.#collection)) await this.#writeLinks(relation);
     return { created, updated };
+  }
+
+  /** The records that fail the checks, after `write`. */
+  failed(asked: readonly AskedCheck[]): Promise<readonly ImportError[]> {
+    const rows = this.#staged.from(this.#collection.name, 't');
+    const both = rows.beside(sql`${STAGE} AS s`);
+    const stored = { schema: this.#schema, collection: this.#collection, rows };
+    const checks = asked.map(({ check: { name, message }, violation }): ImportCheck => {
+      const failing = both.where(this.#isSame, failsStored(stored, violation));
+      return [sql`SELECT s._line, NULL FROM ${failing}`, () => `${message} (check \`${name}\`)`];
+    });
+    return findErrors(this.#tx, checks);
   }
 
   /**

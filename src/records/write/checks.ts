@@ -3,15 +3,18 @@
  * beside the access rules; where it wrote nothing, the rules are asked first, so that a failure is reported
  * only to a caller whom they allow the write.
  */
-import type { Permit } from '../../policy/access.ts';
+import { decide, type Permit } from '../../policy/access.ts';
+import type { PolicyRequest } from '../../policy/types.ts';
 import type { ErrorDetail } from '../../problem.ts';
 import { invalid, Refusal } from '../../refusal.ts';
-import type { Check, Collection, WriteAction } from '../../schema/model/model.ts';
-import { type Sql, sql } from '../../sql.ts';
-import type { AccessContext } from '../access-context.ts';
+import type { Check, Collection, Schema, WriteAction } from '../../schema/model/model.ts';
+import { ident, join, type Sql, sql } from '../../sql.ts';
+import type { AccessContext, Reading } from '../access-context.ts';
+import { recordKeyIn } from '../record-key.ts';
+import { type ScopedRows, scopeOf } from '../scope.ts';
 import type { ColumnValue } from './input.ts';
 import type { Following, PossibleValues } from './possible-values.ts';
-import { STORED, WRITTEN } from './written-row.ts';
+import { STORED, storedAs, WRITTEN, type Writing } from './written-row.ts';
 
 export interface AskedCheck {
   readonly check: Check;
@@ -83,4 +86,59 @@ function transitionError({ message, fields: [field] }: Check, possible: Followin
 function pointersOf(fields: readonly string[], pointer: string | undefined): readonly string[] {
   if (pointer !== undefined) return [pointer];
   return fields.length === 0 ? ['/data'] : fields.map((name) => `/data/${name}`);
+}
+
+// ---------------------------------------------------------------- doors without a statement of their own
+
+/** The checks of records that a door of the service writes, such as a registration. */
+export const checksFor = (
+  { checks }: Pick<Collection, 'checks'>,
+  request: Omit<PolicyRequest, 'query'>,
+): readonly AskedCheck[] =>
+  checks.flatMap((check) => {
+    const violation = decide({ rules: check.violated.create, request: { ...request, query: {} } });
+    return violation.verdict === 'deny' ? [] : [{ check, violation }];
+  });
+
+interface StoredRow {
+  readonly schema: Pick<Schema, 'collections'>;
+  readonly collection: Collection;
+  /** The rows named `t`. */
+  readonly rows: ScopedRows;
+}
+
+/**
+ * The stored row `t` fails the check: it stands for the record before the write and after it, as in a create.
+ * @param violation by creates
+ */
+export function failsStored({ schema, collection, rows }: StoredRow, violation: Permit): Sql {
+  const condition = violation.where(WRITTEN);
+  const row = { made: STORED, isNew: false, writing: NO_WRITING, conditions: [condition] };
+  return sql`EXISTS (
+    SELECT 1
+      FROM (${storedAs(rows.related, { schema, collection }, row)}) AS ${ident(WRITTEN)}
+     WHERE ${condition})`;
+}
+const NO_WRITING: Writing = { values: [], members: [], partners: [] };
+
+interface WrittenRecord {
+  readonly collection: string;
+  readonly id: string;
+}
+
+/** The failure of a record that the transaction has written, which the caller then rolls back. */
+export async function failureOfStored(
+  reading: Pick<Reading, 'store' | 'q' | 'tenant'>,
+  { collection: name, id }: WrittenRecord,
+  asked: readonly AskedCheck[],
+): Promise<Refusal | undefined> {
+  if (asked.length === 0) return undefined;
+  const { schema } = reading.store;
+  const rows = scopeOf(reading).from(name, STORED);
+  const stored = { schema, collection: schema.collections.get(name)!, rows };
+  const fails = asked.map(({ violation }) => failsStored(stored, violation.within(reading.tenant)));
+  const [row] = await reading.q.rows(sql`
+    SELECT ${join(fails, ', ')}
+      FROM ${rows.where(recordKeyIn(schema, name).is(STORED, id))}`);
+  return failureOf(asked.filter((_, i) => row?.[i] === 't'));
 }

@@ -37,6 +37,7 @@ export const finishOAuth = route({
     'email_unverified',
     'account_exists',
     'email_taken',
+    'validation_failed',
     'not_found',
   ],
   async handle(ctx, app) {

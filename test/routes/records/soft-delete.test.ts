@@ -12,8 +12,8 @@ collections:
     fields: { label: { type: string, required: true } }
     access: { view: true, create: true, delete: true }
   folders:
-    fields: { name: { type: string, required: true } }
-    access: { view: true, create: true, delete: true }
+    fields: { name: { type: string, required: true }, full: { type: bool, required: true, default: false } }
+    access: { view: true, create: true, update: true, delete: true }
   notes:
     soft_delete: true
     changes: true
@@ -32,6 +32,8 @@ collections:
       update: '@record.owner = @request.auth.id'
       delete: '@record.owner = @request.auth.id'
       restore: [{ when: '@record.owner = @request.auth.id and @record.deleted_at > @now - 30d' }, { roles: [keeper] }]
+    checks:
+      fits: { when: '@next.folder.full = false or @request.auth.roles contains "keeper"', message: the folder is full, fields: [folder] }
   comments:
     fields: { text: string }
     relations: { note: { kind: belongs_to, collection: notes, on_delete: cascade } }
@@ -126,6 +128,20 @@ describeOnBoth(
       const { status, body } = await ann.client.post(`/api/notes/${id}/restore`);
       expect([status, body.errors[0].pointer]).toEqual([422, '/data/folder']);
       await service.app.db.run(sql`DELETE FROM notes WHERE id = ${uuid(id)}`);
+    });
+
+    test('a record that fails a check comes back for no one whom the check binds', async () => {
+      const folder = await make('folders', { name: 'narrow' });
+      const id = await make('notes', { title: 'in it', folder });
+      await remove(id);
+      await ann.client.patch(`/api/folders/${folder}`, { data: { full: true } });
+      const { status, body } = await ann.client.post(`/api/notes/${id}/restore`);
+      const error = { pointer: '/data/folder', code: 'check_failed', check: 'fits', detail: 'the folder is full' };
+      expect([status, body.code, body.errors]).toEqual([422, 'validation_failed', [error]]);
+      expect((await ann.client.get(`/api/notes/${id}`)).status).toBe(404);
+      // A caller without the rule learns nothing of it.
+      expect((await bob.client.post(`/api/notes/${id}/restore`)).status).toBe(404);
+      expect((await kim.client.post(`/api/notes/${id}/restore`)).status).toBe(200);
     });
 
     test('a rule for `restore` can end with time', async () => {
