@@ -232,7 +232,17 @@ const relation = z.discriminatedUnion('kind', [
 
 /** `view` is `list` and `read`. */
 export const RULE_KEYS = ['view', ...ACTIONS, 'restore'] as const;
-const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((key) => [key, rules.optional()])));
+const RULE_ABOUT: Readonly<Record<(typeof RULE_KEYS)[number], string>> = {
+  view: '`list` and `read` in one',
+  list: 'the callers who find the record in lists, queries, aggregates and feeds; others get a list without it',
+  read: 'the callers who read the record by its id, in `expand` and after a write, and may refer to it; for others it does not exist (404)',
+  create: 'the callers who may create the record; `@record` is the record as it would be stored',
+  update:
+    'who may update the record: the rule holds before the write and after it, and one that names `@next` sees both; others get 403, or 404 if they do not read it',
+  delete: 'the callers who may delete the record; others get 403, or 404 if they do not read it',
+  restore: 'with `soft_delete`: the callers who find the deleted record, and bring it back',
+};
+const access = z.strictObject(Object.fromEntries(RULE_KEYS.map((name) => [name, key(rules, RULE_ABOUT[name])])));
 
 const check = z.strictObject({
   when: z.union([z.string(), z.boolean()]).meta({
