@@ -180,6 +180,7 @@ export const wording = {
   newlyAllowed: 'An example that is newly allowed',
   lostAccess: 'An example that was allowed until now',
   becomes: 'Becomes',
+  failedCheck: 'Check',
   who: 'Who can',
   whoHint:
     'What each role may do, with the roles that it includes. A condition beside “depends” is decided for each record.',

@@ -1,11 +1,11 @@
 /** Compares the checks of writes: what they newly let pass, and no longer, of the writes that the rules allow. */
 import {
+  type Asking,
   findWorld,
   type Rules,
   type RulesComparison,
   type RulesPlace,
   relationOf,
-  type SolveOptions,
 } from '../policy/analyse/solve/solve.ts';
 
 /** Everything that decides about a write. */
@@ -15,18 +15,16 @@ export interface WriteRules {
   readonly violations: Rules;
 }
 
-export function compareChecks(
-  place: RulesPlace,
-  [old, changed]: readonly [WriteRules, WriteRules],
-  options: SolveOptions,
-): RulesComparison {
-  const passes = (before: WriteRules, after: WriteRules) =>
-    findWorld(
-      place,
-      { allowedBy: before.violations, alsoAllowedBy: [after.allowedBy], deniedBy: after.violations },
-      options,
-    );
-  const [wider, narrower] = [passes(old, changed), passes(changed, old)];
+/** A write that the second rules allow, whose record fails a check of the first alone. */
+export const newlyPassing = (from: WriteRules, to: WriteRules): Asking => ({
+  allowedBy: from.violations,
+  alsoAllowedBy: [to.allowedBy],
+  deniedBy: to.violations,
+});
+
+export function compareChecks(place: RulesPlace, [old, changed]: readonly [WriteRules, WriteRules]): RulesComparison {
+  const wider = findWorld(place, newlyPassing(old, changed));
+  const narrower = findWorld(place, newlyPassing(changed, old));
   return {
     verdict: relationOf(wider.kind, narrower.kind),
     ...(wider.kind === 'world' && { wider: wider.world }),

@@ -1,4 +1,4 @@
-/** A world as a document: the JSON of the commands, and lines for people. */
+/** A world as a document: the JSON of the commands. */
 import type { World } from '../policy/analyse/solve/world.ts';
 import type { Row } from '../policy/types.ts';
 
@@ -24,23 +24,4 @@ export function worldDocument(world: World): WorldDocument {
     related: Object.fromEntries(related.filter(([, all]) => all.length > 0)),
     links,
   };
-}
-
-/** Members that are null say nothing. */
-const shownRow = (row: object): string =>
-  JSON.stringify(Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)));
-
-export function worldLines(world: World): readonly string[] {
-  const { caller, request, record, next, related, links } = worldDocument(world);
-  const { query, data, now } = request;
-  return [
-    `caller   ${caller === 'guest' ? 'guest' : shownRow(caller)}`,
-    `request  ${shownRow({ now, ...(Object.keys(query).length > 0 && { query }), ...(data && { data }) })}`,
-    `record   ${shownRow(record)}`,
-    ...(next ? [`becomes  ${shownRow(next)}`] : []),
-    ...Object.entries(related).flatMap(([name, rows]) => rows.map((row) => `related  ${name} ${shownRow(row)}`)),
-    ...links.map(
-      ({ collection, relation, owner, element }) => `linked   ${collection}.${relation} ${owner} ${element}`,
-    ),
-  ];
 }

@@ -9,12 +9,15 @@ import { reportDisagreement } from '../../src/cli/support/disagreement.ts';
 import { testToolsOf } from '../../src/cli/test.ts';
 import type { Database } from '../../src/database/contract.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import type { World } from '../../src/policy/analyse/solve/world.ts';
+import { compile } from '../../src/policy/compile.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
 import { compareSchemas, type SchemaDifference } from '../../src/workbench/diff/compare-schemas.ts';
 import { diffDocument, diffLines, diffMarkdown, failsOn } from '../../src/workbench/diff/diff-document.ts';
 import { ReplayDisagreement } from '../../src/workbench/replay.ts';
+import { smallestWorld } from '../../src/workbench/smallest-world.ts';
 import { readTests } from '../../src/workbench/test/read-tests.ts';
 import { runTests } from '../../src/workbench/test/run-tests.ts';
 
@@ -121,11 +124,11 @@ describe('a difference of schemas', () => {
       admin: { gains: false, loses: false },
       editor: { gains: true, loses: false },
     });
-    expect(removal!.wider!.request.auth).toMatchObject({ roles: ['editor'] });
+    expect(removal!.wider!.world.request.auth).toMatchObject({ roles: ['editor'] });
     expect([failsOn(difference, 'wider'), failsOn(difference, 'narrower')]).toEqual([true, true]);
     const document = JSON.stringify(diffDocument(difference, schemaOf()));
     expect(JSON.parse(document)).toMatchObject({ settings: ['registration gives `editor`'] });
-    expect(diffMarkdown(difference)).toContain('| documents: delete | wider | can newly: editor |');
+    expect(diffMarkdown(difference)).toContain('| `documents` delete | **wider** | editor |  |');
   });
 
   it('gives each example as a test that passes on the new schema and fails on the old one', async () => {
@@ -157,6 +160,122 @@ describe('a difference of schemas', () => {
     }
   });
 
+  it('compares the checks and transitions of writes, for the writes that the rules allow', async () => {
+    const jobs = (changes: Readonly<Record<string, string>> = {}): Schema => {
+      const given = {
+        transitions: 'new: [seen], seen: [hired]',
+        update: '@record.owner = @request.auth.id',
+        checks: `paid: { when: '@next.stage != "hired" or @next.pay is not null', message: nobody works for nothing }`,
+        ...changes,
+      };
+      const { schema, issues } = parseSchema(`
+roles: { boss: {} }
+collections:
+  jobs:
+    fields:
+      stage: { type: string, required: true, enum: [new, seen, hired], transitions: { ${given.transitions} } }
+      pay: { type: int, min: 0, max: 9 }
+    relations: { owner: { kind: belongs_to, collection: users } }
+    access:
+      view: true
+      create: { roles: [boss], when: '@record.owner = @request.auth.id', message: bosses make jobs }
+      update: '${given.update}'
+    checks:
+      ${given.checks}
+`);
+      if (schema === undefined) throw new Error(JSON.stringify(issues));
+      return schema;
+    };
+    const differing = async (changed: Schema) => {
+      const difference = await compareSchemas(jobs(), changed, {
+        budget: 10_000,
+        ask: async (statement) => (await db.rows(statement)) as never,
+      });
+      return { ...difference, document: diffDocument(difference, changed) as Json };
+    };
+    const same = await differing(
+      jobs({ checks: `wages: { when: 'not (@next.stage = "hired" and @next.pay is null)', message: other words }` }),
+    );
+    expect(verdicts(same)).toEqual({});
+    expect(same.settings).toEqual([
+      '`jobs` has the check `wages`',
+      '`jobs` has the check `paid` no longer',
+      '`jobs` has the message "other words"',
+      '`jobs` has the message "nobody works for nothing" no longer',
+    ]);
+
+    const changed = jobs({
+      transitions: 'new: [seen, hired]',
+      checks: `paid: { when: '@next.stage != "hired" or (@next.pay is not null and @next.pay > 2)', message: nobody works for nothing }`,
+      update: '@record.stage = "new" and @next.stage is not null',
+    });
+    const { document, ...difference } = await differing(changed);
+    expect(verdicts(difference)).toEqual({
+      'jobs update': 'both',
+      'jobs create checks': 'narrower',
+      'jobs update checks': 'both',
+    });
+    const change = (action: string) => document.changes.find((each: Json) => each.action === action);
+    expect(change('create checks').callers).toMatchObject({
+      guest: { gains: false, loses: false },
+      signed_in: { gains: false, loses: false },
+      boss: { gains: false, loses: true },
+    });
+    expect(change('create checks').narrower.failed_checks).toEqual(['paid']);
+    expect(change('create checks').narrower.record).toMatchObject({ stage: 'hired' });
+    expect(change('update checks').wider.failed_checks).toEqual(['stage transitions']);
+    expect(change('update checks').wider).toMatchObject({ record: { stage: 'new' }, next: { stage: 'hired' } });
+    const markdown = diffMarkdown(difference);
+    expect(markdown).toContain('Rules that differ: 2 allow more, 3 allow less.');
+    expect(markdown).toContain('| `jobs` create checks | narrower |  | boss |');
+    // The example has only what its decision reads.
+    expect(markdown).toContain(
+      [
+        '<details><summary><code>jobs</code> create checks: no longer allowed</summary>',
+        '',
+        '```',
+        'caller   {"roles":["boss"]}',
+        'request  {"data":{"stage":"hired","pay":0,"owner":"the caller"}}',
+        'record   {"stage":"hired","pay":0,"owner":"the caller"}',
+        'fails    the check `paid`',
+        '```',
+      ].join('\n'),
+    );
+
+    await db.run(raw('SET search_path = public'));
+    for (const [schema, isPassed] of [
+      [changed, true],
+      [jobs(), false],
+    ] as const) {
+      const tools = await testToolsOf(db, schema);
+      for (const { test } of document.changes.flatMap(({ wider, narrower }: Json) =>
+        [wider ?? [], narrower ?? []].flat(),
+      )) {
+        const { results } = await runTests(readTests(test, 'a.policy.yaml', schema).tests!, tools);
+        expect([test, results.map(({ isOk, isDisagreement }) => [isOk, isDisagreement])]).toEqual([
+          test,
+          [[isPassed, false]],
+        ]);
+      }
+    }
+  });
+
+  it('says nothing of a rule that opens what a check still stops', async () => {
+    const parsed = (update: string) =>
+      parseSchema(`
+collections:
+  jobs:
+    fields: { pay: { type: int, required: true, min: 0 } }
+    access: { update: '${update}' }
+    checks: { modest: { when: '@next.pay < 5', message: too much } }
+`).schema!;
+    const difference = await compareSchemas(parsed('@next.pay < 4'), parsed('@next.pay < 4 or @next.pay > 7'), {
+      budget: 10_000,
+      ask: async (statement) => (await db.rows(statement)) as never,
+    });
+    expect(verdicts(difference)).toEqual({});
+  });
+
   it('rejects an example that SQL decides in another way, and exits with 3', async () => {
     const asked = compareSchemas(schemaOf(), schemaOf({ remove: 'editor' }), { budget: 10_000, ask: async () => [] });
     const error = await asked.catch((reason: unknown) => reason);
@@ -174,6 +293,41 @@ describe('a difference of schemas', () => {
       /^bylaw diff: SQL and the predicate decide delete on `documents` differently: a defect of bylaw/,
     );
     expect(stderr).toContain('caller   {');
+  });
+
+  it('takes out of an example what its decision does not need', () => {
+    const catalog = schemaOf();
+    const rule = compile('@record.owner = @request.auth.id', { catalog, collection: 'documents', action: 'list' });
+    const [adaId, benId, teamId, recordId] = [1, 2, 3, 4].map((i) => `01900000-0000-7000-8000-00000000000${i}`);
+    const ada = { id: adaId, email: 'ada@example.com' };
+    const team = { id: teamId, name: 'red' };
+    const record = { id: recordId, title: 'a', status: 'draft', salary: 3, owner: adaId, team: teamId };
+    const world: World = {
+      action: 'list',
+      collection: 'documents',
+      isGuest: false,
+      request: { auth: { ...ada, roles: ['admin', 'editor'] }, query: { q: 'x' }, now: '2026-03-01T12:00:00.000000Z' },
+      record,
+      rows: new Map([
+        ['users', [ada, { id: benId, email: 'ben@example.com' }]],
+        ['teams', [team]],
+        ['documents', [record]],
+      ]),
+      links: [{ collection: 'documents', relation: 'tags', owner: recordId!, element: teamId! }],
+    };
+    const smallest = smallestWorld(world, { allowedBy: [rule], deniedBy: [] }, { catalog });
+    const left = { ...record, salary: null, team: null };
+    expect(smallest).toEqual({
+      ...world,
+      request: { ...world.request, auth: { ...ada, roles: [] }, query: {} },
+      record: left,
+      rows: new Map<string, unknown>([
+        ['users', [ada]],
+        ['teams', []],
+        ['documents', [left]],
+      ]),
+      links: [],
+    });
   });
 
   it('follows a collection that was renamed', async () => {

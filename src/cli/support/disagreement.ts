@@ -1,11 +1,11 @@
 /** The report of a world that two ways decide differently. */
 import type { ReplayDisagreement } from '../../workbench/replay.ts';
-import { worldLines } from '../../workbench/world-document.ts';
+import { fullWorldLines } from '../../workbench/world-lines.ts';
 import type { Io } from './command.ts';
 
 /** → the exit code. */
 export function reportDisagreement(name: string, { message, world }: ReplayDisagreement, io: Io): number {
   io.stderr.write(`bylaw ${name}: ${message}: a defect of bylaw; please report it with the schema and this:\n`);
-  io.stderr.write(`${worldLines(world).join('\n')}\n`);
+  io.stderr.write(`${fullWorldLines(world).join('\n')}\n`);
   return 3;
 }

@@ -15,11 +15,14 @@ const BUDGET_MS = 20;
 
 const VERDICTS = ['same', 'narrower', 'wider', 'both', 'unknown', 'added', 'removed'];
 const FLAG: Json = { type: ['boolean', 'null'], description: 'null: unknown.' };
-const EXAMPLE: Json = { type: 'object', description: 'A caller, a request, a record and its related rows.' };
+const EXAMPLE: Json = {
+  type: 'object',
+  description: 'A caller, a request, a record and its related rows, and the checks that it fails under one schema.',
+};
 const CHANGE = object(
   {
     collection: TEXT,
-    action: { ...TEXT, description: 'An action, or `read FIELD`, `write FIELD`.' },
+    action: { ...TEXT, description: 'An action; `read FIELD`, `write FIELD`; `create checks`, `update checks`.' },
     verdict: { enum: VERDICTS },
     wider: EXAMPLE,
     narrower: EXAMPLE,
@@ -27,7 +30,11 @@ const CHANGE = object(
   },
   ['wider', 'narrower'],
 );
-const LINES: Json = { type: 'array', items: TEXT, description: 'Changes of roles and registration, in words.' };
+const LINES: Json = {
+  type: 'array',
+  items: TEXT,
+  description: 'Changes of roles, registration, checks and messages, in words.',
+};
 
 /** Each comparison opens a database in memory. */
 const comparisons = new QueuePerKey(

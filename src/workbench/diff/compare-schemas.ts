@@ -2,13 +2,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TriedCaller } from '../../policy/analyse/solve/asked-request.ts';
 import { Budget } from '../../policy/analyse/solve/search.ts';
-import { compareRules, findWorld, type Rules, type RulesPlace } from '../../policy/analyse/solve/solve.ts';
-import type { World } from '../../policy/analyse/solve/world.ts';
-import { compile } from '../../policy/compile.ts';
-import { ACTIONS, type Action, type Policy } from '../../policy/types.ts';
-import type { Collection, Schema } from '../../schema/model/model.ts';
+import { type Asking, type Found, findWorld, type RulesPlace, relationOf } from '../../policy/analyse/solve/solve.ts';
+import { decides, type World } from '../../policy/analyse/solve/world.ts';
+import type { Policy } from '../../policy/types.ts';
+import type { Role, Schema } from '../../schema/model/model.ts';
+import { newlyPassing, type WriteRules } from '../compare-checks.ts';
 import { type Ask, decidedBySql, ReplayDisagreement } from '../replay.ts';
+import { smallestWorld } from '../smallest-world.ts';
+import type { WorldAnswer } from '../world-test.ts';
 import { MergedCatalog } from './merged-catalog.ts';
+import { type NamedViolation, type PairSide, type RulePair, rulePairsOf } from './rule-pairs.ts';
+import { settingsChanges } from './settings-changes.ts';
 
 type ChangeVerdict = 'same' | 'narrower' | 'wider' | 'both' | 'unknown' | 'added' | 'removed';
 /** The gains and losses of a caller. Null: unknown. */
@@ -16,17 +20,26 @@ export interface CallerChange {
   readonly gains: boolean | null;
   readonly loses: boolean | null;
 }
+export interface RuleExample {
+  readonly world: World;
+  /** The question that the world answers. */
+  readonly asking: Asking;
+  /** The checks that the record fails: those of the old schema where it newly passes, of the new one where it newly fails. */
+  readonly failedChecks: readonly string[];
+  /** The answer under the new schema. */
+  readonly answer: WorldAnswer;
+}
 export interface RuleChange {
   readonly collection: string;
-  /** An action, or `read salary`, `write salary` for the rules of a field. */
+  /** An action; `read salary`, `write salary` for the rules of a field; `create checks`, `update checks`. */
   readonly action: string;
   readonly verdict: ChangeVerdict;
-  readonly wider?: World;
-  readonly narrower?: World;
+  readonly wider?: RuleExample;
+  readonly narrower?: RuleExample;
   readonly callers: Readonly<Record<string, CallerChange>>;
 }
 export interface SchemaDifference {
-  /** Changes of roles and registration, in words. */
+  /** Changes of roles, registration, checks and messages, in words. */
   readonly settings: readonly string[];
   readonly changes: readonly RuleChange[];
 }
@@ -44,53 +57,14 @@ export async function compareSchemas(old: Schema, changed: Schema, options: Diff
     // A service answers other requests between two pairs.
     await nextTurn();
   }
-  return { settings: settingsChanges(old, changed), changes };
+  return { settings: settingsChanges(old, changed, merged), changes };
 }
 
-interface RulePair {
-  readonly collection: string;
-  readonly name: string;
-  readonly action: Action;
-  /** Undefined: the collection, or the member, does not exist. */
-  readonly old: readonly Policy[] | undefined;
-  readonly changed: readonly Policy[] | undefined;
+/** A side over the merged catalog. */
+interface MovedSide extends WriteRules {
+  readonly named: readonly NamedViolation[];
 }
-
-function rulePairsOf(old: Schema, changed: Schema, merged: MergedCatalog): readonly RulePair[] {
-  const before = new Map([...old.collections.values()].map((each) => [merged.nameOf(each.name), each]));
-  const names = [...new Set([...changed.collections.keys(), ...before.keys()])];
-  return names.flatMap((name) => {
-    const [a, b] = [before.get(name), changed.collections.get(name)];
-    const actions = ACTIONS.map((action) => ({
-      collection: name,
-      name: action,
-      action,
-      old: a?.access[action],
-      changed: b?.access[action],
-    }));
-    return [...actions, ...memberPairs(name, [a, b], merged)];
-  });
-}
-
-function memberPairs(
-  collection: string,
-  [old, changed]: readonly [Collection | undefined, Collection | undefined],
-  merged: MergedCatalog,
-): readonly RulePair[] {
-  if (old === undefined || changed === undefined) return [];
-  const before = new Map([...old.memberAccess].map(([name, access]) => [merged.memberOf(old.name, name), access]));
-  const members = [...new Set([...before.keys(), ...changed.memberAccess.keys()])];
-  return members.flatMap((member) =>
-    (['read', 'update'] as const).flatMap((action) => {
-      const rules = [before.get(member)?.[action], changed.memberAccess.get(member)?.[action]] as const;
-      if (rules[0] === undefined && rules[1] === undefined) return [];
-      const name = `${action === 'read' ? 'read' : 'write'} ${member}`;
-      const open = [compile('true', { catalog: merged.catalog, collection, action })];
-      // Without rules of its own, the record's rules decide about the member.
-      return [{ collection, name, action, old: rules[0] ?? open, changed: rules[1] ?? open }];
-    }),
-  );
-}
+type BothSides = readonly [old: MovedSide, changed: MovedSide];
 
 class PairDiff {
   readonly #merged: MergedCatalog;
@@ -110,76 +84,115 @@ class PairDiff {
     const place = { collection, action: name, callers: {} };
     if (old === undefined) return { ...place, verdict: 'added' };
     if (changed === undefined) return { ...place, verdict: 'removed' };
-    const rules = [this.#moved(old, true), this.#moved(changed, false)] as const;
-    const [before, after] = rules;
+    const [before, after] = [this.#moved(old, true), this.#moved(changed, false)];
     if (before === undefined || after === undefined) return { ...place, verdict: 'unknown' };
-    const compared = () => compareRules(this.#place, [before, after], { budget: this.#budget() });
-    const first = compared();
+    const sides: BothSides = [before, after];
+    const first = this.#compared(sides);
     // The first pairs of a process also wait for the solver to be compiled.
-    const found = first.verdict === 'unknown' ? compared() : first;
-    for (const [world, expected] of [
-      [found.wider, [false, true]],
-      [found.narrower, [true, false]],
-    ] as const)
-      if (world !== undefined) await this.#replay(world, [before, after], expected);
-    const callers = found.verdict === 'same' ? {} : this.#callers([before, after]);
-    return { ...place, ...found, callers };
+    const { wider, narrower } = isDecided(first) ? first : this.#compared(sides);
+    const verdict = relationOf(wider.kind, narrower.kind);
+    if (verdict === 'same') return { ...place, verdict };
+    const callers = this.#callers(sides);
+    const least = (kind: keyof CallerFound, otherwise: Found): World | undefined => {
+      const worlds = [...callers.map(([, found]) => found[kind]), otherwise];
+      return worlds.flatMap((found) => (found.kind === 'world' ? [found.world] : []))[0];
+    };
+    const [more, less] = [least('gains', wider), least('loses', narrower)];
+    return {
+      ...place,
+      verdict,
+      ...(more !== undefined && { wider: await this.#example(more, sides, true) }),
+      ...(less !== undefined && { narrower: await this.#example(less, sides, false) }),
+      callers: Object.fromEntries(
+        callers.map(([name, { gains, loses }]) => [name, { gains: isFound(gains), loses: isFound(loses) }]),
+      ),
+    };
   }
 
-  #budget(): Budget {
-    return new Budget(this.#options.budget);
+  #compared([old, changed]: BothSides): BothFound {
+    const budget = new Budget(this.#options.budget);
+    return {
+      wider: this.#newly(old, changed, { budget }),
+      narrower: this.#newly(changed, old, { budget }),
+    };
   }
 
-  #moved(rules: readonly Policy[], isOld: boolean): Rules | undefined {
-    const moved = rules.map((rule) => this.#merged.policy(rule, this.#place, isOld));
-    return moved.some((rule) => rule === undefined) ? undefined : (moved as Rules);
+  /** A request that the second side allows, and the first does not. */
+  #newly(from: MovedSide, to: MovedSide, options: Parameters<typeof findWorld>[2]): Found {
+    const asking = this.#askingOf(from, to);
+    const found = findWorld(this.#place, asking, options);
+    if (found.kind !== 'unknown' || this.#pair.isOfChecks || to.violations.length === 0) return found;
+    // The checks may be what cannot be decided: the rules alone say less.
+    const byRules = findWorld(this.#place, { ...asking, deniedBy: from.allowedBy }, options);
+    const isFailing = byRules.kind === 'world' && decides(to.violations, byRules.world, this.#place.catalog);
+    return isFailing ? found : byRules;
   }
 
-  async #replay(world: World, rules: readonly [Rules, Rules], expected: readonly boolean[]): Promise<void> {
-    const decisions = await decidedBySql(world, rules, { catalog: this.#merged.catalog, ask: this.#options.ask });
-    if (decisions.some((decision, i) => decision !== expected[i])) throw new ReplayDisagreement(world);
+  #askingOf(from: MovedSide, to: MovedSide): Asking {
+    if (this.#pair.isOfChecks) return newlyPassing(from, to);
+    return { allowedBy: to.allowedBy, deniedBy: [...from.allowedBy, ...to.violations] };
   }
 
-  #callers([old, changed]: readonly [Rules, Rules]): Readonly<Record<string, CallerChange>> {
+  #moved({ rules, violations }: PairSide, isOld: boolean): MovedSide | undefined {
+    const moved = (policy: Policy): readonly Policy[] => {
+      const own = this.#merged.policy(policy, this.#place, isOld);
+      return own === undefined ? [] : [own];
+    };
+    const allowedBy = rules.flatMap(moved);
+    const named = violations.flatMap(({ check, violation }) =>
+      moved(violation).map((each) => ({ check, violation: each })),
+    );
+    if (allowedBy.length < rules.length || named.length < violations.length) return undefined;
+    return { allowedBy, named, violations: named.map(({ violation }) => violation) };
+  }
+
+  /** INVARIANT: an example is reported only if SQL decides it in the same way. */
+  async #example(found: World, [old, changed]: BothSides, isWider: boolean): Promise<RuleExample> {
+    const { catalog } = this.#place;
+    const [from, to] = isWider ? [old, changed] : [changed, old];
+    const asking = this.#askingOf(from, to);
+    const world = smallestWorld(found, asking, { catalog });
+    const { allowedBy, deniedBy, alsoAllowedBy = [] } = asking;
+    const lists = [allowedBy, ...alsoAllowedBy, deniedBy];
+    const decisions = await decidedBySql(world, lists, { catalog, ask: this.#options.ask });
+    if (!decisions.every((isAllowed, i) => isAllowed === i < lists.length - 1)) throw new ReplayDisagreement(world);
+    const failed = this.#pair.isOfChecks
+      ? from.named.filter(({ violation }) => decides([violation], world, catalog))
+      : [];
+    const isRefusedByCheck = failed.length > 0 && decides(changed.allowedBy, world, catalog);
+    return {
+      world,
+      asking,
+      failedChecks: failed.map(({ check }) => check),
+      answer: isWider ? 'yes' : isRefusedByCheck ? 422 : 'no',
+    };
+  }
+
+  /** Each kind of caller, those with the least roles first. */
+  #callers([old, changed]: BothSides): readonly (readonly [string, CallerFound])[] {
+    const { roles } = this.#merged.catalog;
+    const included = (role: string): number => (roles.get(role) as Partial<Role>).includes?.length ?? 0;
     const kinds: readonly (readonly [string, TriedCaller])[] = [
       ['guest', { kind: 'guest' }],
       ['signed_in', { kind: 'user', roles: [] }],
-      ...[...this.#merged.catalog.roles.keys()].map((role) => [role, { kind: 'user', roles: [role] }] as const),
+      ...[...roles.keys()]
+        .toSorted((a, b) => included(a) - included(b))
+        .map((role) => [role, { kind: 'user', roles: [role] }] as const),
     ];
-    const can = (kind: TriedCaller, allowedBy: Rules, deniedBy: Rules): boolean | null => {
-      const options = { budget: this.#budget(), callers: [kind] };
-      const found = findWorld(this.#place, { allowedBy, deniedBy }, options);
-      return found.kind === 'unknown' ? null : found.kind === 'world';
-    };
-    return Object.fromEntries(
-      kinds.map(([name, kind]) => [name, { gains: can(kind, changed, old), loses: can(kind, old, changed) }]),
-    );
+    const newly = (kind: TriedCaller, from: MovedSide, to: MovedSide): Found =>
+      this.#newly(from, to, { budget: new Budget(this.#options.budget), callers: [kind] });
+    return kinds.map(([name, kind]) => [name, { gains: newly(kind, old, changed), loses: newly(kind, changed, old) }]);
   }
 }
 
-// ---------------------------------------------------------------- roles and registration
-
-function settingsChanges(old: Schema, changed: Schema): readonly string[] {
-  const lines: string[] = [];
-  const names = new Set([...old.roles.keys(), ...changed.roles.keys()]);
-  for (const name of names) {
-    const [a, b] = [old.roles.get(name), changed.roles.get(name)];
-    if (a === undefined) lines.push(`role \`${name}\` is added`);
-    else if (b === undefined) lines.push(`role \`${name}\` is removed`);
-    else lines.push(...listChanges(`role \`${name}\` includes`, a.includes, b.includes));
-    if (a !== undefined && b !== undefined)
-      lines.push(...listChanges(`role \`${name}\` assigns`, a.assigns, b.assigns));
-  }
-  if (old.guests !== changed.guests) lines.push(`guests are ${changed.guests ? 'admitted' : 'no longer admitted'}`);
-  lines.push(
-    ...listChanges('a second factor is required for', [...old.secondFactorRoles], [...changed.secondFactorRoles]),
-  );
-  lines.push(...listChanges('registration gives', old.register.roles, changed.register.roles));
-  return lines;
+interface CallerFound {
+  readonly gains: Found;
+  readonly loses: Found;
 }
+const isFound = ({ kind }: Found): boolean | null => (kind === 'unknown' ? null : kind === 'world');
 
-function listChanges(subject: string, old: readonly string[], changed: readonly string[]): readonly string[] {
-  const more = changed.filter((name) => !old.includes(name)).map((name) => `${subject} \`${name}\``);
-  const less = old.filter((name) => !changed.includes(name)).map((name) => `${subject} \`${name}\` no longer`);
-  return [...more, ...less];
+interface BothFound {
+  readonly wider: Found;
+  readonly narrower: Found;
 }
+const isDecided = ({ wider, narrower }: BothFound): boolean => relationOf(wider.kind, narrower.kind) !== 'unknown';

@@ -1,9 +1,9 @@
 /** A difference of schemas as JSON, as lines for a terminal, and as Markdown for a review. */
-import type { World } from '../../policy/analyse/solve/world.ts';
 import type { Schema } from '../../schema/model/model.ts';
-import { worldDocument, worldLines } from '../world-document.ts';
+import { worldDocument } from '../world-document.ts';
+import { worldLines } from '../world-lines.ts';
 import { testOfWorld } from '../world-test.ts';
-import type { CallerChange, RuleChange, SchemaDifference } from './compare-schemas.ts';
+import type { CallerChange, RuleChange, RuleExample, SchemaDifference } from './compare-schemas.ts';
 
 /** The limit of comments on the usual platforms, with room for a heading. */
 const MOST_BYTES = 60_000;
@@ -25,25 +25,25 @@ export const diffDocument = ({ settings, changes }: SchemaDifference, changed: S
   settings,
   changes: changes.map(({ wider, narrower, ...change }) => ({
     ...change,
-    ...(wider && { wider: exampleDocument(wider, change, { changed, isAllowed: true }) }),
-    ...(narrower && { narrower: exampleDocument(narrower, change, { changed, isAllowed: false }) }),
+    ...(wider && { wider: exampleDocument(wider, change, changed) }),
+    ...(narrower && { narrower: exampleDocument(narrower, change, changed) }),
   })),
 });
-
-interface ExampleOptions {
-  readonly changed: Schema;
-  readonly isAllowed: boolean;
-}
 
 /**
  * A world, with a file of tests that holds the decision of the new schema where a test can say it. The rules of a field
  * alone decide nothing that a test sees.
  */
-function exampleDocument(world: World, { action }: Pick<RuleChange, 'action'>, { changed, isAllowed }: ExampleOptions) {
-  const isOfField = action.includes(' ');
-  const test = isOfField ? undefined : testOfWorld(world, changed, { expected: isAllowed ? 'yes' : 'no' });
-  return { ...worldDocument(world), test: test ?? null };
+function exampleDocument({ world, answer, failedChecks }: RuleExample, { action }: Named, changed: Schema) {
+  const isOfField = /^(?:read|write) /.test(action);
+  const test = isOfField ? undefined : testOfWorld(world, changed, { expected: answer });
+  return {
+    ...worldDocument(world),
+    ...(failedChecks.length > 0 && { failed_checks: failedChecks }),
+    test: test ?? null,
+  };
 }
+type Named = Pick<RuleChange, 'action'>;
 
 const isChangedRule = ({ verdict }: RuleChange): boolean => verdict !== 'same';
 const nameOf = ({ collection, action }: RuleChange): string => `${collection}: ${action}`;
@@ -62,8 +62,13 @@ function callerLines({ callers }: RuleChange): readonly string[] {
 }
 
 const examplesOf = ({ wider, narrower }: RuleChange) => [
-  ...(wider ? [{ title: 'newly allowed', lines: worldLines(wider) }] : []),
-  ...(narrower ? [{ title: 'no longer allowed', lines: worldLines(narrower) }] : []),
+  ...(wider ? [{ title: 'newly allowed', lines: exampleLines(wider, 'failed') }] : []),
+  ...(narrower ? [{ title: 'no longer allowed', lines: exampleLines(narrower, 'fails') }] : []),
+];
+
+const exampleLines = ({ world, asking, failedChecks }: RuleExample, verb: string): readonly string[] => [
+  ...worldLines(world, asking),
+  ...failedChecks.map((check) => `${verb.padEnd(8)} the check \`${check}\``),
 ];
 
 export function diffLines(difference: SchemaDifference): readonly string[] {
@@ -78,17 +83,28 @@ export function diffLines(difference: SchemaDifference): readonly string[] {
 }
 
 export function diffMarkdown(difference: SchemaDifference): string {
-  const changes = difference.changes.filter(isChangedRule);
-  const rows = changes.map((change) => `| ${nameOf(change)} | ${change.verdict} | ${callerLines(change).join('; ')} |`);
-  const table = rows.length === 0 ? [] : ['| rule | verdict | callers |', '|---|---|---|', ...rows, ''];
-  const head = ['### Changes of access', '', ...difference.settings.map((line) => `- ${line}`), '', ...table];
-  if (difference.settings.length + changes.length === 0) head.push('No rule allows more or less than before.', '');
+  const changes = difference.changes.filter(isChangedRule).toSorted((a, b) => urgencyOf(a) - urgencyOf(b));
+  const rows = changes.map((change) => {
+    const { collection, action, verdict, callers } = change;
+    const cells = [`\`${collection}\` ${action}`, isOpening(change) ? `**${verdict}**` : verdict];
+    return `| ${[...cells, callersWho(callers, ({ gains }) => gains), callersWho(callers, ({ loses }) => loses)].join(' | ')} |`;
+  });
+  const table =
+    rows.length === 0 ? [] : ['| | verdict | can newly | can no longer |', '|---|---|---|---|', ...rows, ''];
+  const settings = difference.settings.map((line) => `- ${line}`);
+  const head = [
+    '### Changes of access',
+    '',
+    summaryOf(changes),
+    '',
+    ...settings,
+    ...(settings.length > 0 ? [''] : []),
+    ...table,
+  ];
   const examples = changes.flatMap((change) =>
     examplesOf(change).map(({ title, lines }) =>
       [
-        '<details><summary>',
-        `${nameOf(change)}, ${title}`,
-        '</summary>',
+        `<details><summary><code>${change.collection}</code> ${change.action}: ${title}</summary>`,
         '',
         '```',
         ...lines,
@@ -100,6 +116,25 @@ export function diffMarkdown(difference: SchemaDifference): string {
     ),
   );
   return withinBytes(head.join('\n'), examples);
+}
+
+/** The rule perhaps allows more than before. */
+const isOpening = ({ verdict }: RuleChange): boolean => FAILING.wider.includes(verdict);
+const urgencyOf = (change: RuleChange): number => (isOpening(change) ? 0 : 1);
+
+function summaryOf(changes: readonly RuleChange[]): string {
+  if (changes.length === 0) return 'No rule allows more or less than before.';
+  const count = (...wanted: readonly RuleChange['verdict'][]): number =>
+    changes.filter(({ verdict }) => wanted.includes(verdict)).length;
+  const parts = [
+    [count('wider', 'both'), 'allow more'],
+    [count('narrower', 'both'), 'allow less'],
+    [count('unknown'), 'are not decided'],
+    [count('added'), 'are new'],
+    [count('removed'), 'are gone'],
+  ] as const;
+  const words = parts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
+  return `Rules that differ: ${words.join(', ')}.`;
 }
 
 /** Leaves out examples first, then lines. */

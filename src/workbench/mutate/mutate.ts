@@ -97,7 +97,7 @@ function comparedBySolver(placed: PlacedRule, mutated: Substitutes, schema: Sche
       allowedBy: access[asked],
       violations: each,
     }));
-    return compareChecks(place(asked), [before!, after!], {});
+    return compareChecks(place(asked), [before!, after!]);
   });
 }
 const WRITES: readonly WriteAction[] = ['create', 'update'];

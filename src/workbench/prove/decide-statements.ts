@@ -8,6 +8,7 @@ import type { Action, Checked, Policy } from '../../policy/types.ts';
 import { readsData } from '../../policy/visit.ts';
 import type { Collection, Schema, Statement, Who } from '../../schema/model/model.ts';
 import { type Ask, decidedBySql, ReplayDisagreement } from '../replay.ts';
+import { smallestWorld } from '../smallest-world.ts';
 import { withoutChange } from './unchanged.ts';
 
 export interface StatementResult {
@@ -15,6 +16,8 @@ export interface StatementResult {
   readonly verdict: 'proven' | 'refuted' | 'unknown';
   /** Given for a refuted statement: a caller, a request and a record of which it is not so. */
   readonly counterexample?: World;
+  /** The question that the counterexample answers. */
+  readonly asking?: Asking;
 }
 export interface ProveOptions {
   /** Milliseconds for a question to the solver. */
@@ -54,8 +57,9 @@ class StatementProof {
       for (const asking of this.#askings(action, where)) {
         const found = asking && this.#find(action, asking);
         if (asking !== undefined && found?.kind === 'world') {
-          await this.#replay(found.world, asking);
-          return { statement, verdict: 'refuted', counterexample: found.world };
+          const counterexample = smallestWorld(found.world, asking, { catalog: this.#schema, keepsRoles: true });
+          await this.#replay(counterexample, asking);
+          return { statement, verdict: 'refuted', counterexample, asking };
         }
         isUnknown ||= found?.kind !== 'none';
       }

@@ -1,7 +1,8 @@
 /** The results of statements as JSON, and as lines for a terminal. */
 import type { World } from '../../policy/analyse/solve/world.ts';
 import type { Schema, Statement } from '../../schema/model/model.ts';
-import { worldDocument, worldLines } from '../world-document.ts';
+import { worldDocument } from '../world-document.ts';
+import { worldLines } from '../world-lines.ts';
 import { testOfWorld } from '../world-test.ts';
 import type { StatementResult } from './decide-statements.ts';
 
@@ -37,16 +38,16 @@ export const refutation = (result: StatementResult, file: string): string => {
 
 export function proofLines(results: readonly StatementResult[], file: string): readonly string[] {
   const lines = results.flatMap((result) => {
-    const { statement, verdict, counterexample } = result;
+    const { statement, verdict, counterexample, asking } = result;
     if (verdict === 'proven') return [`proven   ${statementTitle(result)}`];
     const place = `${file}:${statement.line}:${statement.column}`;
     return [
       `${verdict.padEnd(8)} ${statementTitle(result)}`,
       `  at ${place}`,
       ...(statement.why === undefined ? [] : [`  why: ${statement.why}`]),
-      ...(counterexample === undefined
+      ...(counterexample === undefined || asking === undefined
         ? [`  the time of --budget was not enough, or the rules read what the solver does not know`]
-        : [`  ${counterexample.action}:`, ...worldLines(counterexample).map((line) => `    ${line}`)]),
+        : [`  ${counterexample.action}:`, ...worldLines(counterexample, asking).map((line) => `    ${line}`)]),
     ];
   });
   const count = (wanted: StatementResult['verdict']): number =>

@@ -103,7 +103,7 @@ export interface WorldCondition {
   readonly isTrue: boolean;
 }
 /** Every policy of a question. */
-const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking): Rules => [
+export const policiesOf = ({ allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking): Rules => [
   ...allowedBy,
   ...deniedBy,
   ...alsoAllowedBy.flat(),
@@ -212,14 +212,18 @@ class SearchAttempt {
     const mark = this.#rows.trail.mark;
     const world = worldOf(this.#rows, this.#translation.asked);
     this.#rows.trail.undoTo(mark);
-    if (world === undefined || !answers(this.#asking, world, this.#place.catalog)) return false;
+    if (world === undefined || !isAnswer(this.#asking, world, this.#place.catalog)) return false;
     this.#world = world;
     return true;
   }
 }
 
 /** The predicates decide the world as the question asks. */
-function answers({ allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking, world: World, catalog: Catalog) {
+export function isAnswer(
+  { allowedBy, deniedBy, alsoAllowedBy = [], conditions = [] }: Asking,
+  world: World,
+  catalog: Catalog,
+): boolean {
   const isAllowed = [allowedBy, ...alsoAllowedBy].every((rules) => decides(rules, world, catalog));
   if (!isAllowed || decides(deniedBy, world, catalog)) return false;
   return conditions.every(({ policy, isTrue }) => meets(policy, world, catalog) === isTrue);

@@ -26,6 +26,7 @@ interface DiffExample {
   readonly record: unknown;
   readonly next?: unknown;
   readonly related: Readonly<Record<string, unknown>>;
+  readonly failed_checks?: readonly string[];
 }
 interface Difference {
   readonly settings: readonly string[];
@@ -178,12 +179,13 @@ function ChangeView({ change }: { readonly change: RuleChange }): JSX.Element {
 }
 
 function ExampleView({ title, example }: { readonly title: string; readonly example: DiffExample }): JSX.Element {
-  const { caller, record, next, related } = example;
+  const { caller, record, next, related, failed_checks: checks = [] } = example;
   const lines = [
     `${wording.caller}: ${shownRow(caller)}`,
     `${wording.record}: ${shownRow(record)}`,
     ...(next === undefined ? [] : [`${wording.becomes}: ${shownRow(next)}`]),
     ...Object.entries(related).map(([name, rows]) => `${name}: ${shownRow(rows)}`),
+    ...checks.map((check) => `${wording.failedCheck}: ${check}`),
   ];
   return (
     <details>
