@@ -6,6 +6,7 @@ import {
   type RulesComparison,
   type RulesPlace,
   relationOf,
+  type SolveOptions,
 } from '../policy/analyse/solve/solve.ts';
 
 /** Everything that decides about a write. */
@@ -22,9 +23,13 @@ export const newlyPassing = (from: WriteRules, to: WriteRules): Asking => ({
   deniedBy: to.violations,
 });
 
-export function compareChecks(place: RulesPlace, [old, changed]: readonly [WriteRules, WriteRules]): RulesComparison {
-  const wider = findWorld(place, newlyPassing(old, changed));
-  const narrower = findWorld(place, newlyPassing(changed, old));
+export function compareChecks(
+  place: RulesPlace,
+  [old, changed]: readonly [WriteRules, WriteRules],
+  options: SolveOptions,
+): RulesComparison {
+  const wider = findWorld(place, newlyPassing(old, changed), options);
+  const narrower = findWorld(place, newlyPassing(changed, old), options);
   return {
     verdict: relationOf(wider.kind, narrower.kind),
     ...(wider.kind === 'world' && { wider: wider.world }),

@@ -1,6 +1,9 @@
 /** A world as a file of policy tests, with one test about it. */
+import { domainOf } from '../policy/analyse/solve/domains.ts';
 import type { World } from '../policy/analyse/solve/world.ts';
-import { type CatalogCollection, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
+import { listElements } from '../policy/list-values.ts';
+import { elementOf } from '../policy/scalar-types.ts';
+import { type CatalogCollection, type CatalogField, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Schema } from '../schema/model/model.ts';
 import { readTests } from './test/read-tests.ts';
@@ -28,6 +31,12 @@ const CALLER_NAME = 'caller';
 
 const linesOf = (key: string, value: object): readonly string[] =>
   Object.keys(value).length === 0 ? [] : [`    ${key}: ${JSON.stringify(value)}`];
+
+/** The solver has json and lists as their text. */
+function writtenValue({ type }: CatalogField, value: unknown): unknown {
+  if (typeof value !== 'string' || domainOf(type) !== undefined) return value ?? null;
+  return elementOf(type) === undefined ? JSON.parse(value) : listElements(value);
+}
 
 class WorldFile {
   readonly #world: World;
@@ -84,7 +93,7 @@ class WorldFile {
     const values = [...fields.values()].flatMap((field) => {
       const value = own(row, field.name);
       const isMissing = value === null || value === undefined;
-      return isMissing && field.required ? [] : [[field.name, value ?? null] as const];
+      return isMissing && field.required ? [] : [[field.name, writtenValue(field, value)] as const];
     });
     const references = [...relations.values()].flatMap((relation) => {
       if (relation.kind === 'belongs_to') return [[relation.name, this.#named(own(row, relation.name))] as const];
@@ -143,7 +152,7 @@ class WorldFile {
     const values = [...fields.keys()].filter((name) => !STAMPS.includes(name) && isChanged(name));
     const references = [...relations.values()].filter(({ kind, name }) => kind === 'belongs_to' && isChanged(name));
     return Object.fromEntries([
-      ...values.map((name) => [name, own(written, name) ?? null]),
+      ...values.map((name) => [name, writtenValue(fields.get(name)!, own(written, name))]),
       ...references.map(({ name }) => [name, this.#named(own(written, name))]),
       ...this.#partners(written),
     ]);

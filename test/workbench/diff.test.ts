@@ -295,6 +295,26 @@ collections:
     expect(stderr).toContain('caller   {');
   });
 
+  it('gives required json and lists a value', async () => {
+    const parsed = (read: string) =>
+      parseSchema(`
+collections:
+  notes:
+    fields: { meta: { type: json, required: true }, words: { type: list, of: string, required: true } }
+    access: { read: '${read}', delete: true }
+`).schema!;
+    const changed = parsed('@request.query.key = "x" or @request.query.key = "y"');
+    const difference = await compareSchemas(parsed('@request.query.key = "x"'), changed, {
+      budget: 10_000,
+      ask: async (statement) => (await db.rows(statement)) as never,
+    });
+    expect(verdicts(difference)).toEqual({ 'notes read': 'wider' });
+    const { changes } = diffDocument(difference, changed) as Json;
+    const { record, test } = changes.find(({ verdict }: Json) => verdict === 'wider').wider;
+    expect(record).toMatchObject({ meta: '{}', words: '{}' });
+    expect(test).toContain('"meta":{},"words":[]');
+  });
+
   it('takes out of an example what its decision does not need', () => {
     const catalog = schemaOf();
     const rule = compile('@record.owner = @request.auth.id', { catalog, collection: 'documents', action: 'list' });

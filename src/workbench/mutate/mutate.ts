@@ -1,5 +1,6 @@
 /** Mutation testing of rules: a change that no expectation notices is a rule that no test holds. */
-import { compareRules, type RulesComparison } from '../../policy/analyse/solve/solve.ts';
+import { Budget } from '../../policy/analyse/solve/search.ts';
+import { compareRules, DEFAULT_BUDGET, type RulesComparison } from '../../policy/analyse/solve/solve.ts';
 import type { World } from '../../policy/analyse/solve/world.ts';
 import { compileChecked } from '../../policy/compile.ts';
 import type { Action, Policy } from '../../policy/types.ts';
@@ -70,7 +71,10 @@ async function mutantOf(
     const test = world.tellingTest(mutated);
     if (test !== undefined) return { ...shared, verdict: 'survived', test };
   }
-  const compared = comparedBySolver(placed, mutated, run.schema);
+  const first = comparedBySolver(placed, mutated, run.schema, DEFAULT_BUDGET);
+  const isUndecided = first.some(({ verdict }) => verdict === 'unknown');
+  // The first questions of a process also wait for the solver to be compiled.
+  const compared = isUndecided ? comparedBySolver(placed, mutated, run.schema, AGAIN * DEFAULT_BUDGET) : first;
   if (compared.every(({ verdict }) => verdict === 'same')) return undefined;
   for (const world of compared.flatMap(({ wider, narrower }) => [narrower, wider])) {
     const test = world && (await testOfDifference(world, mutated, { placed, run }));
@@ -79,8 +83,16 @@ async function mutantOf(
   return { ...shared, verdict: 'unknown', test: null };
 }
 
+/** Times the budget of the second question about an undecided mutant. */
+const AGAIN = 4;
+
 /** `wider`: the mutant allows more than the rule. A check is compared for creates and for updates. */
-function comparedBySolver(placed: PlacedRule, mutated: Substitutes, schema: Schema): readonly RulesComparison[] {
+function comparedBySolver(
+  placed: PlacedRule,
+  mutated: Substitutes,
+  schema: Schema,
+  ms: number,
+): readonly RulesComparison[] {
   const { rule, collection, action, member, check } = placed;
   const { access, memberAccess, checks } = schema.collections.get(collection)!;
   const replaced = (rules: readonly Policy[]): readonly Policy[] =>
@@ -89,7 +101,7 @@ function comparedBySolver(placed: PlacedRule, mutated: Substitutes, schema: Sche
   if (check === undefined) {
     const own = action === 'list' || action === 'delete' ? undefined : action;
     const rules = member === undefined ? access[action] : ((own && memberAccess.get(member)?.[own]) ?? [rule]);
-    return [compareRules(place(action), [rules, replaced(rules)])];
+    return [compareRules(place(action), [rules, replaced(rules)], { budget: new Budget(ms) })];
   }
   return WRITES.filter((asked) => check.violated[asked].length > 0).map((asked) => {
     const violations = checks.flatMap(({ violated }) => violated[asked]);
@@ -97,7 +109,7 @@ function comparedBySolver(placed: PlacedRule, mutated: Substitutes, schema: Sche
       allowedBy: access[asked],
       violations: each,
     }));
-    return compareChecks(place(asked), [before!, after!]);
+    return compareChecks(place(asked), [before!, after!], { budget: new Budget(ms) });
   });
 }
 const WRITES: readonly WriteAction[] = ['create', 'update'];

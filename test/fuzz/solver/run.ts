@@ -12,6 +12,7 @@ import type { World } from '../../../src/policy/analyse/solve/world.ts';
 import { check } from '../../../src/policy/check/checker.ts';
 import { compileChecked } from '../../../src/policy/compile.ts';
 import type { Action, Catalog, Policy, Related } from '../../../src/policy/types.ts';
+import { smallestWorld } from '../../../src/workbench/smallest-world.ts';
 import { relatedOf } from '../../oracle/database.ts';
 import { printShortfalls } from '../floor.ts';
 import type { Setting } from '../policies/policies.ts';
@@ -103,10 +104,14 @@ class Session {
       const place = { action: this.#setting.action, related: relatedIn(this.#setting.catalog, world) };
       return allows([allowing], world, place) && !allows([denying], world, place);
     };
-    if (wider !== undefined && !isShown(wider, changed, old)) return `a world that is not wider: ${shown(wider)}`;
-    if (narrower !== undefined && !isShown(narrower, old, changed))
-      return `a world that is not narrower: ${shown(narrower)}`;
-    return undefined;
+    const wrong = (word: string, found: World | undefined, allowing: Policy, denying: Policy): string | undefined => {
+      if (found === undefined) return undefined;
+      const { catalog } = this.#setting;
+      const smallest = smallestWorld(found, { allowedBy: [allowing], deniedBy: [denying] }, { catalog });
+      const other = [found, smallest].find((world) => !isShown(world, allowing, denying));
+      return other && `a world that is not ${word}: ${shown(other)}`;
+    };
+    return wrong('wider', wider, changed, old) ?? wrong('narrower', narrower, old, changed);
   }
 
   #missed([old, changed]: readonly [Policy, Policy], { verdict }: RulesComparison): string | undefined {

@@ -1,4 +1,7 @@
 /** Completes rows by what only the schema asks for: required values, and records that they must refer to. */
+
+import { listText } from '../../list-values.ts';
+import { elementOf } from '../../scalar-types.ts';
 import type { BelongsTo, Catalog, CatalogCollection, CatalogField, Row } from '../../types.ts';
 import { own, type Scalar } from '../../values.ts';
 import { DECIMAL_PLACES, domainOf, uuidNumber, valuesWithin } from './domains.ts';
@@ -38,7 +41,7 @@ export class Filler {
     return this.#taken.has(`${collection} ${member} ${value}`);
   }
 
-  /** Undefined: the type has no value that is known. */
+  /** Undefined: every value is taken. */
   value(collection: string, field: CatalogField): Scalar | undefined {
     const isUnique = field.unique || field.uniqueWithin !== undefined || field.uniqueKey !== undefined;
     const count = isUnique ? this.#taken.size + 2 : 1;
@@ -96,7 +99,8 @@ function leastValues(field: CatalogField, count: number): readonly Scalar[] {
   const { type, enum: names, scale } = field;
   if (names !== undefined) return names;
   const domain = domainOf(type);
-  if (domain === undefined) return [];
+  // Rules ask such a value only whether it is there.
+  if (domain === undefined) return [elementOf(type) === undefined ? '{}' : listText([])];
   const { low, high, limits, isWhole } = boundsOf(field);
   if (domain.kind !== 'text') {
     const step = scale === undefined ? 1n : 10n ** BigInt(DECIMAL_PLACES - scale);
