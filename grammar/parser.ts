@@ -22,6 +22,7 @@ import { checkSpelling, checkStray, checkWrong } from './spelling.ts';
 import type { Ancestors, CompareOp, Dialect, Elements, Expr, List, Operand, Path, Quantifier, Span } from './syntax.ts';
 import { syntaxIssue } from './syntax-issue.ts';
 import * as t from './tokens.ts';
+import { readWithin } from './within.ts';
 
 type ListItem = List['items'][number];
 type Tail =
@@ -114,22 +115,29 @@ class PolicyParser extends EmbeddedActionsParser {
     const name = this.CONSUME(t.CallName);
     this.CONSUME(t.Open);
     const args: Operand[] = [];
+    let distance: IToken | undefined;
     this.OPTION(() => {
       args.push(this.SUBRULE(this.operand));
       this.MANY(() => {
         this.CONSUME(t.Comma);
-        args.push(this.SUBRULE2(this.operand));
+        this.OR([
+          { ALT: () => args.push(this.SUBRULE2(this.operand)) },
+          {
+            ALT: () => {
+              distance = this.CONSUME(t.Duration);
+            },
+          },
+        ]);
       });
     });
     const span = spanning(t.spanOf(name), t.spanOf(this.CONSUME(t.Close)));
-    return {
-      kind: 'call',
-      name: { name: name.image, span: t.spanOf(name) },
-      args: this.ACTION(() =>
-        t.isChangeCall(name.image) ? args : args.map((each) => readArgument(each, this.report)),
-      ),
-      span,
-    };
+    return this.ACTION((): Expr => {
+      const called = { name: name.image, span: t.spanOf(name) };
+      if (name.image === t.WITHIN || distance !== undefined)
+        return readWithin({ name: called, args, distance, span }, this.report);
+      const own = t.isChangeCall(name.image) ? args : args.map((each) => readArgument(each, this.report));
+      return { kind: 'call', name: called, args: own, span };
+    });
   });
 
   readonly comparison: ParserMethod<[], Expr> = this.RULE('comparison', () => {

@@ -3,6 +3,7 @@
  * those that the tree needs, and those around an `and` in an `or`, which save the reader the precedence.
  */
 import type { Ancestors, Count, Elements, Expr, List, Now, Operand, Path } from './syntax.ts';
+import { WITHIN } from './tokens.ts';
 
 /** How tightly a condition binds; a looser one within a tighter one has parentheses. */
 const TIGHTNESS: Readonly<Record<Expr['kind'], number>> = {
@@ -25,6 +26,8 @@ export function print(expr: Expr): string {
     case 'not':
       return `not ${needsParentheses(expr.item, TIGHTNESS.not)}`;
     case 'compare':
+      if (expr.op === WITHIN && expr.right.kind === 'text')
+        return `${WITHIN}(${printOperand(expr.left)}, ${expr.right.value})`;
       return `${printOperand(expr.left)} ${expr.op} ${printOperand(expr.right)}`;
     case 'is null':
       return `${printOperand(expr.operand)} ${expr.negated ? 'is not null' : 'is null'}`;

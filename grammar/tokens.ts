@@ -27,8 +27,12 @@ const COMPARISONS = {
   'ends with': words('ends', 'with'),
   matches: words('matches'),
 } as const;
-export type CompareOp = keyof typeof COMPARISONS;
-export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly CompareOp[];
+/** A comparison that is written as a call: `within(@record.at, 52.1, 4.3, 5km)`. */
+export const WITHIN = 'within';
+type Infix = keyof typeof COMPARISONS;
+export type CompareOp = Infix | typeof WITHIN;
+/** The comparisons between two operands. */
+export const COMPARE_OPS = Object.keys(COMPARISONS) as readonly Infix[];
 
 export const QUANTIFIERS = ['any', 'all', 'none'] as const;
 /** Calls with the members of a record as arguments. No other call is of the language: it names a condition. */
@@ -37,8 +41,8 @@ export const isChangeCall = (name: string): boolean => CHANGE_CALLS.some((each) 
 
 /** The functions of a policy; those of a filter compare no two records. */
 export const FUNCTION_NAMES: Readonly<Record<'policy' | 'filter', readonly string[]>> = {
-  policy: [...QUANTIFIERS, 'count', 'ancestors', ...CHANGE_CALLS],
-  filter: [...QUANTIFIERS, 'count', 'ancestors'],
+  policy: [...QUANTIFIERS, 'count', 'ancestors', WITHIN, ...CHANGE_CALLS],
+  filter: [...QUANTIFIERS, 'count', 'ancestors', WITHIN],
 };
 
 export const WhiteSpace = createToken({ name: 'WhiteSpace', pattern: /[ \t\r\n]+/, group: Lexer.SKIPPED });
@@ -210,7 +214,9 @@ export const OPERATOR_WORDS: readonly string[] = [...COMPARE_OPS, ...[IsNull, Is
 
 /** Reserved words, which can name neither a variable nor a condition. */
 export const RESERVED: ReadonlySet<string> = new Set(
-  [...ALL_SPELLINGS, ...CHANGE_CALLS].flatMap((text) => text.split(' ')).filter((word) => /^[a-z_]+$/.test(word)),
+  [...ALL_SPELLINGS, ...CHANGE_CALLS, WITHIN]
+    .flatMap((text) => text.split(' '))
+    .filter((word) => /^[a-z_]+$/.test(word)),
 );
 
 const RIGHT: ReadonlyMap<string, CompareOp> = new Map(COMPARE_OPS.map((op) => [op, op]));

@@ -48,6 +48,7 @@ export const OPERATOR_NOTES: Readonly<Record<CompareOp, WordNotes>> = {
     nullMeaning: COMPARISON_OF_ABSENT,
     examples: ['@record.title matches "müller"', '@record.title matches @request.query.q'],
   },
+  within: { nullMeaning: COMPARISON_OF_ABSENT, examples: ['within(@record.at, 52.1, 4.3, 5km)'] },
 };
 
 export const CONNECTIVE_NOTES: Readonly<Record<Connective, WordNotes>> = {

@@ -1,45 +1,29 @@
 /**
  * THE table of operators. An entry defines an operator completely: its type rule, its complement,
- * its meaning in JavaScript and in SQL, and its documentation (examples are in `scripts/docs/word-notes.ts`). The
+ * its meaning in JavaScript, and its documentation (its SQL is in `emit/operator-sql.ts`, examples are in `scripts/docs/word-notes.ts`). The
  * stages look an entry up and use it; none of them knows an operator by name.
  */
 import type { CompareOp, Span } from '../../grammar/syntax.ts';
-import { invariant } from '../invariant.ts';
-import { join, raw, type Sql, sql } from '../sql.ts';
 import { compareText } from './collation.ts';
-import type { ConditionOperand } from './condition.ts';
-import { fold, foldedColumn } from './fold.ts';
+import { fold } from './fold.ts';
 import { listElements } from './list-values.ts';
-import { elementOf, gridOf, isText, scalarOf } from './scalar-types.ts';
+import { isWithin } from './places.ts';
+import { elementOf, gridOf, isText } from './scalar-types.ts';
 import type { CheckedCompare, CheckedOperand, ValueType } from './types.ts';
 import { rankNumerals, type Scalar } from './values.ts';
 
 /**
  * The types that the two sides may have. `same`: types that can be equal; `ordered`: strings, numbers,
  * dates and times; `element`: a value and a list; `holder`: a list and a value, or two strings; `text`: two
- * strings; `search`: a field with `search: true`, and a string that is not a field's.
+ * strings; `search`: a field with `search: true`, and a string that is not a field's; `place`: a point, and a circle.
  */
-type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text' | 'search';
-
-/**
- * The two sides of a test as SQL. `render` prints a side, `successor` the least string above
- * all strings that start with a value.
- */
-interface SqlSides {
-  readonly left: ConditionOperand;
-  readonly right: ConditionOperand;
-  readonly negated: boolean;
-  render(operand: ConditionOperand): Sql;
-  successor(operand: ConditionOperand): Sql | undefined;
-  /** The LIKE pattern for the texts that contain the folded operand. */
-  pattern(operand: ConditionOperand): Sql;
-}
+type SideRule = 'same' | 'ordered' | 'element' | 'holder' | 'text' | 'search' | 'place';
 
 /**
  * `equality`: = and its negation; `order`: the orderings; `list`: an element of a list; `text`: a
- * part of a string.
+ * part of a string; `place`: a point.
  */
-type Family = 'equality' | 'order' | 'list' | 'text';
+type Family = 'equality' | 'order' | 'list' | 'text' | 'place';
 
 export interface Operator {
   readonly symbol: CompareOp;
@@ -69,26 +53,10 @@ export interface Operator {
   holdsFor?(right: Scalar): (left: Scalar) => boolean;
   /**
    * An expression over two JavaScript expressions whose values are present. It may name only
-   * `rank(a, b)`, `rankNumerals(a, b)`, `fold(a)`, `listElements(a)` and the sides. An operator that folds gets a folded right side.
+   * `rank(a, b)`, `rankNumerals(a, b)`, `fold(a)`, `listElements(a)`, `isWithin(a, b)` and the sides. An operator that folds gets a folded right side.
    */
   js(left: string, right: string, type: ValueType): string;
-  sql(sides: SqlSides): Sql;
   readonly doc: string;
-}
-
-// Explicit on an ordering: the statement then means the same under every default collation, and an
-// index on a "C" column still serves it.
-const CODE_POINTS = raw(' COLLATE "C"');
-
-function infix(symbol: string, { left, right, render }: SqlSides): Sql {
-  return join([render(left), render(right)], ` ${symbol} `);
-}
-
-function boolean(sides: SqlSides, wanted: boolean): Sql | undefined {
-  const { left, right, render } = sides;
-  if (right.kind !== 'literal' || typeof right.value !== 'boolean') return undefined;
-  // A boolean index matches only the bare column.
-  return right.value === wanted ? render(left) : sql`NOT ${render(left)}`;
 }
 
 function ordering(
@@ -104,7 +72,6 @@ function ordering(
       if (gridOf(type) !== undefined) return `rankNumerals(${left}, ${right}) ${symbol} 0`;
       return isText(type) ? `rank(${left}, ${right}) ${symbol} 0` : `${left} ${symbol} ${right}`;
     },
-    sql: (sides) => (isText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides)),
     ...rest,
   };
 }
@@ -127,7 +94,6 @@ function matching(needle: string): (value: Scalar) => boolean {
   return (value) => fold(textOf(value)).includes(folded);
 }
 const asList = (value: Scalar | readonly Scalar[]): readonly Scalar[] => value as readonly Scalar[];
-const not = (negated: boolean, condition: Sql): Sql => (negated ? sql`NOT ${condition}` : condition);
 
 export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
   '=': {
@@ -139,7 +105,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     mirror: '=',
     holds: (left, right) => left === right,
     js: (left, right) => `${left} === ${right}`,
-    sql: (sides) => boolean(sides, true) ?? infix('=', sides),
     doc: 'equal: strings by code point, numbers by value, datetimes to the microsecond, ids in lower case',
   },
   '!=': {
@@ -151,7 +116,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     mirror: '!=',
     holds: (left, right) => left !== right,
     js: (left, right) => `${left} !== ${right}`,
-    sql: (sides) => boolean(sides, false) ?? infix('<>', sides),
     doc: 'both present, and not equal',
   },
   '<': ordering('<', {
@@ -192,7 +156,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: 'not in',
     holds: (left, right) => asList(right).includes(left),
     js: (left, right) => `${right}.includes(${left})`,
-    sql: ({ left, right, render }) => sql`${render(left)} = ANY(${render(right)})`,
     doc: 'equal to an element of a literal list, of `@request.auth.roles`, or of a query parameter',
   },
   'not in': {
@@ -203,7 +166,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     complement: 'in',
     holds: (left, right) => !asList(right).includes(left),
     js: (left, right) => `!${right}.includes(${left})`,
-    sql: ({ left, right, render }) => sql`${render(left)} <> ALL(${render(right)})`,
     doc: 'equal to no element of the list',
   },
   contains: {
@@ -216,8 +178,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
       return Array.isArray(left) ? left.includes(right) : textOf(left).includes(textOf(right));
     },
     js: (left, right, type) => `${elementOf(type) ? `listElements(${left})` : left}.includes(${right})`,
-    // Not LIKE, which would read wildcards in the value.
-    sql: (sides) => listContains(sides) ?? strpos(sides),
     doc: 'an element of a list or of a to-many relation, or a part of a string; every string contains the empty string',
   },
   'starts with': {
@@ -228,7 +188,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     prefix: true,
     holds: (left, right) => textOf(left).startsWith(textOf(right)),
     js: (left, right) => `${left}.startsWith(${right})`,
-    sql: startsWith,
     doc: 'the string begins with the other; an index on the field serves it',
   },
   'ends with': {
@@ -237,8 +196,6 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     sides: 'text',
     holds: (left, right) => textOf(left).endsWith(textOf(right)),
     js: (left, right) => `${left}.endsWith(${right})`,
-    sql: ({ left, right, negated, render }) =>
-      sql`right(${render(left)}, char_length(${render(right)})) ${raw(negated ? '<>' : '=')} ${render(right)}`,
     doc: 'the string ends with the other',
   },
   matches: {
@@ -249,14 +206,19 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     holds: (left, right) => matching(textOf(right))(left),
     holdsFor: (right) => matching(textOf(right)),
     js: (left, right) => `fold(${left}).includes(${right})`,
-    sql: ({ left, right, negated, render, pattern }) => {
-      invariant(left.kind === 'column', 'matches looks in a field');
-      const copy = render({ ...left, column: foldedColumn(left.column) });
-      return sql`${copy} ${raw(negated ? 'NOT LIKE' : 'LIKE')} ${pattern(right)}`;
-    },
     doc:
       'a field with `search: true` contains the string, whatever the letter case and the accents; every string ' +
       'matches the empty string, and a string of nothing but accents is absent',
+  },
+  within: {
+    symbol: 'within',
+    family: 'place',
+    sides: 'place',
+    holds: (left, right) => isWithin(textOf(left), textOf(right)),
+    js: (left, right) => `isWithin(${left}, ${right})`,
+    doc:
+      'a point lies within a distance in `m` or `km` of a latitude and a longitude, on a sphere of 6,371 km; the border ' +
+      'is within',
   },
 };
 
@@ -313,29 +275,3 @@ export const isMember = ({ family, negative }: Operator): boolean =>
 /** Holds for all but one value, or for all but the elements of one list. */
 export const isNonMember = ({ family, negative }: Operator): boolean =>
   (family === 'equality' || family === 'list') && negative === true;
-
-const strpos = ({ left, right, negated, render }: SqlSides): Sql =>
-  sql`strpos(${render(left)}, ${render(right)}) ${raw(negated ? '= 0' : '> 0')}`;
-
-/** An index of a list field finds the lists that hold a value. NULLs in the array of another program hold for nothing. */
-function listContains({ left, right, negated, render }: SqlSides): Sql | undefined {
-  const element = elementOf(left.type);
-  if (element === undefined) return undefined;
-  const value = render(right);
-  const held = sql`(${render(left)} @> ARRAY[${value}]::${raw(scalarOf(element).sqlType)}[])`;
-  // An array with a NULL is in no array, which would be known.
-  return negated && right.kind === 'column' ? sql`(NOT ${held} AND ${value} IS NOT NULL)` : not(negated, held);
-}
-
-/**
- * Sargable: a range of the "C" order, which holds exactly the strings with that prefix, rechecked
- * by the function.
- */
-function startsWith({ left, right, negated, render, successor }: SqlSides): Sql {
-  const test = sql`starts_with(${render(left)}, ${render(right)})`;
-  if (negated || left.kind !== 'column' || right.kind === 'column') return not(negated, test);
-  const low = sql`${render(left)} >= ${render(right)}${CODE_POINTS}`;
-  const above = successor(right);
-  const high = above && sql`${render(left)} < ${above}${CODE_POINTS}`;
-  return sql`(${join(high ? [low, high, test] : [low, test], ' AND ')})`;
-}

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { FACT_PATHS, PATH_ROOTS } from '../../grammar/read-tokens.ts';
-import { CHANGE_CALLS, COMPARE_OPS, NOW_WORDS, SPELLINGS } from '../../grammar/tokens.ts';
+import { CHANGE_CALLS, COMPARE_OPS, NOW_WORDS, SPELLINGS, WITHIN } from '../../grammar/tokens.ts';
 import { CONNECTIVE_NOTES, FUNCTION_NOTES, OPERATOR_NOTES } from '../../scripts/docs/word-notes.ts';
 import { examine } from '../../src/policy/check/checker.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
@@ -16,11 +16,11 @@ const context = (action: Action, collection = 'documents') => ({ catalog: SAMPLE
 
 describe('the reference for authors', () => {
   it('the reference knows every operator, word, function and name of the grammar', () => {
-    expect(Object.keys(OPERATORS).sort()).toEqual([...COMPARE_OPS].sort());
+    expect(Object.keys(OPERATORS).sort()).toEqual([...COMPARE_OPS, WITHIN].sort());
     const parts = ['as', 'by', 'true', 'false', ...NOW_WORDS];
     const words = [...SPELLINGS.values()].flat().filter((text) => /[a-z<=>]/.test(text) && !parts.includes(text));
     const known = [OPERATORS, CONNECTIVES, FUNCTIONS].flatMap((table) => Object.keys(table));
-    expect(known.sort()).toEqual([...words, ...CHANGE_CALLS].sort());
+    expect(known.sort()).toEqual([...words, ...CHANGE_CALLS, WITHIN].sort());
     expect(Object.keys(ROOT_DOCS).sort()).toEqual([...PATH_ROOTS, ...FACT_PATHS, ...NOW_WORDS].sort());
   });
 
@@ -30,7 +30,7 @@ describe('the reference for authors', () => {
     const { checked, issues } = examine(example, context('list'));
     expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
     expect(checked).toBeDefined();
-    expect(example).toContain(` ${symbol} `);
+    expect(example).toContain(symbol === WITHIN ? `${symbol}(` : ` ${symbol} `);
   });
 
   const actionOf = (name: string): Action => FUNCTIONS[name as keyof typeof FUNCTIONS]?.action ?? 'list';

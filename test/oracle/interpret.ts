@@ -256,10 +256,27 @@ function bothPresent(op: CompareOp, left: Maybe, right: Maybe): Truth {
       // Folding leaves nothing of accents alone.
       if (right !== '' && folded(textOf(right)) === '') return undefined;
       return folded(textOf(left)).includes(folded(textOf(right)));
+    case 'within':
+      return isNear(textOf(left), textOf(right));
     case 'in':
     case 'not in':
       throw new TypeError(`${op} is about a list`);
   }
+}
+
+/** The angle between two vectors from the centre of the Earth. */
+function isNear(point: string, circle: string): boolean {
+  const [lng, lat] = point.slice(1, -1).split(',').map(Number) as [number, number];
+  const [circleLat = '', circleLng = '', distance = ''] = circle.split(', ');
+  const [a, b] = [vectorOf(lat, lng), vectorOf(Number(circleLat), Number(circleLng))];
+  const cross = Math.hypot(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]);
+  const angle = Math.atan2(cross, a[0] * b[0] + a[1] * b[1] + a[2] * b[2]);
+  return angle * 6371.0088 <= (distance.endsWith('km') ? 1 : 0.001) * Number.parseInt(distance, 10);
+}
+
+function vectorOf(lat: number, lng: number): readonly [number, number, number] {
+  const [phi, lambda] = [lat, lng].map((degrees) => (degrees * Math.PI) / 180) as [number, number];
+  return [Math.cos(phi) * Math.cos(lambda), Math.cos(phi) * Math.sin(lambda), Math.sin(phi)];
 }
 
 function textOf(value: Value): string {
@@ -528,20 +545,21 @@ function fromRecord(value: unknown, type: ValueType): Maybe {
 const isIntKey = (type: ValueType): boolean => typeof type === 'object' && type.key === 'int';
 
 /** The rows have the text of PostgreSQL. */
-function isPlace(value: unknown): boolean {
-  if (typeof value === 'string') return /^\([^,]+,[^,]+\)$/.test(value);
-  if (typeof value !== 'object' || value === null) return false;
+function pointOf(value: unknown): Maybe {
+  if (typeof value === 'string') return /^\([^,]+,[^,]+\)$/.test(value) ? value : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
   const { lat, lng } = value as { lat?: unknown; lng?: unknown };
   const isIn = (degrees: unknown, most: number): boolean =>
     typeof degrees === 'number' && degrees >= -most && degrees <= most;
-  return isIn(lat, 90) && isIn(lng, 180) && Object.keys(value).sort().join() === 'lat,lng';
+  const isPlace = isIn(lat, 90) && isIn(lng, 180) && Object.keys(value).sort().join() === 'lat,lng';
+  return isPlace ? `(${String(lng)},${String(lat)})` : undefined;
 }
 
 /** A value of JSON already has its type: `"5"` is not a number. */
 function fromJson(value: unknown, type: ValueType): Maybe {
   // Nothing but its presence is asked for.
   if (type === 'json') return value === undefined || value === null ? undefined : true;
-  if (type === 'point') return isPlace(value) ? true : undefined;
+  if (type === 'point') return pointOf(value);
   if (typeof value === 'boolean') return type === 'bool' ? value : undefined;
   if (typeof value === 'number') {
     if (type === 'decimal') return fromNumeral(String(value));

@@ -62,7 +62,7 @@ type Named =
 
 const SPAN = { start: 0, end: 0 };
 /** The types of an operator's sides: one type, two strings, or an element and a list. */
-const SIDES: Readonly<Record<CompareOp, 'same' | 'text' | 'list' | 'list or text'>> = {
+const SIDES: Readonly<Record<CompareOp, 'same' | 'text' | 'list' | 'list or text' | 'point'>> = {
   '=': 'same',
   '!=': 'same',
   '<': 'same',
@@ -75,6 +75,7 @@ const SIDES: Readonly<Record<CompareOp, 'same' | 'text' | 'list' | 'list or text
   'starts with': 'text',
   'ends with': 'text',
   matches: 'text',
+  within: 'point',
 };
 const CALLER: Readonly<Record<string, readonly [ValueType, boolean]>> = {
   id: [{ id: 'users' }, false],
@@ -232,6 +233,10 @@ class Reader {
     const [address, networks] = isAddress(left) ? [left, right] : [right, left];
     if (isAddress(address)) return this.#ofAddress(op, networks);
     const sides = SIDES[op];
+    if (sides === 'point') {
+      if (this.#declared(left, elements) !== 'point') throw new Misfit(`${op} of another type`);
+      return between(this.#read(left, 'point', elements), this.#read(right, 'string', elements));
+    }
     if (sides === 'list') {
       const [element, list] = this.#elementAndList(left, right, elements);
       return between(element, list);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PolicyError } from '../../grammar/policy-error.ts';
+import { WITHIN } from '../../grammar/tokens.ts';
 import { OPERATOR_NOTES } from '../../scripts/docs/word-notes.ts';
 import { compile } from '../../src/policy/compile.ts';
 import { OPERATORS } from '../../src/policy/operators.ts';
@@ -160,7 +161,7 @@ describe('the table of operators', () => {
   it('the examples of operators compile', () => {
     for (const { symbol } of Object.values(OPERATORS)) {
       for (const example of OPERATOR_NOTES[symbol].examples) {
-        expect(example).toContain(` ${symbol} `);
+        expect(example).toContain(symbol === WITHIN ? `${symbol}(` : ` ${symbol} `);
         expect(compile(example, at).text).toBe(example);
       }
     }

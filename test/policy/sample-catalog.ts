@@ -86,6 +86,7 @@ const COLLECTIONS: readonly CatalogCollection[] = [
       pinned: ['bool', { required: true }],
       labels: ['string[]'],
       due_at: ['datetime'],
+      at: ['point'],
     },
     relations: [
       belongsTo('owner', 'users', true),

@@ -43,6 +43,7 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
   if (left.kind === 'null' || right.kind === 'null') return rejectPair(pair, comparedWithNull(pair));
   if (left.kind === 'to many' && OPERATORS[expr.op].sides === 'holder' && isWholePath(left))
     return containsElement(pair, left.relation.path);
+  if (OPERATORS[expr.op].sides === 'place') return placed(pair);
   const whole = [left, right].find(isJson);
   if (whole !== undefined) return rejectPair(pair, comparedJson(pair, whole));
   if (isAddressFact(left) || isAddressFact(right)) return addressTest(pair);
@@ -63,6 +64,8 @@ export function checkCompare(expr: Compare, at: Comparing): Checked | undefined 
       return holding(pair);
     case 'search':
       return searching(pair);
+    case 'place':
+      return placed(pair);
   }
 }
 
@@ -374,6 +377,16 @@ function comparedList({ expr, left, right, at }: Pair, list: ListFieldSide): Che
   const asksForOne = family === 'equality' || (family === 'list' && list === right);
   if (!asksForOne || !isScalar(other) || isListField(other)) return given;
   return { ...given, ...contained(expr, text, textAt(at, other.span)) };
+}
+
+// ---------------------------------------------------------------- within
+
+/** The parser has read the circle. */
+function placed(pair: Pair): Checked | undefined {
+  const { left, right, at } = pair;
+  if (left.kind !== 'fixed' || left.operand.type !== 'point')
+    return rejectPair(pair, mismatch(left.span, (isScalar(left) && ownType(left)) || 'string', 'point'));
+  return finish(pair, left.operand, isScalar(right) ? settle(right, 'string', at) : undefined);
 }
 
 // ---------------------------------------------------------------- matches

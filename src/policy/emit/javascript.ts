@@ -17,6 +17,7 @@ import {
 import { fold } from '../fold.ts';
 import { listElements } from '../list-values.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
+import { isWithin } from '../places.ts';
 import { own, rankNumerals, type Scalar } from '../values.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 import { partOf } from './json-parts.ts';
@@ -44,9 +45,23 @@ function compileCode(cond: Condition): Predicate {
     'fold',
     'listElements',
     'partOf',
+    'isWithin',
     code,
   ) as (...given: unknown[]) => Predicate;
-  return make(constants, own, rank, rankNumerals, oneOf, manyOf, countedOf, goesOn, fold, listElements, partOf);
+  return make(
+    constants,
+    own,
+    rank,
+    rankNumerals,
+    oneOf,
+    manyOf,
+    countedOf,
+    goesOn,
+    fold,
+    listElements,
+    partOf,
+    isWithin,
+  );
 }
 
 /** The text of the code and the constants it names, for `explain` and for tests. */

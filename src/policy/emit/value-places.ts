@@ -63,23 +63,23 @@ const readingText = (slot: number, change: (text: string) => string | undefined)
 
 /** The values of one condition as SQL. */
 class ValuePlaces {
-  readonly #literal: (type: SqlType, value: unknown) => Sql;
+  /** Prints a value that the condition itself states. */
+  readonly literal: (type: SqlType, value: unknown) => Sql;
 
-  /** @param literal prints a value that the condition itself states */
-  constructor(literal: (type: SqlType, value: unknown) => Sql) {
-    this.#literal = literal;
+  constructor(literal: ValuePlaces['literal']) {
+    this.literal = literal;
   }
 
   of(value: Value, isList: boolean): Sql {
     const element = scalarOf(value.type).sqlType;
     const type = isList ? (`${element}[]` as SqlType) : element;
-    return value.kind === 'literal' ? this.#literal(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
+    return value.kind === 'literal' ? this.literal(type, value.value) : sql`${param(type, new Hole(readerOf(value)))}`;
   }
 
   pattern(operand: ConditionOperand): Sql {
     invariant(operand.kind === 'literal' || operand.kind === 'slot', 'what is looked for is not of a record');
     return operand.kind === 'literal'
-      ? this.#literal('text', likePattern(patternText(operand.value)))
+      ? this.literal('text', likePattern(patternText(operand.value)))
       : sql`${param('text', readingText(operand.slot, likePattern))}`;
   }
 
@@ -87,7 +87,7 @@ class ValuePlaces {
     if (operand.kind === 'column' || operand.kind === 'count') return undefined;
     if (operand.kind === 'literal') {
       const successor = successorOf(patternText(operand.value));
-      return successor === undefined ? undefined : this.#literal('text', successor);
+      return successor === undefined ? undefined : this.literal('text', successor);
     }
     const { slot, hasNoSuccessor } = operand;
     return hasNoSuccessor ? undefined : sql`${param('text', readingText(slot, successorOf))}`;

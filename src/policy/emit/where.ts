@@ -37,6 +37,7 @@ import { partOfColumn, rowsOf } from '../stored-rows.ts';
 import { type AncestorRelation, type BelongsTo, ELEMENT_VALUE, keyOf, MOST_ANCESTORS } from '../types.ts';
 import { maskedBy, type Visibility } from '../visibility.ts';
 import { columnsOf, conjunctsOf, nodesOf, sourcesIn } from '../visit.ts';
+import { OPERATOR_SQL } from './operator-sql.ts';
 import type { FoundRows, Keys, Naming, Printing } from './printing.ts';
 import { Tenants } from './tenants.ts';
 import { FILTER_PLACES, POLICY_PLACES, TENANT_PLACE, Where } from './value-places.ts';
@@ -515,7 +516,7 @@ export class Printer {
     const operator = OPERATORS[test.op];
     const asText = !areOfOneForm(elementOf(test.left.type) ?? test.left.type, test.right.type);
     const isList = (operand: ConditionOperand): boolean => operator.sides === 'element' && operand === test.right;
-    const printed = operator.sql({
+    const printed = OPERATOR_SQL[test.op]({
       left: test.left,
       right: test.right,
       negated: test.negated,
@@ -527,6 +528,7 @@ export class Printer {
       },
       successor: (operand) => this.#places.successor(operand),
       pattern: (operand) => this.#places.pattern(operand),
+      literal: (type, value) => this.#places.literal(type, value),
     });
     if (test.left.kind !== 'count' || !test.left.beyond) return printed;
     const { right } = test;

@@ -28,6 +28,8 @@ const GATHERED = 'src/database/lanes/write-batcher.ts';
 const PG_INTERNALS = 'src/database/pg-internals.ts';
 const LEAVES = 'src/policy/lower/leaves.ts';
 const OPERATORS = 'src/policy/operators.ts';
+const OPERATOR_SQL = 'src/policy/emit/operator-sql.ts';
+const PLACES = 'src/policy/places.ts';
 const SPECIALISE = 'src/policy/lower/specialise.ts';
 const SIMPLIFY = 'src/policy/lower/simplify.ts';
 const JAVASCRIPT = 'src/policy/emit/javascript.ts';
@@ -205,19 +207,28 @@ export const FAULTS: readonly Fault[] = [
     /\? `rank\(\$\{left\}, \$\{right\}\) \$\{symbol\} 0`/,
     '? `${left} ${symbol} ${right}`',
   ),
-  fault(OPERATORS, 'texts are ordered by the default collation', /COLLATE "C"/, ''),
-  fault(OPERATORS, 'not in is IS DISTINCT', /<> ALL\(/, '<> ANY('),
+  fault(OPERATOR_SQL, 'texts are ordered by the default collation', /COLLATE "C"/, ''),
+  fault(OPERATOR_SQL, 'not in is IS DISTINCT', /<> ALL\(/, '<> ANY('),
   fault(
-    OPERATORS,
+    OPERATOR_SQL,
     'contains is LIKE',
     /strpos\(\$\{render\(left\)\}, \$\{render\(right\)\}\) \$\{raw\(negated \? '= 0' : '> 0'\)\}/,
     "${render(left)} ${raw(negated ? 'NOT LIKE' : 'LIKE')} '%' || ${render(right)} || '%'",
   ),
-  fault(OPERATORS, 'contains is found from the second character on', /'> 0'/, "'> 1'"),
-  fault(OPERATORS, 'the prefix is not rechecked, nor bounded', /\[low, high, test\]/, '[low]'),
-  fault(OPERATORS, 'ends with takes octets for characters', /char_length\(/, 'octet_length('),
-  fault(OPERATORS, 'no list holds an absent value, for certain', /negated && right\.kind === 'column' \?/, 'false ?'),
-  fault(OPERATORS, 'not ends with is ends with', /negated \? '<>' : '='/, "negated ? '=' : '='"),
+  fault(OPERATOR_SQL, 'contains is found from the second character on', /'> 0'/, "'> 1'"),
+  fault(OPERATOR_SQL, 'the prefix is not rechecked, nor bounded', /\[low, high, test\]/, '[low]'),
+  fault(OPERATOR_SQL, 'ends with takes octets for characters', /char_length\(/, 'octet_length('),
+  fault(
+    OPERATOR_SQL,
+    'no list holds an absent value, for certain',
+    /negated && right\.kind === 'column' \?/,
+    'false ?',
+  ),
+  fault(PLACES, 'within: a degree of longitude is as long everywhere', /circle\.cosine \* b \* c/, 'b * c'),
+  fault(PLACES, 'within: the box is narrower than the circle', /\* 1\.001 \+ 1e-6/, '* 0.5'),
+  fault(PLACES, 'within: the box ends at the line of dates', /lng - wide < -180 \|\| lng \+ wide > 180/, 'false'),
+  fault(OPERATOR_SQL, 'within: not within is within', /if \(negated\) return sql`NOT /, 'if (negated) return sql`'),
+  fault(OPERATOR_SQL, 'not ends with is ends with', /negated \? '<>' : '='/, "negated ? '=' : '='"),
   fault(
     SPECIALISE,
     'an all-absent list is empty',
@@ -468,9 +479,9 @@ export const FAULTS: readonly Fault[] = [
     /isNeedle && isBlankNeedle\(/,
     'false && isBlankNeedle(',
   ),
-  fault(OPERATORS, 'matches: not matches is matches', /negated \? 'NOT LIKE' : 'LIKE'/, "'LIKE'"),
+  fault(OPERATOR_SQL, 'matches: not matches is matches', /negated \? 'NOT LIKE' : 'LIKE'/, "'LIKE'"),
   fault(
-    OPERATORS,
+    OPERATOR_SQL,
     'matches: the field itself is looked in',
     /column: foldedColumn\(left\.column\)/,
     'column: left.column',
@@ -658,7 +669,7 @@ export const FAULTS: readonly Fault[] = [
     'if (false) return',
   ),
   fault(
-    OPERATORS,
+    OPERATOR_SQL,
     'not contains is contains in SQL',
     /const held = sql`\(\$\{render\(left\)\} @>/,
     'negated = false;\n  const held = sql`(${render(left)} @>',

@@ -298,6 +298,10 @@ class Extraction {
         return item && { ...expr, item };
       }
       case 'compare': {
+        if (expr.op === 'within') {
+          const point = this.#operand(expr.left, bound);
+          return point && { ...expr, left: point };
+        }
         const left = this.#given(expr.left, expr, bound) ?? this.#operand(expr.left, bound);
         if (expr.op === 'matches' && isParameter(left)) return undefined;
         const right = this.#given(expr.right, expr, bound) ?? this.#operand(expr.right, bound);

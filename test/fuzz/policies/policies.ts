@@ -27,6 +27,7 @@ import {
   FLOATS,
   INTS,
   LIST_TYPES,
+  POINTS,
   TEXTS,
   TIME_SPELLINGS,
   UUID_SPELLINGS,
@@ -75,6 +76,19 @@ export interface Setting {
   readonly action: Action;
 }
 
+const DISTANCES = [
+  '1m',
+  '999m',
+  '3km',
+  '5km',
+  '2224m',
+  '2225m',
+  '500km',
+  '12000km',
+  '20015km',
+  '20016km',
+  '99999999km',
+];
 const MOST_NAMES = 6;
 /** So far every path is known; farther out only some, since there are very many. */
 const NEAR = 3;
@@ -160,6 +174,7 @@ export class PolicyMaker {
   readonly #elementsOf = new WeakMap<Expr, string>();
   /** Random choices about lists and json are made only where there are some. */
   readonly #hasLists: boolean;
+  readonly #hasPoints: boolean;
   /** The collections whose records have ancestors. */
   readonly #chained: readonly Chained[];
   readonly #literals = new Map<string, List['items'][number][]>();
@@ -172,6 +187,9 @@ export class PolicyMaker {
     this.#chained = chainedIn(setting.catalog);
     const collections = [...setting.catalog.collections.values()];
     this.#hasLists = collections.some(({ fields }) => fields.values().some(({ type }) => type.endsWith('[]')));
+    this.#hasPoints = [...setting.catalog.collections.values()].some(({ fields }) =>
+      [...fields.values()].some(({ type }) => type === 'point'),
+    );
   }
 
   make(): Expr {
@@ -275,7 +293,7 @@ export class PolicyMaker {
     const start = `${walk.join()},`;
     const isNear = ({ names }: Reach): boolean => names.length === walk.length + 1 && names.join().startsWith(start);
     const near = [...values].flatMap(([type, reaches]) =>
-      type === 'search' || type === 'json' || type.endsWith('[]')
+      type === 'search' || type === 'json' || type === 'point' || type.endsWith('[]')
         ? []
         : reaches.filter(isNear).map(({ names }) => ({ type, names })),
     );
@@ -470,6 +488,10 @@ export class PolicyMaker {
       const listed = this.#ofList(bound);
       if (listed) return listed;
     }
+    if (this.#hasPoints && random.chance(0.06)) {
+      const within = this.#within(bound);
+      if (within) return within;
+    }
     if (roll < 0.2) return this.#isNull(bound);
     if (roll < 0.45) return this.#compare(random.pick(['=', '!=']), this.#equalTypes(), bound);
     if (roll < 0.65) return this.#compare(random.pick(['<', '<=', '>', '>=']), this.#orderedTypes(), bound);
@@ -616,6 +638,15 @@ export class PolicyMaker {
     // The checker rejects a literal of accents alone.
     if (right?.kind === 'text' && right.value !== '' && folded(right.value) === '') return undefined;
     return left && right && { kind: 'compare', op: 'matches', opSpan: SPAN, left, right, span: SPAN };
+  }
+
+  /** Around one of the places that rows have, at distances between them. */
+  #within(bound: readonly Binding[]): Expr | undefined {
+    const random = this.#random;
+    const left = this.#column('point', bound);
+    const { lat, lng } = random.pick(POINTS);
+    const right = textOf(`${lat}, ${lng}, ${random.pick(DISTANCES)}`);
+    return left && { kind: 'compare', op: 'within', opSpan: SPAN, left, right, span: SPAN };
   }
 
   /** Against few and many, on either side, and in a list; now and then of every element. */

@@ -1,5 +1,6 @@
 /** A hostile speller: a tree in any of the spellings that the grammar allows. */
 import type { Expr, List, Now, Operand, Path } from '../../../grammar/syntax.ts';
+import { WITHIN } from '../../../grammar/tokens.ts';
 import type { Random } from '../random.ts';
 
 /** Kinds of conditions from loose to tight. */
@@ -98,6 +99,10 @@ class Speller {
       case 'not':
         return [this.#odd(0.4) ? '!' : 'not', ...this.#expr(expr.item, 2)];
       case 'compare':
+        if (expr.op === WITHIN && expr.right.kind === 'text') {
+          const [lat = '', lng = '', distance = ''] = expr.right.value.split(', ');
+          return [WITHIN, '(', ...this.#operand(expr.left), ',', lat, ',', lng, ',', distance, ')'];
+        }
         return [...this.#operand(expr.left), ...this.#words(expr.op), ...this.#operand(expr.right)];
       case 'is null':
         return [...this.#operand(expr.operand), 'is', ...(expr.negated ? ['not'] : []), 'null'];

@@ -265,7 +265,7 @@ const JSON_TEXTS: readonly string[] = [
 export const JSON_PATHS = { a: 'string', 'b.s': 'string', 'b.n': 'int', 'b.f': 'float', 'b.ok': 'bool' } as const;
 
 /** Places at the poles, at both sides of the line of dates, close together, and at the ends of the range. */
-const POINTS: readonly { readonly lat: number; readonly lng: number }[] = [
+export const POINTS: readonly { readonly lat: number; readonly lng: number }[] = [
   { lat: 0, lng: 0 },
   { lat: 0, lng: 1e-7 },
   { lat: 52.1, lng: 4.3 },

@@ -219,6 +219,8 @@ function randomCollection(name: string, kinds: readonly KeyKind[], random: Rando
   const json = names.pop()!;
   add(json, 'json', random.chance(0.3));
   if (random.chance(0.7)) fields.set(json, { ...fields.get(json)!, paths: partsOf(fields.get(json)!, JSON_PATHS) });
+  // The solver decides no distance.
+  if (kinds.length > 1) add(names.pop()!, 'point', random.chance(0.3));
   add('created_at', 'datetime', true);
   add('updated_at', 'datetime', true);
   const kind = name === 'users' ? 'uuid' : random.pick(kinds);

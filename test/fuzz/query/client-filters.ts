@@ -51,6 +51,8 @@ class FilterWriter {
       case 'not':
         return { ...expr, item: this.expr(expr.item, bound) };
       case 'compare':
+        // No param is a circle.
+        if (expr.op === 'within') return { ...expr, left: this.#operand(expr.left, bound) };
         return { ...expr, left: this.#operand(expr.left, bound), right: this.#operand(expr.right, bound) };
       case 'is null':
         return { ...expr, operand: this.#operand(expr.operand, bound) };

@@ -24,7 +24,7 @@ it.each([
   ['created_at > now()', '`now()` is not a function of the language; expected `@now`'],
   [
     'lower(title) = "a"',
-    '`lower(…)` is not a function of the language; expected `any`, `all`, `none`, `count` or `ancestors`',
+    '`lower(…)` is not a function of the language; expected `any`, `all`, `none`, `count`, `ancestors` or `within`',
   ],
 ])('%s', (filter, message) => {
   expect(messagesOf(filter)).toContain(message);

@@ -135,7 +135,7 @@ export class ComparisonFormulas {
     const { family, negative, direction, strict } = OPERATORS[op];
     const areIds = [left, right].map(({ collection }) => collection !== undefined);
     // The text of an id that is not known has an order and parts, too.
-    if ((family === 'text' || direction !== undefined) && areIds.includes(true)) return CUT;
+    if (family === 'place' || ((family === 'text' || direction !== undefined) && areIds.includes(true))) return CUT;
     if (family === 'text') {
       if (rootOf(left) === rootOf(right)) return holds ? all([this.#of.rows.presence(left)]) : NO;
       return atom(() => terms.part(left, { op, holds, needle: right }));
