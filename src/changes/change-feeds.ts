@@ -4,25 +4,20 @@
  */
 import type { Database } from '../database/contract.ts';
 import { inRounds } from '../in-rounds.ts';
+import type { Row } from '../policy/types.ts';
 import { Problem } from '../problem.ts';
 import { Store } from '../records/access-context.ts';
 import { readVersionKey } from '../records/versions.ts';
 import type { Schema } from '../schema/model/model.ts';
 import type { Audience } from './audience.ts';
-import { ChangeLog, type Moment } from './change-log.ts';
+import { ChangeLog } from './change-log.ts';
 import { type ChangeBatch, changeBatchOf } from './commits.ts';
-import {
-  CollectionChanges,
-  END_OF_BATCH,
-  type EventType,
-  type FeedEvent,
-  type ResetReason,
-  resetOf,
-} from './events.ts';
+import { CollectionChanges, type ResetReason } from './events.ts';
 import { FeedGroups } from './feed-groups.ts';
+import { endOf, type FeedObserver, FeedSender, type ReachedMoment } from './feed-sender.ts';
 import { feedRulesDigest, loggedShapesOf } from './logged-schema.ts';
-import { type FeedPosition, Positions } from './position.ts';
-import { Snapshot } from './snapshot.ts';
+import { Positions } from './position.ts';
+import { Replay } from './replay.ts';
 import type { ExceededBound, StreamPlaces } from './stream-places.ts';
 import { type EventSink, type FeedGroup, type FeedRequest, Subscriber } from './subscriber.ts';
 
@@ -37,17 +32,6 @@ const RECHECK_MS = 300;
 const STREAM_BEAT_MS = 15_000;
 const PRUNE_MS = 60_000;
 const RETRY_AFTER = { 'Retry-After': '10' };
-
-/** Counts for the metrics. */
-export interface FeedObserver {
-  readonly onStreams: (count: number) => void;
-  readonly onEntries: (count: number) => void;
-  readonly onEvent: (type: EventType) => void;
-  readonly onReset: (reason: ResetReason) => void;
-  /** Seconds from a write to the socket. */
-  readonly onLag: (seconds: number) => void;
-  readonly onClosed: (reason: string) => void;
-}
 
 interface FeedParts {
   readonly db: Database;
@@ -70,12 +54,11 @@ export class ChangeFeeds {
   readonly #subscribers = new Set<Subscriber>();
   readonly #places: StreamPlaces;
   readonly #shapes: ReadonlyMap<string, string>;
-  readonly #rules: string;
   readonly #retention: number;
   readonly #timers: NodeJS.Timeout[];
-  #positions: Positions | undefined;
+  readonly #sender: FeedSender;
   /** The state up to which all was sent. Undefined: there are no listeners. */
-  #tail: { readonly moment: Moment; readonly life: string } | undefined;
+  #tail: ReachedMoment | undefined;
   #isDown = false;
   #isStopping = false;
   #lookedAt = 0;
@@ -88,7 +71,7 @@ export class ChangeFeeds {
   readonly look = inRounds(() => this.#readOn());
   readonly #recheck = inRounds(() => this.#recheckAll());
 
-  private constructor({ db, schema, places, observer, onError }: FeedParts) {
+  private constructor({ db, schema, places, observer, onError }: FeedParts, positions: Positions) {
     this.#db = db;
     this.#places = places;
     this.#schema = schema;
@@ -98,7 +81,7 @@ export class ChangeFeeds {
     this.#store = new Store(db, schema, { statisticsOf: () => undefined });
     this.#groups = new FeedGroups(this.#store);
     this.#shapes = loggedShapesOf(schema);
-    this.#rules = feedRulesDigest(schema, this.#shapes);
+    this.#sender = new FeedSender({ db, positions, rules: feedRulesDigest(schema, this.#shapes), observer });
     this.#retention = Math.max(...[...schema.collections.values()].map(({ feed }) => feed?.retention ?? 0));
     const pruneMs = Math.max(1_000, Math.min(PRUNE_MS, this.#retention * 100));
     this.#timers = [
@@ -113,9 +96,8 @@ export class ChangeFeeds {
   /** Undefined: no collection has a feed. */
   static async open(parts: FeedParts): Promise<ChangeFeeds | undefined> {
     if (![...parts.schema.collections.values()].some(({ feed }) => feed !== undefined)) return undefined;
-    const feeds = new ChangeFeeds(parts);
+    const feeds = new ChangeFeeds(parts, new Positions(await readVersionKey(parts.db)));
     await feeds.#log.open(parts.place);
-    feeds.#positions = new Positions(await readVersionKey(parts.db));
     if (parts.db.kind === 'postgres') {
       feeds.#unlisten = await parts.db.listen({
         channel: CHANNEL,
@@ -160,8 +142,6 @@ export class ChangeFeeds {
     while (this.#tail === undefined) await this.#open();
     this.#subscribers.add(subscriber);
     this.#observer.onStreams(this.#subscribers.size);
-    this.#groups.add(subscriber);
-    subscriber.floor = this.#tail.moment;
     void this.#begin(subscriber).catch((error: unknown) => {
       this.#onError('a stream of changes could not begin', error);
       this.leave(subscriber, 'error');
@@ -207,65 +187,37 @@ export class ChangeFeeds {
   }
 
   async #begin(subscriber: Subscriber): Promise<void> {
-    const { moment, life } = this.#tail!;
-    let reached = moment;
-    let reset: ResetReason | undefined;
     const { since } = subscriber.request;
-    if (since !== undefined) {
-      const resumed = await this.#replay(subscriber, since);
-      if (typeof resumed === 'string') reset = resumed;
-      else reached = resumed;
+    let reached = since === undefined ? this.#tail! : await this.#resume(subscriber, since);
+    for (let isReady = false; !subscriber.isEnded; isReady = true) {
+      if (typeof reached === 'string') {
+        const reason = reached;
+        reached = this.#tail!;
+        await this.#sender.reset(subscriber, reason, endOf(reached));
+      }
+      if (!isReady) await this.#sender.ready(subscriber, endOf(reached));
+      if (subscriber.isEnded || this.#join(subscriber, reached)) return;
+      reached = await this.#replay(subscriber).after(reached);
     }
-    if (subscriber.isEnded) return;
-    const at = { life, from: reached, to: reached };
-    await this.#db.noteWrite(subscriber.access.principal);
-    if (reset !== undefined) {
-      this.#observer.onReset(reset);
-      this.#send(subscriber, [resetOf(reset)], at);
-    }
-    this.#send(subscriber, [READY_EVENT], at);
-    await this.#catchUp(subscriber, reached);
   }
 
-  /** Sends what came meanwhile, and then lets the subscriber take each batch at once. */
-  async #catchUp(subscriber: Subscriber, floor: Moment): Promise<void> {
-    subscriber.floor = floor;
-    for (let batch = subscriber.pending?.shift(); batch !== undefined; batch = subscriber.pending?.shift())
-      await this.#sendTo(subscriber, batch);
-    subscriber.pending = undefined;
+  #resume(subscriber: Subscriber, since: string): Promise<ReachedMoment | ResetReason> | ResetReason {
+    const position = this.#sender.resumed(subscriber, since);
+    return typeof position === 'string' ? position : this.#replay(subscriber).since(position);
   }
 
-  /** → the moment that was reached, or why the subscriber has to list again. */
-  async #replay(subscriber: Subscriber, since: string): Promise<Moment | ResetReason> {
-    const position = this.#positions!.read(since, subscriber.scope);
-    if (position === undefined) return 'position';
-    if (position.rules !== this.#rules) return 'schema';
-    if (position.caller !== subscriber.caller) return 'caller';
-    const page = await this.#log.read(new Snapshot(position.from), 'slow');
-    const oldest = Math.max(page.prunedAt, page.now.at - subscriber.request.collection.feed!.retention * 1000);
-    if (page.life !== position.life || position.at < oldest || page.isCut) return 'position';
-    const from = { snapshot: new Snapshot(position.from), at: position.at };
-    await this.#sendTo(subscriber, changeBatchOf(from, page, this.#shapes), position);
-    return page.now;
+  #replay(subscriber: Subscriber): Replay {
+    const parts = { log: this.#log, store: this.#store, groups: this.#groups, sender: this.#sender };
+    return new Replay({ ...parts, shapes: this.#shapes }, subscriber);
   }
 
-  /** A batch for one subscriber, without what its position says that it has. */
-  async #sendTo(subscriber: Subscriber, batch: ChangeBatch, position?: FeedPosition): Promise<void> {
-    const { collection } = subscriber.request;
-    const audience = this.#groups.audienceOf(subscriber);
-    const changes = await CollectionChanges.of(this.#store, batch, collection, () => [audience]);
-    const reached = position && new Snapshot(position.to);
-    const isSent = ({ seq, xid }: FeedEvent): boolean =>
-      reached !== undefined && xid !== undefined && seq <= position!.seq && reached.sees(xid);
-    const reason = changes.resetOf(audience);
-    if (reason !== undefined) return this.#sendReset(subscriber, reason, batch);
-    const all = changes.eventsFor(audience).filter((event) => !isSent(event));
-    const events = position === undefined ? subscriber.missing(all, batch) : all;
-    for (const event of events) {
-      if (subscriber.isEnded) return;
-      this.#send(subscriber, [event], batch);
-      await subscriber.sink.drained();
-    }
+  /** The subscriber takes each batch at once from now on. False: batches that it does not have were sent to others. */
+  #join(subscriber: Subscriber, { life, moment }: ReachedMoment): boolean {
+    const tail = this.#tail!;
+    if (life !== tail.life || !moment.snapshot.covers(tail.moment.snapshot)) return false;
+    subscriber.floor = moment;
+    this.#groups.add(subscriber);
+    return true;
   }
 
   // ---------------------------------------------------------------- the loop
@@ -294,7 +246,8 @@ export class ChangeFeeds {
       // The last listener has left; another one may have come.
       if (this.#tail?.moment !== moment) return;
       this.#tail = { moment: page.now, life: page.life };
-      if (page.life !== life) return this.#resetAll(page.now, page.life);
+      if (page.life !== life) return this.#resetAll('position', this.#tail);
+      if (page.isCut) return this.#resetAll('bulk', this.#tail);
       if (page.entries.length > 0) await this.#publishOrReset(changeBatchOf(moment, page, this.#shapes));
     } catch (error) {
       this.#onError('the change log could not be read', error);
@@ -307,65 +260,40 @@ export class ChangeFeeds {
       await this.#publish(batch);
     } catch (error) {
       this.#onError('changes could not be decided on', error);
-      this.#resetAll(batch.to, batch.life);
+      this.#resetAll('position', { life: batch.life, moment: batch.to });
     }
   }
 
-  #resetAll(now: Moment, life: string): void {
-    for (const subscriber of this.#subscribers) this.#sendReset(subscriber, 'position', { life, from: now, to: now });
+  #resetAll(reason: ResetReason, reached: ReachedMoment): void {
+    for (const subscriber of this.#subscribers) void this.#sender.reset(subscriber, reason, endOf(reached));
   }
 
   async #publish(batch: ChangeBatch): Promise<void> {
-    const waiting = new Set([...this.#subscribers].filter(({ pending }) => pending !== undefined));
-    for (const { pending } of waiting) pending?.push(batch);
     for (const name of this.#groups.collections) {
+      const collection = this.#schema.collections.get(name)!;
       let groups: readonly FeedGroup[] = [];
-      let audiences: readonly Audience[] = [];
-      const changes = await CollectionChanges.of(this.#store, batch, this.#schema.collections.get(name)!, (rows) => {
+      const audiencesOf = (rows: readonly Row[]): readonly Audience[] => {
         groups = this.#groups.of(name, batch, rows);
-        audiences = groups.map(({ audience }) => audience);
-        return audiences;
-      });
-      for (const [i, { members }] of groups.entries()) {
-        const receivers = [...members].filter((each) => !waiting.has(each));
-        const reason = changes.resetOf(audiences[i]!);
-        if (reason !== undefined) for (const each of receivers) this.#sendReset(each, reason, batch);
-        const events = reason === undefined ? changes.eventsFor(audiences[i]!) : [];
-        if (events.length > 0) for (const each of receivers) this.#send(each, each.missing(events, batch), batch);
+        return groups.map(({ audience }) => audience);
+      };
+      const changes = await CollectionChanges.of(this.#store, batch, { collection, audiencesOf });
+      for (const { members, audience } of groups) {
+        const reason = changes.resetOf(audience);
+        const events = reason === undefined ? changes.eventsFor(audience) : [];
+        for (const each of members)
+          if (reason !== undefined) void this.#sender.reset(each, reason, batch);
+          else if (events.length > 0) this.#sender.send(each, each.missing(events, batch), batch);
       }
     }
     this.#observer.onLag(Math.max(0, Date.now() - batch.since) / 1000);
-  }
-
-  #send(subscriber: Subscriber, events: readonly FeedEvent[], { life, from, to }: Stretch): void {
-    const { sink } = subscriber;
-    for (const { type, data, seq } of events) {
-      if (subscriber.isEnded) return;
-      const place = seq === END_OF_BATCH ? { from: to, seq: 0 } : { from, seq };
-      sink.send({ type, data }, this.#position(subscriber, { life, ...place, to }));
-      this.#observer.onEvent(type);
-    }
-  }
-
-  /** The list that follows is at least as new as the position. */
-  #sendReset(subscriber: Subscriber, reason: ResetReason, at: Stretch): void {
-    this.#observer.onReset(reason);
-    void this.#db.noteWrite(subscriber.access.principal).then(() => this.#send(subscriber, [resetOf(reason)], at));
-  }
-
-  #position({ caller, scope }: Subscriber, { life, from, to, seq }: Stretch & { readonly seq: number }): string {
-    const position = { life, from: from.snapshot.text, at: from.at, to: to.snapshot.text, seq };
-    return this.#positions!.write({ ...position, caller, rules: this.#rules }, scope);
   }
 
   // ---------------------------------------------------------------- in the background
 
   #beat(): void {
     if (this.#tail === undefined) return;
-    const { moment, life } = this.#tail;
     for (const subscriber of this.#subscribers)
-      if (subscriber.pending === undefined)
-        subscriber.sink.beat(this.#position(subscriber, { life, from: moment, to: moment, seq: 0 }));
+      if (subscriber.group !== undefined) this.#sender.beat(subscriber, endOf(this.#tail));
   }
 
   async #recheckAll(): Promise<void> {
@@ -378,12 +306,9 @@ export class ChangeFeeds {
   }
 
   #changeCaller(subscriber: Subscriber): void {
-    const before = subscriber.caller;
     subscriber.renew();
-    this.#groups.add(subscriber);
-    if (before === subscriber.caller || this.#tail === undefined) return;
-    const { moment, life } = this.#tail;
-    this.#sendReset(subscriber, 'caller', { life, from: moment, to: moment });
+    if (subscriber.group !== undefined) this.#groups.add(subscriber);
+    if (this.#tail !== undefined) void this.#sender.reset(subscriber, 'caller', endOf(this.#tail));
   }
 
   async #prune(): Promise<void> {
@@ -395,8 +320,3 @@ export class ChangeFeeds {
     }
   }
 }
-
-/** The part of the log that one read covers. */
-type Stretch = Pick<ChangeBatch, 'life' | 'from' | 'to'>;
-
-const READY_EVENT: FeedEvent = { type: 'ready', data: '', seq: END_OF_BATCH };

@@ -2,13 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cells, Database, Lane, Queryable } from '../database/contract.ts';
 import { present } from '../invariant.ts';
-import { param, raw, type Sql, sql, text } from '../sql.ts';
+import { join, param, raw, type Sql, sql, text } from '../sql.ts';
 import { Snapshot } from './snapshot.ts';
 
 /** A change of a row, as a trigger has written it. */
 export interface ChangeEntry {
   readonly seq: number;
-  readonly xid: string;
+  readonly xid: number;
   /** The collection, or the table of links. */
   readonly source: string;
   /** Null: any number of rows changed. */
@@ -27,7 +27,10 @@ export interface Moment {
 }
 
 export interface LogPage {
+  /** The snapshot that sees the entries. */
   readonly now: Moment;
+  /** Milliseconds, by the clock of the database. */
+  readonly readAt: number;
   readonly life: string;
   /** Entries that were older than this moment may be gone. */
   readonly prunedAt: number;
@@ -36,10 +39,23 @@ export interface LogPage {
   readonly isCut: boolean;
 }
 
+/** The part of the log that is read. */
+interface LogRange {
+  /** The present snapshot sees its entries, and this one did not. Undefined: only the present moment is asked for. */
+  readonly from: Snapshot | undefined;
+  readonly sources?: readonly string[] | undefined;
+  readonly most: number;
+  /** Entries after this one, which another snapshot sees. */
+  readonly rest?: { readonly after: number; readonly to: Snapshot };
+}
+
 /** Entries that one page holds. */
 const MOST_READ = 20_000;
-/** Beyond so many transactions in flight, a position would be too long: the reader waits for fewer. */
+/** Entries of a page of several, which a slow reader keeps in memory. */
+const MOST_OF_PAGE = 500;
+/** Beyond so many transactions in flight, or bytes, a position would be too long: the reader waits for fewer. */
 const MOST_IN_FLIGHT = 200;
+const MOST_SNAPSHOT_BYTES = 320;
 const IN_FLIGHT_PAUSE_MS = 20;
 const PRUNED_TOGETHER = 5_000;
 const MOST_LOGGED = 1_000_000;
@@ -84,10 +100,35 @@ export class ChangeLog {
   }
 
   /** The entries that the present snapshot sees and `from` did not. Undefined: only the present moment is asked for. */
-  async read(from: Snapshot | undefined, lane: Lane = 'urgent'): Promise<LogPage> {
+  read(from: Snapshot | undefined, lane: Lane = 'urgent'): Promise<LogPage> {
+    return this.#page({ from, most: MOST_READ }, lane);
+  }
+
+  /**
+   * The same entries, however many, in pages that divide no commit of a record. The first one has the snapshot of all.
+   *
+   * @param sources of the entries; default: all
+   */
+  async *pages(from: Snapshot, sources?: readonly string[]): AsyncGenerator<LogPage> {
+    const commits = new DividedCommits();
+    let page = await this.#page({ from, sources, most: MOST_OF_PAGE }, 'slow');
+    const { now } = page;
+    while (page.isCut) {
+      const after = page.entries.at(-1)!.seq;
+      const met = commits.unknownOf(page.entries);
+      const rest = { after, to: now.snapshot };
+      if (met.length > 0) commits.add(await this.#db.rows(dividedStatement(met, rest), { lane: 'slow' }));
+      yield { ...page, now, entries: commits.join(page.entries) };
+      page = await this.#page({ from, sources, most: MOST_OF_PAGE, rest }, 'slow');
+    }
+    yield { ...page, now, entries: commits.join(page.entries) };
+  }
+
+  async #page(range: LogRange, lane: Lane): Promise<LogPage> {
     for (;;) {
-      const page = pageOf(await this.#db.rows(pageStatement(from), { lane }));
-      if (page.now.snapshot.inFlight.length <= MOST_IN_FLIGHT) return page;
+      const page = pageOf(await this.#db.rows(pageStatement(range), { lane }), range.most);
+      const { inFlight, bytes } = page.now.snapshot;
+      if (inFlight.length <= MOST_IN_FLIGHT && bytes.length <= MOST_SNAPSHOT_BYTES) return page;
       await sleep(IN_FLIGHT_PAUSE_MS);
     }
   }
@@ -133,31 +174,83 @@ async function beginLife(tx: Queryable, server: string): Promise<void> {
 
 const MILLISECONDS_OF = (time: string): Sql => raw(`(extract(epoch FROM ${time}) * 1000)::text`);
 
-function pageStatement(from: Snapshot | undefined): Sql {
-  const isNew =
-    from === undefined
-      ? raw('FALSE')
-      : sql`(e.xid >= ${text(from.xmax)}::xid8 OR e.xid = ANY(${param('text[]', from.inFlight)}::xid8[]))`;
+/** The entries that a snapshot does not see. */
+const notSeenBy = ({ xmax, inFlight }: Snapshot): Sql =>
+  sql`(e.xid >= ${text(String(xmax))}::xid8 OR e.xid = ANY(${param('text[]', inFlight.map(String))}::xid8[]))`;
+
+function pageStatement({ from, sources, most, rest }: LogRange): Sql {
+  const isAsked = [
+    from === undefined ? raw('FALSE') : notSeenBy(from),
+    ...(sources === undefined ? [] : [sql`e.source = ANY(${param('text[]', sources)})`]),
+    ...(rest === undefined ? [] : [sql`e.seq > ${param('int8', rest.after)}`, sql`NOT ${notSeenBy(rest.to)}`]),
+  ];
   return sql`
     SELECT pg_current_snapshot()::text, ${MILLISECONDS_OF('statement_timestamp()')}, s.life::text,
            ${MILLISECONDS_OF("greatest(s.pruned_at, '1970-01-01')")},
            e.seq::text, e.xid::text, e.source, e.id, e.shape, to_json(e.before)::text, to_json(e.after)::text,
            ${MILLISECONDS_OF('e.at')}
       FROM bylaw_change_log s
-      LEFT JOIN bylaw_changes e ON ${isNew}
+      LEFT JOIN bylaw_changes e ON ${join(isAsked, ' AND ')}
      ORDER BY e.seq
-     LIMIT ${raw(String(MOST_READ + 1))}`;
+     LIMIT ${raw(String(most + 1))}`;
 }
 
-function pageOf(rows: readonly Cells[]): LogPage {
+/** The last entries of commits that change a record again behind a page. Each entry of a table of links stands for itself. */
+function dividedStatement(xids: readonly number[], { after, to }: NonNullable<LogRange['rest']>): Sql {
+  return sql`
+    SELECT e.xid::text, e.source, e.id, max(e.seq)::text
+      FROM bylaw_changes e
+     WHERE e.xid = ANY(${param('text[]', xids.map(String))}::xid8[])
+       AND NOT ${notSeenBy(to)}
+       AND e.id IS NOT NULL
+       AND position('__' IN e.source) = 0
+     GROUP BY e.xid, e.source, e.id
+    HAVING count(*) > 1 AND max(e.seq) > ${param('int8', after)}`;
+}
+
+/** The changes of a record in one commit whose entries are in several pages: the page of the last one has all. */
+class DividedCommits {
+  readonly #known = new Set<number>();
+  readonly #last = new Map<string, number>();
+  readonly #first = new Map<string, ChangeEntry>();
+
+  /** The commits that no earlier page has met. */
+  unknownOf(entries: readonly ChangeEntry[]): readonly number[] {
+    const met = new Set(entries.map(({ xid }) => xid)).difference(this.#known);
+    for (const xid of met) this.#known.add(xid);
+    return [...met];
+  }
+
+  add(rows: readonly Cells[]): void {
+    for (const [xid, source, id, last] of rows) this.#last.set(`${xid} ${source} ${id}`, Number(last));
+  }
+
+  join(entries: readonly ChangeEntry[]): readonly ChangeEntry[] {
+    if (this.#last.size === 0) return entries;
+    return entries.flatMap((entry) => {
+      const key = `${entry.xid} ${entry.source} ${entry.id}`;
+      const last = this.#last.get(key);
+      if (last === undefined) return [entry];
+      const first = this.#first.get(key) ?? entry;
+      this.#first.set(key, first);
+      if (entry.seq < last) return [];
+      this.#last.delete(key);
+      this.#first.delete(key);
+      return [{ ...entry, before: first.before }];
+    });
+  }
+}
+
+function pageOf(rows: readonly Cells[], most: number): LogPage {
   const [snapshot, at, life, prunedAt] = present(rows[0], 'the state of the change log');
-  const entries = rows[0]![4] === null ? [] : rows.slice(0, MOST_READ).map(logEntryOf);
+  const entries = rows[0]![4] === null ? [] : rows.slice(0, most).map(logEntryOf);
   return {
-    now: { snapshot: new Snapshot(snapshot!), at: Number(at) },
+    now: { snapshot: Snapshot.of(snapshot!), at: Number(at) },
+    readAt: Number(at),
     life: life!,
     prunedAt: Number(prunedAt),
     entries,
-    isCut: rows.length > MOST_READ,
+    isCut: rows.length > most,
   };
 }
 
@@ -165,7 +258,7 @@ function logEntryOf(row: Cells): ChangeEntry {
   const [, , , , seq, xid, source, id, shape, before, after, at] = row;
   return {
     seq: Number(seq),
-    xid: xid!,
+    xid: Number(xid),
     source: source!,
     id: id ?? null,
     shape: shape!,

@@ -6,7 +6,7 @@ import type { ChangeEntry, LogPage, Moment } from './change-log.ts';
 export interface RecordChange {
   /** That of the commit's last entry about the record. */
   readonly seq: number;
-  readonly xid: string;
+  readonly xid: number;
   readonly id: string;
   readonly before: Cells | null;
   readonly after: Cells | null;
@@ -38,7 +38,6 @@ export function changeBatchOf(from: Moment, page: LogPage, shapes: ReadonlyMap<s
     else if (shapes.get(source) !== shape) foreign.add(source);
     else addEntry(changes, entry, id);
   }
-  if (page.isCut) for (const source of shapes.keys()) bulk.add(source);
   const ofSources = [...changes].map(([source, all]) => [source, inLogOrder(all)] as const);
   return {
     from,

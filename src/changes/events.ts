@@ -21,7 +21,7 @@ export interface FeedEvent {
   /** The place in the batch. */
   readonly seq: number;
   /** The transaction, of a change. */
-  readonly xid?: string;
+  readonly xid?: number;
   /** The id of the record, as the database prints it. */
   readonly record?: string;
 }
@@ -38,7 +38,7 @@ export const resetOf = (reason: ResetReason): FeedEvent => ({
 /** A change with its rows as policies see them. */
 interface SeenChange {
   readonly seq: number;
-  readonly xid: string;
+  readonly xid: number;
   readonly id: string;
   readonly before: SeenRow | undefined;
   readonly after: SeenRow | undefined;
@@ -47,34 +47,44 @@ interface SeenChange {
 interface LoadedChanges {
   readonly collection: Collection;
   readonly changes: readonly SeenChange[];
+  /** The newest state of each record. */
+  readonly newest: ReadonlyMap<string, SeenRow | undefined>;
   readonly related: Related;
+}
+
+/** The changes of a collection for some audiences. */
+interface AskedChanges {
+  readonly collection: Collection;
+  /** The audiences that may see these states of records. */
+  readonly audiencesOf: (rows: readonly Row[]) => readonly Audience[];
+  /** The newest state of a record is that of the table, which later batches may have changed. Default: that of the batch. */
+  readonly isReplay?: boolean;
 }
 
 /** The changes of one collection in a batch, with the rows that its audiences need. */
 export class CollectionChanges {
   readonly #batch: ChangeBatch;
   readonly #changes: readonly SeenChange[];
-  readonly #newest: ReadonlyMap<string, SeenChange>;
+  readonly #newest: LoadedChanges['newest'];
   readonly #related: Related;
   readonly #store: Store;
   readonly #rows = new Map<string, readonly Row[]>();
   readonly #key: ReturnType<typeof keyKindOf>;
 
-  private constructor(store: Store, batch: ChangeBatch, { collection, changes, related }: LoadedChanges) {
+  private constructor(store: Store, batch: ChangeBatch, { collection, changes, newest, related }: LoadedChanges) {
     this.#store = store;
     this.#batch = batch;
     this.#changes = changes;
-    this.#newest = new Map(changes.map((change) => [change.id, change]));
+    this.#newest = newest;
     this.#related = related;
     this.#key = keyKindOf(collection);
   }
 
-  /** Loads, once for all audiences, the related rows as they are now. @param audiencesOf those who may see these states of records */
+  /** Loads, once for all audiences, the related rows as they are now. */
   static async of(
     store: Store,
     batch: ChangeBatch,
-    collection: Collection,
-    audiencesOf: (rows: readonly Row[]) => readonly Audience[],
+    { collection, audiencesOf, isReplay = false }: AskedChanges,
   ): Promise<CollectionChanges> {
     const { name } = collection;
     const shape = store.shape(name);
@@ -87,15 +97,22 @@ export class CollectionChanges {
       before: seen(before),
       after: seen(after),
     }));
-    const states = changes.flatMap(({ before, after }) => [before, after]).filter((each) => each !== undefined);
-    const rows = states.map(({ row }) => row);
+    const ids = new Set(changes.map(({ id }) => id));
+    const stored = isReplay ? await storedCells(store, collection, ids) : undefined;
+    const newest = new Map<string, SeenRow | undefined>(
+      stored === undefined
+        ? changes.map(({ id, after }) => [id, after])
+        : [...ids].map((id) => [id, seen(stored.get(id) ?? null)]),
+    );
+    const states = [...changes.flatMap(({ before, after }) => [before, after]), ...newest.values()];
+    const rows = states.flatMap((each) => (each === undefined ? [] : [each.row]));
     const audiences = audiencesOf(rows);
     const asking = changes.length === 0 ? [] : audiences.filter(({ verdict }) => verdict !== 'deny');
     const needs = distinct(asking.flatMap((audience) => audience.needs));
     const requested = together(asking.flatMap((audience) => audience.requested));
     const source = { store, q: store.db, tenant: undefined };
     const related = await loadRelatedRows(source, [{ collection: name, rows, needs }], requested);
-    return new CollectionChanges(store, batch, { collection, changes, related });
+    return new CollectionChanges(store, batch, { collection, changes, newest, related });
   }
 
   /** Without those of an audience that has to list again. */
@@ -138,7 +155,7 @@ export class CollectionChanges {
   /** An earlier state is sent only if the newest one is listed too: nothing old is shown that is hidden now. */
   #eventOf({ seq, xid, id, before, after }: SeenChange, audience: Audience): FeedEvent | undefined {
     const related = this.#related;
-    const newest = this.#newest.get(id)!.after;
+    const newest = this.#newest.get(id);
     const wasListed = before !== undefined && audience.lists(before, related);
     const isListed = after !== undefined && audience.lists(after, related);
     const isShown = isListed && newest !== undefined && (after === newest || audience.lists(newest, related));
@@ -157,7 +174,6 @@ async function holderChanges(
   collection: Collection,
   own: readonly RecordChange[],
 ): Promise<readonly RecordChange[]> {
-  const shape = store.shape(collection.name);
   const moves = [...collection.relations.values()].flatMap((relation) => {
     if (relation.kind === 'has_one') return movesOf(store, batch, relation);
     return relation.kind === 'many_to_many' ? linkMovesOf(batch, relation) : [];
@@ -166,26 +182,36 @@ async function holderChanges(
   const changed = new Set(own.map(({ id, xid }) => `${xid} ${id}`));
   const left = moves.filter(({ holder, xid }) => !changed.has(`${xid} ${holder}`));
   if (left.length === 0) return [];
-  const ids = [...new Set(left.map(({ holder }) => holder))];
-  const rows = await store.db.rows(sql`
-    SELECT ${shape.columns('t')}
-      FROM ${everyTenant(store.schema).from(collection.name, 't').where(recordKeyOf(collection).isAmong('t', ids))}`);
-  const byId = new Map(rows.map((cells) => [cells[0]!, cells]));
+  const stored = await storedCells(store, collection, new Set(left.map(({ holder }) => holder)));
   const last = new Map(own.map((change) => [change.id, change]));
   const changes = new Map<string, RecordChange>();
   for (const { holder, seq, xid } of left) {
     // A later change of the record has its newest state.
-    const cells = last.get(holder)?.after ?? byId.get(holder);
+    const cells = last.get(holder)?.after ?? stored.get(holder);
     if (cells !== undefined) changes.set(`${xid} ${holder}`, { seq, xid, id: holder, before: cells, after: cells });
   }
   return [...changes.values()];
+}
+
+/** The records as they are now. */
+async function storedCells(
+  store: Store,
+  collection: Collection,
+  ids: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, Cells>> {
+  if (ids.size === 0) return new Map();
+  const isAsked = recordKeyOf(collection).isAmong('t', [...ids]);
+  const rows = await store.db.rows(sql`
+    SELECT ${store.shape(collection.name).columns('t')}
+      FROM ${everyTenant(store.schema).from(collection.name, 't').where(isAsked)}`);
+  return new Map(rows.map((cells) => [cells[0]!, cells]));
 }
 
 /** A record that another one has joined or left, as a partner or as a member. */
 interface PartnerMove {
   readonly holder: string;
   readonly seq: number;
-  readonly xid: string;
+  readonly xid: number;
 }
 
 function movesOf(store: Store, batch: ChangeBatch, { collection, via }: HasOne): readonly PartnerMove[] {

@@ -19,7 +19,7 @@ export class FeedGroups {
 
   add(subscriber: Subscriber): void {
     this.remove(subscriber);
-    const audience = this.audienceOf(subscriber);
+    const audience = this.#audienceOf(subscriber);
     const { collection, filters } = subscriber.request;
     const isTimed = namesNow(collection, filters, this.#store.schema);
     const key = isTimed ? `at its time ${++this.#timed}` : audience.key;
@@ -43,9 +43,7 @@ export class FeedGroups {
     const groups = [...(this.#collections.get(collection)?.concernedBy(collection, batch, rows) ?? [])];
     for (const group of groups) {
       const [first] = group.members;
-      if (!group.isTimed || first === undefined) continue;
-      first.renew();
-      group.audience = this.audienceOf(first);
+      if (group.isTimed && first !== undefined) group.audience = this.audienceNow(first);
     }
     return groups;
   }
@@ -54,7 +52,13 @@ export class FeedGroups {
     return [...this.#collections.keys()];
   }
 
-  audienceOf({ access, request }: Subscriber): Audience {
+  /** The audience at this instant. */
+  audienceNow(subscriber: Subscriber): Audience {
+    subscriber.renew();
+    return this.#audienceOf(subscriber);
+  }
+
+  #audienceOf({ access, request }: Subscriber): Audience {
     return new Audience(this.#store, access, request);
   }
 }

@@ -1,35 +1,43 @@
 /** Positions: opaque texts that only this service can make, and only for one feed of one caller. */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { Snapshot } from './snapshot.ts';
+import { ByteReader, bytesOf } from './varints.ts';
 
 export interface FeedPosition {
   readonly life: string;
   /** All of this snapshot was sent. */
-  readonly from: string;
+  readonly from: Snapshot;
   /** Milliseconds: when `from` was taken. */
   readonly at: number;
   /** The changes up to `seq` that this snapshot sees were sent. */
-  readonly to: string;
+  readonly to: Snapshot;
   readonly seq: number;
+  /** Differs between positions of one `seq`. */
+  readonly nth: number;
   /** Digests of what the caller was, and of the rules. */
   readonly caller: string;
   readonly rules: string;
 }
 
 const POSITION_MAC_BYTES = 16;
-type WrittenPosition = readonly [string, string, number, string | 0, number, string, string];
 
 export class Positions {
   readonly #key: KeyObject;
 
   /** @param secret the one that versions are keyed by; positions have a key of their own that is made from it */
   constructor(secret: Buffer) {
-    this.#key = createSecretKey(createHmac('sha256', secret).update('positions').digest());
+    this.#key = createSecretKey(createHmac('sha256', secret).update('positions of feeds').digest());
   }
 
   /** @param scope the collection, the filter and the principal, in one spelling */
-  write({ life, from, at, to, seq, caller, rules }: FeedPosition, scope: string): string {
-    const written: WrittenPosition = [life, from, at, to === from ? 0 : to, seq, caller, rules];
-    const payload = Buffer.from(JSON.stringify(written));
+  write({ life, from, at, to, seq, nth, caller, rules }: FeedPosition, scope: string): string {
+    const isOne = to === from;
+    const payload = Buffer.concat([
+      bytesOf([Math.floor(at), seq, nth, isOne ? 1 : 0]),
+      from.bytes,
+      ...(isOne ? [] : [to.bytes]),
+      ...[life, caller, rules].flatMap((text) => [bytesOf([text.length]), Buffer.from(text)]),
+    ]);
     return Buffer.concat([this.#mac(payload, scope), payload]).toString('base64url');
   }
 
@@ -40,8 +48,11 @@ export class Positions {
     const payload = bytes.subarray(POSITION_MAC_BYTES);
     if (mac.length < POSITION_MAC_BYTES || bytes.toString('base64url') !== position) return undefined;
     if (!timingSafeEqual(mac, this.#mac(payload, scope))) return undefined;
-    const [life, from, at, to, seq, caller, rules] = JSON.parse(payload.toString()) as WrittenPosition;
-    return { life, from, at, to: to === 0 ? from : to, seq, caller, rules };
+    const reader = new ByteReader(payload);
+    const [at, seq, nth, isOne] = [reader.next(), reader.next(), reader.next(), reader.next() === 1];
+    const from = Snapshot.from(reader);
+    const to = isOne ? from : Snapshot.from(reader);
+    return { at, seq, nth, from, to, life: reader.text(), caller: reader.text(), rules: reader.text() };
   }
 
   #mac(payload: Buffer, scope: string): Buffer {

@@ -49,11 +49,10 @@ export class Subscriber {
   access: AccessContext;
   /** A digest of what the caller is. */
   caller: string;
+  /** Undefined: earlier changes are replayed, and it takes no batch. */
   group: FeedGroup | undefined;
   /** The subscriber has everything that this moment sees. */
   floor: Moment | undefined;
-  /** The batches that came while earlier ones are replayed. Undefined: it takes each batch at once. */
-  pending: ChangeBatch[] | undefined = [];
   isEnded = false;
 
   constructor(request: FeedRequest, sink: EventSink) {

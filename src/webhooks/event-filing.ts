@@ -36,7 +36,7 @@ export class EventFiling {
   async next(from: ReachedPlace | undefined, access: AccessContext): Promise<Filed> {
     const { log, shapes } = this.#parts;
     const rules = this.#rulesFor(access);
-    const page = await log.read(from && new Snapshot(from.position), 'slow');
+    const page = await log.read(from && Snapshot.of(from.position), 'slow');
     const { now, life } = page;
     const reached = { life, position: now.snapshot.text, at: now.at, rules };
     if (from === undefined) return { reached, events: [] };
@@ -44,7 +44,7 @@ export class EventFiling {
     const events: FeedEvent[] = lost === undefined ? [] : [resetOf(lost)];
     if (lost === undefined && from.rules !== rules) events.push(resetOf('schema'));
     if (lost === undefined && page.entries.length > 0) {
-      const moment = { snapshot: new Snapshot(from.position), at: from.at };
+      const moment = { snapshot: Snapshot.of(from.position), at: from.at };
       events.push(...(await this.#eventsOf(changeBatchOf(moment, page, shapes), access)));
     }
     const timestamp = new Date(now.at).toISOString();
@@ -59,7 +59,7 @@ export class EventFiling {
     const filter = text === undefined ? undefined : compileFilter(text, place).filter;
     if (text !== undefined && filter === undefined) throw new Error('the filter of the webhook does not compile');
     const audience = new Audience(store, access, { filters: filter === undefined ? [] : [filter] });
-    const changes = await CollectionChanges.of(store, batch, collection, () => [audience]);
+    const changes = await CollectionChanges.of(store, batch, { collection, audiencesOf: () => [audience] });
     const reason = changes.resetOf(audience);
     // A related change opens or closes other records; those of the batch are known.
     const isKnown = reason === undefined || reason === 'related';

@@ -1,4 +1,4 @@
-/** Several nodes on one PostgreSQL: each reads the log for itself, wakes the others, and prunes what nobody needs. */
+/** Several nodes on one PostgreSQL: each reads the log for itself, wakes the others, and prunes what is not needed. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ChangeFeeds } from '../../src/changes/change-feeds.ts';
@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
     for (const db of databases) await db.close();
   });
 
-  const subscribe = async (node: ChangeFeeds, since?: string) => {
+  const subscribe = async (node: ChangeFeeds, since?: string, drained = async (): Promise<void> => undefined) => {
     const seen: string[] = [];
     const positions: string[] = [];
     await node.subscribe(
@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
           positions.push(position);
         },
         beat: ignore,
-        drained: async () => undefined,
+        drained,
         end: ignore,
       },
     );
@@ -91,6 +91,26 @@ describe.skipIf(!hasPostgres)('feeds on two nodes', () => {
     expect(seen).toEqual(['ready', 'early', 'late']);
     expect((await subscribe(nodes[1]!, positions[1])).seen).toEqual(['late', 'ready']);
     expect((await subscribe(nodes[1]!, positions[2])).seen).toEqual(['ready']);
+  });
+
+  test('a long replay has one event for each record and commit, and a slow reader receives no state that is hidden since', async () => {
+    const { positions } = await subscribe(nodes[0]!);
+    await databases[0]!.transaction(async (tx) => {
+      await tx.run(raw(`INSERT INTO notes (id, title) SELECT gen_random_uuid(), 'long' FROM generate_series(1, 600)`));
+      await tx.run(raw(`UPDATE notes SET title = 'longer' WHERE title = 'long'`));
+    });
+    const { seen } = await subscribe(nodes[1]!, positions[0]);
+    expect([seen.length, new Set(seen)]).toEqual([601, new Set(['longer', 'ready'])]);
+    const waits: (() => Promise<void>)[] = [
+      async () => {
+        await databases[0]!.run(raw(`DELETE FROM notes WHERE title = 'longer'`));
+        await new Promise((resolve) => setTimeout(resolve, 300));
+      },
+    ];
+    const slow = await subscribe(nodes[1]!, positions[0], async () => waits.shift()?.());
+    expect(slow.seen.filter((each) => each === 'longer')).toHaveLength(1);
+    await nodes[1]!.look();
+    expect(slow.seen.slice(0, 3)).toEqual(['longer', 'ready', expect.stringMatching(/^leave/)]);
   });
 
   test('a pruned log, and another life of it, give a reset', async () => {

@@ -1,5 +1,5 @@
 /** An observer of feeds that counts nothing, and places for all streams of a test. */
-import type { FeedObserver } from '../../src/changes/change-feeds.ts';
+import type { FeedObserver } from '../../src/changes/feed-sender.ts';
 import { ownStreamPlaces } from '../../src/changes/stream-places.ts';
 
 export const manyPlaces = ownStreamPlaces({ user: 100_000, node: 100_000 });

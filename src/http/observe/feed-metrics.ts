@@ -1,6 +1,6 @@
 /** The metrics of the feeds of changes. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { FeedObserver } from '../../changes/change-feeds.ts';
+import type { FeedObserver } from '../../changes/feed-sender.ts';
 
 /** Seconds. */
 const LAG_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.15, 0.3, 1, 3, 10];

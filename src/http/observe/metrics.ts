@@ -1,6 +1,6 @@
 /** Prometheus metrics of this process. */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
-import type { FeedObserver } from '../../changes/change-feeds.ts';
+import type { FeedObserver } from '../../changes/feed-sender.ts';
 import type { UnindexedUse } from '../../records/access-context.ts';
 import { feedMetrics } from './feed-metrics.ts';
 import { type MailMetrics, mailMetrics } from './mail-metrics.ts';

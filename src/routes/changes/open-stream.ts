@@ -46,9 +46,9 @@ class CallerStreams {
       const caller = await this.#present();
       if (caller === undefined) return 'ended';
       if (caller === known || isSameCaller(caller, known)) return 'same';
-      known = caller;
       try {
         this.#renew(caller, collection);
+        known = caller;
       } catch (error) {
         if (error instanceof Problem) return 'ended';
         throw error;

@@ -7,6 +7,8 @@ const EVENTS = 'src/changes/events.ts';
 const FEEDS = 'src/changes/change-feeds.ts';
 const GROUPS = 'src/changes/feed-groups.ts';
 const LOG = 'src/changes/change-log.ts';
+const REPLAY = 'src/changes/replay.ts';
+const SENDER = 'src/changes/feed-sender.ts';
 const SIGHT = 'src/changes/filter-sight.ts';
 const TOUCHED = 'src/policy/analyse/touched-rows.ts';
 
@@ -14,6 +16,9 @@ const fault = (file: string, name: string, find: RegExp, put: string): Fault => 
 
 export const FEED_FAULTS: readonly Fault[] = [
   fault(LOG, 'a transaction that commits late is skipped', / OR e\.xid = ANY\([^`]*\)`/, ')`'),
+  fault(LOG, 'a commit is divided between two pages', /commits\.join\(page\.entries\)/g, 'page.entries'),
+  fault(REPLAY, 'a replay shows what a later page hides', /isReplay: true/, 'isReplay: false'),
+  fault(SENDER, 'the first of two events of one place ends it', /const isLast = [^;]*;/, 'const isLast = true;'),
   fault(
     COMMITS,
     'the image before a commit is that of its last write',
@@ -69,7 +74,7 @@ export const FEED_FAULTS: readonly Fault[] = [
   fault(
     FEEDS,
     'a subscriber who catches up misses a batch',
-    /for \(const \{ pending \} of waiting\) pending\?\.push\(batch\);/,
+    / \|\| !moment\.snapshot\.covers\(tail\.moment\.snapshot\)/,
     '',
   ),
 ];

@@ -16,6 +16,7 @@ import { Random } from '../random.ts';
 import { FeedCaller } from './feed-caller.ts';
 import { type FeedModules, loadFeedModules } from './feed-modules.ts';
 import { COLLECTIONS, FEED_POLICIES, FEED_SCHEMA, type Pools, randomWrite } from './feed-schema.ts';
+import { copyWithSmallPages } from './small-pages.ts';
 import { Watcher } from './watcher.ts';
 
 const USERS = 3;
@@ -125,7 +126,7 @@ export class FeedFuzz {
         for (const watcher of watchers) {
           if (watcher.isPaused && random.chance(0.5))
             await this.#beginAmidWrites(random, watcher, { i, pools, watchers, log });
-          else if (!watcher.isPaused && random.chance(0.1)) watcher.pause();
+          else if (!watcher.isPaused && random.chance(0.1)) watcher.pause(random.below(6));
         }
         await this.#quiet(watchers);
       }
@@ -161,6 +162,8 @@ export class FeedFuzz {
 
   /** Reads the log while nothing is written. Throws what is wrong. @param isRaced some events came before a write */
   async #quiet(watchers: readonly Watcher[], isRaced = false): Promise<void> {
+    for (const watcher of watchers)
+      while (watcher.isBehind && this.#failures.length === 0) await new Promise((resolve) => setImmediate(resolve));
     await this.#feeds.look();
     await new Promise((resolve) => setImmediate(resolve));
     const [failure] = this.#failures;
@@ -236,7 +239,8 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
     },
   });
   const server = await startPostgres();
-  const modules = await loadFeedModules();
+  const copy = copyWithSmallPages();
+  const modules = await loadFeedModules(copy.root);
   const { openDatabase } = modules;
   const databases = [
     await openDatabase({}),
@@ -261,6 +265,7 @@ export async function fuzzChanges(argv: readonly string[]): Promise<number> {
   for (const lane of lanes) await lane.close();
   for (const db of databases) await db.close();
   await server?.stop();
+  copy.remove();
   const sum = (of: keyof FeedCounts): number => lanes.reduce((total, { counts }) => total + counts[of], 0);
   console.log(
     `seed ${seed}: worlds ${sum('worlds')}, events ${sum('events')}, of them resets ${sum('resets')}, differences ${failures}`,

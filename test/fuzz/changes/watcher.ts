@@ -21,13 +21,17 @@ export interface Watching {
 }
 
 interface Received {
+  readonly position: string;
   readonly type: string;
   // biome-ignore lint/suspicious/noExplicitAny: it is compared with a list
   readonly data: any;
 }
 
+/** The positions that a watcher remembers. */
+const MOST_PAST = 8;
+
 export class Watcher {
-  readonly copy = new Map<string, string>();
+  copy = new Map<string, string>();
   readonly label: string;
   resets = 0;
   events = 0;
@@ -40,6 +44,8 @@ export class Watcher {
   readonly #everShown = new Set<string>();
   #received: Received[] = [];
   #position: string | undefined;
+  /** The latest positions, each with the copy that a subscriber had there. */
+  #past: (readonly [string, ReadonlyMap<string, string>])[] = [];
   #subscriber: Subscriber | undefined;
   #mustList = true;
   #onReady: () => void = () => undefined;
@@ -74,7 +80,7 @@ export class Watcher {
       {
         send: ({ type, data }, position) => {
           this.#position = position;
-          this.#received.push({ type, data: JSON.parse(`{${data}}`) });
+          this.#received.push({ position, type, data: JSON.parse(`{${data}}`) });
           if (type === 'ready') this.#onReady();
         },
         beat: () => undefined,
@@ -85,13 +91,23 @@ export class Watcher {
     await ready;
   }
 
-  pause(): void {
+  /** @param back the number of the latest events that never arrived */
+  pause(back = 0): void {
     if (this.#subscriber !== undefined) this.#grounds.feeds.leave(this.#subscriber, 'test');
     this.#subscriber = undefined;
+    const [position, copy] = this.#past.at(-1 - back) ?? [this.#position, this.copy];
+    this.#position = position;
+    this.copy = new Map(copy);
+    this.#past = [];
   }
 
   get isPaused(): boolean {
     return this.#subscriber === undefined;
+  }
+
+  /** Earlier changes are being replayed. */
+  get isBehind(): boolean {
+    return this.#subscriber !== undefined && this.#subscriber.group === undefined;
   }
 
   /** Notes the records that the list shows at this moment, though no event may follow. */
@@ -109,18 +125,22 @@ export class Watcher {
     const list = await this.noteList();
     const received = this.#received;
     this.#received = [];
-    const last = new Map<string, string>();
-    for (const { type, data } of received) {
+    if (this.#mustList) this.copy = new Map(list);
+    this.#mustList = false;
+    for (const { position, type, data } of received) {
       this.events++;
       if (type === 'reset') {
         this.resets++;
-        this.#mustList = true;
+        this.copy = new Map(list);
       }
       // Related rows are those of the moment when an event is sent, so a write between may show the state before a commit.
       if (type === 'leave' && !isRaced && !this.#everListed.has(String(data.id)))
         return `a leave of ${data.id}, which was never listed`;
       if (type === 'leave') this.copy.delete(String(data.id));
-      if (type !== 'enter' && type !== 'change') continue;
+      if (type !== 'enter' && type !== 'change') {
+        this.#note(position);
+        continue;
+      }
       const shown = list.get(data.record.id) ?? (isRaced ? JSON.stringify(data.record) : undefined);
       if (shown === undefined) return `a ${type} of a record that is hidden now: ${JSON.stringify(data)}`;
       const hidden = Object.keys(data.record).filter((name) => !Object.hasOwn(JSON.parse(shown), name));
@@ -128,17 +148,16 @@ export class Watcher {
         return `a ${type} with a value that was never shown: ${JSON.stringify(data)}`;
       if (hidden.length > 0 && !isRaced) return `a ${type} with fields that are hidden now: ${hidden}`;
       this.copy.set(data.record.id, JSON.stringify(data.record));
-      last.set(data.record.id, JSON.stringify(data.record));
-    }
-    if (this.#mustList) {
-      this.copy.clear();
-      for (const [id, record] of list) this.copy.set(id, record);
-      this.#mustList = false;
+      this.#note(position);
     }
     for (const [id, record] of list)
       if (this.copy.get(id) !== record) return `the copy has ${this.copy.get(id)}, the list ${record}`;
     for (const id of this.copy.keys()) if (!list.has(id)) return `the copy has ${id}, the list has not`;
     return undefined;
+  }
+
+  #note(position: string): void {
+    this.#past = [...this.#past.slice(-MOST_PAST), [position, new Map(this.copy)]];
   }
 
   async #list(): Promise<ReadonlyMap<string, string>> {
