@@ -1,4 +1,5 @@
 /** The service's own pages of accounts: without script, and safe from scanners, other sites and what an address brings. */
+import { createHash } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect, test } from 'vitest';
 import { SetupOffer } from '../../src/auth/accounts/setup-offer.ts';
@@ -157,6 +158,40 @@ describeOnBoth(
       expect(cookieOf(answer, 'svc_session')).toBeTruthy();
     });
 
+    test('the pages of a user need a session, a step of their own, and show no other user', async () => {
+      const person = await newPerson(service.anonymous);
+      const signedIn = { Cookie: person.cookie, 'Sec-Fetch-Site': 'same-origin' };
+      for (const page of ['second-factor', 'passkeys']) {
+        const visitor = await get(page);
+        expect([visitor.status, visitor.text.includes(`href="/auth/sign-in?redirect_to=/auth/${page}"`)]).toEqual([
+          200,
+          true,
+        ]);
+        expect((await post(page, { step: 'enrol' })).status).toBe(page === 'passkeys' ? 422 : 401);
+        for (const step of ['', 'toString', '__proto__', 'show'])
+          expect((await post(page, { step }, signedIn)).status).toBe(422);
+        const foreign = await post(page, { step: 'enrol' }, { ...signedIn, 'Sec-Fetch-Site': 'cross-site' });
+        expect(codeOf(foreign)).toBe('403 cross_origin');
+      }
+      const remove = (id: string) => post('passkeys', { step: 'remove', id }, signedIn);
+      for (const id of ['x', person.id]) expect((await remove(id)).status).toBe(404);
+      const made = await post('second-factor', { step: 'enrol' }, signedIn);
+      expect([made.status, /<svg|<code>[A-Z2-7]{32}</.test(made.text)]).toEqual([200, true]);
+      const csp = made.headers.get('content-security-policy');
+      expect([csp?.includes('script-src'), made.headers.get('cache-control')]).toEqual([false, 'no-store']);
+    });
+
+    test('a page that uses a passkey runs one script, named by its hash', async () => {
+      const asked = await post('passkey', {});
+      const [, script] = /<script>([\s\S]*)<\/script>/.exec(asked.text)!;
+      const hash = createHash('sha256').update(script!).digest('base64');
+      expect(asked.headers.get('content-security-policy')).toContain(`script-src 'sha256-${hash}'`);
+      expect(asked.text.match(/<script/g)).toHaveLength(1);
+      const wrong = await post('passkey', { response: '{"id":"x","response":{}}' });
+      expect([wrong.status, wrong.headers.getSetCookie()]).toEqual([401, []]);
+      expect((await post('passkey', { response: 'x' })).status).toBe(422);
+    });
+
     test('the first administrator is made with the token of the start', async () => {
       await service.app.db.run(raw(`UPDATE "users" SET roles = '{}'`));
       const token = newSecret();
@@ -183,9 +218,19 @@ describeOnBoth(
         'setup',
         'challenge',
         'forgot',
+        'passkey',
+        'passkeys',
+        'second-factor',
       ]) {
         expect((await get(`${page}?${query}`)).text).not.toContain('<script');
-        const answer = await post(page, { token: evil, email: evil, code: evil, challenge: evil, password: evil });
+        const answer = await post(page, {
+          token: evil,
+          email: evil,
+          code: evil,
+          challenge: evil,
+          password: evil,
+          response: evil,
+        });
         expect([page, answer.status >= 400, answer.text.includes('<script')]).toEqual([page, true, false]);
       }
     });

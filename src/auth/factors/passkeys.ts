@@ -166,7 +166,11 @@ export class Passkeys {
   async #changed(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {
     const { users, outbox } = this.#parts;
     const { email: address } = await users.known(tx, entry.userId);
-    await outbox.insert(tx, { kind: 'second_factor_changed', address, detail: { client: entry.client } });
+    await outbox.insert(tx, {
+      kind: 'second_factor_changed',
+      address,
+      detail: { client: entry.client, change: entry.event },
+    });
     await recordAudit(tx, entry);
   }
 

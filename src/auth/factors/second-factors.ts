@@ -10,7 +10,14 @@ import type { Authenticator } from '../sessions/authenticator.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { type CodeCheck, purposeOf } from './code-check.ts';
 import type { FactorKey } from './factor-key.ts';
-import { confirmTotp, deleteFactors, insertTotp, replaceRecoveryCodes, storedTotp } from './factor-rows.ts';
+import {
+  confirmTotp,
+  deleteFactors,
+  factorMethods,
+  insertTotp,
+  replaceRecoveryCodes,
+  storedTotp,
+} from './factor-rows.ts';
 import { newRecoveryCodes } from './recovery-codes.ts';
 import { newTotpSecret, totpStep, totpUri } from './totp.ts';
 
@@ -42,6 +49,10 @@ export class SecondFactors {
 
   constructor(parts: SecondFactorParts) {
     this.#parts = parts;
+  }
+
+  async isEnrolled({ principal }: Caller): Promise<boolean> {
+    return (await factorMethods(this.#parts.db, principal)).length > 0;
   }
 
   /** Makes a secret, which counts once a code of it is confirmed. Throws `too_many` if the user has a second factor. */
@@ -128,7 +139,11 @@ export class SecondFactors {
   async #changed(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {
     const { users, outbox } = this.#parts;
     const { email: address } = await users.known(tx, entry.userId);
-    await outbox.insert(tx, { kind: 'second_factor_changed', address, detail: { client: entry.client } });
+    await outbox.insert(tx, {
+      kind: 'second_factor_changed',
+      address,
+      detail: { client: entry.client, change: entry.event },
+    });
     await recordAudit(tx, entry);
   }
 

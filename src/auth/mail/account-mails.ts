@@ -48,9 +48,9 @@ export function accountMails(parts: AccountMailParts): Readonly<Record<MailKind,
   const notice =
     (kind: Exclude<MailKind, SecretKind>): Composer =>
     async (request): Promise<Mail> => {
-      const { newEmail = null, isDone = false, client } = request.detail;
+      const { newEmail = null, isDone = false, change = null, client } = request.detail;
       const { ip = null, userAgent: device = null } = client ?? {};
-      const event = { ...NO_EVENT, new_email: newEmail, is_done: isDone, ip, device, at: request.createdAt };
+      const event = { ...NO_EVENT, new_email: newEmail, is_done: isDone, change, ip, device, at: request.createdAt };
       return writer.notice(kind, await recipientOf(request), event);
     };
   return {

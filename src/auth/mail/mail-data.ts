@@ -17,12 +17,14 @@ export interface MailData {
 export interface MailEvent {
   readonly new_email: string | null;
   readonly is_done: boolean;
+  /** The event of the audit trail about second factors or passkeys. */
+  readonly change: string | null;
   readonly ip: string | null;
   readonly device: string | null;
   readonly at: string | null;
 }
 
-export const NO_EVENT: MailEvent = { new_email: null, is_done: false, ip: null, device: null, at: null };
+export const NO_EVENT: MailEvent = { new_email: null, is_done: false, change: null, ip: null, device: null, at: null };
 
 /** The names of `user`: an unknown address has them, too, so that a template fails for none. */
 export function userNames({ collections }: Schema): readonly string[] {

@@ -16,6 +16,7 @@ export function sampleData(kind: MailKind, schema: Schema): MailData {
       ...NO_EVENT,
       new_email: 'next@example.com',
       is_done: true,
+      change: 'second_factor_enrolled',
       ip: '203.0.113.7',
       device: 'Firefox',
       at: AT,

@@ -23,7 +23,7 @@ const SECRETS: Readonly<Record<SecretKind, SecretWords>> = {
     asked: ', most likely you, asked to confirm that this address belongs to an account',
     purpose: 'confirm it',
     within: 'an hour',
-    ending: ': otherwise the account of somebody else would keep your address',
+    ending: ': otherwise another account would keep your address',
   },
   reset: {
     subject: 'Set a new password',
@@ -84,6 +84,14 @@ function secretWords(kind: SecretKind, { app, link, code }: MailData): MailWords
   };
 }
 
+const CHANGES: ReadonlyMap<string, string> = new Map([
+  ['second_factor_enrolled', 'An authenticator app was added to your account'],
+  ['second_factor_removed', 'The authenticator app was removed from your account'],
+  ['second_factor_reset', 'An administrator removed the authenticator app from your account'],
+  ['passkey_added', 'A passkey was added to your account'],
+  ['passkey_removed', 'A passkey was removed from your account'],
+]);
+
 const NOTICES: Readonly<Record<NoticeKind, (data: MailData) => MailWords>> = {
   email_changed: ({ app, event }) =>
     event?.is_done
@@ -101,10 +109,10 @@ const NOTICES: Readonly<Record<NoticeKind, (data: MailData) => MailWords>> = {
             'If this was not you, set a new password, which also ends the request.',
           ],
         },
-  second_factor_changed: ({ app }) => ({
+  second_factor_changed: ({ app, event }) => ({
     subject: 'Your second factor was changed',
     paragraphs: [
-      `The second factor of your account at ${app} was changed.`,
+      `${CHANGES.get(event?.change ?? '') ?? 'The second factor of your account was changed'} at ${app}.`,
       'If this was not you, set a new password, and ask an administrator.',
     ],
   }),

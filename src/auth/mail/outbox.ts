@@ -40,6 +40,8 @@ interface MailDetail {
   /** The address that a notice is about, and whether it is that of the account now. */
   readonly newEmail?: string | undefined;
   readonly isDone?: boolean | undefined;
+  /** The event of the audit trail that a notice is about. */
+  readonly change?: string | undefined;
 }
 
 /** A request that a sender holds. */

@@ -1,7 +1,9 @@
 /** A page of accounts: its form, and the work of its submission. Not a route. */
 import type { Context } from 'koa';
-import type { SignedIn } from '../../auth/auth.ts';
+import type { z } from 'zod';
+import type { Caller, SignedIn } from '../../auth/auth.ts';
 import type { App } from '../../http/app.ts';
+import { problemOfError } from '../../problem.ts';
 import type { FormField, PageLink, ShownPage } from './form-page.ts';
 
 export interface Visit {
@@ -25,11 +27,14 @@ export interface AccountPage {
   readonly text?: string;
   readonly fields: readonly FormField[];
   readonly button: string;
-  readonly links?: (app: App) => readonly PageLink[];
+  /** `target`: the address that a sign-in leads to. */
+  readonly links?: (app: App, target: string | undefined) => readonly PageLink[];
   /** Default: always. */
   readonly isOffered?: (app: App) => boolean;
   /** A session is kept where the page changes the account of its user. */
   readonly knowsCaller?: true;
+  /** In place of the form: the page of a user who has signed in. Changes nothing. */
+  readonly show?: (ctx: Context, app: App, user: Caller) => Promise<ShownPage>;
   /** Throws problems, which are shown above the form. */
   submit(visit: Visit): Promise<Submitted>;
 }
@@ -51,6 +56,25 @@ export const NEW_PASSWORD_FIELD: FormField = {
 export const CODE_FIELD: FormField = { name: 'code', label: 'Code', type: 'text', autocomplete: 'one-time-code' };
 /** Carries the address that a sign-in leads to. */
 export const REDIRECT_FIELD: FormField = { name: 'redirect_to', label: '', type: 'hidden' };
+
+/** The credential of the browser, as JSON. */
+export const RESPONSE_FIELD: FormField = { name: 'response', label: '', type: 'hidden' };
+
+/** Throws `validation_failed`. */
+export function readCredential<T>(shape: z.ZodType<T>, text: string): T {
+  const read = shape.safeParse(jsonOf(text));
+  if (read.success) return read.data;
+  const detail = 'expected the response of the browser; use the button of the page';
+  throw problemOfError('validation_failed', { pointer: '/response', code: 'invalid_value', detail });
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 export const SIGN_IN_LINK: PageLink = { to: '/auth/sign-in', text: 'Sign in' };
 

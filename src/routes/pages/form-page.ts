@@ -16,11 +16,21 @@ export interface PageLink {
   readonly text: string;
 }
 
-interface ShownForm {
+export interface ShownForm {
   /** The page that takes the form: the last part of its path. */
   readonly page: string;
   readonly fields: readonly FormField[];
   readonly button: string;
+  /** The values of fields, by their names. Passwords are never shown again. */
+  readonly values?: ReadonlyMap<string, string>;
+  /** Before it is sent, the script asks the authenticator of the browser, and fills in the field `response`. */
+  readonly ceremony?: Ceremony;
+}
+
+interface Ceremony {
+  readonly does: 'create' | 'get';
+  /** The options of WebAuthn. */
+  readonly options: object;
 }
 
 export interface ShownPage {
@@ -28,9 +38,11 @@ export interface ShownPage {
   readonly text?: string;
   /** The error of the form before. */
   readonly error?: string;
-  readonly form?: ShownForm;
-  /** The values of fields, by their names. Passwords are never shown again. */
-  readonly values?: ReadonlyMap<string, string>;
+  /** An SVG that the service drew. */
+  readonly picture?: string;
+  /** Words to copy. */
+  readonly words?: readonly string[];
+  readonly forms?: readonly ShownForm[];
   readonly links?: readonly PageLink[];
 }
 
@@ -39,6 +51,7 @@ const STYLE = `
 body{max-width:24rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
 h1{font-size:1.4rem}
 img{max-width:8rem;max-height:4rem}
+svg{display:block;width:12rem;height:12rem}
 label{display:block;margin:1rem 0}
 input{display:block;box-sizing:border-box;width:100%;padding:.5rem;font:inherit}
 button{padding:.5rem 1rem;font:inherit}
@@ -46,13 +59,20 @@ button{padding:.5rem 1rem;font:inherit}
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** Nothing is loaded but the logo; forms go to this service, and a sign-in may lead to an origin of the schema. */
-export function pagePolicy({ mail, origins }: Schema): string {
+/** True if a form of the page needs the script. */
+export const needsScript = ({ forms = [] }: ShownPage): boolean => forms.some(({ ceremony }) => ceremony !== undefined);
+
+/**
+ * Nothing is loaded but the logo; forms go to this service, and a sign-in may lead to an origin of the schema.
+ * `script`: of the page, if it has one.
+ */
+export function pagePolicy({ mail, origins }: Schema, script: string | undefined): string {
   const logo =
     mail.logo === undefined ? [] : [`img-src ${mail.logo.startsWith('/') ? "'self'" : new URL(mail.logo).origin}`];
   return [
     "default-src 'none'",
     `style-src 'sha256-${STYLE_HASH}'`,
+    ...(script === undefined ? [] : [`script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'`]),
     ...logo,
     `form-action ${["'self'", ...origins].join(' ')}`,
     "base-uri 'none'",
@@ -63,16 +83,19 @@ export function pagePolicy({ mail, origins }: Schema): string {
 interface PageFrame {
   readonly app: string;
   readonly logo: string | undefined;
+  readonly script: string | undefined;
 }
 
-export function drawPage(page: ShownPage, { app, logo }: PageFrame): string {
-  const { title, text, error, form, values = new Map(), links = [] } = page;
+export function drawPage(page: ShownPage, { app, logo, script }: PageFrame): string {
+  const { title, text, error, picture, words = [], forms = [], links = [] } = page;
   const parts = [
     ...(logo === undefined ? [] : [`<p><img src="${html(logo)}" alt="${html(app)}"></p>`]),
     `<h1>${html(title)}</h1>`,
     ...(error === undefined ? [] : [`<p role="alert">${html(error)}</p>`]),
     ...(text === undefined ? [] : [`<p>${html(text)}</p>`]),
-    ...(form === undefined ? [] : [drawForm(form, values)]),
+    ...(picture === undefined ? [] : [picture]),
+    ...(words.length === 0 ? [] : [`<ul>${words.map((word) => `<li><code>${html(word)}</code></li>`).join('')}</ul>`]),
+    ...forms.map(drawForm),
     ...links.map(({ to, text: label }) => `<p><a href="${html(to)}">${html(label)}</a></p>`),
   ];
   return `<!doctype html>
@@ -80,12 +103,13 @@ export function drawPage(page: ShownPage, { app, logo }: PageFrame): string {
 <title>${html(title)} · ${html(app)}</title><style>${STYLE}</style></head>
 <body><main>
 ${parts.join('\n')}
-</main></body></html>
+</main>${script === undefined ? '' : `<noscript><p role="alert">This page needs JavaScript.</p></noscript><script>${script}</script>`}</body></html>
 `;
 }
 
-function drawForm({ page, fields, button }: ShownForm, values: ReadonlyMap<string, string>): string {
-  return `<form method="post" action="/auth/${page}">
+function drawForm({ page, fields, button, ceremony, values = new Map() }: ShownForm): string {
+  const asked = ceremony === undefined ? '' : ` data-${ceremony.does}="${html(JSON.stringify(ceremony.options))}"`;
+  return `<form method="post" action="/auth/${page}"${asked}>
 ${fields.map((field) => drawField(field, values.get(field.name) ?? '')).join('\n')}
 <button>${html(button)}</button>
 </form>`;

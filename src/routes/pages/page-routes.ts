@@ -10,9 +10,11 @@ import type { Route } from '../../http/route.ts';
 import { Problem } from '../../problem.ts';
 import { redirect, setSessionCookie } from '../auth/tokens-answer.ts';
 import type { AccountPage, Submitted } from './account-page.ts';
-import { drawPage, pagePolicy, type ShownPage } from './form-page.ts';
+import { accountLinks, passkeysPage, secondFactorPage, userAt } from './factor-pages.ts';
+import { drawPage, needsScript, pagePolicy, type ShownPage } from './form-page.ts';
 import { emailPage, forgotPage, invitePage, resetPage, verifyPage } from './mail-pages.ts';
-import { challengePage, codePage, loginPage, setupPage, signInPage } from './sign-in-pages.ts';
+import { passkeyScript } from './passkey-script.ts';
+import { challengePage, codePage, loginPage, passkeyPage, setupPage, signInPage } from './sign-in-pages.ts';
 
 const PAGES: readonly AccountPage[] = [
   signInPage,
@@ -23,6 +25,9 @@ const PAGES: readonly AccountPage[] = [
   invitePage,
   loginPage,
   codePage,
+  passkeyPage,
+  secondFactorPage,
+  passkeysPage,
   emailPage,
   setupPage,
 ];
@@ -30,7 +35,13 @@ const PAGES: readonly AccountPage[] = [
 export const pageRoutes: readonly Route[] = PAGES.flatMap((page) => {
   const path = `/auth/${page.name}`;
   return [
-    { method: 'GET', path, door: 'public', accepts: 'any', handle: (ctx, app) => showForm(ctx, app, page) },
+    {
+      method: 'GET',
+      path,
+      door: page.show ? 'optional' : 'public',
+      accepts: 'any',
+      handle: (ctx, app) => showPage(ctx, app, page),
+    },
     {
       method: 'POST',
       path,
@@ -44,10 +55,26 @@ export const pageRoutes: readonly Route[] = PAGES.flatMap((page) => {
 });
 
 /** Changes nothing: scanners of mail open links. */
-function showForm(ctx: Context, app: App, page: AccountPage): void {
+async function showPage(ctx: Context, app: App, page: AccountPage): Promise<void> {
   requireOffered(app, page);
+  if (page.show !== undefined) {
+    await showToUser(ctx, app, page);
+    return;
+  }
   const given = queryOf(ctx).flatMap(({ key, value }) => (value === undefined ? [] : [[key, value] as const]));
   sendPage(ctx, app, formOf(app, page, new Map(given)));
+}
+
+/** A page of a user; a visitor finds the way to sign in. */
+async function showToUser(ctx: Context, app: App, page: AccountPage, problem?: Problem): Promise<void> {
+  const { caller } = ctx.state;
+  const isUser = caller?.kind === 'user';
+  const signIn = { to: `/auth/sign-in?redirect_to=/auth/${page.name}`, text: 'Sign in' };
+  const shown: ShownPage =
+    isUser && page.show !== undefined
+      ? await page.show(ctx, app, userAt(ctx))
+      : { title: page.title, text: 'Sign in first.', links: [signIn] };
+  sendPage(ctx, app, { ...shown, ...(problem && isUser && { error: problem.message }) });
 }
 
 async function submitForm(ctx: Context, app: App, page: AccountPage): Promise<void> {
@@ -62,6 +89,10 @@ async function submitForm(ctx: Context, app: App, page: AccountPage): Promise<vo
     if (!(error instanceof Problem)) throw error;
     ctx.status = error.status;
     ctx.set(error.headers);
+    if (page.show !== undefined) {
+      await showToUser(ctx, app, page, error);
+      return;
+    }
     const hidden = page.name === 'code' && values.get('code') !== '';
     const shown = hidden ? { ...formOf(app, page, given), text: 'Ask for another code.' } : formOf(app, page, given);
     sendPage(ctx, app, { ...shown, error: error.message });
@@ -83,7 +114,8 @@ function answerSignedIn(ctx: Context, app: App, signedIn: SignedIn, target: stri
     return;
   }
   setSessionCookie(ctx, app, signedIn);
-  if (target === undefined) sendPage(ctx, app, { title: 'Signed in', text: 'You are signed in.' });
+  if (target === undefined)
+    sendPage(ctx, app, { title: 'Signed in', text: 'You are signed in.', links: accountLinks() });
   else {
     ctx.set('Cache-Control', 'no-store');
     redirect(ctx, target);
@@ -96,20 +128,20 @@ function formOf(app: App, page: AccountPage, values: ReadonlyMap<string, string>
   return {
     title,
     ...(text !== undefined && { text }),
-    form: { page: name, fields, button },
-    values,
-    ...(links !== undefined && { links: links(app) }),
+    forms: [{ page: name, fields, button, values }],
+    ...(links !== undefined && { links: links(app, values.get('redirect_to')) }),
   };
 }
 
 function sendPage(ctx: Context, { schema, config }: App, page: ShownPage): void {
   const { appName, logo } = schema.mail;
-  ctx.set('Content-Security-Policy', pagePolicy(schema));
+  const script = needsScript(page) ? passkeyScript() : undefined;
+  ctx.set('Content-Security-Policy', pagePolicy(schema, script));
   // The origin of a form: without a referrer, a browser would send `null`.
   ctx.set('Referrer-Policy', 'same-origin');
   ctx.set('Cache-Control', 'no-store');
   ctx.type = 'text/html; charset=utf-8';
-  ctx.body = drawPage(page, { app: appName ?? new URL(config.baseUrl).host, logo });
+  ctx.body = drawPage(page, { app: appName ?? new URL(config.baseUrl).host, logo, script });
 }
 
 function requireOffered(app: App, { isOffered }: AccountPage): void {

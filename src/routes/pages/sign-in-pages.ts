@@ -1,6 +1,7 @@
 /** The pages that sign in: by a password, a code, a link, a second factor; and the first administrator. Not a route. */
 import { guestAt } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
+import { authenticationResponse } from '../auth/passkeys/passkey-shapes.ts';
 import {
   type AccountPage,
   CODE_FIELD,
@@ -10,20 +11,26 @@ import {
   NEW_PASSWORD_FIELD,
   PASSWORD_FIELD,
   REDIRECT_FIELD,
+  RESPONSE_FIELD,
+  readCredential,
   SIGN_IN_LINK,
   TOKEN_FIELD,
   type Visit,
 } from './account-page.ts';
 import { readEmail } from './mail-pages.ts';
+import { passkeyScript } from './passkey-script.ts';
 
 export const signInPage: AccountPage = {
   name: 'sign-in',
   title: 'Sign in',
   fields: [EMAIL_FIELD, PASSWORD_FIELD, REDIRECT_FIELD],
   button: 'Sign in',
-  links: ({ schema }) => [
+  links: ({ schema }, target) => [
+    ...(passkeyScript() === undefined
+      ? []
+      : [{ to: withTarget('/auth/passkey', target), text: 'Sign in with a passkey' }]),
     { to: '/auth/forgot', text: 'Forgot your password?' },
-    ...(schema.mail.otp ? [{ to: '/auth/code', text: 'Sign in with a code by mail' }] : []),
+    ...(schema.mail.otp ? [{ to: withTarget('/auth/code', target), text: 'Sign in with a code by mail' }] : []),
   ],
   async submit({ ctx, app, values }) {
     const claim = { email: values.get('email').trim(), password: values.get('password'), client: clientOf(ctx) };
@@ -67,16 +74,47 @@ export const codePage: AccountPage = {
 const codeForm = (values: FormValues) => ({
   title: 'Sign in with a code',
   text: 'If an account has this address, a mail with a code of six digits is on its way.',
-  form: {
-    page: 'code',
-    fields: [{ ...EMAIL_FIELD, type: 'hidden' as const }, CODE_FIELD, REDIRECT_FIELD],
-    button: 'Sign in',
-  },
-  values: new Map([
-    ['email', values.get('email')],
-    ['redirect_to', values.get('redirect_to')],
-  ]),
+  forms: [
+    {
+      page: 'code',
+      fields: [{ ...EMAIL_FIELD, type: 'hidden' as const }, CODE_FIELD, REDIRECT_FIELD],
+      button: 'Sign in',
+      values: new Map([
+        ['email', values.get('email')],
+        ['redirect_to', values.get('redirect_to')],
+      ]),
+    },
+  ],
 });
+
+const withTarget = (path: string, target: string | undefined): string =>
+  target === undefined || target === '' ? path : `${path}?redirect_to=${encodeURIComponent(target)}`;
+
+/** Makes the options first, and then takes the response. */
+export const passkeyPage: AccountPage = {
+  name: 'passkey',
+  title: 'Sign in with a passkey',
+  text: 'Your device or your security key signs you in.',
+  fields: [REDIRECT_FIELD],
+  button: 'Continue',
+  isOffered: () => passkeyScript() !== undefined,
+  async submit(visit) {
+    const { app, ctx, values } = visit;
+    if (values.get('response') !== '') {
+      const response = readCredential(authenticationResponse, values.get('response'));
+      return { signedIn: await app.auth.passkeys.login({ response, ...(await requestOf(visit)) }) };
+    }
+    const options = await app.auth.passkeys.requestOptions(clientOf(ctx));
+    const form = {
+      page: 'passkey',
+      fields: [RESPONSE_FIELD, REDIRECT_FIELD],
+      button: 'Use a passkey',
+      values: new Map([['redirect_to', values.get('redirect_to')]]),
+      ceremony: { does: 'get', options },
+    } as const;
+    return { show: { title: 'Sign in with a passkey', forms: [form] } };
+  },
+};
 
 const CHALLENGE_FIELD = { name: 'challenge', label: '', type: 'hidden' } as const;
 
