@@ -86,10 +86,12 @@ const COUNTERS = {
   'login-address': 'loginAddress',
   register: 'register',
   'register-account': 'register',
+  'register-pair': 'register',
   refresh: 'refresh',
   guest: 'guest',
   reset: 'reset',
   'reset-account': 'reset',
+  'reset-known': 'reset',
   'reset-pair': 'reset',
   verify: 'reset',
   token: 'reset',
@@ -151,8 +153,13 @@ class DatabaseLimiter implements Limiter {
   }
 
   async register(client: RequestClient, email: string): Promise<void> {
-    await this.#counters.register.spend(networkOf(client.ip));
-    await this.#counters['register-account'].spend(digest(normalEmail(email)));
+    const network = networkOf(client.ip);
+    await this.#counters.register.spend(network);
+    const account = digest(normalEmail(email));
+    await spendShare(this.#counters['register-account'], account, {
+      pair: pairOf(account, network),
+      counter: this.#counters['register-pair'],
+    });
   }
 
   async refresh(client: RequestClient): Promise<void> {
@@ -180,11 +187,10 @@ class DatabaseLimiter implements Limiter {
     const network = networkOf(client.ip);
     await this.#counters.reset.spend(network);
     const account = digest(normalEmail(email));
-    const spent = await this.#counters['reset-pair'].spend(pairOf(account, network));
-    if (await this.#cameFrom(email, client)) return;
-    if (spent <= Math.ceil(this.#counters['reset-account'].points / 2))
-      await this.#counters['reset-account'].spend(account);
-    else await this.#counters['reset-account'].check(account);
+    const share = { pair: pairOf(account, network), counter: this.#counters['reset-pair'] };
+    // As many statements as for an unknown network: time must not reveal who came from here.
+    if (await this.#cameFrom(email, client)) await spendShare(this.#counters['reset-known'], share.pair, share);
+    else await spendShare(this.#counters['reset-account'], account, share);
   }
 
   async invite(principal: string, email: string): Promise<void> {
@@ -218,6 +224,19 @@ class DatabaseLimiter implements Limiter {
 /** A key of ASCII characters: PostgreSQL rejects some strings. */
 const digest = (value: string): string => createHash('sha256').update(value).digest('base64url').slice(0, 32);
 const pairOf = (account: string, network: string): string => `${account}@${digest(network)}`;
+
+interface NetworkShare {
+  /** The account and the network. */
+  readonly pair: string;
+  readonly counter: AttemptCounter;
+}
+
+/** Counts for `key`. One network uses up half of its attempts at most. */
+async function spendShare(counter: AttemptCounter, key: string, share: NetworkShare): Promise<void> {
+  const spent = await share.counter.spend(share.pair);
+  if (spent <= Math.ceil(counter.points / 2)) await counter.spend(key);
+  else await counter.check(key);
+}
 
 async function firstRejection(promises: readonly Promise<unknown>[]): Promise<void> {
   for (const outcome of await Promise.allSettled(promises)) if (outcome.status === 'rejected') throw outcome.reason;

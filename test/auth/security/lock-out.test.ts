@@ -1,0 +1,68 @@
+/** Strangers who use up the attempts of codes and of registrations, and owners who get in nevertheless. */
+import { afterAll, expect, test } from 'vitest';
+import { describeOnOne, type TestService } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
+import { codeOf, login, newEmail, PASSWORD, SCHEMA } from '../people.ts';
+import { SmtpServer, tokenIn } from '../smtp-server.ts';
+
+const LIMITED = `${SCHEMA.replace(/roles:/, 'proxies: [127.0.0.1]\nroles:')}
+mail: { otp: true }
+limits: { login_account: 10 in 15m, register: 6 in 15m, reset: 6 in 15m }
+`;
+const smtp = new SmtpServer();
+await smtp.start();
+afterAll(() => smtp.close());
+const LIMIT = '429 rate_limited';
+let last = 0;
+const somewhere = (): string => `10.9.${++last >> 8}.${last & 255}`;
+const from = (service: TestService, address: string) => service.anonymous.with({ 'X-Forwarded-For': address });
+
+describeOnOne(
+  'lock-out',
+  (service) => {
+    const person = async () => {
+      const email = newEmail();
+      await service.app.auth.admin.addUser({ email, password: PASSWORD, roles: ['member'] });
+      return email;
+    };
+    const mailed = async (address: string, email: string) => {
+      const before = smtp.to(email).length;
+      expect((await from(service, address).post('/api/auth/otp/request', { email })).status).toBe(202);
+      await until('the mail', () => smtp.to(email).length > before);
+      return smtp.to(email).at(-1)!;
+    };
+    const guess = (email: string) =>
+      from(service, somewhere()).post('/api/auth/otp/confirm', { email, code: 'xxxxxx' });
+
+    test('the link of a mail signs in, and a known network too, when strangers have used up the codes', async () => {
+      const email = await person();
+      const home = somewhere();
+      await login(from(service, home), email);
+      const mail = await mailed(home, email);
+      const codes: string[] = [];
+      for (let i = 0; i < 11; i++) codes.push(codeOf(await guess(email)));
+      expect(codes).toEqual([...Array(10).fill('401 invalid_credentials'), LIMIT]);
+      const link = await from(service, somewhere()).post('/api/auth/otp/confirm', { token: tokenIn(mail) });
+      expect(link.status).toBe(200);
+      const code = /^(\d{6})$/m.exec((await mailed(home, email)).source)![1]!;
+      expect((await from(service, home).post('/api/auth/otp/confirm', { email, code })).status).toBe(200);
+    });
+
+    test('a stranger uses up neither the registrations nor the mails of an address', async () => {
+      const email = newEmail('victim');
+      const [stranger, owner] = [from(service, somewhere()), from(service, somewhere())];
+      const attempts = {
+        mails: (client = stranger) => client.post('/api/auth/password/reset/request', { email }),
+        registrations: (client = stranger) => client.post('/api/auth/register', { email, password: 'short' }),
+      };
+      for (const attempt of [attempts.mails, attempts.registrations]) {
+        const codes: string[] = [];
+        for (let i = 0; i < 7; i++) codes.push(codeOf(await attempt()));
+        expect(codes.at(-1)).toBe(LIMIT);
+      }
+      expect((await attempts.mails(owner)).status).toBe(202);
+      expect((await owner.post('/api/auth/register', { email, password: PASSWORD })).status).toBe(201);
+    });
+  },
+  { schema: LIMITED, env: { BYLAW_RATE_LIMIT: 'on', SMTP_URL: smtp.url } },
+);
