@@ -231,7 +231,7 @@ interface NetworkShare {
   readonly counter: AttemptCounter;
 }
 
-/** Counts for `key`. One network uses up half of its attempts at most. */
+/** Counts for `key`. A network uses up half of its attempts at most. */
 async function spendShare(counter: AttemptCounter, key: string, share: NetworkShare): Promise<void> {
   const spent = await share.counter.spend(share.pair);
   if (spent <= Math.ceil(counter.points / 2)) await counter.spend(key);

@@ -72,7 +72,7 @@ describeOnOne(
         });
     });
 
-    /** What a stranger sees of an answer, and what the service did for it. */
+    /** The parts of an answer that a stranger sees, and the work for it. */
     async function seen(ask: () => Promise<Answer>) {
       work = [];
       const { status, text, headers } = await ask();
