@@ -6,7 +6,12 @@ import { growthNotes } from '../../src/schema/advice/growth-notes.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const FILES = ['bylaw.yaml', 'src/cli/project/bylaw.yaml', 'docs/distributed.yaml'];
+const FILES = [
+  'bylaw.yaml',
+  'src/cli/project/bylaw.yaml',
+  'docs/distributed.yaml',
+  ...globSync('docs/recipes/*/bylaw.yaml', { cwd: ROOT }),
+];
 const PAGES = ['README.md', ...globSync(['docs/**/*.md', 'grammar/*.md'], { cwd: ROOT })];
 const ENVIRONMENT = { COMPANY_SECRET: 'x', ORDERS_HOOK_SECRET: `whsec_${'A'.repeat(43)}=` };
 /** Not a schema: a single field. */

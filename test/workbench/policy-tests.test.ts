@@ -97,6 +97,7 @@ describe('bylaw test', () => {
   test.for([
     ['the sample', '../..', 'bylaw.yaml'],
     ['the project of `bylaw init`', '../../src/cli/project', 'bylaw.yaml'],
+    ['the clinic', '../../docs/recipes/clinic', 'bylaw.yaml'],
   ] as const)('%s has tests of full coverage, and no mutant survives', async ([, at, schema]) => {
     const cwd = resolve(import.meta.dirname, at);
     const { code, out } = await run(['--schema', schema, '--coverage-min', '100', '--mutate', '--json'], cwd);

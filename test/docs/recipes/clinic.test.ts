@@ -1,0 +1,115 @@
+// @module-tag long
+/** The appointment book of docs/recipes/clinic: over HTTP on both databases, and its pages in a browser. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeOnBoth, type User } from '../../support/service.ts';
+import { Product, showsPages } from './product.ts';
+
+const clinic = new Product('clinic');
+const HOUR = 3_600_000;
+const inHours = (hours: number): string => new Date(Date.now() + hours * HOUR).toISOString();
+afterAll(() => clinic.close());
+
+describeOnBoth(
+  'the clinic',
+  (service) => {
+    let [pam, pete, dora, desk]: readonly User[] = [];
+    let practitioner: string;
+    const create = async (user: User, collection: string, data: object) => {
+      const { body, status, text } = await user.client.post(`/api/${collection}`, { data });
+      if (status !== 201) throw new Error(text);
+      return body.data;
+    };
+    const offer = async (hours: number) => {
+      const times = { starts_at: inHours(hours), ends_at: inHours(hours + 0.5) };
+      const { id } = await create(desk!, 'openings', { practitioner, ...times });
+      return { opening: id, practitioner, ...times };
+    };
+    beforeAll(async () => {
+      const made = [service.user('patient'), service.user('patient'), service.user('practitioner')] as const;
+      [pam, pete, dora, desk] = await Promise.all([...made, service.user('desk')]);
+      const doctor = { name: 'Dr Dora', speciality: 'Hearts', person: dora.id };
+      ({ id: practitioner } = await create(desk, 'practitioners', doctor));
+    });
+
+    test('one of two patients who race for a time gets it, and the others see that it is taken', async () => {
+      const time = await offer(50);
+      const answers = await Promise.all(
+        [pam, pete].map((user) => user!.client.post('/api/appointments', { data: { ...time, reason: 'Pain' } })),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
+      const isPam = answers[0]!.status === 201;
+      const [winner, other] = isPam ? [pam!, pete!] : [pete!, pam!];
+      const { id } = answers[isPam ? 0 : 1]!.body.data;
+      const seen = async (user: User) => (await user.client.get(`/api/appointments/${id}`)).body.data;
+      expect(await seen(winner)).toMatchObject({ patient: winner.id, reason: 'Pain' });
+      expect(Object.keys(await seen(other))).not.toContain('patient');
+      const { status, body } = await desk!.client.patch(`/api/appointments/${id}`, { data: { state: 'done' } });
+      expect([status, body.errors[0].possible]).toEqual([422, ['arrived', 'missed', 'cancelled']]);
+      const cancelled = await winner.client.patch(`/api/appointments/${id}`, { data: { state: 'cancelled' } });
+      expect(cancelled.status).toBe(200);
+      // The time is free again.
+      await create(other, 'appointments', time);
+      const history = await winner.client.get(`/api/appointments/${id}/history`);
+      expect(
+        history.body.data.map(({ action, changed }: { action: string; changed: unknown }) => [action, changed]),
+      ).toEqual([
+        ['update', ['state']],
+        ['create', expect.anything()],
+      ]);
+    });
+
+    test('a patient who cancels too late is told what to do', async () => {
+      const { id } = await create(pam!, 'appointments', await offer(23));
+      const { status, body } = await pam!.client.patch(`/api/appointments/${id}`, { data: { state: 'cancelled' } });
+      expect([status, body.detail]).toEqual([403, 'less than 24 hours before an appointment, please call us']);
+    });
+
+    test('a visitor finds a time, a patient books it, the desk sees it come, and the practitioner writes a note', async () => {
+      if (!showsPages(service)) return;
+      await offer(72);
+      await offer(73);
+      const page = await clinic.browse(service.url);
+      const { view } = page;
+      await view.visit('/', '.times button');
+      expect(await page.faults('clinic-visitor')).toEqual([]);
+      await page.signIn(pete!);
+      await view.click('.times button');
+      await page.submit('#book form', { reason: 'My knee' });
+      await page.shows('#mine .cards', 'booked');
+      expect(await page.faults('clinic-patient')).toEqual([]);
+      await page.signOut();
+
+      await page.signIn(desk!);
+      const { data } = (await desk!.client.post('/api/appointments/query', { filter: 'reason = "My knee"' })).body;
+      const day = await view.page.evaluate<string>(
+        `new Date(${JSON.stringify(data[0].starts_at)}).toLocaleDateString('sv')`,
+      );
+      const open = `(() => { const date = document.querySelector('#date'); date.value = '${day}'; date.dispatchEvent(new Event('change')); })()`;
+      await view.page.evaluate(open);
+      await page.shows('#day .cards', pete!.email);
+      await page.shows('#day .cards', 'My knee');
+      // Others book meanwhile: the list is live.
+      const second = (await pam!.client.post('/api/openings/query', { sort: ['-starts_at'], limit: 1 })).body.data[0];
+      const { id: opening, starts_at, ends_at } = second;
+      await create(pam!, 'appointments', { opening, practitioner, starts_at, ends_at, reason: 'A cough' });
+      await page.shows('#day .cards', 'A cough');
+      await view.click('#day button', 'Arrived');
+      await page.shows('#day .cards', 'arrived');
+      await view.page.evaluate(`document.querySelector('#offer').open = true`);
+      expect(await page.faults('clinic-desk')).toEqual([]);
+      await page.submit('#offer form', { from: '06:00', until: '07:00', minutes: '30' });
+      await page.shows('.times', '06:30');
+      await page.signOut();
+
+      await page.signIn(dora!);
+      await view.page.evaluate(open);
+      await view.click('#day button', 'Note');
+      await page.submit('#note form', { text: 'Rest the knee' });
+      await view.page.until(`!document.querySelector('#note').open`);
+      await page.signOut();
+      await page.signIn(pete!);
+      await page.shows('#mine blockquote', 'Rest the knee');
+    });
+  },
+  { schema: clinic.schema, env: { BYLAW_PUBLIC: clinic.site } },
+);
