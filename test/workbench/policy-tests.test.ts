@@ -107,6 +107,13 @@ describe('bylaw test', () => {
     expect(of('killed')).toBeGreaterThan(30);
   });
 
+  // Its thousand mutants take longer than the rest of the suite: `bylaw test --mutate` in its folder.
+  test('the recruiting tracker has tests of full coverage', async () => {
+    const cwd = resolve(import.meta.dirname, '../../docs/recipes/recruiting');
+    const { code, out } = await run(['--schema', 'bylaw.yaml', '--coverage-min', '100', '--json'], cwd);
+    expect([code, JSON.parse(out).failed]).toEqual([0, 0]);
+  });
+
   test('each action, a table of callers, a write, a create, a list and a field are decided', async () => {
     given(`
   - posts: mine
@@ -148,6 +155,27 @@ describe('bylaw test', () => {
       ['@record.owner = @request.auth.id', 'true'],
     ]);
     expect((await document('--only', 'posts, list as root')).passed).toBe(1);
+  });
+
+  test('a create of a file is decided as one of an empty file', async () => {
+    given(
+      `
+  - create: files
+    as: ada
+    expect: yes
+  - create: files
+    as: ben
+    data: { name: cv.pdf }
+    expect: no
+  - create: files
+    as: ada
+    data: { size: 5 }
+    expect: 422`,
+      `${SCHEMA}  files: { access: { create: '@request.auth.level < 3' } }
+`,
+    );
+    const { code, passed } = await document();
+    expect([code, passed]).toEqual([0, 3]);
   });
 
   test('the facts of a request are given by a test', async () => {

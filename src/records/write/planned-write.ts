@@ -11,6 +11,7 @@ import { recordKeyOf } from '../record-key.ts';
 import { heldBy } from '../relations/related.ts';
 import { passesCreate, passesUpdate } from './checks.ts';
 import { newRecord } from './create.ts';
+import { askedCreate } from './empty-file.ts';
 import { type Data, readInput } from './input.ts';
 import { writingOf } from './update.ts';
 import {
@@ -34,7 +35,7 @@ export interface PlannedWrite {
 
 export function plannedCreate({ access, store }: Pick<Reading, 'access' | 'store'>, data: Data): PlannedWrite {
   const { collection } = access;
-  const input = readInput(store.schema, access, { mode: 'create', data });
+  const input = readInput(store.schema, access, { mode: 'create', ...askedCreate(collection, data) });
   const id = input.id ?? recordKeyOf(collection).unused;
   const writing = newRecord(access, id, input);
   return { writing, errors: input.errors, written: createdRow({ schema: store.schema, collection }, id, writing) };

@@ -1,8 +1,8 @@
 /** Reads the body of a dry run, key by key. Not a route. */
-import { createHash } from 'node:crypto';
 import { keyOf } from '../../policy/types.ts';
 import { addError, type ErrorDetail, Problem, pointerPart } from '../../problem.ts';
 import { newRecordId } from '../../record-id.ts';
+import { askedCreate } from '../../records/write/empty-file.ts';
 import { type Data, isObject } from '../../records/write/input.ts';
 import type { Collection } from '../../schema/model/model.ts';
 import type { Operation } from '../batch/operations.ts';
@@ -50,13 +50,7 @@ function operationOf(body: unknown, collection: Collection, report: ReportError)
   return action === 'delete' ? { op: 'delete', ...target } : { op: 'update', ...target, data: given };
 }
 
-const SHA256_OF_NOTHING = createHash('sha256').digest('hex');
-
-/** A file gets the default name, and no bytes. */
 function dryRunCreate(of: Collection, data: Data): TriedOperation {
-  const { kind, name: collection } = of;
-  if (kind !== 'files') return { op: 'create', collection, data };
-  const id = newRecordId();
-  const given = { content_type: 'application/octet-stream', size: 0, sha256: SHA256_OF_NOTHING };
-  return { op: 'create', collection, id, data: { name: 'file', ...data }, given };
+  const asked = { op: 'create', collection: of.name, ...askedCreate(of, data) } as const;
+  return of.kind === 'files' ? { ...asked, id: newRecordId() } : asked;
 }

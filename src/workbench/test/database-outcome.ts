@@ -3,6 +3,7 @@ import type { Action, PolicyRequest, Row } from '../../policy/types.ts';
 import { type ErrorDetail, PROBLEMS, Problem, type ProblemCode } from '../../problem.ts';
 import type { AccessContext, Store } from '../../records/access-context.ts';
 import type { Records } from '../../records/records.ts';
+import { askedCreate } from '../../records/write/empty-file.ts';
 import type { Data } from '../../records/write/input.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Collection, nameOfTransitions } from '../../schema/model/model.ts';
@@ -93,7 +94,7 @@ export class DatabaseOutcomes {
         return { status: 200, record: JSON.parse(String(json)) as Row };
       }
       case 'create':
-        await records.dryRun((batch) => batch.create(access, { data, relations: [] }));
+        await records.dryRun((batch) => batch.create(access, { ...askedCreate(collection, data), relations: [] }));
         return { status: 201 };
       case 'update':
         await records.dryRun((batch) => batch.update(access, { id, data, errors: [], relations: [] }));

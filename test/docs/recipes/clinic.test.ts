@@ -81,11 +81,13 @@ describeOnBoth(
 
       await page.signIn(desk!);
       const { data } = (await desk!.client.post('/api/appointments/query', { filter: 'reason = "My knee"' })).body;
-      const day = await view.page.evaluate<string>(
-        `new Date(${JSON.stringify(data[0].starts_at)}).toLocaleDateString('sv')`,
-      );
-      const open = `(() => { const date = document.querySelector('#date'); date.value = '${day}'; date.dispatchEvent(new Event('change')); })()`;
-      await view.page.evaluate(open);
+      const openDay = (at: string) =>
+        view.page.evaluate(`(() => {
+          const date = document.querySelector('#date');
+          date.value = new Date(${JSON.stringify(at)}).toLocaleDateString('sv');
+          date.dispatchEvent(new Event('change'));
+        })()`);
+      await openDay(data[0].starts_at);
       await page.shows('#day .cards', pete!.email);
       await page.shows('#day .cards', 'My knee');
       // Others book meanwhile: the list is live.
@@ -97,12 +99,13 @@ describeOnBoth(
       await page.shows('#day .cards', 'arrived');
       await view.page.evaluate(`document.querySelector('#offer').open = true`);
       expect(await page.faults('clinic-desk')).toEqual([]);
+      await openDay(inHours(240));
       await page.submit('#offer form', { from: '06:00', until: '07:00', minutes: '30' });
       await page.shows('.times', '06:30');
       await page.signOut();
 
       await page.signIn(dora!);
-      await view.page.evaluate(open);
+      await openDay(data[0].starts_at);
       await view.click('#day button', 'Note');
       await page.submit('#note form', { text: 'Rest the knee' });
       await view.page.until(`!document.querySelector('#note').open`);

@@ -65,10 +65,21 @@ export class ProductPage {
     await this.shows('#account', 'Sign in');
   }
 
+  /** Clicks the button of this text on the card that is about something. */
+  async press(cards: string, about: string, text: string): Promise<void> {
+    const button = `[...document.querySelectorAll(${JSON.stringify(cards)})].find((each) => each.textContent.includes(${JSON.stringify(about)}))
+      .querySelectorAll('button').values().find((each) => each.textContent === ${JSON.stringify(text)})`;
+    await this.view.page.until(button);
+    await this.view.page.evaluate(`(${button}).click()`);
+  }
+
   /** Waits until the visible element has the text. */
   async shows(selector: string, text: string): Promise<void> {
-    await this.view.page.until(`[...document.querySelectorAll(${JSON.stringify(selector)})].some((each) =>
+    const isShown = this.view.page.until(`[...document.querySelectorAll(${JSON.stringify(selector)})].some((each) =>
       each.checkVisibility() && each.textContent.includes(${JSON.stringify(text)}))`);
+    await isShown.catch(async (error: Error) => {
+      throw new Error(`${error.message}; the page says: ${await this.view.texts('[role=alert]')}`);
+    });
   }
 
   /** The page in a narrow window, in both colour schemes: nothing overflows, and no rule of WCAG 2.2 AA is broken. */

@@ -7,6 +7,7 @@ import {
   fill,
   find,
   Hint,
+  inTurn,
   onSubmit,
   options,
   startPage,
@@ -121,7 +122,7 @@ async function watchDay(all) {
     filter: `starts_at >= $from and starts_at <= $to${own === undefined ? '' : ' and practitioner = $own'}`,
     params: { from, to, ...(own === undefined ? {} : { own: own.id }) },
   });
-  live.subscribe((records) => drawDay(records, all, own));
+  live.subscribe((records) => inTurn(() => drawDay(records, all, own)));
   await live.ready;
 }
 
@@ -213,6 +214,6 @@ onSubmit('#hire form', async ({ name, speciality, email }) => {
   ]);
 });
 find('#date').value = new Date().toLocaleDateString('sv');
-find('#date').addEventListener('change', draw);
-find('#with').addEventListener('change', drawFree);
+find('#date').addEventListener('change', () => inTurn(draw));
+find('#with').addEventListener('change', () => inTurn(drawFree));
 startPage(draw, { conflict: 'This time is taken.' });

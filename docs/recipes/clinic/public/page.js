@@ -39,10 +39,11 @@ const page = { draw: async () => undefined, words: {} };
 /** @param words sentences of this product for codes of errors */
 export async function startPage(draw, words = {}) {
   Object.assign(page, { draw, words });
-  onSubmit('#sign-in form', async ({ email, password }, pressed) => {
-    if (pressed === 'register') await client.register({ email, password });
-    await client.login({ email, password });
-  });
+  if (find('#sign-in') !== null)
+    onSubmit('#sign-in form', async ({ email, password }, pressed) => {
+      if (pressed === 'register') await client.register({ email, password });
+      await client.login({ email, password });
+    });
   for (const cancel of document.querySelectorAll('dialog [value=cancel]'))
     cancel.addEventListener('click', () => cancel.closest('dialog').close());
   await attempt(async () => undefined);
@@ -52,16 +53,24 @@ const reasonOf = (error) =>
   page.words[error.code] ??
   (error.errors.length > 0 ? [...new Set(error.errors.map(({ detail }) => detail))].join('; ') : error.message);
 
-/** Does the work and draws the page again; says why the service rejected it, if it did. */
-export async function attempt(work) {
-  say('');
-  try {
-    await work();
-  } catch (error) {
+let last = Promise.resolve();
+
+/** One piece of work at a time: none meets the session that another has just ended. Says why the service rejected it. */
+export function inTurn(work) {
+  last = last.then(work).catch((error) => {
     if (!(error instanceof BylawError || error instanceof Hint)) throw error;
     say(error instanceof Hint ? error.message : reasonOf(error));
-  }
-  await page.draw();
+  });
+  const done = last;
+  last = last.catch(() => undefined);
+  return done;
+}
+
+/** Does the work, and draws the page again. */
+export async function attempt(work) {
+  say('');
+  await inTurn(work);
+  await inTurn(page.draw);
 }
 
 /** The form keeps its values until the service has taken them; the dialog around it closes then. */
