@@ -9,7 +9,7 @@ import { type Change, createClient, type FeedQuery } from '../client/client.ts';
 export type Event<R> =
   | { readonly type: 'enter' | 'change'; readonly record: R }
   | { readonly type: 'leave'; readonly id: string | number }
-  /** Events may be missing: list the records again. `reason` is one of those of feeds. */
+  /** List the records: events may be missing, or the first run begins (`start`). Other reasons are those of feeds. */
   | { readonly type: 'reset'; readonly reason: string };
 
 /** The place of a position between two runs of the program. */
@@ -34,7 +34,7 @@ export interface EventsOptions extends Omit<FeedQuery, 'since'> {
   readonly signal?: AbortSignal;
 }
 
-/** The first run begins now; a later one where the last one ended. Throws BylawError where the service refuses the feed. */
+/** The first run begins with a `reset`, now; a later one where the last one ended. Throws BylawError where the service refuses the feed. */
 export async function* events<R = Readonly<Record<string, unknown>>>({
   url,
   key,
@@ -51,14 +51,18 @@ export async function* events<R = Readonly<Record<string, unknown>>>({
     // It is awaited with the next event.
     saving.catch(() => undefined);
   };
+  let isFirst = since === undefined;
   const feed = createClient(url, { key }).collection(collection);
   for await (const change of feed.changes({ ...query, ...(since === undefined ? {} : { since }), onPosition })) {
-    const event = eventOf(change as Change<R>);
+    const event = isFirst && change.type === 'ready' ? START : eventOf(change as Change<R>);
+    isFirst = false;
     if (event !== undefined && (event.type === 'reset' || wanted.includes(event.type))) yield event;
     await saving;
     await store.save(change.position);
   }
 }
+
+const START = { type: 'reset', reason: 'start' } as const;
 
 function eventOf<R>({ position: _, ...change }: Change<R>): Event<R> | undefined {
   return change.type === 'ready' ? undefined : (change as Event<R>);

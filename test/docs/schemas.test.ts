@@ -13,7 +13,8 @@ const FILES = [
   ...globSync('docs/recipes/*/bylaw.yaml', { cwd: ROOT }),
 ];
 const PAGES = ['README.md', ...globSync(['docs/**/*.md', 'grammar/*.md'], { cwd: ROOT })];
-const ENVIRONMENT = { COMPANY_SECRET: 'x', ORDERS_HOOK_SECRET: `whsec_${'A'.repeat(43)}=` };
+const HOOK_SECRET = `whsec_${'A'.repeat(43)}=`;
+const ENVIRONMENT = { COMPANY_SECRET: 'x', ORDERS_HOOK_SECRET: HOOK_SECRET, SUBMISSIONS_HOOK_SECRET: HOOK_SECRET };
 /** Not a schema: a single field. */
 const FRAGMENT = /^note: string$/;
 

@@ -55,14 +55,16 @@ describeOnOne(
     };
     const begun = async (file: string): Promise<void> => {
       const stop = new AbortController();
-      const first = worker(file, { signal: stop.signal }).next();
+      const first = worker(file, { signal: stop.signal });
+      expect((await first.next()).value).toEqual({ type: 'reset', reason: 'start' });
+      const second = first.next();
       for (;;) {
         const text = await readFile(join(folder, file), 'utf8').catch(() => '');
         if (text !== '') break;
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
       stop.abort();
-      await first;
+      await second;
     };
 
     test('a worker receives the events that it missed, of records that its key may list', async () => {
@@ -92,6 +94,7 @@ describeOnOne(
       await apply('the last');
       expect(await run('three', 'the last', { events: ['enter'] })).toEqual(['the last']);
       expect(await run('three', 'the last', { events: ['enter'], position: memory() }).catch(String)).toEqual([
+        'reset',
         'the last',
       ]);
     });

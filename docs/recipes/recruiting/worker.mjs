@@ -13,7 +13,7 @@ const letters = events({
 });
 
 for await (const event of letters) {
-  // After more than seven days away: look in the tracker for letters that got no answer.
+  // The first start, or more than seven days away: the tracker shows the letters that wait.
   if (event.type === 'reset') continue;
   const { name, email: to, id } = event.record;
   const text = `Dear ${name},\n\nwe have received your application, and will write to you soon.\n`;
