@@ -125,7 +125,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   knex: ['src/migrations/'],
   pg: ['src/database/'],
   '@electric-sql/pglite': ['src/database/embedded/'],
-  jose: ['src/auth/sessions/access-tokens.ts', 'src/auth/oauth/id-tokens.ts'],
+  jose: ['src/auth/sessions/access-tokens.ts', 'src/auth/oauth/id-tokens.ts', 'src/auth/providers/apple-secret.ts'],
   grant: ['src/auth/oauth/oauth-grant.ts'],
 };
 

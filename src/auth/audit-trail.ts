@@ -40,6 +40,7 @@ type AuditEvent =
   | 'email_changed'
   | 'oauth_login'
   | 'oauth_linked'
+  | 'oauth_unlinked'
   | 'oauth_failed'
   | 'roles_changed'
   | 'file_link_made'

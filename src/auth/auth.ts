@@ -48,6 +48,7 @@ export type { AuthenticationResponse, RegistrationResponse } from './factors/pas
 export type { Proof } from './factors/second-factors.ts';
 export type { Mail } from './mail/mail.ts';
 export type { MailObserver } from './mail/mail-sender.ts';
+export type { StartedOAuth } from './oauth/oauth.ts';
 export type { RequestCredentials } from './sessions/authenticator.ts';
 
 interface AuthSettings {

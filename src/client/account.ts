@@ -79,6 +79,23 @@ export class Account {
     await this.#transport.send('/api/auth/totp', { method: 'DELETE', body: proof });
   }
 
+  /**
+   * Links the account with an identity at a provider. → the address that the browser goes to; it returns to `redirectTo`,
+   * with `?error=<code>` if the identity could not be linked.
+   */
+  async linkIdentity(provider: string, redirectTo = '/'): Promise<string> {
+    const path = `/api/auth/identities/${encodeURIComponent(provider)}`;
+    const body = { redirect_to: redirectTo };
+    return (
+      await this.#transport.json<{ readonly location: string }>(path, { method: 'POST', body, keepsCookie: true })
+    ).location;
+  }
+
+  /** The last way to sign in cannot be removed. */
+  async unlinkIdentity(provider: string): Promise<void> {
+    await this.#transport.send(`/api/auth/identities/${encodeURIComponent(provider)}`, { method: 'DELETE' });
+  }
+
   /** The options of `navigator.credentials.create`, in JSON. */
   passkeyOptions(): Promise<Readonly<Record<string, unknown>>> {
     return this.#transport.json('/api/auth/passkeys/options', { method: 'POST' });

@@ -66,6 +66,12 @@ export function createClient<C extends CollectionsLike<C> = AnyCollections>(
   return new Client<C>(new Transport(baseUrl, options));
 }
 
+/** A provider to sign in with: its name in addresses, and its title for people. */
+export interface Provider {
+  readonly name: string;
+  readonly title: string;
+}
+
 /** The code of a mail, with the address; or the token of its link. */
 export type MailedSecrets = { readonly email: string; readonly code: string } | { readonly token: string };
 
@@ -105,6 +111,12 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
   /** Finishes a sign-in. `challenge`: of SecondFactorNeeded, or of the fragment after a sign-in at a provider. */
   async finishLogin(answer: ChallengeAnswer): Promise<RecordOf<C, 'users'>> {
     return this.#signIn('/api/auth/challenge', answer);
+  }
+
+  /** The providers to sign in with, for `oauthUrl`. */
+  async providers(): Promise<readonly Provider[]> {
+    const path = '/api/auth/providers';
+    return (await this.#transport.json<{ readonly data: readonly Provider[] }>(path, { anonymous: true })).data;
   }
 
   /** The options of `navigator.credentials.get`, in JSON. */

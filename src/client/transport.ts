@@ -27,6 +27,8 @@ export interface ClientCall {
   readonly repeatable?: boolean;
   /** Sent without credentials, and not refreshed. */
   readonly anonymous?: boolean;
+  /** The browser keeps the cookie of the answer, also of a client that sends tokens. */
+  readonly keepsCookie?: boolean;
 }
 
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -129,7 +131,8 @@ export class Transport {
     }
   }
 
-  #init({ method = 'GET', body, headers = {}, signal }: ClientCall, accessToken: string | undefined): RequestInit {
+  #init(call: ClientCall, accessToken: string | undefined): RequestInit {
+    const { method = 'GET', body, headers = {}, signal, keepsCookie = this.cookie } = call;
     const sent = new Headers({ accept: 'application/json' });
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) sent.set(name, value);
     if (accessToken !== undefined) sent.set('authorization', `Bearer ${accessToken}`);
@@ -139,7 +142,7 @@ export class Transport {
       method,
       headers: sent,
       body: body === undefined ? undefined : isForm ? body : JSON.stringify(body),
-      credentials: this.cookie ? 'include' : 'omit',
+      credentials: keepsCookie ? 'include' : 'omit',
       signal,
     };
   }

@@ -35,7 +35,7 @@ type Parameters = OperationParameter | ((scope: OperationScope) => readonly Oper
 type Problems = ProblemCode | ((scope: OperationScope) => readonly ProblemCode[]);
 
 export interface RequestBody {
-  readonly type: 'application/json' | 'multipart/form-data';
+  readonly type: 'application/json' | 'multipart/form-data' | 'application/x-www-form-urlencoded';
   readonly shape: Shape;
   /** The encoding of the parts of a form. */
   readonly encoding?: Shape;

@@ -78,6 +78,7 @@ export const OTHER_TYPES: readonly string[] = [
   'GuestTokens',
   'SignInChallenge',
   'Passkey',
+  'SignInProvider',
   'UserSession',
   'AuditEvent',
   'HistoryEntry',

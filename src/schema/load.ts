@@ -19,10 +19,10 @@ import { rolesOfPolicies } from './model/guest-access.ts';
 import { checkFeeds } from './model/logged-tables.ts';
 import type { Schema } from './model/model.ts';
 import { readMail } from './model/settings/mail-settings.ts';
+import { readOAuth } from './model/settings/oauth-settings.ts';
 import {
   readAuditSettings,
   readLimits,
-  readOAuth,
   readOrigins,
   readPasskeys,
   readProxies,

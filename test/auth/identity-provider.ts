@@ -129,44 +129,75 @@ export interface Page {
   readonly text: string;
 }
 
-/** Cookies by origin, as far as these tests need them: name, value, and removal by age 0. */
+interface JarCookie {
+  readonly value: string;
+  /** `SameSite=None`: a form that another site posts brings it. */
+  readonly isCrossSite: boolean;
+}
+
+/** Cookies by origin, as far as these tests need them: name, value, SameSite=None, and removal by age 0. */
 export class Browser {
-  readonly #cookies = new Map<string, Map<string, string>>();
+  readonly #cookies = new Map<string, Map<string, JarCookie>>();
 
   cookie(url: string, name: string): string | undefined {
-    return this.#cookies.get(new URL(url).origin)?.get(name);
+    return this.#cookies.get(new URL(url).origin)?.get(name)?.value;
   }
   setCookie(url: string, name: string, value: string): void {
-    this.#jar(url).set(name, value);
+    this.#jar(url).set(name, { value, isCrossSite: false });
   }
-  async visit(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
+  visit(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
+    return this.#send(url, { headers }, [...this.#jar(url)]);
+  }
+  /** Posts the form of a page, as its script does at once. */
+  submit(page: Page): Promise<Page> {
+    const url = /<form method="post" action="([^"]+)"/.exec(page.text)![1]!;
+    const fields = [...page.text.matchAll(/ name="([^"]*)" value="([^"]*)"/g)].map(
+      ([, name = '', value = '']) =>
+        [name, value.replaceAll('&quot;', '"').replaceAll('&amp;', '&')] as [string, string],
+    );
+    const { origin } = new URL(page.url);
+    const isSame = origin === new URL(url).origin;
+    const cookies = [...this.#jar(url)].filter(([, { isCrossSite }]) => isSame || isCrossSite);
+    const headers = { Origin: origin, 'Sec-Fetch-Site': isSame ? 'same-origin' : 'cross-site' };
+    return this.#send(url, { method: 'POST', headers, body: new URLSearchParams(fields) }, cookies);
+  }
+  /** Follows redirects, and forms that post themselves, until an address that `stop` holds of, which is not visited, or an answer that is none. */
+  async follow(url: string, stop: (url: URL) => boolean = () => false): Promise<Page> {
+    let page = await this.visit(url);
+    for (let hops = 0; ; hops++) {
+      if (hops > 15) throw new Error('too many redirects');
+      const isForm = page.status === 200 && page.text.startsWith('<form method="post"');
+      if (!isForm && (page.status < 300 || page.status >= 400)) return page;
+      if (isForm) page = await this.submit(page);
+      else {
+        const next = new URL(page.headers.get('location')!, page.url);
+        if (stop(next)) return { ...page, url: next.href };
+        page = await this.visit(next.href);
+      }
+    }
+  }
+  async #send(url: string, init: RequestInit, cookies: readonly (readonly [string, JarCookie])[]): Promise<Page> {
     const jar = this.#jar(url);
-    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const cookie = cookies.map(([name, { value }]) => `${name}=${value}`).join('; ');
     const response = await fetch(url, {
+      ...init,
       redirect: 'manual',
-      headers: { Accept: 'text/html,*/*;q=0.8', ...(cookie === '' ? {} : { Cookie: cookie }), ...headers },
+      headers: {
+        Accept: 'text/html,*/*;q=0.8',
+        ...(cookie === '' ? {} : { Cookie: cookie }),
+        ...(init.headers as Record<string, string>),
+      },
     });
     for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
       if (value === '' || /max-age=0|expires=Thu, 01 Jan 1970/i.test(line)) jar.delete(name!);
-      else jar.set(name!, value!);
+      else jar.set(name!, { value: value!, isCrossSite: /; SameSite=None; Secure/.test(line) });
     }
     return { status: response.status, url, headers: response.headers, text: await response.text() };
   }
-  /** Follows redirects until an address that `stop` holds of, which is not visited, or an answer that is none. */
-  async follow(url: string, stop: (url: URL) => boolean = () => false): Promise<Page> {
-    let page = await this.visit(url);
-    for (let hops = 0; page.status >= 300 && page.status < 400; hops++) {
-      if (hops > 15) throw new Error('too many redirects');
-      const next = new URL(page.headers.get('location')!, page.url);
-      if (stop(next)) return { ...page, url: next.href };
-      page = await this.visit(next.href);
-    }
-    return page;
-  }
-  #jar(url: string): Map<string, string> {
+  #jar(url: string): Map<string, JarCookie> {
     const { origin } = new URL(url);
-    const jar = this.#cookies.get(origin) ?? new Map<string, string>();
+    const jar = this.#cookies.get(origin) ?? new Map<string, JarCookie>();
     this.#cookies.set(origin, jar);
     return jar;
   }

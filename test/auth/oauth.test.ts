@@ -25,7 +25,7 @@ oauth:
   posting: { issuer: '${idp.url}', ${client}, client_auth: post }
   dead: { issuer: 'http://127.0.0.1:1', ${client} }
   liar: { issuer: '${idp.url}/liar', ${client} }
-  google: { preset: google, ${client} }
+  drive: { preset: dropbox, ${client}, scopes: [openid] }
   hub: { preset: github, ${client}, scopes: ['user:email'], client_auth: post }
   silent: { issuer: '${idp.url}/silent', ${client} }
 `;
@@ -183,10 +183,10 @@ describeOnBoth(
       );
     });
 
-    test('a preset of grant needs no discovery', async () => {
-      const google = new URL((await new Browser().visit(start(service, '', 'google'))).headers.get('location')!);
-      expect([google.origin, google.pathname]).toEqual(['https://accounts.google.com', '/o/oauth2/v2/auth']);
-      expect([...google.searchParams.keys()].sort()).toEqual([
+    test('a preset of grant, and one of the service, need no discovery', async () => {
+      const drive = new URL((await new Browser().visit(start(service, '', 'drive'))).headers.get('location')!);
+      expect([drive.origin, drive.pathname]).toEqual(['https://www.dropbox.com', '/oauth2/authorize']);
+      expect([...drive.searchParams.keys()].sort()).toEqual([
         'client_id',
         'code_challenge',
         'code_challenge_method',
@@ -196,7 +196,7 @@ describeOnBoth(
         'scope',
         'state',
       ]);
-      expect(google.searchParams.get('redirect_uri')).toBe(`${service.url}/api/auth/oauth/google/callback`);
+      expect(drive.searchParams.get('redirect_uri')).toBe(`${service.url}/api/auth/oauth/drive/callback`);
       const hub = new URL((await new Browser().visit(start(service, '', 'hub'))).headers.get('location')!);
       expect([hub.origin, hub.pathname, hub.searchParams.get('scope')]).toEqual([
         'https://github.com',

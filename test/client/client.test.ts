@@ -133,6 +133,9 @@ describeOnBoth('the client', (service) => {
     await expect(later.account.resetPassword(spent, password)).rejects.toMatchObject({ code: 'validation_failed' });
     await expect(later.account.verifyEmail(spent)).rejects.toMatchObject({ code: 'validation_failed' });
     await expect(later.beGuest()).rejects.toMatchObject({ status: 404 });
+    expect(await later.providers()).toEqual([]);
+    await expect(later.account.linkIdentity('google')).rejects.toMatchObject({ status: 404 });
+    await expect(later.account.unlinkIdentity('google')).rejects.toMatchObject({ status: 404 });
     expect(later.oauthUrl('google', '/a?b')).toBe(`${service.url}/api/auth/oauth/google/start?redirect_to=%2Fa%3Fb`);
   });
 

@@ -25,7 +25,7 @@ interface Observed extends Recorded {
 /** Routes about no record, of the schema, of mail, and of other services. */
 const NOT_IN_SCRIPT = [
   /^\/(?:$|\*|metrics|openapi|docs|\.well-known|api\/_(?:schema|matrix|diff|test|status))/,
-  /oauth|otp|challenge|second-factor|passkeys|\/email\/|password\/reset|token\/refresh|sessions\/:id|\/(?:restore|history)$/,
+  /oauth|auth\/(?:providers|identities)|otp|challenge|second-factor|passkeys|\/email\/|password\/reset|token\/refresh|sessions\/:id|\/(?:restore|history)$/,
 ];
 
 /**

@@ -14,7 +14,14 @@ const FILES = [
 ];
 const PAGES = ['README.md', ...globSync(['docs/**/*.md', 'grammar/*.md'], { cwd: ROOT })];
 const HOOK_SECRET = `whsec_${'A'.repeat(43)}=`;
-const ENVIRONMENT = { COMPANY_SECRET: 'x', ORDERS_HOOK_SECRET: HOOK_SECRET, SUBMISSIONS_HOOK_SECRET: HOOK_SECRET };
+const ENVIRONMENT = {
+  COMPANY_SECRET: 'x',
+  GOOGLE_SECRET: 'x',
+  APPLE_KEY: 'x',
+  OFFICE_SECRET: 'x',
+  ORDERS_HOOK_SECRET: HOOK_SECRET,
+  SUBMISSIONS_HOOK_SECRET: HOOK_SECRET,
+};
 /** Not a schema: a single field. */
 const FRAGMENT = /^note: string$/;
 

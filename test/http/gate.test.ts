@@ -25,6 +25,8 @@ const OPEN: readonly string[] = [
   'POST /api/auth/otp/confirm',
   'GET /api/auth/oauth/:provider/start',
   'GET /api/auth/oauth/:provider/callback',
+  'POST /api/auth/oauth/:provider/callback',
+  'GET /api/auth/providers',
   'GET /api/files/:id/content',
   'GET /.well-known/jwks.json',
   'GET /healthz',

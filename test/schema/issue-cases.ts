@@ -848,4 +848,14 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     text: 'oauth:\n  ⟦corp: { client_id: x, client_secret: y }\n',
     codes: ['oauth_issuer'],
   },
+  {
+    about: 'Apple without the id of its key',
+    text: 'oauth:\n  ⟦apple: { preset: apple, team_id: t, client_id: x, client_secret: y }\n',
+    codes: ['oauth_apple'],
+  },
+  {
+    about: 'a team of another provider',
+    text: 'oauth:\n  git: { preset: github, ⟦team_id: t, client_id: x, client_secret: y }\n',
+    codes: ['oauth_apple'],
+  },
 ];

@@ -8,7 +8,6 @@ import { type AuditEntry, type RequestClient, recordAudit } from '../audit-trail
 import type { Caller } from '../caller.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { Outbox } from '../mail/outbox.ts';
-import { factorMethods } from './factor-rows.ts';
 import {
   type AuthenticationResponse,
   type CreationOptions,
@@ -34,6 +33,7 @@ import {
   renamePasskey,
   takeChallenge,
 } from './passkey-rows.ts';
+import { requireUsedFactor } from './used-factor.ts';
 
 export interface PasskeyParts {
   readonly db: Database;
@@ -78,7 +78,7 @@ export class Passkeys {
     const { principal: id } = caller;
     const user = await users.byId(db, id);
     if (user === undefined) throw new Problem('unauthenticated', 'the user no longer exists');
-    await this.#requireFactor(caller);
+    await requireUsedFactor(db, caller);
     const known = await credentialIdsOf(db, id);
     if (known.length >= MAX_PASSKEYS) throw tooMany();
     const options = await creationOptions(this.#party(), { id, email: user.email, known });
@@ -90,7 +90,7 @@ export class Passkeys {
   async add(caller: Caller, { name, response, client }: NewPasskey): Promise<Passkey> {
     const { db, outbox } = this.#parts;
     const { principal: userId, sessionId } = caller;
-    await this.#requireFactor(caller);
+    await requireUsedFactor(db, caller);
     const credential = await verifiedCredential(this.#party(), response, (given) => takeChallenge(db, given, userId));
     if (credential === undefined) throw badResponse();
     const made = await db.transaction(async (tx) => {
@@ -152,15 +152,6 @@ export class Passkeys {
       await recordAudit(db, { event: 'passkey_counter_went_back', userId, client, detail: { passkey: id } });
       throw wrongPasskey();
     }
-  }
-
-  /** A session that was stolen without the second factor must not make itself one. */
-  async #requireFactor({ principal, auth }: Caller): Promise<void> {
-    if (auth.second_factor === true || (await factorMethods(this.#parts.db, principal)).length === 0) return;
-    throw new Problem(
-      'forbidden',
-      'this session has no second factor; confirm it by a code first (POST /api/auth/confirm)',
-    );
   }
 
   async #changed(tx: Transaction, entry: AuditEntry & { readonly userId: string }): Promise<void> {

@@ -5,7 +5,9 @@
 import { invariant } from '../../invariant.ts';
 import { Problem } from '../../problem.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
+import { DEFAULT_CLIENT_AUTH, DEFAULT_SCOPES } from '../../schema/model/settings/defaults.ts';
 import { withDeadline } from '../../with-deadline.ts';
+import { presetOf } from '../providers/presets.ts';
 import { type Endpoints, providerUnavailable } from './oauth-provider.ts';
 
 /** The limit of the whole exchange; grant's own time-out is for silence only. */
@@ -21,13 +23,14 @@ export interface GrantSession {
 
 export interface GrantResponse {
   readonly error?: unknown;
+  readonly access_token?: string;
   readonly id_token?: string;
   readonly profile?: Readonly<Record<string, unknown>>;
 }
 
 export interface ProviderRequest {
   readonly provider: OAuthProvider;
-  readonly settings: Endpoints['grant'];
+  readonly endpoints: Endpoints;
   readonly baseUrl: string;
 }
 
@@ -53,7 +56,7 @@ export async function startGrant(request: ProviderRequest): Promise<StartedGrant
   let location: string | undefined;
   const ctx: GrantContext = {
     method: 'GET',
-    originalUrl: `/connect/${request.settings.name}`,
+    originalUrl: `/connect/${request.endpoints.grant.name}`,
     request: { query: {} },
     response: {
       redirect(to) {
@@ -77,7 +80,7 @@ export async function finishGrant(
 ): Promise<GrantResponse> {
   const ctx: GrantContext = {
     method: 'GET',
-    originalUrl: `/connect/${request.settings.name}/callback`,
+    originalUrl: `/connect/${request.endpoints.grant.name}/callback`,
     request: { query: Object.fromEntries([...query].filter(([key]) => PARAMETERS.includes(key))) },
     response: { redirect: () => {} },
     session: { grant: session },
@@ -90,23 +93,29 @@ export async function finishGrant(
   return ctx.state.grant?.response ?? {};
 }
 
-async function grantHandlerOf({ provider, settings, baseUrl }: ProviderRequest): Promise<GrantHandler> {
+async function grantHandlerOf({ provider, endpoints, baseUrl }: ProviderRequest): Promise<GrantHandler> {
   const { default: grant } = await import('grant');
-  const { name, ...endpoints } = settings;
+  const preset = presetOf(provider);
+  const { name, ...urls } = endpoints.grant;
+  const scopes = provider.scopes ?? preset?.scopes ?? DEFAULT_SCOPES;
+  const clientAuth = provider.clientAuth ?? (preset === undefined ? DEFAULT_CLIENT_AUTH : 'post');
+  const hasNonce = endpoints.idTokens !== undefined || scopes.includes('openid');
+  const hasProfile = endpoints.idTokens === undefined || urls.profile_url !== undefined;
   const handler = grant.default.koa({
     config: {
       [name]: {
-        ...endpoints,
+        ...urls,
         client_id: provider.clientId,
-        client_secret: provider.clientSecret,
+        client_secret: (await preset?.secret?.(provider, endpoints.issuer)) ?? provider.clientSecret,
         redirect_uri: `${baseUrl}/api/auth/oauth/${provider.name}/callback`,
-        scope: [...provider.scopes],
+        scope: [...scopes],
         state: true,
         pkce: true,
-        ...(provider.scopes.includes('openid') ? { nonce: true } : {}),
-        ...(provider.clientAuth === 'basic' ? { token_endpoint_auth_method: 'client_secret_basic' } : {}),
+        ...(hasNonce ? { nonce: true } : {}),
+        ...(clientAuth === 'basic' ? { token_endpoint_auth_method: 'client_secret_basic' } : {}),
+        ...(preset?.postsAnswer ? { custom_params: { response_mode: 'form_post' } } : {}),
         transport: 'state',
-        response: ['tokens', 'profile'],
+        response: hasProfile ? ['tokens', 'profile'] : ['tokens'],
       },
     },
   });
@@ -127,6 +136,8 @@ export function providerError(name: string, code: string): Problem {
  */
 export function exchangeError(name: string, error: unknown): Problem {
   if (typeof error === 'string') {
+    // Some providers report an error of OAuth with status 200.
+    if (/^[a-z]+(?:_[a-z]+)+$/.test(error)) return providerError(name, error);
     const isRejection = /^Grant:|^4\d\d /.test(error);
     return isRejection ? failed('the provider rejected the sign-in', error) : providerUnavailable(name, error);
   }

@@ -8,21 +8,28 @@
 import { namedCells, readStrings } from '../../database/cells.ts';
 import type { Database, Queryable, Transaction } from '../../database/contract.ts';
 import { Problem } from '../../problem.ts';
+import type { SystemValues } from '../../records/system.ts';
+import { FIELD_KINDS } from '../../schema/fields/index.ts';
 import { effectiveRoles } from '../../schema/model/effective-roles.ts';
-import type { Schema } from '../../schema/model/model.ts';
+import { isUniqueMember, type Schema } from '../../schema/model/model.ts';
 import { normalEmail } from '../../schema/model/normal-email.ts';
-import { type Sql, sql, text, uuid } from '../../sql.ts';
+import { param, type Sql, sql, text, uuid } from '../../sql.ts';
 import { emailAddress } from '../accounts/email-address.ts';
 import { requireOpenRegistration } from '../accounts/registration.ts';
 import type { Users } from '../accounts/users.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
+import type { Caller } from '../caller.ts';
+import { hasWayIn, lockUser } from '../factors/passkey-rows.ts';
+import { type ProviderDocument, TENANT } from '../providers/presets.ts';
 
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly email: unknown;
-  /** The provider states this with a JSON `true` in the document that contains the email. */
+  /** The provider states this with a JSON `true` in the document that contains the email; a preset has its own proof. */
   readonly isEmailVerified: boolean;
+  /** The person's name, as far as it is known. */
+  readonly name?: unknown;
 }
 
 export interface SignIn {
@@ -32,32 +39,28 @@ export interface SignIn {
   readonly client: RequestClient;
 }
 
-type ProviderDocument = Readonly<Record<string, unknown>>;
-
 /**
  * The identity by OpenID Connect. The identity token names the subject. The email and its
  * verification come from one document, because two could name different addresses: the userinfo if
  * it has an email, else the token. Throws `oauth_failed`.
  */
-export function openIdIdentity(issuer: string, claims: ProviderDocument, userinfo: ProviderDocument): Identity {
-  return identityOf(issuer, claims.sub, Object.hasOwn(userinfo, 'email') ? userinfo : claims);
+export function openIdIdentity(claims: ProviderDocument & { iss: string }, userinfo: ProviderDocument): Identity {
+  const document = Object.hasOwn(userinfo, 'email') ? userinfo : claims;
+  return { issuer: claims.iss, subject: providerSubjectOf(claims.sub), ...standardEmail(document) };
 }
 
-/** The identity by the profile of a preset without OpenID Connect. Throws `oauth_failed`. */
+/** The identity by the profile of a preset of grant. Throws `oauth_failed`. */
 export function profileIdentity(issuer: string, profile: ProviderDocument): Identity {
-  return identityOf(issuer, profile.sub ?? profile.id, profile);
+  return { issuer, subject: providerSubjectOf(profile.sub ?? profile.id), ...standardEmail(profile) };
 }
 
-function identityOf(issuer: string, subject: unknown, document: ProviderDocument): Identity {
-  return {
-    issuer,
-    subject: providerSubjectOf(subject),
-    email: document.email,
-    isEmailVerified: document.email_verified === true,
-  };
-}
+const standardEmail = ({ email, email_verified }: ProviderDocument) => ({
+  email,
+  isEmailVerified: email_verified === true,
+});
 
-function providerSubjectOf(subject: unknown): string {
+/** Throws `oauth_failed`. */
+export function providerSubjectOf(subject: unknown): string {
   if (typeof subject === 'string' && subject !== '') return subject;
   // JSON numbers beyond 2^53 are read as their neighbours: two people would become one.
   if (Number.isSafeInteger(subject)) return String(subject);
@@ -69,6 +72,13 @@ interface LocalAccount {
   readonly isEmailVerified: boolean;
   readonly isDisabled: boolean;
   readonly isAdmin: boolean;
+}
+
+interface Unlinked {
+  readonly provider: string;
+  /** The issuer of the provider, perhaps of several tenants. */
+  readonly issuer: string;
+  readonly client: RequestClient;
 }
 
 export class Identities {
@@ -108,9 +118,10 @@ export class Identities {
     requireOpenRegistration(this.#schema);
     const { issuer, isEmailVerified: emailVerified } = identity;
     const { roles } = this.#schema.register;
-    const user = { email, emailVerified, roles, passwordHash: undefined, isOfVisitor: true };
+    const values = nameValue(this.#schema, identity.name);
+    const user = { email, emailVerified, roles, passwordHash: undefined, values, isOfVisitor: true };
     const { id } = await this.#users.insert(user, async (tx, userId) => {
-      await linkIdentity(tx, identity, userId);
+      await linkNew(tx, identity, userId);
       await recordAudit(tx, { event: 'register', userId, client, detail: { issuer } });
     });
     return id;
@@ -128,10 +139,46 @@ export class Identities {
       );
       if (local === undefined) throw accountExists('the account with this email has changed meanwhile; try again');
       requireJoinable(local, signIn);
-      await linkIdentity(tx, identity, id);
+      await linkNew(tx, identity, id);
       await recordAudit(tx, { event: 'oauth_linked', userId: id, client, detail: { issuer: identity.issuer } });
     });
     return id;
+  }
+
+  /** Links one's own account. Throws `account_exists` if another account has the identity. */
+  async link(userId: string, identity: Identity, client: RequestClient): Promise<void> {
+    const { issuer, subject } = identity;
+    await this.#db.transaction(async (tx) => {
+      await lockUser(tx, userId);
+      if (await linkIdentity(tx, identity, userId)) {
+        await recordAudit(tx, { event: 'oauth_linked', userId, client, detail: { issuer } });
+        return;
+      }
+      const [cells] = await tx.rows(sql`
+        SELECT user_id FROM "_auth_identities" WHERE issuer = ${text(issuer)} AND subject = ${text(subject)}`);
+      if (cells?.[0] !== userId) throw accountExists('another account is linked with this identity');
+    });
+  }
+
+  /** Throws `not_found`, `last_credential`. */
+  async unlink({ principal: userId, sessionId }: Caller, { provider, issuer, client }: Unlinked): Promise<void> {
+    // The issuer of several tenants matches the issuer of each of them.
+    const [before = '', after] = issuer.split(TENANT);
+    const isOf = (of: string): boolean =>
+      after === undefined ? of === issuer : of.startsWith(before) && of.endsWith(after);
+    await this.#db.transaction(async (tx) => {
+      await lockUser(tx, userId);
+      const rows = await tx.rows(sql`SELECT issuer FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
+      const issuers = rows.flatMap(([of]) => (typeof of === 'string' && isOf(of) ? [of] : []));
+      if (issuers.length === 0) throw new Problem('not_found', 'you are not linked with this provider');
+      await tx.run(sql`
+        DELETE FROM "_auth_identities"
+         WHERE user_id = ${uuid(userId)}
+           AND issuer = ANY (${param('text[]', issuers)})`);
+      if (!(await hasWayIn(tx, userId)))
+        throw new Problem('last_credential', 'this provider is your last way to sign in; set a password first');
+      await recordAudit(tx, { event: 'oauth_unlinked', userId, sessionId, client, detail: { provider } });
+    });
   }
 
   async #localAccount(db: Queryable, where: Sql): Promise<LocalAccount | undefined> {
@@ -175,8 +222,25 @@ function emailOf({ email }: Identity): string {
   return normalEmail(read.data);
 }
 
-async function linkIdentity(tx: Transaction, { issuer, subject }: Identity, userId: string): Promise<void> {
-  await tx.run(sql`
+/** The user's field `name`, if the schema has one that takes the name of the person. */
+function nameValue({ collections }: Schema, name: unknown): SystemValues {
+  const field = collections.get('users')?.fields.get('name');
+  if (field === undefined || isUniqueMember(field) || typeof name !== 'string' || name === '') return {};
+  const read = FIELD_KINDS[field.type].fromJson(name, field);
+  return read.error === undefined ? { name: read.value } : {};
+}
+
+/** Throws `account_exists`. */
+async function linkNew(tx: Transaction, identity: Identity, userId: string): Promise<void> {
+  if (!(await linkIdentity(tx, identity, userId)))
+    throw accountExists('an account was linked with this identity meanwhile; try again');
+}
+
+/** Returns false if it is linked. */
+async function linkIdentity(tx: Transaction, { issuer, subject }: Identity, userId: string): Promise<boolean> {
+  const linked = await tx.run(sql`
     INSERT INTO "_auth_identities" (issuer, subject, user_id, created_at)
-    VALUES (${text(issuer)}, ${text(subject)}, ${uuid(userId)}, now())`);
+    VALUES (${text(issuer)}, ${text(subject)}, ${uuid(userId)}, now())
+        ON CONFLICT DO NOTHING`);
+  return linked > 0;
 }

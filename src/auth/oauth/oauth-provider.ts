@@ -1,10 +1,11 @@
 /**
- * Finds the endpoints of a provider, by OpenID Connect Discovery or by the name of a preset of grant.
+ * Finds the endpoints of a provider: by OpenID Connect Discovery, by a preset, or by the name of a preset of grant.
  */
 import { createRequire } from 'node:module';
 import { present } from '../../invariant.ts';
 import { Problem } from '../../problem.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
+import { presetOf } from '../providers/presets.ts';
 import { IdTokenVerifier } from './id-tokens.ts';
 
 export interface Endpoints {
@@ -14,6 +15,8 @@ export interface Endpoints {
   readonly grant: Readonly<Record<string, unknown>> & { readonly name: string };
   /** Given if the provider speaks OpenID Connect. */
   readonly idTokens?: IdTokenVerifier;
+  /** Lists the addresses of an account. */
+  readonly emails?: string;
 }
 
 const TIMEOUT_MS = 5_000;
@@ -39,8 +42,14 @@ export function providerUnavailable(provider: string, cause: unknown): Problem {
 }
 
 /** Throws for a preset that this service cannot use. */
-export function checkPreset({ name, preset }: OAuthProvider): void {
+export function checkPreset(provider: OAuthProvider): void {
+  const { name, preset, issuer } = provider;
   if (preset === undefined) return;
+  const own = presetOf(provider);
+  if (own !== undefined) {
+    own.check?.(provider);
+    return;
+  }
   const [presets, profiles] = [readPresets(), readProfiles()];
   const known = Object.hasOwn(presets, preset) ? presets[preset] : undefined;
   const profile = Object.hasOwn(profiles, preset) ? profiles[preset]?.profile_url : undefined;
@@ -51,19 +60,37 @@ export function checkPreset({ name, preset }: OAuthProvider): void {
       `oauth.${name}: \`${preset}\` is not a preset with OAuth 2.0 and a profile; give its \`issuer\` instead`,
     );
   }
+  if (issuer !== undefined) throw new Error(`oauth.${name}: the preset \`${preset}\` takes no \`issuer\``);
 }
+
+/** The issuer whose subjects the provider signs in. */
+export function issuerOf(provider: OAuthProvider): string {
+  const address = addressOf(provider);
+  if (address !== undefined) return presetOf(provider)?.statedIssuer?.(address) ?? address;
+  return `preset:${present(provider.preset, 'an issuer or a preset')}`;
+}
+
+const addressOf = (provider: OAuthProvider): string | undefined => provider.issuer ?? presetOf(provider)?.issuer;
 
 /** Fetches the discovery document at most every ten minutes. Throws `unavailable`. */
 export function endpointsOf(provider: OAuthProvider): () => Promise<Endpoints> {
-  const { preset, issuer } = provider;
-  if (issuer === undefined) {
-    const known: Endpoints = { issuer: `preset:${preset}`, grant: { name: present(preset, 'an issuer or a preset') } };
+  const preset = presetOf(provider);
+  const address = addressOf(provider);
+  const issuer = issuerOf(provider);
+  if (address === undefined) {
+    const known: Endpoints = { issuer, grant: { name: present(provider.preset, 'a preset') } };
+    return async () => known;
+  }
+  if (preset?.endpoints !== undefined) {
+    const { authorize, token, profile, emails } = preset.endpoints(withoutSlash(address));
+    const grant = settingsOf({ authorize_url: authorize, access_url: token, profile_url: profile });
+    const known: Endpoints = { issuer, grant, ...(emails !== undefined && { emails }) };
     return async () => known;
   }
   let found: { readonly at: number; readonly endpoints: Promise<Endpoints> } | undefined;
   return () => {
     if (found === undefined || performance.now() - found.at > DISCOVERY_FRESH_MS) {
-      const asked = { at: performance.now(), endpoints: discover(provider, issuer) };
+      const asked = { at: performance.now(), endpoints: discover(provider, address) };
       found = asked;
       asked.endpoints.catch(() => {
         if (found === asked) found = undefined;
@@ -73,12 +100,15 @@ export function endpointsOf(provider: OAuthProvider): () => Promise<Endpoints> {
   };
 }
 
-async function discover({ name, clientId }: OAuthProvider, issuer: string): Promise<Endpoints> {
-  const document = await fetchJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`).catch(
-    (error: unknown) => {
-      throw providerUnavailable(name, error);
-    },
-  );
+const withoutSlash = (issuer: string): string => issuer.replace(/\/$/, '');
+
+async function discover(provider: OAuthProvider, at: string): Promise<Endpoints> {
+  const { name, clientId } = provider;
+  const issuer = issuerOf(provider);
+  const preset = presetOf(provider);
+  const document = await fetchJson(`${withoutSlash(at)}/.well-known/openid-configuration`).catch((error: unknown) => {
+    throw providerUnavailable(name, error);
+  });
   const address = (key: string): string => {
     const value = document[key];
     if (typeof value === 'string' && isSafe(value)) return value;
@@ -86,20 +116,26 @@ async function discover({ name, clientId }: OAuthProvider, issuer: string): Prom
   };
   // Otherwise one issuer could speak for another (OpenID Connect Discovery 1.0 §4.3).
   if (document.issuer !== issuer) throw providerUnavailable(name, new Error('discovery: another issuer'));
+  const profile: Record<string, string> =
+    preset?.document === 'id_token' ? {} : { profile_url: address('userinfo_endpoint') };
   return {
     issuer,
-    grant: {
-      // Any other name: grant treats names of presets specially.
-      name: 'openid_connect_provider',
-      oauth: 2,
-      scope_delimiter: ' ',
+    grant: settingsOf({
       authorize_url: address('authorization_endpoint'),
       access_url: address('token_endpoint'),
-      profile_url: address('userinfo_endpoint'),
-    },
+      ...profile,
+    }),
     idTokens: new IdTokenVerifier({ issuer, clientId, jwksUri: address('jwks_uri') }),
   };
 }
+
+/** Grant treats the names of its presets specially, so these endpoints have another name. */
+const settingsOf = (urls: Readonly<Record<string, string>>): Endpoints['grant'] => ({
+  name: 'openid_connect_provider',
+  oauth: 2,
+  scope_delimiter: ' ',
+  ...urls,
+});
 
 function isSafe(address: string): boolean {
   if (!URL.canParse(address)) return false;
@@ -107,10 +143,11 @@ function isSafe(address: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
 }
 
-async function fetchJson(address: string): Promise<Readonly<Record<string, unknown>>> {
+/** `token`: an access token. */
+export async function fetchJson(address: string, token?: string): Promise<Readonly<Record<string, unknown>>> {
   const response = await fetch(address, {
     redirect: 'error',
-    headers: { Accept: 'application/json' },
+    headers: { Accept: 'application/json', ...(token !== undefined && { Authorization: `Bearer ${token}` }) },
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   if (!response.ok) throw new Error(`${response.status} from the provider`);

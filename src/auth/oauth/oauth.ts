@@ -8,11 +8,15 @@ import type { OAuthProvider } from '../../schema/model/model.ts';
 import { seconds, sql, text } from '../../sql.ts';
 import type { AccountParts, Accounts, SignedIn } from '../accounts/accounts.ts';
 import { type RequestClient, recordAudit } from '../audit-trail.ts';
+import type { Caller } from '../caller.ts';
+import { requireUsedFactor } from '../factors/used-factor.ts';
+import { presetOf } from '../providers/presets.ts';
+import type { SessionClaims } from '../sessions/authenticator.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
-import { IdTokenError, type IdTokenVerifier } from './id-tokens.ts';
-import { exchangeError, failed, finishGrant, type GrantSession, providerError, startGrant } from './oauth-grant.ts';
-import { type Identities, type Identity, openIdIdentity, profileIdentity } from './oauth-identity.ts';
-import { checkPreset, type Endpoints, endpointsOf, providerUnavailable } from './oauth-provider.ts';
+import { failed, type GrantSession, startGrant } from './oauth-grant.ts';
+import type { Identities, Identity } from './oauth-identity.ts';
+import { checkPreset, type Endpoints, endpointsOf, issuerOf } from './oauth-provider.ts';
+import { identify } from './provider-identity.ts';
 import { checkRedirectTo, withChallenge, withError } from './redirect-to.ts';
 
 export interface OAuthStart {
@@ -31,12 +35,19 @@ export interface StartedOAuth {
   readonly location: string;
   /** Binds the flow to the browser. `maxAge` in seconds. */
   readonly cookie: { readonly value: string; readonly maxAge: number };
+  /** The provider posts its answer from its own site. */
+  readonly isPosted: boolean;
+}
+
+export interface LinkStart extends Pick<OAuthStart, 'provider' | 'client'> {
+  readonly redirectTo: string;
 }
 
 export interface OAuthCallback {
   readonly provider: string;
   /** The parameters of the callback's address, each given once. */
   readonly query: ReadonlyMap<string, string>;
+  readonly isPosted: boolean;
   /** The cookie of the flow. */
   readonly cookie: string | undefined;
   readonly client: RequestClient;
@@ -44,7 +55,7 @@ export interface OAuthCallback {
 
 export type OAuthEnd =
   | { readonly kind: 'signed_in'; readonly outcome: SignedIn; readonly redirectTo: string | undefined }
-  | { readonly kind: 'refused'; readonly redirectTo: string };
+  | { readonly kind: 'linked' | 'refused'; readonly redirectTo: string };
 
 export interface OAuthParts extends Pick<AccountParts, 'db' | 'schema' | 'authenticator' | 'limiter'> {
   readonly accounts: Accounts;
@@ -58,6 +69,17 @@ interface Flow {
   readonly userId?: string;
   /** The guest's session in which the flow was started, and which it ends. */
   readonly guest?: string;
+  /** The session whose user is linked with the identity; no session starts. */
+  readonly link?: SessionClaims;
+}
+
+interface TakenFlow extends Flow {
+  readonly redirectTo: string | undefined;
+}
+
+export interface ShownProvider {
+  readonly name: string;
+  readonly title: string;
 }
 
 interface KnownProvider {
@@ -80,21 +102,52 @@ export class OAuth {
     );
   }
 
+  /** The providers as users are shown them. */
+  providers(): readonly ShownProvider[] {
+    return [...this.#providers.values()].map(({ provider }) => ({
+      name: provider.name,
+      title: provider.title ?? presetOf(provider)?.title ?? provider.name,
+    }));
+  }
+
   /** Throws `not_found`, `invalid_parameter`, `unavailable`, `rate_limited`. */
   async start({ provider: name, redirectTo, sessionCookie, client }: OAuthStart): Promise<StartedOAuth> {
-    const { db, schema, limiter, baseUrl } = this.#parts;
-    const { provider, endpoints } = this.#provider(name);
-    const target = redirectTo === undefined ? undefined : checkRedirectTo(redirectTo, schema.origins);
+    const known = this.#provider(name);
+    const target = redirectTo === undefined ? undefined : checkRedirectTo(redirectTo, this.#parts.schema.origins);
+    await this.#parts.limiter.refresh(client);
+    return this.#begin(known, target, await this.#holderOf(sessionCookie));
+  }
+
+  /**
+   * Starts a flow that links the caller with an identity. Throws `forbidden` in a session that lacks the second
+   * factor of its user; `not_found`, `invalid_parameter`, `unavailable`, `rate_limited`.
+   */
+  async startLink(caller: Caller, { provider: name, redirectTo, client }: LinkStart): Promise<StartedOAuth> {
+    const { db, schema, limiter } = this.#parts;
+    const known = this.#provider(name);
+    const target = checkRedirectTo(redirectTo, schema.origins);
+    await requireUsedFactor(db, caller);
     await limiter.refresh(client);
-    const { grant: settings } = await endpoints();
-    const { location, session } = await startGrant({ provider, settings, baseUrl: baseUrl() });
-    const flow: Flow = { grant: session, ...(await this.#holderOf(sessionCookie)) };
+    return this.#begin(known, target, { link: { sessionId: caller.sessionId, userId: caller.principal } });
+  }
+
+  /** Throws `not_found`, `last_credential`. */
+  async unlink(caller: Caller, name: string, client: RequestClient): Promise<void> {
+    const issuer = issuerOf(this.#provider(name).provider);
+    await this.#parts.identities.unlink(caller, { provider: name, issuer, client });
+  }
+
+  async #begin({ provider, endpoints }: KnownProvider, target: string | undefined, of: Omit<Flow, 'grant'>) {
+    const { db, baseUrl } = this.#parts;
+    const { location, session } = await startGrant({ provider, endpoints: await endpoints(), baseUrl: baseUrl() });
+    const flow: Flow = { grant: session, ...of };
     const cookie = newSecret();
     await db.run(sql`
       INSERT INTO "_auth_flows" (hash, provider, grant_session, redirect_to, expires_at)
-      VALUES (${text(hashSecret(cookie))}, ${text(name)}, ${text(JSON.stringify(flow))}, ${text(target ?? null)},
+      VALUES (${text(hashSecret(cookie))}, ${text(provider.name)}, ${text(JSON.stringify(flow))}, ${text(target ?? null)},
               now() + ${seconds(FLOW_SECONDS)})`);
-    return { location, cookie: { value: cookie, maxAge: FLOW_SECONDS } };
+    const isPosted = presetOf(provider)?.postsAnswer === true;
+    return { location, cookie: { value: cookie, maxAge: FLOW_SECONDS }, isPosted };
   }
 
   /**
@@ -102,21 +155,37 @@ export class OAuth {
    * has one.
    */
   async finish(callback: OAuthCallback): Promise<OAuthEnd> {
-    const { db, accounts, identities } = this.#parts;
-    const { provider, client } = callback;
-    this.#provider(provider);
+    const { db } = this.#parts;
+    const { provider: name, client } = callback;
+    const known = this.#provider(name);
     const { redirectTo, ...flow } = await this.#takeFlow(callback);
     try {
-      const identity = await this.#identify(callback, flow.grant);
-      const userId = await identities.signIn({ identity, sessionUserId: flow.userId, client });
-      const outcome = await accounts.signIn({ userId, method: 'oauth', client, guest: flow.guest });
-      return { kind: 'signed_in', outcome, redirectTo: redirectTo && withChallenge(redirectTo, outcome) };
+      return await this.#conclude(await this.#identityOf(known, callback, flow), { ...flow, redirectTo }, client);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      await recordAudit(db, { event: 'oauth_failed', client, detail: { provider, code: error.code } });
+      await recordAudit(db, { event: 'oauth_failed', client, detail: { provider: name, code: error.code } });
       if (redirectTo === undefined) throw error;
       return { kind: 'refused', redirectTo: withError(redirectTo, error.code) };
     }
+  }
+
+  async #identityOf({ provider, endpoints }: KnownProvider, { query }: OAuthCallback, { grant }: Flow) {
+    const baseUrl = this.#parts.baseUrl();
+    return identify({ provider, endpoints: await endpoints(), query, session: grant, baseUrl });
+  }
+
+  async #conclude(identity: Identity, flow: TakenFlow, client: RequestClient): Promise<OAuthEnd> {
+    const { accounts, identities, authenticator } = this.#parts;
+    const { redirectTo, link, guest } = flow;
+    if (link !== undefined) {
+      // A session that ended meanwhile was perhaps ended because of the person who started this.
+      await authenticator.callerOfSession(link);
+      await identities.link(link.userId, identity, client);
+      return { kind: 'linked', redirectTo: redirectTo ?? '/' };
+    }
+    const userId = await identities.signIn({ identity, sessionUserId: flow.userId, client });
+    const outcome = await accounts.signIn({ userId, method: 'oauth', client, guest });
+    return { kind: 'signed_in', outcome, redirectTo: redirectTo && withChallenge(redirectTo, outcome) };
   }
 
   #provider(name: string): KnownProvider {
@@ -137,9 +206,10 @@ export class OAuth {
     }
   }
 
-  async #takeFlow({ provider, query, cookie }: OAuthCallback): Promise<Flow & Pick<OAuthStart, 'redirectTo'>> {
+  async #takeFlow({ provider, query, cookie, isPosted }: OAuthCallback): Promise<TakenFlow> {
     const lost = 'this sign-in was not started in this browser, has expired, or was finished before; start again';
-    if (cookie === undefined || !isSecret(cookie)) throw failed(lost);
+    const isOwnWay = isPosted === (presetOf(this.#provider(provider).provider)?.postsAnswer === true);
+    if (!isOwnWay || cookie === undefined || !isSecret(cookie)) throw failed(lost);
     const [cells] = await this.#parts.db.write(sql`
       DELETE FROM "_auth_flows"
        WHERE hash = ${text(hashSecret(cookie))}
@@ -151,42 +221,5 @@ export class OAuth {
     const flow = JSON.parse(session) as Flow;
     if (flow.grant?.state === undefined || query.get('state') !== flow.grant.state) throw failed(lost);
     return { ...flow, redirectTo: cells[1] ?? undefined };
-  }
-
-  async #identify({ provider: name, query }: OAuthCallback, session: GrantSession): Promise<Identity> {
-    const { provider, endpoints } = this.#provider(name);
-    const error = query.get('error');
-    if (error === 'access_denied') throw new Problem('oauth_denied', 'the sign-in was declined at the provider');
-    if (error !== undefined) throw providerError(name, error);
-    const { issuer, grant: settings, idTokens } = await endpoints();
-    // Another issuer's answer at this issuer's address (RFC 9207).
-    if (idTokens !== undefined && query.has('iss') && query.get('iss') !== issuer)
-      throw failed('the answer is of another issuer');
-    const request = { provider, settings, baseUrl: this.#parts.baseUrl() };
-    const response = await finishGrant(request, session, query);
-    if (response.error !== undefined) throw exchangeError(name, response.error);
-    const profile = response.profile ?? {};
-    const claims =
-      idTokens && (await idTokenClaims(name, idTokens, { token: response.id_token, nonce: session.nonce }));
-    if (profile.error !== undefined) throw exchangeError(name, profile.error);
-    if (claims === undefined) return profileIdentity(issuer, profile);
-    // OpenID Connect Core 1.0 §5.3.2: the profile could be another user's.
-    if (profile.sub !== claims.sub) throw failed('the profile is of another user than the identity token');
-    return openIdIdentity(issuer, claims, profile);
-  }
-}
-
-interface GivenIdToken {
-  readonly token: string | undefined;
-  readonly nonce: string | undefined;
-}
-
-async function idTokenClaims(provider: string, idTokens: IdTokenVerifier, { token, nonce }: GivenIdToken) {
-  if (token === undefined || nonce === undefined) throw failed('the provider sent no identity token');
-  try {
-    return await idTokens.verify(token, nonce);
-  } catch (error) {
-    if (error instanceof IdTokenError && error.reason === 'unavailable') throw providerUnavailable(provider, error);
-    throw failed('the identity token of the provider is not valid', error);
   }
 }

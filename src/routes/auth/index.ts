@@ -6,7 +6,6 @@ import { confirmVerification } from './confirm-verification.ts';
 import { emailRoutes } from './email/index.ts';
 import { endSession } from './end-session.ts';
 import { factorRoutes } from './factors/index.ts';
-import { finishOAuth } from './finish-oauth.ts';
 import { beGuest } from './guest.ts';
 import { jwks } from './jwks.ts';
 import { keyRoutes } from './keys/index.ts';
@@ -14,13 +13,13 @@ import { listSessions } from './list-sessions.ts';
 import { login } from './login.ts';
 import { logout } from './logout.ts';
 import { me } from './me.ts';
+import { oauthRoutes } from './oauth/index.ts';
 import { codeRoutes } from './otp/index.ts';
 import { passkeyRoutes } from './passkeys/index.ts';
 import { refresh } from './refresh.ts';
 import { register } from './register.ts';
 import { requestReset } from './request-reset.ts';
 import { requestVerification } from './request-verification.ts';
-import { startOAuth } from './start-oauth.ts';
 
 export const authRoutes: readonly DescribedRoute[] = [
   register,
@@ -29,8 +28,7 @@ export const authRoutes: readonly DescribedRoute[] = [
   refresh,
   logout,
   me,
-  startOAuth,
-  finishOAuth,
+  ...oauthRoutes,
   listSessions,
   endSession,
   ...factorRoutes,

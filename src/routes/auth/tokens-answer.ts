@@ -3,7 +3,7 @@
  */
 
 import type { Context } from 'koa';
-import type { Issued, SignedIn } from '../../auth/auth.ts';
+import type { Issued, SignedIn, StartedOAuth } from '../../auth/auth.ts';
 import { user } from '../../describe/collection-schemas.ts';
 import { type Json, object, type RouteAnswer, type Shape, TEXT } from '../../describe/operation.ts';
 import type { App } from '../../http/app.ts';
@@ -26,24 +26,32 @@ export interface Cookie {
   /** Seconds; 0 clears it. */
   readonly maxAge: number;
   readonly path?: string;
+  /** A form that another site posts brings it. */
+  readonly isCrossSite?: boolean;
 }
 
 export function setCookie(ctx: Context, app: App, cookie: Cookie): void {
-  const { name, value, maxAge, path = '/' } = cookie;
-  const flags = ['HttpOnly', ...siteFlags(ctx, app)];
+  const { name, value, maxAge, path = '/', isCrossSite = false } = cookie;
+  const flags = ['HttpOnly', ...(isCrossSite ? CROSS_SITE : siteFlags(ctx, app))];
   const expires = maxAge === 0 ? ['Expires=Thu, 01 Jan 1970 00:00:00 GMT'] : [];
   ctx.append('Set-Cookie', [`${name}=${value}`, `Path=${path}`, `Max-Age=${maxAge}`, ...expires, ...flags].join('; '));
 }
 
+const CROSS_SITE = ['SameSite=None', 'Secure'];
+
 function siteFlags(ctx: Context, app: App): readonly string[] {
   // A browser keeps a Lax cookie from a page of another name. It takes a Secure one over http from
   // this machine.
-  if (isOtherLoopbackName(ctx, app)) return ['SameSite=None', 'Secure'];
+  if (isOtherLoopbackName(ctx, app)) return CROSS_SITE;
   return ['SameSite=Lax', ...(isSecure(app.config.baseUrl) ? ['Secure'] : [])];
 }
 
 export function setSessionCookie(ctx: Context, app: App, { cookie }: Issued): void {
   setCookie(ctx, app, { name: SESSION_COOKIE, ...cookie });
+}
+
+export function setFlowCookie(ctx: Context, app: App, { cookie, isPosted }: StartedOAuth): void {
+  setCookie(ctx, app, { name: FLOW_COOKIE, ...cookie, isCrossSite: isPosted });
 }
 
 const SECONDS_SCHEMA = { type: 'integer', description: 'Seconds.' };
@@ -118,5 +126,6 @@ export function clearSessionCookie(ctx: Context, app: App): void {
 export function redirect(ctx: Context, location: string): void {
   ctx.set('Location', location);
   ctx.body = null;
-  ctx.status = 302;
+  // After 303, no browser posts the form again.
+  ctx.status = ctx.method === 'POST' ? 303 : 302;
 }

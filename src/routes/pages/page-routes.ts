@@ -119,7 +119,6 @@ function answerSignedIn(ctx: Context, app: App, signedIn: SignedIn, target: stri
   else {
     ctx.set('Cache-Control', 'no-store');
     redirect(ctx, target);
-    ctx.status = 303;
   }
 }
 

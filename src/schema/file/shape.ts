@@ -400,21 +400,35 @@ const role = z.strictObject({
   includes: key(names, 'roles that a user with this role has as well', { examples: [['member']] }),
 });
 const provider = z.strictObject({
-  issuer: key(z.string(), 'the issuer of an OpenID provider, an https URL; this or `preset`', {
-    examples: ['https://id.example.com'],
+  title: key(z.string().min(1).max(100), 'what users are shown; without it, the title of the preset, or the name', {
+    examples: ['Our company'],
   }),
+  issuer: key(
+    z.string(),
+    'the issuer of an OpenID provider, an https URL; this or `preset`; beside a preset, the address of an own server, or the tenant',
+    { examples: ['https://id.example.com'] },
+  ),
   preset: key(z.string(), 'a provider that is known by name; this or `issuer`', { examples: ['google'] }),
   client_id: z.string().meta({ description: 'the id that the provider gave to the service', examples: ['bylaw'] }),
-  client_secret: key(z.string(), 'the secret that belongs to it; this or `client_secret_env`'),
+  client_secret: key(
+    z.string(),
+    'the secret that belongs to it; for `apple`, the private key in PEM; this or `client_secret_env`',
+  ),
   client_secret_env: key(z.string(), 'the environment variable that holds the secret', { examples: ['GOOGLE_SECRET'] }),
-  scopes: key(names, 'the scopes that the service requests from the provider', {
+  scopes: key(names, 'the scopes that the service requests from the provider; a preset has its own', {
     default: DEFAULT_SCOPES,
     examples: [['openid', 'email']],
   }),
-  client_auth: key(z.enum(['basic', 'post']), 'how the secret is sent: in a header or in the body', {
-    default: DEFAULT_CLIENT_AUTH,
-    examples: ['post'],
-  }),
+  client_auth: key(
+    z.enum(['basic', 'post']),
+    'how the secret is sent: in a header or in the body; a preset has its own',
+    {
+      default: DEFAULT_CLIENT_AUTH,
+      examples: ['post'],
+    },
+  ),
+  team_id: key(z.string().min(1), 'for `apple`: the id of the team', { examples: ['ABCDE12345'] }),
+  key_id: key(z.string().min(1), 'for `apple`: the id of the private key', { examples: ['FGHIJ67890'] }),
 });
 
 const webhook = z.strictObject({

@@ -354,13 +354,20 @@ export type { HasMany, HasOne };
 
 export interface OAuthProvider {
   readonly name: string;
-  /** Either of them is given. */
+  /** Shown to users. Default: that of the preset, or the name. */
+  readonly title?: string | undefined;
+  /** Given without a preset; beside one, the preset's own address is replaced by it. */
   readonly issuer?: string | undefined;
   readonly preset?: string | undefined;
   readonly clientId: string;
+  /** For `apple`, a private key in PEM, which signs secrets. */
   readonly clientSecret: string;
-  readonly scopes: readonly string[];
-  readonly clientAuth: 'basic' | 'post';
+  /** Default: those of the preset. */
+  readonly scopes?: readonly string[] | undefined;
+  readonly clientAuth?: 'basic' | 'post' | undefined;
+  /** Given for `apple`: the team, and the id of the private key. */
+  readonly teamId?: string | undefined;
+  readonly keyId?: string | undefined;
 }
 
 /** `points` in `window` seconds. */

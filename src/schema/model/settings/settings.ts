@@ -1,21 +1,13 @@
-/** All of the file except its collections: roles, sessions, limits, uploads, OAuth, origins, proxies. */
+/** The settings of the file: roles, sessions, limits, uploads, origins, proxies. */
 import { z } from 'zod';
 import { nearest } from '../../../../grammar/suggest.ts';
 import { UTC } from '../../../policy/values.ts';
 import type { Path, Report } from '../../file/issue.ts';
 import type { SchemaFile } from '../../file/shape.ts';
 import { bytesOf, rateOf, secondsOf } from '../../file/units.ts';
-import type { Limits, OAuthProvider, Role, Schema, Uploads } from '../model.ts';
+import type { Limits, Role, Schema, Uploads } from '../model.ts';
 import { nameIssue } from '../names.ts';
-import {
-  DEFAULT_CLIENT_AUTH,
-  DEFAULT_FEED_STREAMS,
-  DEFAULT_LIMITS,
-  DEFAULT_SCOPES,
-  DEFAULT_SESSIONS,
-  DEFAULT_UPLOADS,
-  MOST_BODY,
-} from './defaults.ts';
+import { DEFAULT_FEED_STREAMS, DEFAULT_LIMITS, DEFAULT_SESSIONS, DEFAULT_UPLOADS, MOST_BODY } from './defaults.ts';
 
 export interface Settings {
   readonly report: Report;
@@ -254,64 +246,4 @@ export function readProxies({ proxies = [] }: SchemaFile, { report }: Settings):
     }
     return valid;
   });
-}
-
-// ---------------------------------------------------------------- OAuth
-
-export function readOAuth({ oauth = {} }: SchemaFile, settings: Settings): ReadonlyMap<string, OAuthProvider> {
-  const providers = new Map<string, OAuthProvider>();
-  for (const [name, shape] of Object.entries(oauth)) {
-    const path = ['oauth', name];
-    const issue = nameIssue(name);
-    if (issue !== undefined) settings.report({ ...issue, path, at: 'key' });
-    const clientSecret = secretOf(shape, path, settings);
-    checkIssuer(shape, path, settings);
-    if (issue !== undefined) continue;
-    providers.set(name, {
-      name,
-      issuer: shape.issuer,
-      preset: shape.preset,
-      clientId: shape.client_id,
-      clientSecret,
-      scopes: shape.scopes ?? DEFAULT_SCOPES,
-      clientAuth: shape.client_auth ?? DEFAULT_CLIENT_AUTH,
-    });
-  }
-  return providers;
-}
-
-type ProviderShape = NonNullable<SchemaFile['oauth']>[string];
-
-function secretOf({ client_secret, client_secret_env }: ProviderShape, path: Path, { report, env }: Settings): string {
-  if ((client_secret === undefined) === (client_secret_env === undefined)) {
-    const message =
-      'expected either `client_secret`, or `client_secret_env` with the name of the variable that holds it';
-    report({ code: 'oauth_secret', message, path, at: 'key' });
-    return client_secret ?? '';
-  }
-  if (client_secret !== undefined) return client_secret;
-  const value = env[client_secret_env ?? ''];
-  if (value !== undefined && value !== '') return value;
-  report({
-    code: 'missing_env',
-    message: `the environment variable \`${client_secret_env}\` is not set; set it to the secret`,
-    path: [...path, 'client_secret_env'],
-  });
-  return '';
-}
-
-const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
-
-function checkIssuer({ issuer, preset }: ProviderShape, path: Path, { report }: Settings): void {
-  if ((issuer === undefined) === (preset === undefined)) {
-    report({ code: 'oauth_issuer', message: 'expected either `issuer` or `preset`', path, at: 'key' });
-  }
-  if (issuer === undefined) return;
-  if (URL.canParse(issuer)) {
-    const { protocol, hostname, search, hash } = new URL(issuer);
-    const isSecure = protocol === 'https:' || (protocol === 'http:' && LOOPBACK_HOSTS.has(hostname));
-    if (isSecure && search === '' && hash === '') return;
-  }
-  const message = `\`${issuer}\` is not an issuer; expected an https URL without a query (http on loopback only)`;
-  report({ code: 'oauth_issuer', message, path: [...path, 'issuer'] });
 }

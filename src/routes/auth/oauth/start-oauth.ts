@@ -1,8 +1,8 @@
 import type { Context } from 'koa';
-import { clientOf, queryOf, SESSION_COOKIE } from '../../http/request.ts';
-import { problemOfError } from '../../problem.ts';
-import { route } from '../define-route.ts';
-import { FLOW_COOKIE, redirect, setCookie } from './tokens-answer.ts';
+import { clientOf, queryOf, SESSION_COOKIE } from '../../../http/request.ts';
+import { problemOfError } from '../../../problem.ts';
+import { route } from '../../define-route.ts';
+import { redirect, setFlowCookie } from '../tokens-answer.ts';
 
 export const startOAuth = route({
   method: 'GET',
@@ -23,15 +23,15 @@ export const startOAuth = route({
   answers: { 302: { description: 'To the provider.', headers: ['Location', 'Set-Cookie'] } },
   problems: ['invalid_parameter', 'not_found', 'rate_limited'],
   async handle(ctx, app) {
-    const { location, cookie } = await app.auth.oauth.start({
+    const started = await app.auth.oauth.start({
       provider: ctx.params.provider ?? '',
       redirectTo: redirectToOf(ctx),
       sessionCookie: isOwnNavigation(ctx) ? ctx.cookies.get(SESSION_COOKIE) : undefined,
       client: clientOf(ctx),
     });
-    setCookie(ctx, app, { name: FLOW_COOKIE, ...cookie });
+    setFlowCookie(ctx, app, started);
     ctx.set('Cache-Control', 'no-store');
-    redirect(ctx, location);
+    redirect(ctx, started.location);
   },
 });
 

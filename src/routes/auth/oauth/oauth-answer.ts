@@ -1,0 +1,41 @@
+/** Reads the answer of a provider, and sends the browser on. Not a route. */
+import type { Context } from 'koa';
+import type { OperationParameter } from '../../../describe/operation.ts';
+import type { App } from '../../../http/app.ts';
+import { clientOf } from '../../../http/request.ts';
+import type { ProblemCode } from '../../../problem.ts';
+import { answerSignIn, FLOW_COOKIE, redirect, setCookie, setSessionCookie } from '../tokens-answer.ts';
+
+export const answerParameter = (name: string): OperationParameter => ({
+  name,
+  in: 'query',
+  description: 'As the provider sends it.',
+  schema: { type: 'string' },
+});
+
+export const FINISH_PROBLEMS: readonly ProblemCode[] = [
+  'oauth_failed',
+  'oauth_denied',
+  'registration_closed',
+  'email_unverified',
+  'account_exists',
+  'email_taken',
+  'validation_failed',
+  'not_found',
+];
+
+interface ProviderAnswer {
+  readonly query: ReadonlyMap<string, string>;
+  readonly isPosted: boolean;
+}
+
+export async function finishSignIn(ctx: Context, app: App, answer: ProviderAnswer): Promise<void> {
+  const cookie = ctx.cookies.get(FLOW_COOKIE);
+  setCookie(ctx, app, { name: FLOW_COOKIE, value: '', maxAge: 0 });
+  ctx.set('Cache-Control', 'no-store');
+  const provider = ctx.params.provider ?? '';
+  const end = await app.auth.oauth.finish({ provider, ...answer, cookie, client: clientOf(ctx) });
+  if (end.kind === 'signed_in' && end.redirectTo === undefined) return answerSignIn(ctx, app, end.outcome);
+  if (end.kind === 'signed_in' && 'cookie' in end.outcome) setSessionCookie(ctx, app, end.outcome);
+  redirect(ctx, end.redirectTo ?? '/');
+}
