@@ -155,6 +155,14 @@ const FLOWS = `CREATE TABLE IF NOT EXISTS "_auth_flows" (
   expires_at timestamptz NOT NULL
 )`;
 
+/** A native app exchanges it, by the verifier of `challenge`. Deleted by its use. */
+const OAUTH_CODES = `CREATE TABLE IF NOT EXISTS "_auth_oauth_codes" (
+  hash text PRIMARY KEY,
+  user_id uuid NOT NULL REFERENCES "users" (id) ON DELETE CASCADE,
+  challenge text NOT NULL,
+  expires_at timestamptz NOT NULL
+)`;
+
 /** The token proves `email`, and is void once the user's address is another. Deleted by its use. */
 const EMAIL_TOKENS = `CREATE TABLE IF NOT EXISTS "_auth_email_tokens" (
   hash text PRIMARY KEY,
@@ -247,6 +255,8 @@ const AUTH_INDEXES: readonly string[] = [
   'CREATE INDEX IF NOT EXISTS "_auth_passkey_challenges_expiry" ON "_auth_passkey_challenges" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_challenges_user" ON "_auth_challenges" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_challenges_expiry" ON "_auth_challenges" (expires_at)',
+  'CREATE INDEX IF NOT EXISTS "_auth_oauth_codes_user" ON "_auth_oauth_codes" (user_id)',
+  'CREATE INDEX IF NOT EXISTS "_auth_oauth_codes_expiry" ON "_auth_oauth_codes" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_flows_expiry" ON "_auth_flows" (expires_at)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_user" ON "_auth_email_tokens" (user_id)',
   'CREATE INDEX IF NOT EXISTS "_auth_email_tokens_expiry" ON "_auth_email_tokens" (expires_at)',
@@ -275,6 +285,7 @@ export const authTables: readonly Sql[] = [
   API_KEYS,
   IDENTITIES,
   FLOWS,
+  OAUTH_CODES,
   EMAIL_TOKENS,
   NEW_EMAILS,
   OTP,

@@ -267,6 +267,7 @@ export class Auth {
     await pruneApiKeys(db);
     await db.run(sql`DELETE FROM "_auth_passkey_challenges" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_challenges" WHERE expires_at < now()`);
+    await db.run(sql`DELETE FROM "_auth_oauth_codes" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_flows" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_email_tokens" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_otp" WHERE expires_at < now()`);

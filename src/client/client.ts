@@ -72,6 +72,18 @@ export interface Provider {
   readonly title: string;
 }
 
+/** A sign-in of a native app under way. */
+export interface AppLogin {
+  readonly url: string;
+  readonly verifier: string;
+}
+
+const base64url = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '');
+
 /** The code of a mail, with the address; or the token of its link. */
 export type MailedSecrets = { readonly email: string; readonly code: string } | { readonly token: string };
 
@@ -151,6 +163,23 @@ export class Client<C extends CollectionsLike<C> = AnyCollections> {
   oauthUrl(provider: string, redirectTo?: string): string {
     const path = `/api/auth/oauth/${encodeURIComponent(provider)}/start`;
     return this.#transport.urlOf(path, { redirect_to: redirectTo });
+  }
+
+  /**
+   * Begins a sign-in of a native app: opens `url` in the browser, which returns to `redirectTo`, an address under `redirects` of
+   * the schema, with a `code` for `finishAppLogin`. `verifier` stays in the app.
+   */
+  async beginAppLogin(provider: string, redirectTo: string): Promise<AppLogin> {
+    const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)));
+    const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
+    const path = `/api/auth/oauth/${encodeURIComponent(provider)}/start`;
+    const query = { redirect_to: redirectTo, code_challenge: base64url(new Uint8Array(hash)) };
+    return { url: this.#transport.urlOf(path, query), verifier };
+  }
+
+  /** Starts a session by the code that the browser brought. → the user. Throws SecondFactorNeeded as `login` does. */
+  async finishAppLogin(code: string, verifier: string): Promise<RecordOf<C, 'users'>> {
+    return this.#signIn('/api/auth/oauth/exchange', { code, verifier });
   }
 
   /** Ends the session; here at once, and on the service where it can be reached. */

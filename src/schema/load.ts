@@ -19,7 +19,7 @@ import { rolesOfPolicies } from './model/guest-access.ts';
 import { checkFeeds } from './model/logged-tables.ts';
 import type { Schema } from './model/model.ts';
 import { readMail } from './model/settings/mail-settings.ts';
-import { readOAuth } from './model/settings/oauth-settings.ts';
+import { readOAuth, readRedirects } from './model/settings/oauth-settings.ts';
 import {
   readAuditSettings,
   readLimits,
@@ -100,6 +100,7 @@ export function parseSchema(text: string, file = 'bylaw.yaml', env: Environment 
     uploads: readUploads(shape, settings),
     timezone: catalog.timezone,
     origins: readOrigins(shape, settings),
+    redirects: readRedirects(shape, settings),
     proxies: readProxies(shape, settings),
     statements: readStatements(shape, { source, catalog, broken }),
     seed: shape.seed,

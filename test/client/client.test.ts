@@ -1,4 +1,5 @@
 /** The client against the running service, on both databases. */
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { BylawError, createClient, etagOf, SecondFactorNeeded, type TokenStorage } from '../../src/client/client.ts';
 import { codeOfApp } from '../auth/authenticator.ts';
@@ -134,6 +135,11 @@ describeOnBoth('the client', (service) => {
     await expect(later.account.verifyEmail(spent)).rejects.toMatchObject({ code: 'validation_failed' });
     await expect(later.beGuest()).rejects.toMatchObject({ status: 404 });
     expect(await later.providers()).toEqual([]);
+    const { url, verifier } = await later.beginAppLogin('google', 'com.example.app://x');
+    const challenge = createHash('sha256').update(verifier).digest('base64url');
+    const query = `redirect_to=com.example.app%3A%2F%2Fx&code_challenge=${challenge}`;
+    expect(url).toBe(`${service.url}/api/auth/oauth/google/start?${query}`);
+    await expect(later.finishAppLogin(spent, verifier)).rejects.toMatchObject({ code: 'invalid_credentials' });
     await expect(later.account.linkIdentity('google')).rejects.toMatchObject({ status: 404 });
     await expect(later.account.unlinkIdentity('google')).rejects.toMatchObject({ status: 404 });
     expect(later.oauthUrl('google', '/a?b')).toBe(`${service.url}/api/auth/oauth/google/start?redirect_to=%2Fa%3Fb`);

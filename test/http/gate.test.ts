@@ -26,6 +26,7 @@ const OPEN: readonly string[] = [
   'GET /api/auth/oauth/:provider/start',
   'GET /api/auth/oauth/:provider/callback',
   'POST /api/auth/oauth/:provider/callback',
+  'POST /api/auth/oauth/exchange',
   'GET /api/auth/providers',
   'GET /api/files/:id/content',
   'GET /.well-known/jwks.json',

@@ -849,6 +849,21 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     codes: ['oauth_issuer'],
   },
   {
+    about: 'a page among the addresses of apps',
+    text: "redirects: ['com.example.app://', ⟦'https://app.example/']\n",
+    codes: ['invalid_redirect'],
+  },
+  {
+    about: 'a scheme that other programs have, too',
+    text: "redirects: [⟦'javascript:alert(1)']\n",
+    codes: ['invalid_redirect'],
+  },
+  {
+    about: 'a name in place of the loopback address',
+    text: "redirects: [⟦'http://localhost/cb']\n",
+    codes: ['invalid_redirect'],
+  },
+  {
     about: 'Apple without the id of its key',
     text: 'oauth:\n  ⟦apple: { preset: apple, team_id: t, client_id: x, client_secret: y }\n',
     codes: ['oauth_apple'],

@@ -254,17 +254,18 @@ collections:
   });
 
   it('settings have units', () => {
-    const { sessions, limits, uploads, oauth, origins, proxies } = loaded(
+    const { sessions, limits, uploads, oauth, origins, redirects, proxies } = loaded(
       `sessions: { access: 90s, refresh: 2w }
 limits: { register: 5 in 1h, body: 64KiB, answer: 1MiB, query_time: 1m, write_time: 2s }
 uploads: { max_size: 5MB, types: [image/*], quota: { default: 1GiB }, images: { widths: [100] } }
 origins: ['https://app.example']
+redirects: ['com.example.app://', 'http://[::1]:8080/cb']
 proxies: [10.0.0.0/8, '::1']
 oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: SECRET } }
 `,
       { SECRET: 's3cret' },
     );
-    expect({ sessions, limits, uploads, origins, proxies, oauth: [...oauth.values()] }).toEqual({
+    expect({ sessions, limits, uploads, origins, redirects, proxies, oauth: [...oauth.values()] }).toEqual({
       sessions: { access: 90, refresh: 1_209_600, idle: 1_209_600 },
       limits: {
         loginAccount: { points: 10, window: 900 },
@@ -286,6 +287,7 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
         images: { widths: [100], heights: [64, 128, 256, 512, 1024, 2048], maxPixels: 50_000_000 },
       },
       origins: ['https://app.example'],
+      redirects: ['com.example.app://', 'http://[::1]:8080/cb'],
       proxies: ['10.0.0.0/8', '::1'],
       oauth: [
         {
@@ -293,8 +295,6 @@ oauth: { corp: { issuer: 'https://id.example', client_id: x, client_secret_env: 
           issuer: 'https://id.example',
           clientId: 'x',
           clientSecret: 's3cret',
-          scopes: ['openid', 'email', 'profile'],
-          clientAuth: 'basic',
         },
       ],
     });

@@ -3,7 +3,7 @@
  * callback deletes: it works once, in that browser only.
  */
 import { namedCells } from '../../database/cells.ts';
-import { Problem } from '../../problem.ts';
+import { Problem, problemOfError } from '../../problem.ts';
 import type { OAuthProvider } from '../../schema/model/model.ts';
 import { seconds, sql, text } from '../../sql.ts';
 import type { AccountParts, Accounts, SignedIn } from '../accounts/accounts.ts';
@@ -13,6 +13,8 @@ import { requireUsedFactor } from '../factors/used-factor.ts';
 import { presetOf } from '../providers/presets.ts';
 import type { SessionClaims } from '../sessions/authenticator.ts';
 import { hashSecret, isSecret, newSecret } from '../sessions/secrets.ts';
+import { isChallenge, keepCode, takeCode } from './app-codes.ts';
+import { isAppRedirect, withCode } from './app-redirects.ts';
 import { failed, type GrantSession, startGrant } from './oauth-grant.ts';
 import type { Identities, Identity } from './oauth-identity.ts';
 import { checkPreset, type Endpoints, endpointsOf, issuerOf } from './oauth-provider.ts';
@@ -22,6 +24,8 @@ import { checkRedirectTo, withChallenge, withError } from './redirect-to.ts';
 export interface OAuthStart {
   readonly provider: string;
   readonly redirectTo: string | undefined;
+  /** The challenge of a native app, whose address is among `redirects`. */
+  readonly codeChallenge: string | undefined;
   /**
    * The session cookie of a request that no other site caused; the flow may join an identity with its
    * user.
@@ -55,7 +59,7 @@ export interface OAuthCallback {
 
 export type OAuthEnd =
   | { readonly kind: 'signed_in'; readonly outcome: SignedIn; readonly redirectTo: string | undefined }
-  | { readonly kind: 'linked' | 'refused'; readonly redirectTo: string };
+  | { readonly kind: 'linked' | 'coded' | 'refused'; readonly redirectTo: string };
 
 export interface OAuthParts extends Pick<AccountParts, 'db' | 'schema' | 'authenticator' | 'limiter'> {
   readonly accounts: Accounts;
@@ -71,6 +75,16 @@ interface Flow {
   readonly guest?: string;
   /** The session whose user is linked with the identity; no session starts. */
   readonly link?: SessionClaims;
+  /** The challenge of a native app, which gets a code. */
+  readonly challenge?: string;
+}
+
+export interface CodeExchange {
+  readonly code: string;
+  readonly verifier: string;
+  readonly client: RequestClient;
+  /** The session of a guest, which the sign-in ends. */
+  readonly guest: string | undefined;
 }
 
 interface TakenFlow extends Flow {
@@ -111,11 +125,34 @@ export class OAuth {
   }
 
   /** Throws `not_found`, `invalid_parameter`, `unavailable`, `rate_limited`. */
-  async start({ provider: name, redirectTo, sessionCookie, client }: OAuthStart): Promise<StartedOAuth> {
-    const known = this.#provider(name);
-    const target = redirectTo === undefined ? undefined : checkRedirectTo(redirectTo, this.#parts.schema.origins);
-    await this.#parts.limiter.refresh(client);
-    return this.#begin(known, target, await this.#holderOf(sessionCookie));
+  async start(request: OAuthStart): Promise<StartedOAuth> {
+    const { limiter, schema } = this.#parts;
+    const { redirectTo, codeChallenge, client } = request;
+    const known = this.#provider(request.provider);
+    if (redirectTo !== undefined && isAppRedirect(redirectTo, schema.redirects)) {
+      if (codeChallenge === undefined || !isChallenge(codeChallenge))
+        throw badChallenge('expected `code_challenge`: the SHA-256 of the verifier, in base64url');
+      await limiter.refresh(client);
+      // Any app may send the browser here: the session of the browser has no part in it.
+      return this.#begin(known, redirectTo, { challenge: codeChallenge });
+    }
+    const target = redirectTo === undefined ? undefined : checkRedirectTo(redirectTo, schema.origins);
+    if (codeChallenge !== undefined) throw badChallenge('expected `redirect_to` to be an address under `redirects`');
+    await limiter.refresh(client);
+    return this.#begin(known, target, await this.#holderOf(request.sessionCookie));
+  }
+
+  /** Throws `invalid_credentials` for every wrong code and verifier; `email_unverified`, `rate_limited`. */
+  async exchange({ code, verifier, client, guest }: CodeExchange): Promise<SignedIn> {
+    const { db, accounts, limiter } = this.#parts;
+    await limiter.refresh(client);
+    const taken = await takeCode(db, code, verifier);
+    if (taken?.isOwn === true) return accounts.signIn({ userId: taken.userId, method: 'oauth', client, guest });
+    if (taken !== undefined) {
+      const detail = { code: 'invalid_credentials' };
+      await recordAudit(db, { event: 'oauth_failed', userId: taken.userId, client, detail });
+    }
+    throw new Problem('invalid_credentials', 'the code has expired or was used before, or it is of another verifier');
   }
 
   /**
@@ -184,6 +221,10 @@ export class OAuth {
       return { kind: 'linked', redirectTo: redirectTo ?? '/' };
     }
     const userId = await identities.signIn({ identity, sessionUserId: flow.userId, client });
+    if (flow.challenge !== undefined) {
+      const code = await keepCode(this.#parts.db, userId, flow.challenge);
+      return { kind: 'coded', redirectTo: withCode(redirectTo ?? '/', code) };
+    }
     const outcome = await accounts.signIn({ userId, method: 'oauth', client, guest });
     return { kind: 'signed_in', outcome, redirectTo: redirectTo && withChallenge(redirectTo, outcome) };
   }
@@ -223,3 +264,6 @@ export class OAuth {
     return { ...flow, redirectTo: cells[1] ?? undefined };
   }
 }
+
+const badChallenge = (detail: string): Problem =>
+  problemOfError('invalid_parameter', { parameter: 'code_challenge', code: 'invalid_parameter', detail });

@@ -202,8 +202,9 @@ export class Sessions {
     return ended > 0;
   }
 
-  /** Voids sign-ins that wait for a second factor, too. Returns how many sessions ended. */
+  /** Voids sign-ins that wait for a second factor or an app, too. Returns how many sessions ended. */
   async endAll(db: Queryable, userId: string, except?: string): Promise<number> {
+    await db.run(sql`DELETE FROM "_auth_oauth_codes" WHERE user_id = ${uuid(userId)}`);
     await db.run(sql`DELETE FROM "_auth_challenges" WHERE user_id = ${uuid(userId)}`);
     return db.run(sql`
       DELETE FROM "_auth_sessions"

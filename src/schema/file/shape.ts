@@ -670,6 +670,11 @@ export const schemaShape = z.strictObject({
     default: [],
     examples: [['https://app.example']],
   }),
+  redirects: key(
+    names,
+    'addresses of native apps that a sign-in may return to: a private scheme, or `http://127.0.0.1` with any port',
+    { default: [], examples: [['com.example.app://']] },
+  ),
   proxies: key(names, 'addresses or CIDR ranges of proxies, whose X-Forwarded-For is believed', {
     default: [],
     examples: [['10.0.0.0/8']],

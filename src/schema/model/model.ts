@@ -51,6 +51,8 @@ export interface Schema {
   readonly timezone: string;
   /** Exact origins (`https://app.example`). */
   readonly origins: readonly string[];
+  /** The beginnings of the addresses of native apps. */
+  readonly redirects: readonly string[];
   /** Addresses or CIDR ranges whose X-Forwarded-For counts. */
   readonly proxies: readonly string[];
   /** `bylaw prove` decides them; no request reads them. */

@@ -1,5 +1,6 @@
 /** The routes of providers, in the order of the manual. */
 import type { DescribedRoute } from '../../define-route.ts';
+import { exchangeCode } from './exchange-code.ts';
 import { finishOAuth } from './finish-oauth.ts';
 import { finishPostedOAuth } from './finish-posted-oauth.ts';
 import { linkIdentity } from './link-identity.ts';
@@ -12,6 +13,7 @@ export const oauthRoutes: readonly DescribedRoute[] = [
   startOAuth,
   finishOAuth,
   finishPostedOAuth,
+  exchangeCode,
   linkIdentity,
   unlinkIdentity,
 ];

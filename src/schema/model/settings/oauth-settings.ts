@@ -81,3 +81,20 @@ function checkAppleKey({ preset, team_id, key_id }: ProviderShape, path: Path, {
     report({ code: 'oauth_apple', message, path: isApple ? path : [...path, key], at: 'key' });
   }
 }
+
+/** A scheme of one's own has a dot (RFC 8252 §7.1): no page and no other service has it. */
+const PRIVATE_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/[\x21\x24-\x3b\x3d\x40-\x5b\x5d-\x7e]*$/;
+/** A name could be resolved to another machine (RFC 8252 §8.3). */
+const LOOPBACK_ADDRESS =
+  /^http:\/\/(?:127\.0\.0\.1|\[::1\])(?::[1-9]\d{0,4})?(?:\/[\x21\x24-\x3b\x3d\x40-\x5b\x5d-\x7e]*)?$/;
+
+export function readRedirects({ redirects = [] }: SchemaFile, { report }: Settings): readonly string[] {
+  return redirects.filter((redirect, i) => {
+    if (PRIVATE_SCHEME.test(redirect) || (LOOPBACK_ADDRESS.test(redirect) && URL.canParse(redirect))) return true;
+    const message =
+      `\`${redirect}\` is not the address of a native app; expected a private scheme with a dot such as ` +
+      '`com.example.app://`, or `http://127.0.0.1` or `http://[::1]`; web pages are under `origins`';
+    report({ code: 'invalid_redirect', message, path: ['redirects', i] });
+    return false;
+  });
+}
