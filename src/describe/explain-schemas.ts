@@ -39,8 +39,14 @@ export const explainRequest: Shape = ({ define, schema }) =>
         },
         filter: { ...TEXT, description: 'Of a list: judged for the record, on what the caller may read.' },
         params: { type: 'object' },
+        rules: {
+          description:
+            'Rules that are not saved, in place of those of the action or of the `member`: an expression, or a list. For the role `admin`.',
+          anyOf: [TEXT, { type: 'array', items: closed({ roles: TEXT_LIST, when: TEXT }) }],
+        },
+        member: { ...TEXT, description: 'The field or belongs_to that `rules` are about.' },
       },
-      ['as', 'id', 'data', 'query', 'filter', 'params'],
+      ['as', 'id', 'data', 'query', 'filter', 'params', 'rules', 'member'],
     ),
   });
 

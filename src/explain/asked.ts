@@ -4,9 +4,12 @@ import { ACTIONS, type Action, type Params } from '../policy/types.ts';
 import { addError, type ErrorDetail, echo, Problem, pointerPart } from '../problem.ts';
 import { type Data, isObject } from '../records/write/input.ts';
 import type { Collection, Schema } from '../schema/model/model.ts';
+import { withRules } from '../schema/rules/draft-rules.ts';
+import { readDraftedRules, readRuleSetName } from './drafted-rules.ts';
 import { type AskedCaller, type ReportAsked, readPrincipal } from './principal.ts';
 
 export interface AskedQuestion {
+  /** With the rules of the question, if it has some. */
   readonly collection: Collection;
   readonly action: Action;
   /** Undefined: the asker. */
@@ -17,11 +20,24 @@ export interface AskedQuestion {
   readonly query: PolicyQuery;
   readonly filter: string | undefined;
   readonly params: Params;
+  /** The question has rules that the schema does not have. */
+  readonly isDrafted: boolean;
 }
 
 type PolicyQuery = Readonly<Record<string, string | readonly string[]>>;
 
-const ASKED_KEYS: readonly string[] = ['collection', 'action', 'as', 'id', 'data', 'query', 'filter', 'params'];
+const ASKED_KEYS: readonly string[] = [
+  'collection',
+  'action',
+  'as',
+  'id',
+  'data',
+  'query',
+  'filter',
+  'params',
+  'rules',
+  'member',
+];
 
 /** Throws `validation_failed` with every error. */
 export function readAsked(body: unknown, schema: Schema): AskedQuestion {
@@ -54,8 +70,15 @@ function askedOf(body: unknown, schema: Schema, report: ReportAsked): AskedQuest
   const data = dataIn(body, report);
   const { filter, params } = filterIn(body, report);
   if (collection === undefined || action === undefined) return undefined;
+  const served = schema.collections.get(collection)!;
+  const place = { schema, collection: served, action };
+  const rules = readDraftedRules(body, place, report);
+  const set = readRuleSetName(body, place, report);
+  if (body.member !== undefined && body.rules === undefined)
+    report('/member', 'unexpected_key', 'only `rules` are of a member');
   return {
-    collection: schema.collections.get(collection)!,
+    collection: rules === undefined ? served : withRules(served, set, rules),
+    isDrafted: rules !== undefined,
     action,
     as,
     id: id as string | null | undefined,

@@ -1,27 +1,38 @@
 /** The decisions about several callers and records, each caller's by one statement. */
 import type { Queryable } from '../database/contract.ts';
-import { decide, type Permit } from '../policy/access.ts';
+import { decide } from '../policy/access.ts';
 import type { Action, Policy, PolicyRequest, RequestFacts } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { Problem } from '../problem.ts';
 import type { Store } from '../records/access-context.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { everyTenant } from '../records/scope.ts';
+import type { Data } from '../records/write/input.ts';
 import { keyKindOf } from '../schema/fields/index.ts';
-import type { Collection } from '../schema/model/model.ts';
+import type { Collection, MemberAction } from '../schema/model/model.ts';
+import { withRules } from '../schema/rules/draft-rules.ts';
 import { raw, type Sql, sql } from '../sql.ts';
 import { type AskedCaller, principalOf } from './principal.ts';
+import { storeWith } from './question.ts';
+import { isCreateAllowed } from './trace.ts';
 
-/** The status of the action: of success, 403, or 404. A list that leaves out the record hides it. */
+/**
+ * The status of the action: of success, 403, or 404. A list that leaves out the record hides it. A field that an answer
+ * leaves out, or that a caller may not set, is refused.
+ */
 type Outcome = 'allowed' | 'refused' | 'hidden';
 
 export interface MatrixQuestion {
   readonly collection: Collection;
-  /** An update changes nothing. */
-  readonly action: Exclude<Action, 'create'>;
+  /** An update changes nothing, and a create makes a copy of the record. */
+  readonly action: Action;
+  /** A field or a belongs_to with rules of its own, which is read or updated. */
+  readonly member: string | undefined;
   readonly callers: readonly AskedCaller[];
   readonly ids: readonly string[];
-  /** Rules of the action that the schema does not have. */
+  /** The data of creates; `ids` is empty then. */
+  readonly data: readonly Data[];
+  /** Rules that the schema does not have. */
   readonly draft: readonly Policy[] | undefined;
 }
 export interface MatrixRow {
@@ -40,36 +51,33 @@ interface MatrixPlace {
 
 /** Throws `not_found` with the place of the unknown user or record. */
 export async function matrixOf(question: MatrixQuestion, place: MatrixPlace): Promise<readonly MatrixRow[]> {
-  const keys = question.ids.map((id) => keyKindOf(question.collection).fromQuery(id));
+  const { collection, draft, data } = question;
+  const keys = question.ids.map((id) => keyKindOf(collection).fromQuery(id));
   const unreadable = keys.indexOf(undefined);
   if (unreadable >= 0) throw unknownRecord(question, unreadable);
+  const collections = [collection, ...(draft === undefined ? [] : [withRules(collection, question, draft)])];
   const rows: MatrixRow[] = [];
   for (const [i, caller] of question.callers.entries()) {
     const { auth, kind } = await principalOf(place.store, caller, { pointer: `/callers/${i}` });
     const request = { auth, kind, facts: place.facts, query: {}, now: datetimeOf(new Date()) };
-    const { collection, action, draft } = question;
-    const { access } = collection;
-    const read = decide({ rules: access.read, request });
-    const served: AskedRules = { rules: access[action], read };
-    const drafted: AskedRules | undefined = draft && {
-      rules: draft,
-      read: action === 'read' ? decide({ rules: draft, request }) : read,
-    };
-    const all = [served, ...(drafted === undefined ? [] : [drafted])].map((each) => decided(question, each, request));
-    const found = await outcomesOf(question, all, { ...place, keys });
+    const asked = { ...question, collections, request, keys };
+    const found = data.length > 0 ? await createdOutcomes(asked, place) : await storedOutcomes(asked, place);
     rows.push({
       user: caller.kind === 'user' ? { id: String(auth?.id), email: String(auth?.email) } : null,
       outcomes: found.map(([outcome]) => outcome!),
-      ...(drafted && { drafted: found.map(([, outcome]) => outcome!) }),
+      ...(draft && { drafted: found.map(([, outcome]) => outcome!) }),
     });
   }
   return rows;
 }
 
-interface AskedRules {
-  readonly rules: readonly Policy[];
-  readonly read: Permit;
+/** The question of one caller, by the served rules and by those of the draft. */
+interface CallerQuestion extends MatrixQuestion {
+  readonly collections: readonly Collection[];
+  readonly request: PolicyRequest;
+  readonly keys: readonly unknown[];
 }
+
 /** The conditions of a stored record: it is allowed, and it may be read. */
 interface DecidedRules {
   readonly allows: Sql;
@@ -81,37 +89,70 @@ interface DecidedRules {
 /** No column differs in an update that changes nothing. */
 const UNCHANGED: ReadonlySet<string> = new Set();
 
-function decided({ action }: MatrixQuestion, { rules, read }: AskedRules, request: PolicyRequest): DecidedRules {
-  const permit = decide({ rules, request });
+function decided({ access, memberAccess }: Collection, { action, member, request }: CallerQuestion): DecidedRules {
+  const allows = (rules: readonly Policy[]): Sql => {
+    const permit = decide({ rules, request });
+    return action === 'update' ? permit.update.allows('t', 't', UNCHANGED) : permit.where('t');
+  };
+  const own = member === undefined ? undefined : memberAccess.get(member)?.[action as MemberAction];
   return {
-    allows: action === 'update' ? permit.update.allows('t', 't', UNCHANGED) : permit.where('t'),
-    reads: action === 'list' ? raw('FALSE') : read.where('t'),
-    isDenied: permit.verdict === 'deny',
+    allows: own === undefined ? allows(access[action]) : sql`(${allows(access[action])}) AND (${allows(own)})`,
+    reads: READS[action] ?? decide({ rules: access.read, request }).where('t'),
+    // An answer without a field is a success.
+    isDenied: decide({ rules: access[action], request }).verdict === 'deny' && member === undefined,
   };
 }
 
-async function outcomesOf(
-  question: MatrixQuestion,
-  asked: readonly DecidedRules[],
-  { store, q, keys }: MatrixPlace & { readonly keys: readonly unknown[] },
-): Promise<readonly (readonly Outcome[])[]> {
-  const { name } = question.collection;
-  const key = recordKeyOf(question.collection);
-  const columns = asked.map(({ allows, reads }) => sql`, (${allows}) IS TRUE, (${reads}) IS TRUE`);
+/** A list has no record to refuse, and a create has none to hide. */
+const READS: Partial<Record<Action, Sql>> = { list: raw('FALSE'), create: raw('TRUE') };
+
+type Outcomes = readonly (readonly Outcome[])[];
+
+async function storedOutcomes(asked: CallerQuestion, { store, q }: MatrixPlace): Promise<Outcomes> {
+  const { collection, keys } = asked;
+  const rules = asked.collections.map((each) => decided(each, asked));
+  const key = recordKeyOf(collection);
+  const columns = rules.map(({ allows, reads }) => sql`, (${allows}) IS TRUE, (${reads}) IS TRUE`);
   const rows = await q.rows(sql`
     SELECT ${key.of('t')}${columns.reduce((all, each) => sql`${all}${each}`)}
-      FROM ${everyTenant(store.schema).from(name, 't').where(key.isAmong('t', keys))}`);
+      FROM ${everyTenant(store.schema).from(collection.name, 't').where(key.isAmong('t', keys))}`);
   const found = new Map(rows.map(([id, ...cells]) => [String(id), cells]));
   return keys.map((id, i) => {
     const cells = found.get(String(id));
-    if (cells === undefined) throw unknownRecord(question, i);
-    return asked.map(({ isDenied }, n): Outcome => {
+    if (cells === undefined) throw unknownRecord(asked, i);
+    return rules.map(({ isDenied }, n): Outcome => {
       if (isDenied) return 'refused';
       if (cells[2 * n] === 't') return 'allowed';
       return cells[2 * n + 1] === 't' ? 'refused' : 'hidden';
     });
   });
 }
+
+/** The created record has the defaults of the schema for the caller. */
+const createdOutcomes = (
+  { collections, request, data }: CallerQuestion,
+  { store, q }: MatrixPlace,
+): Promise<Outcomes> =>
+  Promise.all(
+    data.map((each) =>
+      Promise.all(
+        collections.map(async (collection): Promise<Outcome> => {
+          const question = {
+            store: storeWith(store, collection),
+            q,
+            collection,
+            action: 'create' as const,
+            request: { ...request, data: each },
+            data: each,
+            record: undefined,
+            isComplete: false,
+            filter: undefined,
+          };
+          return (await isCreateAllowed(question)) ? 'allowed' : 'refused';
+        }),
+      ),
+    ),
+  );
 
 function unknownRecord({ collection, ids }: MatrixQuestion, index: number): Problem {
   const detail = `\`${collection.name}\` has no record \`${ids[index]!.slice(0, 100)}\``;

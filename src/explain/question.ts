@@ -5,7 +5,7 @@ import { compileFilter, type Filter } from '../policy/filters/filter.ts';
 import type { Action, Policy, PolicyRequest, RequestFacts, Row } from '../policy/types.ts';
 import { datetimeOf } from '../policy/values.ts';
 import { type ErrorDetail, echo, Problem } from '../problem.ts';
-import type { AccessContext, Store } from '../records/access-context.ts';
+import { type AccessContext, Store } from '../records/access-context.ts';
 import { readWithin } from '../records/read-budget.ts';
 import { recordKeyOf } from '../records/record-key.ts';
 import { findSystem } from '../records/system.ts';
@@ -55,8 +55,9 @@ interface QuestionPlace {
 
 /** Throws `not_found` and `validation_failed`. */
 export async function questionOf(asked: AskedQuestion, place: QuestionPlace): Promise<Question> {
-  const { store, q, asker, facts, findKey } = place;
+  const { q, asker, facts, findKey } = place;
   const { collection, action, id, query } = asked;
+  const store = asked.isDrafted ? storeWith(place.store, collection) : place.store;
   const isNew = id === null;
   const data = asked.data ?? (isNew ? {} : undefined);
   const { allows, ...caller } =
@@ -72,6 +73,10 @@ export async function questionOf(asked: AskedQuestion, place: QuestionPlace): Pr
   const isComplete = asked.data !== undefined;
   return { store, q, collection, action, request, allows, record, data, isComplete, filter };
 }
+
+/** The store of the schema with this collection, which has rules that the served one of its name does not have. */
+export const storeWith = ({ db, schema }: Store, collection: Collection): Store =>
+  new Store(db, { ...schema, collections: new Map(schema.collections).set(collection.name, collection) });
 
 /** Throws `validation_failed`. */
 function filterOf({ filter: text, params, collection }: AskedQuestion, { schema }: Store): AskedFilterText | undefined {

@@ -89,10 +89,31 @@ interface TracedRecord {
 
 /** Throws `validation_failed` if the data of the write is invalid. */
 export async function traceOf(question: Question): Promise<Trace> {
-  const { collection, action, request } = question;
   const subject = await subjectOf(question);
+  const permit = permitOf(question);
+  return {
+    ...(await decisionOf(question, permit, subject)),
+    statement: await statementTrace(question, permit, subject),
+    filter: await filterTraceOf(question),
+  };
+}
+
+const permitOf = (question: Question): Permit =>
+  decide({ rules: rulesOf(question, question.collection.name, question.action), request: question.request });
+
+/** The rules allow the record that the data make. Required values that the data lack decide nothing. */
+export async function isCreateAllowed(question: Question): Promise<boolean> {
+  const { verdict } = await decisionOf(question, permitOf(question), await subjectOf(question));
+  return verdict === 'allow';
+}
+
+async function decisionOf(
+  question: Question,
+  permit: Permit,
+  subject: TracedRecord | undefined,
+): Promise<Omit<Trace, 'statement' | 'filter'>> {
+  const { collection, action, request } = question;
   const access = rulesOf(question, collection.name, action);
-  const permit = decide({ rules: access, request });
   const rules = await Promise.all(access.map((rule) => ruleTrace(question, rule, subject)));
   const allowing = rules.findIndex(({ allowed, residual }) => allowed ?? residual === 'allow');
   const decidedBy = allowing < 0 ? undefined : allowing;
@@ -119,9 +140,7 @@ export async function traceOf(question: Question): Promise<Trace> {
     members,
     checks,
     partners,
-    statement: await statementTrace(question, permit, subject),
     missing: subject?.missing ?? [],
-    filter: await filterTraceOf(question),
   };
 }
 

@@ -10,7 +10,13 @@ const SCHEMA = readFileSync(join(import.meta.dirname, 'field-rules.yaml'), 'utf8
   'collections:\n',
   "conditions:\n  'is_named(person: people, name: string)': 'person.name = name'\ncollections:\n",
 );
-const OUTCOMES: Readonly<Record<number, string>> = { 200: 'allowed', 204: 'allowed', 403: 'refused', 404: 'hidden' };
+const OUTCOMES: Readonly<Record<number, string>> = {
+  200: 'allowed',
+  201: 'allowed',
+  204: 'allowed',
+  403: 'refused',
+  404: 'hidden',
+};
 
 describeOnBoth(
   'a matrix',
@@ -44,7 +50,7 @@ describeOnBoth(
     test('every cell equals the status of the explanation of its caller, action and record', async () => {
       const callers = [ann!.id, bob!.email, hr!.id, 'member', 'hr', 'guest', { roles: ['lead'], id: ann!.id }];
       const seen = new Set<string>();
-      for (const action of ['list', 'read', 'update', 'delete']) {
+      for (const action of ['list', 'read', 'update', 'delete', 'create']) {
         const rows = await rowsOf({ action, callers });
         for (const [i, caller] of callers.entries()) {
           const as = ['member', 'hr'].includes(String(caller)) ? { roles: [caller] } : caller;
@@ -81,13 +87,91 @@ describeOnBoth(
       expect(none!.drafted).toEqual(['refused', 'refused', 'refused', 'refused']);
     });
 
+    test('a member is decided by its own rules and those of its record', async () => {
+      const callers = [ann!.id, bob!.id, 'hr'];
+      const outcomes = async (question: object) =>
+        (await rowsOf({ callers, ...question })).map(({ outcomes: own, drafted = own }) => [...own, ...drafted]);
+      const note = await outcomes({ member: 'note', rules: '@record.name != "a"' });
+      expect(note).toEqual([
+        ['allowed', 'allowed', 'refused', 'hidden', 'refused', 'allowed', 'allowed', 'hidden'],
+        ['refused', 'hidden', 'allowed', 'allowed', 'refused', 'hidden', 'allowed', 'allowed'],
+        ['allowed', 'hidden', 'allowed', 'hidden', 'refused', 'hidden', 'allowed', 'hidden'],
+      ]);
+      // Each cell is what the record's own route shows.
+      for (const [user, cells] of [
+        [ann!, note[0]!],
+        [bob!, note[1]!],
+      ] as const) {
+        for (const [i, id] of people.entries()) {
+          const { status, body } = await user.client.get(`/api/people/${id}`);
+          expect(status === 404 ? 'hidden' : Object.hasOwn(body.data, 'note') ? 'allowed' : 'refused').toBe(cells[i]);
+        }
+      }
+      const team = await outcomes({ member: 'team', action: 'update' });
+      expect(team.slice(0, 2)).toEqual([
+        ['allowed', 'allowed', 'refused', 'hidden', 'allowed', 'allowed', 'refused', 'hidden'],
+        ['refused', 'hidden', 'allowed', 'allowed', 'refused', 'hidden', 'allowed', 'allowed'],
+      ]);
+    });
+
+    test('a create is decided for data that no record has, with the defaults of each caller', async () => {
+      const question = { collection: 'people', action: 'create', callers: [ann!.id, 'guest'], ids: undefined };
+      const data = [{ name: 'new' }, { name: 'new', owner: bob!.id }, {}];
+      const rows = await rowsOf({ ...question, data, rules: '@record.owner != @request.auth.id' });
+      expect(rows.map(({ outcomes, drafted }) => [outcomes, drafted])).toEqual([
+        [
+          ['allowed', 'refused', 'allowed'],
+          ['refused', 'allowed', 'refused'],
+        ],
+        [
+          ['refused', 'refused', 'refused'],
+          ['refused', 'refused', 'refused'],
+        ],
+      ]);
+    });
+
+    test('an explanation by rules that are not saved is for administrators', async () => {
+      const question = { collection: 'people', action: 'read', id: people[3], as: ann!.id };
+      const explained = async (more: object) =>
+        (await root!.client.post('/api/_explain', { ...question, ...more })).body.data;
+      expect((await explained({})).status).toBe(404);
+      const { allowed, rules, sql } = await explained({ rules: [{ when: '@record.name = "d"' }] });
+      expect([allowed, rules.length, rules[0].when]).toEqual([true, 1, '@record.name = "d"']);
+      expect(sql).toContain('name');
+      const { members } = await explained({ id: people[0], member: 'note', rules: '@record.name = "z"' });
+      expect(members.find(({ name }: { name: string }) => name === 'note').allowed).toBe(false);
+      const own = { ...question, as: undefined, id: people[0] };
+      expect((await ann!.client.post('/api/_explain', own)).status).toBe(200);
+      expect(outcomeOf(await ann!.client.post('/api/_explain', { ...own, rules: 'true = true' }))).toEqual([
+        403,
+        'forbidden',
+      ]);
+      for (const [change, expected] of [
+        [{ rules: 7 }, '/rules wrong_type'],
+        [{ rules: [{ roles: ['hr'], who: 'ann' }] }, '/rules wrong_type'],
+        [{ rules: [{ roles: ['heir'] }] }, '/rules/0 unknown_role'],
+        [{ member: 'note' }, '/member unexpected_key'],
+        [{ rules: '@record.name = "a"', member: 'pupils' }, '/member unknown_member'],
+        [{ rules: '@record.name = "a"', member: 'note', action: 'delete' }, '/action unexpected_key'],
+      ] as const) {
+        const answer = await root!.client.post('/api/_explain', { ...question, ...change });
+        expect(outcomeOf(answer)).toEqual([422, 'validation_failed', expected]);
+      }
+    });
+
     test('every error is at its place', async () => {
       const question = { collection: 'people', callers: ['guest'], ids: people };
       for (const [change, expected] of [
         [{ callers: [] }, '/callers invalid_value'],
         [{ callers: Array(21).fill('guest') }, '/callers invalid_value'],
         [{ ids: Array(101).fill(people[0]) }, '/ids invalid_value'],
-        [{ action: 'create' }, '/action invalid_value'],
+        [{ action: 'view' }, '/action invalid_value'],
+        [{ ids: [] }, '/ids required'],
+        [{ data: [{}] }, '/data unexpected_key'],
+        [{ action: 'create', data: [{}] }, '/ids required'],
+        [{ member: 'pupils' }, '/member unknown_member'],
+        [{ member: 'note', action: 'delete' }, '/action unexpected_key'],
+        [{ rules: { when: 'x' } }, '/rules invalid_value'],
         [{ collection: 'peple' }, '/collection unknown_collection'],
         [{ callers: ['guest', { roles: ['heir'] }] }, '/callers/1/roles/0 unknown_role'],
         [{ rules: '@record.nme = "a"' }, '/rules name_unknown'],

@@ -2,25 +2,30 @@ import { z } from 'zod';
 import type { Caller } from '../../auth/caller.ts';
 import { inData } from '../../describe/collection-schemas.ts';
 import { ID_SCHEMA, type Json, object, TEXT } from '../../describe/operation.ts';
+import { readDraftedRules, readRuleSetName } from '../../explain/drafted-rules.ts';
 import { type MatrixQuestion, matrixOf } from '../../explain/matrix.ts';
 import { type AskedCaller, readPrincipal } from '../../explain/principal.ts';
 import { inTimeOf } from '../../explain/question.ts';
 import type { App } from '../../http/app.ts';
 import { callerOf, forbiddenProblem } from '../../http/gate.ts';
 import { clientOf } from '../../http/request.ts';
+import { ACTIONS } from '../../policy/types.ts';
 import { addError, type ErrorDetail, echo, Problem } from '../../problem.ts';
 import { Store } from '../../records/access-context.ts';
 import { takesWrite } from '../../schema/model/model.ts';
-import { compileDraft, type DraftRule } from '../../schema/rules/draft-rules.ts';
 import { route } from '../define-route.ts';
 import { jsonBody } from '../json-body.ts';
 
-const [MOST_CALLERS, MOST_RECORDS, MOST_RULES, MOST_BYTES] = [20, 100, 100, 256 * 1024];
+const [MOST_CALLERS, MOST_RECORDS, MOST_CREATES, MOST_RULES, MOST_BYTES] = [20, 100, 20, 100, 256 * 1024];
 
 const rule = z.strictObject({ roles: z.array(z.string()).optional(), when: z.string().optional() });
 const SHAPE = {
   collection: z.string(),
-  action: z.enum(['list', 'read', 'update', 'delete']).default('read'),
+  action: z.enum(ACTIONS).default('read'),
+  member: z
+    .string()
+    .optional()
+    .describe('A field or a belongs_to of the record, which is read or updated by rules of its own.'),
   callers: z
     .array(z.union([z.string(), z.looseObject({ roles: z.array(z.string()) })]))
     .min(1)
@@ -30,13 +35,18 @@ const SHAPE = {
     ),
   ids: z
     .array(z.union([z.string(), z.number()]))
-    .min(1)
     .max(MOST_RECORDS)
-    .describe('Records of the collection.'),
+    .default([])
+    .describe('Records of the collection. A create makes a copy of each.'),
+  data: z
+    .array(z.record(z.string(), z.unknown()))
+    .max(MOST_CREATES)
+    .default([])
+    .describe('Of a create, in place of `ids`: the data of records that are not there.'),
   rules: z
     .union([z.string(), z.array(rule).max(MOST_RULES)])
     .optional()
-    .describe('Rules that are not saved: decided as well, in place of those of the action.'),
+    .describe('Rules that are not saved: decided as well, in place of those of the action, or of the member.'),
 };
 const body = jsonBody(SHAPE, MOST_BYTES);
 type MatrixBody = z.infer<z.ZodObject<typeof SHAPE>>;
@@ -56,7 +66,7 @@ export const decideMatrix = route({
   id: 'decide_matrix',
   summary: 'Decide an action for several callers and records',
   description:
-    'For each caller: `allowed`, `refused` (403) or `hidden` (404, or not in the list) for each record. An update is one that changes nothing.',
+    'For each caller: `allowed`, `refused` (403) or `hidden` (404, or not in the list) for each record. An update is one that changes nothing. A `member` is refused where the record is shown without it, or may be updated without it.',
   body,
   answers: {
     200: {
@@ -87,7 +97,7 @@ export const decideMatrix = route({
   },
 });
 
-const METHOD_OF = { list: 'GET', read: 'GET', update: 'PATCH', delete: 'DELETE' } as const;
+const METHOD_OF = { list: 'GET', read: 'GET', create: 'POST', update: 'PATCH', delete: 'DELETE' } as const;
 
 /** A key that leaks must not read what rules hide. */
 function requireSession({ by }: Caller): void {
@@ -97,7 +107,8 @@ function requireSession({ by }: Caller): void {
 const nameOfMadeUp = (caller: AskedCaller): string => (caller.kind === 'row' ? String(caller.row.roles) : caller.kind);
 
 /** Throws `validation_failed` with every error. */
-function questionOf({ collection: name, action, callers, ids, rules }: MatrixBody, { schema }: App): MatrixQuestion {
+function questionOf(body: MatrixBody, { schema }: App): MatrixQuestion {
+  const { collection: name, action, member, callers, ids, data } = body;
   const errors: ErrorDetail[] = [];
   const report = (pointer: string, code: string, detail: string): undefined => {
     addError(errors, { pointer, code, detail });
@@ -107,22 +118,28 @@ function questionOf({ collection: name, action, callers, ids, rules }: MatrixBod
   if (collection === undefined) report('/collection', 'unknown_collection', `unknown collection \`${echo(name)}\``);
   else if (!takesWrite(collection, action))
     report('/action', 'unknown_action', `\`${name}\` is a view that takes no ${action}`);
+  if (data.length > 0 && action !== 'create')
+    report('/data', 'unexpected_key', `only a create has data, not a ${action}`);
+  if ((ids.length === 0) === (data.length === 0))
+    report('/ids', 'required', 'expected the ids of records, or the `data` of creates');
   const asked = callers.map((each, i) => {
     const given = typeof each === 'string' && schema.roles.has(each) ? { roles: [each] } : each;
     return readPrincipal(given, schema, (pointer, code, detail) =>
       report(pointer.replace('/as', `/callers/${i}`), code, detail),
     );
   });
-  const draft =
-    collection === undefined || rules === undefined
-      ? undefined
-      : compileDraft(rulesOf(rules), { schema, collection: name, action });
-  for (const { index, code, message } of draft?.issues ?? [])
-    report(typeof rules === 'string' ? '/rules' : `/rules/${index}`, code, message);
+  const place = collection && { schema, collection, action };
+  if (place !== undefined) readRuleSetName(body, place, report);
+  const draft = place && readDraftedRules(body, place, report);
   if (errors.length > 0 || collection === undefined)
     throw new Problem('validation_failed', 'the body is not a question about callers and records', { errors });
-  return { collection, action, callers: asked as AskedCaller[], ids: ids.map(String), draft: draft?.policies };
+  return {
+    collection,
+    action,
+    member,
+    callers: asked as AskedCaller[],
+    ids: ids.map(String),
+    data,
+    draft,
+  };
 }
-
-const rulesOf = (rules: string | readonly DraftRule[]): readonly DraftRule[] =>
-  typeof rules === 'string' ? [{ when: rules }] : rules;

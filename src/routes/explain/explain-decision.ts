@@ -45,6 +45,8 @@ export const explainDecision = route({
     if (asker.by === 'key') throw forbiddenProblem();
     const isAdmin = isAdministrator(asker.auth);
     const isOfAsker = isAbout(asker, asked);
+    // Rules of an asker's own could ask for any value of a record.
+    if (!isAdmin && asked.isDrafted) throw forbiddenProblem();
     if (!isAdmin) await requireOwnRecord(ctx, app, isOfAsker ? asked : undefined);
     const store = new Store(app.db, app.schema);
     const document = await inTimeOf(store, async (q) => {

@@ -5,7 +5,7 @@ import { examineErrors } from '../../policy/check/checker.ts';
 import type { Action, Catalog, Policy } from '../../policy/types.ts';
 import { policyOf } from '../advice/read-access.ts';
 import { readSchemaCatalog } from '../load.ts';
-import type { Schema } from '../model/model.ts';
+import type { Collection, MemberAction, Schema } from '../model/model.ts';
 
 export interface DraftRule {
   readonly roles?: readonly string[] | undefined;
@@ -21,6 +21,24 @@ interface DraftPlace {
   readonly schema: Schema;
   readonly collection: string;
   readonly action: Action;
+}
+
+export interface RuleSetName {
+  readonly action: Action;
+  /** Given for rules of a field or a belongs_to. */
+  readonly member?: string | undefined;
+}
+
+/** The collection with other rules in one of its sets. */
+export function withRules(
+  collection: Collection,
+  { action, member }: RuleSetName,
+  rules: readonly Policy[],
+): Collection {
+  const { access, memberAccess } = collection;
+  if (member === undefined) return { ...collection, access: { ...access, [action]: rules } };
+  const own = { ...memberAccess.get(member), [action satisfies Action as MemberAction]: rules };
+  return { ...collection, memberAccess: new Map(memberAccess).set(member, own) };
 }
 
 /** The names of the served schema, with the conditions of its file. */

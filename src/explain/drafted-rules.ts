@@ -1,0 +1,49 @@
+/** The rules of a question that the schema does not have, such as those of an editor: of an action, or of a member. */
+import type { Action, Policy } from '../policy/types.ts';
+import { echo } from '../problem.ts';
+import { type Data, isObject } from '../records/write/input.ts';
+import type { Collection, Schema } from '../schema/model/model.ts';
+import { compileDraft, type DraftRule, type RuleSetName } from '../schema/rules/draft-rules.ts';
+import type { ReportAsked } from './principal.ts';
+
+interface DraftPlace {
+  readonly schema: Schema;
+  readonly collection: Collection;
+  readonly action: Action;
+}
+
+/** `rules`: an expression, or a list of rules. Undefined: the question has none, or an error was reported. */
+export function readDraftedRules(
+  { rules }: Data,
+  { schema, collection: { name }, action }: DraftPlace,
+  report: ReportAsked,
+): readonly Policy[] | undefined {
+  const given = typeof rules === 'string' ? [{ when: rules }] : rules;
+  if (given === undefined) return undefined;
+  if (!Array.isArray(given) || !given.every(isRule))
+    return report('/rules', 'wrong_type', 'expected an expression, or a list of {"roles": […], "when": "…"}');
+  const { policies, issues } = compileDraft(given, { schema, collection: name, action });
+  for (const { index, code, message } of issues)
+    report(typeof rules === 'string' ? '/rules' : `/rules/${index}`, code, message);
+  return issues.length > 0 ? undefined : policies;
+}
+
+const isRule = (given: unknown): given is DraftRule =>
+  isObject(given) &&
+  Object.keys(given).every((key) => key === 'roles' || key === 'when') &&
+  (given.when === undefined || typeof given.when === 'string') &&
+  (given.roles === undefined || (Array.isArray(given.roles) && given.roles.every((role) => typeof role === 'string')));
+
+/** `member`: a field or a belongs_to, which is read or updated by rules of its own. */
+export function readRuleSetName(
+  { member }: Data,
+  { collection: { name, fields, relations }, action }: DraftPlace,
+  report: ReportAsked,
+): RuleSetName {
+  if (member === undefined) return { action };
+  const isKnown = typeof member === 'string' && (fields.has(member) || relations.get(member)?.kind === 'belongs_to');
+  if (!isKnown)
+    report('/member', 'unknown_member', `\`${name}\` has no field or belongs_to \`${echo(String(member))}\``);
+  if (action !== 'read' && action !== 'update') report('/action', 'unexpected_key', 'a member is read or updated');
+  return { action, member: String(member) };
+}
