@@ -58,6 +58,22 @@ function inBrowser(service: TestService): void {
       for (const [name, path, selector] of PAGES) await studio.expectFits(path, selector, `empty-${name}`);
     });
 
+    test('the table of a field is refused where the record is shown without it', async () => {
+      const ann = await service.user();
+      const { body } = await ann.client.post(`/api/${LONG}`, { data: { text: 'shown without the field' } });
+      const set = encodeURIComponent(`read ${FIELD}`);
+      const asked = `rules=${set}&callers=${ann.id},${root.id}&records=${body.data.id}`;
+      await studio.visit(`/studio/policies/${LONG}?${asked}`, '.matrix tbody td');
+      expect((await studio.texts('.matrix tbody td')).slice(0, 2)).toEqual(['allowed', 'refused']);
+      await studio.write('is_own(@record) and @record.text = "other"');
+      await studio.until('.changed');
+      expect((await studio.texts('.matrix tbody td')).slice(0, 2)).toEqual(['allowed refused', 'refused']);
+      await studio.click('.matrix tbody td a');
+      await studio.until('.rule-outcome .verdict.refused');
+      expect((await studio.texts('.rule-outcome li'))[0]).toContain('@record.text = "other"');
+      await studio.click('.draft-actions button', 'Discard the edits');
+    });
+
     test('a guest is a caller of who can, and named conditions are conditions there', async () => {
       await studio.size(1440);
       await studio.visit(`/studio/who?collection=${LONG}`, '.who td');

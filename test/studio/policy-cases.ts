@@ -28,8 +28,19 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
       expect((await cells('guest'))[0]).toBe('refused');
       expect((await cells('admin'))[0]).toBe('allowed');
       expect(await studio.faults()).toEqual([]);
-      await studio.page.evaluate(`document.querySelector('.matrix tbody td a').click()`);
-      await studio.until('.verdict.allowed');
+      // The outcome for a member, and the statement.
+      await studio.choose('.outcome-head select', 'member');
+      await studio.until('.rule-outcome .value.depends');
+      expect((await studio.texts('.rule-outcome pre'))[0]).toContain('SELECT');
+      await studio.click('.matrix tbody td a');
+      await studio.until('.rule-outcome .verdict.allowed');
+      expect(await studio.texts('.rule-outcome .decisive tbody tr td:first-child')).toEqual([
+        '@record.owner = @request.auth.id',
+        '@record.status = "draft"',
+      ]);
+      expect(await studio.faults()).toEqual([]);
+      await studio.click('.outcome-head .button', 'Why');
+      await studio.until('main > .explanation .verdict.allowed');
       expect(await studio.page.evaluate('location.pathname + location.search')).toBe(
         `/studio/why/documents?action=delete&record=${id}&as=${ann!.id}`,
       );
@@ -50,6 +61,10 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
       await studio.write('@record.owner = @request.auth.id and @record.status != "draft"');
       await studio.until('.changed');
       expect((await cells(ann!.email))[0]).toBe('allowed refused');
+      await studio.click('.matrix tbody td a');
+      await studio.page.until(`document.querySelector('.rule-outcome code')?.textContent.includes('draft') === false`);
+      await studio.page.until(`document.querySelector('.rule-outcome')?.textContent.includes('!= "draft"')`);
+      await studio.until('.rule-outcome .verdict.refused');
       await studio.click('.draft-actions button', 'Show what changes');
       await studio.until('.difference .verdict');
       expect((await studio.texts('.difference .verdict > div > p'))[0]).toContain('documents: delete');
@@ -66,6 +81,23 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
       expect(await studio.faults()).toEqual([]);
       await studio.press('Escape');
       await studio.click('.draft-actions button', 'Discard the edits');
+    });
+
+    test('the table of create is about data that no record has', async () => {
+      await studio.visit('/studio/policies/documents?rules=create', '.matrix tbody td');
+      expect(await studio.texts('.matrix thead code')).toEqual(['{"title":"title"}']);
+      expect([await cells('member'), await cells('guest')]).toEqual([['allowed'], ['refused']]);
+      await studio.fill({ data: 'title' });
+      await studio.click('.table-subjects form:nth-child(2) button');
+      await studio.until('.table-subjects .field-problem');
+      await studio.fill({ data: `{ "title": "x", "owner": "${ann!.id}" }` });
+      await studio.click('.table-subjects form:nth-child(2) button');
+      await studio.page.until(`document.querySelectorAll('.matrix thead code').length === 2`);
+      await studio.page.until(`document.querySelectorAll('.matrix tbody tr:first-child td').length === 2`);
+      expect(await cells('member')).toEqual(['allowed', 'refused']);
+      await studio.click('.matrix tbody tr:first-child td:last-child a');
+      await studio.until('.rule-outcome .verdict.refused');
+      expect(await studio.faults()).toEqual([]);
     });
 
     test('the page Who can shows yes, no and the remaining conditions of each role', async () => {

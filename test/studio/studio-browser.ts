@@ -74,6 +74,15 @@ export class StudioPage {
     })()`);
   }
 
+  /** Chooses an option of the select. */
+  choose(selector: string, option: string): Promise<unknown> {
+    return this.page.evaluate(`(() => {
+      const field = document.querySelector(${JSON.stringify(selector)});
+      field.value = ${JSON.stringify(option)};
+      field.dispatchEvent(new Event('change', { bubbles: true }));
+    })()`);
+  }
+
   /** Clicks the element of the selector whose text or label is this. */
   async click(selector: string, text?: string): Promise<void> {
     const element = `[...document.querySelectorAll(${JSON.stringify(selector)})].find((each) =>

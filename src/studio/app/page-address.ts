@@ -35,11 +35,14 @@ export function goTo(path: string, how: 'push' | 'replace' = 'push'): void {
   address.value = readAddress();
 }
 
-/** Changes some keys of the query, and stays on the page. An empty value removes its key. */
-export function changeQuery(changes: PageQuery, how?: 'push' | 'replace'): void {
+/** The page with some other keys in its query. An empty value removes its key. */
+export function changedPath(changes: PageQuery): string {
   const { page, subject, query } = address.peek();
-  goTo(pathTo(page, subject, { ...Object.fromEntries(query), ...changes }), how);
+  return pathTo(page, subject, { ...Object.fromEntries(query), ...changes });
 }
+
+/** Changes some keys of the query, and stays on the page. */
+export const changeQuery = (changes: PageQuery, how?: 'push' | 'replace'): void => goTo(changedPath(changes), how);
 
 /** Links inside the studio change the page without loading it anew. */
 export function watchAddress(): void {

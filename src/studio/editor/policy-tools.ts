@@ -11,6 +11,8 @@ import { bind, requestPlanOf } from '../../policy/lower/specialise.ts';
 import { catalogFromDocument, type PolicyCatalog } from '../../policy/request/catalog-document.ts';
 import type { Action, PolicyRequest, Row } from '../../policy/types.ts';
 
+import { MADE_UP_ID } from '../data/made-up-id.ts';
+
 export interface PolicyPlace {
   readonly catalog: PolicyCatalog;
   readonly collection: string;
@@ -58,5 +60,3 @@ export function verdictOf(text: string, roles: readonly string[], place: PolicyP
   if (condition.kind !== 'const') return 'depends';
   return condition.value ? 'allow' : 'deny';
 }
-
-const MADE_UP_ID = '00000000-0000-4000-8000-000000000000';

@@ -132,7 +132,7 @@ export class Page {
 
   /** Waits until the expression is truthy, and returns its value. */
   async until<T>(expression: string): Promise<T> {
-    const end = Date.now() + 20_000;
+    const end = Date.now() + 40_000;
     for (;;) {
       const value = await this.evaluate<T>(expression).catch(() => undefined);
       if (value) return value;

@@ -1,12 +1,11 @@
 /** "View as": what another caller may do with the records of a collection. */
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { address, goTo, pathTo } from '../../app/page-address.ts';
-import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
+import { collectionNamed, schema } from '../../app/session-state.ts';
 import { service } from '../../data/api-service.ts';
-import type { ShownProblem } from '../../data/problem-words.ts';
+import { askedAs } from '../../data/asked-caller.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
-import { ProblemNote } from '../../parts/problem-note.tsx';
+import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
 import { recordTitleOf } from '../data/form/reference-box.tsx';
@@ -31,7 +30,9 @@ export function AsPage(): JSX.Element {
       )}
       <p class="hint">{wording.asHint}</p>
       <CallerForm key={location.search + location.pathname} collection={collection?.name ?? ''} as={as} />
-      {as !== '' && collection !== undefined && <CallerRecords collection={collection} as={as} />}
+      {as !== '' && collection !== undefined && (
+        <CallerRecords key={`${collection.name} ${as}`} collection={collection} as={as} />
+      )}
     </main>
   );
 }
@@ -82,7 +83,7 @@ interface JudgedRecords {
 }
 
 async function judgedRecords({ collection, as }: CallerRecordsProps): Promise<JudgedRecords> {
-  const { data } = await service.collection(collection.name).query({ limit: MOST_RECORDS });
+  const { data } = await service.collection(collection.name).query({ limit: MOST_RECORDS, sort: ['-id'] });
   const records = data as readonly StudioRecord[];
   if (records.length === 0) return { records, outcomes: {} };
   const ids = records.map(({ id }) => id);
@@ -94,36 +95,39 @@ async function judgedRecords({ collection, as }: CallerRecordsProps): Promise<Ju
 }
 
 function CallerRecords({ collection, as }: CallerRecordsProps): JSX.Element {
-  const [state, setState] = useState<JudgedRecords | { readonly problem: ShownProblem }>();
-  useEffect(() => {
-    let isCurrent = true;
-    setState(undefined);
-    judgedRecords({ collection, as }).then(
-      (judged) => isCurrent && setState(judged),
-      (error) => isCurrent && setState({ problem: noteProblem(error) }),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [collection.name, as]);
-  if (state === undefined) return <p class="loading">{wording.loading}</p>;
-  if ('problem' in state) return <ProblemNote problem={state.problem} />;
-  if (state.records.length === 0) return <p class="empty">{wording.noRecords}</p>;
-  const isRole = schema.value?.roles?.some(({ name }) => name === as) === true;
+  const answer = useAnswer(`${collection.name} ${as}`, () => judgedRecords({ collection, as }));
+  return (
+    <Answered answer={answer}>
+      {(judged) =>
+        judged.records.length === 0 ? (
+          <p class="empty">{wording.noRecords}</p>
+        ) : (
+          <JudgedTable collection={collection} as={as} judged={judged} />
+        )
+      }
+    </Answered>
+  );
+}
+
+interface JudgedTableProps extends CallerRecordsProps {
+  readonly judged: JudgedRecords;
+}
+
+function JudgedTable({ collection, as, judged: { records, outcomes } }: JudgedTableProps): JSX.Element {
   const whyOf = (action: string, id: string | number): string =>
-    pathTo('why', collection.name, { action, record: String(id), as: isRole ? `role:${as}` : as });
+    pathTo('why', collection.name, { action, record: String(id), as: askedAs(as) });
   return (
     <div class="scroll" role="region" tabIndex={0} aria-label={collection.name}>
       <table class="matrix">
         <TableHead titles={[wording.record, ...ACTIONS]} />
         <tbody>
-          {state.records.map((record, i) => (
+          {records.map((record, i) => (
             <tr key={record.id}>
               <th scope="row">
                 <bdi>{recordTitleOf(collection, record)}</bdi>
               </th>
               {ACTIONS.map((action) => {
-                const outcome = state.outcomes[action]![i]!;
+                const outcome = outcomes[action]![i]!;
                 return (
                   <td key={action}>
                     <a href={whyOf(action, record.id)}>

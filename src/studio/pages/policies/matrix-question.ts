@@ -1,5 +1,6 @@
 /** The question of a truth table, and its answer. */
 import { transport } from '../../data/api-service.ts';
+import { askedCaller } from '../../data/asked-caller.ts';
 
 export type CellOutcome = 'allowed' | 'refused' | 'hidden';
 
@@ -10,10 +11,16 @@ export interface DraftedRule {
 export interface MatrixQuestion {
   readonly collection: string;
   readonly action: string;
+  readonly member?: string;
   readonly callers: readonly string[];
-  readonly ids: readonly (string | number)[];
+  readonly ids?: readonly (string | number)[];
+  /** Given for a create. */
+  readonly data?: readonly object[];
   /** Given if a rule is edited. */
   readonly rules?: readonly DraftedRule[];
+}
+interface MatrixAnswer {
+  readonly data: { readonly rows: readonly MatrixRow[] };
 }
 export interface MatrixRow {
   readonly user: { readonly id: string; readonly email: string } | null;
@@ -21,10 +28,8 @@ export interface MatrixRow {
   readonly drafted?: readonly CellOutcome[];
 }
 
-export const askMatrix = async (question: MatrixQuestion): Promise<readonly MatrixRow[]> =>
-  (
-    await transport.json<{ readonly data: { readonly rows: readonly MatrixRow[] } }>('/api/_matrix', {
-      method: 'POST',
-      body: question,
-    })
-  ).data.rows;
+export async function askMatrix(question: MatrixQuestion): Promise<readonly MatrixRow[]> {
+  const body = { ...question, callers: question.callers.map(askedCaller) };
+  const answer = await transport.json<MatrixAnswer>('/api/_matrix', { method: 'POST', body });
+  return answer.data.rows;
+}

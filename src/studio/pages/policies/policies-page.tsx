@@ -5,9 +5,9 @@ import { collectionNamed, schema } from '../../app/session-state.ts';
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { wording } from '../../wording.ts';
 import { DraftActions } from './difference.tsx';
-import type { DraftedRule } from './matrix-question.ts';
-import { draftedCondition } from './policy-draft.ts';
+import { useDraftedSet } from './drafted-set.ts';
 import { RuleList } from './rule-list.tsx';
+import { RuleOutcome } from './rule-outcome.tsx';
 import { type RuleSet, ruleSetsOf } from './rule-sets.ts';
 import { TruthTable } from './truth-table.tsx';
 
@@ -27,11 +27,30 @@ export function PoliciesPage(): JSX.Element {
       <h1>{wording.policies}</h1>
       <RuleSetChoice collection={collection} sets={sets} set={set} />
       <h2>{`${collection.name}: ${set.name}`}</h2>
-      <RuleList key={`${collection.name} ${set.name}`} collection={collection.name} set={set} />
-      <h2>{wording.truthTable}</h2>
-      <TableOf key={`${collection.name} ${set.name} table`} collection={collection} set={set} />
+      <EditedSet key={`${collection.name} ${set.name}`} collection={collection} set={set} />
       <DraftActions />
     </main>
+  );
+}
+
+interface EditedSetProps {
+  readonly collection: ServedCollection;
+  readonly set: RuleSet;
+}
+
+/** The rules, what becomes of them beside, and the truth table below. */
+function EditedSet(props: EditedSetProps): JSX.Element {
+  const { collection, set } = props;
+  const drafted = useDraftedSet(collection.name, set);
+  return (
+    <>
+      <div class="policy-sides">
+        <RuleList collection={collection.name} set={set} />
+        <RuleOutcome {...props} drafted={drafted} />
+      </div>
+      <h2>{wording.truthTable}</h2>
+      <TruthTable {...props} drafted={drafted} />
+    </>
   );
 }
 
@@ -73,19 +92,4 @@ function RuleSetChoice({ collection, sets, set }: RuleSetChoiceProps): JSX.Eleme
       </label>
     </div>
   );
-}
-
-/** The rules with their edits; undefined: none is edited. */
-function draftedRules({ rules }: RuleSet): readonly DraftedRule[] | undefined {
-  const served = schema.value!;
-  const all = rules.map(({ roles, when, place }): DraftedRule => {
-    return { roles, ...(when !== undefined && { when: draftedCondition(served, place, when) }) };
-  });
-  return all.some(({ when }, i) => when !== rules[i]!.when) ? all : undefined;
-}
-
-function TableOf({ collection, set }: Pick<RuleSetChoiceProps, 'collection' | 'set'>): JSX.Element {
-  if (set.member !== undefined) return <p class="hint">{wording.noMemberTable}</p>;
-  if (set.action === 'create') return <p class="hint">{wording.noCreateTable}</p>;
-  return <TruthTable collection={collection} set={set} drafted={draftedRules(set)} />;
 }

@@ -7,11 +7,16 @@ import type { ExplainedLeaf, ExplainedRule, WhyExplanation, WhyQuestion } from '
 interface ExplanationViewProps {
   readonly question: WhyQuestion;
   readonly explanation: WhyExplanation;
+  /** The rules of one field or reference alone. */
+  readonly member?: string | undefined;
 }
 
-export function ExplanationView({ question, explanation }: ExplanationViewProps): JSX.Element {
-  const { allowed, status, rules, decided_by: decidedBy, members, sql, params, plan } = explanation;
-  const verdict = allowed === null ? 'depends' : allowed ? 'allowed' : 'refused';
+export function ExplanationView({ question, explanation, member }: ExplanationViewProps): JSX.Element {
+  const { status, decided_by: decidedBy, sql, params, plan } = explanation;
+  const own = explanation.members.find(({ name }) => name === member);
+  const rules = own === undefined ? explanation.rules : [];
+  const members = own === undefined ? explanation.members : [own];
+  const verdict = verdictOf(own === undefined ? [explanation.allowed] : [explanation.allowed, own.allowed]);
   return (
     <section aria-label={wording.answer} class="explanation">
       <p class={`verdict ${verdict}`} role="status">
@@ -21,7 +26,7 @@ export function ExplanationView({ question, explanation }: ExplanationViewProps)
           <a href={pathTo('data', question.collection, { record: question.record })}>{wording.openRecord}</a>
         )}
       </p>
-      {rules.length === 0 && <p>{wording.noRules}</p>}
+      {rules.length === 0 && own === undefined && <p>{wording.noRules}</p>}
       <ol class="rules">
         {rules.map((rule, i) => (
           <li key={i}>
@@ -33,10 +38,13 @@ export function ExplanationView({ question, explanation }: ExplanationViewProps)
         <>
           <h2>{wording.memberRules}</h2>
           <ul>
-            {members.map(({ name, when, allowed: isAllowed }) => (
+            {members.map(({ name, when, allowed, reasons }) => (
               <li key={`${name} ${when}`}>
                 <code>{name}</code> <code>{when}</code>{' '}
-                <ValueBadge value={isAllowed === null ? null : isAllowed ? 'true' : 'false'} />
+                <ValueBadge value={allowed === null ? null : allowed ? 'true' : 'false'} />
+                {reasons.map((reason) => (
+                  <p key={reason}>{reason}</p>
+                ))}
               </li>
             ))}
           </ul>
@@ -50,6 +58,12 @@ export function ExplanationView({ question, explanation }: ExplanationViewProps)
       )}
     </section>
   );
+}
+
+/** The record has to be allowed, and its member. */
+function verdictOf(all: readonly (boolean | null)[]): keyof typeof wording.verdicts {
+  if (all.includes(false)) return 'refused';
+  return all.includes(null) ? 'depends' : 'allowed';
 }
 
 interface RuleViewProps {

@@ -1,13 +1,11 @@
 /** Why a caller may or may not do something: a question in the address, and its answer leaf by leaf. */
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { address, goTo, pathTo } from '../../app/page-address.ts';
-import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts';
-import type { ShownProblem } from '../../data/problem-words.ts';
-import { ProblemNote } from '../../parts/problem-note.tsx';
+import { collectionNamed, schema } from '../../app/session-state.ts';
+import { Answered, useAnswer } from '../../parts/answer.tsx';
 import { wording } from '../../wording.ts';
 import { ExplanationView } from './explanation-view.tsx';
-import { askWhy, WHY_ACTIONS, type WhyExplanation, type WhyQuestion, whyQuestionOf } from './why-question.ts';
+import { askWhy, WHY_ACTIONS, type WhyQuestion, whyQuestionOf } from './why-question.ts';
 
 export function WhyPage(): JSX.Element {
   const { subject, query } = address.value;
@@ -18,7 +16,7 @@ export function WhyPage(): JSX.Element {
       <h1>{wording.why}</h1>
       <p class="hint">{wording.whyHint}</p>
       <QuestionForm key={location.pathname + location.search} question={question} />
-      {subject !== undefined && <WhyAnswer question={question} />}
+      {subject !== undefined && <WhyAnswer key={JSON.stringify(question)} question={question} />}
     </main>
   );
 }
@@ -72,22 +70,11 @@ function QuestionForm({ question }: { readonly question: WhyQuestion }): JSX.Ele
   );
 }
 
-type AnswerState = { readonly explanation: WhyExplanation } | { readonly problem: ShownProblem } | undefined;
-
 function WhyAnswer({ question }: { readonly question: WhyQuestion }): JSX.Element {
-  const [answer, setAnswer] = useState<AnswerState>();
-  useEffect(() => {
-    let isCurrent = true;
-    setAnswer(undefined);
-    askWhy(question).then(
-      (explanation) => isCurrent && setAnswer({ explanation }),
-      (error) => isCurrent && setAnswer({ problem: noteProblem(error) }),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [JSON.stringify(question)]);
-  if (answer === undefined) return <p class="loading">{wording.loading}</p>;
-  if ('problem' in answer) return <ProblemNote problem={answer.problem} />;
-  return <ExplanationView question={question} explanation={answer.explanation} />;
+  const answer = useAnswer(JSON.stringify(question), () => askWhy(question));
+  return (
+    <Answered answer={answer}>
+      {(explanation) => <ExplanationView question={question} explanation={explanation} />}
+    </Answered>
+  );
 }

@@ -1,5 +1,6 @@
 /** The question of the address, and its answer. */
 import { transport } from '../../data/api-service.ts';
+import { askedCaller } from '../../data/asked-caller.ts';
 
 export interface ExplainedLeaf {
   readonly text: string;
@@ -17,12 +18,18 @@ export interface ExplainedRule {
   readonly reasons: readonly string[];
   readonly leaves: readonly ExplainedLeaf[];
 }
+interface ExplainedMember {
+  readonly name: string;
+  readonly when: string;
+  readonly allowed: boolean | null;
+  readonly reasons: readonly string[];
+}
 export interface WhyExplanation {
   readonly allowed: boolean | null;
   readonly status: number | null;
   readonly decided_by: number | null;
   readonly rules: readonly ExplainedRule[];
-  readonly members: readonly { readonly name: string; readonly when: string; readonly allowed: boolean | null }[];
+  readonly members: readonly ExplainedMember[];
   readonly sql: string | null;
   readonly params: readonly unknown[];
   readonly plan: readonly string[];
@@ -35,7 +42,7 @@ export interface WhyQuestion {
   readonly action: string;
   /** An id; empty: about no record. */
   readonly record: string;
-  /** Empty: the asker; `guest`; `role:NAME`: a made-up caller; else an email or an id. */
+  /** Empty: the asker; `guest`; `role:NAME`: a made-up user; else an email or an id. */
   readonly as: string;
 }
 
@@ -46,18 +53,17 @@ export const whyQuestionOf = (collection: string, query: URLSearchParams): WhyQu
   as: query.get('as') ?? '',
 });
 
-const ROLE_PREFIX = 'role:';
-
-/** A made-up caller has the roles and nothing else. */
-const askedCaller = (as: string): string | { readonly roles: readonly string[] } =>
-  as.startsWith(ROLE_PREFIX) ? { roles: [as.slice(ROLE_PREFIX.length)] } : as;
-
-export async function askWhy({ collection, action, record, as }: WhyQuestion): Promise<WhyExplanation> {
+/** @param more the data of a create, or rules that are not saved */
+export async function askWhy(
+  { collection, action, record, as }: WhyQuestion,
+  more: object = {},
+): Promise<WhyExplanation> {
   const body = {
     collection,
     action,
     ...(record === '' ? {} : { id: record }),
     ...(as === '' ? {} : { as: askedCaller(as) }),
+    ...more,
   };
   return (await transport.json<{ readonly data: WhyExplanation }>('/api/_explain', { method: 'POST', body })).data;
 }
