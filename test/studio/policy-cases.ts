@@ -46,40 +46,50 @@ export function policyCases(service: TestService, open: () => StudioPage): void 
       );
     });
 
-    test('an edit has its errors and completions at once, the cells that change, and whom it lets in', async () => {
-      await studio.visit(`${table}${ann!.id}&records=${id}`, '.matrix tbody td');
-      expect(await studio.written()).toContain('@record.status = "draft"');
-      expect(await studio.texts('.code-string')).toContain('"draft"');
-      await studio.write('@record.owner = @request.auth.id and @record.stats = "draft"');
+    test('a person writes a rule, finds the wrong cell, mends it, and knows before saving whom it lets in', async () => {
+      const published = { title: 'News', status: 'published' };
+      const news = (await ann!.client.post('/api/documents', { data: published })).body.data.id;
+      await studio.visit(`${table}${ann!.id}&records=${news}`, '.matrix tbody td');
+      await studio.click('.new-rule summary');
+      await studio.click('.new-rule button', 'Add the rule');
+      await studio.page.until(`[...document.querySelectorAll('.cm-content')].at(-1)?.innerText === 'false'`);
+      // A misspelt name is marked, with its fix.
+      await studio.write('@record.stats = "published"');
       await studio.until('.issues .error');
       expect(await studio.texts('.cm-lintRange-error')).toEqual(['stats']);
       expect((await studio.texts('.issues .error'))[0]).toContain('did you mean');
+      expect(await studio.texts('.code-string')).toContain('"published"');
       expect(await studio.faults()).toEqual([]);
       await studio.click('.issues button', 'Fix');
-      await studio.page.until(`document.querySelector('.issues .error') === null`);
-      await studio.page.until(`document.querySelector('.draft-actions .primary').disabled`);
-      await studio.write('@record.owner = @request.auth.id and @record.status != "draft"');
       await studio.until('.changed');
-      expect((await cells(ann!.email))[0]).toBe('allowed refused');
-      await studio.click('.matrix tbody td a');
-      await studio.page.until(`document.querySelector('.rule-outcome code')?.textContent.includes('draft') === false`);
-      await studio.page.until(`document.querySelector('.rule-outcome')?.textContent.includes('!= "draft"')`);
+      expect([(await cells(ann!.email))[0], (await cells('guest'))[0], (await cells('admin'))[0]]).toEqual([
+        'refused allowed',
+        'refused allowed',
+        'allowed',
+      ]);
+      // The guest is the wrong cell. Its trace names the new rule.
+      await studio.click('.matrix tbody tr:last-child td a');
+      await studio.until('.rule-outcome .decisive');
+      expect((await studio.texts('.rule-outcome .decisive'))[0]).toContain('@record.status = "published"');
+      await studio.write('@record.status = "published" and @request.auth.roles contains "member"');
+      await studio.page.until(`document.querySelector('.matrix tbody tr:last-child .changed') === null`);
+      expect([(await cells(ann!.email))[0], (await cells('guest'))[0]]).toEqual(['refused allowed', 'refused']);
       await studio.until('.rule-outcome .verdict.refused');
       await studio.click('.draft-actions button', 'Show what changes');
-      await studio.until('.difference .verdict');
-      expect((await studio.texts('.difference .verdict > div > p'))[0]).toContain('documents: delete');
-      expect((await studio.texts('.difference'))[0]).toContain('any signed-in user');
+      await studio.until('.difference .verdict.wider');
+      const [difference] = await studio.texts('.difference');
+      expect(difference).toContain('documents: delete');
+      expect(difference).toMatch(/Can newly do this: [^.]*member/);
+      expect(difference).not.toContain('guest');
       expect(await studio.faults()).toEqual([]);
-      await studio.page.evaluate(`document.querySelector('.difference details').open = true`);
       expect((await studio.texts('.difference pre'))[0]).toContain('Record: {');
+      expect(await studio.page.evaluate(`document.querySelector('.file-text').value`)).toContain(
+        `        - when: '@record.status = "published" and @request.auth.roles contains "member"'\n`,
+      );
       await studio.page.send('Page.reload');
       await studio.until('.changed');
-      await studio.click('.draft-actions button', 'Discard the edits');
+      await studio.click('.rule button', 'Remove rule 3');
       await studio.page.until(`document.querySelector('.changed') === null`);
-      await studio.write('@record.');
-      await studio.page.until(`document.querySelectorAll('.expression [role=option]').length > 3`);
-      expect(await studio.faults()).toEqual([]);
-      await studio.press('Escape');
       await studio.click('.draft-actions button', 'Discard the edits');
     });
 

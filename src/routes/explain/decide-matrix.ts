@@ -66,7 +66,8 @@ export const decideMatrix = route({
   id: 'decide_matrix',
   summary: 'Decide an action for several callers and records',
   description:
-    'For each caller: `allowed`, `refused` (403) or `hidden` (404, or not in the list) for each record. An update is one that changes nothing. A `member` is refused where the record is shown without it, or may be updated without it.',
+    'For each caller: `allowed`, `refused` (403) or `hidden` (404, or not in the list) for each record. An update is one that changes nothing. ' +
+    'A `member` is refused where the record is shown without it, or may be updated without it.',
   body,
   answers: {
     200: {

@@ -1,4 +1,4 @@
-/** The compiler and the text field load once, at the first use. */
+/** The compiler, the text field and the reader of schema files load once, at the first use. */
 import { useEffect, useState } from 'preact/hooks';
 
 export type PolicyTools = typeof import('./policy-tools.ts');
@@ -19,4 +19,7 @@ function loadedOnce<Module>(load: () => Promise<Module>): () => Module | undefin
 }
 
 export const usePolicyTools = loadedOnce(() => import('./policy-tools.ts'));
+export type SchemaText = typeof import('./schema-text.ts');
+
+export const useSchemaText = loadedOnce(() => import('./schema-text.ts'));
 export const useCodeField = loadedOnce(() => import('./code-field.ts'));

@@ -45,7 +45,7 @@ function EditedSet(props: EditedSetProps): JSX.Element {
   return (
     <>
       <div class="policy-sides">
-        <RuleList collection={collection.name} set={set} />
+        <RuleList collection={collection.name} set={set} drafted={drafted} />
         <RuleOutcome {...props} drafted={drafted} />
       </div>
       <h2>{wording.truthTable}</h2>
@@ -83,9 +83,9 @@ function RuleSetChoice({ collection, sets, set }: RuleSetChoiceProps): JSX.Eleme
           value={set.name}
           onChange={(event) => goTo(pathTo('policies', collection.name, { rules: event.currentTarget.value }))}
         >
-          {sets.map(({ name, rules }) => (
+          {sets.map(({ name, rules, isInherited }) => (
             <option key={name} value={name}>
-              {`${name} (${rules.length})`}
+              {isInherited ? name : `${name} (${rules.length})`}
             </option>
           ))}
         </select>

@@ -1,14 +1,15 @@
 /** The edits of conditions that are not saved, and the text of the schema with them. Kept for the tab. */
 import { signal } from '@preact/signals';
 import type { RulePlace, ServedSchema } from '../../data/schema-answer.ts';
+import { quotedScalar } from '../../editor/quoted-scalar.ts';
 
 interface PolicyDraft {
   /** The text that the edits are about. */
   readonly base: string;
+  /** The text in which the conditions have their places: once rules came or went, no longer the one before. */
+  readonly outline?: string;
   /** Conditions by the offset of their place in the text. */
   readonly edits: Readonly<Record<number, PlacedEdit>>;
-  /** The whole text, once a person edits it as one. */
-  readonly whole?: string;
 }
 interface PlacedEdit {
   readonly length: number;
@@ -41,6 +42,9 @@ function keepDraft(changed: PolicyDraft): void {
 const draftOf = ({ text = '' }: ServedSchema): PolicyDraft =>
   draft.value.base === text ? draft.value : { ...NO_DRAFT, base: text };
 
+/** The text in which the conditions have their places. */
+export const outlineOf = (served: ServedSchema): string => draftOf(served).outline ?? served.text ?? '';
+
 /** The condition with the edit, if there is one. */
 export const draftedCondition = (served: ServedSchema, place: RulePlace | undefined, when: string): string =>
   (place && draftOf(served).edits[place.offset]?.text) ?? when;
@@ -50,15 +54,16 @@ export function editCondition(
   place: RulePlace,
   given: { readonly when: string; readonly text: string },
 ): void {
-  const { whole: _, ...before } = draftOf(served);
-  const { [place.offset]: __, ...others } = before.edits;
+  const before = draftOf(served);
+  const { [place.offset]: _, ...others } = before.edits;
   const isBack = given.text === given.when;
   const edits = isBack ? others : { ...others, [place.offset]: { length: place.length, text: given.text } };
   keepDraft({ ...before, edits });
 }
 
-export const editWhole = (served: ServedSchema, whole: string): void =>
-  keepDraft({ base: served.text ?? '', edits: {}, whole });
+/** The text as a whole, such as with one more rule. */
+export const editWhole = (served: ServedSchema, outline: string): void =>
+  keepDraft({ base: served.text ?? '', outline, edits: {} });
 
 export const dropDraft = (): void => keepDraft(NO_DRAFT);
 
@@ -66,22 +71,12 @@ export const isDrafted = (served: ServedSchema): boolean => draftedText(served) 
 
 /** The text of the schema with all edits. */
 export function draftedText(served: ServedSchema): string | undefined {
-  const { base, edits, whole } = draftOf(served);
+  const { edits } = draftOf(served);
   if (served.text === undefined) return undefined;
-  if (whole !== undefined) return whole;
   const places = Object.entries(edits).map(([offset, edit]) => ({ offset: Number(offset), ...edit }));
   return places
     .toSorted((a, b) => b.offset - a.offset)
     .reduce((text, { offset, length, text: condition }) => {
       return text.slice(0, offset) + quotedScalar(condition) + text.slice(offset + length);
-    }, base);
+    }, outlineOf(served));
 }
-
-/** A string of YAML on one line. */
-const quotedScalar = (text: string): string =>
-  `'${text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-    .join(' ')
-    .replaceAll("'", "''")}'`;

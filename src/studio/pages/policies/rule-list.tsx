@@ -1,46 +1,60 @@
 import type { JSX } from 'preact';
 import { schema } from '../../app/session-state.ts';
-import type { ServedRule } from '../../data/schema-answer.ts';
 import { ExpressionEditor } from '../../editor/expression-editor.tsx';
 import { wording } from '../../wording.ts';
-import { draftedCondition, editCondition } from './policy-draft.ts';
+import { RoleChoice } from '../users/role-choice.tsx';
+import type { DraftedSet, EditedRule, RuleChanges } from './drafted-set.ts';
+import { editCondition } from './policy-draft.ts';
 import type { RuleSet } from './rule-sets.ts';
 
 interface RuleListProps {
   readonly collection: string;
   readonly set: RuleSet;
+  readonly drafted: DraftedSet;
 }
 
-/** A rule for each line; together they allow what any of them allows. */
-export function RuleList({ collection, set }: RuleListProps): JSX.Element {
-  if (set.rules.length === 0) return <p class="empty">{set.member ? wording.noMemberRules : wording.noRules}</p>;
+/** The rules one below the other; together they allow what any of them allows. */
+export function RuleList({ collection, set, drafted: { shown, change } }: RuleListProps): JSX.Element {
   return (
-    <ol class="rules">
-      {set.rules.map((rule, i) => (
-        <li key={`${set.name} ${i}`}>
-          <article class="rule">
-            <RuleText collection={collection} set={set} rule={rule} number={i + 1} />
-          </article>
-        </li>
-      ))}
-    </ol>
+    <div>
+      {shown === undefined && <p class="hint">{wording.unreadableFile}</p>}
+      {shown?.length === 0 && <p class="empty">{set.isInherited ? wording.noOwnRules : wording.noRules}</p>}
+      <ol class="rules">
+        {shown?.map((rule, i) => (
+          <li key={i}>
+            <article class="rule">
+              <header>
+                <p>{rule.roles.length === 0 ? wording.anyCaller : `${wording.roles}: ${rule.roles.join(', ')}`}</p>
+                {change !== undefined && (
+                  <button type="button" aria-label={`${wording.removeRule} ${i + 1}`} onClick={() => change.remove(i)}>
+                    {wording.removeTerm}
+                  </button>
+                )}
+              </header>
+              <RuleCondition collection={collection} set={set} rule={rule} number={i + 1} />
+            </article>
+          </li>
+        ))}
+      </ol>
+      {change !== undefined && <NewRule change={change} />}
+    </div>
   );
 }
 
-interface RuleTextProps extends RuleListProps {
-  readonly rule: ServedRule;
+interface RuleConditionProps {
+  readonly collection: string;
+  readonly set: RuleSet;
+  readonly rule: EditedRule;
   readonly number: number;
 }
 
-function RuleText({ collection, set, rule, number }: RuleTextProps): JSX.Element {
-  const { roles, when, place } = rule;
+function RuleCondition({ collection, set, rule, number }: RuleConditionProps): JSX.Element {
+  const { when, before = '', place } = rule;
   const served = schema.value!;
-  const who = roles.length === 0 ? wording.anyCaller : `${wording.roles}: ${roles.join(', ')}`;
-  if (when === undefined) return <p>{`${who} – ${wording.always}`}</p>;
+  if (when === undefined) return <p class="hint">{wording.always}</p>;
   if (place === undefined || served.catalog === undefined) {
     return (
       <>
-        <p>{who}</p>
         <p>
           <code>{when}</code>
         </p>
@@ -48,24 +62,53 @@ function RuleText({ collection, set, rule, number }: RuleTextProps): JSX.Element
       </>
     );
   }
-  const text = draftedCondition(served, place, when);
+  const edit = (text: string): void => editCondition(served, place, { when: before, text });
   return (
     <>
-      <p>{who}</p>
       <ExpressionEditor
         label={`${wording.conditionOf} ${number}`}
-        text={text}
+        text={when}
         place={{ catalog: served.catalog, collection, action: set.action }}
-        onText={(changed) => editCondition(served, place, { when, text: changed })}
+        onText={edit}
       />
-      {text !== when && (
+      {when !== before && (
         <p class="hint">
-          {wording.savedIs} <code>{when}</code>{' '}
-          <button type="button" class="link" onClick={() => editCondition(served, place, { when, text: when })}>
+          {wording.before} <code>{before}</code>{' '}
+          <button type="button" class="link" onClick={() => edit(before)}>
             {wording.revert}
           </button>
         </p>
       )}
     </>
+  );
+}
+
+/** The condition of a new rule, until a person writes another one. */
+const NEVER = 'false';
+
+function NewRule({ change }: { readonly change: RuleChanges }): JSX.Element {
+  return (
+    <details class="new-rule">
+      <summary>{wording.newRule}</summary>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          const form = event.currentTarget;
+          const given = new FormData(form);
+          const roles = given.getAll('roles').map(String);
+          change.add({ roles, ...((roles.length === 0 || given.has('condition')) && { when: NEVER }) });
+          form.reset();
+          form.closest('details')!.open = false;
+        }}
+      >
+        <p class="hint">{wording.newRuleHint}</p>
+        <RoleChoice chosen={[]} />
+        <label class="check">
+          <input type="checkbox" name="condition" defaultChecked />
+          {wording.withCondition}
+        </label>
+        <button type="submit">{wording.addRule}</button>
+      </form>
+    </details>
   );
 }
