@@ -16,6 +16,7 @@ conditions:
   'is_own(note: ${LONG})': 'note.owner = @request.auth.id'
 collections:
   ${LONG}:
+    changes: true
     fields:
       ${FIELD}: { type: string, max: 200, access: { read: is_own(@record), write: [{ roles: [admin] }] } }
       text: { type: string, required: true, max: 200 }
@@ -72,6 +73,20 @@ function inBrowser(service: TestService): void {
       await studio.until('.rule-outcome .verdict.refused');
       expect((await studio.texts('.rule-outcome li'))[0]).toContain('@record.text = "other"');
       await studio.click('.draft-actions button', 'Discard the edits');
+    });
+
+    test('records of others come and change on the open page', async () => {
+      const ann = await service.user();
+      await studio.visit(`/studio/data/${LONG}`, '.grid .rows .row');
+      const { body } = await ann.client.post(`/api/${LONG}`, { data: { text: 'before' } });
+      await studio.page.until(`document.querySelector('.new-records')?.textContent.startsWith('1 new')`);
+      expect(await studio.faults()).toEqual([]);
+      await studio.click('.new-records button', 'Show');
+      await studio.page.until(`document.querySelector('.rows').textContent.includes('before')`);
+      await studio.page.until(`document.querySelector('.new-records') === null`);
+      await ann.client.patch(`/api/${LONG}/${body.data.id}`, { data: { text: 'after' } });
+      await studio.page.until(`document.querySelector('.cell.flash')?.textContent === 'after'`);
+      expect(await studio.page.evaluate(`document.querySelector('.new-records')`)).toBe(null);
     });
 
     test('a guest is a caller of who can, and named conditions are conditions there', async () => {

@@ -171,6 +171,50 @@ function inBrowser(service: TestService): void {
       await studio.page.until(`document.querySelector('.count')?.textContent === '4 records'`);
     });
 
+    test('selected records are edited, exported and deleted, and what fails is listed', async () => {
+      const bob = await service.user();
+      for (const title of ['Bulk 1', 'Bulk 2']) await created(title);
+      await bob.client.post('/api/documents', { data: { title: 'Bulk 3', status: 'published', score: 55 } });
+      const filter = encodeURIComponent('title starts with "Bulk"');
+      await studio.visit(`/studio/data/documents?filter=${filter}`, '.grid .rows .row');
+      await studio.page.evaluate(`document.querySelector('[data-cell="0-0"]').focus()`);
+      await studio.press(' ');
+      await studio.page.until(`document.querySelector('.bulk-bar strong')?.textContent === '1 selected'`);
+      await studio.click('.header input[type=checkbox]');
+      await studio.page.until(`document.querySelector('.bulk-bar strong')?.textContent === '3 selected'`);
+      expect(await studio.faults()).toEqual([]);
+      await studio.click('.bulk-bar button', 'Edit one field');
+      await studio.choose('.field-form select', 'score');
+      await studio.until('.field-form input[name="score"]');
+      await studio.fill({ score: '7' });
+      await studio.click('.field-form button', 'Save');
+      await studio.until('.bulk-bar li');
+      expect(await studio.texts('.bulk-bar li')).toHaveLength(1);
+      expect(
+        (await ann.client.get(`/api/documents?filter=${filter}&sort=title`)).body.data.map(
+          (each: { score: number }) => each.score,
+        ),
+      ).toEqual([7, 7, 55]);
+      const exported = await studio.page.evaluate<string>(`(async () => {
+        const made = new Promise((done) => {
+          const create = URL.createObjectURL;
+          URL.createObjectURL = (blob) => { URL.createObjectURL = create; done(blob); return create.call(URL, blob); };
+        });
+        [...document.querySelectorAll('.bulk-bar button')].find(({ textContent }) => textContent === 'Export').click();
+        return (await made).text();
+      })()`);
+      expect(
+        exported
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line).score),
+      ).toEqual([7, 7, 55]);
+      await studio.click('.bulk-bar button', 'Delete');
+      await studio.click('dialog .danger', 'Delete');
+      await studio.page.until(`document.querySelectorAll('.rows .row').length === 1`);
+      expect(await studio.texts('.bulk-bar li')).toHaveLength(1);
+    });
+
     test('an error of a filter is beside the filter, and an empty result says so', async () => {
       await studio.visit('/studio/data/documents?filter=scor%20%3D%201', '#filter-problem');
       expect((await studio.texts('#filter-problem'))[0]).toContain('did you mean `score`?');

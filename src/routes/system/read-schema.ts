@@ -77,6 +77,7 @@ const served: Shape = (scope) =>
               fields: listSchema(FIELD),
               relations: listSchema(SERVED_RELATION),
               can: object({ list: FLAG, create: FLAG }),
+              changes: { ...FLAG, description: 'It has a feed of its changes.' },
               rules: object(Object.fromEntries(ACTIONS.map((action) => [action, RULES]))),
             },
             ['rules'],
@@ -188,6 +189,7 @@ function describeCollection(
     kind,
     key: { type: keyOf(collection).kind, made_by: madeBy(collection) },
     title: titleFieldOf(collection),
+    changes: collection.feed !== undefined,
     fields: [...fields.values()].map((field) => ({ ...describeField(field), ...rulesOfMember(field.name) })),
     relations: [...relations.values()]
       .filter((relation) => names.has(relation.collection))

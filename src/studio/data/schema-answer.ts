@@ -44,6 +44,8 @@ export interface ServedCollection {
   readonly fields: readonly ServedField[];
   readonly relations: readonly ServedRelation[];
   readonly can: { readonly list: boolean; readonly create: boolean };
+  /** The collection has a feed. */
+  readonly changes: boolean;
   /** For administrators, by action. */
   readonly rules?: ServedRules;
 }

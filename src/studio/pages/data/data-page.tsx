@@ -8,11 +8,13 @@ import { collectionNamed, noteProblem, schema } from '../../app/session-state.ts
 import type { ServedCollection } from '../../data/schema-answer.ts';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { wording } from '../../wording.ts';
+import { BulkBar } from './bulk-bar.tsx';
 import { FilterBar } from './filter-bar.tsx';
-import { RecordGrid } from './record-grid.tsx';
+import { useLiveChanges } from './live-changes.ts';
+import { RecordGrid, type Selection } from './record-grid.tsx';
 import { type RecordPages, useRecordPages } from './record-pages.ts';
 import { NEW_RECORD, RecordPanel } from './record-panel.tsx';
-import { countRecords, gridColumnsOf, type RecordSearch, shownColumns } from './record-query.ts';
+import { countRecords, gridColumnsOf, type RecordSearch, type StudioRecord, shownColumns } from './record-query.ts';
 
 export function DataPage(): JSX.Element {
   const { subject, query } = address.value;
@@ -114,7 +116,7 @@ function CollectionRecords({ collection }: { readonly collection: ServedCollecti
         onFilter={(filter) => changeQuery({ filter })}
       />
       {problem !== undefined && !isOfFilter && <ProblemNote problem={problem} onRetry={pages.reload} />}
-      {problem === undefined && <FoundGrid search={search} pages={pages} />}
+      {problem === undefined && <FoundGrid key={collection.name} search={search} pages={pages} />}
     </>
   );
 }
@@ -122,10 +124,27 @@ function CollectionRecords({ collection }: { readonly collection: ServedCollecti
 function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly pages: RecordPages }): JSX.Element {
   const { records, isLoading, cursor, loadMore } = pages;
   const { collection, columns, filter, sort } = search;
+  const selection = useSelection(records);
+  const live = useLiveChanges(collection, filter, records);
+  const newRecords = live.newCount > 0 && !isLoading && (
+    <p class="new-records" role="status">
+      {`${live.newCount} ${wording.newRecords}`}{' '}
+      <button
+        type="button"
+        onClick={() => {
+          live.forgetNew();
+          pages.reload();
+        }}
+      >
+        {wording.showNew}
+      </button>
+    </p>
+  );
   if (records.length === 0) {
     const text = isLoading ? wording.loading : filter === '' ? wording.noRecords : wording.noMatches;
     return (
       <div class="empty" aria-busy={isLoading}>
+        {newRecords}
         <p>{text}</p>
         {!isLoading && filter === '' && (
           <>
@@ -143,18 +162,45 @@ function FoundGrid({ search, pages }: { readonly search: RecordSearch; readonly 
     );
   }
   return (
-    <RecordGrid
-      label={collection.name}
-      columns={columns}
-      records={records}
-      hasMore={cursor !== null}
-      sort={sort}
-      openId={address.value.query.get('record') ?? undefined}
-      onSort={(next) => changeQuery({ sort: next })}
-      onOpen={({ id }) => changeQuery({ record: String(id) })}
-      onEnd={loadMore}
-    />
+    <>
+      {newRecords}
+      {selection.chosen.length > 0 && (
+        <BulkBar collection={collection} records={selection.chosen} onClear={selection.clear} />
+      )}
+      <RecordGrid
+        label={collection.name}
+        columns={columns}
+        records={records}
+        hasMore={cursor !== null}
+        sort={sort}
+        openId={address.value.query.get('record') ?? undefined}
+        onSort={(next) => changeQuery({ sort: next })}
+        onOpen={({ id }) => changeQuery({ record: String(id) })}
+        onEnd={loadMore}
+        selection={selection}
+      />
+    </>
   );
+}
+
+interface ChosenRecords extends Selection {
+  readonly chosen: readonly StudioRecord[];
+  readonly clear: () => void;
+}
+
+/** The selection leaves out records that the grid no longer shows. */
+function useSelection(records: readonly StudioRecord[]): ChosenRecords {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const chosen = ids.size === 0 ? [] : records.filter(({ id }) => ids.has(String(id)));
+  const isWhole = records.length > 0 && chosen.length === records.length;
+  return {
+    chosen,
+    isWhole,
+    has: (id) => ids.has(id),
+    clear: () => setIds(new Set()),
+    toggle: (id) => setIds(ids.has(id) ? new Set([...ids].filter((each) => each !== id)) : new Set([...ids, id])),
+    toggleAll: () => setIds(new Set(isWhole ? [] : records.map(({ id }) => String(id)))),
+  };
 }
 
 const openForm = (): void => changeQuery({ record: NEW_RECORD });

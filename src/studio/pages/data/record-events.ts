@@ -1,4 +1,4 @@
-/** The writes of this page, for the parts that show records. */
+/** The writes of this page, and of others on a feed, for the parts that show records. */
 import { signal } from '@preact/signals';
 import type { StudioRecord } from './record-query.ts';
 
@@ -9,6 +9,15 @@ export type RecordEvent =
 
 export const newestEvent = signal<RecordEvent | undefined>(undefined);
 
-export const noteRecord = (event: RecordEvent): void => {
+const listeners = new Set<(event: RecordEvent) => void>();
+
+/** For an effect: every event, where a signal has the newest one of a burst. Returns the function that ends it. */
+export function onRecordEvent(listener: (event: RecordEvent) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function noteRecord(event: RecordEvent): void {
   newestEvent.value = event;
-};
+  for (const listener of listeners) listener(event);
+}

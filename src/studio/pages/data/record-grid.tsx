@@ -21,9 +21,18 @@ interface RecordGridProps {
   readonly hasMore: boolean;
   readonly sort: string;
   readonly openId: string | undefined;
+  readonly selection: Selection;
   readonly onSort: (sort: string) => void;
   readonly onOpen: (record: StudioRecord) => void;
   readonly onEnd: () => void;
+}
+
+export interface Selection {
+  readonly has: (id: string) => boolean;
+  readonly isWhole: boolean;
+  readonly toggle: (id: string) => void;
+  /** Selects all loaded records, or none. */
+  readonly toggleAll: () => void;
 }
 
 interface GridView {
@@ -32,7 +41,7 @@ interface GridView {
 }
 
 export function RecordGrid(props: RecordGridProps): JSX.Element {
-  const { label, columns, records, hasMore, onEnd, onOpen } = props;
+  const { label, columns, records, hasMore, selection, onEnd, onOpen } = props;
   const box = useRef<HTMLDivElement>(null);
   const rowHeight = ROW_HEIGHTS[density.value];
   const [view, readView] = useView(box);
@@ -48,6 +57,7 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
     const record = records[focus[0]];
     const step = STEPS[event.key];
     if (event.key === 'Enter' && record !== undefined) onOpen(record);
+    else if (event.key === ' ' && record !== undefined) selection.toggle(String(record.id));
     else if (step === undefined) return;
     else {
       const [down, right] = step;
@@ -64,7 +74,8 @@ export function RecordGrid(props: RecordGridProps): JSX.Element {
       tabIndex={-1}
       aria-label={label}
       aria-rowcount={hasMore ? -1 : records.length + 1}
-      aria-colcount={columns.length}
+      aria-colcount={columns.length + 1}
+      aria-multiselectable="true"
       onScroll={readView}
       onKeyDown={onKeyDown}
     >
@@ -134,11 +145,19 @@ const isCell = (target: EventTarget | null): boolean => (target as HTMLElement).
 const cellAt = (box: HTMLElement, [row, column]: CellPlace): HTMLElement | null =>
   box.querySelector(`[data-cell="${row}-${column}"]`);
 
-function HeaderRow({ columns, sort, onSort }: RecordGridProps): JSX.Element {
+function HeaderRow({ columns, sort, selection, onSort }: RecordGridProps): JSX.Element {
   const keys = sort === '' ? [] : sort.split(',');
   return (
     <div class="header" role="rowgroup">
       <div class="row" role="row" aria-rowindex={1} style={{ gridTemplateColumns: templateOf(columns) }}>
+        <div role="columnheader" class="cell select">
+          <input
+            type="checkbox"
+            aria-label={wording.selectAll}
+            checked={selection.isWhole}
+            onChange={selection.toggleAll}
+          />
+        </div>
         {columns.map(({ name, type }) => {
           const order = keys.includes(name) ? 'ascending' : keys.includes(`-${name}`) ? 'descending' : 'none';
           return (
@@ -179,7 +198,7 @@ const WIDTHS: Readonly<Record<string, string>> = {
 const NUMERIC = new Set(['int', 'float', 'bigint', 'decimal']);
 const classOf = (type = ''): string => (NUMERIC.has(type) ? 'cell numeric' : 'cell');
 const templateOf = (columns: readonly GridColumn[]): string =>
-  columns.map(({ type = '' }) => WIDTHS[type] ?? 'minmax(9rem, 1fr)').join(' ');
+  ['2.5rem', ...columns.map(({ type = '' }) => WIDTHS[type] ?? 'minmax(9rem, 1fr)')].join(' ');
 
 interface GridRowProps extends RecordGridProps {
   readonly record: StudioRecord;
@@ -188,25 +207,36 @@ interface GridRowProps extends RecordGridProps {
   readonly height: number;
 }
 
-function GridRow({ columns, record, index, focus, height, openId, onOpen }: GridRowProps): JSX.Element {
+function GridRow({ columns, record, index, focus, height, openId, selection, onOpen }: GridRowProps): JSX.Element {
+  const id = String(record.id);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the grid
     <div
-      class="row"
+      class={id === openId ? 'row open' : 'row'}
       role="row"
       tabIndex={-1}
       aria-rowindex={index + 2}
-      aria-selected={String(record.id) === openId}
+      aria-selected={selection.has(id)}
       style={{ gridTemplateColumns: templateOf(columns), transform: `translateY(${index * height}px)` }}
       onClick={(event) => {
-        if (event.target instanceof Element && event.target.closest('a, button') === null) onOpen(record);
+        if (event.target instanceof Element && event.target.closest('a, button, .select') === null) onOpen(record);
       }}
     >
+      <div role="gridcell" class="cell select">
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          aria-label={`${wording.select} ${index + 1}`}
+          checked={selection.has(id)}
+          onChange={() => selection.toggle(id)}
+        />
+      </div>
       {columns.map((column, i) => (
         <div
-          key={column.name}
+          // A new element flashes again.
+          key={isChanged(record, column) ? `${column.name} ${record.changes!.at}` : column.name}
           role="gridcell"
-          class={classOf(column.type)}
+          class={isChanged(record, column) ? `${classOf(column.type)} flash` : classOf(column.type)}
           data-cell={`${index}-${i}`}
           tabIndex={focus[0] === index && focus[1] === i ? 0 : -1}
         >
@@ -216,6 +246,8 @@ function GridRow({ columns, record, index, focus, height, openId, onOpen }: Grid
     </div>
   );
 }
+
+const isChanged = ({ changes }: StudioRecord, { name }: GridColumn): boolean => changes?.names.has(name) === true;
 
 function CellValue({ record, column: { name, type, reference } }: { record: StudioRecord; column: GridColumn }) {
   if (reference === undefined) return <ValueText value={record[name]} type={type} />;

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { collectionNamed, noteProblem } from '../../app/session-state.ts';
 import type { ShownProblem } from '../../data/problem-words.ts';
-import { newestEvent, type RecordEvent } from './record-events.ts';
+import { onRecordEvent, type RecordEvent } from './record-events.ts';
 import { fetchPage, type RecordSearch, type StudioRecord } from './record-query.ts';
 
 interface FoundRecords {
@@ -39,12 +39,12 @@ export function useRecordPages(search: RecordSearch): RecordPages {
     isFetching.current = false;
   };
   const { collection, columns, filter, sort } = search;
-  const event = newestEvent.value;
-  useEffect(() => {
-    if (event?.collection !== collection.name) return;
+  const take = (event: RecordEvent): void => {
+    if (event.collection !== collection.name) return;
     if (event.kind === 'created') setRound((before) => before + 1);
     else setFound((before) => ({ ...before, records: afterEvent(before.records, event) }));
-  }, [event]);
+  };
+  useEffect(() => onRecordEvent(take), [collection.name]);
   useEffect(() => {
     current.current++;
     setFound((before) => (before.records.length > 0 ? { ...before, isLoading: true } : NOTHING));
@@ -66,5 +66,18 @@ export function useRecordPages(search: RecordSearch): RecordPages {
 function afterEvent(records: readonly StudioRecord[], event: RecordEvent): readonly StudioRecord[] {
   if (event.kind === 'deleted') return records.filter(({ id }) => String(id) !== event.id);
   if (event.kind === 'created') return records;
-  return records.map((each) => (each.id === event.record.id ? { ...each, ...event.record } : each));
+  return records.map((each) => (each.id === event.record.id ? changedRecord(each, event.record) : each));
 }
+
+/** The members that differ flash. The title of another related record is not known: its id is shown. */
+function changedRecord(before: StudioRecord, written: StudioRecord): StudioRecord {
+  const names = Object.keys(written).filter((name) => name !== 'expand' && isOther(before[name], written[name]));
+  if (names.length === 0) return before;
+  const known = Object.entries(written.expand ?? before.expand ?? {}).filter(
+    ([name]) => written.expand !== undefined || !names.includes(name),
+  );
+  const changes = { names: new Set(names), at: Date.now() };
+  return { ...before, ...written, expand: Object.fromEntries(known), changes };
+}
+
+const isOther = (a: unknown, b: unknown): boolean => JSON.stringify(a) !== JSON.stringify(b);

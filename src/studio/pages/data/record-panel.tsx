@@ -103,9 +103,13 @@ interface ExistingRecordProps extends RecordPanelProps {
 function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.Element {
   const open = useRecord(collection, id);
   const can = useCapabilities(collection, open);
-  const [isEdited, setEdited] = useState(false);
+  // The form saves over the version with which it began, not over a newer one of the feed.
+  const [edited, setEdited] = useState<TaggedRecord>();
   const mayEdit = isEditingOn.value && can !== undefined && can.update !== false;
-  useEffect(() => onPageKey('e', () => setEdited(mayEdit)));
+  const edit = (): void => {
+    if (mayEdit && open !== undefined && !('problem' in open)) setEdited(open);
+  };
+  useEffect(() => onPageKey('e', edit));
   if (open === undefined) return <p class="loading">{wording.loading}</p>;
   if ('problem' in open) return <MissingRecord problem={open.problem} onClose={onClose} />;
   return (
@@ -114,13 +118,13 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
         <h2>
           <bdi>{headingOf(collection, open.record)}</bdi>
         </h2>
-        {!isEdited && (
+        {edited === undefined && (
           <>
             <button
               type="button"
               disabled={!mayEdit}
               title={greyedBecause(can && can.update !== false, wording.updateForbidden)}
-              onClick={() => setEdited(true)}
+              onClick={edit}
             >
               {wording.edit}
             </button>
@@ -139,13 +143,13 @@ function ExistingRecord({ collection, id, onClose }: ExistingRecordProps): JSX.E
           {wording.close}
         </button>
       </header>
-      {isEdited && can !== undefined ? (
+      {edited !== undefined && can !== undefined ? (
         <RecordForm
           collection={collection}
-          edited={open}
+          edited={edited}
           fields={can.fields}
-          onSaved={() => setEdited(false)}
-          onCancel={() => setEdited(false)}
+          onSaved={() => setEdited(undefined)}
+          onCancel={() => setEdited(undefined)}
         />
       ) : (
         <RecordMembers collection={collection} record={open.record} />
