@@ -58,6 +58,13 @@ const keyed = (where: string): string =>
   '    relations:\n      b: { kind: belongs_to, collection: b }\n      bs: { kind: many_to_many, collection: b }\n';
 
 export const ISSUE_CASES: readonly IssueCase[] = [
+  {
+    about: 'a title that is not a field',
+    text: 'collections:\n  a:\n    title: ⟦headlin\n    fields: { headline: string }\n',
+    codes: ['unknown_field'],
+    says: 'did you mean `headline`?',
+  },
+  { about: 'a title that is not a string', text: inA('    title: ⟦n\n'), codes: ['unknown_field'] },
   // The conditions of unique keys
   ...[
     '@record.n > 1 and ⟦@request.auth.email = "a"',

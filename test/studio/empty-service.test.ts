@@ -17,6 +17,7 @@ conditions:
 collections:
   ${LONG}:
     changes: true
+    title: text
     fields:
       ${FIELD}: { type: string, max: 200, access: { read: is_own(@record), write: [{ roles: [admin] }] } }
       text: { type: string, required: true, max: 200 }
@@ -66,6 +67,7 @@ function inBrowser(service: TestService): void {
       const asked = `rules=${set}&callers=${ann.id},${root.id}&records=${body.data.id}`;
       await studio.visit(`/studio/policies/${LONG}?${asked}`, '.matrix tbody td');
       expect((await studio.texts('.matrix tbody td')).slice(0, 2)).toEqual(['allowed', 'refused']);
+      expect(await studio.texts('.matrix thead a')).toEqual(['shown without the field']);
       await studio.write('is_own(@record) and @record.text = "other"');
       await studio.until('.changed');
       expect((await studio.texts('.matrix tbody td')).slice(0, 2)).toEqual(['allowed refused', 'refused']);

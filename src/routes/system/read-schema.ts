@@ -4,7 +4,6 @@ import { type Json, object, type Shape, TEXT } from '../../describe/operation.ts
 import type { App } from '../../http/app.ts';
 import { type Admit, admitOf, callerOf } from '../../http/gate.ts';
 import { writeCatalog } from '../../policy/request/catalog-document.ts';
-import { isText } from '../../policy/scalar-types.ts';
 import { ACTIONS, type Action, keyOf, type Policy } from '../../policy/types.ts';
 import { Problem } from '../../problem.ts';
 import { isAdministrator } from '../../records/write/role-changes.ts';
@@ -188,7 +187,7 @@ function describeCollection(
     name,
     kind,
     key: { type: keyOf(collection).kind, made_by: madeBy(collection) },
-    title: titleFieldOf(collection),
+    title: collection.title,
     changes: collection.feed !== undefined,
     fields: [...fields.values()].map((field) => ({ ...describeField(field), ...rulesOfMember(field.name) })),
     relations: [...relations.values()]
@@ -197,10 +196,6 @@ function describeCollection(
     ...(text !== undefined && { rules: describeRules({ collection: name, rules: access }, text) }),
   };
 }
-
-/** The email of users, the name of files; else the first string field. */
-const titleFieldOf = ({ kind, fields }: Collection): string | null =>
-  kind === 'users' ? 'email' : ([...fields.values()].find(({ type }) => isText(type))?.name ?? null);
 
 function describeField({ name, type, needed, readOnly, unique, search = false, ...field }: Field) {
   const { enum: allowed, min, max, default: otherwise } = field;

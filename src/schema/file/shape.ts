@@ -390,6 +390,11 @@ const collection = z.strictObject({
     default: false,
     examples: [true],
   }),
+  title: key(
+    name,
+    'the string field that names a record to people; default: the email of users, else the first string field',
+    { examples: ['headline'] },
+  ),
   was: key(name, OLD_TABLE, { examples: ['articles'] }),
 });
 

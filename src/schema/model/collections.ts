@@ -16,6 +16,7 @@ import { feedOf } from './logged-tables.ts';
 import { type BelongsTo, BUILT_IN, type Collection, type Field, type Key, type Relation } from './model.ts';
 import { collectionNameIssue, isWord, linkTableOf, memberNameIssue } from './names.ts';
 import { referencedColumn } from './referenced-columns.ts';
+import { titleFieldOf } from './title-field.ts';
 import { checkUnmanaged, storedMembers } from './unmanaged.ts';
 
 /** A collection whose rules are not read yet. */
@@ -89,6 +90,7 @@ export function declareCollections(
         ...softDeleteOf({ shape, kind, path: draft.path, table: tableOf({ name, shape }) }, report),
         ...members,
         ...withKeyParts(keyed, { catalog: { collections: drafts }, report }),
+        title: titleFieldOf({ kind, shape, fields: members.fields, path: draft.path }, report),
         was: shape.was,
       };
       return [name, collection];

@@ -163,6 +163,8 @@ export interface Collection extends CatalogCollection {
   readonly history?: RecordHistory;
   /** Deleted records are kept, and can be brought back. */
   readonly softDelete?: SoftDelete;
+  /** The string field that names a record to people; null: it has none. */
+  readonly title: string | null;
   /** The former name. */
   readonly was?: string;
 }
