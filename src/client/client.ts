@@ -82,7 +82,7 @@ const base64url = (bytes: Uint8Array): string =>
   btoa(String.fromCharCode(...bytes))
     .replaceAll('+', '-')
     .replaceAll('/', '_')
-    .replace(/=+$/, '');
+    .replaceAll('=', '');
 
 /** The code of a mail, with the address; or the token of its link. */
 export type MailedSecrets = { readonly email: string; readonly code: string } | { readonly token: string };

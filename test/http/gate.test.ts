@@ -40,6 +40,13 @@ const OPEN: readonly string[] = [
   'GET /',
   'GET /auth/sign-in',
   'POST /auth/sign-in',
+  'GET /auth/passkey',
+  'POST /auth/passkey',
+  // They show a visitor the way to sign in.
+  'GET /auth/second-factor',
+  'POST /auth/second-factor',
+  'GET /auth/passkeys',
+  'POST /auth/passkeys',
   'GET /auth/challenge',
   'POST /auth/challenge',
   'GET /auth/forgot',

@@ -238,7 +238,8 @@ const RULE_ABOUT: Readonly<Record<(typeof RULE_KEYS)[number], string>> = {
   read: 'the callers who read the record by its id, in `expand` and after a write, and may refer to it; for others it does not exist (404)',
   create: 'the callers who may create the record; `@record` is the record as it would be stored',
   update:
-    'who may update the record: the rule holds before the write and after it, and one that names `@next` sees both; others get 403, or 404 if they do not read it',
+    'who may update the record: the rule holds before the write and after it, and one that names `@next` sees both; others get 403, or 404 ' +
+    'if they do not read it',
   delete: 'the callers who may delete the record; others get 403, or 404 if they do not read it',
   restore: 'with `soft_delete`: the callers who find the deleted record, and bring it back',
 };
