@@ -84,7 +84,7 @@ async function mutantOf(
 }
 
 /** Times the budget of the second question about an undecided mutant. */
-const AGAIN = 4;
+const AGAIN = 10;
 
 /** `wider`: the mutant allows more than the rule. A check is compared for creates and for updates. */
 function comparedBySolver(
