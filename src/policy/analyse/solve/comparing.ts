@@ -6,7 +6,7 @@ import { equalityOf, isMember, OPERATORS, type Operator } from '../../operators.
 import { elementOf, gridOf, isNumeric, isTo, type ValueType } from '../../scalar-types.ts';
 import type { CheckedCompare, CheckedOperand, CountOperand, LiteralOperand, RequestOperand } from '../../types.ts';
 import { movedNow, type Scalar } from '../../values.ts';
-import { isList } from '../../visit.ts';
+import { isList, isOfCaller, isRolesOfCaller } from '../../visit.ts';
 import type { ListVariable } from './asked-request.ts';
 import { all, atom, CUT, constantly, type Formula, NO, someOf } from './formula.ts';
 import type { CountedQuestion, Names, Paths, Proposition } from './questions.ts';
@@ -30,11 +30,15 @@ interface AskedComparison {
 /** The counts that a value of a record or of a request is compared with. */
 const COUNTS = [0, 1, 2, 3];
 
-/** Nothing is known of the elements of a list. */
+/** Nothing is known of the elements of a list field, of a record or of the caller. */
 const readsList = (operand: CheckedOperand): boolean =>
   operand.kind === 'count'
     ? operand.path.relation.kind === 'elements'
-    : operand.kind === 'column' && elementOf(operand.type) !== undefined;
+    : (operand.kind === 'column' && elementOf(operand.type) !== undefined) || isListOfCaller(operand);
+
+/** A list field of users; not the roles. */
+export const isListOfCaller = (operand: CheckedOperand): boolean =>
+  isList(operand) && isOfCaller(operand) && !isRolesOfCaller(operand);
 
 export class ComparisonFormulas {
   readonly #of: Paths;

@@ -16,7 +16,7 @@ import type {
 } from '../../types.ts';
 import { memberName } from '../../visit.ts';
 import type { Asked } from './asked-request.ts';
-import { ComparisonFormulas } from './comparing.ts';
+import { ComparisonFormulas, isListOfCaller } from './comparing.ts';
 import { all, atom, CUT, constantly, type Formula, later, NO, someOf, YES } from './formula.ts';
 import {
   type CountedQuestion,
@@ -164,6 +164,7 @@ export class Translation implements Paths {
     const absent = constantly(!wantsPresent);
     if (operand.kind === 'column') return this.column(operand, names, { then: test, absent, opaque });
     if (operand.kind !== 'request') return constantly(wantsPresent);
+    if (isListOfCaller(operand)) return opaque();
     if (operand.list) return this.#comparing.listPresence(operand, wantsPresent);
     const term = this.asked.term(operand);
     return term === undefined ? opaque() : test(term);

@@ -14,7 +14,7 @@ roles:
   auditor: {}
 collections:
   users:
-    fields: { level: int, team_name: string }
+    fields: { level: int, team_name: string, words: { type: list, of: string } }
     relations:
       memberships: { kind: has_many, collection: memberships, via: user }
   teams:
@@ -61,6 +61,9 @@ const MINE = '@record.owner = @request.auth.id';
 const STATUS = '@record.status';
 
 export const SOLVE_CASES: readonly SolveCase[] = [
+  // A list of the caller's is not their roles.
+  ['@request.auth.words contains "x" or @record.score > 1', '@record.score > 1', 'unknown'],
+  ['@request.auth.words is not null or @record.score > 1', '@record.score > 1', 'unknown'],
   // Three values
   ['@record.score > 1 or not @record.score > 1', 'true', 'wider'],
   ['@record.score > 1 or not @record.score > 1', '@record.score is not null', 'same'],
