@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CHANGE_CALLS, COMPARE_OPS, QUANTIFIERS } from '../../grammar/tokens.ts';
 import { runCommand } from '../../src/cli/index.ts';
-import { CONNECTIVES } from '../../src/policy/words.ts';
+import { CONNECTIVES, docOf } from '../../src/policy/words.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 
 /** A message, as `JSON.parse` types it. */
@@ -55,7 +55,7 @@ class Editor {
       const length = Number(head[1]);
       const message = JSON.parse(rest.subarray(0, length).toString());
       this.#received = rest.subarray(length).toString();
-      if (message.id === undefined || message.id === null) this.notices.push(message);
+      if (message.method !== undefined || message.id === null) this.notices.push(message);
       else this.#answers.get(message.id)?.(message);
     }
   }
@@ -99,6 +99,11 @@ class Editor {
 
   close(): void {
     this.#stdin.end();
+  }
+
+  /** True: the server has let go of its input, though the client keeps it open. */
+  get isReleased(): boolean {
+    return this.#stdin.destroyed;
   }
 }
 
@@ -183,6 +188,8 @@ describe('the protocol', () => {
     expect((await fresh.ask('textDocument/hover', document)).error.code).toBe(-32_600);
     fresh.send({ method: 'exit' });
     expect(await fresh.ended).toBe(0);
+    // An open stdin would keep the process.
+    expect(fresh.isReleased).toBe(true);
   });
 
   it('a client that disappears ends the server with 1, and a message that is not JSON is an error', async () => {
@@ -321,6 +328,16 @@ describe('completions', () => {
     const [caller] = editor.open(testUri, `${TESTS}  - documents: draft\n    as: a¦da\n`);
     expect(await labels(testUri, caller!)).toEqual(['guest', 'ada']);
   });
+
+  it('a list leaves out the documentation of words, and resolving an item adds it', async () => {
+    const [position] = editor.open(uri, SCHEMA.replace('@record.status =', '@record.status ¦='));
+    const items = await editor.result('textDocument/completion', { ...document, position });
+    const item = items.find(({ label }: Json) => label === 'in');
+    expect(item.documentation).toBeUndefined();
+    const resolved = await editor.result('completionItem/resolve', item);
+    expect(resolved).toEqual({ ...item, documentation: docOf('in').doc });
+    expect(resolved.documentation.length).toBeGreaterThan(10);
+  });
 });
 
 describe('questions about a place', () => {
@@ -359,6 +376,81 @@ describe('questions about a place', () => {
     }
     // The places are in the order of the text.
     expect(lines).toEqual(['members', 'teams', 'status', "'is_member(team: teams)'", 'team', 'admin']);
+  });
+
+  it('references are all places of a condition, role or collection, the declaration first', async () => {
+    const places = editor.open(
+      uri,
+      SCHEMA.replace('  editor: {}', '  edit¦or: {}')
+        .replace("'is_member(", "'is_mem¦ber(")
+        .replace('  teams:\n', '  tea¦ms:\n'),
+    );
+    const shown: string[][] = [];
+    for (const position of places) {
+      const found = await editor.result('textDocument/references', { ...document, position });
+      shown.push(found.map(({ range: { start } }: Json) => SCHEMA.split('\n')[start.line]!.trim()));
+    }
+    const [roles, conditions, collections] = shown;
+    expect(roles).toEqual([
+      'editor: {}',
+      'admin: { includes: [editor] }',
+      ...SCHEMA.split('\n').flatMap((line) => (line.includes('"editor"') ? [line.trim()] : [])),
+    ]);
+    expect(conditions).toEqual([
+      `'is_member(team: teams)': 'any(team.members as m, m.id = @request.auth.id)'`,
+      ...SCHEMA.split('\n').flatMap((line) => (line.includes('is_member(@') ? [line.trim()] : [])),
+    ]);
+    expect(collections).toEqual(['teams:', 'team: { kind: belongs_to, collection: teams }']);
+  });
+
+  it('callers and rows of tests have a definition and references', async () => {
+    editor.open(uri, SCHEMA);
+    const [row, caller] = editor.open(
+      testUri,
+      TESTS.replace('    ada: { read', '    ad¦a: { read').replace('documents: draft', 'documents: dr¦aft'),
+    );
+    const ask = (method: string, position: Place) =>
+      editor.result(`textDocument/${method}`, { textDocument: { uri: testUri }, position });
+    const lineOf = ({ range, uri: at }: Json) => [at === testUri, range.start.line, range.start.character];
+    expect(lineOf(await ask('definition', caller!))).toEqual([true, 1, 2]);
+    expect(lineOf(await ask('definition', row!))).toEqual([true, 4, 4]);
+    expect((await ask('references', caller!)).map(lineOf)).toEqual([
+      [true, 1, 2],
+      [true, 4, 20],
+      [true, 7, 4],
+    ]);
+    expect((await ask('references', row!)).map(lineOf)).toEqual([
+      [true, 4, 4],
+      [true, 6, 15],
+    ]);
+  });
+
+  it('a lens runs the tests, and then says how many there are, and how many mutants are alive', async () => {
+    const own = mkdtempSync(join(folder, 'tested-'));
+    const text = "collections: { notes: { fields: { title: string }, access: { read: '@record.title is null' } } }\n";
+    writeFileSync(join(own, 'bylaw.yaml'), text);
+    writeFileSync(
+      join(own, 'a.policy.yaml'),
+      'rows: { notes: { a: {} } }\ntests: [{ notes: a, guest: { read: yes } }]\n',
+    );
+    const at = pathToFileURL(join(own, 'bylaw.yaml')).href;
+    await editor.result('initialize', { capabilities: { workspace: { codeLens: { refreshSupport: true } } } });
+    editor.open(at, text);
+    const lenses = async (): Promise<Json[]> => editor.result('textDocument/codeLens', { textDocument: { uri: at } });
+    const [before] = await lenses();
+    const place = { line: 0, character: text.indexOf('@record') };
+    expect(before).toEqual({
+      range: { start: place, end: place },
+      command: { title: 'run the tests', command: 'bylaw.test', arguments: [at] },
+    });
+    expect(await editor.result('workspace/executeCommand', before.command)).toBeNull();
+    expect(editor.notices.at(-1).method).toBe('workspace/codeLens/refresh');
+    expect((await lenses()).map(({ command }) => command.title)).toEqual(['1 test, 0 mutants alive']);
+    // Places of a text with errors are not those of the latest schema.
+    editor.open(at, `${text}: :\n`);
+    expect(await lenses()).toEqual([]);
+    const { error } = await editor.ask('workspace/executeCommand', { command: 'rm', arguments: [at] });
+    expect(error.message).toBe('unknown command rm');
   });
 
   it('a rename follows a relation through policies and `was`, and the new file is a schema', async () => {

@@ -1,6 +1,7 @@
 /** Completions in a schema file and in a test file. */
 import { type Completion, completions } from '../../policy/analyse/completions.ts';
 import { ACTIONS } from '../../policy/types.ts';
+import { docOf } from '../../policy/words.ts';
 import { isObject } from '../../records/write/input.ts';
 import { writtenIn } from '../../schema/file/scalar.ts';
 import { SchemaSource } from '../../schema/file/source.ts';
@@ -32,6 +33,12 @@ const ITEM_KINDS: Readonly<Record<Completion['kind'], number>> = {
   key: 10,
   value: 12,
 };
+/** The item with the documentation of its word, from the table of operators, which lists leave out. */
+export function resolvedItem(item: CompletionItem): CompletionItem {
+  const { doc } = docOf(item.label);
+  return doc === undefined || item.documentation !== undefined ? item : { ...item, documentation: doc };
+}
+
 const ROLE_ITEM = 20;
 const NAME_OF_FILE = 6;
 
@@ -66,7 +73,7 @@ function inPolicy(
         label: each.text,
         kind: ITEM_KINDS[each.kind],
         detail: each.type,
-        documentation: each.doc,
+        ...(docOf(each.text).doc === undefined && { documentation: each.doc }),
         sortText: String(i).padStart(4, '0'),
         filterText: newText,
         textEdit: { range: rangeOfRegion(region), newText },

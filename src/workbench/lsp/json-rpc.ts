@@ -1,12 +1,11 @@
 /** JSON-RPC 2.0 over two streams, framed by `Content-Length` as the Language Server Protocol has it (base protocol, 3.17). */
-import type { Readable } from 'node:stream';
 import { reasonOf } from '../../thrown.ts';
 
 export interface Sink {
   write(text: string): unknown;
 }
 export interface RpcHandler {
-  /** Throws RpcError. */
+  /** A result, or a promise of one. Throws RpcError. */
   request(method: string, params: unknown): unknown;
   notify(method: string, params: unknown): void;
   /** True: the connection ends. */
@@ -35,11 +34,15 @@ export function writeMessage(sink: Sink, message: object): void {
   sink.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }
 
-/** Resolves when the client ends the connection. */
-export async function serveRpc(source: Readable, sink: Sink, handler: RpcHandler): Promise<void> {
+/** Resolves when the client ends the connection. The source is then destroyed, for an open one keeps the process. */
+export async function serveRpc(
+  source: AsyncIterable<string | Uint8Array>,
+  sink: Sink,
+  handler: RpcHandler,
+): Promise<void> {
   let held = Buffer.alloc(0);
   for await (const chunk of source) {
-    held = Buffer.concat([held, Buffer.from(chunk)]);
+    held = Buffer.concat([held, typeof chunk === 'string' ? Buffer.from(chunk) : chunk]);
     for (;;) {
       const framed = firstMessage(held);
       if (framed === undefined) break;
@@ -76,16 +79,21 @@ function answer(body: string, sink: Sink, handler: RpcHandler): void {
     return;
   }
   const { id, method, params } = message;
-  // A response: this server asks for nothing.
+  // A response: this server only asks the client to draw again.
   if (method === undefined) return;
   if (id === undefined || id === null) {
     handler.notify(method, params);
     return;
   }
-  try {
-    writeMessage(sink, { id, result: handler.request(method, params) ?? null });
-  } catch (error) {
+  const fail = (error: unknown): void => {
     const code = error instanceof RpcError ? error.code : INTERNAL_ERROR;
     writeMessage(sink, { id, error: { code, message: reasonOf(error) } });
+  };
+  try {
+    const result = handler.request(method, params);
+    if (result instanceof Promise) void result.then((late) => writeMessage(sink, { id, result: late ?? null }), fail);
+    else writeMessage(sink, { id, result: result ?? null });
+  } catch (error) {
+    fail(error);
   }
 }

@@ -4,12 +4,15 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { SchemaIssue } from '../../schema/file/issue.ts';
 import type { Environment } from '../../schema/load.ts';
 import { readTests } from '../test/read-tests.ts';
-import { completeSchema, completeTests } from './complete-text.ts';
+import type { ResultsDocument } from '../test/results-document.ts';
+import { type CompletionItem, completeSchema, completeTests, resolvedItem } from './complete-text.ts';
+import { type TestUse, testNameUses } from './find-names.ts';
 import { hoverAt } from './hover-text.ts';
 import { INVALID_REQUEST, METHOD_NOT_FOUND, NOT_INITIALIZED, RpcError, type RpcHandler } from './json-rpc.ts';
 import { definitionAt, formatEdits, referencesAt, renameable, renameInTests, renameMember } from './navigate.ts';
 import { foldsOf, outlineOf } from './outline.ts';
 import { SchemaText } from './schema-text.ts';
+import { codeLenses, TEST_COMMAND } from './tested-rules.ts';
 import { rangeOfRegion, type TextEdit, type TextPosition, type TextRange } from './text-positions.ts';
 
 /** The files that are not open. */
@@ -25,12 +28,16 @@ export interface LanguageServerOptions {
   readonly version: string;
   /** Sends a notification to the client. */
   notify(method: string, params: object): void;
+  /** Asks the client to request code lenses again. */
+  refreshLenses(): void;
+  /** Runs the saved tests beside a schema file, with mutants. Throws ConfigError. */
+  runTests(schemaFile: string): Promise<ResultsDocument>;
 }
 
 const CAPABILITIES = {
   positionEncoding: 'utf-16',
   textDocumentSync: { openClose: true, change: 1 },
-  completionProvider: { triggerCharacters: ['.', '@', '"', ' ', '('] },
+  completionProvider: { triggerCharacters: ['.', '@', '"', ' ', '('], resolveProvider: true },
   hoverProvider: true,
   definitionProvider: true,
   referencesProvider: true,
@@ -39,6 +46,8 @@ const CAPABILITIES = {
   foldingRangeProvider: true,
   documentFormattingProvider: true,
   codeActionProvider: { codeActionKinds: ['quickfix'] },
+  codeLensProvider: {},
+  executeCommandProvider: { commands: [TEST_COMMAND] },
 };
 const SEVERITIES: Readonly<Record<SchemaIssue['severity'], number>> = { error: 1, warning: 2, note: 3 };
 /** Warnings about rules that decide nothing, which editors show faded. */
@@ -54,13 +63,24 @@ interface MethodParams {
   readonly range: TextRange;
   readonly newName: string;
   readonly contentChanges: readonly { readonly text: string }[];
+  readonly command: string;
+  readonly arguments?: readonly string[];
 }
+interface ClientParams {
+  readonly capabilities?: { readonly workspace?: { readonly codeLens?: { readonly refreshSupport?: boolean } } };
+}
+/** A name of a test file; `uri` and `range` are the protocol's location. */
+type LocatedUse = Pick<TestUse, 'range' | 'isDeclaration'> & { readonly uri: string };
 type Method = (params: MethodParams) => unknown;
 
 export class LanguageServer implements RpcHandler {
   readonly #options: LanguageServerOptions;
   readonly #texts = new Map<string, string>();
   readonly #schemas = new Map<string, SchemaText>();
+  readonly #testIssues = new Map<string, readonly SchemaIssue[]>();
+  /** The latest runs of tests, by schema. */
+  readonly #results = new Map<string, ResultsDocument>();
+  #canRefresh = false;
   #state: 'new' | 'ready' | 'down' | 'ended' = 'new';
   /** True: the client shut the server down before it ended the connection. */
   wasShutDown = false;
@@ -76,10 +96,18 @@ export class LanguageServer implements RpcHandler {
   readonly #methods: Readonly<Record<string, Method>> = {
     'textDocument/completion': (params) => this.#completion(params),
     'textDocument/hover': (params) => this.#onSchema(params, (file) => hoverAt(file, params.position)),
+    'completionItem/resolve': (params) => resolvedItem(params as unknown as CompletionItem),
     'textDocument/definition': (params) =>
+      this.#onTests(params, (uses) => uses.find(({ isDeclaration }) => isDeclaration)) ??
       this.#onSchema(params, (file) => located(params, definitionAt(file, params.position))),
     'textDocument/references': (params) =>
+      this.#onTests(params, (uses) => uses) ??
       this.#onSchema(params, (file) => referencesAt(file, params.position).map((range) => located(params, range))),
+    'textDocument/codeLens': (params) =>
+      this.#onSchema(params, (file) =>
+        codeLenses(file, params.textDocument.uri, this.#results.get(params.textDocument.uri)),
+      ),
+    'workspace/executeCommand': (params) => this.#execute(params),
     'textDocument/prepareRename': (params) => this.#onSchema(params, (file) => renameable(file, params.position)),
     'textDocument/rename': (params) => this.#onSchema(params, (file) => this.#rename(file, params)),
     'textDocument/documentSymbol': (params) => this.#onSchema(params, outlineOf),
@@ -91,6 +119,8 @@ export class LanguageServer implements RpcHandler {
   request(method: string, params: unknown): unknown {
     if (method === 'initialize') {
       this.#state = 'ready';
+      this.#canRefresh =
+        (params as ClientParams | undefined)?.capabilities?.workspace?.codeLens?.refreshSupport === true;
       return { capabilities: CAPABILITIES, serverInfo: { name: 'bylaw', version: this.#options.version } };
     }
     if (this.#state === 'new') throw new RpcError(NOT_INITIALIZED, 'the client has not sent `initialize`');
@@ -132,6 +162,7 @@ export class LanguageServer implements RpcHandler {
 
   #close(uri: string): void {
     this.#texts.delete(uri);
+    this.#testIssues.delete(uri);
     this.#schemas.delete(uri);
     this.#publish(uri, []);
   }
@@ -151,11 +182,30 @@ export class LanguageServer implements RpcHandler {
     return file === undefined ? null : (work(file) ?? null);
   }
 
+  /** The names of a test file. Undefined: the file is a schema. */
+  #onTests<T>({ textDocument: { uri }, position }: MethodParams, work: (uses: readonly LocatedUse[]) => T) {
+    const text = this.#texts.get(uri);
+    if (text === undefined || !isTestFile(uri)) return undefined;
+    const schema = this.#schemaOfTests(uri);
+    const uses = schema === undefined ? [] : testNameUses(text, position, schema);
+    return work(uses.map(({ range, isDeclaration }) => ({ uri, range, isDeclaration }))) ?? null;
+  }
+
+  async #execute({ command, arguments: [uri] = [] }: MethodParams): Promise<null> {
+    if (command !== TEST_COMMAND || uri === undefined) throw new RpcError(INVALID_PARAMS, `unknown command ${command}`);
+    const { runTests, refreshLenses } = this.#options;
+    this.#results.set(uri, await runTests(fileOfUri(uri)));
+    if (this.#canRefresh) refreshLenses();
+    return null;
+  }
+
   // -------------------------------------------------------------- diagnostics
 
   #publishTests(uri: string, text: string): void {
     const schema = this.#schemaOfTests(uri)?.schema;
-    this.#publish(uri, schema === undefined ? [] : readTests(text, fileOfUri(uri), schema).issues);
+    const issues = schema === undefined ? [] : readTests(text, fileOfUri(uri), schema).issues;
+    this.#testIssues.set(uri, issues);
+    this.#publish(uri, issues);
   }
 
   #publish(uri: string, issues: readonly SchemaIssue[]): void {
@@ -171,7 +221,7 @@ export class LanguageServer implements RpcHandler {
   }
 
   #fixes({ textDocument: { uri }, range }: MethodParams): readonly object[] {
-    const issues = this.#schemas.get(uri)?.issues ?? [];
+    const issues = this.#schemas.get(uri)?.issues ?? this.#testIssues.get(uri) ?? [];
     return issues.flatMap(({ fix, ...issue }) => {
       const at = rangeOfRegion(issue);
       if (fix === undefined || at.end.line < range.start.line || at.start.line > range.end.line) return [];

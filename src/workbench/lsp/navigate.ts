@@ -5,6 +5,7 @@ import type { Path, Region } from '../../schema/file/issue.ts';
 import { writtenIn } from '../../schema/file/scalar.ts';
 import { SchemaSource } from '../../schema/file/source.ts';
 import { memberNameIssue } from '../../schema/model/names.ts';
+import { usesOfName } from './find-names.ts';
 import { conditionKey } from './hover-text.ts';
 import { type MemberUse, memberUses } from './member-uses.ts';
 import type { SchemaText } from './schema-text.ts';
@@ -72,12 +73,25 @@ function wordAround(text: string, index: number): string {
   return before + after;
 }
 
+/** Every place with the name at the position, its declaration included. */
 export function referencesAt(file: SchemaText, position: TextPosition): readonly TextRange[] {
   const all = memberUses(file);
   const found = all.find(({ region }) => isAtPosition(region, position));
-  return found === undefined
-    ? []
-    : all.filter((each) => isSameMember(each, found)).map(({ region }) => rangeOfRegion(region));
+  const regions =
+    found === undefined ? namedAt(file, position) : all.filter((each) => isSameMember(each, found)).map(regionOfUse);
+  return regions.map(rangeOfRegion);
+}
+
+const regionOfUse = ({ region }: MemberUse): Region => region;
+
+/** The declaration and the uses of a condition, role or collection. */
+function namedAt(file: SchemaText, position: TextPosition): readonly Region[] {
+  const path = namedPath(file, position) ?? file.source.pathAt(offsetAt(file.text, position)).slice(0, 2);
+  const [kind, key] = path;
+  if ((kind !== 'conditions' && kind !== 'roles' && kind !== 'collections') || key === undefined) return [];
+  const listed = typeof key === 'number' ? file.valueAt(path) : key;
+  const name = kind === 'conditions' ? String(listed).trim().replace(/\(.*$/s, '') : String(listed);
+  return [file.source.placeOf(path, typeof key === 'number' ? 'value' : 'key'), ...usesOfName(file, { kind, name })];
 }
 
 // ---------------------------------------------------------------- renames
