@@ -8,6 +8,7 @@ import { openDatabase } from '../src/database/open-database.ts';
 import { applyMigration } from '../src/migrations/apply-migration.ts';
 import { decide } from '../src/policy/access.ts';
 import { createRecords } from '../src/records/records.ts';
+import { importRecords } from '../src/records/transfer/import-records.ts';
 import { parseSchema } from '../src/schema/load.ts';
 import type { Schema } from '../src/schema/model/model.ts';
 import { raw } from '../src/sql.ts';
@@ -25,12 +26,18 @@ const WRITES_A_SECOND = 500;
 const MEMBERSHIP_SHARE = 0.01;
 const CREATES = 1_000;
 const AT_ONCE = 16;
+const RESUMED_EVENTS = 100;
+const LISTS = 100;
+const IMPORTED = 1_000_000;
+/** The first one warms up. */
+const IMPORTS = 3;
 
 const RULES = {
   owner: '@record.owner = @request.auth.id',
   // No value of the record tells whom it concerns.
   unpinned: '@record.owner = @request.auth.id or @record.at < 0',
   members: 'any(@record.team.memberships as m, m.user = @request.auth.id)',
+  everyone: '@record.at > 0',
 } as const;
 type Rule = keyof typeof RULES;
 
@@ -75,6 +82,104 @@ async function runText(db: Database, text: string): Promise<void> {
   await db.run(raw(text));
 }
 
+interface Subscription {
+  readonly position: string;
+  readonly end: () => void;
+}
+
+/** Resolves with the stream's position once it is ready. */
+function subscribeTo(feeds: ChangeFeeds, { schema }: FeedWorld, user: string, since?: string): Promise<Subscription> {
+  const caller = new FeedCaller(schema, { id: user, roles: [] }, decide);
+  const collection = schema.collections.get('notes')!;
+  const request = {
+    collection,
+    access: () => caller.ask('notes'),
+    recheck: () => 'same' as const,
+    filters: [],
+    query: '',
+  };
+  return new Promise((resolve, reject) => {
+    const send = ({ type }: { type: string }, position: string): void => {
+      if (type === 'ready')
+        resolve({ position, end: () => void subscribed.then((each) => feeds.leave(each, 'bench')) });
+    };
+    const sink = { send, beat: ignore, drained: () => Promise.resolve(), end: ignore };
+    const subscribed = feeds.subscribe({ ...request, since }, sink);
+    subscribed.catch(reject);
+  });
+}
+
+/** Seconds until all subscribers have resumed at once, with 100 events each, and how much slower lists are meanwhile. */
+async function resume(url: string, subscribers: number): Promise<{ seconds: number; slower: number }> {
+  const world = await openWorld(url, RULES.everyone, true);
+  const { db, schema, users } = world;
+  const feeds = (await ChangeFeeds.open({
+    db,
+    schema,
+    places: manyPlaces,
+    place: 'bench',
+    observer: noFeedObserver,
+    onError: (what, error) => console.error(what, error),
+  }))!;
+  const records = createRecords(db, schema);
+  const caller = new FeedCaller(schema, { id: users[0]!, roles: [] }, decide);
+  const lists = async (isOver: () => boolean): Promise<number> => {
+    const times: number[] = [];
+    while (!isOver() || times.length < LISTS) {
+      const began = performance.now();
+      await records.list(caller.ask('notes'), { limit: 20, offset: 0 });
+      times.push(performance.now() - began);
+      await pause(5);
+    }
+    return at(
+      times.toSorted((a, b) => a - b),
+      0.99,
+    );
+  };
+  const first = await Promise.all(
+    Array.from({ length: subscribers }, (_, i) => subscribeTo(feeds, world, users[i % USERS]!)),
+  );
+  for (const { end } of first) end();
+  await runText(
+    db,
+    `INSERT INTO notes (id, at, title) SELECT gen_random_uuid(), 1, 'x' FROM generate_series(1, ${RESUMED_EVENTS})`,
+  );
+  const before = await lists(() => true);
+  let isOver = false;
+  const beside = lists(() => isOver);
+  const began = performance.now();
+  await Promise.all(first.map(({ position }, i) => subscribeTo(feeds, world, users[i % USERS]!, position)));
+  const seconds = (performance.now() - began) / 1000;
+  isOver = true;
+  const slower = (await beside) / before;
+  await feeds.close();
+  await db.close();
+  return { seconds, slower };
+}
+
+/** The time of an import with a feed ÷ without. */
+async function importsWith(url: string, rows: number): Promise<number> {
+  const times: number[][] = [[], []];
+  const worlds = await Promise.all([false, true].map((changes) => openWorld(url, RULES.owner, changes)));
+  for (let round = 0; round < IMPORTS; round++)
+    for (const [i, { db, schema }] of worlds.entries()) {
+      const began = performance.now();
+      await importRecords(db, {
+        schema,
+        collection: schema.collections.get('notes')!,
+        now: '2026-11-27T00:00:00.000000Z',
+        async *records() {
+          for (let line = 1; line <= rows; line++)
+            yield { line, isText: false, members: new Map([['title', `n${line}`]]) };
+        },
+      });
+      if (round > 0) times[i]!.push(performance.now() - began);
+    }
+  for (const { db } of worlds) await db.close();
+  const [without, withFeed] = times.map((all) => Math.min(...all));
+  return withFeed! / without!;
+}
+
 interface Heard {
   /** Milliseconds from a commit to the subscriber. */
   readonly lags: number[];
@@ -85,7 +190,6 @@ interface Heard {
 /** Subscribes everybody, runs the writes, and tells what the subscribers heard. */
 async function hear(url: string, rule: Rule, { seconds, subscribers }: { seconds: number; subscribers: number }) {
   const world = await openWorld(url, RULES[rule], true);
-  const ignore = (): void => undefined;
   const feeds = (await ChangeFeeds.open({
     db: world.db,
     schema: world.schema,
@@ -124,6 +228,7 @@ async function hear(url: string, rule: Rule, { seconds, subscribers }: { seconds
   return heard as Heard;
 }
 
+const ignore = (): void => undefined;
 const now = (): number => performance.timeOrigin + performance.now();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -235,6 +340,13 @@ async function run({ seconds }: BenchOptions): Promise<void> {
     note(
       `creates with a feed that nobody reads ÷ without, embedded: ${(await createsWith(undefined)).toFixed(2)} (goal 0.75)`,
     );
+    const { seconds: resumed, slower } = await resume(server.url, SUBSCRIBERS);
+    note(
+      `${SUBSCRIBERS} streams resume at once, ${RESUMED_EVENTS} events each: ${resumed.toFixed(1)} s (goal 10), ` +
+        `p99 of lists beside it ${slower.toFixed(1)} × (goal 3)`,
+    );
+    const imported = await importsWith(server.url, IMPORTED);
+    note(`an import of ${IMPORTED} rows with a feed ÷ without: ${imported.toFixed(2)} (goal 1.05)`);
     record({
       bench: 'changes',
       title: `p99 from commit to subscriber, ${SUBSCRIBERS} subscribers`,

@@ -20,6 +20,7 @@ import { Positions } from './position.ts';
 import { Replay } from './replay.ts';
 import type { ExceededBound, StreamPlaces } from './stream-places.ts';
 import { type EventSink, type FeedGroup, type FeedRequest, Subscriber } from './subscriber.ts';
+import { Turns } from './turns.ts';
 
 const CHANNEL = 'bylaw_changes';
 /** Finds the writes of other programs, and of nodes that ended before they reported theirs. */
@@ -31,6 +32,8 @@ const RECHECK_MS = 300;
 /** A comment keeps proxies from closing a silent stream. */
 const STREAM_BEAT_MS = 15_000;
 const PRUNE_MS = 60_000;
+/** Replays that read related rows at a time. */
+const REPLAYS_AT_ONCE = 8;
 const RETRY_AFTER = { 'Retry-After': '10' };
 
 interface FeedParts {
@@ -57,8 +60,10 @@ export class ChangeFeeds {
   readonly #retention: number;
   readonly #timers: NodeJS.Timeout[];
   readonly #sender: FeedSender;
+  readonly #turns = new Turns(REPLAYS_AT_ONCE);
   /** The state up to which all was sent. Undefined: there are no listeners. */
   #tail: ReachedMoment | undefined;
+  #opening: Promise<void> | undefined;
   #isDown = false;
   #isStopping = false;
   #lookedAt = 0;
@@ -179,8 +184,15 @@ export class ChangeFeeds {
 
   // ---------------------------------------------------------------- the beginning of a stream
 
-  async #open(): Promise<void> {
-    if (this.#tail !== undefined) return;
+  /** Streams that come at once share the reading. */
+  #open(): Promise<void> {
+    this.#opening ??= this.#readTail().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #readTail(): Promise<void> {
     const { now, life } = await this.#log.read(undefined);
     this.#tail ??= { moment: now, life };
     this.#lookedAt = performance.now();
@@ -208,7 +220,7 @@ export class ChangeFeeds {
 
   #replay(subscriber: Subscriber): Replay {
     const parts = { log: this.#log, store: this.#store, groups: this.#groups, sender: this.#sender };
-    return new Replay({ ...parts, shapes: this.#shapes }, subscriber);
+    return new Replay({ ...parts, shapes: this.#shapes, turns: this.#turns }, subscriber);
   }
 
   /** The subscriber takes each batch at once from now on. False: batches that it does not have were sent to others. */

@@ -53,6 +53,8 @@ interface LogRange {
 const MOST_READ = 20_000;
 /** Entries of a page of several, which a slow reader keeps in memory. */
 const MOST_OF_PAGE = 500;
+/** Streams that begin within this time share their first page. */
+const PAGE_SHARED_MS = 50;
 /** Beyond so many transactions in flight, or bytes, a position would be too long: the reader waits for fewer. */
 const MOST_IN_FLIGHT = 200;
 const MOST_SNAPSHOT_BYTES = 320;
@@ -74,6 +76,7 @@ const ESTIMATED_ENTRIES = raw('SELECT coalesce(max(seq) - min(seq) + 1, 0)::text
 
 export class ChangeLog {
   readonly #db: Database;
+  readonly #firstPages = new Map<string, Promise<LogPage>>();
 
   constructor(db: Database) {
     this.#db = db;
@@ -111,7 +114,7 @@ export class ChangeLog {
    */
   async *pages(from: Snapshot, sources?: readonly string[]): AsyncGenerator<LogPage> {
     const commits = new DividedCommits();
-    let page = await this.#page({ from, sources, most: MOST_OF_PAGE }, 'slow');
+    let page = await this.#firstPage({ from, sources, most: MOST_OF_PAGE });
     const { now } = page;
     while (page.isCut) {
       const after = page.entries.at(-1)!.seq;
@@ -122,6 +125,18 @@ export class ChangeLog {
       page = await this.#page({ from, sources, most: MOST_OF_PAGE, rest }, 'slow');
     }
     yield { ...page, now, entries: commits.join(page.entries) };
+  }
+
+  /** Streams that resume at once, as after a restart, are at few places, and share the reading. */
+  #firstPage(range: LogRange): Promise<LogPage> {
+    const key = `${range.from?.text} ${range.sources}`;
+    const known = this.#firstPages.get(key);
+    if (known !== undefined) return known;
+    const page = this.#page(range, 'slow');
+    const forget = (): boolean => this.#firstPages.delete(key);
+    this.#firstPages.set(key, page);
+    page.then(() => setTimeout(forget, PAGE_SHARED_MS), forget);
+    return page;
   }
 
   async #page(range: LogRange, lane: Lane): Promise<LogPage> {

@@ -8,6 +8,7 @@ import type { FeedSender, ReachedMoment } from './feed-sender.ts';
 import type { FeedPosition } from './position.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { Subscriber } from './subscriber.ts';
+import type { Turns } from './turns.ts';
 
 /** Milliseconds for which a decision holds while its events wait for the reader. */
 const DECIDED_FOR = 250;
@@ -18,6 +19,8 @@ export interface ReplayParts {
   readonly groups: FeedGroups;
   readonly sender: FeedSender;
   readonly shapes: ReadonlyMap<string, string>;
+  /** The decisions of all replays: the queue of the database would refuse those of thousands. */
+  readonly turns: Turns;
 }
 
 /** Events up to `seq` that `to` sees were sent. */
@@ -49,9 +52,10 @@ export class Replay {
       const { life, prunedAt, readAt, now } = page;
       if (life !== position.life || position.at < Math.max(prunedAt, readAt - retention)) return 'position';
       const isFirstOfMany = reached === undefined && page.isCut;
+      const isOfMany = isFirstOfMany || reached !== undefined;
       const reason =
         (isFirstOfMany ? await this.#relatedReset(position.from, batchOf) : undefined) ??
-        (await this.#send(batchOf(page), position));
+        (await this.#send(batchOf(page), position, isOfMany));
       if (reason !== undefined) return reason;
       reached = { life, moment: now };
       if (this.#subscriber.isEnded) break;
@@ -74,23 +78,20 @@ export class Replay {
   }
 
   /** Decides again after a wait: nothing is sent that is hidden meanwhile. */
-  async #send(batch: ChangeBatch, sent: Sent): Promise<ResetReason | undefined> {
-    const { groups, store } = this.#parts;
+  async #send(batch: ChangeBatch, sent: Sent, isOfMany: boolean): Promise<ResetReason | undefined> {
+    const { groups, store, turns } = this.#parts;
     const subscriber = this.#subscriber;
     const { collection } = subscriber.request;
     let reached = sent;
     while (!subscriber.isEnded) {
-      const decidedAt = performance.now();
       const audience = groups.audienceNow(subscriber);
-      const changes = await CollectionChanges.of(store, batch, {
-        collection,
-        audiencesOf: () => [audience],
-        isReplay: true,
-      });
+      const isReplay = isOfMany || reached !== sent;
+      const asked = { collection, audiencesOf: () => [audience], isReplay };
+      const changes = await turns.run(() => CollectionChanges.of(store, batch, asked));
       const reason = changes.resetOf(audience);
       if (reason !== undefined) return reason;
       const events = changes.eventsFor(audience).filter((event) => !isSent(event, sent) && !isSent(event, reached));
-      const seq = await this.#sendUntil(decidedAt + DECIDED_FOR, events, batch);
+      const seq = await this.#sendUntil(performance.now() + DECIDED_FOR, events, batch);
       if (seq === undefined) return undefined;
       reached = { to: batch.to.snapshot, seq };
     }
