@@ -473,6 +473,7 @@ export const ISSUE_CASES: readonly IssueCase[] = [
     text: field('{ type: int, ⟦stored_as: ⟦timestamp }'),
     codes: ['not_for_managed', 'stored_as_of_type'],
   },
+  { about: 'paths into a point', text: field('{ type: point, ⟦paths: { lat: float } }'), codes: ['not_for_this_type'] },
   { about: 'a string with digits', text: field('{ type: string, ⟦scale: 2 }'), codes: ['not_for_this_type'] },
   { about: 'an enum of datetimes', text: field('{ type: datetime, ⟦enum: [a] }'), codes: ['not_for_this_type'] },
   { about: 'an enum value of another type', text: field('{ type: int, enum: [1, ⟦x] }'), codes: ['wrong_type'] },

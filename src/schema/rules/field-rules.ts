@@ -10,10 +10,10 @@ import {
   elementOf,
   isDay,
   isInstant,
-  isOpaque,
   isText,
   isWhole,
   MOST_ELEMENTS,
+  scalarOf,
 } from '../../policy/scalar-types.ts';
 import { type Constraints, FIELD_KINDS } from '../fields/index.ts';
 import type { Finding, Path, Report } from '../file/issue.ts';
@@ -108,7 +108,7 @@ const MOST_KEYS = LIMITS.names - 1;
 function readPaths({ type, paths, column }: TypedShape, { name, path: at, report }: FieldPlace): Pick<Field, 'paths'> {
   if (paths === undefined) return {};
   const path = [...at, 'paths'];
-  if (!isOpaque(type) || elementOf(type)) {
+  if (scalarOf(type).sqlType !== 'jsonb') {
     const message = `\`paths\` lead into json values, and \`${name}\` is ${describeType(type)}; remove it`;
     report({ code: 'not_for_this_type', message, path, at: 'key' });
     return {};
