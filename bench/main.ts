@@ -24,6 +24,7 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly default: Bench }>>
   query: () => import('./query.ts'),
   batch: () => import('./batch.ts'),
   auth: () => import('./auth.ts'),
+  accounts: () => import('./accounts.ts'),
   files: () => import('./files.ts'),
   profile: () => import('./profile.ts'),
   tail: () => import('./tail.ts'),

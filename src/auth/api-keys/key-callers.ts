@@ -16,7 +16,8 @@ const MAX_REMEMBERED = 10_000;
 interface KnownKey {
   /** Milliseconds, before the key was read. */
   readonly at: number;
-  readonly state: ApiKeyState;
+  /** Little more than what a request compares: a server may know thousands of keys. */
+  readonly state: Pick<ApiKeyState, 'createdBy' | 'hash' | 'formerHash' | 'formerUntil' | 'expiresAt'>;
   readonly caller: Caller;
 }
 
@@ -94,7 +95,8 @@ export class KeyCallers {
     const state = await apiKeyStateOf(inLane(this.#parts.db, 'urgent'), id);
     const caller = state && callerOfState(state, this.#parts.schema);
     if (state === undefined || caller === undefined) return undefined;
-    const known = { at, state, caller };
+    const { createdBy, hash, formerHash, formerUntil, expiresAt } = state;
+    const known = { at, state: { createdBy, hash, formerHash, formerUntil, expiresAt }, caller };
     if (changes === this.#changes) this.#known.set(id, known);
     return known;
   }
