@@ -29,6 +29,10 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       );
       await studio.click('.panel button', 'End all sessions');
       await studio.page.until(`document.querySelector('.panel .hint')?.textContent === 'No session.'`);
+      await studio.click('.panel button', 'Remove the second factor');
+      await studio.click('dialog .danger', 'Remove the second factor');
+      // The user has none.
+      await studio.until('.panel .problem');
       await studio.click('.panel button', 'Disable');
       await studio.until('dialog[open]');
       expect(await studio.faults()).toEqual([]);
@@ -53,6 +57,17 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       await studio.fill({ email });
       await submit('.account-form');
       await studio.until('.account-form .problem');
+      const guest = `by.mail.${Date.now()}@example.org`;
+      await studio.page.evaluate(`(() => {
+        const form = document.querySelector('[aria-label="New invitation"] form');
+        form.elements.email.value = ${JSON.stringify(guest)};
+        form.querySelector('[value=member]').click();
+        form.requestSubmit();
+      })()`);
+      await studio.page.until(`document.querySelector('.invitations td')?.textContent === ${JSON.stringify(guest)}`);
+      expect(await studio.faults()).toEqual([]);
+      await studio.click('.invitations button', `Remove: ${guest}`);
+      await studio.page.until(`document.querySelector('.invitations') === null`);
       await studio.visit('/studio/users?email=nobody-has-this', '.page .empty');
     });
 
@@ -61,7 +76,11 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       await studio.page.evaluate(`document.querySelector('.account-form [value=member]').click()`);
       // The list that arrives renders the page again, and leaves the form as it is.
       await studio.until('.page > .empty');
-      await studio.fill({ name: 'A key for the nightly export of all documents', collection: 'documents' });
+      await studio.fill({
+        name: 'A key for the nightly export of all documents',
+        collection: 'documents',
+        addresses: '127.0.0.0/8, ::1',
+      });
       await submit('.account-form');
       await studio.until('dialog .secret, .account-form .problem');
       expect(await studio.texts('.account-form .problem')).toEqual([]);
@@ -72,7 +91,7 @@ export function accountCases(service: TestService, open: () => StudioPage): void
       expect((await key.get('/api/teams')).status).toBe(403);
       await studio.click('dialog button', 'Close');
       await studio.until('.api-keys td');
-      expect((await studio.texts('.api-keys td:nth-child(3)'))[0]).toBe('documents: list, read');
+      expect((await studio.texts('.api-keys td:nth-child(3)'))[0]).toBe('documents: list, read · 127.0.0.0/8 · ::1');
       await studio.click('.api-keys button', 'Rotate');
       await studio.click('dialog .danger', 'Rotate');
       await studio.until('dialog .secret');

@@ -10,6 +10,9 @@ export interface ApiKey {
   readonly last_used_at: string | null;
   readonly created_at: string;
   readonly prefix: string;
+  readonly publishable?: boolean;
+  readonly addresses?: readonly string[] | null;
+  readonly origins?: readonly string[] | null;
 }
 export interface IssuedKey {
   readonly data: ApiKey;
@@ -20,6 +23,9 @@ export interface NewKey {
   readonly roles: readonly string[];
   readonly limit: ApiKey['limit'];
   readonly expires_at: string | null;
+  readonly publishable: boolean;
+  readonly addresses: readonly string[] | null;
+  readonly origins: readonly string[] | null;
 }
 
 const KEYS = '/api/auth/keys';

@@ -73,12 +73,15 @@ interface KeyTableProps {
 const shownTime = (at: string | null, otherwise: string): string =>
   at === null ? otherwise : new Date(at).toLocaleString();
 
-const shownLimit = (limit: ApiKey['limit']): string =>
-  limit === null
-    ? wording.noLimit
-    : Object.entries(limit)
-        .map(([name, actions]) => `${name}: ${actions.join(', ')}`)
-        .join('; ');
+function shownLimit({ limit, publishable, addresses, origins }: ApiKey): string {
+  const actions = Object.entries(limit ?? {}).map(([name, each]) => `${name}: ${each.join(', ')}`);
+  return [
+    limit === null ? wording.noLimit : actions.join('; '),
+    ...(publishable === true ? [wording.publishableWord] : []),
+    ...(addresses ?? []),
+    ...(origins ?? []),
+  ].join(' · ');
+}
 
 function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
   const off = { disabled: !isEditingOn.value, title: isEditingOn.value ? undefined : wording.readOnly };
@@ -95,7 +98,7 @@ function KeyTable({ keys, onAsk }: KeyTableProps): JSX.Element {
                 <bdi>{key.name}</bdi> <code>{`${key.prefix}…`}</code>
               </td>
               <td>{key.roles.join(', ')}</td>
-              <td>{shownLimit(key.limit)}</td>
+              <td>{shownLimit(key)}</td>
               <td>{shownTime(key.last_used_at, wording.never)}</td>
               <td>{shownTime(key.expires_at, wording.never)}</td>
               <td>

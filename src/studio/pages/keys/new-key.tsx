@@ -10,11 +10,21 @@ import { createKey, type IssuedKey } from './key-requests.ts';
 
 const ACTIONS = ['list', 'read', 'create', 'update', 'delete'];
 
-/** Only administrators have the list of roles; others name their own. */
-const roleNames = (given: FormData): readonly string[] =>
-  (schema.value?.roles === undefined ? String(given.get('roles')).split(',') : given.getAll('roles').map(String))
+const namesIn = (text: string): readonly string[] =>
+  text
+    .split(',')
     .map((name) => name.trim())
     .filter(Boolean);
+
+/** Only administrators have the list of roles; others name their own. */
+const roleNames = (given: FormData): readonly string[] =>
+  schema.value?.roles === undefined ? namesIn(String(given.get('roles'))) : given.getAll('roles').map(String);
+
+/** Null: any. */
+function listedIn(given: FormData, name: string): readonly string[] | null {
+  const names = namesIn(String(given.get(name)));
+  return names.length === 0 ? null : names;
+}
 
 export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) => void }): JSX.Element {
   const create = async (given: FormData): Promise<void> => {
@@ -26,6 +36,9 @@ export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) =
       roles: roleNames(given),
       limit: actions.length === ACTIONS.length && collection === '*' ? null : { [collection]: actions },
       expires_at: end === '' ? null : new Date(end).toISOString(),
+      publishable: given.has('publishable'),
+      addresses: listedIn(given, 'addresses'),
+      origins: listedIn(given, 'origins'),
     });
     onIssued(issued);
   };
@@ -69,6 +82,17 @@ export function NewKeyForm({ onIssued }: { readonly onIssued: (key: IssuedKey) =
       <label>
         {wording.expires}
         <input name="expires_at" type="datetime-local" />
+      </label>
+      <label>
+        {wording.addresses}
+        <input name="addresses" placeholder={wording.addressesHint} />
+      </label>
+      <label>
+        {wording.origins}
+        <input name="origins" placeholder={wording.originsHint} />
+      </label>
+      <label class="check">
+        <input name="publishable" type="checkbox" /> {wording.publishable}
       </label>
     </CreateForm>
   );

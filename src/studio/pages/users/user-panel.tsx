@@ -21,11 +21,11 @@ interface UserPanelProps {
 export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
   const { id, email, roles = [] } = account;
   const [problem, setProblem] = useState<ShownProblem>();
-  const [isAsking, setAsking] = useState(false);
+  const [asked, setAsked] = useState<keyof typeof QUESTIONS>();
   const [version, setVersion] = useState(0);
   const run = async (work: Promise<unknown>, message: string): Promise<void> => {
     setProblem(undefined);
-    setAsking(false);
+    setAsked(undefined);
     try {
       await work;
       showToast(message);
@@ -68,23 +68,41 @@ export function UserPanel({ account, onChange }: UserPanelProps): JSX.Element {
         <button type="button" {...off} onClick={() => void run(actOn(id, 'enable'), wording.enabled)}>
           {wording.enable}
         </button>
-        <button type="button" class="danger" {...off} onClick={() => setAsking(true)}>
-          {wording.disable}
-        </button>
+        {(['second-factor/reset', 'disable'] as const).map((action) => (
+          <button key={action} type="button" class="danger" {...off} onClick={() => setAsked(action)}>
+            {QUESTIONS[action].word}
+          </button>
+        ))}
       </div>
-      {isAsking && (
+      {asked !== undefined && (
         <ConfirmDialog
-          title={wording.disableTitle}
-          action={wording.disable}
-          onConfirm={() => void run(actOn(id, 'disable'), wording.disabledNow)}
-          onClose={() => setAsking(false)}
+          title={QUESTIONS[asked].title}
+          action={QUESTIONS[asked].word}
+          onConfirm={() => void run(actOn(id, asked), QUESTIONS[asked].done)}
+          onClose={() => setAsked(undefined)}
         >
-          <p>{wording.disableHint}</p>
+          <p>{QUESTIONS[asked].hint}</p>
         </ConfirmDialog>
       )}
     </section>
   );
 }
+
+/** The actions that ask first. */
+const QUESTIONS = {
+  disable: {
+    word: wording.disable,
+    title: wording.disableTitle,
+    hint: wording.disableHint,
+    done: wording.disabledNow,
+  },
+  'second-factor/reset': {
+    word: wording.resetFactor,
+    title: wording.resetFactorTitle,
+    hint: wording.resetFactorHint,
+    done: wording.factorReset,
+  },
+} as const;
 
 function SessionTable({ id }: { readonly id: string }): JSX.Element {
   const [sessions, setSessions] = useState<readonly AccountSession[]>();

@@ -15,6 +15,13 @@ export interface AccountSession {
   readonly ip: string | null;
 }
 
+export interface Invitation {
+  readonly id: string;
+  readonly email: string;
+  readonly roles: readonly string[];
+  readonly expires_at: string;
+}
+
 const MOST_SHOWN = 50;
 
 export async function findAccounts(text: string): Promise<readonly Account[]> {
@@ -28,8 +35,10 @@ const pathOf = (id: string, rest: string): string => `/api/users/${encodeURIComp
 export const sessionsOf = async (id: string): Promise<readonly AccountSession[]> =>
   (await transport.json<{ readonly data: readonly AccountSession[] }>(pathOf(id, 'sessions'))).data;
 
-export const actOn = (id: string, action: 'disable' | 'enable' | 'password-reset'): Promise<unknown> =>
-  transport.send(pathOf(id, action), { method: 'POST' });
+export const actOn = (
+  id: string,
+  action: 'disable' | 'enable' | 'password-reset' | 'second-factor/reset',
+): Promise<unknown> => transport.send(pathOf(id, action), { method: 'POST' });
 
 export const endSessionsOf = (id: string): Promise<unknown> =>
   transport.send(pathOf(id, 'sessions'), { method: 'DELETE' });
@@ -39,6 +48,17 @@ export const setRoles = (id: string, roles: readonly string[]): Promise<unknown>
     method: 'PATCH',
     body: { data: { roles: { set: roles } } },
   });
+
+const INVITES = '/api/users/invites';
+
+export const fetchInvitations = async (): Promise<readonly Invitation[]> =>
+  (await transport.json<{ readonly data: readonly Invitation[] }>(INVITES)).data;
+
+export const removeInvitation = (id: string): Promise<unknown> =>
+  transport.send(`${INVITES}/${encodeURIComponent(id)}`, { method: 'DELETE' });
+
+export const invite = (email: string, roles: readonly string[]): Promise<unknown> =>
+  transport.send('/api/users/invite', { method: 'POST', body: { email, roles } });
 
 export const addAccount = async (email: string, roles: readonly string[]): Promise<Account> =>
   (await transport.json<{ readonly user: Account }>('/api/auth/users', { method: 'POST', body: { email, roles } }))

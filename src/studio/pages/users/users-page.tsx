@@ -9,6 +9,7 @@ import { CreateForm } from '../../parts/create-form.tsx';
 import { ProblemNote } from '../../parts/problem-note.tsx';
 import { TableHead } from '../../parts/table-head.tsx';
 import { wording } from '../../wording.ts';
+import { Invitations } from './invitations.tsx';
 import { RoleChoice } from './role-choice.tsx';
 import { UserPanel } from './user-panel.tsx';
 import { type Account, actOn, addAccount, findAccounts } from './user-requests.ts';
@@ -41,6 +42,7 @@ export function UsersPage(): JSX.Element {
       {state !== undefined && 'accounts' in state && <AccountTable accounts={state.accounts} chosen={subject} />}
       {chosen !== undefined && <UserPanel key={chosen.id} account={chosen} onChange={() => setVersion(version + 1)} />}
       <NewAccount onMade={() => setVersion(version + 1)} />
+      <Invitations />
     </main>
   );
 }

@@ -1,0 +1,77 @@
+/** The open invitations, and a form for one more. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { isEditingOn } from '../../app/preferences.ts';
+import { noteProblem } from '../../app/session-state.ts';
+import { showToast } from '../../app/toasts.tsx';
+import { Answered, useAnswer } from '../../parts/answer.tsx';
+import { CreateForm } from '../../parts/create-form.tsx';
+import { TableHead } from '../../parts/table-head.tsx';
+import { wording } from '../../wording.ts';
+import { RoleChoice } from './role-choice.tsx';
+import { fetchInvitations, type Invitation, invite, removeInvitation } from './user-requests.ts';
+
+export function Invitations(): JSX.Element {
+  const [version, setVersion] = useState(0);
+  const answer = useAnswer(String(version), fetchInvitations);
+  const create = async (given: FormData): Promise<void> => {
+    await invite(String(given.get('email')).trim(), given.getAll('roles').map(String));
+    showToast(wording.invited);
+    setVersion(version + 1);
+  };
+  return (
+    <>
+      <h2>{wording.invitations}</h2>
+      <Answered answer={answer}>
+        {(invitations) => <InvitationTable invitations={invitations} onChange={() => setVersion(version + 1)} />}
+      </Answered>
+      <CreateForm title={wording.newInvitation} action={wording.sendInvitation} onCreate={create}>
+        <label>
+          {wording.email}
+          <input name="email" type="email" required autocomplete="off" />
+        </label>
+        <RoleChoice chosen={[]} />
+      </CreateForm>
+    </>
+  );
+}
+
+interface InvitationTableProps {
+  readonly invitations: readonly Invitation[];
+  readonly onChange: () => void;
+}
+
+function InvitationTable({ invitations, onChange }: InvitationTableProps): JSX.Element {
+  if (invitations.length === 0) return <p class="hint">{wording.noInvitations}</p>;
+  const remove = (id: string): void => {
+    removeInvitation(id).then(onChange, (error) => showToast(noteProblem(error).text));
+  };
+  return (
+    <div class="scroll" role="region" tabIndex={0} aria-label={wording.invitations}>
+      <table class="invitations">
+        <TableHead titles={[wording.email, wording.roles, wording.expires, wording.actions]} />
+        <tbody>
+          {invitations.map(({ id, email, roles, expires_at: end }) => (
+            <tr key={id}>
+              <td>
+                <bdi>{email}</bdi>
+              </td>
+              <td>{roles.join(', ')}</td>
+              <td>{new Date(end).toLocaleString()}</td>
+              <td>
+                <button
+                  type="button"
+                  aria-label={`${wording.removeTerm}: ${email}`}
+                  disabled={!isEditingOn.value}
+                  onClick={() => remove(id)}
+                >
+                  {wording.removeTerm}
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
