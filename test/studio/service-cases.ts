@@ -31,8 +31,9 @@ export function serviceCases(service: TestService, open: () => StudioPage): void
       await studio.page.until(
         `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('_status')).length > 1`,
       );
-      const points = `new Set(document.querySelectorAll('.figures polyline').values().flatMap((line) => line.getAttribute('points').split(' ').map((point) => point.split(',')[1])))`;
-      await studio.page.until(`${points}.size > 1`);
+      const heights = `[...document.querySelectorAll('.figures polyline')].flatMap((line) =>
+        line.getAttribute('points').split(' ').map((point) => point.split(',')[1]))`;
+      await studio.page.until(`new Set(${heights}).size > 1`);
     });
 
     test('tests are for bylaw dev, and the page says so elsewhere', async () => {
