@@ -106,7 +106,10 @@ function inBrowser(service: TestService): void {
       await studio.until('.page select[name=rules]');
       await studio.visit(`/studio/policies/${LONG}?rules=update`, '.cm-content');
       const focused = (expression: string) => studio.page.until(`document.activeElement.${expression}`);
+      await studio.until('.rule header button');
       await studio.page.evaluate(`document.querySelector('select[name=rules]').focus()`);
+      await studio.press('Tab');
+      await focused(`matches('.rule header button')`);
       await studio.press('Tab');
       await focused(`matches('.cm-content')`);
       await studio.press('a', 2);
