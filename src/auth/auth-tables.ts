@@ -40,6 +40,13 @@ const SESSIONS_OF_GUESTS = `ALTER TABLE "_auth_sessions"
   ADD COLUMN IF NOT EXISTS principal uuid,
   ALTER COLUMN user_id DROP NOT NULL`;
 
+/** The session that a user had as a guest, which ended with the sign-in. */
+const FORMER_GUESTS = `CREATE TABLE IF NOT EXISTS "_auth_former_guests" (
+  user_id uuid PRIMARY KEY REFERENCES "users" (id) ON DELETE CASCADE,
+  guest uuid NOT NULL,
+  ended_at timestamptz NOT NULL
+)`;
+
 /** Without `signed_in_at`, the session's start is the last time that its user proved who they are. */
 const SIGN_INS_OF_SESSIONS = `ALTER TABLE "_auth_sessions"
   ADD COLUMN IF NOT EXISTS second_factor boolean NOT NULL DEFAULT false,
@@ -274,6 +281,7 @@ export const authTables: readonly Sql[] = [
   SESSIONS,
   SESSIONS_OF_GUESTS,
   SIGN_INS_OF_SESSIONS,
+  FORMER_GUESTS,
   SECRETS,
   TOTP,
   RECOVERY_CODES,

@@ -33,6 +33,7 @@ import { OAuth } from './oauth/oauth.ts';
 import { Identities } from './oauth/oauth-identity.ts';
 import { AccessTokens } from './sessions/access-tokens.ts';
 import { Authenticator } from './sessions/authenticator.ts';
+import { pruneFormerGuests } from './sessions/former-guests.ts';
 import { Sessions } from './sessions/sessions.ts';
 
 export { FACTOR_STATES, type Issued, type SignedIn } from './accounts/accounts.ts';
@@ -265,6 +266,7 @@ export class Auth {
     await sessions.prune(db);
     await limiter.prune();
     await pruneApiKeys(db);
+    await pruneFormerGuests(db);
     await db.run(sql`DELETE FROM "_auth_passkey_challenges" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_challenges" WHERE expires_at < now()`);
     await db.run(sql`DELETE FROM "_auth_oauth_codes" WHERE expires_at < now()`);

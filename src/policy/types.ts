@@ -395,10 +395,15 @@ export type Row = Readonly<Record<string, unknown>>;
 /** A signed-in user, a program with an API key, or a visitor who is not signed in. */
 export const CALLER_KINDS = ['user', 'key', 'guest'] as const;
 export type CallerKind = (typeof CALLER_KINDS)[number];
-/** The facts about a caller's session, beside those about the user. Only users sign in. */
+/**
+ * The facts about a caller's session, beside those about the user. Only users sign in; only guests have `guest`, the id of
+ * their session, which the user that a guest became has as `former_guest`.
+ */
 export const SESSION_FACTS = [
   ['second_factor', 'bool'],
   ['signed_in_at', 'datetime'],
+  ['guest', 'string'],
+  ['former_guest', 'string'],
 ] as const;
 /** The facts that a request brings. `origin`: of the page that sent it. */
 export const FACT_NAMES = ['ip', 'method', 'origin'] as const;

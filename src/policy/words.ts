@@ -90,7 +90,7 @@ export const ROOT_DOCS: Readonly<Record<string, NameDoc>> = {
   },
   '@request.auth': {
     forms: ['@request.auth.id'],
-    doc: 'the caller: `id`, `email`, `email_verified`, `roles`, `second_factor`, `signed_in_at`, and members of `users`',
+    doc: 'the caller: `id`, `email`, `email_verified`, `roles`, `second_factor`, `signed_in_at`, `guest`, `former_guest`, and members of `users`',
   },
   '@request.query': {
     forms: ['@request.query.tag'],

@@ -1,6 +1,7 @@
 /** A world as a file of policy tests, with one test about it. */
 import { domainOf } from '../policy/analyse/solve/domains.ts';
 import type { World } from '../policy/analyse/solve/world.ts';
+import { GUEST } from '../policy/check/guests.ts';
 import { listElements } from '../policy/list-values.ts';
 import { elementOf } from '../policy/scalar-types.ts';
 import { type CatalogCollection, type CatalogField, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
@@ -137,7 +138,9 @@ class WorldFile {
   #session(): object {
     const { request, isGuest } = this.#world;
     const facts = SESSION_FACTS.map(([name]) => [name, request.auth?.[name] ?? undefined] as const);
-    return Object.fromEntries(isGuest ? [] : facts.filter(([, value]) => value !== undefined));
+    // A guest is its role, and perhaps the id of its session.
+    const known = facts.filter(([name, value]) => value !== undefined && (!isGuest || name === GUEST));
+    return Object.fromEntries(known);
   }
 
   /** The body that makes the written record of the stored one. */

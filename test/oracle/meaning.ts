@@ -84,6 +84,8 @@ const CALLER: Readonly<Record<string, readonly [ValueType, boolean]>> = {
   roles: ['string', true],
   second_factor: ['bool', false],
   signed_in_at: ['datetime', false],
+  guest: ['string', false],
+  former_guest: ['string', false],
 };
 const CALLER_ID: RequestOperand = requestOf('auth', 'id', { id: 'users' });
 

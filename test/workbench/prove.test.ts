@@ -27,6 +27,11 @@ collections:
     relations:
       team: { kind: belongs_to, collection: teams, required: true }
       user: { kind: belongs_to, collection: users, required: true }
+  carts:
+    fields: { cart_of: string }
+    access:
+      update: '@record.cart_of = @request.auth.guest'
+      delete: '@record.cart_of = @request.auth.former_guest'
   documents:
     fields:
       title: { type: string, required: true }
@@ -63,6 +68,8 @@ const PROVEN = [
   `never: 'guest who can read documents can update or delete them'`,
   `always: 'admin can update documents where changed_only(@record.status)'`,
   `never: 'guest can read documents.seal'`,
+  `never: 'guest can delete carts'`,
+  `never: 'signed-in user can update carts'`,
 ];
 const REFUTED = [
   `never: 'guest can list documents', why: 'nothing is public'`,
@@ -77,6 +84,8 @@ const REFUTED = [
   `always: 'who can create documents can delete them'`,
   `always: 'editor can update documents where @record.status = "draft"'`,
   `never: 'editor can read documents.seal'`,
+  `never: 'guest can update carts'`,
+  `never: 'signed-in user can delete carts'`,
 ];
 
 const statementsOf = (prove: readonly string[]) => {
@@ -122,7 +131,7 @@ describe('statements', () => {
     const tests = statements.map(({ counterexample }: ReturnType<JSON['parse']>) => counterexample.test);
     const written = tests.filter((test: string | null) => test !== null);
     // Rules of fields, and second actions, are more than one decision.
-    expect([tests.length, written.length]).toEqual([REFUTED.length, 5]);
+    expect([tests.length, written.length]).toEqual([REFUTED.length, 7]);
     await db.run(raw('SET search_path = public'));
     const tools = await testToolsOf(db, schema);
     for (const test of written) {

@@ -15,6 +15,7 @@ import type { Limiter } from '../limits/limiter.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import type { AccessTokens } from '../sessions/access-tokens.ts';
 import type { Authenticator } from '../sessions/authenticator.ts';
+import { keepFormerGuest } from '../sessions/former-guests.ts';
 import type { SessionRow, SessionSecrets, SessionStart, Sessions } from '../sessions/sessions.ts';
 import { isNewPlace } from './new-sign-ins.ts';
 import type { PasswordCheck, PasswordClaim } from './password-check.ts';
@@ -92,7 +93,7 @@ export class Accounts {
     const passwordHash = await passwords.hash(password);
     const user = { email, emailVerified: false, roles: schema.register.roles, passwordHash, isOfVisitor: true };
     const made = await users.insert(user, async (tx, userId) => {
-      await this.endGuest(tx, guest);
+      await this.endGuest(tx, guest, userId);
       await recordAudit(tx, { event: 'register', userId, client, detail: guestDetail(guest) });
       await this.#verified.onRegistered(tx, normalEmail(email), client);
     });
@@ -231,7 +232,7 @@ export class Accounts {
   }
 
   async #begin(tx: Transaction, { guest, ...start }: SignInStart): Promise<SessionSecrets> {
-    await this.endGuest(tx, guest);
+    await this.endGuest(tx, guest, start.userId);
     if (start.userId !== undefined) await this.#notify(tx, start.userId, start.client);
     const started = await this.#parts.sessions.start(tx, start);
     const { principal: userId, sessionId } = started;
@@ -249,8 +250,9 @@ export class Accounts {
   }
 
   /** Ends the session of a guest that another one follows. Announce it by `guestEnded` after the commit. */
-  async endGuest(tx: Transaction, guest: string | undefined): Promise<void> {
-    if (guest !== undefined) await this.#parts.sessions.end(tx, guest, guest);
+  async endGuest(tx: Transaction, guest: string | undefined, userId: string | undefined): Promise<void> {
+    if (guest === undefined || userId === undefined) return;
+    if (await this.#parts.sessions.end(tx, guest, guest)) await keepFormerGuest(tx, userId, guest);
   }
 
   async guestEnded(guest: string | undefined): Promise<void> {

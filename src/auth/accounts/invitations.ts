@@ -165,7 +165,7 @@ export class Invitations {
     try {
       await users.insert(user, async (tx, userId) => {
         if (!(await this.#use(tx, token))) throw badInvite();
-        await accounts.endGuest(tx, guest);
+        await accounts.endGuest(tx, guest, userId);
         const detail = { invite: found.id, ...(guest !== undefined && { guest }) };
         await recordAudit(tx, { event: 'register', userId, actorId: found.createdBy, client, detail });
       });

@@ -34,6 +34,8 @@ export interface SessionFacts {
   readonly secondFactor: boolean;
   /** Canonical text of the last time that the user proved who they are. */
   readonly signedInAt: string | undefined;
+  /** The session of the guest that became the user, for an hour. */
+  readonly formerGuest?: string | undefined;
 }
 const NO_SESSION: SessionFacts = { secondFactor: false, signedInAt: undefined };
 
@@ -88,9 +90,10 @@ export class Users {
   }
 
   /** The user as policies see it in a session. */
-  caller(user: User, { secondFactor, signedInAt }: SessionFacts): Caller['auth'] {
+  caller(user: User, { secondFactor, signedInAt, formerGuest }: SessionFacts): Caller['auth'] {
     const roles = Object.freeze(rolesOfSession(this.#schema, user.roles, secondFactor));
-    return Object.freeze({ ...user, roles, second_factor: secondFactor, signed_in_at: signedInAt });
+    const facts = { second_factor: secondFactor, signed_in_at: signedInAt, former_guest: formerGuest };
+    return Object.freeze({ ...user, roles, ...facts });
   }
 
   /** Removes the fields whose rules hide them from the user itself. Default: outside a session. */

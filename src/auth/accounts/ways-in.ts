@@ -12,6 +12,7 @@ export async function dropWaysIn(tx: Transaction, userId: string): Promise<void>
   await tx.run(sql`DELETE FROM "_auth_passkey_challenges" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_passkeys" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_identities" WHERE user_id = ${uuid(userId)}`);
+  await tx.run(sql`DELETE FROM "_auth_former_guests" WHERE user_id = ${uuid(userId)}`);
   await tx.run(sql`DELETE FROM "_auth_api_keys" WHERE created_by = ${uuid(userId)}`);
   // The stranger's own mailbox may hold a token that changes the address.
   await dropProofs(tx, 'change_email', userId);

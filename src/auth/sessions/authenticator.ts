@@ -225,7 +225,8 @@ export class Authenticator {
 
   #toKnown({ sessionId, user, ...facts }: SessionState, at: number): KnownSession {
     if (user === undefined) {
-      const guest = { kind: 'guest', principal: sessionId, sessionId, auth: GUEST_ROW } as const;
+      const seen = Object.freeze({ ...GUEST_ROW, guest: sessionId });
+      const guest = { kind: 'guest', principal: sessionId, sessionId, auth: seen } as const;
       const [bearer, cookie] = (['bearer', 'cookie'] as const).map((by) => Object.freeze({ ...guest, by }));
       return { at, userId: sessionId, bearer: bearer!, cookie: cookie! };
     }

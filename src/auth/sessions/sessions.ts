@@ -13,6 +13,7 @@ import type { Schema } from '../../schema/model/model.ts';
 import { apiTime, param, raw, type Sql, seconds, sql, text, uuid } from '../../sql.ts';
 import type { SessionFacts, User, Users } from '../accounts/users.ts';
 import { clip, type RequestClient } from '../audit-trail.ts';
+import { formerGuestOf } from './former-guests.ts';
 import { hashSecret, isSecret, newSecret, pad } from './secrets.ts';
 
 /** The token that was spent last may be sent again for this long: its client may have missed the answer. */
@@ -148,7 +149,7 @@ export class Sessions {
     const where = 'id' in key ? sql`s.id = ${uuid(key.id)}` : sql`s.cookie_hash = ${text(hashSecret(key.cookie))}`;
     const [cells] = await db.rows(sql`
       SELECT s.id, s.last_used_at < now() - ${seconds(this.#touchAfter)}, s.user_id, s.second_factor,
-             ${SIGNED_IN_AT}, ${this.#users.columns('u')}
+             ${SIGNED_IN_AT}, ${formerGuestOf(sql`s.user_id`)}, ${this.#users.columns('u')}
         FROM "_auth_sessions" s
         LEFT JOIN "users" u ON u.id = s.user_id
        WHERE ${where}
@@ -159,8 +160,14 @@ export class Sessions {
     if (cells[1] === 't') {
       await db.run(sql`UPDATE "_auth_sessions" SET last_used_at = now() WHERE id = ${uuid(sessionId)}`);
     }
-    const user = cells[2] === null ? undefined : this.#users.read(cells, 5);
-    return { sessionId, user, secondFactor: cells[3] === 't', signedInAt: cells[4]! };
+    const user = cells[2] === null ? undefined : this.#users.read(cells, 6);
+    return {
+      sessionId,
+      user,
+      secondFactor: cells[3] === 't',
+      signedInAt: cells[4]!,
+      formerGuest: cells[5] ?? undefined,
+    };
   }
 
   /** Renews the time of the sign-in, which it returns; undefined: the session has ended. */

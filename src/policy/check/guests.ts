@@ -6,14 +6,14 @@ import { type Outcomes, outcomes } from './outcomes.ts';
 
 /** The role of every guest. */
 export const GUEST = 'guest';
-/** The caller that policies see of every guest. */
+/** The caller that policies see of every guest, beside `guest`, the id of the session, which a publishable key has not. */
 export const GUEST_ROW = Object.freeze({ roles: Object.freeze([GUEST]), second_factor: false });
 const GUEST_ROLES: ReadonlySet<string> = new Set([GUEST]);
 
 /** The possible results of a condition for a guest: never too few, sometimes too many. */
 export const outcomesForGuest = (checked: Checked): Outcomes =>
   outcomes(checked, {
-    isAbsent: (operand) => isOfCaller(operand) && !Object.hasOwn(GUEST_ROW, operand.name),
+    isAbsent: (operand) => isOfCaller(operand) && operand.name !== GUEST && !Object.hasOwn(GUEST_ROW, operand.name),
     decide: guestTest,
     isBounded: false,
   });

@@ -62,7 +62,11 @@ export class PredicateJudge {
     const { world, now } = this.#place;
     const kind = as === 'guest' ? as : 'user';
     const caller = world.caller(as, session.second_factor === true);
-    const auth = kind === 'guest' ? caller : { ...caller, second_factor: false, ...session };
+    const { guest } = session;
+    const auth =
+      kind === 'guest'
+        ? { ...caller, ...(guest !== undefined && { guest }) }
+        : { ...caller, second_factor: false, ...session };
     return { auth, kind, facts, query, now, ...(data && { data }) };
   }
 

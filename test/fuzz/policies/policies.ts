@@ -626,6 +626,7 @@ export class PolicyMaker {
     if (source === 'auth' && type === 'id:users') names.push('id');
     if (source === 'auth' && type === 'bool') names.push('second_factor');
     if (source === 'auth' && type === 'datetime') names.push('signed_in_at');
+    if (source === 'auth' && type === 'string') names.push('guest', 'former_guest');
     return names.length === 0 ? undefined : this.#path(source, undefined, [this.#random.pick(names)]);
   }
 

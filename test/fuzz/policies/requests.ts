@@ -11,6 +11,7 @@ import {
   NOW,
   QUERY_TEXTS,
   type scalarOf,
+  TEXTS,
   THEMES,
   TIME_SPELLINGS,
   UUID_SPELLINGS,
@@ -130,11 +131,13 @@ function caller(users: readonly Row[], random: Random): RequestCaller {
   const { id, ...rest } = random.pick(users);
   const roles = ROLES.filter(() => random.chance(0.4));
   const kind = random.chance(0.2) ? random.pick(['key', 'guest'] as const) : 'user';
-  if (kind === 'guest') return { auth: { roles, second_factor: false }, kind };
+  if (kind === 'guest')
+    return { auth: { roles, second_factor: false, ...(roles.length > 0 && { guest: TEXTS[roles.length] }) }, kind };
   // A key has the id of a user here: it must not be taken for the user.
   if (kind === 'key') return { auth: { id, roles, second_factor: false }, kind };
   if (random.chance(0.1)) return { auth: { ...rest, roles }, kind };
-  const session = { second_factor: random.chance(0.5), signed_in_at: random.pick(DATETIMES) };
+  const sign = { second_factor: random.chance(0.5), signed_in_at: random.pick(DATETIMES) };
+  const session = { ...sign, ...(roles.length > 1 && { former_guest: TEXTS[roles.length] }) };
   return { auth: { id, ...rest, ...(random.chance(0.9) && session), ...(random.chance(0.9) && { roles }) }, kind };
 }
 

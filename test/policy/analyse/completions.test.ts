@@ -64,7 +64,7 @@ const PLACES: readonly (readonly [marked: string, texts: readonly string[]])[] =
   ['@record.title = @request.|', ['auth.', 'query.', 'data.', 'method', 'origin', 'kind']],
   ['@request.ip |', ['!=', '=', 'not in', 'in', 'is null', 'is not null']],
   ['@record.score > @now.|', ['hour', 'weekday']],
-  ['@record.title = @request.auth.|', ['id', 'email', 'department', 'home', 'home_id']],
+  ['@record.title = @request.auth.|', ['id', 'email', 'guest', 'former_guest', 'department', 'home', 'home_id']],
   ['@request.data.score > @request.data.|', ['score', 'rating']],
   ['any(|', ['@record.', '@next.', '@request.auth.', 'ancestors(']],
   ['any(@record.|', ['labels', 'owner.', 'owner_id.', 'team.', 'team_id.', 'tags', 'cover.']],

@@ -40,6 +40,9 @@ export interface Subject {
   readonly written: WrittenVariables | undefined;
 }
 
+/** The facts that mark a guest, or a user who was one: unlike the others, they may be absent. */
+const MARKS_OF_GUESTS: ReadonlySet<string> = new Set([GUEST, 'former_guest']);
+
 export class Asked {
   readonly standing: Standing;
   readonly subject: Subject;
@@ -92,10 +95,11 @@ export class Asked {
 
   #extra({ name, type }: RequestOperand): Term | undefined {
     const isGuest = this.standing.caller.kind === 'guest';
-    const isOfSession = SESSION_FACTS.some(([fact]) => fact === name);
+    const isOfSession = SESSION_FACTS.some(([fact]) => fact === name) && !MARKS_OF_GUESTS.has(name);
     const term = this.#rows.value(type, !isOfSession);
     if (term === undefined) return undefined;
-    if (isGuest) term.isPresent = Object.hasOwn(GUEST_ROW, name);
+    // Only a guest has `guest`, unless it is the bearer of a publishable key.
+    if (isGuest !== (name === GUEST)) term.isPresent = isGuest && Object.hasOwn(GUEST_ROW, name);
     if (isOfSession && term.isPresent === true) {
       this.#rows.trail.push(
         this.#rows.axioms,

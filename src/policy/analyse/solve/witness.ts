@@ -1,6 +1,6 @@
 /** A branch of the search → a world of rows. */
 
-import { GUEST_ROW } from '../../check/guests.ts';
+import { GUEST, GUEST_ROW } from '../../check/guests.ts';
 import { scalarOf } from '../../scalar-types.ts';
 import { type CatalogCollection, type Row, STAMPS } from '../../types.ts';
 import { base64OfBytes, own, type Scalar } from '../../values.ts';
@@ -179,7 +179,10 @@ class WorldBuilder {
 
   #auth(rows: ReadonlyMap<string, readonly Row[]>): Row {
     const { user, extras, standing } = this.#asked;
-    if (standing.caller.kind === 'guest') return GUEST_ROW;
+    if (standing.caller.kind === 'guest') {
+      const guest = this.#valueOf(extras.get(GUEST)) ?? undefined;
+      return guest === undefined ? GUEST_ROW : { ...GUEST_ROW, guest };
+    }
     const roles = this.#asked.roleNames.filter((name) => this.#asked.isHeld(name));
     const more = [...extras].map(([name, term]): [string, unknown] => [name, this.#valueOf(term) ?? null]);
     return { ...(user && this.#find(rows, user)), ...Object.fromEntries(more), roles };
