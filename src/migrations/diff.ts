@@ -8,7 +8,7 @@ import { type ActualTable, tenantColumnOf } from './catalog.ts';
 import { ColumnChanges } from './column-changes.ts';
 import { ConstraintChanges } from './constraint-changes.ts';
 import { addForeignKey, createIndex } from './ddl.ts';
-import { addExclusion, exclusionSteps, textRangeSteps } from './keys/no-overlap.ts';
+import { addExclusions, exclusionSteps, exclusionTypeSteps } from './keys/no-overlap.ts';
 import { createUniqueIndexes, foldingError, uniqueIndexSteps } from './keys/unique-indexes.ts';
 import { type Renamed, renamedTables } from './renamed-tables.ts';
 import { ADD_TRIGRAMS, createTrigramIndex, findTrigrams, type Trigrams } from './search-columns.ts';
@@ -49,7 +49,10 @@ export async function planSteps(input: PlanInput): Promise<readonly Step[]> {
   }
   const unfoldable = await foldingError(db, wanted.values());
   if (unfoldable !== undefined) return [unfoldable];
-  const schemas = [...(await missingSchemas(db, wanted)), ...(await textRangeSteps(db, wanted.values()))];
+  const schemas = [
+    ...(await missingSchemas(db, wanted)),
+    ...(await exclusionTypeSteps(db, wanted.values(), input.isCluster)),
+  ];
   const all = [
     ...schemas,
     ...plan.steps,
@@ -72,8 +75,8 @@ async function missingSchemas(db: Queryable, wanted: PlanInput['wanted']): Promi
   return missing.map(([name]) => ({ sql: sql`CREATE SCHEMA ${ident(name!)}` }));
 }
 
-const createExclusion = ({ name, exclusion }: Table): readonly Step[] =>
-  exclusion === undefined ? [] : [{ sql: addExclusion(name, exclusion) }];
+const createExclusion = (table: Table, isCluster: boolean): readonly Step[] =>
+  addExclusions(table, isCluster).map((statement) => ({ sql: statement }));
 
 class TablePlan {
   readonly steps: Step[];
@@ -112,7 +115,7 @@ class TablePlan {
     this.steps.push(...this.#statementsOf(table).map((statement) => ({ sql: statement })));
     this.after.push(...table.foreignKeys.map((key) => ({ sql: addForeignKey(table.name, key) })));
     this.after.push(...table.indexes.map((columns) => ({ sql: createIndex(table, columns) })));
-    this.after.push(...createUniqueIndexes(table), ...createExclusion(table));
+    this.after.push(...createUniqueIndexes(table), ...createExclusion(table, this.#input.isCluster));
     this.search.addNew(table);
   }
 
@@ -125,7 +128,7 @@ class TablePlan {
     if (this.#input.keepsExtra === true) steps.push(...columns.relaxations());
     if (this.#input.isCluster) steps.push(...replicate(table, existing));
     this.after.push(...(await constraints.stepsAfter()), ...(await uniqueIndexSteps(diff)));
-    this.after.push(...(await exclusionSteps(this.#input.db, diff)));
+    this.after.push(...(await exclusionSteps(this.#input.db, diff, this.#input.isCluster)));
     await this.search.addTo(constraints);
   }
 
@@ -143,6 +146,7 @@ class TablePlan {
     const create = this.#statementsOf({ ...table, uniques: [] });
     this.steps.push(...moveRows({ actual: existing, wanted: table, create, hasRows, undeclared }));
     this.after.push(...(await constraints.stepsAfter()), ...(await uniqueIndexSteps(moved)));
+    this.after.push(...createExclusion(table, this.#input.isCluster));
     await this.search.addTo(constraints);
   }
 

@@ -12,6 +12,8 @@ import type { TextForm } from '../schema/fields/kind.ts';
 import {
   exclusionName,
   indexesOf,
+  PARTITION_NUMBERS,
+  tenantColumns,
   type UniqueIndexDefinition,
   uniqueColumns,
   uniqueIndexes,
@@ -109,12 +111,15 @@ export interface UniqueIndex {
 /** Rows that have the same values in `on` do not overlap in the range from `from` to `to`. */
 export interface ExclusionKey {
   readonly name: string;
+  /** The names of the constraints of the partitions, where the table has them. */
+  readonly partitionNames: readonly string[];
+  /** The tenant, and the members of the place. */
   readonly on: readonly string[];
   readonly from: string;
   readonly to: string;
   /** The function that makes a range of the two. */
   readonly range: string;
-  /** Names the columns by the name of the table. */
+  /** Names the columns alone. */
   readonly where?: Sql;
   readonly whereColumns: readonly string[];
 }
@@ -175,13 +180,25 @@ function uniqueIndexOf({ table }: Collection, { name, member, columns }: UniqueI
 }
 
 function exclusionOf(collection: Collection): Pick<Table, 'exclusion'> {
-  const { noOverlap, table } = collection;
+  const { noOverlap } = collection;
   if (noOverlap === undefined) return {};
   const { on, from, to, where } = noOverlap;
   const range = present(PERIOD_RANGES.get(from.type), `a range of ${from.type}`);
-  const columns = { on: on.map(({ column }) => column), from: from.column, to: to.column };
-  return { exclusion: { name: exclusionName(collection), ...columns, range, ...conditionOf(where, table) } };
+  const places = [...new Set([...tenantColumns(collection), ...on.map(({ column }) => column)])];
+  const partitionNames = PARTITION_NUMBERS.map((partition) => exclusionName(collection, partition));
+  const names = { name: exclusionName(collection), partitionNames };
+  const columns = { on: places, from: from.column, to: to.column };
+  return { exclusion: { ...names, ...columns, range, ...unqualified(conditionOf(where, ROW)) } };
 }
+
+/** No table and no text of a schema has this name. */
+const ROW = 'bylaw row 5d2f0c9e';
+
+/** A partition and a shard have other names than the table. */
+const unqualified = ({ where, whereColumns }: Pick<UniqueIndex, 'where' | 'whereColumns'>) => ({
+  ...(where !== undefined && { where: raw(where.text.replaceAll(`${ident(ROW).text}.`, '')) }),
+  whereColumns,
+});
 
 function conditionOf(policy: Policy | undefined, table: string): Pick<UniqueIndex, 'where' | 'whereColumns'> {
   if (policy === undefined) return { whereColumns: [] };

@@ -4,16 +4,13 @@
  */
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../database/contract.ts';
+import { PARTITION_NUMBERS } from '../schema/model/indexes.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { empty, ident, join, raw, type Sql, sql } from '../sql.ts';
 import type { ActualTable } from './catalog.ts';
 import { addUnique, createTable } from './ddl.ts';
 import type { Step } from './step.ts';
 import { columnList, columnTypeOf, stringLiteral, type Table, type TableTenantLayout } from './tables.ts';
-
-/** The number for each table, without Citus. More would cost planning time, fewer would have more rows each. */
-const PARTITIONS = 8;
-const REMAINDERS = Array.from({ length: PARTITIONS }, (_, remainder) => remainder);
 
 /**
  * The name of a partition, or of a table that is being replaced; at most 63 bytes. No collection has
@@ -47,8 +44,8 @@ function createPartitionedTable(table: Table, key: string): readonly Sql[] {
   return [
     sql`CREATE TABLE ${ident(name)} (${join(definitions, ', ')}) PARTITION BY HASH (${ident(key)})`,
     ...uniques.map((unique) => addUnique(name, unique)),
-    ...REMAINDERS.map((remainder) => {
-      const bounds = raw(`WITH (MODULUS ${PARTITIONS}, REMAINDER ${remainder})`);
+    ...PARTITION_NUMBERS.map((remainder) => {
+      const bounds = raw(`WITH (MODULUS ${PARTITION_NUMBERS.length}, REMAINDER ${remainder})`);
       return sql`CREATE TABLE ${ident(partitionName(name, remainder))} PARTITION OF ${ident(name)} FOR VALUES ${bounds}`;
     }),
   ];
@@ -56,7 +53,7 @@ function createPartitionedTable(table: Table, key: string): readonly Sql[] {
 
 /** A cluster has no partitions, and renames shards by itself. */
 export const renamedPartitions = (from: string, to: string): readonly Step[] =>
-  REMAINDERS.map((remainder) => {
+  PARTITION_NUMBERS.map((remainder) => {
     const [former, name] = [from, to].map((table) => ident(partitionName(table, remainder))) as [Sql, Sql];
     return { sql: sql`ALTER TABLE IF EXISTS ${former} RENAME TO ${name}` };
   });

@@ -3,7 +3,7 @@ import { StoreError, type Violated } from '../database/contract.ts';
 import { isDenied, isUnheld } from '../database/to-store-error.ts';
 import type { ErrorDetail } from '../problem.ts';
 import { forbidden, invalid, Refusal, type RefusalCode } from '../refusal.ts';
-import { exclusionName, uniqueIndexes } from '../schema/model/indexes.ts';
+import { isExclusion, uniqueIndexes } from '../schema/model/indexes.ts';
 import type { Collection, Field, NoOverlap, Relation } from '../schema/model/model.ts';
 import { constraintName } from '../schema/model/stored-names.ts';
 import { type Place, type Sql, sql } from '../sql.ts';
@@ -125,7 +125,7 @@ function uniqueViolation(collection: Collection, violated: Violated | undefined)
 /** Another record excludes this one: the values of these members, together, overlap with its own. */
 function exclusion(collection: Collection, violated: Violated | undefined): Refusal {
   const { noOverlap } = collection;
-  if (noOverlap !== undefined && violated?.constraint === exclusionName(collection)) return overlap(noOverlap);
+  if (noOverlap !== undefined && isExclusion(collection, violated?.constraint ?? '')) return overlap(noOverlap);
   const detail = `another record excludes this one, by the constraint \`${violated?.constraint}\` of the database`;
   // An element may be an expression of columns.
   const words = new Set(violated?.columns.flatMap((element) => [element, ...element.split(/[^\p{L}\p{N}_$]+/u)]));

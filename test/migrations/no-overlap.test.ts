@@ -108,4 +108,62 @@ describe.each(KINDS)('no_overlap on %s', (kind) => {
   });
 });
 
+/** Records of two teams, whose collection moves to hash partitions and back. */
+describe('no_overlap where records are stored by tenant', () => {
+  const tenants = (distribute: string, on = 'room'): Schema =>
+    schemaOf(`
+roles: { admin: { assigns: [member] }, member: {} }
+register: { roles: [member] }
+collections:
+  users: { access: { list: true, read: true }, relations: { team: { kind: belongs_to, collection: teams } } }
+  teams: { fields: { name: string }${distribute === '' ? '' : ', distribute: reference'} }
+  bookings:
+    ${distribute}
+    ${on === '' ? '' : `no_overlap: { on: [${on}], from: at, to: until, where: '@record.gone = false' }`}
+    fields: { room: int, desk: int, at: date, until: date, gone: { type: bool, required: true, default: false } }
+    relations: { team: { kind: belongs_to, collection: teams, required: true, default: '@request.auth.team' } }
+    access: { view: '@record.team = @request.auth.team', create: '@record.team = @request.auth.team' }
+`);
+  const BY_TEAM = 'distribute: { by: team }';
+  const book = (team: number, at: string, until: string) =>
+    raw(`
+      INSERT INTO bookings (id, team_id, room, desk, at, until)
+      SELECT gen_random_uuid(), id, 1, 1, '2026-11-${at}', '2026-11-${until}' FROM teams ORDER BY id LIMIT 1 OFFSET ${team}`);
+  const names = async (): Promise<number> =>
+    (
+      await db.rows(
+        raw(`
+          SELECT 1 FROM pg_constraint
+           WHERE contype = 'x' AND conname ~ '_apart[0-7]?$' AND connamespace = current_schema()::regnamespace`),
+      )
+    ).length;
+  const apply = (schema: Schema) => applyMigration(db, schema, { allowDestructive: true });
+  const OVERLAPS = { kind: 'exclusion' };
+
+  it('the constraint follows the rows to partitions and back, changes and goes', async () => {
+    db = await openKind(KINDS.at(-1)!, postgresUrl);
+    await applyMigration(db, tenants(''));
+    await db.run(raw(`INSERT INTO teams (id) VALUES (gen_random_uuid()), (gen_random_uuid())`));
+    await db.run(book(0, '01', '05'));
+    await apply(tenants(BY_TEAM));
+    expect(await names()).toBe(8);
+    expect((await planMigration(db, tenants(BY_TEAM))).statements).toEqual([]);
+    await expect(db.run(book(0, '04', '06'))).rejects.toMatchObject(OVERLAPS);
+    await db.run(book(1, '04', '06'));
+    await apply(tenants(BY_TEAM, 'desk'));
+    expect(await names()).toBe(8);
+    await expect(db.run(book(1, '05', '07'))).rejects.toMatchObject(OVERLAPS);
+    await apply(tenants(BY_TEAM, ''));
+    expect(await names()).toBe(0);
+    await db.run(book(1, '05', '07'));
+    await expect(apply(tenants(BY_TEAM))).rejects.toThrow('rows of "bookings" overlap');
+    await db.run(raw('UPDATE bookings SET gone = true'));
+    await apply(tenants(BY_TEAM));
+    await apply(tenants(''));
+    expect(await names()).toBe(1);
+    await db.run(book(0, '04', '06'));
+    await expect(db.run(book(0, '04', '06'))).rejects.toMatchObject(OVERLAPS);
+  });
+});
+
 const LIVE_RULE = `no_overlap: { on: [room], from: at, to: until, where: '@record.cancelled = false' }`;

@@ -1,7 +1,7 @@
 /** `no_overlap`: bookings of one room, alone, in batches, and in a race. */
 import { beforeAll, expect, test } from 'vitest';
 import { outcomeOf } from '../support/records.ts';
-import { describeOnBoth, type TestService, type User } from '../support/service.ts';
+import { describeRoutes, type TestService, type User } from '../support/service.ts';
 
 const SCHEMA = `
 roles: { admin: { assigns: [member] }, member: {} }
@@ -30,7 +30,7 @@ const POINTERS = ['room', 'desk', 'starts_at', 'ends_at'].map((name) => `/data/$
 const TAKEN = [409, 'conflict', ...POINTERS];
 const CREATED = [201, undefined];
 
-describeOnBoth('records that do not overlap', (service) => suite(service), { schema: SCHEMA });
+describeRoutes('records that do not overlap', (service) => suite(service), { schema: SCHEMA });
 
 function suite(service: TestService): void {
   let [ann, bob] = [] as unknown as [User, User];

@@ -194,15 +194,6 @@ export const DISTRIBUTION_CASES: readonly IssueCase[] = [
     says: 'expected `true`, `false` or `within_<relation>`',
   },
   {
-    about: 'records of tenants that do not overlap',
-    text: documents('n: int, m: int').replace(
-      '    fields:',
-      '    ⟦no_overlap: { on: [n], from: n, to: m }\n    fields:',
-    ),
-    codes: ['not_for_distributed'],
-    says: '`no_overlap` needs all records on one machine',
-  },
-  {
     about: 'a key without the tenant',
     text: documents(
       `n: { type: int, required: true }, slug: { type: string, ⟦unique: { within: n, where: '@record.n > 1' } }`,

@@ -22,6 +22,7 @@ interface CollectionText {
   relations?: Record<string, Member | object>;
   access?: Record<string, Rule | readonly Rule[]>;
   checks?: object;
+  no_overlap?: object;
 }
 
 export function distributed(text: string): string {
@@ -49,7 +50,7 @@ function reachedFrom(name: string, collections: Readonly<Record<string, Collecti
 }
 
 function divided(
-  { fields = {}, relations = {}, access = {}, checks = {} }: CollectionText,
+  { fields = {}, relations = {}, access = {}, checks = {}, no_overlap }: CollectionText,
   plain: readonly string[],
 ): CollectionText {
   const within = <M extends Member | string | object>(member: M): M => {
@@ -68,6 +69,7 @@ function divided(
     fields: mapped(fields, within),
     relations: { ...mapped(relations, within), tenant },
     checks,
+    ...(no_overlap !== undefined && { no_overlap }),
     access: mapped(access, (rules) => (Array.isArray(rules) ? rules.map(pinned) : pinned(rules as Rule))),
   };
 }

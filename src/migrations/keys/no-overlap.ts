@@ -1,19 +1,38 @@
 /**
  * Exclusion constraints: records of one place do not overlap in time. A place is a range of its one text, of a range
- * type that PostgreSQL makes without an extension: btree_gist is missing where its role cannot add it.
+ * type that PostgreSQL makes without an extension: btree_gist is missing where its role cannot add it. A cluster gives
+ * its nodes extensions, and no range types, and wants the tenant compared by `=`. A partition has all records of a tenant,
+ * and a constraint of its own: PostgreSQL 15 takes none for the whole table.
  */
 import type { Queryable } from '../../database/contract.ts';
+import { PARTITION_NUMBERS } from '../../schema/model/indexes.ts';
 import { ident, join, param, raw, regclassOf, type Sql, sql, tableIdent } from '../../sql.ts';
 import type { Step } from '../step.ts';
 import type { TableDiff } from '../table-diff.ts';
-import type { ExclusionKey, Table } from '../tables.ts';
+import type { ExclusionKey, Table, TableTenantLayout } from '../tables.ts';
+import { partitionName } from '../tenant-tables.ts';
 
 const TEXT_RANGE = 'bylaw_text_range';
 const CREATE_TEXT_RANGE = raw(`CREATE TYPE ${TEXT_RANGE} AS RANGE (subtype = text, collation = "C")`);
 
-/** The steps that make the range type, if a table needs it. */
-export async function textRangeSteps(db: Queryable, tables: Iterable<Table>): Promise<readonly Step[]> {
-  if (![...tables].some(({ exclusion }) => exclusion !== undefined)) return [];
+/** The step that makes the range type, or in a cluster adds the extension, if a table needs it. */
+export async function exclusionTypeSteps(
+  db: Queryable,
+  tables: Iterable<Table>,
+  isCluster: boolean,
+): Promise<readonly Step[]> {
+  const excluding = [...tables].filter(({ exclusion }) => exclusion !== undefined);
+  const isShared = (table: Table): boolean => isCluster && table.tenantLayout !== undefined;
+  const ofExtension = excluding.some(isShared) ? await extensionSteps(db) : [];
+  return excluding.every(isShared) ? ofExtension : [...ofExtension, ...(await textRangeSteps(db))];
+}
+
+async function extensionSteps(db: Queryable): Promise<readonly Step[]> {
+  const [row] = await db.rows(sql`SELECT 1 FROM pg_extension WHERE extname = 'btree_gist'`);
+  return row === undefined ? [{ sql: raw('CREATE EXTENSION IF NOT EXISTS btree_gist') }] : [];
+}
+
+async function textRangeSteps(db: Queryable): Promise<readonly Step[]> {
   const [row] = await db.rows(sql`SELECT to_regtype(${param('text', TEXT_RANGE)}) IS NOT NULL`);
   return row?.[0] === 't' ? [] : [{ sql: CREATE_TEXT_RANGE }];
 }
@@ -43,49 +62,90 @@ function overlapping({ on, from, to, range, where }: ExclusionKey, column: (name
   };
 }
 
-export function addExclusion(table: string, key: ExclusionKey): Sql {
-  const { places, period, where } = overlapping(key, (name) => ident(name));
-  const elements = [...places.map((place) => sql`${raw(TEXT_RANGE)}(${place}, ${place}, '[]')`), period];
-  const list = join(
-    elements.map((element) => sql`(${element}) WITH &&`),
-    ', ',
+/** A statement for the table, or for each of its partitions. */
+export function addExclusions({ name, exclusion: key, tenantLayout }: Table, isCluster: boolean): readonly Sql[] {
+  if (key === undefined) return [];
+  const isShared = isCluster && tenantLayout !== undefined;
+  return holdersOf(name, key, { isPartitioned: !isCluster && tenantLayout?.kind === 'by' }).map(
+    ({ table, constraint }) => addExclusion(table, constraint, { key, tenant: isShared ? tenantLayout : undefined }),
   );
-  return sql`ALTER TABLE ${tableIdent(table)} ADD CONSTRAINT ${ident(key.name)} EXCLUDE USING gist (${list}) WHERE (${where})`;
+}
+
+interface Holder {
+  readonly table: string;
+  readonly constraint: string;
+}
+
+const holdersOf = (
+  table: string,
+  { name, partitionNames }: Pick<ExclusionKey, 'name' | 'partitionNames'>,
+  { isPartitioned }: { readonly isPartitioned: boolean },
+): readonly Holder[] =>
+  isPartitioned
+    ? partitionNames.map((constraint, i) => ({ table: partitionName(table, i), constraint }))
+    : [{ table, constraint: name }];
+
+interface Definition {
+  readonly key: ExclusionKey;
+  /** Given in a cluster. */
+  readonly tenant: TableTenantLayout | undefined;
+}
+
+function addExclusion(table: string, constraint: string, { key, tenant }: Definition): Sql {
+  const { places, period, where } = overlapping(key, (name) => ident(name));
+  const elements = places.map((place, i) => {
+    if (tenant === undefined) return sql`(${raw(TEXT_RANGE)}(${place}, ${place}, '[]')) WITH &&`;
+    const isTenant = tenant.kind === 'by' && key.on[i] === tenant.column;
+    return isTenant ? sql`${ident(key.on[i]!)} WITH =` : sql`(${place}) WITH =`;
+  });
+  const list = join([...elements, sql`(${period}) WITH &&`], ', ');
+  return sql`ALTER TABLE ${tableIdent(table)} ADD CONSTRAINT ${ident(constraint)} EXCLUDE USING gist (${list}) WHERE (${where})`;
 }
 
 /** The step that adds the missing constraint, then the steps that drop the constraints of former definitions. */
-export async function exclusionSteps(db: Queryable, t: TableDiff): Promise<readonly Step[]> {
-  const { exclusion, name } = t.table;
-  const existing = await readExclusions(db, t.actual.name);
-  const former = existing.filter((constraint) => constraint !== exclusion?.name);
-  const drops = former.map((constraint) => ({
-    sql: sql`${t.alter} DROP CONSTRAINT IF EXISTS ${ident(constraint)}`,
-    // Nodes of a newer version may rely on it.
-    ...(exclusion === undefined && { isExtra: true }),
-  }));
-  if (exclusion === undefined || existing.includes(exclusion.name)) return drops;
-  const add = addExclusion(name, exclusion);
+export async function exclusionSteps(db: Queryable, t: TableDiff, isCluster: boolean): Promise<readonly Step[]> {
+  const { exclusion, name, tenantLayout } = t.table;
+  const isPartitioned = !isCluster && tenantLayout?.kind === 'by';
+  const wanted = exclusion === undefined ? [] : holdersOf(name, exclusion, { isPartitioned });
+  const existing = await readExclusions(db, t.actual.name, isPartitioned);
+  const isWanted = ({ constraint }: Holder): boolean => wanted.some((each) => each.constraint === constraint);
+  const drops = existing
+    .filter((each) => !isWanted(each))
+    .map(({ table, constraint }) => ({
+      sql: sql`ALTER TABLE ${tableIdent(table)} DROP CONSTRAINT IF EXISTS ${ident(constraint)}`,
+      // Nodes of a newer version may rely on it.
+      ...(exclusion === undefined && { isExtra: true }),
+    }));
+  if (exclusion === undefined || existing.some(isWanted)) return drops;
+  const [add, ...others] = addExclusions(t.table, isCluster);
   const broken = overlaps(t, exclusion);
   const [place] = exclusion.on;
   if (await t.finds(broken)) {
     const destructive =
       `rows of "${name}" overlap in "${exclusion.from}" and "${exclusion.to}" at one "${place}"; change them first; ` +
       `${broken.text} finds them`;
-    return [{ sql: add, destructive, isImpossible: true }];
+    return [{ sql: add!, destructive, isImpossible: true }];
   }
   const rewrites = `the constraint on "${exclusion.from}" of "${name}" is built while all writers of the table wait`;
-  return [{ sql: add, ...((await t.isLarge()) && { rewrites }) }, ...drops];
+  const large = (await t.isLarge()) && { rewrites };
+  return [add!, ...others].map((statement): Step => ({ sql: statement, ...large })).concat(drops);
 }
 
 /** INVARIANT: a name that ends in a digest is of a constraint that an earlier schema declared. */
-async function readExclusions(db: Queryable, table: string): Promise<readonly string[]> {
-  const rows = await db.rows(sql`
-    SELECT conname
-      FROM pg_constraint
-     WHERE conrelid = ${regclassOf(table)}
-       AND contype = 'x'
-       AND conname ~ '_[0-9a-f]{8,10}_apart$'`);
-  return rows.map(([name]) => name!);
+async function readExclusions(db: Queryable, table: string, isPartitioned: boolean): Promise<readonly Holder[]> {
+  const holders = isPartitioned ? PARTITION_NUMBERS.map((partition) => partitionName(table, partition)) : [table];
+  const found = await Promise.all(
+    holders.map(async (holder) => {
+      const rows = await db.rows(sql`
+        SELECT conname
+          FROM pg_constraint
+         WHERE conrelid = ${regclassOf(holder)}
+           AND contype = 'x'
+           AND conname ~ '_[0-9a-f]{8,10}_apart[0-7]?$'`);
+      return rows.map(([name]) => ({ table: holder, constraint: name! }));
+    }),
+  );
+  return found.flat();
 }
 
 /** Pairs of rows that the constraint keeps apart. */

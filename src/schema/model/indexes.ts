@@ -82,13 +82,28 @@ export const uniqueIndexes = (collection: KeyedCollection): readonly UniqueIndex
     return [{ name: constraintName(collection.table, [member.column, digest], 'only'), member, columns }];
   });
 
-/** The name of the constraint of `no_overlap`, which changes with the definition. */
-export function exclusionName({ table, noOverlap }: Pick<Collection, 'table' | 'noOverlap'>): string {
+/**
+ * The name of the constraint of `no_overlap`, which changes with the definition.
+ * @param partition of the table that has it; default: the table itself
+ */
+export function exclusionName(
+  { table, noOverlap }: Pick<Collection, 'table' | 'noOverlap'>,
+  partition: number | '' = '',
+): string {
   const { on, from, to, where } = present(noOverlap, 'no_overlap');
   const columns = [...on, from, to].map(({ column }) => column);
   const digest = shortDigest(JSON.stringify([columns, from.type, where?.text])).slice(0, 8);
-  return constraintName(table, [from.column, digest], 'apart');
+  return constraintName(table, [from.column, digest], `apart${partition}`);
 }
+
+/** Each partition has an exclusion constraint of its own, and a shard appends a number to the name, or reports none. */
+export const isExclusion = (collection: Pick<Collection, 'table' | 'noOverlap'>, constraint: string): boolean =>
+  constraint === '' ||
+  constraint.startsWith(exclusionName(collection)) ||
+  PARTITION_NUMBERS.some((partition) => exclusionName(collection, partition) === constraint);
+
+/** The partitions of a table that is stored by tenant, without Citus. More would cost planning time, fewer would have more rows each. */
+export const PARTITION_NUMBERS: readonly number[] = Array.from({ length: 8 }, (_, partition) => partition);
 
 type KeyedCollection = UniqueMembers & Pick<Collection, 'table'>;
 
@@ -110,7 +125,7 @@ function uniqueKey(collection: UniqueMembers, member: Field | BelongsTo): readon
 }
 
 /** The first columns of every key and index. */
-const tenantColumns = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>): readonly string[] =>
+export const tenantColumns = ({ tenantLayout }: Pick<Collection, 'tenantLayout'>): readonly string[] =>
   tenantLayout?.kind === 'by' ? [tenantLayout.column] : [];
 
 /** Only lists read many rows; every other action finds its row by id. */

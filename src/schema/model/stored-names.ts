@@ -39,7 +39,7 @@ const digestOf = (text: string): string => bytesToHex(sha256(bytesOf(text)));
 export function constraintName(
   table: string,
   columns: readonly string[],
-  suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required' | 'only' | 'apart',
+  suffix: 'key' | 'newkey' | 'fkey' | 'check' | 'pkey' | 'idx' | 'required' | 'only' | `apart${number | ''}`,
 ): string {
   // A constraint and an index are in the schema of their table.
   const name = [table.slice(table.indexOf('.') + 1), ...columns, suffix].join('_');

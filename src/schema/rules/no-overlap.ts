@@ -19,7 +19,6 @@ export function readNoOverlap(
   if (declared === undefined) return {};
   const path = ['collections', collection.name, 'no_overlap'];
   const reader = new Reader(collection, path, reading);
-  if (collection.tenantLayout !== null) reader.reportDistributed();
   const on = declared.on.flatMap((name, i) => reader.place(name, [...path, 'on', i]) ?? []);
   const [from, to] = (['from', 'to'] as const).map((key) => reader.time(declared[key], [...path, key]));
   if (from === undefined || to === undefined || on.length < declared.on.length) return {};
@@ -65,12 +64,6 @@ class Reader {
   reportTypes(from: Field, to: Field): void {
     const message = `\`${from.name}\` is ${describeType(from.type)}, and \`${to.name}\` is ${describeType(to.type)}; expected one type`;
     this.#reading.source.report({ code: 'no_overlap_time', message, path: [...this.#path, 'to'] });
-  }
-
-  reportDistributed(): void {
-    const message =
-      '`no_overlap` needs all records on one machine, and `distribute` spreads them; remove one of the two';
-    this.#reading.source.report({ code: 'not_for_distributed', message, path: this.#path, at: 'key' });
   }
 
   #unknown(name: string, path: Path): undefined {
