@@ -94,7 +94,8 @@ export class FeedSender {
   }
 
   #end(subscriber: Subscriber, { life, to }: Stretch): string {
-    return this.#position(subscriber, { life, from: to, to }, { seq: 0, nth: 0 });
+    // A reset and the `ready` behind it are at one place, and differ.
+    return this.#position(subscriber, { life, from: to, to }, { seq: 0, nth: ++subscriber.ends });
   }
 
   #position(

@@ -54,6 +54,8 @@ export class Subscriber {
   /** The subscriber has everything that this moment sees. */
   floor: Moment | undefined;
   isEnded = false;
+  /** Positions that it was given at the end of a batch. */
+  ends = 0;
 
   constructor(request: FeedRequest, sink: EventSink) {
     this.request = request;

@@ -202,8 +202,11 @@ describeOnBoth(
         [bob, `/api/notes/changes?since=${position}`],
         [ann, `/api/notes/changes?title=a&since=${position}`],
         [ann, '/api/notes/changes?since=nothing'],
-      ] as const)
-        expect((await watch(user, path).until('ready'))[0]).toEqual(['reset', { reason: 'position' }]);
+      ] as const) {
+        const anew = watch(user, path);
+        expect((await anew.until('ready'))[0]).toEqual(['reset', { reason: 'position' }]);
+        expect(new Set(anew.events.map(({ id }) => id)).size).toBe(anew.events.length);
+      }
     });
 
     test('a replay shows nothing that is hidden now', async () => {
