@@ -30,7 +30,7 @@ const tableSize = (bytes: number): string =>
 
 function measuredLines(measured: MeasuredIndex | undefined): readonly string[] {
   if (measured === undefined) return [];
-  const { rows, bytes, plan, sample } = measured;
+  const { rows, bytes, plan, plan_with_index: planned = [], sample } = measured;
   const times =
     sample === undefined
       ? 'its table cannot be sampled'
@@ -38,6 +38,7 @@ function measuredLines(measured: MeasuredIndex | undefined): readonly string[] {
   return [
     `  measured      about ${rows} rows, ${tableSize(bytes)}; ${times}`,
     ...plan.map((line, i) => `  ${i === 0 ? 'plan' : '    '}          ${line}`),
+    ...planned.map((line, i) => `  ${i === 0 ? 'with it' : '       '}       ${line}`),
   ];
 }
 

@@ -21,6 +21,8 @@ export interface MeasuredIndex {
   readonly bytes: number;
   /** The plan of the list on the real table. */
   readonly plan: readonly string[];
+  /** The plan with the index; given where the database has the extension hypopg. */
+  readonly plan_with_index?: readonly string[];
   /** Undefined: the table cannot be sampled. */
   readonly sample?: { readonly rows: number; readonly before_ms: number; readonly after_ms: number };
 }
@@ -53,11 +55,41 @@ export async function measureIndex(
   const facts = await tableFactsOf(db, missing.collection.table);
   const list = facts && measuredList(store, missing, request);
   if (facts === undefined || list === undefined) return undefined;
-  const plan = (await db.rows(sql`EXPLAIN ${list}`)).map(([line]) => String(line));
+  const plan = await planOf(db, list);
+  const planned = await planWithIndex(db, { missing, list, facts });
   const { rows, bytes } = facts;
+  const measured = { rows, bytes, plan, ...(planned && { plan_with_index: planned }) };
   const isSampled = !missing.collection.table.includes('.') && ['r', 'p', 'm'].includes(facts.kind);
-  if (!isSampled) return { rows, bytes, plan };
-  return { rows, bytes, plan, sample: await timesOnSample(db, { missing, list, facts }) };
+  return isSampled ? { ...measured, sample: await timesOnSample(db, { missing, list, facts }) } : measured;
+}
+
+const planOf = async (db: Pick<Queryable, 'rows'>, list: Sql): Promise<readonly string[]> =>
+  (await db.rows(sql`EXPLAIN ${list}`)).map(([line]) => String(line));
+
+/** Undefined: the database has no hypopg. The hypothetical index is of this session alone, and is gone afterwards. */
+async function planWithIndex(db: Database, { missing, list, facts }: Sampling): Promise<readonly string[] | undefined> {
+  const [found] = await db.rows(sql`
+    SELECT n.nspname
+      FROM pg_extension AS e
+      JOIN pg_namespace AS n ON n.oid = e.extnamespace
+     WHERE e.extname = 'hypopg'`);
+  // Only tables, partitioned ones and materialized views have indexes.
+  if (found === undefined || !['r', 'p', 'm'].includes(facts.kind)) return undefined;
+  const extension = String(found[0]);
+  const columns = missing.columns.map((column) => ident(column));
+  const name = missing.collection.table.split('.').at(-1)!;
+  const made = sql`CREATE INDEX ON ${ident(facts.schema, name)} (${join(columns, ', ')})`;
+  return db.transaction(
+    async (tx) => {
+      await tx.rows(sql`SELECT indexrelid FROM ${ident(extension, 'hypopg_create_index')}(${text(made.text)})`);
+      try {
+        return await planOf(tx, list);
+      } finally {
+        await tx.rows(sql`SELECT ${ident(extension, 'hypopg_reset')}()`);
+      }
+    },
+    { unlimited: true },
+  );
 }
 
 async function tableFactsOf(db: Database, table: string): Promise<TableFacts | undefined> {
