@@ -64,6 +64,13 @@ export const SOLVE_CASES: readonly SolveCase[] = [
   // A list of the caller's is not their roles.
   ['@request.auth.words contains "x" or @record.score > 1', '@record.score > 1', 'unknown'],
   ['@request.auth.words is not null or @record.score > 1', '@record.score > 1', 'unknown'],
+  // The service sets the times of a record: a body need not have them.
+  [
+    '@record.score > 1 and @request.data.created_at is null',
+    '@record.score > 1 and @request.data.created_at is not null',
+    'both',
+    'create',
+  ],
   // Three values
   ['@record.score > 1 or not @record.score > 1', 'true', 'wider'],
   ['@record.score > 1 or not @record.score > 1', '@record.score is not null', 'same'],
