@@ -28,28 +28,15 @@ interface ActualFunction {
   readonly table: string | null;
 }
 
-interface TriggerPlace {
-  /** The schema of the database. */
-  readonly own: string;
-  readonly isEmbedded: boolean;
-}
-
 /** The trigger functions that the database has, and the steps from them to those of a schema. */
 export class KnownTriggers {
   /** The schema of the database. */
   readonly own: string;
-  /** All sessions have the settings of the service. */
-  readonly #isEmbedded: boolean;
   readonly #functions: ReadonlyMap<string, ActualFunction>;
   readonly #replaced: ReadonlySet<string>;
 
-  private constructor(
-    { own, isEmbedded }: TriggerPlace,
-    functions: ReadonlyMap<string, ActualFunction>,
-    replaced: ReadonlySet<string>,
-  ) {
+  private constructor(own: string, functions: ReadonlyMap<string, ActualFunction>, replaced: ReadonlySet<string>) {
     this.own = own;
-    this.#isEmbedded = isEmbedded;
     this.#functions = functions;
     this.#replaced = replaced;
   }
@@ -73,8 +60,7 @@ export class KnownTriggers {
                  AND g.tgname = ANY(${param(
                    'text[]',
                    kinds.map(({ triggers }) => triggers[0]!.name),
-                 )})),
-             version() LIKE '%PGlite%'
+                 )}))
         FROM (SELECT current_schema() AS own) s
         LEFT JOIN pg_proc p
           ON p.pronamespace = s.own::regnamespace
@@ -82,9 +68,7 @@ export class KnownTriggers {
     const functions = rows.flatMap(([, name, body, table]) =>
       name == null ? [] : [[name, { body: body!, table: table ?? null }] as const],
     );
-    const [own, , , , isEmbedded] = present(rows[0], 'the current schema');
-    const place = { own: present(own, 'the current schema'), isEmbedded: isEmbedded === 't' };
-    return new KnownTriggers(place, new Map(functions), replaced);
+    return new KnownTriggers(present(rows[0]?.[0], 'the current schema'), new Map(functions), replaced);
   }
 
   has(kind: TriggerKind): boolean {
@@ -109,7 +93,7 @@ export class KnownTriggers {
     const actual = this.#replaced.has(table) ? undefined : this.#functions.get(name);
     const quoted = table.includes('.') ? tableIdent(table).text : ident(this.own, table).text;
     const isCalled = typeof actual?.table === 'string' && sameName(actual.table, quoted);
-    const made = actual?.body === body ? [] : [createFunction({ name, body }, this.own, this.#isEmbedded)];
+    const made = actual?.body === body ? [] : [createFunction(name, body, this.own)];
     const called = isCalled ? [] : createTriggers(kind, tableIdent(table), name);
     return [...made, ...called].map((statement) => ({ sql: statement }));
   }
@@ -129,19 +113,16 @@ export function printedCell({ name, type }: PrintedColumn, row: string): string 
 /** `format('%I')` quotes a name only where it has to. */
 const sameName = (a: string, b: string): boolean => a.replaceAll('"', '') === b.replaceAll('"', '');
 
-/** The settings of the service's connections: cells are printed as these print them, whatever those of the writer are. */
-const PRINTING = `SET "TimeZone" = 'UTC'
-SET "DateStyle" = 'ISO'
-SET bytea_output = 'hex'
-SET extra_float_digits = 1
-`;
-
-/** The embedded engine has no other sessions, and takes a third of the trigger's time to set what is set already. */
-const createFunction = ({ name, body }: Pick<RowTrigger, 'name' | 'body'>, own: string, isEmbedded: boolean): Sql =>
+/** The cells are printed as the connections of the service print them, under any settings of the writer. */
+const createFunction = (name: string, body: string, own: string): Sql =>
   raw(`CREATE OR REPLACE FUNCTION ${ident(name).text}() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, ${ident(own).text}, pg_temp
-${isEmbedded ? '' : PRINTING}AS $bylaw$${body}$bylaw$`);
+SET "TimeZone" = 'UTC'
+SET "DateStyle" = 'ISO'
+SET bytea_output = 'hex'
+SET extra_float_digits = 1
+AS $bylaw$${body}$bylaw$`);
 
 function createTriggers({ triggers }: TriggerKind, table: Sql, name: string): readonly Sql[] {
   const call = sql`EXECUTE FUNCTION ${ident(name)}()`;
