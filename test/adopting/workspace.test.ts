@@ -42,7 +42,7 @@ describe.skipIf(inject('postgresUrl') === '')('a workspace product', () => {
 
   test('the draft has every table and view, and names row security and what it leaves out', () => {
     expect(database.counts).toBe(
-      '7 collections; 2 tables with row security of the owner; left out: 3 columns, 1 foreign key',
+      '7 collections; 2 tables with row security of the owner; left out: 2 columns, 1 foreign key',
     );
     const named = [
       'left out: column accounts.users.encrypted_password: its name is that of a secret; add it with rules of its own',

@@ -26,7 +26,7 @@ it('the interpreter, both predicates and PostgreSQL agree on every policy', asyn
   if (SERVER === '') return skip('no PostgreSQL');
   const client = new pg.Client(readServerUrl(await isolatedUrl(SERVER)).config);
   await client.connect();
-  const run: Run = { compiler: await loadCompiler(), seed: 20260102, counts: noCounts(), isOver: () => false };
+  const run: Run = { compiler: await loadCompiler(), seed: 20260103, counts: noCounts(), isOver: () => false };
   try {
     for (let number = 0; number < WORLDS; number++) {
       const found = await runWorld(number, { database: client as unknown as Database, backend: 'PostgreSQL' }, run);

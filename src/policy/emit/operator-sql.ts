@@ -43,9 +43,17 @@ const ordering =
   (sides: SqlSides): Sql =>
     isText(sides.left.type) ? sql`${infix(symbol, sides)}${CODE_POINTS}` : infix(symbol, sides);
 
+/** PostgreSQL has no equality of points, but one of their texts. */
+const equality =
+  (symbol: string) =>
+  (sides: SqlSides): Sql =>
+    sides.left.type === 'point'
+      ? infix(symbol, { ...sides, render: (operand) => sql`${sides.render(operand)}::text` })
+      : infix(symbol, sides);
+
 export const OPERATOR_SQL: Readonly<Record<CompareOp, (sides: SqlSides) => Sql>> = {
-  '=': (sides) => boolean(sides, true) ?? infix('=', sides),
-  '!=': (sides) => boolean(sides, false) ?? infix('<>', sides),
+  '=': (sides) => boolean(sides, true) ?? equality('=')(sides),
+  '!=': (sides) => boolean(sides, false) ?? equality('<>')(sides),
   '<': ordering('<'),
   '<=': ordering('<='),
   '>': ordering('>'),

@@ -17,14 +17,14 @@ const LISTS_OF_ROLES: readonly unknown[] = ['roles', 'includes', 'assigns'];
 /** Every place that names it but its declaration. */
 export function usesOfName(file: SchemaText, { kind, name }: DeclaredName): readonly Region[] {
   if (kind === 'collections') return placesOf(file, (path, value) => path.at(-1) === 'collection' && value === name);
-  const pattern =
-    kind === 'conditions' ? new RegExp(`\\b${name}(?=\\()`, 'dg') : new RegExp(`(?<=")${name}(?=")`, 'dg');
+  const quote = kind === 'conditions' ? '' : '"';
   const inPolicies = policyPaths(file.raw).flatMap((path) => {
     const text = file.source.scalarAt(path)?.value;
     if (typeof text !== 'string') return [];
-    return [...text.matchAll(pattern)].flatMap(({ indices }) => {
-      const [start, end] = indices![0]!;
-      return file.source.placeWithin(path, { start, end }) ?? [];
+    const places = placesIn(text, kind === 'conditions' ? `${name}(` : `"${name}"`);
+    return places.flatMap((at) => {
+      const start = at + quote.length;
+      return file.source.placeWithin(path, { start, end: start + name.length }) ?? [];
     });
   });
   if (kind === 'conditions') return inPolicies;
@@ -33,6 +33,14 @@ export function usesOfName(file: SchemaText, { kind, name }: DeclaredName): read
     (path, value) => value === name && path.length > 2 && LISTS_OF_ROLES.includes(path.at(-2)),
   );
   return [...inLists, ...inPolicies];
+}
+
+/** The places of a text within another, but those within a longer word. */
+function placesIn(text: string, wanted: string): readonly number[] {
+  const found: number[] = [];
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + 1))
+    if (!/\w/.test(text[at - 1] ?? '')) found.push(at);
+  return found;
 }
 
 /** The values of the file that meet a test. */
