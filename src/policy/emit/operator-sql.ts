@@ -1,7 +1,7 @@
 /** The meaning of the operators in SQL. Apart from their table, which pages have without SQL. */
 import type { CompareOp } from '../../../grammar/syntax.ts';
 import { invariant } from '../../invariant.ts';
-import { join, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
+import { empty, join, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import type { ConditionOperand } from '../condition.ts';
 import { foldedColumn } from '../fold.ts';
 import { boxAround, circleOf, HALF, RADIANS, SINE, STEADY } from '../places.ts';
@@ -103,6 +103,10 @@ function startsWith({ left, right, negated, render, successor }: SqlSides): Sql 
 
 /** The steps of the formula have names. */
 const named = (name: string): Sql => raw(`"${name}"`);
+const [A, B, C, LNG, LAT] = ['a', 'b', 'c', 'lng', 'lat'].map(named) as [Sql, Sql, Sql, Sql, Sql];
+
+/** Each step is made once: a planner that merged the steps would write their text out, a hundred times over. */
+const step = (values: readonly Sql[], from: Sql = empty): Sql => sql`(SELECT ${join(values, ', ')}${from} OFFSET 0)`;
 
 /** The steps of `isWithin`, in its order. An index finds the places of a box around the circle. */
 function placeWithin({ left, right, negated, render, literal }: SqlSides): Sql {
@@ -111,12 +115,11 @@ function placeWithin({ left, right, negated, render, literal }: SqlSides): Sql {
   const number = (value: number): Sql => literal('float8', value);
   const constant = (value: number): Sql => typedLiteral('float8', value);
   const point = sql`(${render(left)})`;
-  const [lng, lat] = [sql`${point}[0]`, sql`${point}[1]`];
-  const apart = sql`abs(${lng} - ${number(circle.lng)})`;
+  const apart = sql`abs(${LNG} - ${number(circle.lng)})`;
   const steady = (value: Sql): Sql => sql`(${value} + ${constant(STEADY)} - ${constant(STEADY)})`;
   const angles = [
-    sql`${steady(sql`${lat} - ${number(circle.lat)}`)} * ${constant(HALF)}`,
-    sql`(${constant(90)} - abs(${lat})) * ${constant(RADIANS)}`,
+    sql`${steady(sql`${LAT} - ${number(circle.lat)}`)} * ${constant(HALF)}`,
+    sql`(${constant(90)} - abs(${LAT})) * ${constant(RADIANS)}`,
     sql`${steady(sql`least(${apart}, ${constant(360)} - ${apart})`)} * ${constant(HALF)}`,
   ];
   const sine = (x: string): Sql => {
@@ -124,11 +127,11 @@ function placeWithin({ left, right, negated, render, literal }: SqlSides): Sql {
     const sum = others.reduce((made, each) => sql`(${made} * (${named(x)} * ${named(x)}) + ${each})`, last!);
     return sql`${named(x)} * ${sum}`;
   };
-  const [a, b, c] = ['a', 'b', 'c'].map(named) as [Sql, Sql, Sql];
-  const found = sql`(
-    SELECT ${a} * ${a} + ${number(circle.cosine)} * ${b} * ${c} * ${c} <= ${number(circle.most)}
-      FROM (SELECT ${join(['x', 'y', 'z'].map(sine), ', ')} FROM (SELECT ${join(angles, ', ')}) AS angles (x, y, z)) AS sines (a, b, c))`;
-  const test = sql`CASE WHEN NOT (abs(${lng}) <= ${constant(180)} AND abs(${lat}) <= ${constant(90)}) THEN FALSE ELSE ${found} END`;
+  const sines = step(['x', 'y', 'z'].map(sine), sql` FROM ${step(angles)} AS angles (x, y, z)`);
+  const found = sql`(SELECT ${A} * ${A} + ${number(circle.cosine)} * ${B} * ${C} * ${C} <= ${number(circle.most)} FROM ${sines} AS sines (a, b, c))`;
+  const place = step([sql`p[0]`, sql`p[1]`], sql` FROM ${step([point])} AS point (p)`);
+  const isOnEarth = sql`abs(${LNG}) <= ${constant(180)} AND abs(${LAT}) <= ${constant(90)}`;
+  const test = sql`(SELECT CASE WHEN NOT (${isOnEarth}) THEN FALSE ELSE ${found} END FROM ${place} AS place (lng, lat))`;
   if (negated) return sql`NOT ${test}`;
   const [west, south, east, north] = boxAround(circle).map(number) as [Sql, Sql, Sql, Sql];
   return sql`(${point} <@ box(point(${west}, ${south}), point(${east}, ${north})) AND ${test})`;

@@ -26,7 +26,10 @@ export async function ask(
   { compiler, backend }: { compiler: Compiler; backend: Finding['backend'] },
 ): Promise<Finding | undefined> {
   try {
-    return compare(await answers(database, batch, compiler), batch, backend);
+    const bits: (string | null)[] = [];
+    for (const questions of shortEnough(batch.questions))
+      bits.push(...(await answers(database, { ...batch, questions }, compiler)));
+    return compare(bits, batch, backend);
   } catch (error) {
     if (batch.questions.length === 1) {
       const { finding, condition } = batch.questions[0]!;
@@ -41,6 +44,23 @@ export async function ask(
     if ((error as { readonly code?: unknown }).code === STATEMENT_TIMEOUT) return undefined;
     throw new Error('a statement failed of which every part alone succeeds', { cause: error });
   }
+}
+
+/** Characters of a statement. A plan takes a thousand times as many bytes, and the embedded engine has two GB. */
+const LONGEST = 400_000;
+
+function shortEnough(questions: readonly Question[]): readonly (readonly Question[])[] {
+  const groups: Question[][] = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const question of questions) {
+    length += question.condition.text.length;
+    if (length > LONGEST) {
+      groups.push([]);
+      length = question.condition.text.length;
+    }
+    groups.at(-1)!.push(question);
+  }
+  return groups;
 }
 
 function compare(
