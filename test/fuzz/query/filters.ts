@@ -67,8 +67,7 @@ const rowsOf = (number: number, { backend }: Lane): number =>
 export async function runFilters(number: number, lane: Lane, run: FilterRun): Promise<string | undefined> {
   const random = new Random((run.seed * 1_000_003 + number * 6_007 + 77) >>> 0);
   const most = run.rows ?? rowsOf(number, lane);
-  // The embedded database ends over the joins of such references in nested filters.
-  const world = randomWorld(random, most, undefined, lane.backend === 'PGlite' ? 0 : undefined);
+  const world = randomWorld(random, most);
   const schema = `filters_${process.pid}_${number}`;
   const { database } = lane;
   await database.query(`CREATE SCHEMA ${schema}`);
