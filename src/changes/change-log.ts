@@ -210,7 +210,7 @@ function pageStatement({ from, sources, most, rest }: LogRange): Sql {
      LIMIT ${raw(String(most + 1))}`;
 }
 
-/** The last entries of commits that change a record again behind a page. Each entry of a table of links stands for itself. */
+/** The last entries of commits that change a record again behind a page. Each entry of a table of links counts by itself. */
 function dividedStatement(xids: readonly number[], { after, to }: NonNullable<LogRange['rest']>): Sql {
   return sql`
     SELECT e.xid::text, e.source, e.id, max(e.seq)::text

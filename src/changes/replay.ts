@@ -1,4 +1,4 @@
-/** Sends one subscriber what came since its position, at the pace of its reader. */
+/** Sends one subscriber the events since its position, at the pace of its reader. */
 import type { Store } from '../records/access-context.ts';
 import type { ChangeLog, LogPage } from './change-log.ts';
 import { type ChangeBatch, changeBatchOf } from './commits.ts';

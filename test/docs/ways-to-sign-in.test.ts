@@ -1,4 +1,4 @@
-/** The calls of docs/authentication.md that sign in, each run as it stands in the page. */
+/** The calls of docs/authentication.md that sign in, each run as the page prints it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';

@@ -108,7 +108,7 @@ interface StoredRow {
 }
 
 /**
- * The stored row `t` fails the check: it stands for the record before the write and after it, as in a create.
+ * The stored row `t` fails the check: it is the record before the write and after it, as in a create.
  * @param violation by creates
  */
 export function failsStored({ schema, collection, rows }: StoredRow, violation: Permit): Sql {

@@ -31,7 +31,7 @@ describeOnBoth(
       ({ id: practitioner } = await create(desk, 'practitioners', doctor));
     });
 
-    test('one of two patients who race for a time gets it, and the others see that it is taken', async () => {
+    test('a race of two patients for a time has one winner, and others see a taken time', async () => {
       const time = await offer(50);
       const answers = await Promise.all(
         [pam, pete].map((user) => user!.client.post('/api/appointments', { data: { ...time, reason: 'Pain' } })),

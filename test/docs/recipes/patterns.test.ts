@@ -61,7 +61,7 @@ const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000
 describeOnOne(
   'one-time tokens',
   (service: TestService) => {
-    test('who knows the code redeems a voucher once, also in a race, and nobody finds a code', async () => {
+    test('a caller with the code redeems a voucher once, also in a race, and no caller finds a code', async () => {
       const [seller, ann, bob] = await Promise.all([service.user('seller'), service.user(), service.user()]);
       const make = async (code: string, expires_at: string): Promise<string> => {
         const { body, status, text } = await seller.client.post('/api/vouchers', {

@@ -36,7 +36,7 @@ describeRoutes(
         const { status, body } = await client.delete(path);
         return [status, body.code, body.detail];
       };
-      // The refusal tells bob of a reference, as before, and not which record has it.
+      // The refusal names the reference, and not its record.
       const UNNAMED = [409, 'still_referenced', 'other records still reference this one'];
       expect(await refusalOf(bob, `/api/jobs/${job}`)).toEqual(UNNAMED);
       expect(await refusalOf(bob, `/api/orgs/${org}`)).toEqual(UNNAMED);

@@ -170,7 +170,7 @@ export class Asked {
   #isWritten(name: string, given: Term): Formula {
     const { stored, written } = this.subject;
     const column = written && this.#rows.column(written, name);
-    // The service sets these itself, whatever the body has.
+    // The service sets these itself, and takes none of the body.
     if (column === undefined || name === 'id' || STAMPS.includes(name)) return constantly(true);
     const { terms } = this.#rows;
     const isGiven = all([this.#rows.presence(given), atom(() => terms.same(given, column))]);
