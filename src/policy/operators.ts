@@ -6,9 +6,9 @@
 import type { CompareOp, Span } from '../../grammar/syntax.ts';
 import { compareText } from './collation.ts';
 import { fold } from './fold.ts';
-import { listElements } from './list-values.ts';
-import { isWithin } from './places.ts';
 import { elementOf, gridOf, isText } from './scalar-types.ts';
+import { listElements } from './scalars/list-values.ts';
+import { isWithin } from './scalars/places.ts';
 import type { CheckedCompare, CheckedOperand, ValueType } from './types.ts';
 import { rankNumerals, type Scalar } from './values.ts';
 
@@ -216,9 +216,7 @@ export const OPERATORS: Readonly<Record<CompareOp, Operator>> = {
     sides: 'place',
     holds: (left, right) => isWithin(textOf(left), textOf(right)),
     js: (left, right) => `isWithin(${left}, ${right})`,
-    doc:
-      'a point lies within a distance in `m` or `km` of a latitude and a longitude, on a sphere of 6,371 km; the border ' +
-      'is within',
+    doc: 'a point lies within a distance (`m`, `km`) of a latitude and longitude',
   },
 };
 

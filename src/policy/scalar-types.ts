@@ -1,6 +1,6 @@
 /** The types of fields, as policies see them. The compiler knows a type only by its entry here. */
 import type { ElementType, SqlType } from '../sql.ts';
-import { listText } from './list-values.ts';
+import { listText } from './scalars/list-values.ts';
 import {
   DECIMALS,
   INT64,

@@ -2,8 +2,8 @@
 import { domainOf } from '../policy/analyse/solve/domains.ts';
 import type { World } from '../policy/analyse/solve/world.ts';
 import { GUEST } from '../policy/check/guests.ts';
-import { listElements } from '../policy/list-values.ts';
 import { elementOf } from '../policy/scalar-types.ts';
+import { listElements } from '../policy/scalars/list-values.ts';
 import { type CatalogCollection, type CatalogField, type Row, SESSION_FACTS, STAMPS } from '../policy/types.ts';
 import { own } from '../policy/values.ts';
 import type { Schema } from '../schema/model/model.ts';

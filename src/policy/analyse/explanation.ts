@@ -7,11 +7,11 @@ import type { Span } from '../../../grammar/syntax.ts';
 import { type AncestorRows, ancestorsOf, elementRows } from '../emit/decision.ts';
 import { partOf } from '../emit/json-parts.ts';
 import { isBlankNeedle } from '../fold.ts';
-import { listElements } from '../list-values.ts';
 import { holdsOf, listGiven, literalElements } from '../lower/specialise.ts';
 import { OPERATORS } from '../operators.ts';
 import { factReaderOf } from '../request/request-facts.ts';
 import { elementOf, scalarOf } from '../scalar-types.ts';
+import { listElements } from '../scalars/list-values.ts';
 import {
   type Checked,
   type CheckedCompare,

@@ -3,9 +3,9 @@ import { replacing } from '../../../grammar/policy-error.ts';
 import { nearest } from '../../../grammar/suggest.ts';
 import type { Compare, Span } from '../../../grammar/syntax.ts';
 import { isBlankNeedle } from '../fold.ts';
-import { canEqual } from '../numerals.ts';
 import { equal, equalityOf, HOLDS, membershipOf, OPERATORS } from '../operators.ts';
 import { describeType, elementOf, isNumeric, isOpaque, isText, isTo, isWhole, scalarOf } from '../scalar-types.ts';
+import { canEqual } from '../scalars/numerals.ts';
 import {
   type Checked,
   type CheckedOperand,

@@ -2,9 +2,10 @@
  * The possible results of a condition (true, false, unknown), for any record and any request: never
  * too few, sometimes too many.
  */
-import { gridTest, numberTest } from '../numerals.ts';
+
 import { OPERATORS } from '../operators.ts';
 import { elementOf, gridOf, isNumeric } from '../scalar-types.ts';
+import { gridTest, numberTest } from '../scalars/numerals.ts';
 import type { Checked, CheckedCompare, CheckedOperand, CheckedQuantified, LiteralOperand } from '../types.ts';
 import { boundedByField } from './field-bounds.ts';
 import { CALLER, mayBeAbsent } from './resolve.ts';

@@ -1,6 +1,6 @@
 /** Shared by both JavaScript emitters: how a row, an element and a literal are read. */
 import type { Exists } from '../condition.ts';
-import { listElements } from '../list-values.ts';
+import { listElements } from '../scalars/list-values.ts';
 import { type AncestorRelation, ELEMENT_VALUE, MOST_ANCESTORS, type Related, type Row } from '../types.ts';
 import { own, type Scalar } from '../values.ts';
 

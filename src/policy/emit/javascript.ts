@@ -15,9 +15,9 @@ import {
   type Test,
 } from '../condition.ts';
 import { fold } from '../fold.ts';
-import { listElements } from '../list-values.ts';
 import { isMember, OPERATORS, rank } from '../operators.ts';
-import { isWithin } from '../places.ts';
+import { listElements } from '../scalars/list-values.ts';
+import { isWithin } from '../scalars/places.ts';
 import { own, rankNumerals, type Scalar } from '../values.ts';
 import { countedOf, goesOn, isToOne, literalOf, manyOf, oneOf, type Predicate } from './decision.ts';
 import { partOf } from './json-parts.ts';

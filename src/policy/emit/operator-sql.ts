@@ -4,8 +4,8 @@ import { invariant } from '../../invariant.ts';
 import { empty, join, raw, type Sql, type SqlType, sql, typedLiteral } from '../../sql.ts';
 import type { ConditionOperand } from '../condition.ts';
 import { foldedColumn } from '../fold.ts';
-import { boxAround, circleOf, HALF, RADIANS, SINE, STEADY } from '../places.ts';
 import { elementOf, isText, scalarOf } from '../scalar-types.ts';
+import { boxAround, circleOf, HALF, RADIANS, SINE, STEADY } from '../scalars/places.ts';
 
 /**
  * The two sides of a test as SQL. `render` prints a side, `successor` the least string above

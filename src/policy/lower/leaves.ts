@@ -14,9 +14,9 @@ import {
   TRUE,
 } from '../condition.ts';
 import { isHoistable } from '../hoisting.ts';
-import { canEqual, gridTest, isOnGrid, numberTest } from '../numerals.ts';
 import { OPERATORS, orderOf } from '../operators.ts';
 import { elementOf, gridOf, isNumeric, isText, isWhole } from '../scalar-types.ts';
+import { canEqual, gridTest, isOnGrid, numberTest } from '../scalars/numerals.ts';
 import type { LiteralOperand, ValueType } from '../types.ts';
 import type { Scalar } from '../values.ts';
 import { and, booleanTest, existsOf, isPresent, listTest, or } from './simplify.ts';

@@ -7,11 +7,11 @@
 import { invariant } from '../../invariant.ts';
 import { successorOf } from '../collation.ts';
 import { isBlankNeedle } from '../fold.ts';
-import { listElements } from '../list-values.ts';
-import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../numerals.ts';
 import { OPERATORS } from '../operators.ts';
 import { factReaderOf } from '../request/request-facts.ts';
 import { type ScalarKind, scalarOf } from '../scalar-types.ts';
+import { listElements } from '../scalars/list-values.ts';
+import { canEqual, compareNumerals, holdsForNumber, holdsForNumerals } from '../scalars/numerals.ts';
 import type {
   Checked,
   CheckedChanged,

@@ -1,6 +1,7 @@
 /** Lists of values: one kind for each type of element. */
-import { arrayTexts, listText } from '../../policy/list-values.ts';
+
 import { type ElementOfList, type ListType, MOST_ELEMENTS, SCALARS } from '../../policy/scalar-types.ts';
+import { arrayTexts, listText } from '../../policy/scalars/list-values.ts';
 import type { Scalar } from '../../policy/values.ts';
 import { bool } from './bool.ts';
 import { date } from './date.ts';

@@ -17,7 +17,7 @@ const inJson = (value: number): string => JSON.stringify(Number.isFinite(value) 
 
 export const point: FieldKind = {
   name: 'point',
-  doc: 'a place on the Earth, `{"lat": 52.1, "lng": 4.3}` in degrees',
+  doc: 'a place on the Earth, `{"lat": 52.1, "lng": 4.3}` in degrees; `within` measures on a sphere of 6,371 km',
   ...asInPolicies(SCALARS.point),
   column: 'point',
   hasColumnDefault: false,

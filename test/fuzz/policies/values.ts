@@ -1,6 +1,7 @@
 /** Values that translators trip over. Small pools, so that equality is met often. */
-import { listText } from '../../../src/policy/list-values.ts';
+
 import type { ElementOfList, ListType } from '../../../src/policy/scalar-types.ts';
+import { listText } from '../../../src/policy/scalars/list-values.ts';
 import type { ScalarType } from '../../../src/policy/types.ts';
 import type { Scalar } from '../../../src/policy/values.ts';
 import type { Random } from '../random.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../../src/policy/lower/simplify.ts';
-import { compareNumerals, holdsForNumerals, numberTest } from '../../../src/policy/numerals.ts';
+import { compareNumerals, holdsForNumerals, numberTest } from '../../../src/policy/scalars/numerals.ts';
 import type { PolicyRequest } from '../../../src/policy/types.ts';
 import { conditionOf } from '../sample-catalog.ts';
 

@@ -1,9 +1,9 @@
 /** Comparisons → formulas: the operands are reached, and the operator is asserted of their terms. */
 import type { CompareOp } from '../../../../grammar/syntax.ts';
 import { holdsOf, literalElements } from '../../lower/specialise.ts';
-import { canEqual, gridTest, isOnGrid, numberTest } from '../../numerals.ts';
 import { equalityOf, isMember, OPERATORS, type Operator } from '../../operators.ts';
 import { elementOf, gridOf, isNumeric, isTo, type ValueType } from '../../scalar-types.ts';
+import { canEqual, gridTest, isOnGrid, numberTest } from '../../scalars/numerals.ts';
 import type { CheckedCompare, CheckedOperand, CountOperand, LiteralOperand, RequestOperand } from '../../types.ts';
 import { movedNow, type Scalar } from '../../values.ts';
 import { isList, isOfCaller, isRolesOfCaller } from '../../visit.ts';

@@ -1,7 +1,7 @@
 /** Completes rows by what only the schema asks for: required values, and records that they must refer to. */
 
-import { listText } from '../../list-values.ts';
 import { elementOf } from '../../scalar-types.ts';
+import { listText } from '../../scalars/list-values.ts';
 import type { BelongsTo, Catalog, CatalogCollection, CatalogField, Row } from '../../types.ts';
 import { own, type Scalar } from '../../values.ts';
 import { DECIMAL_PLACES, domainOf, uuidNumber, valuesWithin } from './domains.ts';

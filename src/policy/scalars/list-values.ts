@@ -2,7 +2,7 @@
  * A list as one value: the text of a PostgreSQL array in one spelling, so that equal lists are equal strings. Strings,
  * dates and datetimes are in quotation marks, numbers and `t` and `f` do not: `{"a","b"}`, `{1,2.5}`, `{t,f}`.
  */
-import type { Scalar } from './values.ts';
+import type { Scalar } from '../values.ts';
 
 const inQuotes = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
 

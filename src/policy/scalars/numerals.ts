@@ -2,10 +2,10 @@
  * Number literals against number columns, by value and never rounded. A literal that no double
  * holds is compared as the decimal that was written.
  */
-import type { CompareOp } from '../../grammar/syntax.ts';
-import { equalityOf, OPERATORS, type Operator, orderOf } from './operators.ts';
-import { isWhole, type ValueType } from './scalar-types.ts';
-import { isWithinGrid, type NumeralGrid, plainNumeral, rankNumerals } from './values.ts';
+import type { CompareOp } from '../../../grammar/syntax.ts';
+import { equalityOf, OPERATORS, type Operator, orderOf } from '../operators.ts';
+import { isWhole, type ValueType } from '../scalar-types.ts';
+import { isWithinGrid, type NumeralGrid, plainNumeral, rankNumerals } from '../values.ts';
 
 /**
  * The result of reducing a comparison with a literal: a comparison with a number that the column's
