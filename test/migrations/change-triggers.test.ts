@@ -6,9 +6,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { planMigration } from '../../src/migrations/migration.ts';
 import { parseSchema } from '../../src/schema/load.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
-
-const postgresUrl = ownPostgres();
+import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const FIRST = `
 collections:
@@ -33,7 +31,7 @@ const NOTE = '01900000-0000-7000-8000-000000000002';
 describe.each(KINDS)('the change log on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
     await applyMigration(db, schemaOf(WITHOUT));
   });
   afterAll(() => db?.close());

@@ -5,9 +5,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { planMigration } from '../../src/migrations/migration.ts';
 import { importRecords } from '../../src/records/transfer/import-records.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
-
-const postgresUrl = ownPostgres();
+import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const keyed = (id: string): string => `
 collections:
@@ -22,7 +20,7 @@ const SCHEMA = schemaOf(keyed('{ type: int, column: order_no }'));
 describe.each(KINDS)('keys on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
     await db.run(raw('CREATE TABLE shops (code varchar(9) PRIMARY KEY, name text COLLATE "C")'));
     await db.run(raw('CREATE TABLE orders (order_no integer PRIMARY KEY, name text COLLATE "C", shop_id varchar(9))'));
     await db.run(raw(`INSERT INTO orders (order_no, name) VALUES (41, 'old'), (7, NULL)`));

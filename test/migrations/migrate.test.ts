@@ -6,9 +6,7 @@ import { readCatalog } from '../../src/migrations/catalog.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
-
-const postgresUrl = ownPostgres();
+import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const collections = (text: string): string => `collections:\n${text}`;
 const FIRST = collections(`
@@ -23,7 +21,7 @@ const FIRST = collections(`
 describe.each(KINDS)('a migration on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
     await applyMigration(db, schemaOf(FIRST));
     await db.run(raw(`INSERT INTO teams (id, name) VALUES ('01900000-0000-7000-8000-000000000001', 'a')`));
     await db.run(
@@ -182,7 +180,7 @@ describe.each(KINDS)('a migration on %s', (kind) => {
 `);
     const usual = schemaOf(text('', '', '', ''));
     const other = schemaOf(text('table: "T, x",', ', column: n', `, column: 'Größe "n"'`, ', column: team'));
-    const moved = await openKind(kind, postgresUrl);
+    const moved = await openKind(kind);
     try {
       await applyMigration(moved, usual);
       await moved.run(raw(`INSERT INTO teams (id, name) VALUES ('01900000-0000-7000-8000-000000000001', 'a')`));
@@ -311,7 +309,7 @@ const TEXT_FORMS = [
 describe.each(KINDS)('a migration to and from strings on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
   });
   afterAll(() => db?.close());
   const valuesOf = (type: string) =>
@@ -349,7 +347,7 @@ describe.each(KINDS)('a migration to and from strings on %s', (kind) => {
 
 describe.each(KINDS)('a migration from strings to ints on %s', (kind) => {
   it('numerals need consent, because an int may be too small for them', async () => {
-    const db = await openKind(kind, postgresUrl);
+    const db = await openKind(kind);
     try {
       const of = (type: string) => schemaOf(collections(`  numerals: { fields: { v: ${type} } }\n`));
       await applyMigration(db, of('string'));
@@ -367,7 +365,7 @@ describe.each(KINDS)('a migration from strings to ints on %s', (kind) => {
 describe.each(KINDS)('a migration of decimals on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
   });
   afterAll(() => db?.close());
 
@@ -393,7 +391,7 @@ describe.each(KINDS)('a migration of decimals on %s', (kind) => {
 describe.each(KINDS)('a migration of bytes on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
   });
   afterAll(() => db?.close());
 
@@ -422,7 +420,7 @@ describe.each(KINDS)('a migration of bytes on %s', (kind) => {
 describe.each(KINDS)('a migration of lists on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
   });
   afterAll(() => db?.close());
 
@@ -449,7 +447,7 @@ describe.each(KINDS)('a migration of lists on %s', (kind) => {
 describe.each(KINDS)('a migration of numbers on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
   });
   afterAll(() => db?.close());
 
@@ -499,7 +497,7 @@ describe.each(KINDS)('a migration of numbers on %s', (kind) => {
 describe.each(KINDS)('a migration of an adopted table on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
   });
   afterAll(() => db?.close());
   const notes = (note: string) => schemaOf(collections(`  notes: { fields: { note: ${note} } }\n`));

@@ -5,9 +5,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
-
-const postgresUrl = ownPostgres();
+import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const bookings = (more: string, fields = 'cancelled: { type: bool, required: true, default: false }'): Schema =>
   schemaOf(`
@@ -46,7 +44,7 @@ const definition = async (): Promise<string> =>
 
 describe.each(KINDS)('no_overlap on %s', (kind) => {
   async function open(schema: Schema): Promise<void> {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
     await applyMigration(db, schema);
   }
 
@@ -141,7 +139,7 @@ collections:
   const OVERLAPS = { kind: 'exclusion' };
 
   it('the constraint follows the rows to partitions and back, changes and goes', async () => {
-    db = await openKind(KINDS.at(-1)!, postgresUrl);
+    db = await openKind(KINDS.at(-1)!);
     await applyMigration(db, tenants(''));
     await db.run(raw(`INSERT INTO teams (id) VALUES (gen_random_uuid()), (gen_random_uuid())`));
     await db.run(book(0, '01', '05'));

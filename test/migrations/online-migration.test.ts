@@ -13,7 +13,7 @@ import { MigrationRefused, planMigration } from '../../src/migrations/migration.
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import { raw } from '../../src/sql.ts';
 import { openEmbeddedDatabase } from '../support/embedded.ts';
-import { hasPostgres, ownPostgres, schemaOf } from '../support/store-world.ts';
+import { hasPostgres, postgresUrl, schemaOf } from '../support/store-world.ts';
 
 const TEAM = '01900000-0000-7000-8000-000000000001';
 const BEFORE = schemaOf(`
@@ -78,7 +78,6 @@ async function fill(db: Database): Promise<void> {
 }
 
 const LARGE = { largeFrom: 0 };
-const postgresUrl = ownPostgres();
 const openUrl = (url: string): Promise<Database> => openDatabase({ url, pipelines: 1, poolSize: 3 });
 const opened = async (): Promise<Database> => openUrl(await postgresUrl());
 

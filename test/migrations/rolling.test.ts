@@ -7,10 +7,8 @@ import { readCatalog } from '../../src/migrations/catalog.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import { raw } from '../../src/sql.ts';
-import { hasPostgres, KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
+import { hasPostgres, KINDS, openKind, postgresUrl, schemaOf } from '../support/store-world.ts';
 import { until } from '../support/until.ts';
-
-const postgresUrl = ownPostgres();
 
 const things = (fields: string, more = ''): ReturnType<typeof schemaOf> =>
   schemaOf(`collections:\n  things: { fields: { ${fields} } }\n${more}`);
@@ -30,7 +28,7 @@ async function refusal(db: Database, schema: ReturnType<typeof schemaOf>, allowD
 describe.each(KINDS)('two versions on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
   });
   afterAll(() => db?.close());
   const serve = async (schema: ReturnType<typeof schemaOf>): Promise<readonly string[]> => {

@@ -15,9 +15,7 @@ import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
 import { Judge } from '../support/judge/judge.ts';
 import { judged } from '../support/judge/judged-database.ts';
-import { type Json, KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
-
-const postgresUrl = ownPostgres();
+import { type Json, KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const SAMPLE = schemaOf(readFileSync(join(import.meta.dirname, '../../docs/distributed.yaml'), 'utf8'));
 
@@ -58,7 +56,7 @@ GRANT SELECT ON notes TO PUBLIC`;
 describe.each(KINDS)('hash partitions on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
     await applyMigration(db, SAMPLE);
   });
   afterAll(() => db?.close());
@@ -218,7 +216,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
   const id = (n: number): string => `00000000-0000-4000-8000-00000000000${n}`;
   let db: Database;
   const open = async (schema: Schema): Promise<void> => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
     await applyMigration(db, schema);
     await db.run(raw(`INSERT INTO teams (id, name) VALUES ('${red}', 'red'), ('${blue}', 'blue')`));
     await db.run(
@@ -368,7 +366,7 @@ describe.each(KINDS)('distribute on tables with rows, on %s', (kind) => {
   });
 
   it('a move without rows needs no consent', async () => {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
     await applyMigration(db, notes(''));
     await applyMigration(db, notes(BY_TEAM), { mayRewrite: false });
     expect((await readCatalog(db)).get('notes')!.tenantLayout).toEqual({ kind: 'by', column: 'team_id' });

@@ -6,9 +6,7 @@ import { MigrationRefused, planMigration } from '../../src/migrations/migration.
 import { hasAllOf } from '../../src/migrations/readiness.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
-
-const postgresUrl = ownPostgres();
+import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const pages = (slug: string, more = 'archived: { type: bool, required: true, default: false }'): Schema =>
   schemaOf(`
@@ -54,7 +52,7 @@ async function refused(schema: Schema, options: object = {}): Promise<string> {
 
 describe.each(KINDS)('unique keys on %s', (kind) => {
   async function open(schema: Schema): Promise<void> {
-    db = await openKind(kind, postgresUrl);
+    db = await openKind(kind);
     await applyMigration(db, schema);
     await db.run(raw(`INSERT INTO books (id) VALUES ('${RED}')`));
   }

@@ -6,9 +6,7 @@ import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { MigrationRefused, planMigration } from '../../src/migrations/migration.ts';
 import type { Schema } from '../../src/schema/model/model.ts';
 import { raw } from '../../src/sql.ts';
-import { hasPostgres, KINDS, type Kind, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
-
-const postgresUrl = ownPostgres();
+import { hasPostgres, KINDS, type Kind, openKind, schemaOf } from '../support/store-world.ts';
 
 const pages = (unique: string): Schema =>
   schemaOf(`
@@ -29,7 +27,7 @@ let db: Database;
 afterEach(() => db?.close());
 
 async function open(kind: Kind, schema: Schema): Promise<void> {
-  db = await openKind(kind, postgresUrl);
+  db = await openKind(kind);
   await applyMigration(db, schema);
   await db.run(raw(`INSERT INTO books (id) VALUES ('${RED}'), ('${BLUE}')`));
   await db.run(insert('a', RED));

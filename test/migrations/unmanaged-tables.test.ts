@@ -4,15 +4,14 @@ import type { Database } from '../../src/database/contract.ts';
 import { applyMigration } from '../../src/migrations/apply-migration.ts';
 import { ownersNotes, planMigration } from '../../src/migrations/migration.ts';
 import { raw } from '../../src/sql.ts';
-import { KINDS, openKind, ownPostgres, schemaOf } from '../support/store-world.ts';
+import { KINDS, openKind, schemaOf } from '../support/store-world.ts';
 
 const ACCESS = 'access: { list: true, create: true, delete: true }';
-const ownUrl = ownPostgres();
 
 describe.each(KINDS)('tables of other owners on %s', (kind) => {
   let db: Database;
   beforeAll(async () => {
-    db = await openKind(kind, ownUrl);
+    db = await openKind(kind);
     for (const statement of [
       'CREATE SCHEMA own',
       'CREATE TABLE own.customers (id uuid PRIMARY KEY)',

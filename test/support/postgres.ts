@@ -40,6 +40,8 @@ const DATABASE = 'postgres';
 export const HOST = '127.0.0.1';
 const run = promisify(execFile);
 const madeSchemas = new Map<string, string[]>();
+const sharedDatabases = new Map<string, Promise<string>>();
+const madeDatabases: { readonly url: string; readonly database: string }[] = [];
 
 /** Undefined, after a loud notice, where there is neither a server nor the binaries of one. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres | undefined> {
@@ -59,21 +61,38 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 
 /** A connection string with a new schema for its tables. `stop` drops the schemas of a server that it did not start. */
 export async function isolatedUrl(url: string): Promise<string> {
+  const base = await sharedDatabaseUrl(url);
   const schema = `test_${randomBytes(6).toString('hex')}`;
-  await query(url, `CREATE SCHEMA ${schema}`);
-  madeSchemas.set(url, [...(madeSchemas.get(url) ?? []), schema]);
-  return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(`-c search_path=${schema}`)}`;
+  await query(base, `CREATE SCHEMA ${schema}`);
+  madeSchemas.set(base, [...(madeSchemas.get(base) ?? []), schema]);
+  return `${base}${base.includes('?') ? '&' : '?'}options=${encodeURIComponent(`-c search_path=${schema}`)}`;
 }
 
 /**
- * A connection string with a new database for its tables; the same one where the server is given. All suites share the catalogue
- * of the other database, which grows by thousands of tables: a suite that reads it often gets slower during a run.
+ * The database of the schemas until `dropDatabases`. A catalogue that all suites of a run share grows by thousands of tables, and
+ * each migration reads it several times.
  */
+function sharedDatabaseUrl(url: string): Promise<string> | string {
+  if (process.env.TEST_DATABASE_URL || !url.includes(`/${DATABASE}?`)) return url;
+  const made = sharedDatabases.get(url) ?? ownDatabaseUrl(url);
+  sharedDatabases.set(url, made);
+  return made;
+}
+
+/** A connection string with a new database for its tables; the same one where the server is given. */
 export async function ownDatabaseUrl(url: string): Promise<string> {
   if (process.env.TEST_DATABASE_URL) return url;
   const database = `test_${randomBytes(6).toString('hex')}`;
   await query(url, `CREATE DATABASE ${database}`);
+  madeDatabases.push({ url, database });
   return url.replace(`/${DATABASE}?`, `/${database}?`);
+}
+
+/** Drops what `isolatedUrl` and `ownDatabaseUrl` have made on servers that answer. */
+export async function dropDatabases(): Promise<void> {
+  sharedDatabases.clear();
+  for (const { url, database } of madeDatabases.splice(0))
+    if (await isAnswering(url)) await query(url, `DROP DATABASE ${database} WITH (FORCE)`);
 }
 
 async function startCluster(bin: string, options: PostgresOptions): Promise<TestPostgres> {

@@ -13,7 +13,7 @@ import type { MemberAction, Relation, Schema } from '../../src/schema/model/mode
 import { sql, uuid } from '../../src/sql.ts';
 import { openEmbeddedDatabase } from './embedded.ts';
 import { asWanted } from './partitioned.ts';
-import { isolatedUrl, ownDatabaseUrl } from './postgres.ts';
+import { isolatedUrl } from './postgres.ts';
 import { findRecords, insertRecord } from './system-records.ts';
 
 export type Kind = 'embedded' | 'postgres';
@@ -24,18 +24,9 @@ export const KINDS: readonly Kind[] = hasPostgres ? ['embedded', 'postgres'] : [
 /** A schema of its own in the PostgreSQL of the run. */
 export const postgresUrl = (): Promise<string> => isolatedUrl(inject('postgresUrl'));
 
-/** The same for one suite, in a database of its own: each migration reads the whole catalogue several times. */
-export function ownPostgres(): () => Promise<string> {
-  let database: Promise<string> | undefined;
-  return async () => {
-    database ??= ownDatabaseUrl(inject('postgresUrl'));
-    return isolatedUrl(await database);
-  };
-}
-
-export async function openKind(kind: Kind, urlOf = postgresUrl): Promise<Database> {
+export async function openKind(kind: Kind): Promise<Database> {
   if (kind === 'embedded') return openEmbeddedDatabase();
-  return openDatabase({ url: await urlOf(), pipelines: 2 });
+  return openDatabase({ url: await postgresUrl(), pipelines: 2 });
 }
 
 export function schemaOf(text: string): Schema {

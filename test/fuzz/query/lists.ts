@@ -50,6 +50,8 @@ export interface ListRun {
   readonly doors: QueryDoors;
   readonly seed: number;
   readonly counts: ListCounts;
+  /** Callers of a world. Default 10. */
+  readonly callers?: number;
   isOver(): boolean;
 }
 
@@ -67,7 +69,7 @@ export async function runLists(number: number, db: Database, run: ListRun): Prom
   await fill(stocked, random, ROWS);
   const data = await readAll(stocked);
   run.counts.worlds++;
-  for (let i = 0; i < CALLERS && !run.isOver(); i++) {
+  for (let i = 0; i < (run.callers ?? CALLERS) && !run.isOver(); i++) {
     const found = await new ListSession({ stocked, data, doors: run.doors }, random, run.counts).run();
     if (found !== undefined) return `${found}\n  again       seed ${run.seed}, world ${number} of the lists`;
   }

@@ -18,7 +18,6 @@ import { noServiceCounts, runServiceTaint } from './service-taint.ts';
 import { copyWithSmallCounts } from './small-counts.ts';
 import { loadQueryCompiler, loadQueryDoors } from './store-modules.ts';
 
-const WORLDS = 3;
 const SERVER = inject('postgresUrl');
 
 describe.each(['embedded', 'postgres'] as const)('filters (%s)', (kind) => {
@@ -43,13 +42,13 @@ describe.each(['embedded', 'postgres'] as const)('filters (%s)', (kind) => {
     it('find what is left to find when all that is hidden has been taken out', async () => {
       const counts = noFilterCounts();
       const run = { compiler: await loadQueryCompiler(), seed: 20260101, counts, rows: FEW_ROWS, isOver: () => false };
-      for (let number = 0; number < WORLDS; number++) expect(await runFilters(number, lane, run)).toBeUndefined();
+      expect(await runFilters(0, lane, run)).toBeUndefined();
       // Filters that are rejected, find nothing, or meet nothing hidden compare nothing.
       const { decisions, filters, rejected, found, hidden } = counts;
       expect(decisions).toBeGreaterThan(10_000);
       expect(rejected).toBeLessThan(filters / 3);
       expect(found / decisions).toBeGreaterThan(0.05);
-      expect(hidden).toBeGreaterThan(300);
+      expect(hidden).toBeGreaterThan(200);
     });
   });
 });
@@ -71,17 +70,17 @@ describe.each(['embedded', 'postgres'] as const)('pages and aggregates (%s)', (k
     it('equal the sorted list and the groups of what is left when all that is hidden has been taken out', async () => {
       const counts = noPageCounts();
       const doors = await loadQueryDoors(copy.root);
-      const run = { doors, seed: 20260104, counts, callers: 3, isOver: () => false };
+      const run = { doors, seed: 20260104, counts, callers: 2, isOver: () => false };
       expect(await inDatabase((db) => runPages(0, db, run))).toBeUndefined();
       // Walks of one page, without records, or where nothing is hidden compare nothing.
       const { walks, pages, records, hidden, aggregates, groups, tainted, expanded, capable, estimates } = counts;
       expect(counts.expensive).toBeLessThan(walks / 5);
-      expect(walks).toBeGreaterThan(15);
+      expect(walks).toBeGreaterThan(10);
       expect(pages).toBeGreaterThan(1.5 * walks);
       expect(records).toBeGreaterThan(2 * pages);
       for (const count of [hidden, aggregates, tainted, expanded, capable, estimates]) expect(count).toBeGreaterThan(2);
       // Some groups do not meet their `having`.
-      expect(2 * groups).toBeGreaterThan(aggregates);
+      expect(3 * groups).toBeGreaterThan(aggregates);
     });
 
     it('the whole service reveals nothing of hidden records', async () => {
@@ -103,7 +102,7 @@ describe.each(['embedded', 'postgres'] as const)('lists (%s)', (kind) => {
     'show what the rules and filters leave, in whichever way their pages are found',
     async () => {
       const counts = noListCounts();
-      const run = { doors: await loadQueryDoors(), seed: 20260103, counts, isOver: () => false };
+      const run = { doors: await loadQueryDoors(), seed: 20260103, counts, callers: 3, isOver: () => false };
       const db = await (kind === 'embedded'
         ? openEmbeddedDatabase()
         : openDatabase({ url: await isolatedUrl(SERVER) }));
@@ -114,9 +113,9 @@ describe.each(['embedded', 'postgres'] as const)('lists (%s)', (kind) => {
       }
       // Rules that no index serves, and pages without records, compare nothing.
       const { pages, planned, filtered, unasked, records } = counts;
-      expect(pages).toBeGreaterThan(100);
-      expect(planned / pages).toBeGreaterThan(0.15);
-      expect(filtered).toBeGreaterThan(30);
+      expect(pages).toBeGreaterThan(40);
+      expect(planned / pages).toBeGreaterThan(0.1);
+      expect(filtered).toBeGreaterThan(5);
       expect(unasked / pages).toBeLessThan(0.6);
       expect(records).toBeGreaterThan(pages);
     },
@@ -130,11 +129,11 @@ describe('remembered plans', () => {
     const doors = await loadQueryDoors();
     const db = await openEmbeddedDatabase();
     try {
-      expect(await runRemembered(0, db, { doors, seed: 20260104, counts })).toBeUndefined();
+      expect(await runRemembered(0, db, { doors, seed: 20260104, counts, callers: 3 })).toBeUndefined();
     } finally {
       await db.close();
     }
-    expect(counts.compared).toBeGreaterThan(150);
+    expect(counts.compared).toBeGreaterThan(50);
     expect(counts.texts.size).toBeLessThan(counts.compared);
   }, 120_000);
 });

@@ -26,6 +26,8 @@ interface RememberedRun {
   readonly doors: QueryDoors;
   readonly seed: number;
   readonly counts: RememberedCounts;
+  /** Callers of a world. Default 8. */
+  readonly callers?: number;
 }
 
 const ROWS = 6;
@@ -70,7 +72,7 @@ async function differenceInWorld(number: number, db: Database, run: RememberedRu
     const { nextCursor } = await records.list(access, request);
     return { lines: sent.map(lineOf).toSorted(), nextCursor };
   };
-  for (const { caller, body } of questionsOf(world, random)) {
+  for (const { caller, body } of questionsOf(world, random, run.callers ?? CALLERS)) {
     const way = random.below(WAYS.length);
     for (let i = 0; i < REQUESTS; i++) {
       const access = caller.access(i === 0 || random.chance(0.3) ? undefined : caller.randomRequest());
@@ -118,9 +120,9 @@ const codeOf = (error: unknown) => {
 };
 
 /** The questions of all callers, in a random order. */
-function questionsOf(world: StockedWorld, random: Random) {
+function questionsOf(world: StockedWorld, random: Random, callers: number) {
   const { schema } = world.stocked;
-  const all = Array.from({ length: CALLERS }, () => {
+  const all = Array.from({ length: callers }, () => {
     const caller = new FuzzCaller(world, random);
     const standing = caller.standing(world.data);
     const options = new OptionMaker(caller, standing, { schema, random });
